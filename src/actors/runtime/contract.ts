@@ -1,0 +1,98 @@
+/**
+ * Owns what an actor is to the rest of the program.
+ *
+ * 1. An actor handles one message at a time, in the order of arrival.
+ * 2. A reply leaves only after everything committed while handling its message is durable; a
+ *    failed commit discards the actor, which is activated anew from what is stored, and rejects
+ *    every reply that waited.
+ * 3. Messages and replies are plain data; the transport is invisible to both ends.
+ * 4. Every bound (mailbox, deadline) ends in a ServiceError: MAILBOX_FULL, DEADLINE_EXCEEDED.
+ */
+import type { Change } from '../../store/table.ts';
+
+/** Message types of an actor kind: what comes in and what is answered. */
+export type Protocol = { [type: string]: { in: object; out: unknown } };
+
+export type MessageOf<P extends Protocol> = {
+  [T in keyof P & string]: { type: T } & P[T]['in'];
+}[keyof P & string];
+
+/** Where an actor lives. `P` is a type only. */
+export interface ActorRef<P extends Protocol> {
+  readonly kind: string;
+  readonly id: string;
+  readonly protocol?: P;
+}
+
+/** Names a kind; `appActor.at(id)` addresses one. */
+export interface ActorKind<P extends Protocol> {
+  readonly kind: string;
+  at(id: string): ActorRef<P>;
+}
+
+export function actorKind<P extends Protocol>(kind: string): ActorKind<P> {
+  return { kind, at: (id) => ({ kind, id }) };
+}
+
+export interface AskOptions {
+  /** Milliseconds until DEADLINE_EXCEEDED; default 30,000. The message may still be handled. */
+  deadlineMs?: number;
+}
+
+export interface Actors {
+  /** Sends and waits for the durable reply. */
+  ask<P extends Protocol, T extends keyof P & string>(
+    to: ActorRef<P>,
+    message: { type: T } & P[T]['in'],
+    options?: AskOptions,
+  ): Promise<P[T]['out']>;
+  /** Sends without waiting; what it throws is logged. Throws MAILBOX_FULL. */
+  tell<P extends Protocol>(to: ActorRef<P>, message: MessageOf<P>): void;
+}
+
+export interface ActorContext<P extends Protocol> {
+  readonly ref: ActorRef<P>;
+  readonly address: string;
+  readonly epoch: number;
+  readonly actors: Actors;
+  /** Aborts when this activation ends: passivated, discarded, or shut down. */
+  readonly signal: AbortSignal;
+  /**
+   * Commits; the reply of the message being handled waits for it. Await the promise only to learn
+   * of a refusal (CONFLICT, NOT_FOUND) or to act after it; without that the next message is
+   * handled while the disk works. Rejections nobody awaits are handled by the runtime.
+   */
+  commit(changes: Change[]): Promise<void>;
+  /** Runs `effect` once everything committed so far is durable; not at all when that fails. */
+  afterCommit(effect: () => void): void;
+  /** Changes that set or clear a durable alarm: `message` is told to this actor at `atMs`. */
+  alarm(name: string, atMs: number, message: MessageOf<P>): Change;
+  clearAlarm(name: string): Change;
+  /**
+   * Owned work that outlives a message (a build, a follow): keeps the actor active, is aborted with
+   * it, reports by telling this actor. What it throws is told to the supervisor.
+   */
+  run(name: string, work: (signal: AbortSignal) => Promise<void>): void;
+  tellSelf(message: MessageOf<P>): void;
+}
+
+export interface Actor<P extends Protocol> {
+  /** One handler a message type. A thrown ServiceError is an answer; anything else a crash. */
+  readonly handlers: {
+    [T in keyof P & string]: (
+      message: { type: T } & P[T]['in'],
+    ) => P[T]['out'] | Promise<P[T]['out']>;
+  };
+  /** Called when the activation ends, with `signal` already aborted. */
+  deactivate?(): void | Promise<void>;
+}
+
+export interface ActorDefinition<P extends Protocol> {
+  readonly kind: ActorKind<P>;
+  /** Messages that may wait; default 1,024. */
+  readonly mailboxMax?: number;
+  /** Idle time until passivated; default 60,000. */
+  readonly idleMs?: number;
+  /** Reads its state from the store and picks up what an earlier activation left. */
+  activate(context: ActorContext<P>): Actor<P> | Promise<Actor<P>>;
+}

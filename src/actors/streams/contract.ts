@@ -1,0 +1,42 @@
+/**
+ * Owns what a live log is: one feed, any number of viewers.
+ *
+ * 1. However many viewers, a workload is followed once.
+ * 2. A viewer is a cursor: it takes what it can carry and is told when there is more; the stream
+ *    keeps nothing for it.
+ */
+import type { Driver } from '../../drivers/driver.ts';
+import type { LogName, LogReader, LogLine } from '../../store/logs/contract.ts';
+
+/** What happened to a stream besides its lines; never mixed into the text. */
+export type StreamNotice =
+  | { kind: 'deployment'; deploymentId: string; status: string; atMs: number }
+  | { kind: 'gap'; lines: number };
+
+export interface LogStreams {
+  readonly reader: LogReader;
+  /**
+   * Follows a workload into a log until it ended and all is stored (or `signal` aborts), and
+   * acknowledges what is on disk. Goes on behind what an earlier feed stored.
+   */
+  feed(log: LogName, driver: Driver, workloadId: string, signal: AbortSignal): Promise<void>;
+  /** Appends lines of our own, for build logs only. */
+  write(log: LogName, text: string): void;
+  notice(log: LogName, notice: StreamNotice): void;
+  /** No line will come any more: viewers that have read all get `exit`. */
+  end(log: LogName): void;
+  /** Ends the log's viewers with `exit` and removes its lines. */
+  drop(log: LogName): Promise<void>;
+  /** Attaches a viewer; `wake` is called at most once a flush when there is something to take. */
+  attach(log: LogName, wake: () => void): StreamView;
+}
+
+export interface StreamView {
+  /** Lines from an offset on, from the ring or from disk. */
+  take(
+    from: number,
+    maxBytes: number,
+  ): { lines: readonly LogLine[]; gap: number; nextOffset: number };
+  readonly ended: boolean;
+  detach(): void;
+}

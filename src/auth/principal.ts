@@ -1,0 +1,24 @@
+/**
+ * Owns who is calling. A principal is plain data: it is resolved once at the gateway and crosses
+ * threads with the request; what it may do is decided in `authorize.ts`.
+ */
+
+export type Principal =
+  | { kind: 'anonymous' }
+  | {
+      kind: 'person';
+      userId: string;
+      sessionId: string;
+      /** Acting team: named by `X-Service-Team`, else the session's current one; null without any. */
+      teamId: string | null;
+    }
+  | {
+      kind: 'token';
+      userId: string;
+      tokenId: string;
+      teamId: string | null;
+    };
+
+export type SignedIn = Exclude<Principal, { kind: 'anonymous' }>;
+
+export const anonymous: Principal = { kind: 'anonymous' };

@@ -1,0 +1,82 @@
+/**
+ * Owns what a transport sees of HTTP. The one class behind it (`exchange.ts`) owns abort, cork and
+ * backpressure; no transport imports uWebSockets.js.
+ *
+ * 1. After an abort nothing is written and no callback but `onAbort` is called.
+ * 2. Every write happens inside a cork.
+ * 3. A handler that throws or rejects is answered with a problem document, when still possible.
+ */
+import type { ServiceError } from '../lib/errors.ts';
+
+export type Method = 'GET' | 'POST' | 'DELETE';
+export type Headers = Readonly<Record<string, string>>;
+
+export interface Route {
+  method: Method;
+  /** A template such as `/api/apps/:id/logs`; also what the access log and the metrics show. */
+  path: string;
+  /** Answers without copying request headers, and is logged at debug level only. */
+  bare?: boolean;
+  handle(exchange: Exchange): void | Promise<void>;
+}
+
+export interface Exchange {
+  readonly requestId: string;
+  readonly method: Method;
+  /** The route's template. */
+  readonly route: string;
+  /** The client: the peer's address, or what a trusted proxy says of it. */
+  readonly address: string;
+  /** Whether the peer itself is on this machine and no proxy speaks for somebody else. */
+  readonly fromLoopback: boolean;
+  /** https, at us or at a trusted proxy. */
+  readonly secure: boolean;
+  readonly aborted: boolean;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+  param(name: string): string;
+  readonly query: URLSearchParams;
+  /** A request header by its lower-case name; '' when absent, joined by ", " when repeated. */
+  header(name: string): string;
+  /** How often a header stands in the request. */
+  headerCount(name: string): number;
+  /** Calls back once when the client leaves before the answer is complete. */
+  onAbort(callback: () => void): void;
+
+  /** The whole body. Rejects: PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT; never settles after an abort. */
+  body(maxBytes: number): Promise<Buffer>;
+  /**
+   * The body by chunks, each a copy of its own that may be transferred. The sink pauses the client
+   * by returning false, until `resume`. `end` comes after the last chunk, `fail` instead of it
+   * (PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, or an abort).
+   */
+  streamBody(maxBytes: number, sink: BodySink): BodyFlow;
+
+  /** Answers once. Strings are encoded; hand over bytes where speed counts. */
+  send(status: number, headers: Headers, body: Uint8Array | string): void;
+  json(status: number, value: unknown, headers?: Headers): void;
+  problem(error: ServiceError): void;
+  /** Begins an answer without end: `text/event-stream`, a long text. */
+  stream(status: number, headers: Headers): ResponseStream;
+  /** Sets a header of whatever answer follows, such as `Set-Cookie`. Repeats are kept. */
+  addHeader(name: string, value: string): void;
+}
+
+export interface BodySink {
+  /** Returns false to stop the client until `resume`. */
+  chunk(bytes: ArrayBuffer): boolean;
+  end(): void;
+  fail(reason: ServiceError | 'aborted'): void;
+}
+
+export interface BodyFlow {
+  resume(): void;
+}
+
+export interface ResponseStream {
+  readonly closed: boolean;
+  /** False when the socket is full: write no more until `onWritable`. What was given is sent. */
+  write(chunk: Uint8Array | string): boolean;
+  onWritable(callback: () => void): void;
+  end(lastChunk?: Uint8Array | string): void;
+}

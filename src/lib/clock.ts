@@ -1,0 +1,30 @@
+/** Owns time as a dependency, so that a test can bring its own. */
+
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number;
+  /** Calls back once after `delayMs`; the returned function cancels. Never keeps the process alive. */
+  after(delayMs: number, callback: () => void): () => void;
+}
+
+// setTimeout fires at once for delays above 2^31-1 ms; longer waits go in stages.
+const stageMaxMs = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(delayMs, callback) {
+    let timer: NodeJS.Timeout;
+    const arm = (restMs: number): void => {
+      const stageMs = Math.min(Math.max(restMs, 0), stageMaxMs);
+      timer = setTimeout(() => {
+        if (restMs > stageMs) arm(restMs - stageMs);
+        else callback();
+      }, stageMs);
+      timer.unref();
+    };
+    arm(delayMs);
+    return () => {
+      clearTimeout(timer);
+    };
+  },
+};

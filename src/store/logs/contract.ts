@@ -1,0 +1,65 @@
+/**
+ * Owns what a log is to the rest of the program: an endless row of lines, each with an offset.
+ *
+ * 1. Offsets ascend by one for each line of a generation; a new generation starts when a log is
+ *    made anew or restored, so that an old cursor never points at other lines.
+ * 2. A line handed to a reader was appended to its file before; readers need no writer's memory.
+ * 3. Retention drops whole segments; what is gone is told as a gap.
+ */
+
+export type LogName = `app:${string}` | `build:${string}` | `db:${string}`;
+
+export interface LogLine {
+  offset: number;
+  atMs: number;
+  stream: 'stdout' | 'stderr' | 'system';
+  /** Bytes as written, with the newline when there was one. */
+  bytes: Uint8Array;
+}
+
+export interface LogRange {
+  generation: string;
+  /** Offset of the oldest line kept, and of the next line to come. */
+  firstOffset: number;
+  nextOffset: number;
+}
+
+export interface LogSlice {
+  lines: LogLine[];
+  /** Lines between `from` and the first one returned that retention removed. */
+  gap: number;
+  /** Where to read on. */
+  nextOffset: number;
+}
+
+/** Reading, on any thread, also while the log grows. */
+export interface LogReader {
+  /** Undefined for a log that was never written. */
+  range(log: LogName): LogRange | undefined;
+  /** Lines from an offset on; at most `limit` lines and about `maxBytes` (default 64 KiB). */
+  read(log: LogName, from: number, limit: number, maxBytes?: number): LogSlice;
+  /** Offset of the first line written at or after a time. */
+  offsetAt(log: LogName, atMs: number): number;
+}
+
+/** Where appended lines come from, so that after a crash the source goes on behind the last one. */
+export interface LogSource {
+  /** The workload's id. */
+  id: string;
+  /** Its entry the last of these lines came from. */
+  seq: number;
+}
+
+export interface LogWriter extends LogReader {
+  /** Appends to the file at once; returns the offset of the first line. */
+  append(log: LogName, lines: readonly Omit<LogLine, 'offset'>[], source?: LogSource): number;
+  /** The last entry of a source that is in the file, 0 for none; true also after kill -9. */
+  lastSeq(log: LogName, sourceId: string): number;
+  /** Resolves when everything appended so far is on disk. */
+  sync(log: LogName): Promise<void>;
+  /** Drops segments older than `maxAgeMs` and the oldest beyond `quotaBytes` a log. */
+  retain(limits: { maxAgeMs: number; quotaBytes: number }): Promise<void>;
+  /** Removes the whole log. */
+  drop(log: LogName): Promise<void>;
+  close(): Promise<void>;
+}

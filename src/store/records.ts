@@ -1,0 +1,237 @@
+/**
+ * Owns the shapes of what is stored. Times are milliseconds since the epoch; absent is `null`, so
+ * that a record has one shape and decodes fast.
+ */
+import type { Capability } from '../lib/capabilities.ts';
+
+export interface InstanceRecord {
+  /** Always `instance`. */
+  id: 'instance';
+  instanceId: string;
+  logMaxDays: number;
+  /** Set by `updateInstanceSettings`; null: what config says. */
+  publicUrl: string | null;
+  createdAtMs: number;
+  /** Null until `completeSetup`. */
+  setUpAtMs: number | null;
+}
+
+export interface TeamRecord {
+  id: string;
+  slug: string;
+  name: string;
+  requireTwoFactor: boolean;
+  mcpEnabled: boolean;
+  createdAtMs: number;
+}
+
+export interface RoleRecord {
+  id: string;
+  teamId: string;
+  name: string;
+  capabilities: Capability[];
+  builtIn: 'owner' | 'member' | 'viewer' | null;
+}
+
+export interface MemberRecord {
+  teamId: string;
+  userId: string;
+  roleId: string;
+  joinedAtMs: number;
+}
+
+export interface FolderRecord {
+  id: string;
+  teamId: string;
+  name: string;
+  parentId: string | null;
+}
+
+/** A record of better-auth, kept as the library hands it over (dates as milliseconds in `dates`). */
+export interface AuthRecord {
+  model: string;
+  id: string;
+  fields: Record<string, unknown>;
+  /** Names of the fields that are dates. */
+  dates: string[];
+}
+
+export interface TokenRecord {
+  id: string;
+  name: string;
+  userId: string;
+  /** SHA-256 of the whole token, hex. */
+  hash: string;
+  /** What is shown of it: `gwy_` and its first characters. */
+  prefix: string;
+  capabilities: Capability[];
+  /** Made without naming a scope: all teams of its owner. */
+  allTeams: boolean;
+  teamIds: string[];
+  folderIds: string[];
+  appIds: string[];
+  databaseIds: string[];
+  /** The team it was made in; where it is listed and where it acts by default. */
+  homeTeamId: string;
+  createdAtMs: number;
+  lastUsedAtMs: number | null;
+  expiresAtMs: number | null;
+}
+
+export type DeploySource = 'UPLOAD' | 'GIT' | 'IMAGE' | 'COMPOSE';
+export type AppStatus = 'idle' | 'queued' | 'building' | 'active' | 'stopped' | 'error';
+
+export interface BuildConfig {
+  buildCommand: string | null;
+  startCommand: string | null;
+  dockerfile: string | null;
+  outputDir: string | null;
+  nodeVersion: string | null;
+  port: number | null;
+  healthPath: string | null;
+}
+
+export interface Resources {
+  memoryMb: number | null;
+  cpus: number | null;
+  pids: number | null;
+  replicas: number;
+}
+
+export interface GitSource {
+  connectionId: string | null;
+  repository: string;
+  branch: string;
+  path: string | null;
+}
+
+export interface StoredUpload {
+  filename: string;
+  sizeBytes: number;
+  sha256: string;
+  format: 'tar' | 'tar.gz' | 'zip';
+  uploadedAtMs: number;
+  /** File name below the app's upload folder. */
+  blob: string;
+}
+
+export interface AppRecord {
+  id: string;
+  teamId: string;
+  slug: string;
+  name: string;
+  source: DeploySource;
+  status: AppStatus;
+  folderId: string | null;
+  serverId: string;
+  upload: StoredUpload | null;
+  git: GitSource | null;
+  image: string | null;
+  compose: string | null;
+  build: BuildConfig;
+  resources: Resources;
+  previewBranches: string[];
+  autoDeploy: boolean;
+  deployHookEnabled: boolean;
+  /** SHA-256 of the hook's URL token, hex, and the token itself, sealed. */
+  hookHash: string;
+  hookSealed: Uint8Array;
+  latestDeploymentId: string | null;
+  /** The deployment whose instance takes the traffic. */
+  liveDeploymentId: string | null;
+  /** Whether it should run: false after `stopApp`. */
+  desired: 'running' | 'stopped';
+  /** Own uid of its processes, where the instance runs as root. */
+  uid: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** In trash since; null when it is not. */
+  deletedAtMs: number | null;
+}
+
+export type EnvTarget = 'production' | 'preview';
+
+export interface EnvRecord {
+  id: string;
+  appId: string;
+  key: string;
+  isSecret: boolean;
+  /** The value when it is no secret, else null. */
+  value: string | null;
+  /** The secret value, sealed; else null. */
+  sealed: Uint8Array | null;
+  masked: string;
+  targets: EnvTarget[];
+  updatedAtMs: number;
+}
+
+// prettier-ignore
+export type DeploymentStatus =
+  | 'queued' | 'building' | 'starting' | 'ready' | 'failed' | 'canceled' | 'superseded';
+export type DeploymentTrigger =
+  'dashboard' | 'api' | 'deploy_hook' | 'git_push' | 'mcp' | 'rollback';
+
+export interface DeploymentRecord {
+  id: string;
+  appId: string;
+  teamId: string;
+  status: DeploymentStatus;
+  trigger: DeploymentTrigger;
+  url: string | null;
+  commitSha: string | null;
+  commitMessage: string | null;
+  branch: string | null;
+  error: string | null;
+  /** The upload it was built from. */
+  upload: StoredUpload | null;
+  /** For a rollback: the deployment whose release runs again. */
+  rollbackOf: string | null;
+  /** The release kept on disk: its folder's name; null once it is gone. */
+  release: string | null;
+  /** How the release starts, once detected. */
+  plan: ReleasePlan | null;
+  createdAtMs: number;
+  startedAtMs: number | null;
+  finishedAtMs: number | null;
+}
+
+/** How a release is started; decided by build detection and kept for restart and rollback. */
+export interface ReleasePlan {
+  kind: 'node' | 'static' | 'procfile' | 'python' | 'go' | 'command';
+  /** A shell command line, run in the release's folder; null: files served from `staticDir`. */
+  startCommand: string | null;
+  /** Folder of static files, relative to the release. */
+  staticDir: string | null;
+}
+
+export interface TrashRecord {
+  id: string;
+  teamId: string;
+  kind: 'app' | 'database';
+  targetId: string;
+  name: string;
+  deletedAtMs: number;
+  purgeAtMs: number;
+}
+
+/** A durable alarm of an actor: `message` is told to it at `atMs`, also after a restart. */
+export interface AlarmRecord {
+  actor: string;
+  name: string;
+  atMs: number;
+  message: unknown;
+}
+
+/** One segment of a log: a plain append-only file below the data directory's `logs`. */
+export interface SegmentRecord {
+  /** `app:<id>`, `build:<deployment id>`, later `db:<id>`. */
+  log: string;
+  generation: string;
+  firstOffset: number;
+  firstAtMs: number;
+  lastAtMs: number;
+  /** Lines in it, as far as the index knows; the file of the last segment may hold more. */
+  lines: number;
+  sizeBytes: number;
+  file: string;
+}

@@ -1,0 +1,96 @@
+/** Owns the list of tables: what is stored, by which key, and how it is found. */
+import type {
+  AlarmRecord,
+  AppRecord,
+  AuthRecord,
+  DeploymentRecord,
+  EnvRecord,
+  FolderRecord,
+  InstanceRecord,
+  MemberRecord,
+  RoleRecord,
+  SegmentRecord,
+  TeamRecord,
+  TokenRecord,
+  TrashRecord,
+} from './records.ts';
+import { table } from './table.ts';
+
+export const tables = {
+  instance: table<InstanceRecord>()('instance', (r) => r.id, {}),
+  teams: table<TeamRecord>()('teams', (r) => r.id, {
+    slug: { of: (r) => [[r.slug]], unique: 'A team with this slug exists.' },
+  }),
+  roles: table<RoleRecord>()('roles', (r) => r.id, {
+    team: { of: (r) => [[r.teamId, r.id]] },
+    name: { of: (r) => [[r.teamId, r.name]], unique: 'A role with this name exists in the team.' },
+  }),
+  members: table<MemberRecord>()('members', (r) => [r.teamId, r.userId], {
+    user: { of: (r) => [[r.userId, r.joinedAtMs, r.teamId]] },
+    team: { of: (r) => [[r.teamId, r.joinedAtMs, r.userId]] },
+  }),
+  folders: table<FolderRecord>()('folders', (r) => r.id, {
+    team: { of: (r) => [[r.teamId, r.name, r.id]] },
+    name: {
+      of: (r) => [[r.teamId, r.parentId, r.name]],
+      unique: 'A folder with this name exists here.',
+    },
+  }),
+  auth: table<AuthRecord>()('auth', (r) => [r.model, r.id], {
+    model: { of: (r) => [[r.model, r.id]] },
+    field: {
+      of: (r) =>
+        Object.entries(r.fields).flatMap(([name, value]) =>
+          typeof value === 'string' && value.length <= 256 ? [[r.model, name, value, r.id]] : [],
+        ),
+    },
+    email: {
+      of: (r) =>
+        r.model === 'user' && typeof r.fields['email'] === 'string'
+          ? [[r.fields['email'].toLowerCase()]]
+          : [],
+      unique: 'An account with this address exists.',
+    },
+    sessionToken: {
+      of: (r) =>
+        r.model === 'session' && typeof r.fields['token'] === 'string' ? [[r.fields['token']]] : [],
+      unique: 'A session with this token exists.',
+    },
+  }),
+  tokens: table<TokenRecord>()('tokens', (r) => r.id, {
+    hash: { of: (r) => [[r.hash]], unique: 'This token exists.' },
+    team: { of: (r) => [[r.homeTeamId, r.id]] },
+    user: { of: (r) => [[r.userId, r.id]] },
+  }),
+  apps: table<AppRecord>()('apps', (r) => r.id, {
+    // A slug stays taken while its app is in trash, so that it can come back.
+    slug: { of: (r) => [[r.slug]], unique: 'An app with this slug exists.' },
+    uid: { of: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
+    team: { of: (r) => (r.deletedAtMs === null ? [[r.teamId, r.id]] : []) },
+    folder: { of: (r) => (r.deletedAtMs === null ? [[r.teamId, r.folderId, r.id]] : []) },
+  }),
+  env: table<EnvRecord>()('env', (r) => [r.appId, r.key], {
+    app: { of: (r) => [[r.appId, r.key]] },
+  }),
+  deployments: table<DeploymentRecord>()('deployments', (r) => r.id, {
+    app: { of: (r) => [[r.appId, r.id]] },
+    open: {
+      of: (r) =>
+        r.status === 'queued' || r.status === 'building' || r.status === 'starting'
+          ? [[r.appId, r.id]]
+          : [],
+    },
+  }),
+  trash: table<TrashRecord>()('trash', (r) => r.id, {
+    team: { of: (r) => [[r.teamId, r.deletedAtMs, r.id]] },
+    target: { of: (r) => [[r.targetId]], unique: 'This is in trash already.' },
+  }),
+  alarms: table<AlarmRecord>()('alarms', (r) => [r.actor, r.name], {
+    due: { of: (r) => [[r.atMs, r.actor, r.name]] },
+    actor: { of: (r) => [[r.actor, r.name]] },
+  }),
+  segments: table<SegmentRecord>()('segments', (r) => [r.log, r.firstOffset], {
+    log: { of: (r) => [[r.log, r.firstOffset]] },
+    age: { of: (r) => [[r.lastAtMs, r.log, r.firstOffset]] },
+  }),
+} as const;
