@@ -137,8 +137,10 @@ export interface AppRecord {
   hookHash: string;
   hookSealed: Uint8Array;
   latestDeploymentId: string | null;
-  /** The deployment whose instance takes the traffic. */
+  /** The deployment whose release is current: it takes the traffic while the app runs. */
   liveDeploymentId: string | null;
+  /** What runs of it. */
+  run: AppRun;
   /** Whether it should run: false after `stopApp`. */
   desired: 'running' | 'stopped';
   /** Own uid of its processes, where the instance runs as root. */
@@ -147,6 +149,30 @@ export interface AppRecord {
   updatedAtMs: number;
   /** In trash since; null when it is not. */
   deletedAtMs: number | null;
+}
+
+/** One start of a release: what the driver runs under `workloadId`. */
+export interface Instance {
+  deploymentId: string;
+  /** Never used twice, so that log and exit code of one start are never taken for another's. */
+  workloadId: string;
+  host: string;
+  port: number;
+  startedAtMs: number;
+}
+
+/** The instances of an app, journaled before the driver is told of them. */
+export interface AppRun {
+  /** Counts the instances ever named. */
+  seq: number;
+  /** Takes the traffic. */
+  live: Instance | null;
+  /** Is being started; takes over once it is healthy. */
+  next: Instance | null;
+  /** Took the traffic before; stopped at `stopAtMs`. */
+  draining: (Instance & { stopAtMs: number })[];
+  /** The live instance ended by itself and does not listen again yet. */
+  crashing: boolean;
 }
 
 export type EnvTarget = 'production' | 'preview';

@@ -80,6 +80,8 @@ export const tables = {
           ? [[r.appId, r.id]]
           : [],
     },
+    // In the order of their making: where a deployment stands in the queue.
+    queued: { of: (r) => (r.status === 'queued' ? [[r.id]] : []) },
   }),
   trash: table<TrashRecord>()('trash', (r) => r.id, {
     team: { of: (r) => [[r.teamId, r.deletedAtMs, r.id]] },
