@@ -58,9 +58,10 @@ export interface ActorContext<P extends Protocol> {
   /** Aborts when this activation ends: passivated, discarded, or shut down. */
   readonly signal: AbortSignal;
   /**
-   * Commits; the reply of the message being handled waits for it. Await the promise only to learn
-   * of a refusal (CONFLICT, NOT_FOUND) or to act after it; without that the next message is
-   * handled while the disk works. Rejections nobody awaits are handled by the runtime.
+   * Commits; the reply of the message being handled waits for it, and the next message is handled
+   * while the disk works. A commit that a table's rule may refuse (CONFLICT, NOT_FOUND) must be
+   * awaited, before own state changes: the refusal is then the handler's to deal with. Every other
+   * failure discards the actor, awaited or not.
    */
   commit(changes: Change[]): Promise<void>;
   /** Runs `effect` once everything committed so far is durable; not at all when that fails. */

@@ -1,0 +1,212 @@
+/**
+ * Owns one life of an actor, from activation to its end: its commits, the replies that wait for
+ * them, and the work it runs.
+ *
+ * 1. A reply or effect is released when every commit made before it is durable, in order.
+ * 2. A commit that fails ends the activation; all that waited is rejected with its error. Only a
+ *    refusal (CONFLICT, NOT_FOUND) of the newest commit, while its message is still being handled,
+ *    is the handler's own to deal with.
+ * 3. After the end nothing is committed: the epoch shuts it out.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { CommitRequest } from '../../store/contract.ts';
+import { put, remove } from '../../store/table.ts';
+import type { Change } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { ActorContext, ActorRef, Actors, MessageOf, Protocol } from './contract.ts';
+
+interface Gated {
+  seq: number;
+  release: () => void;
+  reject: (error: ServiceError) => void;
+}
+
+export interface ActivationOptions {
+  ref: ActorRef<Protocol>;
+  epoch: number;
+  actors: Actors;
+  commit: (request: CommitRequest) => Promise<number>;
+  /** A commit failed: the actor must be activated anew. */
+  onFailedCommit: (error: ServiceError) => void;
+  /** Owned work or an effect threw: a crash. */
+  onCrash: (error: unknown) => void;
+}
+
+export class Activation implements ActorContext<Protocol> {
+  readonly ref: ActorRef<Protocol>;
+  readonly address: string;
+  readonly epoch: number;
+  readonly actors: Actors;
+  /** Alarms set or cleared while the current message is handled. */
+  readonly alarmsTouched = new Set<string>();
+  readonly #options: ActivationOptions;
+  readonly #abort = new AbortController();
+  readonly #works = new Map<string, Promise<void>>();
+  #gated: Gated[] = [];
+  #committed = 0;
+  #durable = 0;
+  #handling = false;
+  #settled: (() => void)[] = [];
+  /** Why it can't go on: no reply may leave that was built on what failed. */
+  #failure: ServiceError | null = null;
+
+  constructor(options: ActivationOptions) {
+    this.#options = options;
+    this.ref = options.ref;
+    this.address = `${options.ref.kind}:${options.ref.id}`;
+    this.epoch = options.epoch;
+    this.actors = options.actors;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Whether it must stay: owned work runs or commits are on their way. */
+  get busy(): boolean {
+    return this.#works.size > 0 || this.#durable < this.#committed;
+  }
+
+  get pendingCommits(): number {
+    return this.#committed - this.#durable;
+  }
+
+  beginMessage(): void {
+    this.#handling = true;
+    this.alarmsTouched.clear();
+  }
+
+  endMessage(): void {
+    this.#handling = false;
+  }
+
+  commit(changes: Change[]): Promise<void> {
+    if (this.signal.aborted) {
+      return handled(Promise.reject(endedError(this.address)));
+    }
+    this.#committed += 1;
+    const seq = this.#committed;
+    const commit = this.#options.commit({ actor: this.address, epoch: this.epoch, changes }).then(
+      () => {
+        this.#advance(seq);
+      },
+      (thrown: unknown) => {
+        this.#fail(seq, thrown);
+        throw thrown;
+      },
+    );
+    return handled(commit);
+  }
+
+  afterCommit(effect: () => void): void {
+    const run = (): void => {
+      try {
+        effect();
+      } catch (error) {
+        this.#options.onCrash(error);
+      }
+    };
+    this.gate(run, () => undefined);
+  }
+
+  /** Calls `release` once everything committed so far is durable (invariant 1), else `reject`. */
+  gate(release: () => void, reject: (error: ServiceError) => void): void {
+    if (this.#failure !== null) reject(this.#failure);
+    else if (this.#durable >= this.#committed) release();
+    else this.#gated.push({ seq: this.#committed, release, reject });
+  }
+
+  alarm(name: string, atMs: number, message: MessageOf<Protocol>): Change {
+    this.alarmsTouched.add(name);
+    return put(tables.alarms, { actor: this.address, name, atMs, message });
+  }
+
+  clearAlarm(name: string): Change {
+    this.alarmsTouched.add(name);
+    return remove(tables.alarms, [this.address, name]);
+  }
+
+  run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
+    if (this.signal.aborted) return;
+    if (this.#works.has(name)) {
+      throw new Error(`Cannot run ${name} in ${this.address}: it runs already`);
+    }
+    const done = work(this.signal).then(
+      () => {
+        this.#works.delete(name);
+      },
+      (error: unknown) => {
+        this.#works.delete(name);
+        if (!this.signal.aborted) this.#options.onCrash(error);
+      },
+    );
+    this.#works.set(name, done);
+  }
+
+  tellSelf(message: MessageOf<Protocol>): void {
+    this.actors.tell(this.ref, message);
+  }
+
+  /** Ends it: no commit from now on; owned work is aborted. Twice is fine. */
+  end(reason: string): void {
+    this.#abort.abort(new Error(`${this.address} ended: ${reason}`));
+  }
+
+  /** Resolves when owned work has returned. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#works.values());
+  }
+
+  /** Resolves when no commit is on its way. */
+  async settled(): Promise<void> {
+    if (this.pendingCommits === 0) return;
+    await new Promise<void>((resolve) => this.#settled.push(resolve));
+  }
+
+  #advance(seq: number): void {
+    this.#durable = seq;
+    while (this.#gated[0] !== undefined && this.#gated[0].seq <= seq) {
+      this.#gated.shift()?.release();
+    }
+    this.#notifySettled();
+  }
+
+  #fail(seq: number, thrown: unknown): void {
+    const refused =
+      thrown instanceof ServiceError && (thrown.code === 'CONFLICT' || thrown.code === 'NOT_FOUND');
+    this.#durable = seq;
+    if (refused && this.#handling && seq === this.#committed) {
+      this.#advance(seq);
+      return;
+    }
+    const error =
+      thrown instanceof ServiceError
+        ? thrown
+        : new ServiceError('INTERNAL', 'The change could not be stored.', { cause: thrown });
+    this.#failure ??= error;
+    const gated = this.#gated;
+    this.#gated = [];
+    for (const one of gated) one.reject(error);
+    this.#notifySettled();
+    this.#options.onFailedCommit(error);
+  }
+
+  #notifySettled(): void {
+    if (this.pendingCommits > 0) return;
+    const settled = this.#settled;
+    this.#settled = [];
+    for (const resolve of settled) resolve();
+  }
+}
+
+export function endedError(address: string): ServiceError {
+  return new ServiceError('OVERLOADED', 'This was interrupted; try again.', {
+    cause: new Error(`Cannot commit: the activation of ${address} has ended`),
+  });
+}
+
+/** The promise itself, with a handler, so that a rejection nobody awaits ends nothing. */
+function handled(promise: Promise<void>): Promise<void> {
+  promise.catch(() => undefined);
+  return promise;
+}

@@ -1,0 +1,97 @@
+/**
+ * Owns durable alarms: messages that come at a time, also after a restart.
+ *
+ * 1. An alarm is told at least once: its record goes when its message was handled.
+ * 2. One timer stands for all of them, at the earliest.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { JournalEntry, Reader } from '../../store/contract.ts';
+import type { AlarmRecord } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
+
+export interface AlarmsOptions {
+  reader: Reader;
+  clock: Clock;
+  fire: (alarm: Readonly<AlarmRecord>) => void;
+  /** Until an alarm whose message failed comes again. */
+  retryMs: number;
+  /** Told at most this many at once. */
+  batchMax: number;
+}
+
+export class Alarms {
+  readonly #options: AlarmsOptions;
+  /** Told and not yet handled, by key and time; or to be retried. */
+  readonly #firing = new Set<string>();
+  #cancel: () => void = () => undefined;
+  #armedForMs = Number.POSITIVE_INFINITY;
+  #closed = false;
+
+  constructor(options: AlarmsOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#fireDue();
+  }
+
+  /** Looks at what was committed: an alarm may have become the earliest. */
+  onEntry(entry: JournalEntry): void {
+    for (const change of entry.changes) {
+      if (change.table !== tables.alarms.name) continue;
+      if (change.op === 'put' || change.op === 'insert') {
+        this.#arm((change.value as AlarmRecord).atMs);
+      }
+    }
+  }
+
+  handled(actor: string, alarm: { name: string; atMs: number }, done: boolean): void {
+    const key = keyOf({ actor, ...alarm });
+    if (done) {
+      this.#firing.delete(key);
+      return;
+    }
+    this.#options.clock.after(this.#options.retryMs, () => {
+      this.#firing.delete(key);
+      this.#arm(this.#options.clock.now());
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel();
+  }
+
+  #arm(atMs: number): void {
+    if (this.#closed || atMs >= this.#armedForMs) return;
+    this.#cancel();
+    this.#armedForMs = atMs;
+    this.#cancel = this.#options.clock.after(Math.max(0, atMs - this.#options.clock.now()), () => {
+      this.#fireDue();
+    });
+  }
+
+  #fireDue(): void {
+    if (this.#closed) return;
+    this.#armedForMs = Number.POSITIVE_INFINITY;
+    const nowMs = this.#options.clock.now();
+    const { reader, batchMax } = this.#options;
+    // Those being handled stand in the list still: they must not hide the ones behind them.
+    const alarms = reader.list(tables.alarms, 'due', [], { limit: batchMax + this.#firing.size });
+    for (const alarm of alarms) {
+      if (alarm.atMs > nowMs) {
+        this.#arm(alarm.atMs);
+        return;
+      }
+      const key = keyOf(alarm);
+      if (this.#firing.has(key)) continue;
+      this.#firing.add(key);
+      this.#options.fire(alarm);
+    }
+    if (alarms.length >= batchMax) this.#arm(nowMs + 1);
+  }
+}
+
+function keyOf(alarm: { actor: string; name: string; atMs: number }): string {
+  return `${alarm.actor} ${alarm.name} ${String(alarm.atMs)}`;
+}

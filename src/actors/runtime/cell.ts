@@ -1,0 +1,306 @@
+/**
+ * Owns one address: its mailbox and the phases of the actor behind it.
+ *
+ *   dormant --message--> activating --> active --idle--> ending --> dormant
+ *                            |             |
+ *                            +--- crash ---+--> ending --> resting --backoff--> dormant
+ *
+ * 1. One message is handled at a time, in the order of arrival; the next begins when the handler
+ *    of the one before has returned, not when the disk has.
+ * 2. A crash answers the message that caused it with INTERNAL and takes none of the waiting ones.
+ * 3. A new activation begins only when no commit of the one before is on its way.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { asServiceError, ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { Activation } from './activation.ts';
+import { Backoff } from './backoff.ts';
+import type { BackoffOptions } from './backoff.ts';
+import type { Actor, ActorDefinition, ActorRef, Actors, Protocol } from './contract.ts';
+import { Mailbox } from './mailbox.ts';
+import type { CommitRequest } from '../../store/contract.ts';
+
+export interface Envelope {
+  message: { type: string };
+  /** Set once it was answered, also by its deadline: a message not begun by then is skipped. */
+  answered: boolean;
+  resolve: (reply: unknown) => void;
+  reject: (error: ServiceError) => void;
+  /** Name and time of the alarm that sent it. */
+  alarm?: { name: string; atMs: number };
+}
+
+type Phase =
+  | { name: 'dormant' }
+  | { name: 'activating'; activation: Activation }
+  | { name: 'active'; activation: Activation; actor: Actor<Protocol> }
+  | { name: 'ending' }
+  | { name: 'resting'; cancel: () => void }
+  | { name: 'closed' };
+
+export interface CellOptions {
+  ref: ActorRef<Protocol>;
+  definition: ActorDefinition<Protocol>;
+  actors: Actors;
+  clock: Clock;
+  logger: Logger;
+  backoff: BackoffOptions;
+  /** How long ending waits for owned work that does not obey its signal. */
+  endingMs: number;
+  nextEpoch: (address: string) => number;
+  commit: (request: CommitRequest) => Promise<number>;
+  /** Told when a message of an alarm was handled (`done`) or must come again. */
+  onAlarm: (cell: Cell, alarm: { name: string; atMs: number }, done: boolean) => void;
+}
+
+export class Cell {
+  readonly address: string;
+  readonly #options: CellOptions;
+  readonly #mailbox: Mailbox<Envelope>;
+  readonly #backoff: Backoff;
+  #phase: Phase = { name: 'dormant' };
+  #pumping = false;
+  #lastActiveMs: number;
+
+  constructor(options: CellOptions) {
+    this.#options = options;
+    this.address = `${options.ref.kind}:${options.ref.id}`;
+    this.#mailbox = new Mailbox(options.definition.mailboxMax ?? 1024);
+    this.#backoff = new Backoff(options.backoff);
+    this.#lastActiveMs = options.clock.now();
+  }
+
+  get phase(): Phase['name'] {
+    return this.#phase.name;
+  }
+
+  get waiting(): number {
+    return this.#mailbox.size;
+  }
+
+  /** Nothing waits, nothing runs: what `drain` waits for. */
+  get quiet(): boolean {
+    if (this.#mailbox.size > 0 || this.#pumping) return false;
+    return this.#phase.name !== 'active' || this.#phase.activation.pendingCommits === 0;
+  }
+
+  deliver(envelope: Envelope): void {
+    if (this.#phase.name === 'closed') {
+      envelope.reject(new ServiceError('SHUTTING_DOWN', 'The service is stopping.'));
+      return;
+    }
+    if (!this.#mailbox.push(envelope)) {
+      envelope.reject(new ServiceError('MAILBOX_FULL', 'Too many requests wait for this; retry.'));
+      return;
+    }
+    this.#wake();
+  }
+
+  /** Passivates when it was idle for long; true when the cell may be forgotten. */
+  passivate(nowMs: number): boolean {
+    const phase = this.#phase;
+    if (this.#pumping || this.#mailbox.size > 0) return false;
+    if (phase.name === 'dormant') return true;
+    if (phase.name !== 'active' || phase.activation.busy) return false;
+    if (nowMs - this.#lastActiveMs < (this.#options.definition.idleMs ?? 60_000)) return false;
+    void this.#end(phase.activation, 'passivated', 0, phase.actor);
+    return false;
+  }
+
+  async close(): Promise<void> {
+    const phase = this.#phase;
+    this.#phase = { name: 'closed' };
+    for (let next = this.#mailbox.shift(); next; next = this.#mailbox.shift()) {
+      next.reject(new ServiceError('SHUTTING_DOWN', 'The service is stopping.'));
+    }
+    switch (phase.name) {
+      case 'active':
+        phase.activation.end('closed');
+        await phase.actor.deactivate?.();
+        await this.#settle(phase.activation);
+        return;
+      case 'activating':
+        phase.activation.end('closed');
+        return;
+      case 'resting':
+        phase.cancel();
+        return;
+      case 'dormant':
+      case 'ending':
+      case 'closed':
+        return;
+    }
+  }
+
+  #wake(): void {
+    if (this.#phase.name === 'dormant') void this.#activate();
+    else if (this.#phase.name === 'active' && !this.#pumping) void this.#pump();
+  }
+
+  async #activate(): Promise<void> {
+    const activation = new Activation({
+      ref: this.#options.ref,
+      epoch: this.#options.nextEpoch(this.address),
+      actors: this.#options.actors,
+      commit: this.#options.commit,
+      onFailedCommit: (error) => {
+        this.#discard(activation, error, false);
+      },
+      onCrash: (error) => {
+        this.#discard(activation, error, true);
+      },
+    });
+    this.#phase = { name: 'activating', activation };
+    try {
+      const actor = await this.#options.definition.activate(activation);
+      if (activation.signal.aborted) return;
+      this.#phase = { name: 'active', activation, actor };
+      this.#lastActiveMs = this.#options.clock.now();
+      void this.#pump();
+    } catch (thrown) {
+      this.#activationFailed(activation, thrown);
+    }
+  }
+
+  #activationFailed(activation: Activation, thrown: unknown): void {
+    if (activation.signal.aborted) return;
+    if (!(thrown instanceof ServiceError)) {
+      this.#discard(activation, thrown, true);
+      return;
+    }
+    // An answer, such as NOT_FOUND: what waits gets it, and the address sleeps again.
+    for (let next = this.#mailbox.shift(); next; next = this.#mailbox.shift()) {
+      next.reject(thrown);
+      if (next.alarm) this.#options.onAlarm(this, next.alarm, true);
+    }
+    void this.#end(activation, thrown.code, 0);
+  }
+
+  async #pump(): Promise<void> {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    try {
+      while (this.#phase.name === 'active') {
+        const envelope = this.#mailbox.shift();
+        if (envelope === undefined) break;
+        if (!envelope.answered) await this.#handle(this.#phase, envelope);
+      }
+    } finally {
+      this.#pumping = false;
+      this.#lastActiveMs = this.#options.clock.now();
+    }
+    // A crash may have brought a new activation while the last handler was still returning.
+    if (this.#phase.name === 'active' && this.#mailbox.size > 0) void this.#pump();
+  }
+
+  async #handle(phase: Phase & { name: 'active' }, envelope: Envelope): Promise<void> {
+    const { activation, actor } = phase;
+    const handler = actor.handlers[envelope.message.type];
+    if (handler === undefined) {
+      envelope.reject(new ServiceError('INTERNAL', 'This message is not known here.'));
+      return;
+    }
+    activation.beginMessage();
+    try {
+      const pending = handler(envelope.message);
+      const reply = isPromise(pending) ? await pending : pending;
+      activation.endMessage();
+      this.#finishAlarm(activation, envelope);
+      activation.gate(() => {
+        envelope.resolve(reply);
+      }, envelope.reject);
+    } catch (thrown) {
+      activation.endMessage();
+      if (thrown instanceof ServiceError) {
+        this.#finishAlarm(activation, envelope);
+        activation.gate(() => {
+          envelope.reject(thrown);
+        }, envelope.reject);
+        return;
+      }
+      envelope.reject(asServiceError(thrown));
+      if (envelope.alarm) this.#options.onAlarm(this, envelope.alarm, false);
+      this.#discard(activation, thrown, true);
+    }
+  }
+
+  /** An alarm is over when its message was handled, unless the handler set or cleared it itself. */
+  #finishAlarm(activation: Activation, envelope: Envelope): void {
+    const { alarm } = envelope;
+    if (alarm === undefined) return;
+    if (!activation.alarmsTouched.has(alarm.name) && !activation.signal.aborted) {
+      void activation.commit([activation.clearAlarm(alarm.name)]);
+    }
+    activation.gate(
+      () => {
+        this.#options.onAlarm(this, alarm, true);
+      },
+      () => {
+        this.#options.onAlarm(this, alarm, false);
+      },
+    );
+  }
+
+  #discard(activation: Activation, error: unknown, crashed: boolean): void {
+    const phase = this.#phase;
+    const current =
+      (phase.name === 'active' || phase.name === 'activating') && phase.activation === activation;
+    if (!current) return;
+    const { clock, logger } = this.#options;
+    const restMs = crashed ? this.#backoff.crashed(clock.now()) : 0;
+    if (crashed) logger.error({ actor: this.address, restMs, err: error }, 'actor_crashed');
+    else logger.warn({ actor: this.address, err: error }, 'actor_discarded');
+    void this.#end(activation, 'discarded', restMs, phase.name === 'active' ? phase.actor : null);
+  }
+
+  async #end(
+    activation: Activation,
+    reason: string,
+    restMs: number,
+    actor: Actor<Protocol> | null = null,
+  ): Promise<void> {
+    this.#phase = { name: 'ending' };
+    activation.end(reason);
+    try {
+      await actor?.deactivate?.();
+    } catch (error) {
+      this.#options.logger.error({ actor: this.address, err: error }, 'actor_deactivate_failed');
+    }
+    await this.#settle(activation);
+    this.#rest(restMs);
+  }
+
+  #rest(restMs: number): void {
+    // close() may have run meanwhile.
+    if (this.#phase.name !== 'ending') return;
+    if (restMs > 0) {
+      const cancel = this.#options.clock.after(restMs, () => {
+        this.#phase = { name: 'dormant' };
+        if (this.#mailbox.size > 0) this.#wake();
+      });
+      this.#phase = { name: 'resting', cancel };
+      return;
+    }
+    this.#phase = { name: 'dormant' };
+    if (this.#mailbox.size > 0) this.#wake();
+  }
+
+  async #settle(activation: Activation): Promise<void> {
+    let cancel = (): void => undefined;
+    const late = new Promise<'late'>((resolve) => {
+      cancel = this.#options.clock.after(this.#options.endingMs, () => {
+        resolve('late');
+      });
+    });
+    const outcome = await Promise.race([activation.idle(), late]);
+    cancel();
+    if (outcome === 'late') {
+      this.#options.logger.error({ actor: this.address }, 'actor_work_outlives_it');
+    }
+    await activation.settled();
+  }
+}
+
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value;
+}

@@ -1,0 +1,274 @@
+/**
+ * Owns all actors of this process: which kinds exist, which are active, and the way to them.
+ *
+ * 1. An address has one cell, so one activation, at any time.
+ * 2. After `drain` has begun only actors send messages; after `close` nothing is handled.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { CommitRequest, JournalEntry, Reader } from '../../store/contract.ts';
+import { Alarms } from './alarms.ts';
+import type { BackoffOptions } from './backoff.ts';
+import { Cell } from './cell.ts';
+import type { Envelope } from './cell.ts';
+import type {
+  ActorDefinition,
+  ActorRef,
+  Actors,
+  AskOptions,
+  MessageOf,
+  Protocol,
+} from './contract.ts';
+
+export interface RuntimeStore extends Reader {
+  commit(request: CommitRequest): Promise<number>;
+  subscribe(listener: (entry: JournalEntry) => void): () => void;
+  /** A number above every earlier one of this actor. */
+  nextEpoch(actor: string): number;
+}
+
+export interface RuntimeOptions {
+  store: RuntimeStore;
+  clock: Clock;
+  logger: Logger;
+  backoff?: BackoffOptions;
+  /** Actors that may exist at once; beyond it MAILBOX_FULL. Default 200,000. */
+  actorsMax?: number;
+  /** How often idle actors are looked for. Default 10,000. */
+  sweepMs?: number;
+  /** Default 5,000. */
+  endingMs?: number;
+  alarmRetryMs?: number;
+  /** What a message goes through on its way; tests pass structuredClone to prove it is plain. */
+  carry?: <T>(message: T) => T;
+}
+
+const defaultDeadlineMs = 30_000;
+
+type Standing = 'open' | 'draining' | 'closed';
+
+export class ActorRuntime implements Actors {
+  readonly #options: RuntimeOptions;
+  readonly #definitions = new Map<string, ActorDefinition<Protocol>>();
+  readonly #cells = new Map<string, Cell>();
+  readonly #alarms: Alarms;
+  readonly #inside: Actors;
+  readonly #unsubscribe: () => void;
+  #cancelSweep: () => void = () => undefined;
+  #standing: Standing = 'open';
+
+  constructor(options: RuntimeOptions) {
+    this.#options = options;
+    // Actors go on talking to each other while outsiders are refused.
+    this.#inside = {
+      ask: (to, message, ask) => this.#ask(to, message, ask),
+      tell: (to, message) => {
+        this.#tell(to, message);
+      },
+    };
+    this.#alarms = new Alarms({
+      reader: options.store,
+      clock: options.clock,
+      retryMs: options.alarmRetryMs ?? 30_000,
+      batchMax: 1000,
+      fire: (alarm) => {
+        const ref = refOf(alarm.actor);
+        const message = alarm.message as { type: string };
+        const firing = { name: alarm.name, atMs: alarm.atMs };
+        const failed = (error: ServiceError): void => {
+          options.logger.warn(
+            { actor: alarm.actor, alarm: alarm.name, err: error },
+            'alarm_failed',
+          );
+          // A message that never reached the actor comes again.
+          if (error.code === 'MAILBOX_FULL') this.#alarms.handled(alarm.actor, firing, false);
+        };
+        this.#deliver(ref, {
+          message,
+          answered: false,
+          resolve: noop,
+          reject: failed,
+          alarm: firing,
+        });
+      },
+    });
+    this.#unsubscribe = options.store.subscribe((entry) => {
+      this.#alarms.onEntry(entry);
+    });
+  }
+
+  register<P extends Protocol>(definition: ActorDefinition<P>): void {
+    const { kind } = definition.kind;
+    if (this.#definitions.has(kind)) throw new Error(`Cannot register ${kind}: it exists`);
+    // The map forgets P; `ask` and `tell` give it back by the type of the reference.
+    this.#definitions.set(kind, definition as unknown as ActorDefinition<Protocol>);
+  }
+
+  /** Begins to tell alarms; call it once every kind is registered. */
+  start(): void {
+    this.#alarms.start();
+    this.#scheduleSweep();
+  }
+
+  async ask<P extends Protocol, T extends keyof P & string>(
+    to: ActorRef<P>,
+    message: { type: T } & P[T]['in'],
+    options?: AskOptions,
+  ): Promise<P[T]['out']> {
+    this.#refuseOutsiders();
+    return await this.#ask(to, message, options);
+  }
+
+  tell<P extends Protocol>(to: ActorRef<P>, message: MessageOf<P>): void {
+    this.#refuseOutsiders();
+    this.#tell(to, message);
+  }
+
+  /** Active actors and waiting messages, for the metrics. */
+  stats(): { actors: number; waiting: number } {
+    let waiting = 0;
+    for (const cell of this.#cells.values()) waiting += cell.waiting;
+    return { actors: this.#cells.size, waiting };
+  }
+
+  /** Refuses messages from outside and resolves when every mailbox is empty and durable. */
+  async drain(): Promise<void> {
+    if (this.#standing === 'open') this.#standing = 'draining';
+    while ([...this.#cells.values()].some((cell) => !cell.quiet && cell.phase !== 'resting')) {
+      await new Promise<void>((resolve) => {
+        this.#options.clock.after(5, resolve);
+      });
+    }
+  }
+
+  /** Ends every actor; what still waits is refused. Twice is fine. */
+  async close(): Promise<void> {
+    if (this.#standing === 'closed') return;
+    this.#standing = 'closed';
+    this.#cancelSweep();
+    this.#alarms.close();
+    this.#unsubscribe();
+    await Promise.all([...this.#cells.values()].map((cell) => cell.close()));
+    this.#cells.clear();
+  }
+
+  #refuseOutsiders(): void {
+    if (this.#standing !== 'open') {
+      throw new ServiceError('SHUTTING_DOWN', 'The service is stopping.');
+    }
+  }
+
+  #ask<P extends Protocol, T extends keyof P & string>(
+    to: ActorRef<P>,
+    message: { type: T } & P[T]['in'],
+    { deadlineMs = defaultDeadlineMs }: AskOptions = {},
+  ): Promise<P[T]['out']> {
+    return new Promise((resolve, reject) => {
+      const envelope: Envelope = {
+        message,
+        answered: false,
+        resolve: (reply) => {
+          if (envelope.answered) return;
+          envelope.answered = true;
+          cancel();
+          resolve(this.#carry(reply) as P[T]['out']);
+        },
+        reject: (error) => {
+          if (envelope.answered) return;
+          envelope.answered = true;
+          cancel();
+          reject(error);
+        },
+      };
+      const cancel = this.#options.clock.after(deadlineMs, () => {
+        envelope.reject(
+          new ServiceError('DEADLINE_EXCEEDED', 'This took too long; it may still happen.'),
+        );
+      });
+      this.#deliver(to, envelope);
+    });
+  }
+
+  #tell<P extends Protocol>(to: ActorRef<P>, message: MessageOf<P>): void {
+    const { logger } = this.#options;
+    let refused: ServiceError | undefined;
+    let delivering = true;
+    this.#deliver(to, {
+      message,
+      answered: false,
+      resolve: noop,
+      reject: (error) => {
+        if (delivering) refused = error;
+        logger.warn(
+          { actor: `${to.kind}:${to.id}`, message: message.type, err: error },
+          'tell_failed',
+        );
+      },
+    });
+    delivering = false;
+    if (refused?.code === 'MAILBOX_FULL') throw refused;
+  }
+
+  #deliver(to: ActorRef<Protocol>, envelope: Envelope): void {
+    if (this.#standing === 'closed') {
+      envelope.reject(new ServiceError('SHUTTING_DOWN', 'The service is stopping.'));
+      return;
+    }
+    envelope.message = this.#carry(envelope.message);
+    const address = `${to.kind}:${to.id}`;
+    let cell = this.#cells.get(address);
+    if (cell === undefined) {
+      if (this.#cells.size >= (this.#options.actorsMax ?? 200_000)) {
+        envelope.reject(new ServiceError('MAILBOX_FULL', 'Too much is going on; retry.'));
+        return;
+      }
+      cell = this.#createCell(to);
+      this.#cells.set(address, cell);
+    }
+    cell.deliver(envelope);
+  }
+
+  #createCell(to: ActorRef<Protocol>): Cell {
+    const { store, clock, logger, backoff = {}, endingMs = 5000 } = this.#options;
+    const definition = this.#definitions.get(to.kind);
+    if (definition === undefined) throw new Error(`Cannot reach ${to.kind}:${to.id}: unknown kind`);
+    return new Cell({
+      ref: { kind: to.kind, id: to.id },
+      definition,
+      actors: this.#inside,
+      clock,
+      logger,
+      backoff,
+      endingMs,
+      nextEpoch: (address) => store.nextEpoch(address),
+      commit: (request) => store.commit(request),
+      onAlarm: (cell, alarm, done) => {
+        this.#alarms.handled(cell.address, alarm, done);
+      },
+    });
+  }
+
+  #scheduleSweep(): void {
+    this.#cancelSweep = this.#options.clock.after(this.#options.sweepMs ?? 10_000, () => {
+      const nowMs = this.#options.clock.now();
+      for (const [address, cell] of this.#cells) {
+        if (cell.passivate(nowMs)) this.#cells.delete(address);
+      }
+      this.#scheduleSweep();
+    });
+  }
+
+  #carry<T>(value: T): T {
+    return this.#options.carry === undefined ? value : this.#options.carry(value);
+  }
+}
+
+function refOf(address: string): ActorRef<Protocol> {
+  const colon = address.indexOf(':');
+  return { kind: address.slice(0, colon), id: address.slice(colon + 1) };
+}
+
+function noop(): void {
+  // A told message has nobody who waits for its reply.
+}

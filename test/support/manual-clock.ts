@@ -1,0 +1,45 @@
+/** A clock that stands until it is moved; callbacks run in the order of their times. */
+import type { Clock } from '../../src/lib/clock.ts';
+
+export class ManualClock implements Clock {
+  #nowMs = 1_700_000_000_000;
+  #timers: { atMs: number; callback: () => void }[] = [];
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer = { atMs: this.#nowMs + delayMs, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((one) => one !== timer);
+    };
+  }
+
+  /** Moves on by `ms`, letting promises settle between callbacks. */
+  async advance(ms: number): Promise<void> {
+    const untilMs = this.#nowMs + ms;
+    for (;;) {
+      const due = this.#timers
+        .filter((timer) => timer.atMs <= untilMs)
+        .sort((a, b) => a.atMs - b.atMs)[0];
+      if (due === undefined) break;
+      this.#timers = this.#timers.filter((timer) => timer !== due);
+      this.#nowMs = Math.max(this.#nowMs, due.atMs);
+      due.callback();
+      await settle();
+    }
+    this.#nowMs = untilMs;
+    await settle();
+  }
+}
+
+/** Lets everything that only waits for promises and immediates happen. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) {
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+}
