@@ -11,7 +11,7 @@
 import type { Change } from '../../store/table.ts';
 
 /** Message types of an actor kind: what comes in and what is answered. */
-export type Protocol = { [type: string]: { in: object; out: unknown } };
+export type Protocol = Record<string, { in: object; out: unknown }>;
 
 export type MessageOf<P extends Protocol> = {
   [T in keyof P & string]: { type: T } & P[T]['in'];

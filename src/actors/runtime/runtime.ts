@@ -172,7 +172,7 @@ export class ActorRuntime implements Actors {
           if (envelope.answered) return;
           envelope.answered = true;
           cancel();
-          resolve(this.#carry(reply) as P[T]['out']);
+          resolve(this.#carry(reply));
         },
         reject: (error) => {
           if (envelope.answered) return;

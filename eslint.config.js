@@ -1,0 +1,75 @@
+import tseslint from 'typescript-eslint';
+
+const houseRules = {
+  '@typescript-eslint/no-floating-promises': 'error',
+  '@typescript-eslint/switch-exhaustiveness-check': [
+    'error',
+    { considerDefaultExhaustiveForUnions: true },
+  ],
+  '@typescript-eslint/consistent-type-imports': 'error',
+  '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+  '@typescript-eslint/no-confusing-void-expression': 'off',
+  '@typescript-eslint/no-unnecessary-type-parameters': 'off',
+  '@typescript-eslint/consistent-type-definitions': 'off',
+  '@typescript-eslint/dot-notation': 'off',
+  '@typescript-eslint/no-invalid-void-type': 'off',
+  '@typescript-eslint/prefer-nullish-coalescing': ['error', { ignorePrimitives: { string: true } }],
+  'no-empty': ['error', { allowEmptyCatch: false }],
+  'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true } }],
+  eqeqeq: ['error', 'always', { null: 'ignore' }],
+  'max-lines': ['error', { max: 400, skipBlankLines: false, skipComments: false }],
+  'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],
+};
+
+export default tseslint.config(
+  { ignores: ['node_modules', 'data', 'test/fixtures/apps', 'bench/results', 'bench/peers'] },
+  {
+    files: ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: {
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: houseRules,
+  },
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['src/config.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'process',
+          property: 'env',
+          message: 'Only src/config.ts reads the environment.',
+        },
+      ],
+    },
+  },
+  {
+    files: ['test/**/*.ts', 'bench/**/*.ts'],
+    rules: {
+      // describe() and it() return promises that the runner itself awaits.
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        {
+          allowForKnownSafeCalls: [
+            {
+              from: 'package',
+              name: ['describe', 'it', 'test', 'before', 'after'],
+              package: 'node:test',
+            },
+          ],
+        },
+      ],
+      '@typescript-eslint/no-empty-function': 'off',
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      'max-lines-per-function': 'off',
+    },
+  },
+  {
+    files: ['*.config.ts', 'eslint.config.js'],
+    rules: { 'no-restricted-exports': 'off' },
+  },
+);

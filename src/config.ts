@@ -1,0 +1,267 @@
+/**
+ * Owns the configuration: the only reader of `process.env` and of `config/`.
+ *
+ * 1. `config/default.json`, overridden by the file named in GANGWAY_CONFIG, overridden by
+ *    GANGWAY_* variables; resolved once, at start.
+ * 2. A wrong value, and an unknown key in a file, is a ConfigError of one line that names the option,
+ *    the variable, the value seen and what is allowed. Secrets are not shown.
+ */
+import { readFileSync } from 'node:fs';
+import { BlockList, isIP } from 'node:net';
+import { isAbsolute, resolve } from 'node:path';
+import defaults from '../config/default.json' with { type: 'json' };
+
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+
+export interface Config {
+  host: string;
+  /** 0: a free port, printed at start. */
+  port: number;
+  /** Absolute. */
+  dataDir: string;
+  /** Without trailing slash; null: `http://<host>:<port>`. */
+  publicUrl: string | null;
+  appsDomain: string;
+  edgeHost: string;
+  edgePort: number;
+  runtime: 'auto' | 'process';
+  trustedProxies: string[];
+  logLevel: LogLevel;
+  metrics: 'off' | 'loopback' | 'all';
+  /** 32 bytes in hex or base64; null: the file `instance.key`. */
+  instanceKey: string | null;
+  maxLogStreamsPerUser: number;
+  maxUploadMb: number;
+  maxSockets: number;
+  maxHeaderKb: number;
+  bodyIdleSeconds: number;
+  keepAliveSeconds: number;
+  drainSeconds: number;
+  logQuotaMb: number;
+  logMaxDays: number;
+  buildConcurrency: number;
+  buildTimeoutMinutes: number;
+  healthTimeoutSeconds: number;
+  appDrainSeconds: number;
+  queryThreads: number;
+  bulkThreads: number;
+  inlineQueryCost: number;
+}
+
+type Key = keyof Config;
+/** Throws a sentence part that says what is allowed. */
+type Parse<T> = (value: unknown) => T;
+type Parsers = { [K in Key]: Parse<Config[K]> };
+
+const parsers: Parsers = {
+  host: hostName,
+  port: integer(0, 65_535),
+  dataDir: text,
+  publicUrl: optional(httpUrl),
+  appsDomain: domain,
+  edgeHost: text,
+  edgePort: integer(0, 65_535),
+  runtime: oneOf('auto', 'process'),
+  trustedProxies: networks,
+  logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+  metrics: oneOf('off', 'loopback', 'all'),
+  instanceKey: optional(key32),
+  maxLogStreamsPerUser: integer(1, 100_000),
+  maxUploadMb: integer(1, 65_536),
+  maxSockets: integer(10, 1_000_000),
+  maxHeaderKb: integer(1, 1024),
+  bodyIdleSeconds: integer(1, 3600),
+  keepAliveSeconds: integer(8, 960),
+  drainSeconds: integer(0, 600),
+  logQuotaMb: integer(1, 1_048_576),
+  logMaxDays: integer(1, 3650),
+  buildConcurrency: integer(1, 64),
+  buildTimeoutMinutes: integer(1, 1440),
+  healthTimeoutSeconds: integer(1, 3600),
+  appDrainSeconds: integer(0, 3600),
+  queryThreads: integer(1, 64),
+  bulkThreads: integer(1, 64),
+  inlineQueryCost: integer(0, 1_000_000),
+};
+
+const secretKeys: ReadonlySet<Key> = new Set(['instanceKey']);
+/** Variables that are no options: where the file is. */
+const otherVariables: ReadonlySet<string> = new Set(['GANGWAY_CONFIG']);
+
+/** The environment variable of an option: `dataDir` is GANGWAY_DATA_DIR. */
+export function variableOf(key: Key): string {
+  return `GANGWAY_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+export interface ResolvedConfig {
+  config: Config;
+  /** GANGWAY_* variables that name no option, for a warning. */
+  unknownVariables: string[];
+}
+
+/** Resolves the configuration. Throws ConfigError. */
+export function resolveConfig(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): ResolvedConfig {
+  const values: Record<string, { value: unknown; from: string }> = {};
+  const take = (source: object, from: string): void => {
+    for (const [key, value] of Object.entries(source)) {
+      if (!(key in parsers)) throw new ConfigError(`${from}: there is no option "${key}"`);
+      values[key] = { value, from };
+    }
+  };
+  take(defaults, 'config/default.json');
+  if (env['GANGWAY_CONFIG']) take(readFile(env['GANGWAY_CONFIG']), env['GANGWAY_CONFIG']);
+  for (const key of Object.keys(parsers) as Key[]) {
+    const value = env[variableOf(key)];
+    if (value !== undefined) values[key] = { value, from: variableOf(key) };
+  }
+  const config = Object.fromEntries(
+    (Object.keys(parsers) as Key[]).map((key) => [key, parse(key, values[key])]),
+  ) as unknown as Config;
+  config.dataDir = isAbsolute(config.dataDir) ? config.dataDir : resolve(config.dataDir);
+  config.edgeHost ||= config.host;
+  const known = new Set([...(Object.keys(parsers) as Key[]).map(variableOf), ...otherVariables]);
+  const unknownVariables = Object.keys(env).filter(
+    (name) => name.startsWith('GANGWAY_') && !known.has(name),
+  );
+  return { config, unknownVariables };
+}
+
+/** Where the host keeps what builds need to reach their registries: proxies, authorities, mirrors. */
+// prettier-ignore
+const buildVariables = [
+  'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy',
+  'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE', 'PIP_CERT',
+  'npm_config_registry', 'npm_config_cafile', 'PIP_INDEX_URL', 'GOPROXY', 'GOSUMDB',
+];
+
+export function hostBuildEnv(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Record<string, string> {
+  return Object.fromEntries(
+    buildVariables.flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
+  );
+}
+
+function readFile(path: string): object {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new ConfigError(`GANGWAY_CONFIG: cannot read ${path}: ${(error as Error).message}`);
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw new ConfigError(`GANGWAY_CONFIG: ${path} is no JSON object`);
+  }
+  return parsed;
+}
+
+function parse<K extends Key>(
+  key: K,
+  seen: { value: unknown; from: string } | undefined,
+): Config[K] {
+  if (seen === undefined) throw new ConfigError(`option "${key}" (${variableOf(key)}) is missing`);
+  try {
+    return parsers[key](seen.value);
+  } catch (error) {
+    const shown = secretKeys.has(key) ? 'a value that is not shown' : JSON.stringify(seen.value);
+    throw new ConfigError(
+      `option "${key}" (${variableOf(key)}): ${shown} in ${seen.from} is not allowed; ` +
+        `allowed is ${(error as Error).message}`,
+    );
+  }
+}
+
+function integer(min: number, max: number): Parse<number> {
+  return (value) => {
+    const number = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+    if (typeof number !== 'number' || !Number.isInteger(number) || number < min || number > max) {
+      throw new Error(`an integer from ${min} to ${max}`);
+    }
+    return number;
+  };
+}
+
+function oneOf<const T extends string>(...allowed: T[]): Parse<T> {
+  return (value) => {
+    const found = allowed.find((one) => one === value);
+    if (found === undefined) throw new Error(allowed.map((one) => `"${one}"`).join(', '));
+    return found;
+  };
+}
+
+function text(value: unknown): string {
+  if (typeof value !== 'string') throw new Error('a text');
+  return value;
+}
+
+function hostName(value: unknown): string {
+  if (typeof value !== 'string' || !/^[A-Za-z0-9.:_-]+$/.test(value)) {
+    throw new Error('a host name or an IP address');
+  }
+  return value;
+}
+
+function domain(value: unknown): string {
+  const label = '[a-z0-9]([a-z0-9-]*[a-z0-9])?';
+  if (typeof value !== 'string' || !new RegExp(`^${label}(\\.${label})*$`).test(value)) {
+    throw new Error('a domain name in lower case, such as "apps.example.com"');
+  }
+  return value;
+}
+
+function optional(inner: Parse<string>): Parse<string | null> {
+  return (value) => (value === '' || value === null ? null : inner(value));
+}
+
+function httpUrl(value: unknown): string {
+  const allowed = new Error(
+    'an http or https URL without path, such as "https://panel.example.com"',
+  );
+  if (typeof value !== 'string' || !URL.canParse(value)) throw allowed;
+  const url = new URL(value);
+  const plain = url.pathname === '/' && !url.search && !url.hash && !url.username && !url.password;
+  if (!plain || !/^https?:$/.test(url.protocol)) throw allowed;
+  return url.origin;
+}
+
+function key32(value: unknown): string {
+  const isKey =
+    typeof value === 'string' &&
+    (/^[0-9a-fA-F]{64}$/.test(value) || Buffer.from(value, 'base64').length === 32);
+  if (!isKey) throw new Error('32 bytes in hex or base64');
+  return value;
+}
+
+/** A list, or a text with commas, of addresses and CIDRs. */
+function networks(value: unknown): string[] {
+  const list = typeof value === 'string' ? value.split(',').map((one) => one.trim()) : value;
+  const allowed = 'a list of IP addresses and CIDRs, such as "127.0.0.1, 10.0.0.0/8"';
+  if (!Array.isArray(list)) throw new Error(allowed);
+  return list
+    .filter((one) => one !== '')
+    .map((one: unknown) => {
+      if (typeof one !== 'string' || !isNetwork(one)) throw new Error(allowed);
+      return one;
+    });
+}
+
+function isNetwork(value: string): boolean {
+  const [address = '', prefix, ...rest] = value.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  if (prefix === undefined) return true;
+  if (!/^\d{1,3}$/.test(prefix)) return false;
+  try {
+    new BlockList().addSubnet(address, Number(prefix), version === 4 ? 'ipv4' : 'ipv6');
+    return true;
+  } catch {
+    // The prefix is longer than the address.
+    return false;
+  }
+}
