@@ -91,3 +91,12 @@ export interface Authenticator {
   /** Whether a principal resolved before would still be resolved now; for open streams. */
   stillValid(principal: Principal): boolean;
 }
+
+/** The sliding of sessions; for transports that answer a browser. */
+export interface SessionRenewal {
+  /**
+   * A `Set-Cookie` that keeps the session cookie for another seven days, once a day; null when it
+   * is not due. Call it after `byCookie` gave a person.
+   */
+  renew(credentials: Credentials, secure: boolean): string | null;
+}

@@ -11,7 +11,8 @@ import type { AppRecord, FolderRecord } from '../store/records.ts';
 export type Resource =
   | { kind: 'team'; teamId: string }
   | { kind: 'folder'; folder: Readonly<FolderRecord> }
-  | { kind: 'app'; app: Readonly<AppRecord> }
+  /** An app in trash does not exist, unless asked about as `trashed`: to restore or purge it. */
+  | { kind: 'app'; app: Readonly<AppRecord>; trashed?: true }
   | { kind: 'instance' };
 
 /** A capability, `null` for merely seeing the thing, or `admin` for the instance administrator. */

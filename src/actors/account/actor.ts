@@ -1,0 +1,184 @@
+/**
+ * Owns every change of people, sessions and the rest of better-auth's records.
+ *
+ * 1. A handler ends only when its commit is durable, so that the next one decides on what is.
+ * 2. Setting up is one commit: after a crash it has happened whole, or it can be done.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { AuthRecord } from '../../store/records.ts';
+import { type Change, insert, put, remove } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import { newTeamChanges } from '../team/new-team.ts';
+import { AuthView } from './auth-view.ts';
+import {
+  type AccountProtocol,
+  type AuthWrite,
+  type AuthWritten,
+  type FirstPerson,
+  accountActor,
+} from './protocol.ts';
+
+export interface AccountActorOptions {
+  reader: Reader;
+  clock: Clock;
+  /** For an instance whose record does not exist yet. Default 7. */
+  logMaxDays?: number;
+}
+
+export function accountActorDefinition(
+  options: AccountActorOptions,
+): ActorDefinition<AccountProtocol> {
+  return {
+    kind: accountActor,
+    activate: (context) => createDirectory(options, context),
+  };
+}
+
+function createDirectory(
+  options: AccountActorOptions,
+  context: ActorContext<AccountProtocol>,
+): Actor<AccountProtocol> {
+  const { reader, clock } = options;
+  const sessionOf = (sessionId: string): Readonly<AuthRecord> | undefined =>
+    reader.get(tables.auth, ['session', sessionId]);
+
+  return {
+    handlers: {
+      write: async ({ writes }) => {
+        const view = new AuthView(reader);
+        const written = writes.map((write) => applyWrite(view, write));
+        const changes = view.changes();
+        if (changes.length > 0) await context.commit(changes);
+        return written;
+      },
+      setup: async ({ person }) => {
+        await context.commit(setupChanges(options, person));
+        return true;
+      },
+      'session-renew': async ({ sessionId, atMs, expiresAtMs }) => {
+        const session = sessionOf(sessionId);
+        if (!session || numberOf(session.fields['expiresAt']) <= clock.now()) return false;
+        const fields = { ...session.fields, expiresAt: expiresAtMs, updatedAt: atMs };
+        const dates = [...new Set([...session.dates, 'expiresAt', 'updatedAt'])];
+        await context.commit([put(tables.auth, { ...session, fields, dates })]);
+        return true;
+      },
+      'session-team': async ({ sessionId, teamId }) => {
+        const session = sessionOf(sessionId);
+        if (!session) throw new ServiceError('NOT_FOUND', 'No such session.');
+        const fields = { ...session.fields, currentTeamId: teamId };
+        await context.commit([put(tables.auth, { ...session, fields })]);
+        return true;
+      },
+      'session-end': async ({ sessionId }) => {
+        if (!sessionOf(sessionId)) return false;
+        await context.commit([remove(tables.auth, ['session', sessionId])]);
+        return true;
+      },
+      'sessions-trim': async ({ userId, keep }) => {
+        const ending = surplusSessions(reader, userId, keep, clock.now());
+        if (ending.length > 0) await context.commit(ending);
+        return ending.length;
+      },
+    },
+  };
+}
+
+/** Answers with the records as they now are; for a delete as they last were. */
+function applyWrite(view: AuthView, write: AuthWrite): AuthWritten {
+  if (write.op === 'create') {
+    view.insert(write.record);
+    return [write.record];
+  }
+  const found = view.select(write.model, write.where);
+  const meant = write.one ? found.slice(0, 1) : found;
+  if (write.op === 'delete') {
+    for (const record of meant) view.remove(record);
+    return [...meant];
+  }
+  return meant.map((record) => {
+    const fields = { ...record.fields, ...write.set };
+    for (const [name, by] of Object.entries(write.add)) {
+      fields[name] = numberOf(record.fields[name]) + by;
+    }
+    const dates = [...record.dates.filter((name) => !(name in write.set)), ...write.dates];
+    const changed = { ...record, fields, dates };
+    view.replace(changed);
+    return changed;
+  });
+}
+
+function setupChanges(options: AccountActorOptions, person: FirstPerson): Change[] {
+  const { reader, clock } = options;
+  const instance = reader.get(tables.instance, 'instance');
+  if (instance && instance.setUpAtMs !== null) {
+    throw new ServiceError('CONFLICT', 'This instance has been set up.');
+  }
+  const atMs = clock.now();
+  const { userId, teamId } = person;
+  const stamps = { createdAt: atMs, updatedAt: atMs };
+  const user: AuthRecord = {
+    model: 'user',
+    id: userId,
+    fields: {
+      email: person.email,
+      name: person.name,
+      emailVerified: false,
+      image: null,
+      isInstanceAdmin: true,
+      twoFactorEnabled: false,
+      ...stamps,
+    },
+    dates: Object.keys(stamps),
+  };
+  const account: AuthRecord = {
+    model: 'account',
+    id: newId('usr', atMs),
+    fields: {
+      accountId: userId,
+      providerId: 'credential',
+      userId,
+      password: person.passwordHash,
+      ...stamps,
+    },
+    dates: Object.keys(stamps),
+  };
+  const fresh = {
+    id: 'instance',
+    instanceId: newId('ins', atMs),
+    logMaxDays: options.logMaxDays ?? 7,
+    publicUrl: null,
+    createdAtMs: atMs,
+  } as const;
+  return [
+    put(tables.instance, { ...(instance ?? fresh), setUpAtMs: atMs }),
+    insert(tables.auth, user),
+    insert(tables.auth, account),
+    ...newTeamChanges({
+      teamId,
+      name: person.teamName,
+      ownerId: userId,
+      atMs,
+      isSlugTaken: (slug) => reader.find(tables.teams, 'slug', [slug]) !== undefined,
+    }),
+  ];
+}
+
+/** A person's expired sessions, and the oldest beyond `keep`. */
+function surplusSessions(reader: Reader, userId: string, keep: number, now: number): Change[] {
+  const sessions = reader.list(tables.auth, 'field', ['session', 'userId', userId]);
+  const age = (session: Readonly<AuthRecord>): number => numberOf(session.fields['updatedAt']);
+  const live = sessions.filter((session) => numberOf(session.fields['expiresAt']) > now);
+  const kept = new Set(live.sort((a, b) => age(b) - age(a)).slice(0, keep));
+  return sessions
+    .filter((session) => !kept.has(session))
+    .map((session) => remove(tables.auth, [session.model, session.id]));
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}

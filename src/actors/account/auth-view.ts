@@ -1,0 +1,99 @@
+/**
+ * Owns how better-auth's records are found: by key or index where a condition allows it, else by
+ * looking at every record of the model. Writes may be laid over what is stored, so that a group of
+ * them sees itself before it is committed.
+ */
+import type { Reader } from '../../store/contract.ts';
+import type { AuthRecord } from '../../store/records.ts';
+import { type Change, insert, put, remove } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import { type Condition, matches } from './match.ts';
+
+const pageSize = 500;
+// Longer values are not in the index of fields; see `tables.auth`.
+const indexedMax = 256;
+
+interface Laid {
+  model: string;
+  id: string;
+  record: AuthRecord | null;
+  isNew: boolean;
+}
+
+export class AuthView {
+  readonly #reader: Reader;
+  readonly #laid = new Map<string, Laid>();
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** All records of the model that match, by id. */
+  select(model: string, where: readonly Condition[]): Readonly<AuthRecord>[] {
+    const found: Readonly<AuthRecord>[] = [];
+    for (const record of this.#candidates(model, where)) {
+      if (!this.#laid.has(layKey(model, record.id)) && matches(record, where)) found.push(record);
+    }
+    for (const { model: laidModel, record } of this.#laid.values()) {
+      if (laidModel === model && record !== null && matches(record, where)) found.push(record);
+    }
+    return found;
+  }
+
+  /** Refused with the commit when a record of this id is stored. */
+  insert(record: AuthRecord): void {
+    this.#lay(record, record, true);
+  }
+
+  replace(record: AuthRecord): void {
+    this.#lay(record, record, false);
+  }
+
+  remove(record: Readonly<AuthRecord>): void {
+    this.#lay(record, null, false);
+  }
+
+  /** What was laid over, as changes. */
+  changes(): Change[] {
+    return [...this.#laid.values()].flatMap(({ model, id, record, isNew }) => {
+      if (record === null) return isNew ? [] : [remove(tables.auth, [model, id])];
+      return [isNew ? insert(tables.auth, record) : put(tables.auth, record)];
+    });
+  }
+
+  #lay({ model, id }: Readonly<AuthRecord>, record: AuthRecord | null, isNew: boolean): void {
+    const key = layKey(model, id);
+    this.#laid.set(key, { model, id, record, isNew: this.#laid.get(key)?.isNew ?? isNew });
+  }
+
+  *#candidates(model: string, where: readonly Condition[]): Iterable<Readonly<AuthRecord>> {
+    const exact = where.filter(isExact);
+    const byId = exact.find((condition) => condition.field === 'id');
+    if (byId) {
+      const record = this.#reader.get(tables.auth, [model, byId.value]);
+      if (record) yield record;
+      return;
+    }
+    const byField = exact.find((condition) => condition.value.length <= indexedMax);
+    const index = byField ? 'field' : 'model';
+    const prefix = byField ? [model, byField.field, byField.value] : [model];
+    let after: readonly string[] | undefined;
+    for (;;) {
+      const options = { limit: pageSize, ...(after && { after }) };
+      const page = this.#reader.list(tables.auth, index, prefix, options);
+      yield* page;
+      const last = page.at(-1);
+      if (!last || page.length < pageSize) return;
+      after = [...prefix, last.id];
+    }
+  }
+}
+
+function isExact(condition: Condition): condition is Condition & { value: string } {
+  const { connector, operator, insensitive, value } = condition;
+  return connector === 'AND' && operator === 'eq' && !insensitive && typeof value === 'string';
+}
+
+function layKey(model: string, id: string): string {
+  return JSON.stringify([model, id]);
+}

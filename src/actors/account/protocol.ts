@@ -1,0 +1,57 @@
+/**
+ * Owns the messages of the `account` actor: the only way people, their sessions and whatever else
+ * better-auth keeps change. There is one, `accountActor.at(directory)`: what it decides (the first
+ * person, one redemption of a code) is decided among all accounts.
+ */
+import type { AuthRecord } from '../../store/records.ts';
+import { actorKind } from '../runtime/contract.ts';
+import type { Condition } from './match.ts';
+
+export const directory = 'directory';
+
+/** A change of better-auth's records; conditions are weighed inside the actor, so none is stale. */
+export type AuthWrite =
+  | { op: 'create'; record: AuthRecord }
+  | {
+      op: 'update';
+      model: string;
+      where: Condition[];
+      set: Record<string, unknown>;
+      /** Names in `set` that are dates. */
+      dates: string[];
+      /** Added to numeric fields; an absent one counts as 0. */
+      add: Record<string, number>;
+      /** Whether only the first match is meant. */
+      one: boolean;
+    }
+  | { op: 'delete'; model: string; where: Condition[]; one: boolean };
+
+/** One answer a write: the records as they are now; for a delete as they last were. */
+export type AuthWritten = AuthRecord[];
+
+export interface FirstPerson {
+  userId: string;
+  email: string;
+  name: string;
+  passwordHash: string;
+  teamId: string;
+  teamName: string;
+}
+
+// A type, not an interface: it has to be assignable to Protocol's index signature.
+export type AccountProtocol = {
+  /** All writes in one commit, or none. Refused: CONFLICT for an address or a session token taken. */
+  write: { in: { writes: AuthWrite[] }; out: AuthWritten[] };
+  /** The first person, their team and its roles, in one commit. CONFLICT when done before. */
+  setup: { in: { person: FirstPerson }; out: boolean };
+  /** Lets a session live on; one that ended stays ended. */
+  'session-renew': { in: { sessionId: string; atMs: number; expiresAtMs: number }; out: boolean };
+  /** The session's current team; NOT_FOUND for a session that ended. */
+  'session-team': { in: { sessionId: string; teamId: string }; out: boolean };
+  /** Ends a session; false when it had ended before. */
+  'session-end': { in: { sessionId: string }; out: boolean };
+  /** Ends a person's expired sessions, and the longest unused beyond `keep`; how many. */
+  'sessions-trim': { in: { userId: string; keep: number }; out: number };
+};
+
+export const accountActor = actorKind<AccountProtocol>('account');

@@ -1,0 +1,132 @@
+/**
+ * Owns one team's tokens and folders.
+ *
+ * 1. A handler ends only when its commit is durable, so that the next one reads what it wrote: a
+ *    use noted late never brings a revoked token back.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { FolderRecord, TokenRecord } from '../../store/records.ts';
+import { insert, put, take } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import { type TeamProtocol, type TokenUse, teamActor } from './protocol.ts';
+
+export interface TeamActorOptions {
+  reader: Reader;
+  clock: Clock;
+  /** Tokens a team may have; default 1,000. */
+  tokensMax?: number;
+  /** Folders a team may have; default 1,000. */
+  foldersMax?: number;
+}
+
+const folderDepthMax = 16;
+
+export function teamActorDefinition(options: TeamActorOptions): ActorDefinition<TeamProtocol> {
+  return {
+    kind: teamActor,
+    activate: (context) => ({
+      handlers: { ...tokenHandlers(options, context), ...folderHandlers(options, context) },
+    }),
+  };
+}
+
+type Handlers = Actor<TeamProtocol>['handlers'];
+type Context = ActorContext<TeamProtocol>;
+
+function tokenHandlers(
+  { reader, tokensMax = 1_000 }: TeamActorOptions,
+  context: Context,
+): Pick<Handlers, 'token-create' | 'token-revoke' | 'tokens-used'> {
+  const teamId = context.ref.id;
+  return {
+    'token-create': async ({ token }) => {
+      mustExist(reader, teamId);
+      if (token.homeTeamId !== teamId) throw new Error('a token of another team');
+      if (reader.count(tables.tokens, 'team', [teamId]) >= tokensMax) {
+        throw new ServiceError('CONFLICT', `A team has at most ${String(tokensMax)} tokens.`);
+      }
+      await context.commit([insert(tables.tokens, token)]);
+      return token;
+    },
+    'token-revoke': async ({ tokenId }) => {
+      const token = reader.get(tables.tokens, tokenId);
+      if (token?.homeTeamId !== teamId) throw new ServiceError('NOT_FOUND', 'No such token.');
+      await context.commit([take(tables.tokens, tokenId)]);
+      return true;
+    },
+    'tokens-used': async ({ uses }) => {
+      const changes = changedUses(reader, teamId, uses).map((token) => put(tables.tokens, token));
+      if (changes.length > 0) await context.commit(changes);
+      return true;
+    },
+  };
+}
+
+function folderHandlers(
+  { reader, clock, foldersMax = 1_000 }: TeamActorOptions,
+  context: Context,
+): Pick<Handlers, 'folder-create' | 'folder-delete'> {
+  const teamId = context.ref.id;
+  return {
+    'folder-create': async ({ name, parentId }) => {
+      mustExist(reader, teamId);
+      const folder = { id: newId('fld', clock.now()), teamId, name: folderName(name), parentId };
+      if (depthOf(reader, teamId, parentId) >= folderDepthMax) {
+        throw new ServiceError('BAD_USER_INPUT', 'Folders nest at most 16 deep.');
+      }
+      if (reader.count(tables.folders, 'team', [teamId]) >= foldersMax) {
+        throw new ServiceError('CONFLICT', `A team has at most ${String(foldersMax)} folders.`);
+      }
+      await context.commit([insert(tables.folders, folder)]);
+      return folder;
+    },
+    'folder-delete': async ({ folderId }) => {
+      ownFolder(reader, teamId, folderId);
+      const inUse =
+        reader.list(tables.apps, 'folder', [teamId, folderId], { limit: 1 }).length > 0 ||
+        reader.list(tables.folders, 'name', [teamId, folderId], { limit: 1 }).length > 0;
+      if (inUse) throw new ServiceError('CONFLICT', 'The folder is not empty.');
+      await context.commit([take(tables.folders, folderId)]);
+      return true;
+    },
+  };
+}
+
+function mustExist(reader: Reader, teamId: string): void {
+  if (!reader.get(tables.teams, teamId)) throw new ServiceError('NOT_FOUND', 'No such team.');
+}
+
+function ownFolder(reader: Reader, teamId: string, folderId: string): Readonly<FolderRecord> {
+  const folder = reader.get(tables.folders, folderId);
+  if (folder?.teamId !== teamId) throw new ServiceError('NOT_FOUND', 'No such folder.');
+  return folder;
+}
+
+/** How many folders stand above a new one in `parentId`; NOT_FOUND for a parent of another team. */
+function depthOf(reader: Reader, teamId: string, parentId: string | null): number {
+  let depth = 0;
+  for (let id = parentId; id !== null && depth <= folderDepthMax; depth++) {
+    id = ownFolder(reader, teamId, id).parentId;
+  }
+  return depth;
+}
+
+function changedUses(reader: Reader, teamId: string, uses: readonly TokenUse[]): TokenRecord[] {
+  return uses.flatMap(({ tokenId, atMs }) => {
+    const token = reader.get(tables.tokens, tokenId);
+    if (token?.homeTeamId !== teamId || (token.lastUsedAtMs ?? 0) >= atMs) return [];
+    return [{ ...token, lastUsedAtMs: atMs }];
+  });
+}
+
+function folderName(given: string): string {
+  const name = given.trim();
+  if (name.length < 1 || name.length > 100 || /\p{Cc}/u.test(name)) {
+    throw new ServiceError('BAD_USER_INPUT', 'A folder name has 1 to 100 characters.');
+  }
+  return name;
+}

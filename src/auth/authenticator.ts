@@ -1,0 +1,232 @@
+/**
+ * Owns the hot path from a credential to a principal: a signed session cookie or an API token,
+ * resolved without waiting and without better-auth.
+ *
+ * 1. What is remembered of a credential is dropped by the journal entry that may change it, before
+ *    the change is answered: a revoked token and an ended session are dead at once.
+ * 2. Expiry is checked at every use, remembered or not.
+ * 3. Whatever is wrong with a token, the answer is the same; a cookie that is not good is nobody.
+ * 4. Secrets meet in constant time or as hashes; none is logged.
+ */
+import type { Actors } from '../actors/runtime/contract.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Journal, Reader } from '../store/contract.ts';
+import type { AuthRecord, TokenRecord } from '../store/records.ts';
+import { tables } from '../store/tables.ts';
+import type { Authenticator, Credentials, SessionRenewal } from './accounts-contract.ts';
+import { isMember, personTeam, tokenTeam } from './acting-team.ts';
+import { type Principal, type SignedIn, anonymous } from './principal.ts';
+import { RecentMap } from './recent-map.ts';
+import { reachOfTeam } from './scope.ts';
+import { findSessionCookie, keepCookie, openSessionCookie } from './session-cookie.ts';
+import { SessionRenewer } from './session-renewer.ts';
+import { isWellFormedToken, tokenHash } from './token-codec.ts';
+import { TokenUses } from './token-uses.ts';
+
+export interface AuthenticatorOptions {
+  reader: Reader;
+  subscribe: Journal['subscribe'];
+  actors: Actors;
+  clock: Clock;
+  log: Logger;
+  /** What better-auth signs its cookies with. */
+  secret: string;
+  /** Told of every token that is unknown, malformed, expired or without an owner. */
+  onFailure?: (address: string) => void;
+  /** Credentials remembered; default 10,000. */
+  rememberedMax?: number;
+}
+
+interface Remembered<P extends Principal> {
+  principal: P;
+  expiresAtMs: number;
+}
+
+interface RememberedSession extends Remembered<Extract<Principal, { kind: 'person' }>> {
+  renewable: { sessionId: string; updatedAtMs: number };
+}
+
+interface RememberedToken extends Remembered<SignedIn> {
+  tokenId: string;
+  homeTeamId: string;
+  lastUsedAtMs: number;
+}
+
+export interface ClosableAuthenticator extends Authenticator, SessionRenewal {
+  /** Writes what is pending and stops listening. */
+  close(): void;
+}
+
+export function createAuthenticator(options: AuthenticatorOptions): ClosableAuthenticator {
+  return new JournaledAuthenticator(options);
+}
+
+// The tables a principal is made of. Apps and folders are not among them, although the first team
+// of a token scoped to some depends on them: such tokens are resolved anew each time.
+const decisive: ReadonlySet<string> = new Set(
+  [tables.auth, tables.tokens, tables.members, tables.teams].map((table) => table.name),
+);
+
+class JournaledAuthenticator implements ClosableAuthenticator {
+  readonly #options: AuthenticatorOptions;
+  readonly #sessions: RecentMap<RememberedSession>;
+  readonly #tokens: RecentMap<RememberedToken>;
+  readonly #uses: TokenUses;
+  readonly #renewer: SessionRenewer;
+  readonly #unsubscribe: () => void;
+
+  constructor(options: AuthenticatorOptions) {
+    this.#options = options;
+    this.#sessions = new RecentMap(options.rememberedMax ?? 10_000);
+    this.#tokens = new RecentMap(options.rememberedMax ?? 10_000);
+    this.#uses = new TokenUses(options);
+    this.#renewer = new SessionRenewer(options);
+    this.#unsubscribe = options.subscribe((entry) => {
+      if (!entry.changes.some((change) => decisive.has(change.table))) return;
+      this.#sessions.clear();
+      this.#tokens.clear();
+    });
+  }
+
+  byCookie(credentials: Credentials): Principal {
+    const raw = findSessionCookie(credentials.cookieHeader);
+    return raw === '' ? anonymous : (this.#session(raw, credentials.team)?.principal ?? anonymous);
+  }
+
+  renew(credentials: Credentials, secure: boolean): string | null {
+    const raw = findSessionCookie(credentials.cookieHeader);
+    if (raw === '') return null;
+    const session = this.#session(raw, credentials.team);
+    if (session === null || !this.#renewer.due(session.renewable)) return null;
+    return keepCookie(raw, secure);
+  }
+
+  byToken(credentials: Credentials): SignedIn {
+    const { authorization, team, address } = credentials;
+    const secret = bearerOf(authorization);
+    if (secret === null) throw noToken();
+    const key = keyOf(secret, team);
+    const found = this.#tokens.get(key) ?? this.#resolveToken(secret, team, key);
+    const now = this.#options.clock.now();
+    if (found === null || found.expiresAtMs <= now) {
+      this.#options.onFailure?.(address);
+      throw badToken();
+    }
+    this.#uses.note(found, now);
+    return found.principal;
+  }
+
+  stillValid(principal: Principal): boolean {
+    const { reader, clock } = this.#options;
+    switch (principal.kind) {
+      case 'anonymous':
+        return true;
+      case 'person': {
+        const session = reader.get(tables.auth, ['session', principal.sessionId]);
+        if (session?.fields['userId'] !== principal.userId) return false;
+        if (millis(session.fields['expiresAt']) <= clock.now()) return false;
+        if (!reader.get(tables.auth, ['user', principal.userId])) return false;
+        return principal.teamId === null || isMember(reader, principal.userId, principal.teamId);
+      }
+      case 'token': {
+        const token = reader.get(tables.tokens, principal.tokenId);
+        if (token?.userId !== principal.userId) return false;
+        if ((token.expiresAtMs ?? Infinity) <= clock.now()) return false;
+        if (!reader.get(tables.auth, ['user', token.userId])) return false;
+        if (principal.teamId === null) return true;
+        if (reachOfTeam(reader, token, principal.teamId) === 'none') return false;
+        return isMember(reader, token.userId, principal.teamId);
+      }
+    }
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#uses.close();
+  }
+
+  #session(raw: string, team: string): RememberedSession | null {
+    const key = keyOf(raw, team);
+    const found = this.#sessions.get(key) ?? this.#resolveSession(raw, team, key);
+    return found !== null && found.expiresAtMs > this.#options.clock.now() ? found : null;
+  }
+
+  #resolveSession(raw: string, team: string, key: string): RememberedSession | null {
+    const { reader, secret, clock } = this.#options;
+    const token = openSessionCookie(raw, secret);
+    if (token === null) return null;
+    const session = reader.find(tables.auth, 'sessionToken', [token]);
+    const userId = session?.fields['userId'];
+    if (!session || typeof userId !== 'string') return null;
+    const expiresAtMs = millis(session.fields['expiresAt']);
+    // An expired session is nobody, even where a team is named that it could not act in.
+    if (expiresAtMs <= clock.now() || !reader.get(tables.auth, ['user', userId])) return null;
+    const teamId = personTeam(reader, userId, team, currentTeam(session));
+    const found: RememberedSession = {
+      principal: { kind: 'person', userId, sessionId: session.id, teamId },
+      expiresAtMs,
+      renewable: { sessionId: session.id, updatedAtMs: millis(session.fields['updatedAt']) },
+    };
+    this.#sessions.set(key, found);
+    return found;
+  }
+
+  #resolveToken(secret: string, team: string, key: string): RememberedToken | null {
+    const { reader, clock } = this.#options;
+    if (!isWellFormedToken(secret)) return null;
+    const token = reader.find(tables.tokens, 'hash', [tokenHash(secret)]);
+    if (!token || !reader.get(tables.auth, ['user', token.userId])) return null;
+    const expiresAtMs = token.expiresAtMs ?? Infinity;
+    // Before the team: a token that is no good is 401, whatever team it names.
+    if (expiresAtMs <= clock.now()) return null;
+    const teamId = tokenTeam(reader, token, team);
+    const found: RememberedToken = {
+      principal: { kind: 'token', userId: token.userId, tokenId: token.id, teamId },
+      expiresAtMs,
+      tokenId: token.id,
+      homeTeamId: token.homeTeamId,
+      lastUsedAtMs: token.lastUsedAtMs ?? 0,
+    };
+    if (!isScopedBelowTeams(token)) this.#tokens.set(key, found);
+    return found;
+  }
+}
+
+function isScopedBelowTeams(token: Readonly<TokenRecord>): boolean {
+  return token.folderIds.length > 0 || token.appIds.length > 0 || token.databaseIds.length > 0;
+}
+
+function currentTeam(session: Readonly<AuthRecord>): string | null {
+  const teamId = session.fields['currentTeamId'];
+  return typeof teamId === 'string' && teamId !== '' ? teamId : null;
+}
+
+function keyOf(credential: string, team: string): string {
+  return team === '' ? credential : `${credential}\n${team}`;
+}
+
+/** The text behind `Bearer`, null when the request carries no bearer credential at all. */
+function bearerOf(authorization: string): string | null {
+  if (authorization.length < 7 || authorization.slice(0, 7).toLowerCase() !== 'bearer ') {
+    return null;
+  }
+  return authorization.slice(7).trim() || null;
+}
+
+function millis(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}
+
+function noToken(): ServiceError {
+  return new ServiceError('UNAUTHENTICATED', 'This needs an API token.', {
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  });
+}
+
+function badToken(): ServiceError {
+  return new ServiceError('UNAUTHENTICATED', 'The API token is not valid.', {
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+  });
+}

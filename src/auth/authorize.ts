@@ -1,0 +1,176 @@
+/**
+ * Owns the one question every transport asks: may this principal do this to that? It reads only,
+ * so it runs on every thread.
+ *
+ * 1. What the principal cannot see does not exist: NOT_FOUND.
+ * 2. What it sees but may not do is FORBIDDEN with the capability's name.
+ * 3. A token never does what its owner cannot do now, and nothing outside its scope.
+ * 4. Unknown kinds, missing records, things in trash and missing scope are refused.
+ */
+import type { Capability } from '../lib/capabilities.ts';
+import { capabilities } from '../lib/capabilities.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Reader } from '../store/contract.ts';
+import type { AppRecord, TokenRecord } from '../store/records.ts';
+import { tables } from '../store/tables.ts';
+import { readMemberships, readUser } from './account-reads.ts';
+import type { Need, Resource } from './contract.ts';
+import type { Principal, SignedIn } from './principal.ts';
+import { type Place, reachOfTeam, reaches } from './scope.ts';
+
+type Verdict = 'yes' | 'anonymous' | 'invisible' | 'lacking' | 'two-factor';
+
+/** Returns when allowed; else throws UNAUTHENTICATED, NOT_FOUND, FORBIDDEN or TWO_FACTOR_REQUIRED. */
+export function authorize(
+  reader: Reader,
+  principal: Principal,
+  need: Need,
+  resource: Resource,
+): asserts principal is SignedIn {
+  const verdict = judge(reader, principal, need, resource);
+  if (verdict !== 'yes') throw refusal(verdict, need, resource);
+}
+
+export function can(
+  reader: Reader,
+  principal: Principal,
+  need: Need,
+  resource: Resource,
+): principal is SignedIn {
+  return judge(reader, principal, need, resource) === 'yes';
+}
+
+/** Whether an app belongs in the principal's lists. */
+export function canSee(reader: Reader, principal: Principal, app: Readonly<AppRecord>): boolean {
+  return judge(reader, principal, null, { kind: 'app', app }) === 'yes';
+}
+
+/**
+ * What the principal holds in a team, in the order of the contract: for a token scoped to some
+ * folders or apps, what it holds at those. Whether it may use one at a given thing says `authorize`.
+ */
+export function capabilitiesIn(reader: Reader, principal: Principal, teamId: string): Capability[] {
+  if (principal.kind === 'anonymous') return [];
+  const place: Place = { teamId, folderId: null, appId: null };
+  const token = principal.kind === 'token' ? reader.get(tables.tokens, principal.tokenId) : null;
+  if (token === undefined) return [];
+  if (token !== null && reachOfTeam(reader, token, teamId) === 'none') return [];
+  if (twoFactorDue(reader, principal.userId, teamId)) return [];
+  return capabilities.filter(
+    (capability) =>
+      (token === null || token.capabilities.includes(capability)) &&
+      personHolds(reader, principal.userId, place, capability),
+  );
+}
+
+/** The acting team's id; FORBIDDEN without one. */
+export function actingTeam(principal: Principal): string {
+  if (principal.kind === 'anonymous') throw refusal('anonymous', null, { kind: 'instance' });
+  if (principal.teamId !== null) return principal.teamId;
+  throw new ServiceError('FORBIDDEN', 'Name a team you are in: switchTeam, or X-Service-Team.');
+}
+
+/** The ids of the teams the principal may act in; its longest-standing (a token's home) first. */
+export function teamIdsOf(reader: Reader, principal: Principal): string[] {
+  if (principal.kind === 'anonymous') return [];
+  const ids = readMemberships(reader, principal.userId).map((membership) => membership.teamId);
+  if (principal.kind === 'person') return ids;
+  const token = reader.get(tables.tokens, principal.tokenId);
+  if (!token) return [];
+  return ids
+    .filter((id) => reachOfTeam(reader, token, id) !== 'none')
+    .sort((a, b) => Number(b === token.homeTeamId) - Number(a === token.homeTeamId));
+}
+
+function judge(reader: Reader, principal: Principal, need: Need, resource: Resource): Verdict {
+  if (principal.kind === 'anonymous') return 'anonymous';
+  if (resource.kind === 'instance') {
+    if (need === null) return 'yes';
+    return need === 'admin' && isAdmin(reader, principal) ? 'yes' : 'lacking';
+  }
+  const place = placeOf(resource);
+  if (place === undefined || !reader.get(tables.teams, place.teamId)) return 'invisible';
+  if (!reader.get(tables.members, [place.teamId, principal.userId])) return 'invisible';
+  let token: Readonly<TokenRecord> | null = null;
+  // A token that reaches something in a team sees the team, but holds nothing over it.
+  let whole = true;
+  if (principal.kind === 'token') {
+    token = reader.get(tables.tokens, principal.tokenId) ?? null;
+    if (token?.userId !== principal.userId) return 'invisible';
+    if (!reaches(reader, token, place)) {
+      if (resource.kind !== 'team') return 'invisible';
+      if (reachOfTeam(reader, token, place.teamId) === 'none') return 'invisible';
+      whole = false;
+    }
+  }
+  if (twoFactorDue(reader, principal.userId, place.teamId)) return 'two-factor';
+  if (need === null) return 'yes';
+  if (need === 'admin') return isAdmin(reader, principal) ? 'yes' : 'lacking';
+  if (token !== null && !(whole && token.capabilities.includes(need))) return 'lacking';
+  return personHolds(reader, principal.userId, place, need) ? 'yes' : 'lacking';
+}
+
+/**
+ * What a person holds at a place: role ∪ grants. Grants on folders belong here, next to the role:
+ * `place.folderId` and the folders above it are where they would be looked up.
+ */
+function personHolds(
+  reader: Reader,
+  userId: string,
+  place: Place,
+  capability: Capability,
+): boolean {
+  const member = reader.get(tables.members, [place.teamId, userId]);
+  const role = member && reader.get(tables.roles, member.roleId);
+  if (role?.teamId !== place.teamId) return false;
+  // An owner holds what later releases add, too.
+  return role.builtIn === 'owner' || role.capabilities.includes(capability);
+}
+
+function placeOf(resource: Exclude<Resource, { kind: 'instance' }>): Place | undefined {
+  switch (resource.kind) {
+    case 'team':
+      return { teamId: resource.teamId, folderId: null, appId: null };
+    case 'folder':
+      return { teamId: resource.folder.teamId, folderId: resource.folder.id, appId: null };
+    case 'app': {
+      const { app } = resource;
+      if (app.deletedAtMs !== null && resource.trashed !== true) return undefined;
+      // In trash an app is no node of a scope any more: only its folder or team reaches it.
+      const appId = app.deletedAtMs === null ? app.id : null;
+      return { teamId: app.teamId, folderId: app.folderId, appId };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function twoFactorDue(reader: Reader, userId: string, teamId: string): boolean {
+  const team = reader.get(tables.teams, teamId);
+  return team?.requireTwoFactor === true && readUser(reader, userId)?.twoFactorEnabled !== true;
+}
+
+// The instance is administered by people; no capability stands for it, so no token can hold it.
+function isAdmin(reader: Reader, principal: SignedIn): boolean {
+  return (
+    principal.kind === 'person' && readUser(reader, principal.userId)?.isInstanceAdmin === true
+  );
+}
+
+function refusal(verdict: Exclude<Verdict, 'yes'>, need: Need, resource: Resource): ServiceError {
+  switch (verdict) {
+    case 'anonymous':
+      return new ServiceError('UNAUTHENTICATED', 'Sign in first.');
+    case 'invisible':
+      return new ServiceError('NOT_FOUND', `No such ${resource.kind}.`);
+    case 'two-factor':
+      return new ServiceError('TWO_FACTOR_REQUIRED', 'This team requires two-factor sign-in.');
+    case 'lacking':
+      if (need === 'admin' || need === null) {
+        return new ServiceError('FORBIDDEN', 'This needs an instance administrator.');
+      }
+      return new ServiceError('FORBIDDEN', `This needs the capability ${need}.`, {
+        extensions: { capability: need },
+      });
+  }
+}

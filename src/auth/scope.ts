@@ -1,0 +1,68 @@
+/**
+ * Owns how far an API token reaches: the union of teams, folders with everything below, apps and
+ * databases, or all teams of its owner when it was made without naming any.
+ *
+ * 1. A scope never grows by deletion: a node that is gone reaches nothing.
+ * 2. What a token does not reach does not exist for it.
+ */
+import type { Reader } from '../store/contract.ts';
+import type { AppRecord, TokenRecord } from '../store/records.ts';
+import { tables } from '../store/tables.ts';
+
+/** Where a thing lies; `appId` null for a folder or a team, `folderId` null for its top. */
+export interface Place {
+  teamId: string;
+  folderId: string | null;
+  appId: string | null;
+}
+
+// Deeper nesting is refused when folders are made; the bound only stops a loop in broken data.
+const folderDepthMax = 64;
+
+/** Whether the token reaches this very place. */
+export function reaches(reader: Reader, token: Readonly<TokenRecord>, place: Place): boolean {
+  if (token.allTeams || token.teamIds.includes(place.teamId)) return true;
+  if (place.appId !== null && token.appIds.includes(place.appId)) return true;
+  return token.folderIds.length > 0 && underOneOf(reader, token.folderIds, place);
+}
+
+/** Whether the token reaches a team whole, only things in it, or nothing there. */
+export function reachOfTeam(
+  reader: Reader,
+  token: Readonly<TokenRecord>,
+  teamId: string,
+): 'whole' | 'part' | 'none' {
+  if (token.allTeams || token.teamIds.includes(teamId)) return 'whole';
+  return scopedTeams(reader, token).includes(teamId) ? 'part' : 'none';
+}
+
+/** The teams a token's named nodes lie in, the team it was made in first. */
+export function scopedTeams(reader: Reader, token: Readonly<TokenRecord>): string[] {
+  const found = new Set(token.teamIds);
+  for (const folderId of token.folderIds) {
+    const folder = reader.get(tables.folders, folderId);
+    if (folder) found.add(folder.teamId);
+  }
+  for (const appId of token.appIds) {
+    const app = liveApp(reader, appId);
+    if (app) found.add(app.teamId);
+  }
+  const home = found.delete(token.homeTeamId) ? [token.homeTeamId] : [];
+  return [...home, ...found];
+}
+
+export function liveApp(reader: Reader, appId: string): Readonly<AppRecord> | undefined {
+  const app = reader.get(tables.apps, appId);
+  return app?.deletedAtMs === null ? app : undefined;
+}
+
+function underOneOf(reader: Reader, folderIds: readonly string[], place: Place): boolean {
+  let id = place.folderId;
+  for (let depth = 0; id !== null && depth < folderDepthMax; depth++) {
+    const folder = reader.get(tables.folders, id);
+    if (folder?.teamId !== place.teamId) return false;
+    if (folderIds.includes(id)) return true;
+    id = folder.parentId;
+  }
+  return false;
+}
