@@ -1,0 +1,60 @@
+/**
+ * Owns the instance's settings once it is set up; setting it up belongs to the `account` actor.
+ *
+ * 1. A handler ends only when its commit is durable, so that the next one reads what it wrote.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { InstanceRecord } from '../../store/records.ts';
+import { put } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { ActorDefinition } from '../runtime/contract.ts';
+import { instanceActor, type InstancePatch, type InstanceProtocol } from './protocol.ts';
+
+const logDaysMax = 3_650;
+
+export function instanceActorDefinition(options: {
+  reader: Reader;
+}): ActorDefinition<InstanceProtocol> {
+  return {
+    kind: instanceActor,
+    activate: (context) => ({
+      handlers: {
+        update: async ({ patch }) => {
+          const record = options.reader.get(tables.instance, 'instance');
+          if (!record) throw new ServiceError('CONFLICT', 'The instance is not set up yet.');
+          const next = patched(record, patch);
+          await context.commit([put(tables.instance, next)]);
+          return next;
+        },
+      },
+    }),
+  };
+}
+
+function patched(record: Readonly<InstanceRecord>, patch: InstancePatch): InstanceRecord {
+  const next = { ...record };
+  if (patch.logMaxDays !== undefined) {
+    const days = patch.logMaxDays;
+    if (!Number.isInteger(days) || days < 1 || days > logDaysMax) {
+      throw new ServiceError('BAD_USER_INPUT', `logMaxDays must be between 1 and ${logDaysMax}.`);
+    }
+    next.logMaxDays = days;
+  }
+  if (patch.publicUrl !== undefined) next.publicUrl = originOf(patch.publicUrl);
+  return next;
+}
+
+/** An address of scheme, host and port alone, as browsers write it in `Origin`. */
+function originOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const web = url?.protocol === 'https:' || url?.protocol === 'http:';
+  const bare = url?.pathname === '/' && !url.search && !url.hash && !url.username && !url.password;
+  if (!url || !web || !bare || text.length > 255) {
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      'publicUrl must be http(s)://host or http(s)://host:port, without a path.',
+    );
+  }
+  return url.origin;
+}

@@ -1,0 +1,125 @@
+/**
+ * Owns how resolvers look things up: the record together with the right to it, so that no topic
+ * can have one without the other.
+ *
+ * 1. A look-up that may be null answers null for what the caller cannot see; one that may not, and
+ *    every mutation, answers NOT_FOUND.
+ * 2. Who is not signed in gets UNAUTHENTICATED, whatever exists.
+ */
+import { actingTeam, authorize, can } from '../auth/authorize.ts';
+import type { Need } from '../auth/contract.ts';
+import type { SignedIn } from '../auth/principal.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { AppRecord, DeploymentRecord, FolderRecord } from '../store/records.ts';
+import { tables } from '../store/tables.ts';
+import type { GraphContext, HttpSide, WriteSide } from './contract.ts';
+
+export function requireSignedIn(context: GraphContext): SignedIn {
+  if (context.principal.kind === 'anonymous') {
+    throw new ServiceError('UNAUTHENTICATED', 'Sign in first.');
+  }
+  return context.principal;
+}
+
+/** A person by cookie; a token never reaches the account. */
+export function requirePerson(context: GraphContext): SignedIn {
+  const principal = requireSignedIn(context);
+  if (principal.kind !== 'person') {
+    throw new ServiceError('FORBIDDEN', 'An API token cannot do this; sign in.');
+  }
+  return principal;
+}
+
+/** The acting team's id, once the caller is known to hold `need` over it. */
+export function requireTeam(context: GraphContext, need: Need): string {
+  const teamId = actingTeam(context.principal);
+  authorize(context.read.reader, context.principal, need, { kind: 'team', teamId });
+  return teamId;
+}
+
+export function requireAdmin(context: GraphContext): void {
+  authorize(context.read.reader, context.principal, 'admin', { kind: 'instance' });
+}
+
+export function requireApp(context: GraphContext, id: string, need: Need): Readonly<AppRecord> {
+  requireSignedIn(context);
+  const app = context.read.reader.get(tables.apps, id);
+  if (!app) throw new ServiceError('NOT_FOUND', 'No such app.');
+  authorize(context.read.reader, context.principal, need, { kind: 'app', app });
+  return app;
+}
+
+/** An app by id, or null where the caller sees none. */
+export function findApp(context: GraphContext, id: string): Readonly<AppRecord> | null {
+  return visible(context, context.read.reader.get(tables.apps, id));
+}
+
+export function findAppBySlug(context: GraphContext, slug: string): Readonly<AppRecord> | null {
+  return visible(context, context.read.reader.find(tables.apps, 'slug', [slug]));
+}
+
+function visible(
+  context: GraphContext,
+  app: Readonly<AppRecord> | undefined,
+): Readonly<AppRecord> | null {
+  requireSignedIn(context);
+  if (!app) return null;
+  // Not `can`: a team's missing two-factor must be said, only the unseen is null.
+  try {
+    authorize(context.read.reader, context.principal, null, { kind: 'app', app });
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
+  return app;
+}
+
+export function canSeeApp(context: GraphContext, app: Readonly<AppRecord>): boolean {
+  return can(context.read.reader, context.principal, null, { kind: 'app', app });
+}
+
+export function findDeployment(
+  context: GraphContext,
+  id: string,
+): Readonly<DeploymentRecord> | null {
+  requireSignedIn(context);
+  const deployment = context.read.reader.get(tables.deployments, id);
+  return deployment && findApp(context, deployment.appId) ? deployment : null;
+}
+
+export function requireDeployment(
+  context: GraphContext,
+  id: string,
+  need: Need,
+): Readonly<DeploymentRecord> {
+  requireSignedIn(context);
+  const deployment = context.read.reader.get(tables.deployments, id);
+  if (!deployment) throw new ServiceError('NOT_FOUND', 'No such deployment.');
+  requireApp(context, deployment.appId, need);
+  return deployment;
+}
+
+export function requireFolder(
+  context: GraphContext,
+  id: string,
+  need: Need,
+): Readonly<FolderRecord> {
+  requireSignedIn(context);
+  const folder = context.read.reader.get(tables.folders, id);
+  if (!folder) throw new ServiceError('NOT_FOUND', 'No such folder.');
+  authorize(context.read.reader, context.principal, need, { kind: 'folder', folder });
+  return folder;
+}
+
+/** The write side; absent only where a mutation was sent to the wrong thread. */
+export function writeSide(context: GraphContext): WriteSide {
+  if (!context.write) throw new Error('A change was asked for on a thread that only reads.');
+  return context.write;
+}
+
+export function httpSide(context: GraphContext): HttpSide {
+  if (!context.http) {
+    throw new ServiceError('FORBIDDEN', 'Sign-in works over the GraphQL endpoint only.');
+  }
+  return context.http;
+}

@@ -1,0 +1,106 @@
+/**
+ * Owns what the parts of the GraphQL layer hand to each other: settings and limits (plain data, so
+ * that they cross threads), and the context every resolver sees.
+ *
+ * 1. `read` is on every thread; `write` only where the actors are, so a mutation never runs in a
+ *    worker.
+ * 2. A resolver of a query is synchronous: it reads one state and returns.
+ */
+import type { Actors } from '../actors/runtime/contract.ts';
+import type { LogStreams } from '../actors/streams/contract.ts';
+import type { Accounts, AccountReads, Origin } from '../auth/accounts-contract.ts';
+import type { Principal } from '../auth/principal.ts';
+import type { Reader } from '../store/contract.ts';
+import type { LogReader } from '../store/logs/contract.ts';
+
+/** What the instance says of itself; plain data. */
+export interface GraphqlSettings {
+  /** `http(s)://host[:port]` as config says; `updateInstanceSettings` may override it. */
+  publicUrl: string;
+  appsDomain: string;
+  edgePort: number;
+  /** Of config; the instance record overrides it. */
+  logMaxDays: number;
+  /** The one server there is: this machine. */
+  server: { id: string; name: string; runtime: string; version: string | null };
+}
+
+/** Bounds of one request. Reaching one is COST_LIMIT. */
+export interface GraphqlLimits {
+  /** Characters of the document. */
+  queryChars: number;
+  tokens: number;
+  /** Nesting of fields, fragments followed. The introspection query of GraphiQL needs 15. */
+  depth: number;
+  /** Fields written under another name. */
+  aliases: number;
+  directives: number;
+  /** Fields as written, fragments counted once. */
+  fields: number;
+  fragments: number;
+  /** Variables of one operation. */
+  variables: number;
+  /** Bytes of the request that are not the document. */
+  variablesBytes: number;
+  /** Static cost: one for each field, times what the lists above it may hold. */
+  cost: number;
+  /** Up to this static cost a query runs on the gateway's own thread. */
+  inlineCost: number;
+}
+
+export const defaultLimits: GraphqlLimits = {
+  queryChars: 65_536,
+  tokens: 4_000,
+  depth: 16,
+  aliases: 100,
+  directives: 50,
+  fields: 1_000,
+  fragments: 60,
+  variables: 100,
+  variablesBytes: 786_432,
+  cost: 50_000,
+  inlineCost: 40,
+};
+
+export interface ReadSide {
+  readonly reader: Reader;
+  readonly logs: LogReader;
+  readonly accounts: AccountReads;
+  readonly settings: GraphqlSettings;
+}
+
+export interface WriteSide {
+  readonly actors: Actors;
+  readonly accounts: Accounts;
+  readonly live: LiveSource;
+}
+
+/** What there is to follow; the hub behind it is `live.ts`. */
+export interface LiveSource {
+  /**
+   * Calls `wake(true)` when the app or one of its deployments changed, and `wake(false)` about
+   * twice a second, so that the caller can look whether it may still see it. The returned function
+   * ends it.
+   */
+  watchApp(appId: string, wake: (changed: boolean) => void): () => void;
+  readonly streams: Pick<LogStreams, 'attach'>;
+  /** Whether the principal would still be resolved. */
+  stillValid(principal: Principal): boolean;
+}
+
+/** The HTTP exchange a mutation may set cookies on; absent for calls from within. */
+export interface HttpSide {
+  readonly origin: Origin;
+  setCookies(cookies: readonly string[]): void;
+}
+
+export interface GraphContext {
+  readonly read: ReadSide;
+  readonly write: WriteSide | null;
+  readonly http: HttpSide | null;
+  readonly principal: Principal;
+  /** Whether a deployment asked for here was asked for through MCP. */
+  readonly via: 'http' | 'mcp';
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal | null;
+}

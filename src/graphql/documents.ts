@@ -1,0 +1,176 @@
+/**
+ * Owns what a document is made into, once: parsed, guarded, validated, its operation chosen and its
+ * cost known; and the bounded cache of that.
+ *
+ * 1. The same text and operation name always give the same outcome, refusals included.
+ * 2. What is hostile is refused in time linear in its size: text, then tokens, then shape, and only
+ *    then validation.
+ */
+import {
+  type DocumentNode,
+  getOperationAST,
+  GraphQLError,
+  type GraphQLFormattedError,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  validate,
+} from 'graphql';
+import { ServiceError } from '../lib/errors.ts';
+import type { GraphqlLimits } from './contract.ts';
+import { type CostOf, staticCost } from './cost.ts';
+import { formatRefusal, formatServiceError } from './errors.ts';
+import { guardShape } from './guards.ts';
+
+export interface ReadyDocument {
+  kind: 'ready';
+  document: DocumentNode;
+  operation: OperationDefinitionNode;
+  operationName: string | undefined;
+  cost: CostOf;
+  /** Whether graphql-jit answers it exactly as graphql-js does. */
+  compilable: boolean;
+}
+
+export type Prepared =
+  ReadyDocument | { kind: 'refused'; errors: readonly GraphQLFormattedError[] };
+
+const validationErrorsMax = 20;
+
+export function prepare(
+  schema: GraphQLSchema,
+  limits: GraphqlLimits,
+  query: string,
+  operationName: string | undefined,
+): Prepared {
+  try {
+    const document = parseWithin(query, limits);
+    guardShape(document, limits);
+    const invalid = validate(schema, document, undefined, { maxErrors: validationErrorsMax });
+    if (invalid.length > 0) {
+      return refused(invalid.map((error) => formatRefusal('GRAPHQL_VALIDATION_FAILED', error)));
+    }
+    const operation = chooseOperation(document, operationName);
+    return {
+      kind: 'ready',
+      document,
+      operation,
+      operationName,
+      cost: staticCost(schema, document, operation),
+      compilable: operation.operation === 'query' && isCompilable(document),
+    };
+  } catch (error) {
+    if (error instanceof ServiceError) return refused([formatServiceError(error)]);
+    if (error instanceof GraphQLError)
+      return refused([formatRefusal('GRAPHQL_PARSE_FAILED', error)]);
+    throw error;
+  }
+}
+
+function refused(errors: readonly GraphQLFormattedError[]): Prepared {
+  return { kind: 'refused', errors };
+}
+
+function parseWithin(query: string, limits: GraphqlLimits): DocumentNode {
+  if (query.length > limits.queryChars) {
+    throw new ServiceError(
+      'COST_LIMIT',
+      `The document is longer than ${limits.queryChars} characters.`,
+    );
+  }
+  try {
+    return parse(query, { maxTokens: limits.tokens });
+  } catch (error) {
+    // graphql-js tells this bound from a syntax error by its words only.
+    if (error instanceof GraphQLError && error.message.includes('Parsing aborted')) {
+      throw new ServiceError('COST_LIMIT', `The document has more than ${limits.tokens} tokens.`);
+    }
+    // Nested brackets below the bound on tokens can still exhaust the parser's stack.
+    if (error instanceof RangeError) {
+      throw new ServiceError('COST_LIMIT', 'The document nests too deep.');
+    }
+    throw error;
+  }
+}
+
+function chooseOperation(
+  document: DocumentNode,
+  operationName: string | undefined,
+): OperationDefinitionNode {
+  const operation = getOperationAST(document, operationName);
+  if (operation) return operation;
+  throw new ServiceError(
+    'BAD_USER_INPUT',
+    operationName === undefined
+      ? 'Name the operation: the document has several or none.'
+      : 'The document has no operation of this name.',
+  );
+}
+
+/**
+ * graphql-jit differs from graphql-js where fields depend on `@skip` and `@include` (a fragment
+ * spread twice takes the conditions of one place only) and where a response key is `__proto__`;
+ * introspection compiles to more code than its rare use repays.
+ */
+function isCompilable(document: DocumentNode): boolean {
+  let plain = true;
+  const look = (node: unknown): void => {
+    if (!plain || typeof node !== 'object' || node === null) return;
+    if (Array.isArray(node)) {
+      node.forEach(look);
+      return;
+    }
+    if (!('kind' in node)) return;
+    if (node.kind === Kind.DIRECTIVE) plain = false;
+    if (node.kind === Kind.NAME && 'value' in node && uncompiledNames.has(String(node.value))) {
+      plain = false;
+    }
+    for (const [key, value] of Object.entries(node)) if (key !== 'loc') look(value);
+  };
+  look(document);
+  return plain;
+}
+
+const uncompiledNames = new Set(['__proto__', '__schema', '__type']);
+
+/** The documents used last, bounded by count and by characters. */
+export class DocumentCache<T> {
+  readonly #entries = new Map<string, T>();
+  readonly #countMax: number;
+  readonly #charsMax: number;
+  #chars = 0;
+
+  constructor(countMax = 1_000, charsMax = 4 * 1024 * 1024) {
+    this.#countMax = countMax;
+    this.#charsMax = charsMax;
+  }
+
+  get(key: string): T | undefined {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined && this.#entries.size > this.#countMax / 2) {
+      this.#entries.delete(key);
+      this.#entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  set(key: string, entry: T): void {
+    if (!this.#entries.has(key)) this.#chars += key.length;
+    this.#entries.set(key, entry);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#countMax && this.#chars <= this.#charsMax) return;
+      this.#entries.delete(oldest);
+      this.#chars -= oldest.length;
+    }
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+}
+
+/** One key for text and operation name; a name holds no NUL. */
+export function documentKey(query: string, operationName: string | undefined): string {
+  return operationName === undefined ? query : `${operationName}\u0000${query}`;
+}

@@ -1,0 +1,193 @@
+/**
+ * Owns the execution of GraphQL on one thread: the schema, the documents known, and what was
+ * compiled of them. Every lane is one of these.
+ *
+ * 1. The answer to a query is byte for byte what graphql-js gives: a compiled query that met any
+ *    error is run again by the interpreter, which is safe because queries only read.
+ * 2. Mutations and subscriptions are always interpreted.
+ * 3. An answer is one of two kinds: `executed`, with `data`, or `refused` before anything ran.
+ */
+import {
+  execute,
+  type ExecutionResult,
+  type GraphQLError,
+  type GraphQLFormattedError,
+  type GraphQLSchema,
+  subscribe,
+} from 'graphql';
+import { ServiceError } from '../lib/errors.ts';
+import type { GraphContext, GraphqlLimits } from './contract.ts';
+import {
+  DocumentCache,
+  documentKey,
+  type Prepared,
+  prepare,
+  type ReadyDocument,
+} from './documents.ts';
+import { formatError, formatServiceError, type InternalSink } from './errors.ts';
+
+export type Variables = Readonly<Record<string, unknown>>;
+
+export interface Answer {
+  kind: 'executed' | 'refused';
+  json: string;
+}
+
+export interface EngineOptions {
+  schema: GraphQLSchema;
+  limits: GraphqlLimits;
+  onInternal: InternalSink;
+  /** Whether documents that come again are compiled; default true. */
+  compile?: boolean;
+}
+
+type Run = (root: undefined, context: GraphContext, variables: Variables) => unknown;
+type Compile = (schema: GraphQLSchema, ready: ReadyDocument) => Run | null;
+
+interface Entry {
+  prepared: Prepared;
+  uses: number;
+  /** Undefined: not tried yet; null: not to be compiled. */
+  run: Run | null | undefined;
+}
+
+export class Engine {
+  readonly schema: GraphQLSchema;
+  readonly #options: EngineOptions;
+  readonly #documents = new DocumentCache<Entry>();
+  #compile: Compile | null = null;
+  #loading: Promise<void> | null = null;
+
+  constructor(options: EngineOptions) {
+    this.schema = options.schema;
+    this.#options = options;
+  }
+
+  /** What is known of a document, preparing it when it is new. */
+  prepare(query: string, operationName: string | undefined): Prepared {
+    return this.#entry(query, operationName).prepared;
+  }
+
+  /** Answers a query or a mutation. A query's answer is there at once. */
+  answer(
+    query: string,
+    operationName: string | undefined,
+    variables: Variables,
+    context: GraphContext,
+  ): Answer | Promise<Answer> {
+    const entry = this.#entry(query, operationName);
+    const { prepared } = entry;
+    if (prepared.kind === 'refused') return refusal(prepared.errors);
+    const tooCostly = this.#overCost(prepared, variables);
+    if (tooCostly) return tooCostly;
+    const compiled = this.#compiled(entry, prepared)?.(undefined, context, variables);
+    if (compiled !== undefined && isClean(compiled)) {
+      return { kind: 'executed', json: JSON.stringify(compiled) };
+    }
+    const result = execute({
+      schema: this.schema,
+      document: prepared.document,
+      operationName: prepared.operationName,
+      variableValues: variables,
+      contextValue: context,
+    });
+    if (result instanceof Promise) return result.then((settled) => this.#toAnswer(settled));
+    return this.#toAnswer(result as ExecutionResult);
+  }
+
+  /** Starts a subscription: its results as JSON, one by one, or the refusal. */
+  async subscribe(
+    prepared: ReadyDocument,
+    variables: Variables,
+    context: GraphContext,
+  ): Promise<Answer | AsyncGenerator<string, void>> {
+    const tooCostly = this.#overCost(prepared, variables);
+    if (tooCostly) return tooCostly;
+    const source = await subscribe({
+      schema: this.schema,
+      document: prepared.document,
+      operationName: prepared.operationName,
+      variableValues: variables,
+      contextValue: context,
+    });
+    return Symbol.asyncIterator in source ? this.#encode(source) : this.#toAnswer(source);
+  }
+
+  async *#encode(
+    source: AsyncGenerator<ExecutionResult, void, void>,
+  ): AsyncGenerator<string, void> {
+    try {
+      for await (const result of source) yield this.#toAnswer(result).json;
+    } catch (error) {
+      // A source that ends with an error says so in its last event.
+      if (!(error instanceof ServiceError)) this.#options.onInternal(error, 'subscription');
+      yield JSON.stringify({ errors: [formatServiceError(toService(error))] });
+    }
+  }
+
+  #entry(query: string, operationName: string | undefined): Entry {
+    const key = documentKey(query, operationName);
+    const known = this.#documents.get(key);
+    if (known) {
+      known.uses++;
+      return known;
+    }
+    const prepared = prepare(this.schema, this.#options.limits, query, operationName);
+    const entry: Entry = { prepared, uses: 1, run: undefined };
+    // A text beyond the bound is not worth keeping to refuse it faster.
+    if (query.length <= this.#options.limits.queryChars) this.#documents.set(key, entry);
+    return entry;
+  }
+
+  #overCost(prepared: ReadyDocument, variables: Variables): Answer | null {
+    const limit = this.#options.limits.cost;
+    const cost = prepared.cost(variables);
+    if (cost <= limit) return null;
+    const detail = `The operation may cost ${cost}, more than ${limit}: ask for shorter lists.`;
+    return refusal([
+      formatServiceError(new ServiceError('COST_LIMIT', detail, { extensions: { cost, limit } })),
+    ]);
+  }
+
+  #compiled(entry: Entry, ready: ReadyDocument): Run | null {
+    if (entry.run !== undefined) return entry.run;
+    if (!ready.compilable || this.#options.compile === false) return (entry.run = null);
+    if (entry.uses < 2) return null;
+    if (!this.#compile) {
+      this.#loading ??= this.loadCompiler();
+      return null;
+    }
+    return (entry.run = this.#compile(this.schema, ready));
+  }
+
+  /** Loads graphql-jit; until then everything is interpreted. */
+  async loadCompiler(): Promise<void> {
+    const { compileQuery, isCompiledQuery } = await import('graphql-jit');
+    this.#compile = (schema, { document, operationName }) => {
+      const compiled = compileQuery(schema, document, operationName);
+      return isCompiledQuery(compiled) ? compiled.query : null;
+    };
+  }
+
+  #toAnswer(result: ExecutionResult): Answer {
+    if (!result.errors) return { kind: 'executed', json: JSON.stringify(result) };
+    const errors = result.errors.map((error: GraphQLError) =>
+      formatError(error, this.#options.onInternal),
+    );
+    if (!('data' in result)) return refusal(errors);
+    return { kind: 'executed', json: JSON.stringify({ errors, data: result.data }) };
+  }
+}
+
+export function refusal(errors: readonly GraphQLFormattedError[]): Answer {
+  return { kind: 'refused', json: JSON.stringify({ errors }) };
+}
+
+function isClean(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && 'data' in result && !('errors' in result);
+}
+
+function toService(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  return new ServiceError('INTERNAL', 'Something went wrong on our side.', { cause: error });
+}

@@ -1,0 +1,173 @@
+/** Owns people, teams, roles and sign-in in the schema. */
+import type { SignIn, User } from '../../auth/accounts-contract.ts';
+import { capabilitiesIn, teamIdsOf } from '../../auth/authorize.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { MemberRecord, RoleRecord, TeamRecord } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
+import { httpSide, requirePerson, requireSignedIn, requireTeam, writeSide } from '../access.ts';
+import type { GraphContext } from '../contract.ts';
+import type { Builder, Shared } from './builder.ts';
+
+export function addAccounts(builder: Builder, { capability }: Shared) {
+  const viewer = builder.objectRef<User>('Viewer').implement({
+    fields: (t) => ({
+      id: t.exposeID('id'),
+      email: t.exposeString('email'),
+      name: t.exposeString('name'),
+      isInstanceAdmin: t.exposeBoolean('isInstanceAdmin'),
+      twoFactorEnabled: t.exposeBoolean('twoFactorEnabled'),
+    }),
+  });
+  const team = builder.objectRef<Readonly<TeamRecord>>('Team').implement({
+    fields: (t) => ({
+      id: t.exposeID('id'),
+      slug: t.exposeString('slug'),
+      name: t.exposeString('name'),
+      requireTwoFactor: t.exposeBoolean('requireTwoFactor'),
+      capabilities: t.field({
+        type: [capability],
+        description: 'What the caller holds in the team.',
+        resolve: (record, _args, { read, principal }) =>
+          capabilitiesIn(read.reader, principal, record.id),
+      }),
+    }),
+  });
+  const role = builder.objectRef<Readonly<RoleRecord>>('Role').implement({
+    fields: (t) => ({
+      id: t.exposeID('id'),
+      name: t.exposeString('name'),
+      capabilities: t.expose('capabilities', { type: [capability] }),
+      builtIn: t.boolean({ resolve: (record) => record.builtIn !== null }),
+    }),
+  });
+  const member = builder.objectRef<Readonly<MemberRecord>>('Member').implement({
+    fields: (t) => ({
+      userId: t.exposeID('userId'),
+      email: t.string({ resolve: (m, _args, { read }) => userOf(read, m).email }),
+      name: t.string({ resolve: (m, _args, { read }) => userOf(read, m).name }),
+      role: t.field({
+        type: role,
+        resolve: (m, _args, { read }) => {
+          const record = read.reader.get(tables.roles, m.roleId);
+          if (!record) throw new Error('A member has a role that does not exist.');
+          return record;
+        },
+      }),
+    }),
+  });
+  const authPayload = builder.objectRef<SignIn>('AuthPayload').implement({
+    fields: (t) => ({
+      requiresTwoFactor: t.exposeBoolean('requiresTwoFactor'),
+      viewer: t.field({
+        type: viewer,
+        nullable: true,
+        resolve: (signIn) => (signIn.requiresTwoFactor ? null : signIn.user),
+      }),
+    }),
+  });
+
+  builder.queryFields((t) => ({
+    needsSetup: t.boolean({
+      description: 'True until `completeSetup`; needs no sign-in.',
+      resolve: (_root, _args, { read }) =>
+        (read.reader.get(tables.instance, 'instance')?.setUpAtMs ?? null) === null,
+    }),
+    me: t.field({
+      type: viewer,
+      nullable: true,
+      resolve: (_root, _args, { read, principal }) =>
+        principal.kind === 'anonymous' ? null : read.accounts.user(principal.userId),
+    }),
+    viewerTeam: t.field({
+      type: team,
+      nullable: true,
+      description: 'The acting team.',
+      resolve: (_root, _args, context) => {
+        if (requireSignedIn(context).teamId === null) return null;
+        return context.read.reader.get(tables.teams, requireTeam(context, null));
+      },
+    }),
+    myTeams: t.field({
+      type: [team],
+      resolve: (_root, _args, context) => {
+        const { reader } = context.read;
+        return teamIdsOf(reader, requireSignedIn(context)).flatMap(
+          (id) => reader.get(tables.teams, id) ?? [],
+        );
+      },
+    }),
+    roles: t.field({
+      type: [role],
+      resolve: (_root, _args, context) =>
+        context.read.reader.list(tables.roles, 'team', [requireTeam(context, null)]),
+    }),
+    members: t.field({
+      type: [member],
+      resolve: (_root, _args, context) =>
+        context.read.reader.list(tables.members, 'team', [requireTeam(context, null)]),
+    }),
+  }));
+  addSignIn(builder, { authPayload, team });
+  return { viewer, team, role, member, authPayload };
+}
+
+function userOf(read: GraphContext['read'], member: Readonly<MemberRecord>): User {
+  const user = read.accounts.user(member.userId);
+  if (!user) throw new Error('A member is no account.');
+  return user;
+}
+
+type SignInTypes = Pick<ReturnType<typeof addAccounts>, 'authPayload' | 'team'>;
+
+function addSignIn(builder: Builder, { authPayload, team }: SignInTypes): void {
+  builder.mutationFields((t) => ({
+    completeSetup: t.field({
+      type: authPayload,
+      description: 'Once, on an empty instance. Off loopback it needs the code printed at start.',
+      args: {
+        email: t.arg.string({ required: true }),
+        password: t.arg.string({ required: true }),
+        name: t.arg.string({ required: true }),
+        teamName: t.arg.string({ required: true }),
+        setupCode: t.arg.string(),
+      },
+      resolve: async (_root, args, context) => {
+        const input = { ...args, setupCode: args.setupCode ?? null };
+        const { origin } = httpSide(context);
+        return signedIn(context, await writeSide(context).accounts.completeSetup(input, origin));
+      },
+    }),
+    login: t.field({
+      type: authPayload,
+      args: {
+        email: t.arg.string({ required: true }),
+        password: t.arg.string({ required: true }),
+      },
+      resolve: async (_root, args, context) =>
+        signedIn(context, await writeSide(context).accounts.login(args, httpSide(context).origin)),
+    }),
+    logout: t.boolean({
+      description: 'Ends the session of the cookie; true also when there is none.',
+      resolve: async (_root, _args, context) => {
+        const http = httpSide(context);
+        if (context.principal.kind === 'token') {
+          throw new ServiceError('FORBIDDEN', 'An API token has no session; revoke it instead.');
+        }
+        http.setCookies(await writeSide(context).accounts.logout(context.principal, http.origin));
+        return true;
+      },
+    }),
+    switchTeam: t.field({
+      type: team,
+      description: "Sets the session's current team.",
+      args: { teamId: t.arg.id({ required: true }) },
+      resolve: (_root, { teamId }, context) =>
+        writeSide(context).accounts.switchTeam(requirePerson(context), teamId),
+    }),
+  }));
+}
+
+function signedIn(context: GraphContext, signIn: SignIn): SignIn {
+  httpSide(context).setCookies(signIn.cookies);
+  return signIn;
+}

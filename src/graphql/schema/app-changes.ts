@@ -1,0 +1,187 @@
+/** Owns what changes an app in the schema: making, configuring, deleting, starting and stopping. */
+import { appActor, type AppPatch, type NewApp } from '../../actors/app/protocol.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import type { BuildConfig, GitSource, Resources } from '../../store/records.ts';
+import { requireApp, requireFolder, requireTeam, writeSide } from '../access.ts';
+import type { GraphContext } from '../contract.ts';
+import type { addAppParts } from './app-parts.ts';
+import type { addApps } from './apps.ts';
+import type { Builder } from './builder.ts';
+import { type addEnv, toEntry } from './env.ts';
+
+interface ChangeTypes {
+  app: ReturnType<typeof addApps>['app'];
+  source: ReturnType<typeof addAppParts>['source'];
+  entryInput: ReturnType<typeof addEnv>['entryInput'];
+}
+
+export function addAppChanges(builder: Builder, { app, source, entryInput }: ChangeTypes): void {
+  const inputs = addInputs(builder);
+  const createInput = builder.inputType('CreateAppInput', {
+    fields: (t) => ({
+      name: t.string({ required: true }),
+      source: t.field({ type: source, required: true }),
+      folderId: t.id(),
+      serverId: t.id(),
+      git: t.field({ type: inputs.git }),
+      image: t.string(),
+      compose: t.string(),
+      build: t.field({ type: inputs.build }),
+      resources: t.field({ type: inputs.resources }),
+      env: t.field({ type: [entryInput] }),
+    }),
+  });
+  builder.mutationFields((t) => ({
+    createApp: t.field({
+      type: app,
+      description: 'create_apps.',
+      args: { input: t.arg({ type: createInput, required: true }) },
+      resolve: (_root, { input }, context) => {
+        const { folderId = null, serverId = null } = input;
+        const teamId =
+          folderId === null
+            ? requireTeam(context, 'create_apps')
+            : requireFolder(context, folderId, 'create_apps').teamId;
+        requireServer(context, serverId);
+        const made: NewApp = {
+          teamId,
+          name: input.name,
+          source: input.source,
+          folderId,
+          serverId,
+          git: input.git ? toGit(input.git) : null,
+          image: input.image ?? null,
+          compose: input.compose ?? null,
+          build: toPatch<BuildConfig>(input.build),
+          resources: toPatch<Resources>(input.resources),
+          env: (input.env ?? []).map((entry) => toEntry(entry)),
+        };
+        const actor = appActor.at(newId('app'));
+        return writeSide(context).actors.ask(actor, { type: 'create', app: made });
+      },
+    }),
+    updateApp: t.field({
+      type: app,
+      description:
+        'configure_apps. What is absent stays; folderId null takes it out of its folder.',
+      args: {
+        id: t.arg.id({ required: true }),
+        name: t.arg.string(),
+        folderId: t.arg.id(),
+        autoDeploy: t.arg.boolean(),
+        build: t.arg({ type: inputs.build }),
+        git: t.arg({ type: inputs.git }),
+        image: t.arg.string(),
+        compose: t.arg.string(),
+        resources: t.arg({ type: inputs.resources }),
+        previewBranches: t.arg.stringList(),
+      },
+      resolve: (_root, { id, folderId, git, build, resources, ...plain }, context) => {
+        const record = requireApp(context, id, 'configure_apps');
+        const patch: AppPatch = toPatch<Omit<AppPatch, 'folderId'>>(dropNulls(plain));
+        if (folderId !== undefined) patch.folderId = targetFolder(context, record.teamId, folderId);
+        if (git) patch.git = toGit(git);
+        if (build) patch.build = toPatch<BuildConfig>(build);
+        if (resources) patch.resources = toPatch<Resources>(resources);
+        return writeSide(context).actors.ask(appActor.at(record.id), { type: 'update', patch });
+      },
+    }),
+    deleteApp: t.boolean({
+      description: 'delete_apps. Stops it and moves it to trash for 7 days.',
+      args: { id: t.arg.id({ required: true }) },
+      resolve: (_root, { id }, context) => {
+        const record = requireApp(context, id, 'delete_apps');
+        return writeSide(context).actors.ask(appActor.at(record.id), { type: 'delete' });
+      },
+    }),
+  }));
+  addControls(builder, app);
+}
+
+function addControls(builder: Builder, app: ChangeTypes['app']): void {
+  for (const type of ['start', 'stop', 'restart'] as const) {
+    builder.mutationField(`${type}App`, (t) =>
+      t.field({
+        type: app,
+        description: 'control_apps.',
+        args: { id: t.arg.id({ required: true }) },
+        resolve: (_root, { id }, context) => {
+          const record = requireApp(context, id, 'control_apps');
+          return writeSide(context).actors.ask(appActor.at(record.id), { type });
+        },
+      }),
+    );
+  }
+}
+
+function addInputs(builder: Builder) {
+  const build = builder.inputType('BuildConfigInput', {
+    fields: (t) => ({
+      buildCommand: t.string(),
+      startCommand: t.string(),
+      dockerfile: t.string(),
+      outputDir: t.string(),
+      nodeVersion: t.string(),
+      port: t.int(),
+      healthPath: t.string(),
+    }),
+  });
+  const git = builder.inputType('GitSourceInput', {
+    fields: (t) => ({
+      connectionId: t.id(),
+      repository: t.string({ required: true }),
+      branch: t.string({ required: true }),
+      path: t.string(),
+    }),
+  });
+  const resources = builder.inputType('ResourcesInput', {
+    fields: (t) => ({
+      memoryMb: t.int(),
+      cpus: t.float(),
+      pids: t.int(),
+      replicas: t.int(),
+    }),
+  });
+  return { build, git, resources };
+}
+
+/** What was named of an input, null included: null sets back to nothing. */
+function toPatch<T>(input: object | null | undefined): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(input ?? {}).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
+}
+
+function dropNulls(input: object): object {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value != null));
+}
+
+interface GitArgs {
+  connectionId?: string | null | undefined;
+  repository: string;
+  branch: string;
+  path?: string | null | undefined;
+}
+
+function toGit({ connectionId, repository, branch, path }: GitArgs): GitSource {
+  return { connectionId: connectionId ?? null, repository, branch, path: path ?? null };
+}
+
+/** The folder an app may move to: one of its own team where the caller may configure apps, too. */
+function targetFolder(
+  context: GraphContext,
+  teamId: string,
+  folderId: string | null,
+): string | null {
+  if (folderId === null) return null;
+  const folder = requireFolder(context, folderId, 'configure_apps');
+  if (folder.teamId !== teamId) throw new ServiceError('NOT_FOUND', 'No such folder.');
+  return folder.id;
+}
+
+function requireServer({ read }: GraphContext, serverId: string | null): void {
+  if (serverId !== null && serverId !== read.settings.server.id) {
+    throw new ServiceError('NOT_FOUND', 'No such server.');
+  }
+}

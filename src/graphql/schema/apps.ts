@@ -1,0 +1,177 @@
+/** Owns apps in the schema. */
+import { ServiceError } from '../../lib/errors.ts';
+import type { AppRecord } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
+import { canSeeApp, findApp, findAppBySlug, requireTeam } from '../access.ts';
+import type { GraphContext, GraphqlSettings, ReadSide } from '../contract.ts';
+import { boundedCount, decodeCursor, type Page, pageMax, pageOf } from '../page.ts';
+import type { addAccounts } from './accounts.ts';
+import type { addAppParts, ContainerView } from './app-parts.ts';
+import type { Builder, Shared } from './builder.ts';
+import type { addDeployments } from './deployments.ts';
+import { defaultContainer } from './logs.ts';
+
+interface AppPage extends Page<Readonly<AppRecord>> {
+  totalCount: number;
+}
+
+export interface AppParts {
+  shared: Shared;
+  accounts: ReturnType<typeof addAccounts>;
+  deployments: ReturnType<typeof addDeployments>;
+  leaves: ReturnType<typeof addAppParts>;
+}
+
+export function addApps(builder: Builder, parts: AppParts) {
+  const leaves = parts.leaves;
+  const { deployment, connection: deploymentConnection } = parts.deployments;
+  const app = builder.objectRef<Readonly<AppRecord>>('App').implement({
+    fields: (t) => ({
+      id: t.exposeID('id'),
+      slug: t.exposeString('slug'),
+      name: t.exposeString('name'),
+      source: t.expose('source', { type: leaves.source }),
+      status: t.expose('status', { type: leaves.status }),
+      url: t.string({
+        nullable: true,
+        resolve: (record, _args, { read }) => appUrl(read.settings, record.slug),
+      }),
+      folderId: t.exposeID('folderId', { nullable: true }),
+      serverId: t.exposeID('serverId'),
+      team: t.field({
+        type: parts.accounts.team,
+        resolve: (record, _args, { read }) => {
+          const team = read.reader.get(tables.teams, record.teamId);
+          if (!team) throw new Error('An app has a team that does not exist.');
+          return team;
+        },
+      }),
+      upload: t.expose('upload', { type: leaves.upload, nullable: true }),
+      git: t.expose('git', { type: leaves.git, nullable: true }),
+      image: t.exposeString('image', { nullable: true }),
+      compose: t.exposeString('compose', { nullable: true }),
+      build: t.expose('build', { type: leaves.build }),
+      resources: t.expose('resources', { type: leaves.resources }),
+      previewBranches: t.exposeStringList('previewBranches'),
+      deployHookEnabled: t.exposeBoolean('deployHookEnabled'),
+      autoDeploy: t.exposeBoolean('autoDeploy'),
+      latestDeployment: t.field({
+        type: deployment,
+        nullable: true,
+        resolve: (record, _args, { read }) =>
+          record.latestDeploymentId === null
+            ? null
+            : read.reader.get(tables.deployments, record.latestDeploymentId),
+      }),
+      deployments: t.field({
+        type: deploymentConnection,
+        description: 'The newest first.',
+        args: { first: t.arg.int({ defaultValue: 20 }), after: t.arg.string() },
+        resolve: (record, { first, after }, { read }) => {
+          const count = boundedCount('first', first, 20, pageMax);
+          const rows = read.reader.list(tables.deployments, 'app', [record.id], {
+            limit: count + 1,
+            reverse: true,
+            ...(after != null && { after: [record.id, decodeCursor('dpl', after)] }),
+          });
+          return pageOf('dpl', rows, count, (row) => row.id);
+        },
+      }),
+      containers: t.field({
+        type: [leaves.container],
+        description: 'The instances that run, or would unless stopped.',
+        resolve: (record, _args, { read }) => containersOf(read, record),
+      }),
+      createdAt: t.field({ type: 'DateTime', resolve: (record) => record.createdAtMs }),
+      updatedAt: t.field({ type: 'DateTime', resolve: (record) => record.updatedAtMs }),
+    }),
+  });
+  const connection = builder.objectRef<AppPage>('AppConnection').implement({
+    fields: (t) => ({
+      nodes: t.field({ type: [app], resolve: (page) => page.nodes }),
+      pageInfo: t.expose('pageInfo', { type: parts.shared.pageInfo }),
+      totalCount: t.exposeInt('totalCount'),
+    }),
+  });
+  addQueries(builder, { app, connection });
+  return { app };
+}
+
+type AppTypes = {
+  app: ReturnType<typeof addApps>['app'];
+  connection: PothosSchemaTypes.ObjectRef<BuilderSchema, AppPage>;
+};
+type BuilderSchema = Builder extends PothosSchemaTypes.SchemaBuilder<infer Types> ? Types : never;
+
+function addQueries(builder: Builder, { app, connection }: AppTypes): void {
+  builder.queryFields((t) => ({
+    apps: t.field({
+      type: connection,
+      description: 'The apps of the acting team that the caller can see, the oldest first.',
+      args: {
+        first: t.arg.int({ defaultValue: 100 }),
+        after: t.arg.string(),
+        folderId: t.arg.id(),
+        search: t.arg.string({ description: 'Part of the name or the slug, whatever the case.' }),
+      },
+      resolve: (_root, args, context) => listApps(context, args),
+    }),
+    app: t.field({
+      type: app,
+      nullable: true,
+      description: 'By id or by slug; null where the caller sees none.',
+      args: { id: t.arg.id(), slug: t.arg.string() },
+      resolve: (_root, { id, slug }, context) => {
+        if (id != null && slug == null) return findApp(context, id);
+        if (slug != null && id == null) return findAppBySlug(context, slug);
+        throw new ServiceError('BAD_USER_INPUT', 'Name either id or slug.');
+      },
+    }),
+  }));
+}
+
+interface ListArgs {
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  folderId?: string | null | undefined;
+  search?: string | null | undefined;
+}
+
+function listApps(context: GraphContext, args: ListArgs): AppPage {
+  const { reader } = context.read;
+  const teamId = requireTeam(context, null);
+  const first = boundedCount('first', args.first, 100, pageMax);
+  const afterId = args.after == null ? '' : decodeCursor('app', args.after);
+  const all = { limit: appsListed };
+  let apps: readonly Readonly<AppRecord>[] =
+    args.folderId == null
+      ? reader.list(tables.apps, 'team', [teamId], all)
+      : reader.list(tables.apps, 'folder', [teamId, args.folderId], all);
+  apps = apps.filter((app) => canSeeApp(context, app));
+  if (args.search) {
+    const wanted = args.search.toLowerCase();
+    apps = apps.filter(
+      ({ name, slug }) => name.toLowerCase().includes(wanted) || slug.includes(wanted),
+    );
+  }
+  const totalCount = apps.length;
+  if (afterId !== '') apps = apps.filter((app) => app.id > afterId);
+  return { ...pageOf('app', apps, first, (app) => app.id), totalCount };
+}
+
+// A bound on work, far above what one machine runs.
+const appsListed = 20_000;
+
+/** Where the edge serves an app; whether anything answers there says its status. */
+export function appUrl({ appsDomain, edgePort }: GraphqlSettings, slug: string): string {
+  return `http://${slug}.${appsDomain}:${edgePort}`;
+}
+
+function containersOf({ reader }: ReadSide, app: Readonly<AppRecord>): ContainerView[] {
+  if (app.liveDeploymentId === null) return [];
+  const stopped = app.desired === 'stopped' || app.status === 'stopped';
+  const state = stopped ? 'stopped' : app.status === 'error' ? 'error' : 'running';
+  const live = reader.get(tables.deployments, app.liveDeploymentId);
+  const startedAtMs = state === 'running' ? (live?.finishedAtMs ?? null) : null;
+  return [{ name: defaultContainer, image: app.image, state, startedAtMs }];
+}

@@ -1,0 +1,29 @@
+/** Owns the subscriptions in the schema; what there is to follow comes from `LiveSource`. */
+import { appStates, deploymentLines } from '../live-iterators.ts';
+import type { addApps } from './apps.ts';
+import type { Builder } from './builder.ts';
+import type { addLogs } from './logs.ts';
+
+interface LiveTypes {
+  app: ReturnType<typeof addApps>['app'];
+  logLine: ReturnType<typeof addLogs>['logLine'];
+}
+
+export function addLive(builder: Builder, { app, logLine }: LiveTypes): void {
+  builder.subscriptionFields((t) => ({
+    appStatus: t.field({
+      type: app,
+      description: 'The app as it is, and again whenever it or a deployment of it changed.',
+      args: { id: t.arg.id({ required: true }) },
+      subscribe: (_root, { id }, context) => appStates(context, id),
+      resolve: (record) => record,
+    }),
+    deploymentLog: t.field({
+      type: logLine,
+      description: 'The log from its start, then live until the deployment is finished.',
+      args: { id: t.arg.id({ required: true }) },
+      subscribe: (_root, { id }, context) => deploymentLines(context, id),
+      resolve: (line) => line,
+    }),
+  }));
+}

@@ -1,0 +1,69 @@
+/** Owns the trash in the schema: what was deleted and can come back for a while. */
+import { appActor } from '../../actors/app/protocol.ts';
+import { authorize, can } from '../../auth/authorize.ts';
+import type { Resource } from '../../auth/contract.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { TrashRecord } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
+import { requireSignedIn, requireTeam, writeSide } from '../access.ts';
+import type { GraphContext } from '../contract.ts';
+import type { Builder } from './builder.ts';
+
+export function addTrash(builder: Builder): void {
+  const trashItem = builder.objectRef<Readonly<TrashRecord>>('TrashItem').implement({
+    fields: (t) => ({
+      id: t.exposeID('id'),
+      kind: t.exposeString('kind', { description: 'app or database.' }),
+      name: t.exposeString('name'),
+      deletedAt: t.field({ type: 'DateTime', resolve: (item) => item.deletedAtMs }),
+      purgeAt: t.field({ type: 'DateTime', resolve: (item) => item.purgeAtMs }),
+    }),
+  });
+  builder.queryFields((t) => ({
+    trash: t.field({
+      type: [trashItem],
+      resolve: (_root, _args, context) => {
+        const { reader } = context.read;
+        const teamId = requireTeam(context, null);
+        return reader.list(tables.trash, 'team', [teamId], { limit: 10_000 }).filter((item) => {
+          const resource = resourceOf(reader, item);
+          return resource !== null && can(reader, context.principal, null, resource);
+        });
+      },
+    }),
+  }));
+  builder.mutationFields((t) => ({
+    restoreFromTrash: t.boolean({
+      description: 'The capability that deletes. Takes the id of the item or of what is in it.',
+      args: { id: t.arg.id({ required: true }) },
+      resolve: (_root, { id }, context) => {
+        const item = requireTrashed(context, id);
+        return writeSide(context).actors.ask(appActor.at(item.targetId), { type: 'restore' });
+      },
+    }),
+    purgeFromTrash: t.boolean({
+      description: 'The capability that deletes. Gone for good.',
+      args: { id: t.arg.id({ required: true }) },
+      resolve: (_root, { id }, context) => {
+        const item = requireTrashed(context, id);
+        return writeSide(context).actors.ask(appActor.at(item.targetId), { type: 'purge' });
+      },
+    }),
+  }));
+}
+
+function resourceOf(reader: Reader, item: Readonly<TrashRecord>): Resource | null {
+  const app = item.kind === 'app' ? reader.get(tables.apps, item.targetId) : undefined;
+  return app ? { kind: 'app', app, trashed: true } : null;
+}
+
+function requireTrashed(context: GraphContext, id: string): Readonly<TrashRecord> {
+  requireSignedIn(context);
+  const { reader } = context.read;
+  const item = reader.get(tables.trash, id) ?? reader.find(tables.trash, 'target', [id]);
+  const resource = item && resourceOf(reader, item);
+  if (!resource) throw new ServiceError('NOT_FOUND', 'No such item in trash.');
+  authorize(reader, context.principal, 'delete_apps', resource);
+  return item;
+}
