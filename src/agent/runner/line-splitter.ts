@@ -1,0 +1,84 @@
+/**
+ * Owns the step from bytes of a pipe to log entries.
+ *
+ * 1. Every byte comes out once and in order; an entry ends behind a newline, or at `entryMaxBytes`,
+ *    or when `flush` is called because nothing came for a while.
+ * 2. A character of UTF-8 is not cut when it can be helped.
+ */
+import { entryMaxBytes, recordHeaderBytes, writeRecord } from '../../protocol/log-records.ts';
+
+const newline = 10;
+
+export interface EncodedEntries {
+  records: Buffer;
+  count: number;
+}
+
+export class LineSplitter {
+  readonly #stream: 'stdout' | 'stderr';
+  /** The line not finished yet; below `entryMaxBytes`. */
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(stream: 'stdout' | 'stderr') {
+    this.#stream = stream;
+  }
+
+  get pending(): boolean {
+    return this.#rest.length > 0;
+  }
+
+  push(chunk: Buffer, atMs: number): EncodedEntries {
+    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
+    const ends: number[] = [];
+    let start = 0;
+    // The rest was searched before; a newline can only be in the new part.
+    let searchFrom = this.#rest.length;
+    for (;;) {
+      const found = bytes.indexOf(newline, Math.max(searchFrom, start));
+      const lineEnd = found === -1 ? bytes.length : found + 1;
+      while (
+        lineEnd - start > entryMaxBytes ||
+        (found === -1 && lineEnd - start === entryMaxBytes)
+      ) {
+        start = cutPosition(bytes, start);
+        ends.push(start);
+      }
+      if (found === -1) break;
+      ends.push(lineEnd);
+      start = lineEnd;
+      searchFrom = start;
+    }
+    // A copy, so that a few bytes do not pin the chunk.
+    this.#rest = Buffer.from(bytes.subarray(start));
+    return this.#encode(bytes, ends, atMs);
+  }
+
+  /** Gives out the unfinished line. */
+  flush(atMs: number): EncodedEntries {
+    const bytes = this.#rest;
+    this.#rest = Buffer.alloc(0);
+    return this.#encode(bytes, bytes.length > 0 ? [bytes.length] : [], atMs);
+  }
+
+  #encode(bytes: Buffer, ends: readonly number[], atMs: number): EncodedEntries {
+    const total = (ends.at(-1) ?? 0) + ends.length * recordHeaderBytes;
+    const records = Buffer.allocUnsafe(total);
+    let position = 0;
+    let start = 0;
+    for (const end of ends) {
+      position = writeRecord(records, position, this.#stream, atMs, bytes.subarray(start, end));
+      start = end;
+    }
+    return { records, count: ends.length };
+  }
+}
+
+/** Where a too long line is cut: at the bound, or up to three bytes before, between characters. */
+function cutPosition(bytes: Buffer, start: number): number {
+  const bound = start + entryMaxBytes;
+  for (let back = 0; back < 4; back++) {
+    const byte = bytes[bound - back];
+    if (byte === undefined || (byte & 0xc0) !== 0x80) return bound - back;
+  }
+  return bound;
+}

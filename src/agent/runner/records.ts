@@ -1,0 +1,82 @@
+/**
+ * Owns the runner's memory on disk: one folder a workload with `workload.json` and its spool.
+ *
+ * 1. A record is replaced whole: after a crash there is the old one or the new one.
+ * 2. Folders and files are for their owner alone; a spec holds the app's variables.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+
+import type { Exit, WorkloadSpec } from '../../drivers/driver.ts';
+import type { FirstProcess } from './processes.ts';
+
+export interface WorkloadRecord {
+  spec: WorkloadSpec;
+  /** What was asked for last. */
+  want: 'run' | 'stop';
+  restarts: number;
+  startedAtMs: number;
+  /** The process started last; null before the first start. */
+  first: FirstProcess | null;
+  /** Set once it has ended for good. */
+  exit: Exit | null;
+}
+
+const recordName = 'workload.json';
+const idPattern = /^[a-z0-9_-]{2,64}$/;
+
+export function isWorkloadId(id: string): boolean {
+  return idPattern.test(id);
+}
+
+/** Writes a small file so that it is there wholly or not at all. */
+export function writeFileWhole(file: string, text: string, durable: boolean): void {
+  const fresh = `${file}.new`;
+  const fd = fs.openSync(fresh, 'w', 0o600);
+  try {
+    fs.writeSync(fd, text);
+    if (durable) fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+  fs.renameSync(fresh, file);
+}
+
+export class Records {
+  readonly #dir: string;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+    fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  }
+
+  spoolDir(id: string): string {
+    return path.join(this.#dir, id, 'log');
+  }
+
+  /** `durable`: also when the machine loses power right after. */
+  save(record: WorkloadRecord, durable: boolean): void {
+    const dir = path.join(this.#dir, record.spec.id);
+    fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+    writeFileWhole(path.join(dir, recordName), JSON.stringify(record), durable);
+  }
+
+  remove(id: string): void {
+    fs.rmSync(path.join(this.#dir, id), { recursive: true, force: true });
+  }
+
+  /** All that can be read; what cannot is given to `damaged` and left where it is. */
+  load(damaged: (id: string, error: unknown) => void): WorkloadRecord[] {
+    const found: WorkloadRecord[] = [];
+    for (const id of fs.readdirSync(this.#dir)) {
+      if (!isWorkloadId(id)) continue;
+      try {
+        const text = fs.readFileSync(path.join(this.#dir, id, recordName), 'utf8');
+        found.push(JSON.parse(text) as WorkloadRecord);
+      } catch (error) {
+        damaged(id, error);
+      }
+    }
+    return found;
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Owns one connection to a runner: numbered requests, their answers, and its events.
+ *
+ * 1. A request ends: with its answer, or with ConnectionLost when the connection does.
+ * 2. At most `requestsMax` are under way; more are refused with OVERLOADED.
+ */
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+
+import { ServiceError } from '../../lib/errors.ts';
+import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
+import { runnerSocketDir, runnerSocketName } from '../../protocol/runner.ts';
+import { socketAddress } from '../../protocol/runner-socket.ts';
+import type { RunnerAnswers, RunnerFrame, RunnerRequest } from './messages.ts';
+
+/** The runner is not there, or went while it was asked. */
+export class ConnectionLost extends Error {
+  constructor(cause?: unknown) {
+    super('Cannot ask the runner: the connection is lost', { cause });
+    this.name = 'ConnectionLost';
+  }
+}
+
+export interface ConnectionEvents {
+  state(frame: Extract<RunnerFrame, { event: 'state' }>): void;
+  lost(): void;
+}
+
+interface Waiting {
+  resolve(answer: unknown): void;
+  reject(error: Error): void;
+}
+
+const requestsMax = 10_000;
+
+export class Connection {
+  readonly #socket: net.Socket;
+  readonly #events: ConnectionEvents;
+  readonly #decoder = new FrameDecoder();
+  readonly #waiting = new Map<number, Waiting>();
+  #lastNumber = 0;
+
+  private constructor(socket: net.Socket, events: ConnectionEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    socket.on('data', (chunk) => {
+      this.#receive(chunk);
+    });
+    socket.once('close', () => {
+      this.#lose();
+    });
+    socket.on('error', () => undefined); // 'close' follows and tells.
+    // What is alive must not end because it waits for a runner; a request under way holds it.
+    socket.unref();
+  }
+
+  /** Throws ConnectionLost when nobody listens. */
+  static open(dataDir: string, events: ConnectionEvents): Promise<Connection> {
+    const dir = path.join(dataDir, runnerSocketDir);
+    if (!fs.existsSync(path.join(dir, runnerSocketName))) {
+      return Promise.reject(new ConnectionLost());
+    }
+    return new Promise((resolve, reject) => {
+      const address = socketAddress(dir, runnerSocketName);
+      const socket = net.connect(address.path);
+      const failed = (error: Error): void => {
+        address.release();
+        reject(new ConnectionLost(error));
+      };
+      socket.once('error', failed);
+      socket.once('connect', () => {
+        address.release();
+        socket.off('error', failed);
+        resolve(new Connection(socket, events));
+      });
+    });
+  }
+
+  /** Aborting gives up a `read`: it is answered without entries. */
+  request<Op extends RunnerRequest['op']>(
+    request: Extract<RunnerRequest, { op: Op }>,
+    signal?: AbortSignal,
+  ): Promise<RunnerAnswers[Op]> {
+    if (this.#socket.destroyed) return Promise.reject(new ConnectionLost());
+    if (this.#waiting.size >= requestsMax) {
+      return Promise.reject(new ServiceError('OVERLOADED', 'Too many requests to the runner.'));
+    }
+    const n = ++this.#lastNumber;
+    const cancel = (): void => {
+      this.#send({ op: 'cancel', request: n, n: ++this.#lastNumber });
+    };
+    signal?.addEventListener('abort', cancel, { once: true });
+    const answer = new Promise<unknown>((resolve, reject) => {
+      this.#waiting.set(n, { resolve, reject });
+      this.#socket.ref();
+      this.#send({ ...request, n });
+    });
+    return answer.finally(() => {
+      signal?.removeEventListener('abort', cancel);
+    }) as Promise<RunnerAnswers[Op]>;
+  }
+
+  /** For what needs no answer. */
+  tell(request: RunnerRequest): void {
+    this.#send({ ...request, n: ++this.#lastNumber });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #send(frame: RunnerRequest & { n: number }): void {
+    if (!this.#socket.destroyed) this.#socket.write(encodeFrame(frame));
+  }
+
+  #receive(chunk: Buffer): void {
+    let frames: RunnerFrame[];
+    try {
+      frames = this.#decoder.push(chunk) as RunnerFrame[];
+    } catch (error) {
+      this.#socket.destroy(error instanceof Error ? error : undefined);
+      return;
+    }
+    for (const frame of frames) {
+      if ('event' in frame) {
+        this.#events.state(frame);
+        continue;
+      }
+      const waiting = this.#waiting.get(frame.re);
+      if (!waiting) continue; // The answer to a `tell`.
+      this.#settle(frame.re);
+      if ('error' in frame) waiting.reject(ServiceError.fromPlain(frame.error));
+      else waiting.resolve(frame.ok);
+    }
+  }
+
+  #settle(n: number): void {
+    this.#waiting.delete(n);
+    if (this.#waiting.size === 0) this.#socket.unref();
+  }
+
+  #lose(): void {
+    const left = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { reject } of left) reject(new ConnectionLost());
+    this.#events.lost();
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * Owns the driver for child processes of this machine: the client side of the runner.
+ *
+ * 1. A runner is started when something is to be done and none answers, and again when it dies
+ *    while something is to run.
+ * 2. A lost connection is not an answer: requests are asked again (all may be), until
+ *    `requestTimeoutMs` is over; then AGENT_UNREACHABLE.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { systemClock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { decodeRecords } from '../../protocol/log-records.ts';
+import { runnerProtocol, runnerStateDir } from '../../protocol/runner.ts';
+import type {
+  Driver,
+  DriverEvent,
+  EdgeRoute,
+  LogEntry,
+  Workload,
+  WorkloadSpec,
+} from '../driver.ts';
+import { Connection, ConnectionLost } from './connection.ts';
+import type { EdgeAddress, RunnerAnswers, RunnerRequest } from './messages.ts';
+import { startRunner } from './runner-process.ts';
+
+export interface ProcessDriverOptions {
+  /** Absolute. */
+  dataDir: string;
+  /** Where apps are reached; null for a driver without an edge. */
+  edge: EdgeAddress | null;
+  logger: Logger;
+  clock?: Clock;
+  /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
+  requestTimeoutMs?: number;
+  /** Starts a runner for the data directory; for tests. */
+  launch?: (dataDir: string) => void;
+}
+
+type Link =
+  | { phase: 'idle' }
+  | { phase: 'connecting'; connection: Promise<Connection> }
+  | { phase: 'connected'; connection: Connection }
+  | { phase: 'closed' };
+
+const retryMinMs = 10;
+const retryMaxMs = 500;
+/** How long a started runner may take until it answers, before another one is started. */
+const launchMs = 5000;
+const readBytes = 256 * 1024;
+
+export function createProcessDriver(options: ProcessDriverOptions): Driver {
+  return new ProcessDriver(options);
+}
+
+class ProcessDriver implements Driver {
+  readonly name = 'process';
+  readonly #options: ProcessDriverOptions;
+  readonly #clock: Clock;
+  readonly #listeners = new Set<(event: DriverEvent) => void>();
+  readonly #closed = new AbortController();
+  #link: Link = { phase: 'idle' };
+
+  constructor(options: ProcessDriverOptions) {
+    if (!path.isAbsolute(options.dataDir)) {
+      throw new Error('Cannot make a process driver: dataDir must be absolute');
+    }
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  async open(): Promise<void> {
+    if (this.#hasRecords()) await this.#connected();
+    else await this.#existing();
+  }
+
+  start(spec: WorkloadSpec): Promise<Workload> {
+    return this.#ask({ op: 'start', spec });
+  }
+
+  async inspect(id: string): Promise<Workload | undefined> {
+    if (!(await this.#reachable())) return undefined;
+    return (await this.#ask({ op: 'inspect', workload: id })) ?? undefined;
+  }
+
+  async list(): Promise<Workload[]> {
+    return (await this.#reachable()) ? this.#ask({ op: 'list' }) : [];
+  }
+
+  async stop(id: string): Promise<void> {
+    if (await this.#reachable()) await this.#ask({ op: 'stop', workload: id }, Infinity);
+  }
+
+  async remove(id: string): Promise<void> {
+    if (await this.#reachable()) await this.#ask({ op: 'remove', workload: id }, Infinity);
+  }
+
+  watch(listener: (event: DriverEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  async follow(
+    id: string,
+    afterSeq: number,
+    sink: (entries: readonly LogEntry[]) => void | Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let seq = afterSeq;
+    // Also while there is no runner to ask, who gives up waits no longer.
+    const gaveUp = abortOf(signal);
+    while (!signal.aborted && !this.#closed.signal.aborted) {
+      const request = { op: 'read', workload: id, afterSeq: seq, maxBytes: readBytes } as const;
+      const answer = await Promise.race([this.#ask(request, Infinity, signal), gaveUp]);
+      if (answer === undefined || isAborted(signal) || answer.ended) return;
+      const entries = decodeRecords(answer.records, answer.firstSeq);
+      await sink(entries);
+      seq = answer.firstSeq + entries.length - 1;
+    }
+  }
+
+  acknowledge(id: string, seq: number): void {
+    // Lost with the connection it is no harm: a later one says more.
+    if (this.#link.phase === 'connected') {
+      this.#link.connection.tell({ op: 'acknowledge', workload: id, seq });
+    }
+  }
+
+  async probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
+    return (await this.#reachable()) ? this.#ask({ op: 'probe', workload: id }) : 'silent';
+  }
+
+  freePort(): Promise<number> {
+    return this.#ask({ op: 'free-port' });
+  }
+
+  async setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
+    // Nothing to take away where nothing is: no runner is started for that.
+    if (routes.length === 0 && !(await this.#reachable())) return;
+    await this.#ask({ op: 'set-routes', routes });
+  }
+
+  close(): Promise<void> {
+    const link = this.#link;
+    this.#link = { phase: 'closed' };
+    this.#closed.abort();
+    if (link.phase === 'connected') link.connection.close();
+    this.#listeners.clear();
+    return Promise.resolve();
+  }
+
+  /** Whether there is a runner or anything one would know of. */
+  async #reachable(): Promise<boolean> {
+    if (this.#link.phase !== 'idle' || this.#hasRecords()) return true;
+    return this.#existing();
+  }
+
+  #hasRecords(): boolean {
+    try {
+      const dir = path.join(this.#options.dataDir, runnerStateDir, 'workloads');
+      return fs.readdirSync(dir).length > 0;
+    } catch {
+      return false; // No runner ever wrote here.
+    }
+  }
+
+  async #existing(): Promise<boolean> {
+    try {
+      await this.#connected(false);
+      return true;
+    } catch (error) {
+      if (error instanceof ConnectionLost) return false;
+      throw error;
+    }
+  }
+
+  async #ask<Op extends RunnerRequest['op']>(
+    request: Extract<RunnerRequest, { op: Op }>,
+    timeoutMs = this.#options.requestTimeoutMs ?? 20_000,
+    signal?: AbortSignal,
+  ): Promise<RunnerAnswers[Op]> {
+    const untilMs = this.#clock.now() + timeoutMs;
+    for (;;) {
+      try {
+        const connection = await this.#connected();
+        return await this.#within(untilMs, connection.request(request, signal));
+      } catch (error) {
+        if (!(error instanceof ConnectionLost)) throw error;
+        if (this.#closed.signal.aborted || this.#clock.now() >= untilMs) throw unreachable(error);
+      }
+    }
+  }
+
+  /** An answer that does not come in time is as good as no runner. */
+  #within<T>(untilMs: number, answer: Promise<T>): Promise<T> {
+    if (untilMs === Infinity) return answer;
+    return new Promise((resolve, reject) => {
+      const cancel = this.#clock.after(untilMs - this.#clock.now(), () => {
+        reject(unreachable());
+      });
+      void answer.then(resolve, reject).finally(cancel);
+    });
+  }
+
+  #connected(launch = true): Promise<Connection> {
+    switch (this.#link.phase) {
+      case 'connected':
+        return Promise.resolve(this.#link.connection);
+      case 'connecting':
+        return this.#link.connection;
+      case 'closed':
+        return Promise.reject(unreachable());
+      case 'idle': {
+        const connection = this.#connect(launch);
+        this.#link = { phase: 'connecting', connection };
+        connection.catch(() => {
+          if (this.#link.phase === 'connecting') this.#link = { phase: 'idle' };
+        });
+        return connection;
+      }
+    }
+  }
+
+  async #connect(launch: boolean): Promise<Connection> {
+    const untilMs = this.#clock.now() + (this.#options.requestTimeoutMs ?? 20_000);
+    let launchedAtMs = -Infinity;
+    for (let pauseMs = retryMinMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
+      try {
+        return await this.#greet();
+      } catch (error) {
+        if (!(error instanceof ConnectionLost) || !launch) throw error;
+        if (this.#closed.signal.aborted || this.#clock.now() >= untilMs) throw unreachable(error);
+      }
+      if (this.#clock.now() - launchedAtMs > launchMs) {
+        launchedAtMs = this.#clock.now();
+        (this.#options.launch ?? startRunner)(this.#options.dataDir);
+        this.#options.logger.info({}, 'runner-started');
+      }
+      await new Promise<void>((resolve) => {
+        // A plain timer: who waits for a runner is alive, other than Clock's timers.
+        setTimeout(resolve, pauseMs);
+      });
+    }
+  }
+
+  async #greet(): Promise<Connection> {
+    const connection = await Connection.open(this.#options.dataDir, {
+      state: ({ workload }) => {
+        this.#emit({ type: 'state', workload });
+      },
+      lost: () => {
+        this.#lost(connection);
+      },
+    });
+    try {
+      const { protocol } = await connection.request({ op: 'hello', protocol: runnerProtocol });
+      if (protocol !== runnerProtocol) {
+        this.#options.logger.warn({ protocol, ours: runnerProtocol }, 'runner-of-other-version');
+        await connection.request({ op: 'handover' });
+        throw new ConnectionLost();
+      }
+      await this.#configure(connection);
+      const workloads = await connection.request({ op: 'list' });
+      if (this.#closed.signal.aborted) throw unreachable();
+      this.#link = { phase: 'connected', connection };
+      this.#emit({ type: 'connected', workloads });
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  /** An edge that cannot listen must not keep apps from running; `setRoutes` tells of it again. */
+  async #configure(connection: Connection): Promise<void> {
+    try {
+      await connection.request({ op: 'configure', edge: this.#options.edge });
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      this.#options.logger.error({ detail: error.message }, 'edge-not-listening');
+    }
+  }
+
+  #lost(connection: Connection): void {
+    if (this.#link.phase !== 'connected' || this.#link.connection !== connection) return;
+    this.#link = { phase: 'idle' };
+    this.#options.logger.warn({}, 'runner-lost');
+    this.#emit({ type: 'disconnected' });
+    if (!this.#hasRecords()) return;
+    this.#connected().catch((error: unknown) => {
+      this.#options.logger.error({ err: error }, 'runner-not-restarted');
+    });
+  }
+
+  #emit(event: DriverEvent): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        this.#options.logger.error({ err: error }, 'driver-listener-failed');
+      }
+    }
+  }
+}
+
+function abortOf(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      resolve(undefined);
+    };
+    if (signal.aborted) done();
+    else signal.addEventListener('abort', done, { once: true });
+  });
+}
+
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+function unreachable(cause?: unknown): ServiceError {
+  return new ServiceError('AGENT_UNREACHABLE', 'The process runner does not answer.', { cause });
+}

@@ -1,0 +1,48 @@
+/**
+ * Owns the start of a runner: a process of its own session that outlives this one, with its log in
+ * the data directory and nothing inherited.
+ */
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { runnerStateDir } from '../../protocol/runner.ts';
+import { prepareRunnerProgram } from './program.ts';
+
+/** What the log may hold when a runner starts; above, it is moved aside once. */
+const logBytesMax = 8 * 1024 * 1024;
+
+/**
+ * Heap bounds that fit a relay: small young space, since its garbage is buffers. Type stripping is
+ * not needed by the prepared program.
+ */
+const nodeFlags = ['--max-semi-space-size=2', '--max-old-space-size=256', '--no-warnings'];
+
+/** Returns its pid; whether it is up is for the caller to see at its socket. */
+export function startRunner(dataDir: string): number {
+  const stateDir = path.join(dataDir, runnerStateDir);
+  fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  const { entry } = prepareRunnerProgram(stateDir);
+  const log = openLog(path.join(stateDir, 'runner.log'));
+  try {
+    const child = spawn(process.execPath, [...nodeFlags, entry, '--data-dir', dataDir], {
+      cwd: '/',
+      detached: true,
+      stdio: ['ignore', log, log],
+      // cbor-x in plain JavaScript: its native part costs 8 MB and serves only long strings.
+      env: { CBOR_NATIVE_ACCELERATION_DISABLED: 'true', UV_THREADPOOL_SIZE: '2' },
+    });
+    child.once('error', () => undefined); // Told by the missing pid.
+    child.unref();
+    if (child.pid === undefined) throw new Error('Cannot start the runner: no process was made');
+    return child.pid;
+  } finally {
+    fs.closeSync(log);
+  }
+}
+
+function openLog(file: string): number {
+  const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > logBytesMax) fs.renameSync(file, `${file}.old`);
+  return fs.openSync(file, 'a', 0o600);
+}

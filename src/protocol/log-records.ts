@@ -1,0 +1,72 @@
+/**
+ * Owns how log entries lie in a spool file and travel to who follows: one record after the other,
+ * `u32 length of the bytes | u8 stream (1 stdout, 2 stderr) | f64 time (ms) | bytes`, big-endian.
+ * A record's sequence number is not written: the first one's is known, the others count on.
+ */
+
+export const recordHeaderBytes = 13;
+/** No line is longer in one entry; longer ones continue in the next. */
+export const entryMaxBytes = 16 * 1024;
+
+export interface LogRecord {
+  seq: number;
+  atMs: number;
+  stream: 'stdout' | 'stderr';
+  bytes: Uint8Array;
+}
+
+/** Writes one record into `target` at `position`; returns the position behind it. */
+export function writeRecord(
+  target: Buffer,
+  position: number,
+  stream: 'stdout' | 'stderr',
+  atMs: number,
+  bytes: Uint8Array,
+): number {
+  target.writeUInt32BE(bytes.length, position);
+  target.writeUInt8(stream === 'stdout' ? 1 : 2, position + 4);
+  target.writeDoubleBE(atMs, position + 5);
+  target.set(bytes, position + recordHeaderBytes);
+  return position + recordHeaderBytes + bytes.length;
+}
+
+/**
+ * Counts the whole records at the start of `bytes`: at most `limit`, and none beyond `bytes`.
+ * `end` is the position behind the last one; `torn` says that what follows can be no record.
+ */
+export function scanRecords(
+  bytes: Buffer,
+  limit = Infinity,
+): { count: number; end: number; torn: boolean } {
+  let count = 0;
+  let end = 0;
+  while (count < limit && bytes.length - end >= recordHeaderBytes) {
+    const length = bytes.readUInt32BE(end);
+    const stream = bytes.readUInt8(end + 4);
+    if (length > entryMaxBytes || (stream !== 1 && stream !== 2)) return { count, end, torn: true };
+    if (end + recordHeaderBytes + length > bytes.length) break;
+    end += recordHeaderBytes + length;
+    count++;
+  }
+  return { count, end, torn: false };
+}
+
+/** The records in `bytes`, as views of it. Throws RangeError on what `writeRecord` never wrote. */
+export function decodeRecords(records: Uint8Array, firstSeq: number): LogRecord[] {
+  const bytes = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
+  const entries: LogRecord[] = [];
+  let position = 0;
+  while (position < bytes.length) {
+    const length = bytes.readUInt32BE(position);
+    const end = position + recordHeaderBytes + length;
+    if (end > bytes.length) throw new RangeError('Cannot decode log records: cut short');
+    entries.push({
+      seq: firstSeq + entries.length,
+      atMs: bytes.readDoubleBE(position + 5),
+      stream: bytes.readUInt8(position + 4) === 1 ? 'stdout' : 'stderr',
+      bytes: bytes.subarray(position + recordHeaderBytes, end),
+    });
+    position = end;
+  }
+  return entries;
+}
