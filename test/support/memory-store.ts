@@ -32,7 +32,7 @@ function compareKeys(a: readonly KeyPart[], b: readonly KeyPart[]): number {
 }
 
 export class MemoryStore implements Reader, Journal {
-  readonly #rows = new Map<string, Map<string, unknown>>();
+  #rows = new Map<string, Map<string, unknown>>();
   readonly #listeners = new Set<(entry: JournalEntry) => void>();
   #epoch = 0;
   position = 0;
@@ -101,8 +101,7 @@ export class MemoryStore implements Reader, Journal {
     try {
       for (const change of changes) this.#apply(change);
     } catch (thrown) {
-      this.#rows.clear();
-      for (const [name, rows] of before) this.#rows.set(name, rows);
+      this.#rows = before;
       throw thrown;
     }
     this.position++;

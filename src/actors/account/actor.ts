@@ -14,13 +14,7 @@ import { tables } from '../../store/tables.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
 import { newTeamChanges } from '../team/new-team.ts';
 import { AuthView } from './auth-view.ts';
-import {
-  type AccountProtocol,
-  type AuthWrite,
-  type AuthWritten,
-  type FirstPerson,
-  accountActor,
-} from './protocol.ts';
+import { type AccountProtocol, type FirstPerson, accountActor } from './protocol.ts';
 
 export interface AccountActorOptions {
   reader: Reader;
@@ -50,7 +44,7 @@ function createDirectory(
     handlers: {
       write: async ({ writes }) => {
         const view = new AuthView(reader);
-        const written = writes.map((write) => applyWrite(view, write));
+        const written = writes.map((write) => view.apply(write));
         const changes = view.changes();
         if (changes.length > 0) await context.commit(changes);
         return written;
@@ -86,30 +80,6 @@ function createDirectory(
       },
     },
   };
-}
-
-/** Answers with the records as they now are; for a delete as they last were. */
-function applyWrite(view: AuthView, write: AuthWrite): AuthWritten {
-  if (write.op === 'create') {
-    view.insert(write.record);
-    return [write.record];
-  }
-  const found = view.select(write.model, write.where);
-  const meant = write.one ? found.slice(0, 1) : found;
-  if (write.op === 'delete') {
-    for (const record of meant) view.remove(record);
-    return [...meant];
-  }
-  return meant.map((record) => {
-    const fields = { ...record.fields, ...write.set };
-    for (const [name, by] of Object.entries(write.add)) {
-      fields[name] = numberOf(record.fields[name]) + by;
-    }
-    const dates = [...record.dates.filter((name) => !(name in write.set)), ...write.dates];
-    const changed = { ...record, fields, dates };
-    view.replace(changed);
-    return changed;
-  });
 }
 
 function setupChanges(options: AccountActorOptions, person: FirstPerson): Change[] {

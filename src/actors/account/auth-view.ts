@@ -3,11 +3,13 @@
  * looking at every record of the model. Writes may be laid over what is stored, so that a group of
  * them sees itself before it is committed.
  */
+import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/contract.ts';
 import type { AuthRecord } from '../../store/records.ts';
 import { type Change, insert, put, remove } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import { type Condition, matches } from './match.ts';
+import type { AuthWrite, AuthWritten } from './protocol.ts';
 
 const pageSize = 500;
 // Longer values are not in the index of fields; see `tables.auth`.
@@ -40,17 +42,30 @@ export class AuthView {
     return found;
   }
 
-  /** Refused with the commit when a record of this id is stored. */
-  insert(record: AuthRecord): void {
-    this.#lay(record, record, true);
-  }
-
-  replace(record: AuthRecord): void {
-    this.#lay(record, record, false);
-  }
-
-  remove(record: Readonly<AuthRecord>): void {
-    this.#lay(record, null, false);
+  /**
+   * Lays one write over; the records as they now are, for a delete as they last were. Throws
+   * CONFLICT when it does not find what its transaction saw. A `create` of a stored id is refused
+   * with the commit.
+   */
+  apply(write: AuthWrite): AuthWritten {
+    if (write.op === 'create') {
+      this.#lay(write.record, write.record, true);
+      return [write.record];
+    }
+    const found = this.select(write.model, write.where);
+    const meant = write.one ? found.slice(0, 1) : found;
+    if (write.seen && !sameIds(write.seen, meant)) {
+      throw new ServiceError('CONFLICT', 'Somebody else was faster.');
+    }
+    if (write.op === 'delete') {
+      for (const record of meant) this.#lay(record, null, false);
+      return meant;
+    }
+    return meant.map((record) => {
+      const changed = changedRecord(record, write);
+      this.#lay(changed, changed, false);
+      return changed;
+    });
   }
 
   /** What was laid over, as changes. */
@@ -87,6 +102,23 @@ export class AuthView {
       after = [...prefix, last.id];
     }
   }
+}
+
+function changedRecord(
+  record: Readonly<AuthRecord>,
+  write: AuthWrite & { op: 'update' },
+): AuthRecord {
+  const fields = { ...record.fields, ...write.set };
+  for (const [name, by] of Object.entries(write.add)) {
+    const before = record.fields[name];
+    fields[name] = (typeof before === 'number' ? before : 0) + by;
+  }
+  const dates = [...record.dates.filter((name) => !(name in write.set)), ...write.dates];
+  return { ...record, fields, dates };
+}
+
+function sameIds(seen: readonly string[], found: readonly Readonly<AuthRecord>[]): boolean {
+  return seen.length === found.length && found.every((record) => seen.includes(record.id));
 }
 
 function isExact(condition: Condition): condition is Condition & { value: string } {

@@ -23,11 +23,13 @@ export type AuthWrite =
       add: Record<string, number>;
       /** Whether only the first match is meant. */
       one: boolean;
+      /** What a transaction saw itself change; anything else by now refuses the whole of it. */
+      seen?: string[];
     }
-  | { op: 'delete'; model: string; where: Condition[]; one: boolean };
+  | { op: 'delete'; model: string; where: Condition[]; one: boolean; seen?: string[] };
 
 /** One answer a write: the records as they are now; for a delete as they last were. */
-export type AuthWritten = AuthRecord[];
+export type AuthWritten = Readonly<AuthRecord>[];
 
 export interface FirstPerson {
   userId: string;
@@ -40,7 +42,7 @@ export interface FirstPerson {
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
 export type AccountProtocol = {
-  /** All writes in one commit, or none. Refused: CONFLICT for an address or a session token taken. */
+  /** All writes in one commit, or none. CONFLICT for an address taken, or for a lost race. */
   write: { in: { writes: AuthWrite[] }; out: AuthWritten[] };
   /** The first person, their team and its roles, in one commit. CONFLICT when done before. */
   setup: { in: { person: FirstPerson }; out: boolean };

@@ -74,7 +74,8 @@ describe('authorize() for people', () => {
       ['nobody', null, 'NOT_FOUND'],
     ];
     for (const [user, need, answer] of expected) {
-      for (const resource of [teamA, app('app_top'), app('app_below')]) {
+      const resources: Resource[] = [teamA, app('app_top'), app('app_below')];
+      for (const resource of resources) {
         assert.equal(outcome(person(user), need, resource), answer, `${user} ${String(need)}`);
       }
     }
