@@ -1,0 +1,260 @@
+/**
+ * Owns all open log streams: who opened them, how many each person has, how each one ends.
+ *
+ * A stream session keeps nothing that outlives its socket and is touched by one thread, so it is
+ * no actor of the runtime with a mailbox and an activation of its own: this registry is the one
+ * owner that serialises everything done to it, at the price of one flat object a stream.
+ *
+ * 1. Its first event is `session`; its last is `exit`, or `failure` with a reason. Nothing follows.
+ * 2. Only who opened a stream closes it. Who lost the right to see it loses it within a second.
+ * 3. Streams of a person are bounded; none is opened while the service drains.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import type { Logger } from '../../lib/log.ts';
+import { formatCursor, sseComment, sseEvent } from '../../protocol/sse.ts';
+import type { LogName } from '../../store/logs/contract.ts';
+import type { LiveLogs } from '../streams/log-streams.ts';
+import { Fanout } from './fanout.ts';
+import { LoopSlices } from './loop-slices.ts';
+import { PingWheel } from './ping-wheel.ts';
+import { startOf } from './start.ts';
+import type { StreamStart } from './start.ts';
+import { Viewer } from './viewer.ts';
+import type { FrameSink, Person } from './viewer.ts';
+
+const exitFrame = Buffer.from(sseEvent('exit', ''));
+const pingComment = Buffer.from(sseComment('ping'));
+const rightsPerPiece = 32;
+
+export interface StreamSessionsOptions {
+  streams: LiveLogs;
+  logger: Logger;
+  /** Whether the person may still see the logs of this app or database. Throwing is no. */
+  stillAllowed: (person: Person, resourceId: string) => boolean;
+  /** Calls back when what `stillAllowed` says may have changed. */
+  onRightsChange: (callback: () => void) => () => void;
+  clock?: Clock;
+  /** Streams a person may have; default 256. */
+  maxPerPerson?: number;
+  /** Longest frame; default 64 KiB. */
+  frameBytes?: number;
+  /** Frames kept for sharing by log and variant; default 256 KiB. */
+  keepBytes?: number;
+  /** Pause between two flushes under load, and how far it stretches; default 50 and 250. */
+  flushMs?: number;
+  flushMaxMs?: number;
+  /** Loop time that fan-out takes at a time; default 4. */
+  sliceMs?: number;
+  /** Default 15. */
+  pingEveryS?: number;
+}
+
+export interface OpenStream {
+  person: Person;
+  resourceId: string;
+  log: LogName;
+  start: StreamStart;
+  timestamps: boolean;
+  notices: boolean;
+}
+
+export type CloseOutcome = 'closed' | 'gone' | 'foreign';
+
+export class StreamSessions {
+  readonly #options: StreamSessionsOptions;
+  readonly #clock: Clock;
+  readonly #viewers = new Map<string, Viewer>();
+  readonly #perPerson = new Map<string, number>();
+  readonly #fanouts = new Map<LogName, Fanout>();
+  readonly #slices: LoopSlices;
+  readonly #wheel: PingWheel;
+  readonly #stopListening: () => void;
+  /** Viewers whose rights are looked at again, in turns. */
+  readonly #recheck = new Set<Viewer>();
+  #draining = false;
+
+  constructor(options: StreamSessionsOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#slices = new LoopSlices(options.sliceMs ?? 4);
+    this.#wheel = new PingWheel({
+      clock: this.#clock,
+      everyS: options.pingEveryS ?? 15,
+      ping: (viewers) => {
+        this.#ping(viewers);
+      },
+    });
+    this.#stopListening = options.onRightsChange(() => {
+      for (const viewer of this.#viewers.values()) this.#recheck.add(viewer);
+      this.#slices.add(this.#recheckPiece);
+    });
+  }
+
+  /** Open streams, for the metrics. */
+  get size(): number {
+    return this.#viewers.size;
+  }
+
+  /** Throws TOO_MANY_STREAMS or SHUTTING_DOWN when the person cannot have another stream. */
+  assertRoom(person: Person): void {
+    if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
+    const max = this.#options.maxPerPerson ?? 256;
+    if ((this.#perPerson.get(person.userId) ?? 0) < max) return;
+    throw new ServiceError(
+      'TOO_MANY_STREAMS',
+      `At most ${String(max)} log streams may be open at a time; close one first.`,
+    );
+  }
+
+  /** Begins a stream; returns what to call when its client has left. Throws as `assertRoom`. */
+  open(init: OpenStream, sink: FrameSink): { sessionId: string; left: () => void } {
+    this.assertRoom(init.person);
+    const fanout = this.#fanoutOf(init.log);
+    const start = startOf(fanout.channel, init.start, this.#clock.now());
+    const sessionId = newId('str', this.#clock.now());
+    const { nextOffset } = start;
+    const viewer = new Viewer({
+      sessionId,
+      person: init.person,
+      resourceId: init.resourceId,
+      sink,
+      home: fanout,
+      nextOffset,
+      noticeNumber: fanout.channel.noticeNumber,
+      timestamps: init.timestamps,
+      notices: init.notices,
+    });
+    this.#viewers.set(sessionId, viewer);
+    const { userId } = init.person;
+    this.#perPerson.set(userId, (this.#perPerson.get(userId) ?? 0) + 1);
+    this.#wheel.add(viewer);
+    fanout.add(viewer);
+    const id =
+      start.generation === undefined
+        ? undefined
+        : formatCursor({ generation: start.generation, offset: nextOffset - 1 });
+    const comment = start.renewed ? sseComment('new generation') : '';
+    fanout.write(viewer, Buffer.from(sseEvent('session', sessionId, id) + comment));
+    return {
+      sessionId,
+      left: () => {
+        this.#forget(viewer);
+      },
+    };
+  }
+
+  /** Ends a stream with `exit`, when this person opened it. */
+  close(sessionId: string, userId: string): CloseOutcome {
+    const viewer = this.#viewers.get(sessionId);
+    if (viewer === undefined) return 'gone';
+    if (viewer.person.userId !== userId) return 'foreign';
+    this.#end(viewer, exitFrame);
+    return 'closed';
+  }
+
+  /** Ends all streams with `exit` and opens no more; resolves when all were told. */
+  drain(): Promise<void> {
+    this.#draining = true;
+    this.#stopListening();
+    return new Promise((resolve) => {
+      this.#slices.add(() => {
+        let left = rightsPerPiece;
+        for (const viewer of this.#viewers.values()) {
+          if (left-- === 0) return true;
+          this.#end(viewer, exitFrame);
+        }
+        resolve();
+        return false;
+      });
+    });
+  }
+
+  #fanoutOf(log: LogName): Fanout {
+    const held = this.#fanouts.get(log);
+    // A log that was dropped and made anew is another one: its new viewers get their own fan-out.
+    if (held?.channel.current === true) return held;
+    const options = this.#options;
+    const fanout: Fanout = new Fanout({
+      attach: (wake) => options.streams.attach(log, wake),
+      slices: this.#slices,
+      clock: this.#clock,
+      frameBytes: options.frameBytes ?? 64 * 1024,
+      keepBytes: options.keepBytes ?? 256 * 1024,
+      flushMs: options.flushMs ?? 50,
+      flushMaxMs: options.flushMaxMs ?? 250,
+      onComplete: (viewer) => {
+        this.#end(viewer, exitFrame);
+      },
+      onFailure: (viewer, error) => {
+        options.logger.error({ log, sessionId: viewer.sessionId, error }, 'log_stream_failed');
+        this.#fail(viewer, 'The log could not be read.');
+      },
+      onUnused: () => {
+        if (this.#fanouts.get(log) === fanout) this.#fanouts.delete(log);
+      },
+    });
+    this.#fanouts.set(log, fanout);
+    return fanout;
+  }
+
+  #ping(viewers: ReadonlySet<Viewer>): void {
+    const waiting = [...viewers];
+    this.#slices.add(() => {
+      for (const viewer of waiting.splice(-rightsPerPiece)) {
+        // A session that ran out changes nothing in the store: it is noticed here.
+        this.#recheck.add(viewer);
+        // A full socket takes no ping, or one that never reads would fill our memory.
+        if (viewer.phase !== 'stalled') viewer.home.write(viewer, pingComment);
+      }
+      this.#slices.add(this.#recheckPiece);
+      return waiting.length > 0;
+    });
+  }
+
+  readonly #recheckPiece = (): boolean => {
+    let left = rightsPerPiece;
+    for (const viewer of this.#recheck) {
+      if (left-- === 0) return true;
+      this.#recheck.delete(viewer);
+      if (viewer.phase === 'closed' || this.#mayStill(viewer)) continue;
+      this.#fail(viewer, 'You may no longer see this log.');
+    }
+    return false;
+  };
+
+  #mayStill(viewer: Viewer): boolean {
+    try {
+      return this.#options.stillAllowed(viewer.person, viewer.resourceId);
+    } catch (error) {
+      const { sessionId } = viewer;
+      this.#options.logger.warn({ sessionId, error }, 'log_stream_rights_unknown');
+      return false;
+    }
+  }
+
+  #fail(viewer: Viewer, reason: string): void {
+    this.#end(viewer, Buffer.from(sseEvent('failure', reason)));
+  }
+
+  #end(viewer: Viewer, lastFrame: Buffer): void {
+    if (viewer.phase === 'closed') return;
+    this.#forget(viewer);
+    viewer.sink.end(lastFrame);
+  }
+
+  #forget(viewer: Viewer): void {
+    if (viewer.phase === 'closed') return;
+    viewer.phase = 'closed';
+    this.#viewers.delete(viewer.sessionId);
+    this.#recheck.delete(viewer);
+    const { userId } = viewer.person;
+    const count = (this.#perPerson.get(userId) ?? 1) - 1;
+    if (count === 0) this.#perPerson.delete(userId);
+    else this.#perPerson.set(userId, count);
+    this.#wheel.remove(viewer);
+    viewer.home.remove(viewer);
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * Owns one live log as its viewers see it: where it ends, its ring, what happened besides its
+ * lines, and when viewers are woken.
+ *
+ * 1. Viewers are woken at once after a rest, and at most once in `flushMs` under load.
+ * 2. Nothing is kept for a viewer; without viewers there is no ring either.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { LogLine, LogName, LogRange, LogReader } from '../../store/logs/contract.ts';
+import type { StreamNotice, StreamView } from './contract.ts';
+import { LogRing } from './ring.ts';
+
+const noticesMax = 64;
+const linesPerReadMax = 5_000;
+
+export interface ChannelNotice {
+  /** Ascends by one for each notice of a channel, from 1. */
+  number: number;
+  /** It happened in front of the line of this offset. */
+  before: number;
+  notice: StreamNotice;
+}
+
+export interface ChannelOptions {
+  log: LogName;
+  reader: LogReader;
+  clock: Clock;
+  ringBytes: number;
+  flushMs: number;
+  /** Called when the last viewer has left. */
+  onUnused: (channel: LogChannel) => void;
+}
+
+type Life = 'open' | 'ended' | 'dropped';
+
+export class LogChannel {
+  readonly log: LogName;
+  readonly #options: ChannelOptions;
+  readonly #ring: LogRing;
+  readonly #views = new Map<ChannelView, () => void>();
+  #life: Life = 'open';
+  #nextOffset: number;
+  #notices: ChannelNotice[] = [];
+  #noticeNumber = 0;
+  #flushedAtMs = -Infinity;
+  #flushing = false;
+
+  constructor(options: ChannelOptions) {
+    this.log = options.log;
+    this.#options = options;
+    this.#ring = new LogRing(options.ringBytes);
+    this.#nextOffset = options.reader.range(options.log)?.nextOffset ?? 1;
+  }
+
+  /** Offset of the next line to come. */
+  get nextOffset(): number {
+    return this.#nextOffset;
+  }
+
+  get ended(): boolean {
+    return this.#life !== 'open';
+  }
+
+  /** False once its lines were dropped: what is written later belongs to another channel. */
+  get current(): boolean {
+    return this.#life !== 'dropped';
+  }
+
+  get noticeNumber(): number {
+    return this.#noticeNumber;
+  }
+
+  range(): LogRange | undefined {
+    return this.#life === 'dropped' ? undefined : this.#options.reader.range(this.log);
+  }
+
+  offsetAt(atMs: number): number {
+    return this.#options.reader.offsetAt(this.log, atMs);
+  }
+
+  /** Lines that were just stored. */
+  appended(lines: readonly LogLine[]): void {
+    if (this.#life === 'dropped') return;
+    this.#ring.push(lines);
+    this.#nextOffset = (lines.at(-1)?.offset ?? this.#nextOffset - 1) + 1;
+    this.#life = 'open';
+    this.#flushSoon();
+  }
+
+  notice(notice: StreamNotice): void {
+    this.#noticeNumber++;
+    this.#notices.push({ number: this.#noticeNumber, before: this.#nextOffset, notice });
+    if (this.#notices.length > noticesMax) this.#notices.shift();
+    this.#flushSoon();
+  }
+
+  /** Notices behind the one of this number. */
+  noticesAfter(number: number): readonly ChannelNotice[] {
+    return number === this.#noticeNumber ? [] : this.#notices.filter((n) => n.number > number);
+  }
+
+  /** Up to where lines go into one frame: a notice stands between the lines it came between. */
+  frameLimit(from: number): number {
+    for (const { before } of this.#notices) if (before > from) return before;
+    return this.#nextOffset;
+  }
+
+  reopen(): void {
+    if (this.#life === 'ended') this.#life = 'open';
+  }
+
+  end(): void {
+    if (this.#life === 'open') this.#life = 'ended';
+    this.#flushSoon();
+  }
+
+  /** The lines go: viewers are done whatever they have read. */
+  drop(): void {
+    this.#life = 'dropped';
+    this.#ring.clear();
+    this.#flushSoon();
+  }
+
+  attach(wake: () => void): ChannelView {
+    const view = new ChannelView(this, (leaving) => {
+      if (!this.#views.delete(leaving) || this.#views.size > 0) return;
+      this.#ring.clear();
+      this.#options.onUnused(this);
+    });
+    this.#views.set(view, wake);
+    return view;
+  }
+
+  take(from: number, maxBytes: number): { lines: LogLine[]; gap: number; nextOffset: number } {
+    if (this.#life === 'dropped' || from >= this.#nextOffset) {
+      return { lines: [], gap: 0, nextOffset: from };
+    }
+    if (from < this.#ring.firstOffset) {
+      return this.#options.reader.read(this.log, from, linesPerReadMax, maxBytes);
+    }
+    const lines = this.#ring.slice(from, maxBytes);
+    return { lines, gap: 0, nextOffset: from + lines.length };
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing || this.#views.size === 0) return;
+    this.#flushing = true;
+    const { clock, flushMs } = this.#options;
+    // The clock may have been set back: never wait longer than one flush.
+    const waitMs = Math.min(flushMs, this.#flushedAtMs + flushMs - clock.now());
+    if (waitMs > 0) clock.after(waitMs, this.#flush);
+    else setImmediate(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#flushing = false;
+    this.#flushedAtMs = this.#options.clock.now();
+    for (const wake of this.#views.values()) wake();
+  };
+}
+
+/** A viewer's hold on a channel. */
+export class ChannelView implements StreamView {
+  readonly channel: LogChannel;
+  readonly #leave: (view: ChannelView) => void;
+
+  constructor(channel: LogChannel, leave: (view: ChannelView) => void) {
+    this.channel = channel;
+    this.#leave = leave;
+  }
+
+  /** Once true and `take` gives nothing, nothing will come any more. */
+  get ended(): boolean {
+    return this.channel.ended;
+  }
+
+  take(from: number, maxBytes: number): { lines: LogLine[]; gap: number; nextOffset: number } {
+    return this.channel.take(from, maxBytes);
+  }
+
+  detach(): void {
+    this.#leave(this);
+  }
+}
