@@ -1,0 +1,143 @@
+/**
+ * Owns the tools that builds and apps run with: a node, its npm and the static file server, in a
+ * folder that every uid may read and none but ours may write.
+ *
+ * 1. Made anew when the version of a tool changes, put in place at once or not at all; otherwise a
+ *    start costs a look.
+ * 2. `current` names the newest; the one before it stays for what still runs with it.
+ */
+import { createHash } from 'node:crypto';
+import fs from 'node:fs/promises';
+import { createRequire, stripTypeScriptTypes } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import type { Logger } from '../../lib/log.ts';
+
+export interface ToolchainOptions {
+  appsRoot: string;
+  logger: Logger;
+}
+
+export interface Toolchain {
+  /** For `PATH`: holds `node`, `npm` and `npx`. */
+  binDir: string;
+  node: string;
+  /** JavaScript; run it as `node <it> <folder>` with `PORT` set. */
+  staticServer: string;
+}
+
+/** As few open files as needed to keep the disk busy. */
+const copiesAtOnce = 16;
+
+export async function prepareToolchain(options: ToolchainOptions): Promise<Toolchain> {
+  const root = path.join(options.appsRoot, 'toolchain');
+  await makeDir(root);
+  const npmDir = path.dirname(createRequire(import.meta.url).resolve('npm/package.json'));
+  const staticCode = await readStaticServer();
+  const name = await versionName(npmDir, staticCode);
+  const place = path.join(root, name);
+  if (!(await exists(place))) {
+    const fresh = await fs.mkdtemp(path.join(root, 'new-'));
+    try {
+      await fill(fresh, npmDir, staticCode);
+      await fs.chmod(fresh, 0o755);
+      await fs.rename(fresh, place);
+    } catch (error) {
+      await fs.rm(fresh, { recursive: true, force: true });
+      if (!(await exists(place))) throw error;
+    }
+    options.logger.info({ toolchain: name }, 'toolchain-prepared');
+  }
+  await pointAt(root, name);
+  const current = path.join(root, 'current');
+  return {
+    binDir: path.join(current, 'bin'),
+    node: path.join(current, 'bin', 'node'),
+    staticServer: path.join(current, 'lib', 'static-server.mjs'),
+  };
+}
+
+async function versionName(npmDir: string, staticCode: string): Promise<string> {
+  const manifest = JSON.parse(await fs.readFile(path.join(npmDir, 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  const hash = createHash('sha256').update(staticCode).digest('hex').slice(0, 8);
+  return `node-${process.versions.node}-npm-${manifest.version}-${hash}`;
+}
+
+async function readStaticServer(): Promise<string> {
+  const source = new URL('../../agent/static/main.ts', import.meta.url);
+  if (await exists(fileURLToPath(source))) {
+    return stripTypeScriptTypes(await fs.readFile(source, 'utf8'));
+  }
+  return fs.readFile(new URL('../../agent/static/main.js', import.meta.url), 'utf8');
+}
+
+async function fill(dir: string, npmDir: string, staticCode: string): Promise<void> {
+  const bin = path.join(dir, 'bin');
+  const modules = path.join(dir, 'lib', 'node_modules');
+  for (const made of [bin, path.join(dir, 'lib'), modules]) await makeDir(made);
+  const node = path.join(bin, 'node');
+  // 120 MB: a second name for the same file where the file system allows it.
+  await fs.link(process.execPath, node).catch(() => fs.copyFile(process.execPath, node));
+  await fs.chmod(node, 0o755);
+  await copyTree(npmDir, path.join(modules, 'npm'));
+  for (const name of ['npm', 'npx']) {
+    const cli = path.join('..', 'lib', 'node_modules', 'npm', 'bin', `${name}-cli.js`);
+    await fs.symlink(cli, path.join(bin, name));
+    await fs.chmod(path.join(bin, cli), 0o755);
+  }
+  const server = path.join(dir, 'lib', 'static-server.mjs');
+  await fs.writeFile(server, staticCode);
+  await fs.chmod(server, 0o644);
+}
+
+/** Copies folders and files, readable by all; npm's manuals stay behind. */
+async function copyTree(from: string, to: string): Promise<void> {
+  const files: string[] = [];
+  const walk = async (relative: string): Promise<void> => {
+    await makeDir(path.join(to, relative));
+    for (const entry of await fs.readdir(path.join(from, relative), { withFileTypes: true })) {
+      const name = path.join(relative, entry.name);
+      if (name === 'docs' || name === 'man') continue;
+      if (entry.isDirectory()) await walk(name);
+      else if (entry.isFile()) files.push(name);
+    }
+  };
+  await walk('');
+  const copy = async (): Promise<void> => {
+    for (let name = files.pop(); name !== undefined; name = files.pop()) {
+      const target = path.join(to, name);
+      await fs.copyFile(path.join(from, name), target);
+      const { mode } = await fs.stat(target);
+      await fs.chmod(target, (mode & 0o100) === 0 ? 0o644 : 0o755);
+    }
+  };
+  await Promise.all(Array.from({ length: copiesAtOnce }, copy));
+}
+
+/** Swaps `current` over at once; removes what is older than the one before. */
+async function pointAt(root: string, name: string): Promise<void> {
+  const current = path.join(root, 'current');
+  const before = await fs.readlink(current).catch(() => undefined);
+  if (before === name) return;
+  const fresh = path.join(root, `current-${String(process.pid)}`);
+  await fs.rm(fresh, { force: true });
+  await fs.symlink(name, fresh);
+  await fs.rename(fresh, current);
+  for (const other of await fs.readdir(root)) {
+    if (other === name || other === before || other === 'current') continue;
+    await fs.rm(path.join(root, other), { recursive: true, force: true });
+  }
+}
+
+async function makeDir(dir: string): Promise<void> {
+  await fs.mkdir(dir, { recursive: true });
+  // The umask of this program is for its own files.
+  await fs.chmod(dir, 0o755);
+}
+
+async function exists(file: string): Promise<boolean> {
+  return (await fs.stat(file).catch(() => undefined)) !== undefined;
+}
