@@ -39,6 +39,9 @@ const introspectionFactors: Readonly<Record<string, number>> = {
   enumValues: 2,
 };
 
+// No list takes more: beyond it the resolver refuses, with a better word than cost.
+const sizeMax = 5_000;
+
 const sizeArguments = ['first', 'tail'];
 
 /** A count that stands in the document, or the variable (with its default) that holds it. */
@@ -188,7 +191,7 @@ function evaluate(
 }
 
 function sizeNow(size: Size, variables: Readonly<Record<string, unknown>>): number {
-  if (typeof size === 'number') return size;
+  if (typeof size === 'number') return Math.min(size, sizeMax);
   const value = variables[size.variable];
-  return typeof value === 'number' ? value : size.preset;
+  return Math.min(typeof value === 'number' ? value : size.preset, sizeMax);
 }

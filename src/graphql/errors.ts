@@ -32,11 +32,9 @@ export function formatServiceError(error: ServiceError): GraphQLFormattedError {
  * any field, so without a path; a field's arguments fail with a GraphQLError inside.
  */
 function isInputError(error: GraphQLError): boolean {
-  if (error.originalError === undefined) return error.path === undefined;
-  return (
-    error.originalError instanceof GraphQLError &&
-    error.originalError.message.startsWith('Argument "')
-  );
+  if (error.path === undefined) return true;
+  const { originalError } = error;
+  return originalError instanceof GraphQLError && originalError.message.startsWith('Argument "');
 }
 
 function withPlace(error: GraphQLError, shown: ServiceError): GraphQLFormattedError {

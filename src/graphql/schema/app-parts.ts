@@ -54,7 +54,7 @@ export function addAppParts(builder: Builder) {
     fields: (t) => ({
       name: t.exposeString('name'),
       image: t.exposeString('image', { nullable: true }),
-      state: t.exposeString('state', { description: 'running, stopped or error.' }),
+      state: t.exposeString('state', { description: 'running, restarting or stopping.' }),
       startedAt: t.field({
         type: 'DateTime',
         nullable: true,

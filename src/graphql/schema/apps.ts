@@ -3,7 +3,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import { canSeeApp, findApp, findAppBySlug, requireTeam } from '../access.ts';
-import type { GraphContext, GraphqlSettings, ReadSide } from '../contract.ts';
+import type { GraphContext, GraphqlSettings } from '../contract.ts';
 import { boundedCount, decodeCursor, type Page, pageMax, pageOf } from '../page.ts';
 import type { addAccounts } from './accounts.ts';
 import type { addAppParts, ContainerView } from './app-parts.ts';
@@ -79,8 +79,8 @@ export function addApps(builder: Builder, parts: AppParts) {
       }),
       containers: t.field({
         type: [leaves.container],
-        description: 'The instances that run, or would unless stopped.',
-        resolve: (record, _args, { read }) => containersOf(read, record),
+        description: 'What runs of it now.',
+        resolve: (record) => containersOf(record),
       }),
       createdAt: t.field({ type: 'DateTime', resolve: (record) => record.createdAtMs }),
       updatedAt: t.field({ type: 'DateTime', resolve: (record) => record.updatedAtMs }),
@@ -167,11 +167,10 @@ export function appUrl({ appsDomain, edgePort }: GraphqlSettings, slug: string):
   return `http://${slug}.${appsDomain}:${edgePort}`;
 }
 
-function containersOf({ reader }: ReadSide, app: Readonly<AppRecord>): ContainerView[] {
-  if (app.liveDeploymentId === null) return [];
-  const stopped = app.desired === 'stopped' || app.status === 'stopped';
-  const state = stopped ? 'stopped' : app.status === 'error' ? 'error' : 'running';
-  const live = reader.get(tables.deployments, app.liveDeploymentId);
-  const startedAtMs = state === 'running' ? (live?.finishedAtMs ?? null) : null;
+function containersOf(app: Readonly<AppRecord>): ContainerView[] {
+  const { live, crashing } = app.run;
+  if (!live) return [];
+  const state = app.desired === 'stopped' ? 'stopping' : crashing ? 'restarting' : 'running';
+  const { startedAtMs } = live;
   return [{ name: defaultContainer, image: app.image, state, startedAtMs }];
 }

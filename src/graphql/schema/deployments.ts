@@ -123,14 +123,12 @@ function triggerOf({ principal, via }: GraphContext): DeploymentTrigger {
   return principal.kind === 'token' ? 'api' : 'dashboard';
 }
 
-/** All apps share the server's build slots: ids sort by time, so the older queue before. */
+/** All apps share the server's build slots; the queue is in the order of asking. */
 function queuePosition(reader: Reader, record: Readonly<DeploymentRecord>): number | null {
   if (record.status !== 'queued') return null;
-  let position = 1;
-  for (const other of reader.list(tables.deployments, 'open', [], { limit: 10_000 })) {
-    if (other.status === 'queued' && other.id < record.id) position++;
-  }
-  return position;
+  const queue = reader.list(tables.deployments, 'queued', [], { limit: 10_000 });
+  const index = queue.findIndex((other) => other.id === record.id);
+  return index < 0 ? null : index + 1;
 }
 
 function canRollback(reader: Reader, record: Readonly<DeploymentRecord>): boolean {
