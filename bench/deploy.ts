@@ -1,0 +1,56 @@
+/** Owns putting a small app onto a Gangway under test: files, archive, upload, deployment. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Bench, Gangway } from './harness.ts';
+
+/** Creates an UPLOAD app and returns its id. */
+export async function createUploadApp(gangway: Gangway, name: string): Promise<string> {
+  const { createApp } = await gangway.graphql<{ createApp: { id: string } }>(
+    `mutation ($name: String!) { createApp(input: {name: $name, source: UPLOAD}) { id } }`,
+    { name },
+  );
+  return createApp.id;
+}
+
+/** Uploads the files as one archive, deploys them and waits until the app is live. */
+export async function deployFiles(
+  bench: Bench,
+  gangway: Gangway,
+  appId: string,
+  files: Readonly<Record<string, string>>,
+): Promise<void> {
+  const dir = join(bench.tempDir(), 'app');
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(dir, name)), { recursive: true });
+    writeFileSync(join(dir, name), content);
+  }
+  const archive = `${dir}.tar.gz`;
+  if (spawnSync('tar', ['-czf', archive, '-C', dir, '.']).status !== 0)
+    throw new Error('no archive');
+  const response = await fetch(`${gangway.url}/api/apps/${appId}/upload`, {
+    method: 'POST',
+    headers: { cookie: gangway.cookie, 'x-upload-filename': 'app.tar.gz' },
+    body: readFileSync(archive),
+  });
+  if (response.status !== 200) throw new Error(`upload answered ${await response.text()}`);
+  await gangway.graphql(`mutation ($id: ID!) { redeploy(appId: $id) { id } }`, { id: appId });
+  await untilActive(gangway, appId);
+}
+
+async function untilActive(gangway: Gangway, appId: string): Promise<void> {
+  const deadlineMs = performance.now() + 60_000;
+  for (;;) {
+    const { app } = await gangway.graphql<{
+      app: { status: string; latestDeployment: { status: string; error: string | null } };
+    }>(`query ($id: ID!) { app(id: $id) { status latestDeployment { status error } } }`, {
+      id: appId,
+    });
+    if (app.status === 'active') return;
+    const { status, error } = app.latestDeployment;
+    if (status === 'failed' || performance.now() > deadlineMs) {
+      throw new Error(`the deployment is ${status}: ${String(error)}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

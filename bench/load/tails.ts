@@ -1,0 +1,82 @@
+/**
+ * Opens many event streams and counts what comes; some may be stalled: they never read. The last
+ * line printed is the count, as JSON.
+ */
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+
+export interface Tails {
+  port: number;
+  path: string;
+  headers: Record<string, string>;
+  tails: number;
+  stalled: number;
+  /** Counted from when all are open and this long has passed. */
+  warmUpSeconds: number;
+  seconds: number;
+}
+
+export interface TailCount {
+  frames: number;
+  bytes: number;
+  seconds: number;
+}
+
+const args = JSON.parse(process.argv[2] ?? '{}') as Tails;
+const request = [
+  `GET ${args.path} HTTP/1.1`,
+  'Host: 127.0.0.1',
+  ...Object.entries(args.headers).map(([name, value]) => `${name}: ${value}`),
+  '\r\n',
+].join('\r\n');
+
+let counting = false;
+let frames = 0;
+let bytes = 0;
+const sockets: Socket[] = [];
+
+for (let opened = 0; opened < args.tails; opened += 50) {
+  const batch = Math.min(50, args.tails - opened);
+  await Promise.all(Array.from({ length: batch }, () => open(false)));
+}
+for (let i = 0; i < args.stalled; i++) await open(true);
+await sleep(args.warmUpSeconds);
+counting = true;
+const startMs = performance.now();
+await sleep(args.seconds);
+counting = false;
+const seconds = (performance.now() - startMs) / 1000;
+const closed = sockets.filter((socket) => socket.destroyed).length;
+for (const socket of sockets) socket.destroy();
+if (closed > 0) throw new Error(`${closed} of ${sockets.length} streams were closed`);
+console.log(JSON.stringify({ frames, bytes, seconds } satisfies TailCount));
+
+async function open(stalled: boolean): Promise<void> {
+  const socket = connect(args.port, '127.0.0.1');
+  sockets.push(socket);
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject);
+    socket.once('data', (head) => {
+      if (!head.toString('latin1').startsWith('HTTP/1.1 200')) {
+        reject(new Error(head.toString('latin1').slice(0, 400)));
+        return;
+      }
+      resolve();
+    });
+    socket.write(request);
+  });
+  socket.on('error', () => socket.destroy());
+  if (stalled) socket.pause();
+  else socket.on('data', count);
+}
+
+function count(chunk: Buffer): void {
+  if (!counting) return;
+  bytes += chunk.length;
+  // A frame ends with an empty line; a line of log text is escaped and holds none.
+  for (let at = chunk.indexOf('\n\n'); at >= 0; at = chunk.indexOf('\n\n', at + 2)) frames += 1;
+}
+
+async function sleep(s: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, s * 1000));
+}
