@@ -1,0 +1,100 @@
+/**
+ * Owns who is at the other end of a connection, and what a proxy may say of it.
+ *
+ * 1. `X-Forwarded-For` and `X-Forwarded-Proto` count only from a peer inside the trusted networks;
+ *    the chain is read from the right, and the first address outside them is the client.
+ * 2. A request counts as from this machine only when its peer is, and when no header shows that a
+ *    proxy passes it on for somebody else, trusted or not.
+ */
+import { BlockList, isIP } from 'node:net';
+import type { RequestHead } from './request-head.ts';
+
+export interface ClientAddress {
+  address: string;
+  fromLoopback: boolean;
+  secure: boolean;
+}
+
+// prettier-ignore
+const forwardingHeaders = [
+  'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via',
+];
+
+/** Whether an address, written as `textAddress` does, is in one of the networks. */
+export type InNetworks = (address: string) => boolean;
+
+/** A test for addresses and CIDRs such as `10.0.0.0/8`; throws when one is neither. */
+export function networks(list: readonly string[]): InNetworks {
+  if (list.length === 0) return () => false;
+  const blocks = new BlockList();
+  for (const entry of list) {
+    const [base = '', prefix] = entry.split('/');
+    const family = isIP(base);
+    if (family === 0) throw new Error(`Cannot trust ${entry}: it is no address and no CIDR`);
+    const kind = family === 4 ? 'ipv4' : 'ipv6';
+    if (prefix === undefined) blocks.addAddress(base, kind);
+    else blocks.addSubnet(base, Number(prefix), kind);
+  }
+  return (address) => {
+    const family = isIP(address);
+    return family !== 0 && blocks.check(address, family === 4 ? 'ipv4' : 'ipv6');
+  };
+}
+
+/** The client behind a peer, given what the request's head says. */
+export function clientAddress(peer: string, head: RequestHead, trusted: InNetworks): ClientAddress {
+  const passedOn = forwardingHeaders.some((name) => head.header(name) !== '');
+  const fromLoopback = !passedOn && isLoopback(peer);
+  if (!passedOn || !trusted(peer)) return { address: peer, fromLoopback, secure: false };
+  const protocols = head.header('x-forwarded-proto').split(',');
+  return {
+    address: lastUntrusted(peer, head.header('x-forwarded-for'), trusted),
+    fromLoopback,
+    secure: protocols.at(-1)?.trim().toLowerCase() === 'https',
+  };
+}
+
+function lastUntrusted(peer: string, chain: string, trusted: InNetworks): string {
+  let nearest = peer;
+  for (const hop of chain.split(',').reverse()) {
+    const address = withoutPort(hop.trim());
+    if (isIP(address) === 0) return nearest;
+    nearest = address;
+    if (!trusted(address)) return address;
+  }
+  return nearest;
+}
+
+/** Some proxies write `192.0.2.1:4711` and `[2001:db8::1]:4711`. */
+function withoutPort(hop: string): string {
+  const match = /^\[([^\]]+)\](?::\d+)?$/.exec(hop) ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(hop);
+  return unmapped(match?.[1] ?? hop);
+}
+
+function isLoopback(address: string): boolean {
+  return address.startsWith('127.') || address === '::1';
+}
+
+function unmapped(address: string): string {
+  return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address;
+}
+
+/** 4 or 16 bytes as text; IPv4 inside IPv6 as IPv4, zeros shortened. */
+export function textAddress(bytes: ArrayBuffer): string {
+  const view = new Uint8Array(bytes);
+  if (view.length === 4) return view.join('.');
+  if (view.length !== 16) return '';
+  const mapped = view.subarray(0, 10).every((byte) => byte === 0) && view[10] === 255;
+  if (mapped && view[11] === 255) return view.subarray(12).join('.');
+  const groups: string[] = [];
+  for (let i = 0; i < 16; i += 2) {
+    groups.push((((view[i] ?? 0) << 8) | (view[i + 1] ?? 0)).toString(16));
+  }
+  // The longest run of zero groups becomes "::" (RFC 5952, 4.2).
+  const runs = groups.join(':').match(/\b0(?::0)+\b/g) ?? [];
+  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '');
+  if (longest === '') return groups.join(':');
+  const text = groups.join(':');
+  const at = text.indexOf(longest);
+  return `${text.slice(0, at).replace(/:$/, '')}::${text.slice(at + longest.length).replace(/^:/, '')}`;
+}

@@ -1,0 +1,132 @@
+/**
+ * Owns the numbers of the service, and their text for Prometheus.
+ *
+ * 1. Counting a request is a few additions into arrays; the text is made on demand.
+ * 2. Labels are bounded: route templates, known methods, status classes.
+ * 3. Other parts add numbers of theirs by `register`, read when somebody asks.
+ */
+import { encodeMetrics, type MetricFamily, type Sample } from './metrics-text.ts';
+
+export type MetricSource = () => Iterable<MetricFamily>;
+
+/** Upper bounds in seconds, for the histogram of durations. */
+const bucketsS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
+const statusClasses = ['aborted', '1xx', '2xx', '3xx', '4xx', '5xx'];
+const knownMethods = new Set(['GET', 'POST', 'DELETE', 'HEAD', 'PUT', 'PATCH', 'OPTIONS']);
+
+/** What one route and method have done. */
+export class RouteCounts {
+  readonly route: string;
+  readonly method: string;
+  readonly byClass = new Float64Array(statusClasses.length);
+  readonly buckets = new Float64Array(bucketsS.length + 1);
+  seconds = 0;
+  bytes = 0;
+
+  constructor(route: string, method: string) {
+    this.route = route;
+    this.method = method;
+  }
+
+  /** `durationMs` null where it is not measured: streams, and routes that do nothing. */
+  count(status: number, aborted: boolean, bytes: number, durationMs: number | null): void {
+    const index = aborted ? 0 : Math.floor(status / 100);
+    this.byClass[index] = (this.byClass[index] ?? 0) + 1;
+    this.bytes += bytes;
+    if (durationMs === null) return;
+    const seconds = durationMs / 1000;
+    let bucket = 0;
+    while (bucket < bucketsS.length && seconds > (bucketsS[bucket] ?? Infinity)) bucket += 1;
+    this.buckets[bucket] = (this.buckets[bucket] ?? 0) + 1;
+    this.seconds += seconds;
+  }
+}
+
+export class Metrics {
+  readonly #routes = new Map<string, RouteCounts>();
+  readonly #sources: MetricSource[] = [];
+  #process: Promise<() => Promise<string>> | undefined;
+
+  /** The counts of a route; '' for what matched none. Unknown methods share one row. */
+  route(template: string, method: string): RouteCounts {
+    const name = knownMethods.has(method) ? method : 'other';
+    const key = `${name} ${template}`;
+    let counts = this.#routes.get(key);
+    if (counts === undefined) {
+      counts = new RouteCounts(template || 'unmatched', name);
+      this.#routes.set(key, counts);
+    }
+    return counts;
+  }
+
+  register(source: MetricSource): void {
+    this.#sources.push(source);
+  }
+
+  /** Everything in Prometheus' text format 0.0.4. */
+  async text(): Promise<string> {
+    this.#process ??= loadProcessMetrics();
+    const families = [...this.#requestFamilies(), ...this.#sources.flatMap((one) => [...one()])];
+    const processText = await (await this.#process)();
+    return encodeMetrics(families) + processText;
+  }
+
+  #requestFamilies(): MetricFamily[] {
+    const all = [...this.#routes.values()];
+    return [
+      {
+        name: 'gangway_http_requests_total',
+        help: 'Requests answered or abandoned, by route, method and class of status.',
+        type: 'counter',
+        samples: all.flatMap(classSamples),
+      },
+      {
+        name: 'gangway_http_response_bytes_total',
+        help: 'Bytes of answer bodies.',
+        type: 'counter',
+        samples: all.map((one) => ({ labels: labelsOf(one), value: one.bytes })),
+      },
+      {
+        name: 'gangway_http_request_duration_seconds',
+        help: 'From the head of the request to the end of the answer; streams left out.',
+        type: 'histogram',
+        samples: all.flatMap(durationSamples),
+      },
+    ];
+  }
+}
+
+function labelsOf(counts: RouteCounts): Record<string, string> {
+  return { route: counts.route, method: counts.method };
+}
+
+function classSamples(counts: RouteCounts): Sample[] {
+  return statusClasses.flatMap((status, index) => {
+    const value = counts.byClass[index] ?? 0;
+    return value === 0 ? [] : [{ labels: { ...labelsOf(counts), status }, value }];
+  });
+}
+
+function durationSamples(counts: RouteCounts): Sample[] {
+  const labels = labelsOf(counts);
+  let below = 0;
+  const buckets = [...counts.buckets].map((value, index): Sample => {
+    below += value;
+    const le = index < bucketsS.length ? String(bucketsS[index]) : '+Inf';
+    return { suffix: '_bucket', labels: { ...labels, le }, value: below };
+  });
+  if (below === 0) return [];
+  return [
+    ...buckets,
+    { suffix: '_sum', labels, value: counts.seconds },
+    { suffix: '_count', labels, value: below },
+  ];
+}
+
+/** Memory, CPU, event loop lag and collections of garbage; loaded when first asked for. */
+async function loadProcessMetrics(): Promise<() => Promise<string>> {
+  const { collectDefaultMetrics, Registry } = await import('prom-client');
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return () => registry.metrics();
+}

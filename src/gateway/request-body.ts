@@ -1,0 +1,209 @@
+/**
+ * Owns the body of one request on its way from the socket to its reader.
+ *
+ * 1. What arrives before there is a reader, or while the reader has said stop, is held and the socket
+ *    paused: at most what one read of the socket gives.
+ * 2. The reader's limit counts what arrives; the declared length is judged before the first byte.
+ * 3. No byte for `idleMs`, or less than `minBytesPerS` over `windowMs`, is REQUEST_TIMEOUT; time that
+ *    the reader stands still does not count.
+ * 4. After `fail` or `end` the reader hears nothing more; what still arrives is dropped.
+ */
+import { ServiceError } from '../lib/errors.ts';
+import type { BodyFlow, BodySink } from './contract.ts';
+import type { Framing } from './framing.ts';
+
+/** What the body needs of the socket. */
+export interface BodySource {
+  pause(): unknown;
+  /** Also when not paused: it renews the library's own timer of about 10 s. */
+  resume(): unknown;
+}
+
+export interface BodyLimits {
+  idleMs: number;
+  minBytesPerS: number;
+  windowMs: number;
+}
+
+type Reader =
+  | { kind: 'none' }
+  | { kind: 'sink'; sink: BodySink; maxBytes: number; stopped: boolean }
+  | { kind: 'done' };
+
+export class RequestBody {
+  readonly #source: BodySource;
+  readonly #framing: Framing;
+  readonly #limits: BodyLimits;
+  #reader: Reader = { kind: 'none' };
+  #held: ArrayBuffer[] = [];
+  #receivedBytes = 0;
+  #arrived = false;
+  #ended = false;
+  #paused = false;
+  readonly #now: () => number;
+  #lastByteMs: number;
+  #windowStartMs: number;
+  #windowBytes = 0;
+
+  constructor(source: BodySource, framing: Framing, limits: BodyLimits, now: () => number) {
+    this.#source = source;
+    this.#framing = framing;
+    this.#limits = limits;
+    this.#now = now;
+    this.#lastByteMs = this.#windowStartMs = now();
+    this.#arrived = framing.kind === 'none' || framing.kind === 'refused';
+    this.#ended = this.#arrived;
+  }
+
+  /** Whether bytes of this request are still to come. */
+  get unfinished(): boolean {
+    return !this.#arrived;
+  }
+
+  /** Bytes still to come; Infinity when the length is not known. */
+  get restBytes(): number {
+    if (this.#arrived) return 0;
+    return this.#framing.kind === 'length' ? this.#framing.bytes - this.#receivedBytes : Infinity;
+  }
+
+  get receivedBytes(): number {
+    return this.#receivedBytes;
+  }
+
+  /** Whether a reader is still being served. */
+  get flowing(): boolean {
+    return this.#reader.kind === 'sink';
+  }
+
+  /** Gives the body to its one reader. Nothing is called before the caller has returned. */
+  read(maxBytes: number, sink: BodySink): BodyFlow {
+    if (this.#reader.kind !== 'none') throw new Error('Cannot read a body: it has a reader');
+    const reader = { kind: 'sink' as const, sink, maxBytes, stopped: false };
+    this.#reader = reader;
+    // While nobody read, the client was not to blame for being slow.
+    this.#restartTimers();
+    queueMicrotask(() => {
+      const declared = this.#framing.kind === 'length' ? this.#framing.bytes : 0;
+      if (declared > maxBytes || this.#receivedBytes > maxBytes) this.#failTooLarge(maxBytes);
+      else this.#pump();
+    });
+    return {
+      resume: () => {
+        if (!reader.stopped) return;
+        reader.stopped = false;
+        this.#restartTimers();
+        this.#pump();
+      },
+    };
+  }
+
+  /** Takes what the library read; `chunk` is only lent. */
+  receive(chunk: ArrayBuffer, last: boolean): void {
+    this.#receivedBytes += chunk.byteLength;
+    this.#windowBytes += chunk.byteLength;
+    this.#lastByteMs = this.#now();
+    if (last) this.#arrive();
+    const reader = this.#reader;
+    if (reader.kind === 'done') return;
+    if (reader.kind === 'sink' && this.#receivedBytes > reader.maxBytes) {
+      this.#failTooLarge(reader.maxBytes);
+      return;
+    }
+    if (chunk.byteLength > 0) this.#held.push(chunk.slice(0));
+    // A sender of chunks may hide a second request behind its trailers, in the very bytes that the
+    // library is parsing now; unanswered, this request makes the library drop both.
+    if (last && this.#framing.kind === 'chunked') setImmediate(() => this.#end());
+    else if (last) this.#end();
+    else this.#pump();
+  }
+
+  /** Ends the reading for a reason of ours or because the client left. */
+  fail(reason: ServiceError | 'aborted'): void {
+    const reader = this.#reader;
+    this.#reader = { kind: 'done' };
+    this.#held = [];
+    if (reason === 'aborted') this.#arrived = true;
+    else this.#setPaused(false);
+    if (reader.kind === 'sink') reader.sink.fail(reason);
+  }
+
+  /** Lets what is left flow by and be dropped. */
+  drop(): void {
+    this.#reader = { kind: 'done' };
+    this.#held = [];
+    this.#setPaused(false);
+  }
+
+  /** Judges the client's pace; called every few seconds, also to renew the library's timer. */
+  tick(): void {
+    if (this.#paused) return;
+    this.#source.resume();
+    if (this.#arrived || this.#reader.kind !== 'sink') return;
+    const nowMs = this.#now();
+    if (nowMs - this.#lastByteMs >= this.#limits.idleMs) {
+      this.fail(new ServiceError('REQUEST_TIMEOUT', 'No byte of the body came for too long.'));
+      return;
+    }
+    const windowMs = nowMs - this.#windowStartMs;
+    if (windowMs < this.#limits.windowMs) return;
+    if (this.#windowBytes < (this.#limits.minBytesPerS * windowMs) / 1000) {
+      this.fail(new ServiceError('REQUEST_TIMEOUT', 'The body came in too slowly.'));
+      return;
+    }
+    this.#restartTimers();
+  }
+
+  #restartTimers(): void {
+    this.#lastByteMs = this.#windowStartMs = this.#now();
+    this.#windowBytes = 0;
+  }
+
+  /** The socket must read on after the last byte, to notice a client that leaves. */
+  #arrive(): void {
+    this.#setPaused(false);
+    this.#arrived = true;
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#pump();
+  }
+
+  #pump(): void {
+    const reader = this.#reader;
+    if (reader.kind === 'sink') {
+      while (this.#isCurrent(reader) && !reader.stopped && this.#held.length > 0) {
+        const chunk = this.#held.shift();
+        if (chunk !== undefined && !reader.sink.chunk(chunk)) reader.stopped = true;
+      }
+      if (!this.#isCurrent(reader)) return;
+      if (this.#ended && this.#held.length === 0 && !reader.stopped) {
+        this.#reader = { kind: 'done' };
+        reader.sink.end();
+        return;
+      }
+      this.#setPaused(reader.stopped);
+    } else if (reader.kind === 'none') {
+      this.#setPaused(true);
+    }
+  }
+
+  #isCurrent(reader: Reader): boolean {
+    return this.#reader === reader;
+  }
+
+  #setPaused(paused: boolean): void {
+    if (this.#arrived || paused === this.#paused) return;
+    this.#paused = paused;
+    if (paused) this.#source.pause();
+    else this.#source.resume();
+  }
+
+  #failTooLarge(maxBytes: number): void {
+    this.fail(
+      new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than ${maxBytes} bytes.`, {
+        extensions: { maxBytes },
+      }),
+    );
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Owns which handler a path and a method belong to.
+ *
+ * 1. A path is matched as it was sent: no decoding, no `.`/`..`, no doubled or trailing slash is ever
+ *    normalised into a route.
+ * 2. A parameter is exactly one segment, decoded strictly; what does not decode, or decodes to a
+ *    slash, a dot segment or a control character, matches nothing.
+ */
+import type { Method, Route } from './contract.ts';
+
+export type Match =
+  | { kind: 'found'; route: Route; params: Readonly<Record<string, string>> }
+  | { kind: 'otherMethod'; allow: string; path: string }
+  | { kind: 'none' };
+
+interface Entry {
+  path: string;
+  /** One per segment; null where a parameter stands. */
+  segments: (string | null)[];
+  names: string[];
+  methods: Map<string, Route>;
+}
+
+const noParams: Readonly<Record<string, string>> = Object.freeze({});
+
+export class RouteTable {
+  readonly #fixed = new Map<string, Entry>();
+  readonly #templates: Entry[] = [];
+
+  add(route: Route): void {
+    const entry = this.#entry(route.path);
+    if (entry.methods.has(route.method)) {
+      throw new Error(`Cannot add ${route.method} ${route.path}: it is there already`);
+    }
+    entry.methods.set(route.method, route);
+  }
+
+  match(method: string, path: string): Match {
+    const fixed = this.#fixed.get(path);
+    if (fixed !== undefined) return choose(fixed, method, noParams);
+    const segments = path.split('/');
+    for (const entry of this.#templates) {
+      if (!fits(entry, segments)) continue;
+      const params = decode(entry, segments);
+      return params === undefined ? { kind: 'none' } : choose(entry, method, params);
+    }
+    return { kind: 'none' };
+  }
+
+  #entry(path: string): Entry {
+    const known = this.#fixed.get(path) ?? this.#templates.find((entry) => entry.path === path);
+    if (known !== undefined) return known;
+    const parts = path.split('/');
+    const entry: Entry = {
+      path,
+      segments: parts.map((part) => (part.startsWith(':') ? null : part)),
+      names: parts.filter((part) => part.startsWith(':')).map((part) => part.slice(1)),
+      methods: new Map(),
+    };
+    if (entry.names.length === 0) this.#fixed.set(path, entry);
+    else this.#templates.push(entry);
+    return entry;
+  }
+}
+
+/** The `Allow` value for a set of methods; HEAD goes with a GET that may be asked without body. */
+function allow(entry: Entry): string {
+  const methods = [...entry.methods.keys()];
+  if (entry.methods.get('GET')?.bare === true) methods.push('HEAD');
+  return methods.sort().join(', ');
+}
+
+function choose(entry: Entry, method: string, params: Readonly<Record<string, string>>): Match {
+  const route = entry.methods.get(method satisfies string as Method) ?? headOf(entry, method);
+  if (route !== undefined) return { kind: 'found', route, params };
+  return { kind: 'otherMethod', allow: allow(entry), path: entry.path };
+}
+
+/** HEAD is answered where GET is cheap and opens nothing. */
+function headOf(entry: Entry, method: string): Route | undefined {
+  const get = method === 'HEAD' ? entry.methods.get('GET') : undefined;
+  return get?.bare === true ? get : undefined;
+}
+
+function fits(entry: Entry, segments: readonly string[]): boolean {
+  if (entry.segments.length !== segments.length) return false;
+  return entry.segments.every((own, index) =>
+    own === null ? segments[index] !== '' : own === segments[index],
+  );
+}
+
+function decode(
+  entry: Entry,
+  segments: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  const params: Record<string, string> = {};
+  let name = 0;
+  for (const [index, own] of entry.segments.entries()) {
+    if (own !== null) continue;
+    const value = decodeSegment(segments[index] ?? '');
+    if (value === undefined) return undefined;
+    params[entry.names[name++] ?? ''] = value;
+  }
+  return params;
+}
+
+function decodeSegment(raw: string): string | undefined {
+  let value: string;
+  try {
+    value = decodeURIComponent(raw);
+  } catch {
+    // Bad percent-encoding names nothing.
+    return undefined;
+  }
+  if (value === '.' || value === '..' || /[/\\\p{Cc}]/u.test(value)) return undefined;
+  return value;
+}

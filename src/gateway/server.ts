@@ -1,0 +1,418 @@
+/**
+ * Owns the listening socket, the routes, and every exchange in flight.
+ *
+ * 1. A request is judged in one order: framing (400), size of the head (431), drain (503), path (404),
+ *    method (405); only then a handler sees it.
+ * 2. `drain` refuses new connections and requests, tells the owners of streams, fails uploads with
+ *    SHUTTING_DOWN, and waits for what is in flight up to a deadline. `close` drains and releases;
+ *    `abort` releases now. Each may be called twice.
+ * 3. A connection above `maxSockets` is refused before anything is read from it.
+ */
+import { randomBytes } from 'node:crypto';
+import { systemClock, type Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import { accessLog, type AccessLog } from './access-log.ts';
+import { headerLines, toFixedBlock, type HeadBlock } from './answer-head.ts';
+import { clientAddress, networks, textAddress, type InNetworks } from './client-address.ts';
+import type { Headers, Route } from './contract.ts';
+import {
+  HttpExchange,
+  type Ending,
+  type ExchangeHost,
+  type ExchangeLimits,
+  type ExchangeRequest,
+} from './exchange.ts';
+import { Metrics } from './metrics.ts';
+import { RequestBody, type BodyLimits } from './request-body.ts';
+import { CopiedHead, LiveHead } from './request-head.ts';
+import { RouteTable, type Match } from './routes.ts';
+import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket } from './uws.ts';
+import type { TemplatedApp, Uws } from './uws.ts';
+
+export interface GatewayLimits extends ExchangeLimits, BodyLimits {
+  /** Of request line and header fields together; above it 431. */
+  headerBytes: number;
+  maxSockets: number;
+  /** How long `drain` waits. */
+  drainMs: number;
+}
+
+export const defaultLimits: GatewayLimits = {
+  headerBytes: 16 * 1024,
+  maxSockets: 50_000,
+  idleMs: 60_000,
+  minBytesPerS: 1024,
+  windowMs: 60_000,
+  answerMs: 120_000,
+  sendStallMs: 60_000,
+  streamStallMs: 30 * 60_000,
+  lingerBytes: 1024 ** 3,
+  lingerMs: 15_000,
+  drainMs: 10_000,
+};
+
+export interface GatewayOptions {
+  host: string;
+  /** 0: a free port. */
+  port: number;
+  routes: readonly Route[];
+  logger: Logger;
+  limits?: Partial<GatewayLimits>;
+  /** Addresses and CIDRs of proxies whose X-Forwarded-* fields are believed. */
+  trustedProxies?: readonly string[];
+  metrics?: Metrics;
+  clock?: Clock;
+  /** Whether bare routes are logged too, at debug level; costs them a fifth of their speed. */
+  logBare?: boolean;
+  /** Sets an environment variable: the HTTP library takes its own limit on heads from there. */
+  setVariable?: (name: string, value: string) => void;
+}
+
+type Phase = 'new' | 'serving' | 'draining' | 'closed';
+type DrainHook = () => void | Promise<void>;
+
+const noParams = Object.freeze({});
+const notFound = (): ServiceError =>
+  new ServiceError('NOT_FOUND', 'There is nothing at this address.');
+
+export class Gateway {
+  readonly metrics: Metrics;
+  readonly limits: GatewayLimits;
+  readonly #options: GatewayOptions;
+  readonly #clock: Clock;
+  readonly #trusted: InNetworks;
+  readonly #log: AccessLog;
+  readonly #routes = new RouteTable();
+  readonly #bareRoutes: Route[] = [];
+  readonly #inFlight = new Set<HttpExchange>();
+  readonly #drainHooks = new Set<DrainHook>();
+  readonly #host: ExchangeHost;
+  readonly #fixedBlocks = new WeakMap<Headers, HeadBlock>();
+  readonly #idPrefix = randomBytes(6).toString('hex');
+  #phase: Phase = 'new';
+  #app: TemplatedApp | undefined;
+  #uws: Uws | undefined;
+  #listenSocket: ListenSocket | undefined;
+  #stopTicking: () => void = () => undefined;
+  #requests = 0;
+  #sockets = 0;
+  #refusedSockets = 0;
+  #emptied: (() => void) | undefined;
+  #draining: Promise<void> | undefined;
+  // What the one pass over a bare request's fields found; see #isPlain.
+  #hosts = 0;
+  #framed = false;
+  readonly #lookAt = (name: string): void => {
+    if (name === 'host') this.#hosts += 1;
+    else if (name === 'content-length' || name === 'transfer-encoding') this.#framed = true;
+  };
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.metrics = options.metrics ?? new Metrics();
+    this.limits = { ...defaultLimits, ...options.limits };
+    this.#trusted = networks(options.trustedProxies ?? []);
+    this.#log = accessLog(options.logger);
+    this.#host = this.#hostOfExchanges();
+    this.metrics.register(() => this.#families());
+    this.addRoutes(options.routes);
+  }
+
+  /** Adds routes, before `listen` or while serving. */
+  addRoutes(routes: readonly Route[]): void {
+    for (const route of routes) {
+      this.#routes.add(route);
+      if (route.bare !== true || route.path.includes(':')) continue;
+      this.#bareRoutes.push(route);
+      if (this.#app !== undefined) this.#addBare(this.#app, route);
+    }
+  }
+
+  /** Called once when a drain begins: end your streams. The drain waits for what is returned. */
+  onDrain(hook: DrainHook): void {
+    this.#drainHooks.add(hook);
+  }
+
+  async listen(): Promise<{ port: number }> {
+    if (this.#phase !== 'new') throw new Error(`Cannot listen: the gateway is ${this.#phase}`);
+    const { host, port } = this.#options;
+    // The library counts a little differently and answers without a problem document; between the
+    // two limits ours speaks.
+    this.#uws = await loadUws(this.limits.headerBytes * 2, this.#options.setVariable);
+    const app = (this.#app = this.#uws.App());
+    app.filter((response, change) => {
+      this.#socketChanged(response, change);
+    });
+    for (const route of this.#bareRoutes) this.#addBare(app, route);
+    app.any('/*', (response, request) => {
+      this.#onRequest(response, request);
+    });
+    const listening = await new Promise<ListenSocket>((resolve, reject) => {
+      app.listen(host, port, (socket) => {
+        if (socket === false) reject(new Error(`Cannot listen on ${host}:${port}: it is taken`));
+        else resolve(socket);
+      });
+    });
+    this.#listenSocket = listening;
+    this.#phase = 'serving';
+    this.#tick();
+    return { port: this.#uws.us_socket_local_port(listening) };
+  }
+
+  drain(): Promise<void> {
+    this.#draining ??= this.#drain();
+    return this.#draining;
+  }
+
+  async close(): Promise<void> {
+    await this.drain();
+    this.abort();
+  }
+
+  abort(): void {
+    if (this.#phase === 'closed') return;
+    this.#phase = 'closed';
+    this.#stopTicking();
+    this.#closeListener();
+    this.#app?.close();
+    this.#emptied?.();
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#phase !== 'serving') return;
+    this.#phase = 'draining';
+    this.#closeListener();
+    const refusal = shuttingDown();
+    for (const exchange of [...this.#inFlight]) exchange.refuseBody(refusal);
+    const hooks = [...this.#drainHooks].map((hook) => this.#runHook(hook));
+    const waited = this.#emptyBy(this.limits.drainMs);
+    await Promise.race([Promise.all([...hooks, waited]), waited]);
+    if (this.#inFlight.size > 0) {
+      this.#options.logger.warn({ requests: this.#inFlight.size }, 'gateway.drain.cut');
+      for (const exchange of [...this.#inFlight]) exchange.abort();
+    }
+  }
+
+  async #runHook(hook: DrainHook): Promise<void> {
+    try {
+      await hook();
+    } catch (error) {
+      this.#options.logger.error({ err: error }, 'gateway.drain.hook');
+    }
+  }
+
+  /** Settles when nothing is in flight, or after `ms`. */
+  #emptyBy(ms: number): Promise<void> {
+    if (this.#inFlight.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(ms, resolve);
+      this.#emptied = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  #closeListener(): void {
+    if (this.#listenSocket !== undefined) this.#uws?.us_listen_socket_close(this.#listenSocket);
+    this.#listenSocket = undefined;
+  }
+
+  #addBare(app: TemplatedApp, route: Route): void {
+    const counts = this.metrics.route(route.path, route.method);
+    const register = { GET: app.get, POST: app.post, DELETE: app.del }[route.method];
+    register.call(app, route.path, (response, request) => {
+      if (this.#phase !== 'serving' || !this.#isPlain(request)) {
+        this.#onRequest(response, request);
+        return;
+      }
+      const head = new LiveHead(request);
+      const exchange = this.#exchange(response, {
+        route,
+        method: route.method,
+        params: noParams,
+        head,
+        body: undefined,
+        client: () => clientAddress(peerOf(response), head, this.#trusted),
+        lastOnConnection: false,
+        counts,
+      });
+      exchange.run(route.handle);
+      head.release();
+      if (!exchange.over) this.#track(exchange, response);
+    });
+  }
+
+  /** Whether a request has no body and one Host: then its framing needs no closer look. */
+  #isPlain(request: HttpRequest): boolean {
+    this.#hosts = 0;
+    this.#framed = false;
+    request.forEach(this.#lookAt);
+    return this.#hosts === 1 && !this.#framed;
+  }
+
+  #onRequest(response: HttpResponse, request: HttpRequest): void {
+    const path = request.getUrl();
+    const method = request.getCaseSensitiveMethod();
+    const head = new CopiedHead(request, path);
+    const match = this.#routes.match(method, path);
+    const refused = this.#refusal(head, match);
+    const found = match.kind === 'found' ? match : undefined;
+    const template = match.kind === 'otherMethod' ? match.path : (found?.route.path ?? '');
+    const peer = peerOf(response);
+    const body = this.#bodyOf(response, head);
+    const exchange = this.#exchange(response, {
+      route: found?.route,
+      method,
+      params: found?.params ?? noParams,
+      head,
+      body,
+      client: () => clientAddress(peer, head, this.#trusted),
+      lastOnConnection: head.framing.kind !== 'none' && head.framing.kind !== 'length',
+      counts: this.metrics.route(template, method),
+    });
+    this.#track(exchange, response);
+    if (body !== undefined) {
+      response.onData((chunk, last) => {
+        exchange.received(chunk, last);
+      });
+    }
+    exchange.run((one) => {
+      if (refused !== undefined) throw refused;
+      return found?.route.handle(one);
+    });
+  }
+
+  #refusal(head: CopiedHead, match: Match): ServiceError | undefined {
+    if (head.framing.kind === 'refused') {
+      return new ServiceError('BAD_REQUEST', head.framing.detail);
+    }
+    if (head.bytes > this.limits.headerBytes) {
+      return new ServiceError('HEADERS_TOO_LARGE', 'The head of the request is too large.');
+    }
+    if (this.#phase !== 'serving') return shuttingDown();
+    switch (match.kind) {
+      case 'none':
+        return notFound();
+      case 'otherMethod':
+        return new ServiceError('METHOD_NOT_ALLOWED', 'This address takes other methods.', {
+          headers: { Allow: match.allow },
+        });
+      case 'found':
+        return undefined;
+    }
+  }
+
+  /** A body of unknown framing counts as endless: it is read behind the refusal and cut. */
+  #bodyOf(response: HttpResponse, head: CopiedHead): RequestBody | undefined {
+    if (head.framing.kind === 'none') return undefined;
+    const framing = head.framing.kind === 'refused' ? ({ kind: 'chunked' } as const) : head.framing;
+    return new RequestBody(response, framing, this.limits, () => this.#clock.now());
+  }
+
+  #exchange(response: HttpResponse, request: ExchangeRequest): HttpExchange {
+    return new HttpExchange(response, this.#host, request);
+  }
+
+  #track(exchange: HttpExchange, response: HttpResponse): void {
+    this.#inFlight.add(exchange);
+    response.onAborted(() => {
+      exchange.clientLeft();
+    });
+  }
+
+  #hostOfExchanges(): ExchangeHost {
+    const closing = (): boolean => this.#phase !== 'serving';
+    return {
+      limits: this.limits,
+      logger: this.#options.logger,
+      get closing() {
+        return closing();
+      },
+      now: () => this.#clock.now(),
+      newRequestId: () => `${this.#idPrefix}${(this.#requests += 1).toString(36).padStart(6, '0')}`,
+      fixedBlock: (headers) => this.#fixedBlock(headers),
+      answered: (exchange, ending) => {
+        this.#answered(exchange, ending);
+      },
+      released: (exchange) => {
+        this.#inFlight.delete(exchange);
+        if (this.#inFlight.size === 0) this.#emptied?.();
+      },
+    };
+  }
+
+  #fixedBlock(headers: Headers): HeadBlock {
+    let block = this.#fixedBlocks.get(headers);
+    if (block === undefined) {
+      block = toFixedBlock(headerLines(headers));
+      // What may change is not remembered.
+      if (Object.isFrozen(headers)) this.#fixedBlocks.set(headers, block);
+    }
+    return block;
+  }
+
+  #answered(exchange: HttpExchange, ending: Ending): void {
+    const bare = exchange.definition?.bare === true;
+    const quiet = bare && !ending.aborted && this.#options.logBare !== true;
+    const durationMs = quiet ? null : performance.now() - exchange.startedMs;
+    const measured = exchange.streamed ? null : durationMs;
+    exchange.counts.count(ending.status, ending.aborted, ending.bytes, measured);
+    if (durationMs !== null) this.#log(exchange, ending, durationMs);
+  }
+
+  #socketChanged(response: HttpResponse, change: number): void {
+    this.#sockets += change;
+    if (change < 0 || this.#sockets <= this.limits.maxSockets) return;
+    this.#refusedSockets += 1;
+    response.close();
+  }
+
+  /** Looks at everything in flight every few seconds, often enough for the smallest limit. */
+  #tick(): void {
+    const { idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs } = this.limits;
+    const smallest = Math.min(idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs);
+    const everyMs = Math.min(Math.max(smallest / 4, 10), 4000);
+    this.#stopTicking = this.#clock.after(everyMs, () => {
+      const nowMs = this.#clock.now();
+      for (const exchange of this.#inFlight) exchange.tick(nowMs);
+      this.#tick();
+    });
+  }
+
+  #families() {
+    let streams = 0;
+    for (const exchange of this.#inFlight) if (exchange.streaming) streams += 1;
+    const gauge = (name: string, help: string, value: number) =>
+      ({ name: `gangway_${name}`, help, type: 'gauge', samples: [{ value }] }) as const;
+    return [
+      gauge(
+        'http_in_flight',
+        'Requests not yet answered, streams among them.',
+        this.#inFlight.size,
+      ),
+      gauge('http_open_streams', 'Answers without end: log tails, consoles.', streams),
+      gauge('http_sockets', 'Open connections.', this.#sockets),
+      {
+        name: 'gangway_http_refused_sockets_total',
+        help: 'Connections refused because there were too many.',
+        type: 'counter',
+        samples: [{ value: this.#refusedSockets }],
+      } as const,
+    ];
+  }
+}
+
+export function createGateway(options: GatewayOptions): Gateway {
+  return new Gateway(options);
+}
+
+function shuttingDown(): ServiceError {
+  return new ServiceError('SHUTTING_DOWN', 'The service is restarting.', { retryAfterS: 5 });
+}
+
+function peerOf(response: HttpResponse): string {
+  return textAddress(response.getRemoteAddress());
+}

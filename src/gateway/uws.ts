@@ -1,0 +1,25 @@
+/**
+ * Owns the native HTTP library: the one module that imports it.
+ *
+ * 1. It is loaded once a process; its limit on request heads is an environment variable that it
+ *    reads while loading, so the first gateway of a process decides it.
+ * 2. What it accepts against RFC 9112 is refused in `framing.ts`; what it times out too early is
+ *    kept alive in `exchange.ts`.
+ */
+export type {
+  HttpRequest,
+  HttpResponse,
+  TemplatedApp,
+  us_listen_socket as ListenSocket,
+} from 'uWebSockets.js';
+
+export type Uws = typeof import('uWebSockets.js');
+
+/** Loads the library with room for heads of `headBytes`; above it answers a bare 431 itself. */
+export async function loadUws(
+  headBytes: number,
+  setVariable?: (name: string, value: string) => void,
+): Promise<Uws> {
+  setVariable?.('UWS_HTTP_MAX_HEADERS_SIZE', String(headBytes));
+  return import('uWebSockets.js');
+}
