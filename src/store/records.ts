@@ -216,6 +216,8 @@ export interface DeploymentRecord {
   release: string | null;
   /** How the release starts, once detected. */
   plan: ReleasePlan | null;
+  /** The workload that builds it; journaled before it starts. */
+  buildJob: string | null;
   createdAtMs: number;
   startedAtMs: number | null;
   finishedAtMs: number | null;

@@ -1,0 +1,48 @@
+/** Owns the `app` actor: one handler table out of the concerns beside it. */
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import { actorKind } from '../runtime/contract.ts';
+import { AppCore } from './core.ts';
+import type { AppDeps } from './deps.ts';
+import { DeploymentQueue } from './deployments.ts';
+import { hookHandlers } from './hook.ts';
+import { instanceHandlers } from './instances.ts';
+import type { AppMessages } from './internal.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { appActor } from './protocol.ts';
+import { settingsHandlers } from './settings.ts';
+import { uploadHandlers } from './uploads.ts';
+import { variableHandlers } from './variables.ts';
+
+/** `appActor` with the messages it sends itself; outsiders use `appActor`. */
+export const appActorInside = actorKind<AppMessages>(appActor.kind);
+
+// A storm of hook calls for one app has to fit; each is answered in microseconds.
+const mailboxMax = 4096;
+
+export function appDefinition(deps: AppDeps): ActorDefinition<AppMessages> {
+  return {
+    kind: appActorInside,
+    mailboxMax,
+    activate: (context) => activate(context, deps),
+  };
+}
+
+function activate(context: ActorContext<AppMessages>, deps: AppDeps): Actor<AppMessages> {
+  const core = new AppCore(context, deps);
+  const queue = new DeploymentQueue(core);
+  const lifecycle = new Lifecycle(core, queue);
+  if (core.app !== null) context.tellSelf({ type: 'resume', epoch: context.epoch });
+  return {
+    handlers: {
+      ...settingsHandlers(core),
+      ...variableHandlers(core),
+      ...hookHandlers(core, queue),
+      ...uploadHandlers(core, queue),
+      ...queue.handlers,
+      ...lifecycle.handlers,
+      ...instanceHandlers(core, () => {
+        lifecycle.ensureRunning();
+      }),
+    },
+  };
+}

@@ -1,0 +1,160 @@
+/**
+ * Owns making a release from an upload: unpack it, see what it is, run its build as a job of the
+ * driver, find what to start.
+ *
+ * 1. The job and the plan are journaled before the job starts. A job found again is not run again:
+ *    its output goes on in the log and its exit code counts.
+ */
+import type { Exit, WorkloadSpec } from '../../../drivers/driver.ts';
+import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records.ts';
+import type { AppCore } from '../core.ts';
+import { pause } from '../health.ts';
+import { reach } from '../reach.ts';
+import { openVariables } from '../variables.ts';
+import { emptyResources } from '../validate.ts';
+import { detectBuild, settlePlan } from './detect.ts';
+import { buildEnvironment, jobCommand } from './environment.ts';
+import { Source } from './source.ts';
+
+/** Why a build did not succeed; the message is for people. */
+export class BuildFailed extends Error {
+  override readonly name = 'BuildFailed';
+}
+
+export interface BuildWork {
+  core: AppCore;
+  app: AppRecord;
+  deployment: DeploymentRecord;
+  signal: AbortSignal;
+  say: (line: string) => void;
+}
+
+const retryMs = 1000;
+
+/** How the finished release starts. Rejects with BuildFailed, BuildRefused, ARCHIVE_* codes. */
+export async function buildRelease(work: BuildWork): Promise<ReleasePlan> {
+  const { core, app, deployment, signal } = work;
+  const { driver, clock } = core.deps;
+  const { buildJob } = deployment;
+  const found =
+    buildJob === null ? undefined : await reach(clock, signal, () => driver.inspect(buildJob));
+  let { plan } = deployment;
+  if (found !== undefined && buildJob !== null) await finishJob(work, buildJob);
+  else plan = await buildAnew(work);
+  if (plan === null) throw new Error('Cannot settle a build without a plan');
+  const source = new Source(core.folders.release(deployment.id));
+  return settlePlan(source, plan, app.build);
+}
+
+async function buildAnew(work: BuildWork): Promise<ReleasePlan> {
+  const { core, app, deployment, signal, say } = work;
+  const { driver, clock, options } = core.deps;
+  const folder = await unpack(work);
+  const tools = options.toolchain;
+  const plan = await detectBuild(new Source(folder), app.build, tools);
+  say(`Found ${plan.found}.`);
+  for (const note of plan.notes) say(note);
+  // A second job of one deployment has another name: its log and exit code are its own.
+  const buildJob =
+    plan.steps.length === 0 ? null : `${deployment.id}-build-${String(core.context.epoch)}`;
+  const planned = { deploymentId: deployment.id, plan: plan.release, buildJob };
+  await core.report({ type: 'deploy-planned', ...planned });
+  signal.throwIfAborted();
+  if (buildJob !== null) {
+    const spec = jobSpec(work, buildJob, folder, plan.steps);
+    await reach(clock, signal, () => driver.start(spec));
+    await finishJob(work, buildJob);
+  }
+  return plan.release;
+}
+
+async function unpack({ core, app, deployment, signal, say }: BuildWork): Promise<string> {
+  const { extractor, options, logger } = core.deps;
+  const { upload } = deployment;
+  if (upload === null) throw new BuildFailed('There is no uploaded archive to build.');
+  say(`Unpacking ${upload.filename} (${String(upload.sizeBytes)} bytes).`);
+  const folder = await core.folders.prepareRelease(deployment.id);
+  const deadline = AbortSignal.timeout(options.extractTimeoutMs);
+  try {
+    const archive = core.folders.upload(upload.blob);
+    const { entries, bytes } = await extractor.extract(archive, upload.format, folder, {
+      uid: core.uid,
+      signal: AbortSignal.any([signal, deadline]),
+    });
+    logger.debug({ app: app.id, entries, bytes }, 'release_unpacked');
+  } catch (error) {
+    signal.throwIfAborted();
+    if (deadline.aborted) throw new BuildFailed('Unpacking the archive took too long.');
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new BuildFailed('The uploaded archive is gone. Upload it again.', { cause: error });
+    }
+    throw error;
+  }
+  await core.folders.handOver(deployment.id);
+  return folder;
+}
+
+function jobSpec(
+  { core, deployment }: BuildWork,
+  id: string,
+  folder: string,
+  steps: readonly string[],
+): WorkloadSpec {
+  const { deps, folders } = core;
+  const { toolchain, buildEnv, buildTimeoutMs, stopGraceMs } = deps.options;
+  const variables = openVariables(deps.reader, deps.secrets, deployment.appId, 'production');
+  return {
+    id,
+    appId: deployment.appId,
+    kind: 'job',
+    command: jobCommand(steps),
+    workingDir: folder,
+    env: buildEnvironment({ folders, toolchain, folder, variables }, buildEnv),
+    uid: core.uid,
+    port: null,
+    // The limits of an app are for running it; builds need more for a short time.
+    resources: emptyResources,
+    deadlineMs: buildTimeoutMs,
+    stopGraceMs,
+  };
+}
+
+/** Sees a job to its end, with all of its output in the log; rejects when it failed. */
+async function finishJob({ core, deployment, signal }: BuildWork, buildJob: string): Promise<void> {
+  const { streams, driver, clock, options, logger } = core.deps;
+  for (;;) {
+    try {
+      await streams.feed(`build:${deployment.id}`, driver, buildJob, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn({ workload: buildJob, err: error }, 'build_log_interrupted');
+    }
+    signal.throwIfAborted();
+    const job = await reach(clock, signal, () => driver.inspect(buildJob));
+    if (job === undefined) throw new BuildFailed('The build was lost. Deploy again.');
+    if (job.state.phase === 'ended') {
+      const { exit } = job.state;
+      if (exit.reason === 'exited' && exit.code === 0) return;
+      throw new BuildFailed(describeBuildExit(exit, options.buildTimeoutMs));
+    }
+    await pause(clock, retryMs, signal);
+  }
+}
+
+/** A sentence about a build job that did not succeed. */
+function describeBuildExit(exit: Exit, timeoutMs: number): string {
+  switch (exit.reason) {
+    case 'deadline':
+      return `The build took longer than ${String(Math.round(timeoutMs / 60_000))} minutes.`;
+    case 'lost':
+      return 'The build was lost when its server stopped. Deploy again.';
+    case 'stopped':
+      return 'The build was stopped.';
+    case 'failed_to_start':
+      return exit.detail ?? 'The build could not be started.';
+    case 'exited':
+      return exit.signal === null
+        ? `The build failed with exit code ${String(exit.code ?? 'unknown')}.`
+        : `The build was ended by ${exit.signal}.`;
+  }
+}

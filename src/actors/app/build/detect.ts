@@ -1,0 +1,166 @@
+/**
+ * Owns how a source is built and started: what its files and its settings ask for.
+ *
+ * The first that fits decides: configured commands, Procfile, package.json, requirements.txt or
+ * pyproject.toml, go.mod, static files. Settings replace single steps of what was found: a
+ * configured `buildCommand` the build, `startCommand` the start, `outputDir` the static folder.
+ */
+import type { BuildConfig, ReleasePlan } from '../../../store/records.ts';
+import { detectNode, installSteps } from './node.ts';
+import { detectGo, detectPython, pythonMains } from './other-languages.ts';
+import { BuildRefused } from './refused.ts';
+import type { Source } from './source.ts';
+
+export interface BuildTools {
+  /** Folders of PATH, in order. */
+  path: readonly string[];
+  /** Such as `22.23.3`. */
+  nodeVersion: string;
+}
+
+export interface BuildPlan {
+  /** What is built, for the log: `package.json`, `Procfile`, … */
+  found: string;
+  /** Shell command lines, run one after the other in the release's folder. */
+  steps: string[];
+  /** Lines for the build log. */
+  notes: string[];
+  /** Without command and folder: files to serve are looked for once it is built. */
+  release: ReleasePlan;
+}
+
+const lookedFor =
+  'a build or start command in the settings, Procfile, package.json, requirements.txt, ' +
+  'pyproject.toml, go.mod, index.html';
+
+export async function detectBuild(
+  source: Source,
+  config: BuildConfig,
+  tools: BuildTools,
+): Promise<BuildPlan> {
+  checkNodeVersion(config.nodeVersion, tools.nodeVersion);
+  if (config.dockerfile !== null) {
+    throw new BuildRefused('Building a Dockerfile needs the docker runtime; this server has none.');
+  }
+  const notes: string[] = [];
+  if (await source.hasFile('Dockerfile')) {
+    notes.push('There is a Dockerfile; this server has no docker runtime and does not use it.');
+  }
+  if (config.port !== null) {
+    notes.push('The configured port is for containers; here the app listens on PORT.');
+  }
+  const detected = await detectFiles(source, tools);
+  const plan = await applySettings(source, config, detected);
+  if (plan === null) {
+    const dockerfile = notes[0]?.includes('Dockerfile') === true ? ` ${notes[0]}` : '';
+    throw new BuildRefused(
+      `Nothing here says how to build or start it. Looked for: ${lookedFor}.${dockerfile}`,
+    );
+  }
+  return { ...plan, notes: [...notes, ...plan.notes] };
+}
+
+/** The folder of static files once it is built; refuses when there is none. */
+export async function settlePlan(
+  source: Source,
+  plan: ReleasePlan,
+  config: BuildConfig,
+): Promise<ReleasePlan> {
+  if (plan.startCommand !== null) return plan;
+  if (plan.kind === 'python') {
+    throw new BuildRefused(
+      `A Python app needs a start command, a Procfile, or one of ${pythonMains.join(', ')}.`,
+    );
+  }
+  const { outputDir } = config;
+  if (outputDir !== null) {
+    if (await source.hasFolder(...split(outputDir))) return { ...plan, staticDir: outputDir };
+    throw new BuildRefused(`The build made no folder ${outputDir} (outputDir).`);
+  }
+  // A folder that a build makes goes before the source's own index.html.
+  for (const folder of ['dist', 'build', 'out', 'public', '.']) {
+    if (await source.hasFile(...split(folder), 'index.html')) return { ...plan, staticDir: folder };
+  }
+  throw new BuildRefused(
+    'It has no start command, and no index.html was found in dist, build, out, public or the ' +
+      'top folder. Set a start command, or outputDir for static files.',
+  );
+}
+
+async function detectFiles(source: Source, tools: BuildTools): Promise<BuildPlan | null> {
+  const language =
+    (await detectNode(source)) ??
+    (await detectPython(source, tools)) ??
+    (await detectGo(source, tools));
+  const procfile = await source.text('Procfile');
+  if (procfile !== null) {
+    const web = webOf(procfile);
+    return {
+      found: 'Procfile',
+      steps: language?.steps ?? [],
+      notes: language?.notes ?? [],
+      release: { kind: 'procfile', startCommand: web, staticDir: null },
+    };
+  }
+  if (language !== null) return language;
+  const isStatic =
+    (await source.hasFile('index.html')) || (await source.hasFile('public', 'index.html'));
+  return isStatic ? staticFiles('index.html') : null;
+}
+
+async function applySettings(
+  source: Source,
+  config: BuildConfig,
+  detected: BuildPlan | null,
+): Promise<BuildPlan | null> {
+  const { buildCommand, startCommand, outputDir } = config;
+  const base = detected ?? (outputDir === null ? null : staticFiles('outputDir'));
+  if (buildCommand === null && startCommand === null && outputDir === null) return detected;
+  let plan = base ?? staticFiles('the configured commands');
+  if (buildCommand !== null) {
+    const install = installs(buildCommand) ? [] : await installSteps(source);
+    plan = { ...plan, found: 'the configured commands', steps: [...install, buildCommand] };
+  }
+  if (startCommand !== null) {
+    return { ...plan, release: { kind: 'command', startCommand, staticDir: null } };
+  }
+  if (outputDir !== null) {
+    return { ...plan, release: { kind: 'static', startCommand: null, staticDir: null } };
+  }
+  return plan;
+}
+
+function staticFiles(found: string): BuildPlan {
+  return {
+    found,
+    steps: [],
+    notes: [],
+    release: { kind: 'static', startCommand: null, staticDir: null },
+  };
+}
+
+/** Whether a build command brings the packages itself. */
+function installs(command: string): boolean {
+  return /\b(npm|pnpm|yarn|bun)\s+(ci|i|install|add)\b|(^|[;&|]\s*)(yarn|pnpm)\s*($|[;&|])/.test(
+    command,
+  );
+}
+
+function webOf(procfile: string): string {
+  for (const line of procfile.split(/\r?\n/)) {
+    const web = /^\s*web\s*:\s*(\S.*)$/.exec(line);
+    if (web?.[1] !== undefined) return web[1].trim();
+  }
+  throw new BuildRefused('The Procfile has no line "web: <command>".');
+}
+
+function checkNodeVersion(wanted: string | null, present: string): void {
+  if (wanted === null) return;
+  const major = /^\D*(\d+)/.exec(wanted)?.[1];
+  if (major === undefined || major === present.split('.')[0]) return;
+  throw new BuildRefused(`nodeVersion asks for Node ${wanted}; this server has Node ${present}.`);
+}
+
+function split(path: string): string[] {
+  return path === '.' ? [] : path.split('/');
+}

@@ -1,0 +1,72 @@
+/**
+ * Owns the environment and the command lines of an app's processes.
+ *
+ * 1. Nothing of our own environment gets in but what is named here.
+ * 2. PORT and APP_DATA_DIR are ours; everything else the app's variables may replace.
+ */
+import { join } from 'node:path';
+import type { ReleasePlan } from '../../../store/records.ts';
+import type { Toolchain } from '../deps.ts';
+import type { AppFolders } from '../folders.ts';
+
+export interface EnvironmentParts {
+  folders: AppFolders;
+  toolchain: Toolchain;
+  /** The release's folder. */
+  folder: string;
+  /** The app's own, opened. */
+  variables: Readonly<Record<string, string>>;
+}
+
+export function buildEnvironment(
+  parts: EnvironmentParts,
+  passedOn: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return {
+    ...baseEnvironment(parts),
+    npm_config_update_notifier: 'false',
+    ...passedOn,
+    ...parts.variables,
+    APP_DATA_DIR: parts.folders.data,
+  };
+}
+
+export function serviceEnvironment(parts: EnvironmentParts, port: number): Record<string, string> {
+  return {
+    ...baseEnvironment(parts),
+    ...parts.variables,
+    APP_DATA_DIR: parts.folders.data,
+    PORT: String(port),
+  };
+}
+
+function baseEnvironment({ folders, toolchain, folder }: EnvironmentParts): Record<string, string> {
+  const own = [join(folder, 'node_modules', '.bin'), join(folder, '.venv', 'bin')];
+  return {
+    PATH: [...own, ...toolchain.path].join(':'),
+    HOME: folders.home,
+    TMPDIR: folders.temp,
+    LANG: 'C.UTF-8',
+    NODE_ENV: 'production',
+    PYTHONUNBUFFERED: '1',
+  };
+}
+
+/** All steps as one job: it stops at the first that fails, and shows each before it runs. */
+export function jobCommand(steps: readonly string[]): string[] {
+  // Each in a shell of its own: in `a && b` a failing `a` does not stop a shell with -e.
+  const lines = steps.flatMap((step) => [
+    `printf '%s\\n' ${quote(`$ ${step}`)}`,
+    `/bin/sh -ec ${quote(step)}`,
+  ]);
+  return ['/bin/sh', '-ec', lines.join('\n')];
+}
+
+export function serviceCommand(plan: ReleasePlan, toolchain: Toolchain, folder: string): string[] {
+  if (plan.startCommand !== null) return ['/bin/sh', '-c', plan.startCommand];
+  return [toolchain.node, toolchain.staticServer, join(folder, plan.staticDir ?? '.')];
+}
+
+function quote(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

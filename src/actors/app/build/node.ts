@@ -1,0 +1,113 @@
+/** Owns how apps with a package.json are built and started. */
+import type { BuildPlan } from './detect.ts';
+import { BuildRefused } from './refused.ts';
+import type { Source } from './source.ts';
+
+interface Manifest {
+  main: string | null;
+  scripts: Record<string, string>;
+  /** Whether npm has anything to install. */
+  hasPackages: boolean;
+  enginesNode: string | null;
+}
+
+const npmFlags = '--include=dev --no-audit --no-fund';
+const installScripts = ['preinstall', 'install', 'postinstall', 'prepare'] as const;
+
+export async function detectNode(source: Source): Promise<BuildPlan | null> {
+  const text = await source.text('package.json');
+  if (text === null) return null;
+  const manifest = readManifest(text);
+  const steps = await installSteps(source);
+  if (manifest.scripts['build'] !== undefined) steps.push('npm run build');
+  const notes = await foreignLocks(source);
+  if (manifest.enginesNode !== null)
+    notes.push(`package.json asks for Node ${manifest.enginesNode}.`);
+  const startCommand = await startOf(source, manifest);
+  return {
+    found: 'package.json',
+    steps,
+    notes,
+    release: { kind: startCommand === null ? 'static' : 'node', startCommand, staticDir: null },
+  };
+}
+
+/** What brings the packages of a package.json; none when there are none to bring. */
+export async function installSteps(source: Source): Promise<string[]> {
+  const text = await source.text('package.json');
+  if (text === null) return [];
+  const locked =
+    (await source.hasFile('package-lock.json')) || (await source.hasFile('npm-shrinkwrap.json'));
+  if (locked) return [`npm ci ${npmFlags}`];
+  return readManifest(text).hasPackages ? [`npm install ${npmFlags}`] : [];
+}
+
+async function startOf(source: Source, { scripts, main }: Manifest): Promise<string | null> {
+  const start = scripts['start'];
+  if (start !== undefined) {
+    // The script itself, without npm's process around it, unless it needs what npm adds.
+    const hooked = scripts['prestart'] !== undefined || scripts['poststart'] !== undefined;
+    return hooked || start.includes('npm_') ? 'npm start' : start;
+  }
+  // What npm does without a start script.
+  if (await source.hasFile('server.js')) return 'node server.js';
+  // A package that builds, or brings its own page, is a site; any other with a main is a program.
+  const isSite = scripts['build'] !== undefined || (await source.hasFile('index.html'));
+  if (isSite) return null;
+  for (const file of [main, 'index.js', 'app.js']) {
+    if (file !== null && (await source.hasFile(...file.split('/')))) return `node ${quote(file)}`;
+  }
+  return null;
+}
+
+async function foreignLocks(source: Source): Promise<string[]> {
+  const npm =
+    (await source.hasFile('package-lock.json')) || (await source.hasFile('npm-shrinkwrap.json'));
+  if (npm) return [];
+  for (const lock of ['yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'bun.lockb']) {
+    if (!(await source.hasFile(lock))) continue;
+    return [
+      `${lock} is not read: packages are installed by npm from package.json, in the newest ` +
+        'versions that fit. A package-lock.json or a build command pins them.',
+    ];
+  }
+  return [];
+}
+
+function readManifest(text: string): Manifest {
+  let json: unknown;
+  try {
+    json = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch {
+    throw new BuildRefused('package.json is not valid JSON.');
+  }
+  if (!isObject(json)) throw new BuildRefused('package.json is not a JSON object.');
+  const scripts = strings(json['scripts']);
+  const groups = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'];
+  const engines = strings(json['engines']);
+  return {
+    main: typeof json['main'] === 'string' ? json['main'].replace(/^(\.\/)+/, '') : null,
+    scripts,
+    hasPackages:
+      groups.some((group) => Object.keys(strings(json[group])).length > 0) ||
+      json['workspaces'] !== undefined ||
+      installScripts.some((name) => scripts[name] !== undefined),
+    enginesNode: engines['node'] ?? null,
+  };
+}
+
+function strings(value: unknown): Record<string, string> {
+  if (!isObject(value)) return {};
+  const entries = Object.entries(value).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].trim() !== '',
+  );
+  return Object.fromEntries(entries);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function quote(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,241 @@
+/**
+ * Owns the state of one app while its actor is active: the record, its open deployments, and what
+ * lives in memory only (an upload's reservation, the work under way).
+ *
+ * 1. What is in memory is what was committed or is being committed; every change goes through
+ *    `save`, which also derives the app's status.
+ * 2. Work reports by message and never changes state itself; a report of an earlier activation is
+ *    dropped.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { AppRecord, AppStatus, DeploymentRecord, EnvRecord } from '../../store/records.ts';
+import { put } from '../../store/table.ts';
+import type { Change } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import { edgeActor, targetsOf } from '../edge/edge-actor.ts';
+import type { ActorContext, MessageOf } from '../runtime/contract.ts';
+import type { AppDeps } from './deps.ts';
+import { AppFolders } from './folders.ts';
+import type { AppMessages } from './internal.ts';
+
+/** The mailbox is the app's own: what takes longer than this is stuck. */
+const reportDeadlineMs = 120_000;
+
+/** The one thing at a time that builds or starts something for this app. */
+export type Work =
+  | { kind: 'deployment'; deploymentId: string; cancel: AbortController }
+  | { kind: 'start'; deploymentId: string; cancel: AbortController };
+
+export class AppCore {
+  readonly context: ActorContext<AppMessages>;
+  readonly deps: AppDeps;
+  readonly id: string;
+  /** The upload that has reserved the app; ends with this activation. */
+  upload: { uploadId: string; release: () => void } | null = null;
+  work: Work | null = null;
+  /** Resolves when the edge has heard of the latest change. */
+  routed: Promise<boolean> = Promise.resolve(true);
+  /** Output of instances on its way into the app's log, by workload. */
+  readonly followed = new Map<string, Promise<void>>();
+  /** Instances whose end is under way, by workload. */
+  readonly ending = new Set<string>();
+  #app: AppRecord | null;
+  #folders: AppFolders | null = null;
+  readonly #open = new Map<string, DeploymentRecord>();
+  #lastFinished: DeploymentRecord | null = null;
+  #works = 0;
+
+  constructor(context: ActorContext<AppMessages>, deps: AppDeps) {
+    this.context = context;
+    this.deps = deps;
+    this.id = context.ref.id;
+    this.#app = deps.reader.get(tables.apps, this.id) ?? null;
+    for (const deployment of deps.reader.list(tables.deployments, 'open', [this.id])) {
+      this.#open.set(deployment.id, deployment);
+    }
+  }
+
+  /** The record, also of an app in trash; null when there is none. */
+  get app(): AppRecord | null {
+    return this.#app;
+  }
+
+  /** The record of an app that is not in trash; else NOT_FOUND. */
+  require(): AppRecord {
+    if (this.#app === null || this.#app.deletedAtMs !== null) {
+      throw new ServiceError('NOT_FOUND', 'No such app.');
+    }
+    return this.#app;
+  }
+
+  get uid(): number | null {
+    const uid = this.#app?.uid ?? 0;
+    return uid > 0 ? uid : null;
+  }
+
+  get folders(): AppFolders {
+    const { appsRoot, uploadsRoot } = this.deps.options;
+    this.#folders ??= new AppFolders({ appsRoot, uploadsRoot, appId: this.id, uid: this.uid });
+    return this.#folders;
+  }
+
+  get env(): Readonly<EnvRecord>[] {
+    return this.deps.reader.list(tables.env, 'app', [this.id]);
+  }
+
+  /** Deployments not finished, oldest first. */
+  get open(): DeploymentRecord[] {
+    return [...this.#open.values()];
+  }
+
+  /** An open deployment, or what is stored of a finished one. */
+  deployment(id: string): Readonly<DeploymentRecord> | undefined {
+    const known = this.#open.get(id) ?? this.deps.reader.get(tables.deployments, id);
+    return known?.appId === this.id ? known : undefined;
+  }
+
+  get queued(): DeploymentRecord | undefined {
+    return this.open.find(({ status }) => status === 'queued');
+  }
+
+  /** The deployment that builds or starts. */
+  get underWay(): DeploymentRecord | undefined {
+    return this.open.find(({ status }) => status === 'building' || status === 'starting');
+  }
+
+  /** Changes the app, and deployments with it, in one commit. */
+  save(
+    patch: Partial<AppRecord>,
+    deployments: readonly DeploymentRecord[] = [],
+    changes: readonly Change[] = [],
+  ): AppRecord {
+    if (this.#app === null) throw new ServiceError('NOT_FOUND', 'No such app.');
+    for (const deployment of deployments) this.#remember(deployment);
+    const changed = { ...this.#app, ...patch, updatedAtMs: this.deps.clock.now() };
+    this.#app = { ...changed, status: this.#statusOf(changed) };
+    void this.context.commit([
+      put(tables.apps, this.#app),
+      ...deployments.map((deployment) => put(tables.deployments, deployment)),
+      ...changes,
+    ]);
+    return this.#app;
+  }
+
+  /** Takes a record that was just committed as the app's state. */
+  adopt(app: AppRecord | null): void {
+    this.#app = app;
+    this.#folders = null;
+    this.#open.clear();
+  }
+
+  /** Reports to the actor from its own work; rejects when this activation ends first. */
+  async report<T extends keyof AppMessages>(
+    message: { type: T } & Omit<AppMessages[T]['in'], 'epoch'>,
+  ): Promise<AppMessages[T]['out']> {
+    const { signal, actors, ref, epoch } = this.context;
+    signal.throwIfAborted();
+    const full = { ...message, epoch } as unknown as { type: T } & AppMessages[T]['in'];
+    // An actor that ends waits for its work, so that work must not wait for the actor.
+    const end = rejectOnAbort(signal);
+    try {
+      const reply = actors.ask<AppMessages, T>(ref, full, { deadlineMs: reportDeadlineMs });
+      return await Promise.race([reply, end.promise]);
+    } finally {
+      end.settle();
+    }
+  }
+
+  /** Whether the work under way is still to start this deployment's release. */
+  isWanted(deploymentId: string): boolean {
+    const { work } = this;
+    if (work?.deploymentId !== deploymentId || work.cancel.signal.aborted) return false;
+    return work.kind === 'start'
+      ? this.#app?.desired === 'running' && this.#app.deletedAtMs === null
+      : this.#open.has(deploymentId);
+  }
+
+  /** Whether a report comes from work of this activation. */
+  isOwn({ epoch }: { epoch: number }): boolean {
+    return epoch === this.context.epoch;
+  }
+
+  /** Sends the edge where this app's traffic goes, once that is durable. */
+  route(): Promise<boolean> {
+    const app = this.#app;
+    if (app === null) return Promise.resolve(true);
+    const host = this.deps.options.hostOf(app.slug);
+    const targets = app.deletedAtMs === null ? targetsOf(app) : null;
+    this.routed = new Promise((resolve) => {
+      this.context.afterCommit(() => {
+        const message = { type: 'route', appId: app.id, host, targets } as const;
+        this.context.actors
+          .ask(edgeActor.at(app.serverId), message)
+          .then(resolve, (error: unknown) => {
+            this.deps.logger.warn({ app: app.id, err: error }, 'app_not_routed');
+            resolve(false);
+          });
+      });
+    });
+    return this.routed;
+  }
+
+  /** Owned work; names tell works apart in the runtime's log, here each is one of its own. */
+  run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
+    this.#works += 1;
+    this.context.run(`${name}#${String(this.#works)}`, work);
+  }
+
+  tellSelf(message: MessageOf<AppMessages>): void {
+    if (!this.context.signal.aborted) this.context.tellSelf(message);
+  }
+
+  #remember(deployment: DeploymentRecord): void {
+    if (isOpen(deployment)) {
+      this.#open.set(deployment.id, deployment);
+      return;
+    }
+    this.#open.delete(deployment.id);
+    this.#lastFinished = deployment;
+  }
+
+  #statusOf(app: AppRecord): AppStatus {
+    if (app.deletedAtMs !== null) return 'stopped';
+    if (this.underWay !== undefined) return 'building';
+    if (this.queued !== undefined) return 'queued';
+    if (app.liveDeploymentId === null) return this.#statusWithoutRelease(app);
+    if (app.desired === 'stopped') return 'stopped';
+    if (app.run.live !== null) return app.run.crashing ? 'error' : 'active';
+    return app.run.next !== null || this.work?.kind === 'start' ? 'building' : 'error';
+  }
+
+  /** Never live so far: what the latest deployment came to. */
+  #statusWithoutRelease(app: AppRecord): AppStatus {
+    const latest = app.latestDeploymentId;
+    if (latest === null) return 'idle';
+    // The store may not have it yet.
+    const known =
+      this.#lastFinished?.id === latest
+        ? this.#lastFinished
+        : this.deps.reader.get(tables.deployments, latest);
+    return known?.status === 'failed' ? 'error' : 'idle';
+  }
+}
+
+export function isOpen({ status }: Pick<DeploymentRecord, 'status'>): boolean {
+  return status === 'queued' || status === 'building' || status === 'starting';
+}
+
+/** Rejects when `signal` aborts; `settle` ends the listening. */
+function rejectOnAbort(signal: AbortSignal): { promise: Promise<never>; settle: () => void } {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = (): void => {
+    reject(signal.reason as Error);
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  return {
+    promise,
+    settle: () => {
+      signal.removeEventListener('abort', stop);
+    },
+  };
+}

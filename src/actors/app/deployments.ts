@@ -1,0 +1,286 @@
+/**
+ * Owns the deployments of an app: who waits, which one is under way, and how each ends.
+ *
+ * 1. One at a time builds or starts; at most one waits behind it.
+ * 2. A request while one waits returns the waiting one. Where both want different things (a
+ *    rollback and a build of the newest source) the later one takes its place: the waiting one
+ *    ends as `superseded`.
+ * 3. A deployment that was `ready` stays so in the history; which one is live the app says.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import type {
+  AppRecord,
+  DeploymentRecord,
+  DeploymentStatus,
+  DeploymentTrigger,
+} from '../../store/records.ts';
+import { remove } from '../../store/table.ts';
+import type { Change } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { AppCore } from './core.ts';
+import type { Handlers } from './internal.ts';
+import { endAll, leaving } from './instances.ts';
+import { runDeployment } from './pipeline.ts';
+
+type DeploymentHandlers = Handlers<
+  | 'redeploy'
+  | 'rollback'
+  | 'cancel'
+  | 'deploy-begin'
+  | 'deploy-planned'
+  | 'deploy-built'
+  | 'deploy-ready'
+  | 'deploy-failed'
+>;
+
+interface Wanted {
+  trigger: DeploymentTrigger;
+  commitSha?: string;
+  branch?: string;
+  /** The deployment whose release is to run again. */
+  rollbackOf?: Readonly<DeploymentRecord>;
+}
+
+export class DeploymentQueue {
+  readonly handlers: DeploymentHandlers;
+  readonly #core: AppCore;
+
+  constructor(core: AppCore) {
+    this.#core = core;
+    this.handlers = {
+      redeploy: (message) => this.request(message),
+      rollback: ({ deploymentId, trigger }) => this.#rollback(deploymentId, trigger),
+      cancel: ({ deploymentId }) => this.#cancel(deploymentId),
+      'deploy-begin': (message) => (core.isOwn(message) ? this.#begin(message.deploymentId) : null),
+      'deploy-planned': (message) => {
+        const { plan, buildJob } = message;
+        return this.#change(message, (deployment) => ({ ...deployment, plan, buildJob }));
+      },
+      'deploy-built': (message) => {
+        const { plan, deploymentId } = message;
+        return this.#change(message, (deployment) => ({
+          ...deployment,
+          plan,
+          release: deployment.release ?? deploymentId,
+          status: 'starting',
+        }));
+      },
+      'deploy-ready': (message) => this.#ready(message),
+      'deploy-failed': (message) => {
+        const deployment = core.open.find(({ id }) => id === message.deploymentId);
+        if (!core.isOwn(message) || deployment === undefined) return false;
+        this.#finish(deployment, 'failed', message.error);
+        return true;
+      },
+    };
+  }
+
+  /** The newest source, built and started: a new deployment, or the one that waits already. */
+  request(wanted: Wanted): DeploymentRecord {
+    const app = this.#core.require();
+    checkDeployable(app);
+    const { queued } = this.#core;
+    if (queued?.rollbackOf === null) return queued;
+    return this.#enqueue(app, wanted, queued);
+  }
+
+  /** Starts the next one when nothing is under way. */
+  advance(): void {
+    const core = this.#core;
+    if (core.work !== null || core.app?.deletedAtMs !== null) return;
+    const next = core.underWay ?? (core.upload === null ? core.queued : undefined);
+    if (next === undefined) return;
+    const cancel = new AbortController();
+    core.work = { kind: 'deployment', deploymentId: next.id, cancel };
+    core.run(`deploy:${next.id}`, async () => {
+      await runDeployment(core, next.id, cancel.signal);
+      core.tellSelf({ type: 'work-done', epoch: core.context.epoch });
+    });
+  }
+
+  /** Ends every open deployment as canceled. */
+  cancelAll(): void {
+    for (const deployment of this.#core.open) this.#finish(deployment, 'canceled', null);
+  }
+
+  #rollback(deploymentId: string, trigger: DeploymentTrigger): DeploymentRecord {
+    const core = this.#core;
+    const app = core.require();
+    const target = core.deployment(deploymentId);
+    if (target === undefined) throw new ServiceError('NOT_FOUND', 'No such deployment.');
+    if (target.status !== 'ready' || target.release === null || target.plan === null) {
+      throw new ServiceError('NOT_DEPLOYABLE', 'The release of this deployment is not kept.');
+    }
+    const { queued } = core;
+    if (queued?.rollbackOf === deploymentId) return queued;
+    return this.#enqueue(app, { trigger, rollbackOf: target }, queued);
+  }
+
+  #enqueue(app: AppRecord, wanted: Wanted, replaced?: DeploymentRecord): DeploymentRecord {
+    const core = this.#core;
+    const source = wanted.rollbackOf;
+    const deployment: DeploymentRecord = {
+      id: newId('dpl', core.deps.clock.now()),
+      appId: app.id,
+      teamId: app.teamId,
+      status: 'queued',
+      trigger: source === undefined ? wanted.trigger : 'rollback',
+      url: core.deps.options.urlOf(app.slug),
+      commitSha: source?.commitSha ?? wanted.commitSha ?? null,
+      commitMessage: source?.commitMessage ?? null,
+      branch: source?.branch ?? wanted.branch ?? null,
+      error: null,
+      upload: source?.upload ?? null,
+      rollbackOf: source?.id ?? null,
+      release: source?.release ?? null,
+      plan: source?.plan ?? null,
+      buildJob: null,
+      createdAtMs: core.deps.clock.now(),
+      startedAtMs: null,
+      finishedAtMs: null,
+    };
+    if (replaced !== undefined) this.#finish(replaced, 'superseded', null);
+    core.save({ latestDeploymentId: deployment.id }, [deployment]);
+    this.advance();
+    return deployment;
+  }
+
+  #cancel(deploymentId: string): boolean {
+    const core = this.#core;
+    core.require();
+    const deployment = core.deployment(deploymentId);
+    if (deployment === undefined) throw new ServiceError('NOT_FOUND', 'No such deployment.');
+    const open = core.open.find(({ id }) => id === deploymentId);
+    // Once it has the traffic there is nothing left to cancel.
+    if (open === undefined || core.app?.run.live?.deploymentId === deploymentId) return false;
+    this.#finish(open, 'canceled', null);
+    return true;
+  }
+
+  #begin(deploymentId: string): { app: AppRecord; deployment: DeploymentRecord } | null {
+    const core = this.#core;
+    const app = core.require();
+    const deployment = core.open.find(({ id }) => id === deploymentId);
+    const waits = deployment?.status === 'queued' && core.upload !== null;
+    if (deployment === undefined || waits) return null;
+    if (deployment.status !== 'queued') return { app, deployment };
+    const begun: DeploymentRecord = {
+      ...deployment,
+      status: deployment.rollbackOf === null ? 'building' : 'starting',
+      upload: deployment.rollbackOf === null ? app.upload : deployment.upload,
+      startedAtMs: core.deps.clock.now(),
+    };
+    return { app: core.save({}, [begun]), deployment: begun };
+  }
+
+  #change(
+    message: { epoch: number; deploymentId: string },
+    change: (deployment: DeploymentRecord) => DeploymentRecord,
+  ): boolean {
+    const core = this.#core;
+    const deployment = core.open.find(({ id }) => id === message.deploymentId);
+    if (!core.isOwn(message) || deployment === undefined) return false;
+    core.save({}, [change(deployment)]);
+    return true;
+  }
+
+  #ready(message: { epoch: number; deploymentId: string }): boolean {
+    const core = this.#core;
+    const deployment = core.open.find(({ id }) => id === message.deploymentId);
+    if (!core.isOwn(message) || deployment === undefined) return false;
+    this.#finish(deployment, 'ready', null);
+    return true;
+  }
+
+  #finish(
+    deployment: DeploymentRecord,
+    status: Extract<DeploymentStatus, 'ready' | 'failed' | 'canceled' | 'superseded'>,
+    error: string | null,
+  ): void {
+    const core = this.#core;
+    const { run, upload } = core.require();
+    const failed = status !== 'ready';
+    const finished: DeploymentRecord = {
+      ...deployment,
+      status,
+      error,
+      // The release of a rollback is another deployment's and stays.
+      release: failed && deployment.rollbackOf === null ? null : deployment.release,
+      finishedAtMs: core.deps.clock.now(),
+    };
+    const ends = failed && run.next?.deploymentId === deployment.id;
+    const old = status === 'ready' ? this.#outdated(finished) : { records: [], changes: [] };
+    const patch = ends ? { run: leaving(core, run, 'next') } : {};
+    core.save(patch, [finished, ...old.records], old.changes);
+    if (ends) endAll(core);
+    const { work } = core;
+    core.context.afterCommit(() => {
+      if (failed && work?.deploymentId === deployment.id) {
+        work.cancel.abort(new Error(`deployment ${status}`));
+      }
+      this.#announce(finished, upload?.blob ?? null);
+    });
+  }
+
+  #announce(finished: DeploymentRecord, currentBlob: string | null): void {
+    const core = this.#core;
+    const { streams, clock, logger } = core.deps;
+    const { id: deploymentId, status } = finished;
+    streams.notice(`app:${core.id}`, {
+      kind: 'deployment',
+      deploymentId,
+      status,
+      atMs: clock.now(),
+    });
+    logger.info({ app: core.id, deployment: deploymentId, status }, 'deployment_finished');
+    const blob = finished.upload?.blob;
+    const current = core.app?.upload?.blob ?? currentBlob;
+    if (blob === undefined || blob === current || finished.rollbackOf !== null) return;
+    core.folders.removeUpload(blob).catch((error: unknown) => {
+      logger.warn({ app: core.id, err: error }, 'upload_not_removed');
+    });
+  }
+
+  /** What a newly live deployment leaves behind: releases and history beyond what is kept. */
+  #outdated(live: DeploymentRecord): { records: DeploymentRecord[]; changes: Change[] } {
+    const { reader, options, streams, logger } = this.#core.deps;
+    const kept = new Set([live.release]);
+    for (const { release } of this.#core.open) if (release !== null) kept.add(release);
+    const records: DeploymentRecord[] = [];
+    const changes: Change[] = [];
+    const history = reader.list(tables.deployments, 'app', [this.#core.id], { reverse: true });
+    for (const [age, deployment] of history.entries()) {
+      if (deployment.id === live.id || this.#core.open.some(({ id }) => id === deployment.id)) {
+        continue;
+      }
+      const { release } = deployment;
+      if (release !== null && kept.size < options.releasesKept) kept.add(release);
+      if (release !== null && kept.has(release)) continue;
+      if (age >= options.deploymentsKept) {
+        changes.push(remove(tables.deployments, deployment.id));
+        this.#core.context.afterCommit(() => {
+          streams.drop(`build:${deployment.id}`).catch((error: unknown) => {
+            logger.warn({ deployment: deployment.id, err: error }, 'build_log_not_removed');
+          });
+        });
+      } else if (release !== null) records.push({ ...deployment, release: null });
+    }
+    return { records, changes };
+  }
+}
+
+function checkDeployable(app: AppRecord): void {
+  if (app.source !== 'UPLOAD') {
+    throw new ServiceError(
+      'UNSUPPORTED_SOURCE',
+      `An app with source ${app.source} cannot be deployed on this server.`,
+    );
+  }
+  if (app.upload === null) {
+    throw new ServiceError(
+      'NOT_DEPLOYABLE',
+      'There is nothing to deploy: upload an archive first.',
+    );
+  }
+}

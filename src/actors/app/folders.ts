@@ -1,0 +1,155 @@
+/**
+ * Owns the folders of apps on disk, their owners and modes.
+ *
+ *   <appsRoot>                      0711
+ *   <appsRoot>/<app>                0710  ours, group of the app
+ *   <appsRoot>/<app>/releases       0710  ours, group of the app
+ *   <appsRoot>/<app>/releases/<id>  0700  the app's
+ *   <appsRoot>/<app>/{data,home}    0700  the app's
+ *   <uploadsRoot>/<app>             0700  ours
+ *
+ * 1. An app reaches its own folders and no other's; it can replace none of the folders above them,
+ *    so that a path we use never leads elsewhere.
+ * 2. Removal never follows a link, also while the app changes what is removed.
+ */
+import { execFile } from 'node:child_process';
+import { chmod, chown, mkdir, readdir, rm, rmdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export interface AppFoldersOptions {
+  appsRoot: string;
+  uploadsRoot: string;
+  appId: string;
+  /** Null: everything belongs to the uid of this process. */
+  uid: number | null;
+}
+
+export class AppFolders {
+  readonly root: string;
+  readonly data: string;
+  readonly home: string;
+  readonly temp: string;
+  readonly uploads: string;
+  readonly #releases: string;
+  readonly #uid: number | null;
+  readonly #options: AppFoldersOptions;
+
+  constructor(options: AppFoldersOptions) {
+    this.#options = options;
+    this.#uid = options.uid;
+    this.root = join(options.appsRoot, options.appId);
+    this.data = join(this.root, 'data');
+    this.home = join(this.root, 'home');
+    this.temp = join(this.home, '.tmp');
+    this.uploads = join(options.uploadsRoot, options.appId);
+    this.#releases = join(this.root, 'releases');
+  }
+
+  release(name: string): string {
+    return join(this.#releases, name);
+  }
+
+  upload(blob: string): string {
+    return join(this.uploads, blob);
+  }
+
+  /** Makes what an app needs before it builds or starts. Again is fine. */
+  async ensure(): Promise<void> {
+    await mkdir(this.#options.appsRoot, { recursive: true, mode: 0o711 });
+    await this.#ours(this.root);
+    await this.#ours(this.#releases);
+    await this.#theirs(this.data);
+    await this.#theirs(this.home);
+    await this.#theirs(this.temp);
+  }
+
+  async ensureUploads(): Promise<string> {
+    await mkdir(this.uploads, { recursive: true, mode: 0o700 });
+    return this.uploads;
+  }
+
+  /** An empty folder for a release; what an earlier try left is gone. */
+  async prepareRelease(name: string): Promise<string> {
+    await this.ensure();
+    await this.removeRelease(name);
+    const folder = this.release(name);
+    // Ours while it is filled; it is handed over with its content.
+    await mkdir(folder, { mode: 0o700 });
+    return folder;
+  }
+
+  /** Hands a filled release over to the app. */
+  async handOver(name: string): Promise<void> {
+    await this.#hand(this.release(name));
+  }
+
+  async removeRelease(name: string): Promise<void> {
+    await removeTree(this.release(name));
+  }
+
+  /** Removes every release but those named, and what a crash left half done. */
+  async keepReleases(names: ReadonlySet<string>): Promise<void> {
+    for (const name of await list(this.#releases)) {
+      if (!names.has(name)) await removeTree(join(this.#releases, name));
+    }
+  }
+
+  /** Removes every file of the upload folder but those named. */
+  async keepUploads(blobs: ReadonlySet<string>): Promise<void> {
+    for (const name of await list(this.uploads)) {
+      if (!blobs.has(name)) await rm(this.upload(name), { recursive: true, force: true });
+    }
+  }
+
+  async removeUpload(blob: string): Promise<void> {
+    await unlink(this.upload(blob)).catch(ignoreMissing);
+  }
+
+  async removeAll(): Promise<void> {
+    await removeTree(this.root);
+    await rm(this.uploads, { recursive: true, force: true });
+  }
+
+  async #ours(folder: string): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (this.#uid !== null) await chown(folder, process.getuid?.() ?? 0, this.#uid);
+    await chmod(folder, 0o710);
+  }
+
+  async #theirs(folder: string): Promise<void> {
+    const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (made !== undefined) await this.#hand(folder);
+  }
+
+  async #hand(folder: string): Promise<void> {
+    await chmod(folder, 0o700);
+    if (this.#uid !== null) await chown(folder, this.#uid, this.#uid);
+  }
+}
+
+async function list(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: unknown) => {
+    ignoreMissing(error);
+    return [];
+  });
+}
+
+function ignoreMissing(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+}
+
+/**
+ * Removes a tree that an app may be changing at this moment. `rm` walks by directory handles and
+ * cannot be led astray by a link put in between, which a walk by paths can.
+ */
+async function removeTree(folder: string): Promise<void> {
+  // The common case of nothing or an empty folder starts no process.
+  const emptied = await rmdir(folder).then(
+    () => true,
+    (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT',
+  );
+  if (!emptied) await run('/bin/rm', ['-rf', '--', folder]);
+}

@@ -1,0 +1,159 @@
+/**
+ * Owns the question whether a new instance is healthy: something of its own listens on its port,
+ * and it accepts a connection or answers `healthPath` with 2xx-3xx, within a time.
+ */
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import type { Driver, Exit, Workload } from '../../drivers/driver.ts';
+import type { Clock } from '../../lib/clock.ts';
+
+export interface Target {
+  host: string;
+  port: number;
+  /** Null: an accepted connection is enough. */
+  path: string | null;
+  hostHeader: string;
+}
+
+/** Null when it is well, else what was seen, as the end of a sentence. */
+export type Check = (target: Target, signal: AbortSignal) => Promise<string | null>;
+
+export type Health =
+  | { kind: 'healthy'; host: string }
+  /** Another process listens on the port. */
+  | { kind: 'foreign' }
+  | { kind: 'failed'; reason: string };
+
+export interface HealthGateOptions {
+  driver: Driver;
+  clock: Clock;
+  check: Check;
+  workloadId: string;
+  port: number;
+  path: string | null;
+  hostHeader: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+// "localhost" is ::1 to some programs.
+const hosts = ['127.0.0.1', '::1'] as const;
+const firstDelayMs = 50;
+const lastDelayMs = 500;
+/** One answer may take this long. */
+const checkTimeoutMs = 5000;
+/** An app that ended this often before it was healthy is given up. */
+const exitsMax = 3;
+
+/** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
+export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
+  const { driver, clock, workloadId, timeoutMs, signal } = options;
+  const deadlineMs = clock.now() + timeoutMs;
+  let seen = `nothing listened on its port ${String(options.port)} (the variable PORT)`;
+  for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
+    signal.throwIfAborted();
+    const ended = endOf(await driver.inspect(workloadId));
+    if (ended !== null) return { kind: 'failed', reason: ended };
+    const probe = await driver.probe(workloadId);
+    if (probe === 'foreign') return { kind: 'foreign' };
+    if (probe === 'listening') {
+      for (const host of hosts) {
+        const wrong = await checkOnce(options, host);
+        if (wrong === null) return { kind: 'healthy', host };
+        if (host === hosts[0]) seen = wrong;
+      }
+    }
+    if (clock.now() >= deadlineMs) {
+      const seconds = String(Math.round(timeoutMs / 1000));
+      return { kind: 'failed', reason: `The app was not healthy within ${seconds} s: ${seen}.` };
+    }
+    await pause(clock, delayMs, signal);
+  }
+}
+
+function checkOnce(options: HealthGateOptions, host: string): Promise<string | null> {
+  const { port, path, hostHeader } = options;
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(checkTimeoutMs)]);
+  return options.check({ host, port, path, hostHeader }, signal);
+}
+
+function endOf(workload: Workload | undefined): string | null {
+  if (workload === undefined) return 'The app is gone: the driver does not know it any more.';
+  const { state } = workload;
+  switch (state.phase) {
+    case 'running':
+      return null;
+    case 'waiting':
+      return state.restarts + 1 >= exitsMax ? describeExit(state.lastExit) : null;
+    case 'ended':
+      return describeExit(state.exit);
+  }
+}
+
+/** A sentence about the end of an app's process. */
+export function describeExit(exit: Exit): string {
+  if (exit.detail !== null) return exit.detail;
+  if (exit.reason === 'lost') return 'The app was lost when its server stopped.';
+  if (exit.signal !== null) return `The app was ended by ${exit.signal} before it was healthy.`;
+  return `The app exited with code ${String(exit.code ?? 'unknown')} before it was healthy.`;
+}
+
+/** As a call, because the compiler takes a property it has seen false to stay so. */
+export function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+/** Waits; rejects when `signal` aborts. */
+export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason as Error);
+      return;
+    }
+    const stop = (): void => {
+      cancel();
+      reject(signal.reason as Error);
+    };
+    const cancel = clock.after(delayMs, () => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    });
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/** The check of real instances, over TCP or HTTP. */
+export const checkOverNetwork: Check = (target, signal) =>
+  target.path === null ? checkConnection(target, signal) : checkPath(target, target.path, signal);
+
+function checkConnection({ host, port }: Target, signal: AbortSignal): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, signal });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(null);
+    });
+    socket.once('error', () => {
+      resolve(`no connection was accepted on port ${String(port)}`);
+    });
+  });
+}
+
+function checkPath(
+  { host, port, hostHeader }: Target,
+  path: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  return new Promise((resolve) => {
+    const headers = { host: hostHeader, connection: 'close', 'user-agent': 'gangway-health' };
+    const asking = request({ host, port, path, headers, signal, agent: false }, (response) => {
+      const status = response.statusCode ?? 0;
+      response.destroy();
+      resolve(status >= 200 && status < 400 ? null : `GET ${path} answered ${String(status)}`);
+    });
+    asking.once('error', () => {
+      resolve(`GET ${path} got no answer`);
+    });
+    asking.end();
+  });
+}

@@ -1,0 +1,312 @@
+/**
+ * Owns the instances of an app: the live one, the one that is being started, and those on their
+ * way out.
+ *
+ * 1. A named instance stands in `run` until the driver has forgotten it: nothing runs unseen.
+ * 2. The edge hears of a new instance before the old one is asked to end.
+ * 3. What should run and does not is started again, with growing pauses.
+ */
+import type { Workload } from '../../drivers/driver.ts';
+import type { AppRecord, AppRun, Instance } from '../../store/records.ts';
+import type { AppCore } from './core.ts';
+import { isAborted, pause } from './health.ts';
+import type { Handlers } from './internal.ts';
+import { reach } from './reach.ts';
+
+const retryMs = 2000;
+/** How long the last output of an ended instance may take. */
+const outputMs = 5000;
+const recheckMs = 250;
+const recoverFirstMs = 15_000;
+const recoverLastMs = 10 * 60_000;
+
+type InstanceHandlers = Handlers<
+  | 'instance-next'
+  | 'instance-live'
+  | 'instance-stopped'
+  | 'instance-recovered'
+  | 'workload'
+  | 'workloads'
+>;
+
+/** Called when nothing of the app runs and something should. */
+export type EnsureRunning = () => void;
+
+export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): InstanceHandlers {
+  return {
+    'instance-next': (message) => {
+      if (!core.isOwn(message) || !core.isWanted(message.deploymentId)) return null;
+      return nameNext(core, message.deploymentId, message.port);
+    },
+    'instance-live': (message) => {
+      const { run } = core.require();
+      if (!core.isOwn(message) || run.next?.workloadId !== message.workloadId) return false;
+      switchTo(core, { ...run.next, host: message.host, startedAtMs: core.deps.clock.now() });
+      return true;
+    },
+    'instance-stopped': (message) => {
+      const { app } = core;
+      if (app === null || !core.isOwn(message)) return false;
+      const draining = app.run.draining.filter((one) => one.workloadId !== message.workloadId);
+      core.ending.delete(message.workloadId);
+      core.save({ run: { ...app.run, draining } });
+      if (app.deletedAtMs !== null) endLogOfDeleted(core);
+      return true;
+    },
+    'instance-recovered': (message) => {
+      const { app } = core;
+      if (app?.run.live?.workloadId !== message.workloadId || !core.isOwn(message)) return false;
+      if (app.run.crashing) core.save({ run: { ...app.run, crashing: false } });
+      return true;
+    },
+    workload: ({ workload }) => {
+      if (core.app?.run.live?.workloadId !== workload.spec.id) return false;
+      noticeLive(core, workload, ensureRunning);
+      return true;
+    },
+    workloads: ({ workloads }) => {
+      const live = core.app?.run.live;
+      const found = workloads.find(({ spec }) => spec.id === live?.workloadId);
+      if (live && found === undefined) confirmLost(core, live);
+      if (found !== undefined) noticeLive(core, found, ensureRunning);
+      removeUnknown(core, workloads);
+      return true;
+    },
+  };
+}
+
+function nameNext(core: AppCore, deploymentId: string, port: number): Instance {
+  const { run } = core.require();
+  const seq = run.seq + 1;
+  const next: Instance = {
+    deploymentId,
+    workloadId: `${deploymentId}-${String(seq)}`,
+    host: '127.0.0.1',
+    port,
+    startedAtMs: core.deps.clock.now(),
+  };
+  core.save({ run: { ...leaving(core, run, 'next'), seq, next } });
+  endAll(core);
+  return next;
+}
+
+function switchTo(core: AppCore, live: Instance): void {
+  const { run } = core.require();
+  const draining = [...run.draining];
+  if (run.live !== null) {
+    const stopAtMs = core.deps.clock.now() + core.deps.options.drainMs;
+    draining.push({ ...run.live, stopAtMs });
+  }
+  core.save({
+    run: { ...run, live, next: null, draining, crashing: false },
+    liveDeploymentId: live.deploymentId,
+    desired: 'running',
+  });
+  void core.route();
+  endAll(core);
+}
+
+/** `run` without its live or next instance, which is to end at once. */
+export function leaving(core: AppCore, run: AppRun, which: 'live' | 'next'): AppRun {
+  const instance = run[which];
+  if (instance === null) return run;
+  const draining = [...run.draining, { ...instance, stopAtMs: core.deps.clock.now() }];
+  return { ...run, [which]: null, draining };
+}
+
+/** Follows the output of an instance into the app's log until it has ended. Again is fine. */
+export function follow(core: AppCore, workloadId: string): void {
+  if (core.followed.has(workloadId)) return;
+  const { logger } = core.deps;
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  core.followed.set(workloadId, promise);
+  core.run(`follow:${workloadId}`, async (signal) => {
+    try {
+      await feed(core, workloadId, signal);
+    } catch (error) {
+      // Whoever sees the instance running again follows it again.
+      core.followed.delete(workloadId);
+      if (!signal.aborted) {
+        logger.error({ app: core.id, workload: workloadId, err: error }, 'app_log_lost');
+      }
+    } finally {
+      resolve(undefined);
+    }
+  });
+}
+
+async function feed(core: AppCore, workloadId: string, signal: AbortSignal): Promise<void> {
+  const { streams, driver, clock, logger } = core.deps;
+  for (;;) {
+    try {
+      await streams.feed(`app:${core.id}`, driver, workloadId, signal);
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn({ app: core.id, workload: workloadId, err: error }, 'app_log_interrupted');
+    }
+    await pause(clock, retryMs, signal);
+    if ((await reach(clock, signal, () => driver.inspect(workloadId))) === undefined) return;
+  }
+}
+
+/** Sees every instance on its way out to its end, each at its time. */
+export function endAll(core: AppCore): void {
+  for (const { workloadId, stopAtMs } of core.app?.run.draining ?? []) {
+    if (core.ending.has(workloadId)) continue;
+    core.ending.add(workloadId);
+    const { routed } = core;
+    core.context.afterCommit(() => {
+      core.run(`end:${workloadId}`, async (signal) => {
+        await endInstance(core, workloadId, stopAtMs, routed, signal);
+      });
+    });
+  }
+}
+
+async function endInstance(
+  core: AppCore,
+  workloadId: string,
+  stopAtMs: number,
+  routed: Promise<boolean>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { driver, clock, logger } = core.deps;
+  for (;;) {
+    try {
+      await Promise.race([routed, pause(clock, outputMs, signal)]);
+      const restMs = stopAtMs - clock.now();
+      if (restMs > 0) await pause(clock, restMs, signal);
+      follow(core, workloadId);
+      await driver.stop(workloadId);
+      await Promise.race([core.followed.get(workloadId), pause(clock, outputMs, signal)]);
+      await driver.remove(workloadId);
+      core.followed.delete(workloadId);
+      await core.report({ type: 'instance-stopped', workloadId });
+      return;
+    } catch (error) {
+      if (isAborted(signal)) return;
+      logger.warn({ app: core.id, workload: workloadId, err: error }, 'instance_not_ended');
+    }
+    await pause(clock, retryMs, signal).catch(() => undefined);
+    if (isAborted(signal)) return;
+  }
+}
+
+/** What the driver says of the live instance. */
+function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunning): void {
+  const { run } = core.require();
+  switch (workload.state.phase) {
+    case 'running':
+      follow(core, workload.spec.id);
+      if (run.crashing) recheck(core, workload.spec.id);
+      return;
+    case 'waiting': {
+      const { lastExit, restarts } = workload.state;
+      const { code, signal } = lastExit;
+      core.deps.logger.warn({ app: core.id, code, signal, restarts }, 'app_ended_by_itself');
+      if (!run.crashing) core.save({ run: { ...run, crashing: true } });
+      return;
+    }
+    case 'ended':
+      loseLive(core, ensureRunning);
+  }
+}
+
+/** A list may be older than an instance: only the driver's own word for this one counts. */
+function confirmLost(core: AppCore, live: Instance): void {
+  const { driver, clock, logger } = core.deps;
+  const { workloadId: id, port } = live;
+  core.run(`confirm:${id}`, async (signal) => {
+    try {
+      const found = await reach(clock, signal, () => driver.inspect(id));
+      const exit = {
+        code: null,
+        signal: null,
+        reason: 'lost',
+        detail: null,
+        atMs: clock.now(),
+      } as const;
+      const workload: Workload = found ?? {
+        spec: { id, appId: core.id, kind: 'service', port },
+        state: { phase: 'ended', exit },
+      };
+      core.tellSelf({ type: 'workload', workload });
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ app: core.id, workload: id, err: error }, 'app_not_found');
+    }
+  });
+}
+
+function loseLive(core: AppCore, ensureRunning: EnsureRunning): void {
+  const { run } = core.require();
+  core.deps.logger.warn({ app: core.id, workload: run.live?.workloadId }, 'app_lost');
+  core.save({ run: leaving(core, run, 'live') });
+  void core.route();
+  endAll(core);
+  ensureRunning();
+}
+
+/** The app is well again once the instance that crashed listens. */
+function recheck(core: AppCore, workloadId: string): void {
+  const name = `recheck:${workloadId}`;
+  if (core.ending.has(name)) return;
+  core.ending.add(name);
+  const { driver, clock, logger } = core.deps;
+  core.run(name, async (signal) => {
+    try {
+      for (;;) {
+        const workload = await driver.inspect(workloadId);
+        if (workload?.state.phase !== 'running') return;
+        if ((await driver.probe(workloadId)) === 'listening') break;
+        await pause(clock, recheckMs, signal);
+      }
+      await core.report({ type: 'instance-recovered', workloadId });
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ app: core.id, err: error }, 'app_not_rechecked');
+    } finally {
+      core.ending.delete(name);
+    }
+  });
+}
+
+/** Removes what a crash left at the driver and the journal does not know. */
+function removeUnknown(core: AppCore, workloads: readonly Workload[]): void {
+  const { app } = core;
+  const run = app?.run;
+  const known = new Set(
+    [run?.live, run?.next, ...(run?.draining ?? [])].flatMap((one) => one?.workloadId ?? []),
+  );
+  for (const { buildJob } of core.open) if (buildJob !== null) known.add(buildJob);
+  const unknown = workloads.filter(({ spec }) => !known.has(spec.id));
+  for (const { spec } of unknown) {
+    core.deps.logger.warn({ app: core.id, workload: spec.id }, 'workload_unknown');
+    core.deps.driver.remove(spec.id).catch((error: unknown) => {
+      core.deps.logger.warn({ workload: spec.id, err: error }, 'workload_not_removed');
+    });
+  }
+}
+
+/** The log of an app in trash ends when its last instance has. */
+export function endLogOfDeleted(core: AppCore): void {
+  const { app } = core;
+  if (app?.deletedAtMs == null || app.run.draining.length > 0) return;
+  core.context.afterCommit(() => {
+    core.deps.streams.end(`app:${core.id}`);
+  });
+}
+
+/** When to try again to start what does not run. */
+export function recoverAtMs(core: AppCore, failures: number): number {
+  return core.deps.clock.now() + Math.min(recoverFirstMs * 2 ** failures, recoverLastMs);
+}
+
+/** Whether the app should run, could run, and does not. */
+export function isMissing(app: AppRecord): boolean {
+  return (
+    app.deletedAtMs === null &&
+    app.desired === 'running' &&
+    app.run.live === null &&
+    app.liveDeploymentId !== null
+  );
+}

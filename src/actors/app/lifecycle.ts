@@ -1,0 +1,294 @@
+/**
+ * Owns start, stop and restart of an app, its way into trash, back and out of it, and what is
+ * picked up when its actor becomes active.
+ *
+ * 1. `stop` ends open deployments too: they would start it again.
+ * 2. A restart is a new instance of the same release; the old one serves until it is healthy.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { AppRecord, DeploymentRecord } from '../../store/records.ts';
+import { insert, remove } from '../../store/table.ts';
+import type { Change } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import { bringUp, StartFailed } from './bring-up.ts';
+import type { AppCore } from './core.ts';
+import type { DeploymentQueue } from './deployments.ts';
+import { endAll, endLogOfDeleted, follow, isMissing, leaving, recoverAtMs } from './instances.ts';
+import type { Handlers } from './internal.ts';
+import { release as releaseUpload } from './uploads.ts';
+
+type LifecycleHandlers = Handlers<
+  | 'start'
+  | 'stop'
+  | 'restart'
+  | 'delete'
+  | 'restore'
+  | 'purge'
+  | 'wake'
+  | 'resume'
+  | 'recover'
+  | 'work-done'
+  | 'instance-failed'
+>;
+
+const pageSize = 1000;
+
+export class Lifecycle {
+  readonly handlers: LifecycleHandlers;
+  readonly #core: AppCore;
+  readonly #queue: DeploymentQueue;
+  /** Starts in a row that came to nothing. */
+  #failures = 0;
+
+  constructor(core: AppCore, queue: DeploymentQueue) {
+    this.#core = core;
+    this.#queue = queue;
+    this.handlers = {
+      start: () => {
+        const app = core.require();
+        return app.run.live === null ? this.#start() : app;
+      },
+      restart: () => this.#start(),
+      stop: () => this.#stop(),
+      delete: () => this.#delete(),
+      restore: () => this.#restore(),
+      purge: () => this.#purge(),
+      wake: () => core.app !== null,
+      resume: (message) => {
+        if (core.isOwn(message)) this.#resume();
+        return true;
+      },
+      recover: () => {
+        this.ensureRunning();
+        return true;
+      },
+      'work-done': (message) => {
+        if (!core.isOwn(message)) return false;
+        core.work = null;
+        this.#queue.advance();
+        this.ensureRunning();
+        return true;
+      },
+      'instance-failed': (message) => {
+        if (!core.isOwn(message)) return false;
+        this.#startFailed(message.error);
+        return true;
+      },
+    };
+  }
+
+  /** Starts the current release when it should run and nothing does or is about to. */
+  ensureRunning(): void {
+    const { app, work, open } = this.#core;
+    if (app === null || work !== null || open.length > 0 || !isMissing(app)) return;
+    const waits = this.#core.deps.reader.get(tables.alarms, [
+      this.#core.context.address,
+      'recover',
+    ]);
+    if (waits !== undefined && waits.atMs > this.#core.deps.clock.now()) return;
+    const deployment = this.#current(app);
+    if (deployment !== undefined) this.#launch(deployment);
+  }
+
+  #start(): AppRecord {
+    const core = this.#core;
+    const app = core.require();
+    if (core.open.length > 0) {
+      throw new ServiceError(
+        'DEPLOY_IN_PROGRESS',
+        'A deployment of this app is running; it starts the app when it is done.',
+      );
+    }
+    if (core.work?.kind === 'start') return app;
+    const deployment = this.#current(app);
+    if (deployment === undefined) {
+      throw new ServiceError('NOT_DEPLOYABLE', 'There is no release to start: deploy it first.');
+    }
+    this.#failures = 0;
+    this.#launch(deployment);
+    return core.save({ desired: 'running' }, [], [core.context.clearAlarm('recover')]);
+  }
+
+  /** The deployment whose release is current. */
+  #current(app: AppRecord): Readonly<DeploymentRecord> | undefined {
+    if (app.liveDeploymentId === null) return undefined;
+    const deployment = this.#core.deployment(app.liveDeploymentId);
+    return deployment?.release == null || deployment.plan === null ? undefined : deployment;
+  }
+
+  #launch(deployment: Readonly<DeploymentRecord>): void {
+    const core = this.#core;
+    const cancel = new AbortController();
+    const { id: deploymentId, release, plan } = deployment;
+    if (release === null || plan === null) return;
+    core.work = { kind: 'start', deploymentId, cancel };
+    const signal = AbortSignal.any([core.context.signal, cancel.signal]);
+    core.run(`start:${deploymentId}`, async () => {
+      try {
+        await bringUp(core, { deploymentId, release, plan, say: () => undefined, signal });
+        this.#failures = 0;
+      } catch (error) {
+        if (core.context.signal.aborted) return;
+        if (!cancel.signal.aborted) await this.#reportFailure(error);
+      }
+      core.tellSelf({ type: 'work-done', epoch: core.context.epoch });
+    });
+  }
+
+  async #reportFailure(error: unknown): Promise<void> {
+    const { logger } = this.#core.deps;
+    const reason = error instanceof StartFailed ? error.message : 'It could not be started.';
+    logger.warn({ app: this.#core.id, err: error }, 'app_not_started');
+    try {
+      await this.#core.report({ type: 'instance-failed', error: reason });
+    } catch (failure) {
+      logger.warn({ app: this.#core.id, err: failure }, 'app_failure_not_stored');
+    }
+  }
+
+  #startFailed(reason: string): void {
+    const core = this.#core;
+    const { context, deps } = core;
+    const { run, liveDeploymentId } = core.require();
+    const atMs = recoverAtMs(core, this.#failures);
+    this.#failures += 1;
+    const retry = run.live === null ? [context.alarm('recover', atMs, { type: 'recover' })] : [];
+    if (core.work?.kind === 'start') core.work = null;
+    core.save({ run: leaving(core, run, 'next') }, [], retry);
+    endAll(core);
+    deps.logger.info({ app: core.id, reason }, 'app_start_failed');
+    if (liveDeploymentId === null) return;
+    context.afterCommit(() => {
+      const { id } = core;
+      const notice = {
+        kind: 'deployment',
+        deploymentId: liveDeploymentId,
+        status: 'failed',
+      } as const;
+      deps.streams.notice(`app:${id}`, { ...notice, atMs: deps.clock.now() });
+    });
+  }
+
+  #stop(): AppRecord {
+    const core = this.#core;
+    core.require();
+    const saved = this.#halt({ desired: 'stopped' });
+    void core.route();
+    endAll(core);
+    return saved;
+  }
+
+  #halt(patch: Partial<AppRecord>, changes: readonly Change[] = []): AppRecord {
+    const core = this.#core;
+    this.#queue.cancelAll();
+    const { work } = core;
+    if (work?.kind === 'start') {
+      core.context.afterCommit(() => {
+        work.cancel.abort(new Error('stopped'));
+      });
+    }
+    const { run } = core.require();
+    const halted = leaving(core, leaving(core, run, 'live'), 'next');
+    const cleared = core.context.clearAlarm('recover');
+    return core.save({ ...patch, run: { ...halted, crashing: false } }, [], [cleared, ...changes]);
+  }
+
+  #delete(): boolean {
+    const core = this.#core;
+    const app = core.require();
+    const deletedAtMs = core.deps.clock.now();
+    const purgeAtMs = deletedAtMs + core.deps.options.trashMs;
+    releaseUpload(core);
+    this.#halt({ desired: 'stopped', deletedAtMs }, [
+      insert(tables.trash, {
+        id: newId('trs', deletedAtMs),
+        teamId: app.teamId,
+        kind: 'app',
+        targetId: app.id,
+        name: app.name,
+        deletedAtMs,
+        purgeAtMs,
+      }),
+      core.context.alarm('purge', purgeAtMs, { type: 'purge' }),
+    ]);
+    void core.route();
+    endAll(core);
+    endLogOfDeleted(core);
+    return true;
+  }
+
+  #restore(): boolean {
+    const core = this.#core;
+    this.#requireTrashed();
+    core.save({ deletedAtMs: null }, [], [...this.#leaveTrash()]);
+    void core.route();
+    return true;
+  }
+
+  /** Removes everything of an app in trash, for ever. The record goes last. */
+  async #purge(): Promise<boolean> {
+    const core = this.#core;
+    const app = this.#requireTrashed();
+    const { driver, streams, reader } = core.deps;
+    for (const { workloadId } of app.run.draining) await driver.remove(workloadId);
+    await core.folders.removeAll();
+    await streams.drop(`app:${core.id}`);
+    const changes: Change[] = [];
+    for (const { id, buildJob } of allDeployments(reader, core.id)) {
+      await streams.drop(`build:${id}`);
+      if (buildJob !== null) await driver.remove(buildJob);
+      changes.push(remove(tables.deployments, id));
+    }
+    const env = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
+    const gone = [...changes, ...env, ...this.#leaveTrash(), remove(tables.apps, core.id)];
+    await core.context.commit(gone);
+    core.adopt(null);
+    return true;
+  }
+
+  #requireTrashed(): AppRecord {
+    const { app } = this.#core;
+    if (app?.deletedAtMs == null) {
+      throw new ServiceError('NOT_FOUND', 'No such app in trash.');
+    }
+    return app;
+  }
+
+  #leaveTrash(): Change[] {
+    const { deps, id, context } = this.#core;
+    const item = deps.reader.find(tables.trash, 'target', [id]);
+    const changes = [context.clearAlarm('purge')];
+    return item === undefined ? changes : [...changes, remove(tables.trash, item.id)];
+  }
+
+  /** What an earlier activation left: ends, outputs, deployments and starts under way. */
+  #resume(): void {
+    const core = this.#core;
+    const { app } = core;
+    if (app === null) return;
+    endAll(core);
+    if (app.deletedAtMs !== null) return;
+    if (app.run.live !== null) follow(core, app.run.live.workloadId);
+    this.#queue.advance();
+    if (core.work === null && app.run.next !== null) {
+      const deployment = this.#current(app);
+      if (deployment?.id === app.run.next.deploymentId) this.#launch(deployment);
+      else core.save({ run: leaving(core, app.run, 'next') });
+      endAll(core);
+    }
+    this.ensureRunning();
+  }
+}
+
+function* allDeployments(reader: Reader, appId: string): Iterable<Readonly<DeploymentRecord>> {
+  for (let after: string[] | undefined; ;) {
+    const options = after === undefined ? {} : { after };
+    const batch = reader.list(tables.deployments, 'app', [appId], { limit: pageSize, ...options });
+    yield* batch;
+    const last = batch.at(-1);
+    if (last === undefined || batch.length < pageSize) return;
+    after = [appId, last.id];
+  }
+}

@@ -1,0 +1,149 @@
+/** Owns making an app and changing its settings. */
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import type { AppRecord } from '../../store/records.ts';
+import { insert } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { AppCore } from './core.ts';
+import { localServerId } from './deps.ts';
+import { newHookToken } from './hook.ts';
+import type { Handlers } from './internal.ts';
+import type { AppPatch, NewApp } from './protocol.ts';
+import { slugAttempt, slugOf } from './slug.ts';
+import {
+  bad,
+  checkBuild,
+  checkCompose,
+  checkGit,
+  checkImage,
+  checkName,
+  checkPreviewBranches,
+  checkResources,
+  checkSource,
+  emptyBuild,
+  emptyResources,
+} from './validate.ts';
+import { checkEntries, checkTotal, toRecord } from './variables.ts';
+
+// Others may take the slug or the uid between the look and the commit.
+const attemptsMax = 50;
+
+export function settingsHandlers(core: AppCore): Handlers<'create' | 'update'> {
+  return {
+    create: ({ app }) => create(core, app),
+    update: ({ patch }) => core.save(checkPatch(core, core.require(), patch)),
+  };
+}
+
+async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
+  if (core.app !== null) throw new ServiceError('CONFLICT', 'This app exists.');
+  const { context, deps } = core;
+  const nowMs = deps.clock.now();
+  const base = newRecord(core, input, nowMs);
+  const env = checkEntries(input.env).map((entry) =>
+    toRecord(deps.secrets, core.id, newId('env', nowMs), entry, nowMs),
+  );
+  checkTotal(deps.secrets, env);
+  const variables = env.map((record) => insert(tables.env, record));
+  for (let attempt = 1; ; attempt++) {
+    const record = { ...base, slug: freeSlug(core, base.slug), uid: freeUid(core) };
+    try {
+      await context.commit([insert(tables.apps, record), ...variables]);
+      core.adopt(record);
+      return record;
+    } catch (error) {
+      const refused = error instanceof ServiceError && error.code === 'CONFLICT';
+      if (!refused || attempt >= attemptsMax) throw error;
+    }
+  }
+}
+
+function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
+  const name = checkName(input.name);
+  if (input.serverId !== null && input.serverId !== localServerId) {
+    throw bad('serverId names no server of this instance.');
+  }
+  checkFolder(core, input.teamId, input.folderId);
+  const { hookHash, hookSealed } = newHookToken(core.deps.secrets, core.id);
+  return {
+    id: core.id,
+    teamId: input.teamId,
+    slug: slugOf(name),
+    name,
+    source: input.source,
+    status: 'idle',
+    folderId: input.folderId,
+    serverId: localServerId,
+    upload: null,
+    ...checkSource(input),
+    build: checkBuild(emptyBuild, input.build),
+    resources: checkResources(emptyResources, input.resources),
+    previewBranches: [],
+    autoDeploy: true,
+    deployHookEnabled: true,
+    hookHash,
+    hookSealed,
+    latestDeploymentId: null,
+    liveDeploymentId: null,
+    run: { seq: 0, live: null, next: null, draining: [], crashing: false },
+    desired: 'stopped',
+    uid: 0,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+    deletedAtMs: null,
+  };
+}
+
+function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<AppRecord> {
+  for (const [field, source] of [
+    ['git', 'GIT'],
+    ['image', 'IMAGE'],
+    ['compose', 'COMPOSE'],
+  ] as const) {
+    if (patch[field] !== undefined && app.source !== source) {
+      throw bad(`An app with source ${app.source} has no ${field}.`);
+    }
+  }
+  if (patch.folderId !== undefined) checkFolder(core, app.teamId, patch.folderId);
+  return {
+    ...(patch.name !== undefined && { name: checkName(patch.name) }),
+    ...(patch.folderId !== undefined && { folderId: patch.folderId }),
+    ...(patch.autoDeploy !== undefined && { autoDeploy: patch.autoDeploy }),
+    ...(patch.build !== undefined && { build: checkBuild(app.build, patch.build) }),
+    ...(patch.git !== undefined && { git: checkGit(patch.git) }),
+    ...(patch.image !== undefined && { image: checkImage(patch.image) }),
+    ...(patch.compose !== undefined && { compose: checkCompose(patch.compose) }),
+    ...(patch.resources !== undefined && {
+      resources: checkResources(app.resources, patch.resources),
+    }),
+    ...(patch.previewBranches !== undefined && {
+      previewBranches: checkPreviewBranches(patch.previewBranches),
+    }),
+  };
+}
+
+function checkFolder(core: AppCore, teamId: string, folderId: string | null): void {
+  if (folderId === null) return;
+  const folder = core.deps.reader.get(tables.folders, folderId);
+  if (folder?.teamId !== teamId) throw bad('folderId names no folder of the team.');
+}
+
+function freeSlug({ deps }: AppCore, slug: string): string {
+  for (let attempt = 1; ; attempt++) {
+    const candidate = slugAttempt(slug, attempt);
+    if (deps.reader.find(tables.apps, 'slug', [candidate]) === undefined) return candidate;
+  }
+}
+
+/** The uid behind the highest in use, else the first gap; 0 where apps have no own uid. */
+function freeUid({ deps }: AppCore): number {
+  const { uids } = deps.options;
+  if (uids === null) return 0;
+  const highest = deps.reader.list(tables.apps, 'uid', [], { reverse: true, limit: 1 })[0]?.uid;
+  const next = Math.max(uids.first, (highest ?? 0) + 1);
+  if (next <= uids.last) return next;
+  for (let uid = uids.first; uid <= uids.last; uid++) {
+    if (deps.reader.find(tables.apps, 'uid', [uid]) === undefined) return uid;
+  }
+  throw new ServiceError('OVERLOADED', 'This server has no user left for another app.');
+}

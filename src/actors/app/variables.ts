@@ -1,0 +1,137 @@
+/**
+ * Owns the environment variables of an app: what they may be, how they are stored, and what they
+ * are when a process starts.
+ *
+ * 1. A secret value is stored sealed and leaves only by `env-reveal` and to the app's processes.
+ */
+import { newId } from '../../lib/ids.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { EnvRecord, EnvTarget } from '../../store/records.ts';
+import { put, remove } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { AppCore } from './core.ts';
+import type { SecretBox } from './deps.ts';
+import type { Handlers } from './internal.ts';
+import type { EnvEntry } from './protocol.ts';
+import { bad } from './validate.ts';
+
+const variablesMax = 500;
+const keyMax = 256;
+const valueMaxBytes = 32 * 1024;
+// Linux refuses to start a program whose environment and arguments are larger than a few MiB.
+const totalMaxBytes = 256 * 1024;
+const mask = '••••••••';
+
+export function variableHandlers(
+  core: AppCore,
+): Handlers<'env-upsert' | 'env-delete' | 'env-reveal'> {
+  const { context, deps } = core;
+  return {
+    'env-upsert': async ({ entries }) => {
+      const app = core.require();
+      const kept = new Map(core.env.map((record) => [record.key, record]));
+      const nowMs = deps.clock.now();
+      const checked = checkEntries(entries);
+      for (const entry of checked) {
+        const id = kept.get(entry.key)?.id ?? newId('env', nowMs);
+        kept.set(entry.key, toRecord(deps.secrets, app.id, id, entry, nowMs));
+      }
+      checkTotal(deps.secrets, [...kept.values()]);
+      const written = checked.flatMap((entry) => kept.get(entry.key) ?? []);
+      await context.commit(written.map((record) => put(tables.env, record)));
+      return written;
+    },
+    'env-delete': async ({ key }) => {
+      const app = core.require();
+      if (!core.env.some((record) => record.key === key)) return false;
+      await context.commit([remove(tables.env, [app.id, key])]);
+      return true;
+    },
+    'env-reveal': ({ key }) => {
+      core.require();
+      const record = core.env.find((one) => one.key === key);
+      if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such variable.');
+      return valueOf(deps.secrets, record);
+    },
+  };
+}
+
+/** Keys in order of appearance, the last of a repeated one. */
+export function checkEntries(entries: readonly EnvEntry[]): EnvEntry[] {
+  const byKey = new Map<string, EnvEntry>();
+  for (const entry of entries) {
+    checkKey(entry.key);
+    if (Buffer.byteLength(entry.value) > valueMaxBytes) {
+      throw bad(`The value of ${entry.key} is larger than 32 KiB.`);
+    }
+    if (entry.value.includes('\0')) throw bad(`The value of ${entry.key} contains a NUL.`);
+    const targets: EnvTarget[] =
+      entry.targets.length === 0 ? ['production', 'preview'] : [...new Set(entry.targets)];
+    byKey.set(entry.key, { ...entry, targets });
+  }
+  return [...byKey.values()];
+}
+
+function checkKey(key: string): void {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key) || key.length > keyMax) {
+    const shown = JSON.stringify(key.slice(0, 60));
+    throw bad(`${shown} is no name of a variable: letters, digits and _, no digit first.`);
+  }
+  if (key === 'PORT' || key === 'APP_DATA_DIR' || key.toUpperCase().startsWith('GANGWAY_')) {
+    throw bad(`${key} is set by the service and cannot be changed.`);
+  }
+}
+
+export function checkTotal(secrets: SecretBox, records: readonly EnvRecord[]): void {
+  if (records.length > variablesMax) {
+    throw bad(`An app may have ${String(variablesMax)} variables at most.`);
+  }
+  const bytes = records.reduce(
+    (sum, record) => sum + record.key.length + Buffer.byteLength(valueOf(secrets, record)),
+    0,
+  );
+  if (bytes > totalMaxBytes) throw bad('The variables together are larger than 256 KiB.');
+}
+
+export function toRecord(
+  secrets: SecretBox,
+  appId: string,
+  id: string,
+  entry: EnvEntry,
+  nowMs: number,
+): EnvRecord {
+  const { key, value, isSecret, targets } = entry;
+  return {
+    id,
+    appId,
+    key,
+    isSecret,
+    value: isSecret ? null : value,
+    sealed: isSecret ? secrets.seal(value, contextOf(appId, key)) : null,
+    masked: mask,
+    targets,
+    updatedAtMs: nowMs,
+  };
+}
+
+/** The variables a process of the app starts with. */
+export function openVariables(
+  reader: Reader,
+  secrets: SecretBox,
+  appId: string,
+  target: EnvTarget,
+): Record<string, string> {
+  const records = reader.list(tables.env, 'app', [appId]);
+  const wanted = records.filter((record) => record.targets.includes(target));
+  return Object.fromEntries(wanted.map((record) => [record.key, valueOf(secrets, record)]));
+}
+
+function valueOf(secrets: SecretBox, record: EnvRecord): string {
+  if (record.sealed === null) return record.value ?? '';
+  return secrets.open(record.sealed, contextOf(record.appId, record.key));
+}
+
+function contextOf(appId: string, key: string): string {
+  return `env:${appId}:${key}`;
+}

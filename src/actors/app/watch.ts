@@ -1,0 +1,105 @@
+/**
+ * Owns the way from the driver's events to the apps they concern, and waking apps at start.
+ *
+ * 1. After start, and whenever the driver connects again, every app that has something under way
+ *    or should run is told what the driver has of it; so is every app the driver has something of.
+ */
+import type { Driver, DriverEvent, Workload } from '../../drivers/driver.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Reader } from '../../store/contract.ts';
+import { tables } from '../../store/tables.ts';
+import { edgeActor } from '../edge/edge-actor.ts';
+import type { Actors } from '../runtime/contract.ts';
+import { appActorInside } from './app-actor.ts';
+import { localServerId } from './deps.ts';
+
+export interface AppWatchOptions {
+  driver: Driver;
+  actors: Actors;
+  reader: Reader;
+  logger: Logger;
+}
+
+export class AppWatch {
+  readonly #options: AppWatchOptions;
+  #unwatch: () => void = () => undefined;
+
+  constructor(options: AppWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to watch and wakes apps; call it once the driver is open and actors are started. */
+  async start(): Promise<void> {
+    const { driver, logger } = this.#options;
+    this.#unwatch = driver.watch((event) => {
+      this.#onEvent(event);
+    });
+    let workloads: Workload[] | null = null;
+    try {
+      workloads = await driver.list();
+    } catch (error) {
+      // `connected` brings them later.
+      logger.warn({ err: error }, 'driver_not_listed');
+    }
+    this.#wake(workloads);
+  }
+
+  close(): void {
+    this.#unwatch();
+  }
+
+  #onEvent(event: DriverEvent): void {
+    switch (event.type) {
+      case 'state': {
+        const { workload } = event;
+        if (workload.spec.kind === 'service') this.#tell(workload.spec.appId, [workload], false);
+        return;
+      }
+      case 'connected':
+        this.#wake(event.workloads);
+        return;
+      case 'disconnected':
+        this.#options.logger.warn({}, 'driver_disconnected');
+    }
+  }
+
+  #wake(workloads: Workload[] | null): void {
+    const { reader, actors, logger } = this.#options;
+    const byApp = new Map<string, Workload[]>();
+    for (const appId of appsToWake(reader)) byApp.set(appId, []);
+    for (const workload of workloads ?? []) {
+      const { appId } = workload.spec;
+      byApp.set(appId, [...(byApp.get(appId) ?? []), workload]);
+    }
+    logger.info({ apps: byApp.size, workloads: workloads?.length ?? null }, 'apps_woken');
+    for (const [appId, own] of byApp) {
+      if (workloads === null) actors.tell(appActorInside.at(appId), { type: 'wake' });
+      else this.#tell(appId, own, true);
+    }
+    if (byApp.size > 0) actors.tell(edgeActor.at(localServerId), { type: 'sync' });
+  }
+
+  #tell(appId: string, workloads: Workload[], all: boolean): void {
+    const { actors, logger } = this.#options;
+    try {
+      const app = appActorInside.at(appId);
+      if (all) actors.tell(app, { type: 'workloads', workloads });
+      else for (const workload of workloads) actors.tell(app, { type: 'workload', workload });
+    } catch (error) {
+      // A full mailbox, or the service is stopping; the next `connected` tells it again.
+      logger.warn({ app: appId, err: error }, 'app_not_told');
+    }
+  }
+}
+
+/** Apps with an open deployment, or that should run, or whose instances are on their way out. */
+export function appsToWake(reader: Reader): string[] {
+  const ids: string[] = [];
+  for (const app of reader.scan(tables.apps)) {
+    const { run, desired, deletedAtMs } = app;
+    const runs = desired === 'running' && deletedAtMs === null;
+    const open = reader.count(tables.deployments, 'open', [app.id]) > 0;
+    if (runs || open || run.next !== null || run.draining.length > 0) ids.push(app.id);
+  }
+  return ids;
+}
