@@ -1,0 +1,135 @@
+/**
+ * Owns the inflating of raw deflate data out of a reader, up to its own end and not a byte further.
+ *
+ * 1. The library works on its thread pool while this thread does other things; what comes out is
+ *    handed on at once and never gathered, however much it is.
+ * 2. What follows the deflate data stays in the reader.
+ */
+import { createInflateRaw, type InflateRaw, inflateRawSync } from 'node:zlib';
+import type { ByteReader } from './byte-reader.ts';
+import { corrupt } from './refusals.ts';
+
+// Large enough that the hop between threads does not count, small enough to be reused by malloc.
+const outputBytes = 128 * 1024;
+
+/** Takes what came out; `consumed` is how much of the deflate data has gone in for it. */
+export type InflateSink = (bytes: Uint8Array, consumed: number) => void;
+
+/**
+ * Inflates until the data says it is over, taking at most `inputMax` bytes. Returns the length of
+ * the deflate data. Throws ARCHIVE_CORRUPT, and what the sink throws.
+ */
+export async function inflateRaw(
+  reader: ByteReader,
+  inputMax: number,
+  sink: InflateSink,
+): Promise<number> {
+  const engine = createInflateRaw({ chunkSize: outputBytes });
+  let failure: unknown = null;
+  let settle: (() => void) | null = null;
+  let ended = false;
+  const wake = (): void => settle?.();
+  engine.on('data', (bytes: Uint8Array) => {
+    if (failure !== null) return;
+    try {
+      sink(bytes, engine.bytesWritten);
+    } catch (error) {
+      failure = error;
+      engine.destroy();
+      wake();
+    }
+  });
+  engine.on('error', (error: Error) => {
+    failure ??= corrupt(`its compressed data is broken (${error.message})`);
+    wake();
+  });
+  engine.on('end', () => {
+    ended = true;
+    wake();
+  });
+  const until = (start: (done: () => void) => void): Promise<void> =>
+    new Promise((resolve) => {
+      settle = resolve;
+      start(resolve);
+    });
+  try {
+    return await feed(reader, inputMax, {
+      engine,
+      until,
+      ended: () => ended,
+      check: () => {
+        if (failure !== null) throw asError(failure);
+      },
+    });
+  } finally {
+    engine.destroy();
+  }
+}
+
+interface Running {
+  engine: InflateRaw;
+  until(start: (done: () => void) => void): Promise<void>;
+  ended(): boolean;
+  check(): void;
+}
+
+async function feed(reader: ByteReader, inputMax: number, run: Running): Promise<number> {
+  let fed = 0;
+  for (;;) {
+    const chunk = fed < inputMax ? await reader.chunk() : null;
+    run.check();
+    if (chunk === null) {
+      // The end of the input: either the data is over as well, or it is cut off.
+      await run.until(() => run.engine.end());
+      run.check();
+      if (!run.ended()) throw corrupt('its compressed data is cut off');
+      return fed;
+    }
+    const piece = chunk.length > inputMax - fed ? chunk.subarray(0, inputMax - fed) : chunk;
+    await run.until((done) => run.engine.write(piece, () => done()));
+    run.check();
+    const used = run.engine.bytesWritten - fed;
+    reader.skip(used);
+    fed += used;
+    if (used < piece.length) {
+      // The library leaves what it has no use for: the data was over before.
+      if (!run.ended()) await run.until(() => undefined);
+      run.check();
+      return fed;
+    }
+  }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error('reading failed', { cause: thrown });
+}
+
+/** Inflates data that is all there and ends where it should. Throws ARCHIVE_CORRUPT. */
+export function inflateWhole(packed: Uint8Array, size: number): Buffer {
+  try {
+    // Typed without `info`, which adds the engine and so how much of the input was used.
+    const result: unknown = inflateRawSync(packed, {
+      maxOutputLength: Math.max(size, 1),
+      info: true,
+    });
+    const { buffer, engine } = result as { buffer: Buffer; engine: { bytesWritten: number } };
+    if (engine.bytesWritten !== packed.length) {
+      throw corrupt('its compressed data ends before its header says');
+    }
+    return buffer;
+  } catch (error) {
+    if (error instanceof RangeError || isZlibError(error)) {
+      throw corrupt('its compressed data is broken');
+    }
+    throw error;
+  }
+}
+
+function isZlibError(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    error.code.startsWith('Z_')
+  );
+}

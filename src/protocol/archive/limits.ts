@@ -1,0 +1,73 @@
+/** Owns the bounds of an archive, and the meter that keeps count while it is read. */
+import { bomb } from './refusals.ts';
+
+export interface ArchiveLimits {
+  /** Entries, with the folders their paths imply. */
+  entriesMax: number;
+  /** Bytes after decompression. */
+  expandedBytesMax: number;
+  /** Decompressed bytes for each byte received, checked once `ratioFreeBytes` are passed. */
+  ratioMax: number;
+  ratioFreeBytes: number;
+  /** Bytes of all names and link targets together: they are held in memory while reading. */
+  namesBytesMax: number;
+}
+
+export const archiveLimits: ArchiveLimits = {
+  entriesMax: 200_000,
+  expandedBytesMax: 8 * 1024 ** 3,
+  ratioMax: 200,
+  ratioFreeBytes: 64 * 1024 ** 2,
+  namesBytesMax: 48 * 1024 ** 2,
+};
+
+export class Meter {
+  readonly #limits: ArchiveLimits;
+  #entries = 0;
+  #expanded = 0;
+  #names = 0;
+
+  constructor(limits: ArchiveLimits) {
+    this.#limits = limits;
+  }
+
+  get entries(): number {
+    return this.#entries;
+  }
+
+  /** One more entry under this name. */
+  entry(name: string): void {
+    if (++this.#entries > this.#limits.entriesMax) {
+      throw bomb(`it has more than ${this.#limits.entriesMax} entries`);
+    }
+    this.name(name);
+  }
+
+  name(name: string): void {
+    this.#names += name.length;
+    if (this.#names > this.#limits.namesBytesMax) throw bomb('its names are too long altogether');
+  }
+
+  /** `bytes` more came out, `consumed` bytes in all have gone in. */
+  expand(bytes: number, consumed: number): void {
+    this.#expanded += bytes;
+    this.#check(this.#expanded, consumed);
+  }
+
+  /** Refuses what a header announces before a byte of it is read. */
+  announce(bytes: number): void {
+    if (this.#expanded + bytes > this.#limits.expandedBytesMax) throw this.#tooLarge();
+  }
+
+  #check(expanded: number, consumed: number): void {
+    const { expandedBytesMax, ratioMax, ratioFreeBytes } = this.#limits;
+    if (expanded > expandedBytesMax) throw this.#tooLarge();
+    if (expanded > ratioFreeBytes && expanded > ratioMax * consumed) {
+      throw bomb(`it expands to more than ${ratioMax} times its size`);
+    }
+  }
+
+  #tooLarge(): Error {
+    return bomb(`it expands to more than ${this.#limits.expandedBytesMax} bytes`);
+  }
+}

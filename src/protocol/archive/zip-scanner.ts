@@ -1,0 +1,188 @@
+/**
+ * Owns the reading of a zip file from its first byte to its last, as it arrives.
+ *
+ * 1. The file is entries, directory, end record, without a gap, an overlap or anything before or
+ *    behind: what a program sees that starts from the end is what one sees that starts in front.
+ * 2. Every entry is inflated and checked against its CRC and sizes, and both its headers agree.
+ * 3. What only the directory tells (symlinks, devices, modes) is judged when it comes.
+ */
+import { crc32 } from 'node:zlib';
+import type { ByteReader } from './byte-reader.ts';
+import type { ArchiveVisitor } from './entry.ts';
+import type { EntryTree } from './entry-tree.ts';
+import { inflateRaw, inflateWhole } from './inflate.ts';
+import type { Meter } from './limits.ts';
+import { normalName } from './names.ts';
+import { corrupt, encrypted, quoted } from './refusals.ts';
+import { StoredSearch } from './stored-search.ts';
+import { type EntryRecord, type RandomAccess, ZipDirectory } from './zip-directory.ts';
+import {
+  applyZip64,
+  decodeZipName,
+  deflated,
+  descriptorBytesMax,
+  descriptorBytesMin,
+  descriptorLength,
+  type LocalHeader,
+  localHeaderBytes,
+  readLocalHeader,
+  signatures,
+} from './zip-records.ts';
+
+// Below this an entry is inflated in one call: setting up a stream costs more than the data.
+const smallPacked = 64 * 1024;
+const smallSize = 512 * 1024;
+
+export class ZipScanner {
+  readonly #reader: ByteReader;
+  readonly #tree: EntryTree;
+  readonly #visitor: ArchiveVisitor;
+  readonly #meter: Meter;
+  readonly #records = new Map<number, EntryRecord>();
+  readonly #file: RandomAccess;
+
+  constructor(options: {
+    reader: ByteReader;
+    tree: EntryTree;
+    visitor: ArchiveVisitor;
+    meter: Meter;
+    /** The bytes read so far, for the targets of symlinks. */
+    file: RandomAccess;
+  }) {
+    this.#reader = options.reader;
+    this.#tree = options.tree;
+    this.#visitor = options.visitor;
+    this.#meter = options.meter;
+    this.#file = options.file;
+  }
+
+  async scan(): Promise<void> {
+    while ((await this.#signature()) === signatures.local) await this.#entry();
+    if ((await this.#signature()) === signatures.extraData) throw encrypted();
+    const directory = new ZipDirectory({
+      reader: this.#reader,
+      records: this.#records,
+      tree: this.#tree,
+      visitor: this.#visitor,
+      file: this.#file,
+    });
+    await directory.read();
+  }
+
+  async #signature(): Promise<number> {
+    const bytes = await this.#reader.peek(4);
+    if (bytes === null) throw corrupt('it is cut off');
+    return Buffer.from(bytes).readUInt32LE(0);
+  }
+
+  async #entry(): Promise<void> {
+    const offset = this.#reader.position;
+    const header = readLocalHeader(await this.#take(localHeaderBytes));
+    const name = Buffer.from(await this.#take(header.nameBytes));
+    applyZip64(header, await this.#take(header.extraBytes));
+    const raw = decodeZipName(name);
+    this.#meter.entry(raw);
+    const path = normalName(raw);
+    const directory = raw.endsWith('/');
+    if (this.#tree.has(path)) throw corrupt(`the name ${quoted(path)} occurs twice`);
+    if (directory) this.#tree.addDirectory(path);
+    else this.#tree.addFile(path);
+    if (!header.described) this.#meter.announce(header.size);
+    const kind = directory ? 'directory' : 'file';
+    this.#visitor.entry({ path, kind, executable: false, target: '' });
+    const data = this.#reader.position;
+    const found = await this.#data(path, header, directory);
+    if (!directory) this.#visitor.endFile();
+    this.#records.set(offset, {
+      name: name.toString('latin1'),
+      path,
+      directory,
+      data,
+      method: header.method,
+      ...found,
+    });
+  }
+
+  /** Reads an entry's data to its end, and its descriptor, and compares with the header. */
+  async #data(path: string, header: LocalHeader, directory: boolean): Promise<Found> {
+    const found: Found = { crc: 0, packed: 0, size: 0 };
+    const before = this.#reader.position;
+    const take = (bytes: Uint8Array, consumed: number): void => {
+      found.crc = crc32(bytes, found.crc);
+      found.size += bytes.length;
+      if (directory && bytes.length > 0) throw corrupt(`the folder ${quoted(path)} has data`);
+      if (!header.described && found.size > header.size) throw disagrees(path);
+      this.#meter.expand(bytes.length, before + consumed);
+      this.#visitor.data(bytes);
+    };
+    // A promise made beside a descriptor is only checked, never relied upon, for deflated data
+    // says itself where it ends.
+    const known = !header.described || (header.method !== deflated && header.packed > 0);
+    if (header.method === deflated) await this.#inflate(header, known, take);
+    else if (known) await this.#copy(header.packed, take);
+    else await new StoredSearch(this.#reader, found).run(take);
+    found.packed = this.#reader.position - before;
+    if (header.described) {
+      await this.#descriptor(path, found);
+      const { crc, packed, size } = header;
+      const kept = (promise: number, value: number): boolean => promise === 0 || promise === value;
+      if (!kept(crc, found.crc) || !kept(packed, found.packed) || !kept(size, found.size)) {
+        throw disagrees(path);
+      }
+    } else if (
+      found.crc !== header.crc ||
+      found.packed !== header.packed ||
+      found.size !== header.size
+    ) {
+      throw disagrees(path);
+    }
+    return found;
+  }
+
+  async #inflate(header: LocalHeader, known: boolean, take: Take): Promise<void> {
+    if (!known) {
+      await inflateRaw(this.#reader, Number.POSITIVE_INFINITY, take);
+      return;
+    }
+    if (header.packed > smallPacked || header.size > smallSize) {
+      const used = await inflateRaw(this.#reader, header.packed, take);
+      if (used !== header.packed) throw corrupt('its compressed data ends before its header says');
+      return;
+    }
+    take(inflateWhole(await this.#take(header.packed), header.size), header.packed);
+  }
+
+  async #copy(length: number, take: Take): Promise<void> {
+    for (let left = length; left > 0;) {
+      const chunk = await this.#reader.chunk();
+      if (chunk === null) throw corrupt('it is cut off');
+      const piece = chunk.subarray(0, left);
+      left -= piece.length;
+      take(piece, length - left);
+      this.#reader.skip(piece.length);
+    }
+  }
+
+  async #descriptor(path: string, found: Found): Promise<void> {
+    const bytes =
+      (await this.#reader.peek(descriptorBytesMax)) ??
+      (await this.#reader.peek(descriptorBytesMin));
+    if (bytes === null) throw corrupt('it is cut off');
+    const length = descriptorLength(bytes, found);
+    if (length === null) throw disagrees(path);
+    await this.#take(length);
+  }
+
+  async #take(count: number): Promise<Uint8Array> {
+    const bytes = await this.#reader.take(count);
+    if (bytes === null) throw corrupt('it is cut off');
+    return bytes;
+  }
+}
+
+type Found = Pick<EntryRecord, 'crc' | 'packed' | 'size'>;
+type Take = (bytes: Uint8Array, consumed: number) => void;
+
+function disagrees(path: string): Error {
+  return corrupt(`the size or checksum of ${quoted(path)} is wrong`);
+}
