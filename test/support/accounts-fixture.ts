@@ -5,6 +5,7 @@ import { teamActorDefinition } from '../../src/actors/team/actor.ts';
 import { newTeamChanges } from '../../src/actors/team/new-team.ts';
 import { type Capability, capabilities } from '../../src/lib/capabilities.ts';
 import type { AppRecord, AuthRecord, TokenRecord } from '../../src/store/records.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { insert, put } from '../../src/store/table.ts';
 import { tables } from '../../src/store/tables.ts';
 import { newTokenSecret, shownPrefix, tokenHash } from '../../src/auth/token-codec.ts';
@@ -21,11 +22,12 @@ export class AccountsFixture {
   readonly log = recordingLogger();
   readonly runtime: ActorRuntime;
 
-  constructor() {
-    const options = { reader: this.store, clock: this.clock };
+  /** Actors keep the time of `clock`, else that of the fixture, which stands still. */
+  constructor({ clock = undefined as Clock | undefined } = {}) {
+    const options = { reader: this.store, clock: clock ?? this.clock };
     this.runtime = new ActorRuntime({
       store: this.store,
-      clock: this.clock,
+      clock: options.clock,
       logger: this.log,
       carry: structuredClone,
     });

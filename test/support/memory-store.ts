@@ -112,7 +112,7 @@ export class MemoryStore implements Reader, Journal {
 
   #table(name: string): Map<string, unknown> {
     let rows = this.#rows.get(name);
-    if (!rows) this.#rows.set(name, (rows = new Map()));
+    if (!rows) this.#rows.set(name, (rows = new Map<string, unknown>()));
     return rows;
   }
 

@@ -1,0 +1,174 @@
+/**
+ * Owns signing in and out: setup, login, sessions' teams, and the making and ending of tokens.
+ *
+ * 1. An unknown address and a wrong password are answered alike, in the same time.
+ * 2. Each sign-in is a new session; signing out ends it everywhere, before the answer leaves.
+ * 3. A token never reaches the account it acts for.
+ */
+import { accountActor, directory } from '../actors/account/protocol.ts';
+import type { Actors } from '../actors/runtime/contract.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { newId } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Reader } from '../store/contract.ts';
+import type { TeamRecord } from '../store/records.ts';
+import { tables } from '../store/tables.ts';
+import { readUser } from './account-reads.ts';
+import type { Accounts, NewToken, Origin, SignIn } from './accounts-contract.ts';
+import { isMember } from './acting-team.ts';
+import { AttemptLimits } from './attempt-limits.ts';
+import { Gate } from './gate.ts';
+import type { Principal, SignedIn } from './principal.ts';
+import { isSetupCode } from './secrets.ts';
+import { clearCookie, keepCookie } from './session-cookie.ts';
+import { checkedSetup, comparablePassword, emailKey } from './sign-in-input.ts';
+import type { SignInLibrary } from './sign-in-library.ts';
+import { createToken, revokeToken } from './tokens.ts';
+
+export interface AccountsOptions {
+  reader: Reader;
+  actors: Actors;
+  clock: Clock;
+  log: Logger;
+  /** What cookies are signed with, `sessionSecret(instanceKey)`; the authenticator has the same. */
+  secret: string;
+  /** What off-loopback setup asks for; printed at start. */
+  setupCode: string;
+  publicUrl: string;
+  /** Sessions a person may have at once; the longest unused ends. Default 100. */
+  sessionsMax?: number;
+}
+
+export function createAccounts(options: AccountsOptions): Accounts {
+  return new LibraryAccounts(options);
+}
+
+class LibraryAccounts implements Accounts {
+  readonly #options: AccountsOptions;
+  readonly #limits: AttemptLimits;
+  readonly #codeLimits: AttemptLimits;
+  readonly #gate = new Gate({ atOnce: 2, waitingMax: 100 });
+  #library: Promise<SignInLibrary> | null = null;
+
+  constructor(options: AccountsOptions) {
+    this.#options = options;
+    this.#limits = new AttemptLimits(options.clock);
+    this.#codeLimits = new AttemptLimits(options.clock);
+  }
+
+  needsSetup(): boolean {
+    const instance = this.#options.reader.get(tables.instance, 'instance');
+    return (instance?.setUpAtMs ?? null) === null;
+  }
+
+  async completeSetup(
+    input: Parameters<Accounts['completeSetup']>[0],
+    origin: Origin,
+  ): Promise<SignIn> {
+    if (!this.needsSetup()) throw new ServiceError('CONFLICT', 'This instance has been set up.');
+    if (!origin.fromLoopback) await this.#mustKnowCode(input.setupCode, origin);
+    const { email, password, name, teamName } = checkedSetup(input);
+    const library = await this.#open();
+    if (!library.isEmail(email)) {
+      throw new ServiceError('BAD_USER_INPUT', 'This is not an e-mail address.');
+    }
+    const passwordHash = await this.#gate.run(() => library.hashPassword(password));
+    const userId = newId('usr');
+    const person = { userId, email, name, passwordHash, teamId: newId('team'), teamName };
+    await this.#options.actors.ask(accountActor.at(directory), { type: 'setup', person });
+    this.#options.log.info({ userId, address: origin.address }, 'setup-completed');
+    const signedIn = await this.#signIn(email, password, origin);
+    if (signedIn === null) throw new Error('the first person cannot sign in');
+    return signedIn;
+  }
+
+  async login(input: { email: string; password: string }, origin: Origin): Promise<SignIn> {
+    const email = emailKey(input.email);
+    const password = comparablePassword(input.password);
+    const signedIn = await this.#limits.run(
+      email,
+      origin.address,
+      () => this.#signIn(email, password, origin),
+      (result) => (result === null ? 'wrong' : 'right'),
+    );
+    if (signedIn !== null) return signedIn;
+    this.#options.log.info({ address: origin.address }, 'sign-in-refused');
+    throw new ServiceError('UNAUTHENTICATED', 'The address or the password is wrong.');
+  }
+
+  async logout(principal: Principal, origin: Origin): Promise<string[]> {
+    const gone = [clearCookie(origin.secure)];
+    if (principal.kind === 'anonymous') return gone;
+    const { sessionId } = personOf(principal);
+    await this.#options.actors.ask(accountActor.at(directory), { type: 'session-end', sessionId });
+    return gone;
+  }
+
+  async switchTeam(principal: SignedIn, teamId: string): Promise<TeamRecord> {
+    const { reader, actors } = this.#options;
+    const { sessionId, userId } = personOf(principal);
+    const team = reader.get(tables.teams, teamId);
+    if (!team || !isMember(reader, userId, teamId)) {
+      throw new ServiceError('FORBIDDEN', 'You are not in this team.');
+    }
+    await actors.ask(accountActor.at(directory), { type: 'session-team', sessionId, teamId });
+    return team;
+  }
+
+  createToken(principal: SignedIn, input: NewToken): ReturnType<Accounts['createToken']> {
+    return createToken(this.#options, principal, input);
+  }
+
+  revokeToken(principal: SignedIn, tokenId: string): Promise<boolean> {
+    return revokeToken(this.#options, principal, tokenId);
+  }
+
+  /** Nothing is held that has to be given back; the actors below finish what was accepted. */
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #signIn(email: string, password: string, origin: Origin): Promise<SignIn | null> {
+    const { reader, actors, sessionsMax = 100 } = this.#options;
+    const library = await this.#open();
+    const found = await this.#gate.run(() => library.signIn(email, password, origin));
+    const user = found && readUser(reader, found.userId);
+    if (!user) return null;
+    await actors.ask(accountActor.at(directory), {
+      type: 'sessions-trim',
+      userId: user.id,
+      keep: sessionsMax,
+    });
+    return { user, requiresTwoFactor: false, cookies: [keepCookie(found.cookie, origin.secure)] };
+  }
+
+  async #mustKnowCode(given: string | null, origin: Origin): Promise<void> {
+    if (given === null || given === '') {
+      throw new ServiceError('SETUP_CODE_REQUIRED', 'Give the setup code printed at start.');
+    }
+    const right = await this.#codeLimits.run(
+      'setup',
+      origin.address,
+      () => Promise.resolve(isSetupCode(given, this.#options.setupCode)),
+      (isRight) => (isRight ? 'right' : 'wrong'),
+    );
+    if (!right) throw new ServiceError('SETUP_CODE_REQUIRED', 'The setup code is wrong.');
+  }
+
+  #open(): Promise<SignInLibrary> {
+    this.#library ??= import('./sign-in-library.ts')
+      .then((module) => module.openSignInLibrary(this.#options))
+      .catch((thrown: unknown) => {
+        // The next sign-in tries again.
+        this.#library = null;
+        throw thrown;
+      });
+    return this.#library;
+  }
+}
+
+function personOf(principal: SignedIn): Extract<Principal, { kind: 'person' }> {
+  if (principal.kind === 'person') return principal;
+  throw new ServiceError('FORBIDDEN', 'A token does not reach the account it acts for.');
+}
