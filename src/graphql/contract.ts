@@ -71,7 +71,8 @@ export interface ReadSide {
 
 export interface WriteSide {
   readonly actors: Actors;
-  readonly accounts: Accounts;
+  /** Loaded when first needed: signing in is slow and rare. */
+  accounts(): Promise<Accounts>;
   readonly live: LiveSource;
 }
 

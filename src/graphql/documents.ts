@@ -31,6 +31,8 @@ export interface ReadyDocument {
   cost: CostOf;
   /** Whether graphql-jit answers it exactly as graphql-js does. */
   compilable: boolean;
+  /** Whether its answer depends on the principal, the variables and the journal alone. */
+  repeatable: boolean;
 }
 
 export type Prepared =
@@ -59,6 +61,7 @@ export function prepare(
       operationName,
       cost: staticCost(schema, document, operation),
       compilable: operation.operation === 'query' && isCompilable(document),
+      repeatable: operation.operation === 'query' && !mentions(document, logFields),
     };
   } catch (error) {
     if (error instanceof ServiceError) return refused([formatServiceError(error)]);
@@ -114,25 +117,26 @@ function chooseOperation(
  * introspection compiles to more code than its rare use repays.
  */
 function isCompilable(document: DocumentNode): boolean {
-  let plain = true;
-  const look = (node: unknown): void => {
-    if (!plain || typeof node !== 'object' || node === null) return;
-    if (Array.isArray(node)) {
-      node.forEach(look);
-      return;
-    }
-    if (!('kind' in node)) return;
-    if (node.kind === Kind.DIRECTIVE) plain = false;
-    if (node.kind === Kind.NAME && 'value' in node && uncompiledNames.has(String(node.value))) {
-      plain = false;
-    }
-    for (const [key, value] of Object.entries(node)) if (key !== 'loc') look(value);
-  };
-  look(document);
-  return plain;
+  return !mentions(document, uncompiledNames, Kind.DIRECTIVE);
 }
 
-const uncompiledNames = new Set(['__proto__', '__schema', '__type']);
+const uncompiledNames: ReadonlySet<string> = new Set(['__proto__', '__schema', '__type']);
+
+// Logs grow without an entry in the journal.
+const logFields: ReadonlySet<string> = new Set(['log', 'logs']);
+
+/** Whether one of the names, or a node of the kind, stands anywhere in the document. */
+function mentions(document: DocumentNode, names: ReadonlySet<string>, kind?: Kind): boolean {
+  const look = (node: unknown): boolean => {
+    if (typeof node !== 'object' || node === null) return false;
+    if (Array.isArray(node)) return node.some(look);
+    if (!('kind' in node)) return false;
+    if (node.kind === kind) return true;
+    if (node.kind === Kind.NAME && 'value' in node && names.has(String(node.value))) return true;
+    return Object.entries(node).some(([key, value]) => key !== 'loc' && look(value));
+  };
+  return look(document);
+}
 
 /** The documents used last, bounded by count and by characters. */
 export class DocumentCache<T> {

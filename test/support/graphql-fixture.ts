@@ -172,7 +172,7 @@ export class GraphqlFixture {
       read: this.read,
       write: {
         actors: write.actors ?? this.accounts.runtime,
-        accounts: write.accounts ?? refusing,
+        accounts: async () => write.accounts ?? refusing,
         live: write.live ?? refusing,
       },
       http: null,

@@ -134,7 +134,8 @@ function addSignIn(builder: Builder, { authPayload, team }: SignInTypes): void {
       resolve: async (_root, args, context) => {
         const input = { ...args, setupCode: args.setupCode ?? null };
         const { origin } = httpSide(context);
-        return signedIn(context, await writeSide(context).accounts.completeSetup(input, origin));
+        const accounts = await writeSide(context).accounts();
+        return signedIn(context, await accounts.completeSetup(input, origin));
       },
     }),
     login: t.field({
@@ -143,8 +144,11 @@ function addSignIn(builder: Builder, { authPayload, team }: SignInTypes): void {
         email: t.arg.string({ required: true }),
         password: t.arg.string({ required: true }),
       },
-      resolve: async (_root, args, context) =>
-        signedIn(context, await writeSide(context).accounts.login(args, httpSide(context).origin)),
+      resolve: async (_root, args, context) => {
+        const { origin } = httpSide(context);
+        const accounts = await writeSide(context).accounts();
+        return signedIn(context, await accounts.login(args, origin));
+      },
     }),
     logout: t.boolean({
       description: 'Ends the session of the cookie; true also when there is none.',
@@ -153,7 +157,8 @@ function addSignIn(builder: Builder, { authPayload, team }: SignInTypes): void {
         if (context.principal.kind === 'token') {
           throw new ServiceError('FORBIDDEN', 'An API token has no session; revoke it instead.');
         }
-        http.setCookies(await writeSide(context).accounts.logout(context.principal, http.origin));
+        const accounts = await writeSide(context).accounts();
+        http.setCookies(await accounts.logout(context.principal, http.origin));
         return true;
       },
     }),
@@ -161,8 +166,11 @@ function addSignIn(builder: Builder, { authPayload, team }: SignInTypes): void {
       type: team,
       description: "Sets the session's current team.",
       args: { teamId: t.arg.id({ required: true }) },
-      resolve: (_root, { teamId }, context) =>
-        writeSide(context).accounts.switchTeam(requirePerson(context), teamId),
+      resolve: async (_root, { teamId }, context) => {
+        const principal = requirePerson(context);
+        const accounts = await writeSide(context).accounts();
+        return accounts.switchTeam(principal, teamId);
+      },
     }),
   }));
 }

@@ -62,9 +62,10 @@ export function addTokens(builder: Builder, { capability }: Shared): void {
       type: payload,
       description: 'manage_tokens.',
       args: { input: t.arg({ type: input, required: true }) },
-      resolve: (_root, args, context) => {
+      resolve: async (_root, args, context) => {
         requireTeam(context, 'manage_tokens');
-        return writeSide(context).accounts.createToken(requireSignedIn(context), {
+        const accounts = await writeSide(context).accounts();
+        return accounts.createToken(requireSignedIn(context), {
           name: args.input.name,
           capabilities: args.input.capabilities,
           teamIds: args.input.teamIds ?? [],
@@ -78,13 +79,14 @@ export function addTokens(builder: Builder, { capability }: Shared): void {
     revokeToken: t.boolean({
       description: 'manage_tokens.',
       args: { id: t.arg.id({ required: true }) },
-      resolve: (_root, { id }, context) => {
+      resolve: async (_root, { id }, context) => {
         const teamId = requireTeam(context, 'manage_tokens');
         // Tokens of other teams do not exist here.
         if (context.read.reader.get(tables.tokens, id)?.homeTeamId !== teamId) {
           throw new ServiceError('NOT_FOUND', 'No such token.');
         }
-        return writeSide(context).accounts.revokeToken(requireSignedIn(context), id);
+        const accounts = await writeSide(context).accounts();
+        return accounts.revokeToken(requireSignedIn(context), id);
       },
     }),
   }));

@@ -1,0 +1,157 @@
+/**
+ * Owns GraphQL over Server-Sent Events: the distinct connections mode of the graphql-sse protocol.
+ *
+ * 1. Every result is an event `next`, the end an event `complete`; errors before execution come as
+ *    a `next` as well, because the client was promised an event stream.
+ * 2. The next result is made only when the socket took the last one.
+ * 3. One person holds `perPersonMax` streams at most; beyond that TOO_MANY_STREAMS.
+ * 4. `drain` completes every stream.
+ */
+import type { Principal } from '../../auth/principal.ts';
+import type { GraphqlCall, Lanes } from '../../graphql/lanes.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { sseHeaders } from '../../protocol/sse.ts';
+import type { Exchange, ResponseStream } from '../contract.ts';
+
+export interface GraphqlStreamsOptions {
+  clock: Clock;
+  logger: Logger;
+  /** Streams one person may hold; default 256. */
+  perPersonMax?: number;
+  /** Milliseconds between two comments that keep the connection alive; default 15,000. */
+  pingMs?: number;
+}
+
+const complete = 'event: complete\ndata:\n\n';
+const ping = ': ping\n\n';
+
+export class GraphqlStreams {
+  readonly #options: Required<GraphqlStreamsOptions>;
+  readonly #open = new Map<string, Set<AbortController>>();
+  #draining = false;
+
+  constructor(options: GraphqlStreamsOptions) {
+    this.#options = { perPersonMax: 256, pingMs: 15_000, ...options };
+  }
+
+  /** Answers with a stream of the call's results. Throws TOO_MANY_STREAMS, SHUTTING_DOWN. */
+  open(exchange: Exchange, lanes: Lanes, call: GraphqlCall): void {
+    if (this.#draining) {
+      throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
+    }
+    const person = personOf(call.principal, exchange.address);
+    const mine = this.#open.get(person) ?? new Set();
+    if (mine.size >= this.#options.perPersonMax) {
+      throw new ServiceError(
+        'TOO_MANY_STREAMS',
+        `One person may hold ${this.#options.perPersonMax} streams.`,
+      );
+    }
+    const controller = new AbortController();
+    mine.add(controller);
+    this.#open.set(person, mine);
+    const stream = exchange.stream(200, sseHeaders);
+    exchange.onAbort(() => controller.abort());
+    const results = lanes.results({ ...call, signal: controller.signal });
+    void this.#send(stream, results, controller).finally(() => {
+      mine.delete(controller);
+      if (mine.size === 0 && this.#open.get(person) === mine) this.#open.delete(person);
+    });
+  }
+
+  /** How many streams are open. */
+  get size(): number {
+    let size = 0;
+    for (const streams of this.#open.values()) size += streams.size;
+    return size;
+  }
+
+  drain(): void {
+    this.#draining = true;
+    for (const streams of this.#open.values()) {
+      for (const controller of streams) controller.abort();
+    }
+  }
+
+  async #send(
+    stream: ResponseStream,
+    results: AsyncGenerator<string, void>,
+    controller: AbortController,
+  ): Promise<void> {
+    const flow = new Flow(stream, controller.signal);
+    const stopPings = this.#ping(flow);
+    try {
+      for await (const json of results) {
+        if (!(await flow.write(`event: next\ndata: ${json}\n\n`))) break;
+      }
+    } catch (error) {
+      const { code, message } = this.#shown(error);
+      const json = JSON.stringify({ errors: [{ message, extensions: { code } }] });
+      await flow.write(`event: next\ndata: ${json}\n\n`);
+    } finally {
+      stopPings();
+      if (!stream.closed) stream.end(complete);
+    }
+  }
+
+  #shown(error: unknown): Pick<ServiceError, 'code' | 'message'> {
+    if (error instanceof ServiceError) return error;
+    this.#options.logger.error({ err: error }, 'graphql_stream_failed');
+    return { code: 'INTERNAL', message: 'Something went wrong on our side.' };
+  }
+
+  #ping(flow: Flow): () => void {
+    let cancel = (): void => undefined;
+    const arm = (): void => {
+      cancel = this.#options.clock.after(this.#options.pingMs, () => {
+        flow.idle();
+        arm();
+      });
+    };
+    arm();
+    return () => cancel();
+  }
+}
+
+/** A socket that is waited for. */
+class Flow {
+  readonly #stream: ResponseStream;
+  readonly #signal: AbortSignal;
+  #full = false;
+  #writable: (() => void) | null = null;
+
+  constructor(stream: ResponseStream, signal: AbortSignal) {
+    this.#stream = stream;
+    this.#signal = signal;
+    stream.onWritable(() => this.#resume());
+    signal.addEventListener('abort', () => this.#resume(), { once: true });
+  }
+
+  /** Writes and waits until more can be written; false when nothing more should be. */
+  async write(frame: string): Promise<boolean> {
+    if (this.#stream.closed) return false;
+    this.#full = !this.#stream.write(frame);
+    if (this.#full && !this.#signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#writable = resolve;
+      });
+    }
+    return !this.#stream.closed && !this.#signal.aborted;
+  }
+
+  idle(): void {
+    if (!this.#full && !this.#stream.closed) this.#full = !this.#stream.write(ping);
+  }
+
+  #resume(): void {
+    this.#full = false;
+    this.#writable?.();
+    this.#writable = null;
+  }
+}
+
+function personOf(principal: Principal, address: string): string {
+  return principal.kind === 'anonymous' ? `address ${address}` : principal.userId;
+}

@@ -1,0 +1,267 @@
+/**
+ * Owns `POST /api/graphql`: GraphQL over HTTP, and over Server-Sent Events for who accepts them.
+ *
+ * 1. A body that is no GraphQL request is 400 whatever the client accepts. A request that is refused
+ *    before it runs is 400 as `application/graphql-response+json`, 200 as `application/json`.
+ * 2. `Accept: *\/*` gets `application/json`, no Accept at all the newer type, as the specification
+ *    says; neither type acceptable is 406.
+ * 3. Only JSON is taken, so that no form of another site can be sent here (415); a mutation without
+ *    a bearer token, with a cookie or not, is refused where a page of another site sent it, which
+ *    covers sign-in as well. Queries cannot be read by other sites and change nothing.
+ * 4. A bearer token is judged before the body is read; with one, the cookie is not looked at.
+ */
+import type { Authenticator, Credentials, SessionRenewal } from '../../auth/accounts-contract.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { HttpSide } from '../../graphql/contract.ts';
+import type { Graphql } from '../../graphql/graphql.ts';
+import type { GraphqlCall, Lanes } from '../../graphql/lanes.ts';
+import { asServiceError, ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { negotiate } from '../accept.ts';
+import type { Exchange, Route } from '../contract.ts';
+import type { GraphqlStreams } from './graphql-streams.ts';
+
+export interface GraphqlRoutesOptions {
+  graphql: Graphql;
+  authenticator: Pick<Authenticator, 'byCookie' | 'byToken'> & SessionRenewal;
+  streams: GraphqlStreams;
+  logger: Logger;
+  /** Throws CROSS_SITE. */
+  refuseCrossSite: (exchange: Exchange) => void;
+  /** Bytes of a request; default 1 MiB. */
+  bodyMax?: number;
+}
+
+const jsonType = 'application/json';
+const graphqlType = 'application/graphql-response+json';
+const streamType = 'text/event-stream';
+type MediaType = typeof jsonType | typeof graphqlType | typeof streamType;
+
+const contentTypes = {
+  [jsonType]: `${jsonType}; charset=utf-8`,
+  [graphqlType]: `${graphqlType}; charset=utf-8`,
+} as const;
+
+// An answer belongs to who asked for it.
+const headersOf = {
+  [jsonType]: { 'Content-Type': contentTypes[jsonType], 'Cache-Control': 'no-store' },
+  [graphqlType]: { 'Content-Type': contentTypes[graphqlType], 'Cache-Control': 'no-store' },
+} as const;
+
+// Longer requests are rarely repeated, and looking for them costs more than it saves.
+const reuseRequestMax = 8_192;
+
+export function graphqlRoutes(options: GraphqlRoutesOptions): Route[] {
+  const transport = new GraphqlTransport(options);
+  return [
+    {
+      method: 'POST',
+      path: '/api/graphql',
+      handle: (exchange) => transport.handle(exchange),
+    },
+  ];
+}
+
+class GraphqlTransport {
+  readonly #options: GraphqlRoutesOptions;
+
+  constructor(options: GraphqlRoutesOptions) {
+    this.#options = options;
+  }
+
+  async handle(exchange: Exchange): Promise<void> {
+    const media = acceptedType(exchange.header('accept'));
+    if (media === null) {
+      exchange.problem(
+        new ServiceError('NOT_ACCEPTABLE', `Accept ${jsonType}, ${graphqlType} or ${streamType}.`),
+      );
+      return;
+    }
+    try {
+      await this.#answer(exchange, media);
+    } catch (error) {
+      this.#refuse(exchange, media, error);
+    }
+  }
+
+  async #answer(exchange: Exchange, media: MediaType): Promise<void> {
+    requireJson(exchange);
+    const principal = this.#authenticate(exchange);
+    const { bodyMax = 1024 * 1024, graphql } = this.#options;
+    const body = await exchange.body(bodyMax);
+    const lanes = graphql.loaded ?? (await graphql.load());
+    const reuseKey =
+      media !== streamType && body.length <= reuseRequestMax ? body.toString('latin1') : null;
+    const known = reuseKey === null ? undefined : lanes.recall(principal, reuseKey);
+    if (known && media !== streamType) {
+      exchange.send(200, headersOf[media], known);
+      return;
+    }
+    const call = this.#toCall(exchange, principal, body, reuseKey);
+    this.#guardChange(exchange, lanes, call);
+    if (media === streamType) {
+      this.#options.streams.open(exchange, lanes, call);
+      return;
+    }
+    const answer = await lanes.answer(call);
+    if (exchange.aborted) return;
+    const status = answer.kind === 'refused' && media === graphqlType ? 400 : 200;
+    exchange.send(status, headersOf[media], answer.body);
+  }
+
+  #authenticate(exchange: Exchange): Principal {
+    const { authenticator } = this.#options;
+    const credentials: Credentials = {
+      cookieHeader: exchange.header('cookie'),
+      authorization: exchange.header('authorization'),
+      team: exchange.header('x-service-team'),
+      address: exchange.address,
+    };
+    if (isBearer(credentials.authorization)) return authenticator.byToken(credentials);
+    const principal = authenticator.byCookie(credentials);
+    if (principal.kind === 'person') {
+      const renewed = authenticator.renew(credentials, exchange.secure);
+      if (renewed !== null) exchange.addHeader('Set-Cookie', renewed);
+    }
+    return principal;
+  }
+
+  #toCall(
+    exchange: Exchange,
+    principal: Principal,
+    body: Buffer,
+    reuseKey: string | null,
+  ): GraphqlCall {
+    const request = parseRequest(body);
+    const { variablesBytes } = this.#options.graphql.limits;
+    if (body.length - request.query.length > variablesBytes) {
+      throw new ServiceError('COST_LIMIT', `Variables may take ${variablesBytes} bytes at most.`);
+    }
+    return {
+      ...request,
+      principal,
+      http: httpSide(exchange),
+      via: 'http',
+      signal: exchange.signal,
+      reuseKey,
+    };
+  }
+
+  #guardChange(exchange: Exchange, lanes: Lanes, call: GraphqlCall): void {
+    if (call.principal.kind === 'token') return;
+    if (lanes.kindOf(call.query, call.operationName) === 'mutation') {
+      this.#options.refuseCrossSite(exchange);
+    }
+  }
+
+  #refuse(exchange: Exchange, media: MediaType, thrown: unknown): void {
+    if (exchange.aborted) return;
+    const error = asServiceError(thrown);
+    if (error.code === 'INTERNAL') {
+      const { requestId } = exchange;
+      this.#options.logger.error({ err: thrown, requestId }, 'graphql_request_failed');
+    }
+    const shown = media === graphqlType ? graphqlType : jsonType;
+    const retry = error.retryAfterS;
+    const headers = {
+      ...headersOf[shown],
+      ...error.headers,
+      ...(retry !== undefined && { 'Retry-After': String(retry) }),
+    };
+    exchange.send(error.status, headers, errorBody(error, exchange.requestId));
+  }
+}
+
+function errorBody(error: ServiceError, requestId: string): string {
+  const extensions = { ...error.extensions, code: error.code, requestId };
+  return JSON.stringify({ errors: [{ message: error.message, extensions }] });
+}
+
+/** The media type to answer with; null when the client takes none of ours. */
+export function acceptedType(accept: string): MediaType | null {
+  if (accept === '') return graphqlType;
+  if (accept === '*/*' || accept === jsonType) return jsonType;
+  const best = negotiate(accept, [graphqlType, jsonType, streamType]);
+  // Who does not name the newer type may not know it.
+  return best === graphqlType && !accept.toLowerCase().includes(graphqlType) ? jsonType : best;
+}
+
+function requireJson(exchange: Exchange): void {
+  const header = exchange.header('content-type');
+  if (header !== jsonType) {
+    const [type = '', ...params] = header
+      .toLowerCase()
+      .split(';')
+      .map((part) => part.trim());
+    const charset = params.find((param) => param.startsWith('charset='));
+    const readable = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
+    if (type !== jsonType || !readable) {
+      throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `Send ${jsonType}, in UTF-8.`, {
+        headers: { 'Accept-Post': jsonType },
+      });
+    }
+  }
+  const encoding = exchange.header('content-encoding');
+  if (encoding !== '' && encoding !== 'identity') {
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding.');
+  }
+}
+
+function isBearer(authorization: string): boolean {
+  return /^bearer(\s|$)/i.test(authorization);
+}
+
+type GraphqlRequest = Pick<GraphqlCall, 'query' | 'operationName' | 'variables'>;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The request in a body. Throws BAD_REQUEST for what is no GraphQL request. */
+export function parseRequest(body: Uint8Array): GraphqlRequest {
+  let request: unknown;
+  try {
+    request = JSON.parse(utf8.decode(body));
+  } catch {
+    // The parser's own words would quote the body.
+    throw new ServiceError('BAD_REQUEST', 'The body is no JSON in UTF-8.');
+  }
+  if (Array.isArray(request)) {
+    throw new ServiceError('BAD_REQUEST', 'One request at a time: lists of them are not taken.');
+  }
+  if (!isObject(request)) throw new ServiceError('BAD_REQUEST', 'The body is no JSON object.');
+  const { query, operationName, variables, extensions } = request;
+  if (typeof query !== 'string' || query === '') {
+    throw new ServiceError('BAD_REQUEST', 'query must be a string that holds a document.');
+  }
+  if (operationName != null && typeof operationName !== 'string') {
+    throw new ServiceError('BAD_REQUEST', 'operationName must be a string.');
+  }
+  if (variables != null && !isObject(variables)) {
+    throw new ServiceError('BAD_REQUEST', 'variables must be an object.');
+  }
+  if (extensions != null && !isObject(extensions)) {
+    throw new ServiceError('BAD_REQUEST', 'extensions must be an object.');
+  }
+  return { query, operationName: operationName || undefined, variables: variables ?? {} };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function httpSide(exchange: Exchange): HttpSide {
+  return {
+    // Read when a mutation asks, which few requests are.
+    get origin() {
+      return {
+        address: exchange.address,
+        fromLoopback: exchange.fromLoopback,
+        secure: exchange.secure,
+        userAgent: exchange.header('user-agent'),
+      };
+    },
+    setCookies(cookies) {
+      if (exchange.aborted) return;
+      for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
+    },
+  };
+}

@@ -1,0 +1,178 @@
+/**
+ * Owns where a GraphQL request runs: small queries here, others in the pool, changes here where the
+ * actors are.
+ *
+ * 1. The answer is the same whichever lane it came from.
+ * 2. What a request may see is decided by its principal alone; an answer is used again only for the
+ *    same principal, request and journal position.
+ * 3. `drain` ends subscriptions and lets requests finish; `close` also ends the pool.
+ */
+import type { Principal } from '../auth/principal.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import { AnswerReuse } from './answer-reuse.ts';
+import type { GraphContext, GraphqlLimits, HttpSide, ReadSide, WriteSide } from './contract.ts';
+import { Engine, type Variables } from './engine.ts';
+import { createSchema } from './schema/schema.ts';
+
+export interface GraphqlCall {
+  query: string;
+  operationName: string | undefined;
+  variables: Variables;
+  principal: Principal;
+  http: HttpSide | null;
+  via: 'http' | 'mcp';
+  signal: AbortSignal | null;
+  /** The request as it came, when its answer may be used again. */
+  reuseKey: string | null;
+}
+
+export interface GraphqlAnswer {
+  kind: 'executed' | 'refused';
+  /** JSON, UTF-8. */
+  body: Uint8Array | string;
+}
+
+/** What runs queries on other threads. */
+export interface QueryLane {
+  ask(call: QueryLaneCall): Promise<QueryLaneAnswer>;
+  close(): Promise<void>;
+}
+
+export interface QueryLaneCall {
+  query: string;
+  operationName: string | null;
+  variables: object;
+  principal: object;
+  via: string;
+  signal: AbortSignal | null;
+}
+
+export interface QueryLaneAnswer {
+  kind: 'executed' | 'refused' | 'partial';
+  bytes: Uint8Array;
+}
+
+export interface LanesOptions {
+  read: ReadSide;
+  write: WriteSide;
+  limits: GraphqlLimits;
+  pool: QueryLane | null;
+  logger: Logger;
+  /** Bytes of answers kept for reuse; 0 for none. */
+  reuseBytes: number;
+}
+
+export type OperationKind = 'query' | 'mutation' | 'subscription';
+
+export class Lanes {
+  readonly #options: LanesOptions;
+  readonly #engine: Engine;
+  readonly #reuse: AnswerReuse;
+
+  constructor(options: LanesOptions) {
+    this.#options = options;
+    this.#reuse = new AnswerReuse(options.reuseBytes);
+    this.#engine = new Engine({
+      schema: createSchema(),
+      limits: options.limits,
+      onInternal: (cause, path) => {
+        options.logger.error({ err: cause, path }, 'graphql_internal_error');
+      },
+    });
+  }
+
+  get engine(): Engine {
+    return this.#engine;
+  }
+
+  /** The kind of a document's operation; null for one that will be refused. */
+  kindOf(query: string, operationName: string | undefined): OperationKind | null {
+    const prepared = this.#engine.prepare(query, operationName);
+    return prepared.kind === 'ready' ? prepared.operation.operation : null;
+  }
+
+  /** An answer given before to the very same request, still true. */
+  recall(principal: Principal, request: string): Uint8Array | undefined {
+    const { position } = this.#options.read.reader;
+    return this.#reuse.get(reuseKeyOf(principal, request), position);
+  }
+
+  /** Answers a query or a mutation. Rejects with OVERLOADED, DEADLINE_EXCEEDED, SHUTTING_DOWN. */
+  async answer(call: GraphqlCall): Promise<GraphqlAnswer> {
+    const { query, operationName, variables } = call;
+    const prepared = this.#engine.prepare(query, operationName);
+    if (prepared.kind === 'ready' && prepared.operation.operation === 'subscription') {
+      throw new ServiceError('NOT_ACCEPTABLE', 'Subscriptions are sent as text/event-stream.');
+    }
+    const { pool, limits, read } = this.#options;
+    const pooled =
+      pool !== null &&
+      prepared.kind === 'ready' &&
+      prepared.operation.operation === 'query' &&
+      prepared.cost(variables) > limits.inlineCost;
+    if (!pooled) {
+      const { kind, json } = await this.#engine.answer(
+        query,
+        operationName,
+        variables,
+        this.context(call),
+      );
+      return { kind, body: json };
+    }
+    const askedAt = read.reader.position;
+    const { kind, bytes } = await pool.ask({
+      query,
+      operationName: operationName ?? null,
+      variables,
+      principal: call.principal,
+      via: call.via,
+      signal: call.signal,
+    });
+    if (kind === 'executed' && call.reuseKey !== null && prepared.repeatable) {
+      const key = reuseKeyOf(call.principal, call.reuseKey);
+      this.#reuse.keep(key, bytes, askedAt, read.reader.position);
+    }
+    return { kind: kind === 'refused' ? 'refused' : 'executed', body: bytes };
+  }
+
+  /** The results of a subscription as JSON, or of anything else: its one answer. */
+  async *results(call: GraphqlCall): AsyncGenerator<string, void> {
+    const prepared = this.#engine.prepare(call.query, call.operationName);
+    if (prepared.kind !== 'ready' || prepared.operation.operation !== 'subscription') {
+      const { body } = await this.answer(call);
+      yield typeof body === 'string' ? body : Buffer.from(body).toString();
+      return;
+    }
+    const source = await this.#engine.subscribe(prepared, call.variables, this.context(call));
+    if ('json' in source) yield source.json;
+    else yield* source;
+  }
+
+  context(call: Pick<GraphqlCall, 'principal' | 'http' | 'via' | 'signal'>): GraphContext {
+    return {
+      read: this.#options.read,
+      write: this.#options.write,
+      http: call.http,
+      principal: call.principal,
+      via: call.via,
+      signal: call.signal,
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#options.pool?.close();
+  }
+}
+
+/** Principals that would be answered alike have one key. */
+function reuseKeyOf(principal: Principal, request: string): string {
+  switch (principal.kind) {
+    case 'anonymous':
+      return `-\n${request}`;
+    case 'person':
+      return `p${principal.userId} ${principal.teamId ?? '-'}\n${request}`;
+    case 'token':
+      return `t${principal.tokenId} ${principal.teamId ?? '-'}\n${request}`;
+  }
+}
