@@ -51,8 +51,7 @@ export class AttemptLimits {
   ): Promise<T> {
     const key = account.slice(0, accountLength);
     const pair = this.#pair(`${networkOf(address)} ${key}`);
-    await this.#turn(pair);
-    pair.running++;
+    await this.#take(pair);
     try {
       await this.#slowDown(key);
       const result = await attempt();
@@ -65,7 +64,8 @@ export class AttemptLimits {
     }
   }
 
-  async #turn(pair: Pair): Promise<void> {
+  /** Waits for a place and takes it in the same breath, so that no two take one. */
+  async #take(pair: Pair): Promise<void> {
     for (;;) {
       this.#forgetOld(pair.failedAtMs);
       const oldest = pair.failedAtMs[0];
@@ -75,7 +75,10 @@ export class AttemptLimits {
           retryAfterS: Math.max(1, Math.ceil(restMs / 1_000)),
         });
       }
-      if (pair.failedAtMs.length + pair.running < failuresMax) return;
+      if (pair.failedAtMs.length + pair.running < failuresMax) {
+        pair.running++;
+        return;
+      }
       if (pair.waiting.length >= waitingMax) {
         throw new ServiceError('OVERLOADED', 'Too many attempts at once.');
       }
