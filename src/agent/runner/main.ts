@@ -72,6 +72,25 @@ function takeLock(instance: string): Promise<boolean> {
   });
 }
 
+/**
+ * Closes what this process was given open by whoever started it: without close-on-exec every app
+ * would hold it too. Node opens all of its own descriptors with it.
+ */
+function closeInherited(): void {
+  const closeOnExec = 0o2000000;
+  for (const name of fs.readdirSync('/proc/self/fd')) {
+    const fd = Number(name);
+    if (fd <= 2) continue;
+    try {
+      const info = fs.readFileSync(`/proc/self/fdinfo/${name}`, 'latin1');
+      const flags = parseInt(/flags:\s*(\d+)/.exec(info)?.[1] ?? '', 8);
+      if ((flags & closeOnExec) === 0) fs.closeSync(fd);
+    } catch {
+      // The descriptor of the listing itself, closed by now.
+    }
+  }
+}
+
 interface Ending {
   dataDir: string;
   logger: Logger;
@@ -124,6 +143,7 @@ async function main(): Promise<void> {
   if (dataDir === undefined) throw new Error('Cannot start the runner: --data-dir is missing');
   // What apps write is theirs to protect; what the runner writes has its modes given.
   process.umask(0o022);
+  closeInherited();
   const logger = createLineLogger((line) => process.stdout.write(line), 'info');
   const stateDir = path.join(dataDir, runnerStateDir);
   const socketDir = path.join(dataDir, runnerSocketDir);

@@ -1,0 +1,173 @@
+/**
+ * Owns the way of one request, or one WebSocket, through the edge to an app and back.
+ *
+ * 1. Every request is routed by itself, also on a connection that carried others before.
+ * 2. One that an app did not begin to take is tried at the app's other targets; one that it may have
+ *    begun to work on is never sent twice, unless it is safe by its method and has no body.
+ * 3. Whatever fails is answered once, or the connection is closed.
+ */
+import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import type { ProxyServer } from 'httpxy';
+
+import type { Logger } from '../../lib/log.ts';
+import { loadProxyServer } from './lean-http.ts';
+import { rawPage, sendPage } from './pages.ts';
+import type { EdgeStatus } from './pages.ts';
+import {
+  hasBody,
+  isWebSocketUpgrade,
+  keepsConnection,
+  readHost,
+  rewriteHead,
+} from './request-head.ts';
+import type { Routes, Target } from './routes.ts';
+import { connectTo, createSharedAgent, createSingleAgent } from './upstreams.ts';
+
+/** An app that is silent for so long in the middle of an exchange is given up. */
+const silenceMs = 10 * 60_000;
+const upgradeMs = 30_000;
+const triesMax = 4;
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+const responseHopByHop = ['keep-alive', 'proxy-connection', 'te', 'upgrade'];
+
+/** What the edge knows of a request besides its head. */
+interface Passage {
+  keepsConnection: boolean;
+  /** Set once the request is on its way to an app. */
+  outgoing: ClientRequest | undefined;
+}
+
+export class Forwarder {
+  readonly #routes: Routes;
+  readonly #logger: Logger;
+  readonly #proxy: ProxyServer;
+  readonly #agent: Agent = createSharedAgent();
+  readonly #passages = new WeakMap<IncomingMessage, Passage>();
+
+  private constructor(routes: Routes, logger: Logger, proxy: ProxyServer) {
+    this.#routes = routes;
+    this.#logger = logger;
+    this.#proxy = proxy;
+    proxy.on('proxyReq', (outgoing, req) => {
+      const passage = this.#passages.get(req);
+      if (passage) passage.outgoing = outgoing;
+    });
+    proxy.on('proxyRes', (answer, req) => {
+      for (const name of responseHopByHop) Reflect.deleteProperty(answer.headers, name);
+      const keeps = this.#passages.get(req)?.keepsConnection === true;
+      answer.headers.connection = keeps ? 'keep-alive' : 'close';
+    });
+  }
+
+  static async create(routes: Routes, logger: Logger): Promise<Forwarder> {
+    return new Forwarder(routes, logger, await loadProxyServer());
+  }
+
+  async request(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const targets = this.#resolve(req);
+    if (typeof targets === 'number') {
+      sendPage(res, targets);
+      return;
+    }
+    const passage: Passage = { keepsConnection: keepsConnection(req), outgoing: undefined };
+    this.#passages.set(req, passage);
+    rewriteHead(req);
+    for (let tries = 0; tries < triesMax; tries++) {
+      const target = targets[tries % targets.length];
+      if (!target) break;
+      passage.outgoing = undefined;
+      const failure = await this.#send(req, res, target);
+      if (failure === undefined || res.headersSent || res.destroyed) {
+        if (failure !== undefined) res.destroy();
+        return;
+      }
+      // Without `outgoing` no connection stood: nothing of the request has left.
+      if (passage.outgoing === undefined) this.#routes.noteRefused(target);
+      const again = passage.outgoing
+        ? isRepeatable(req, passage.outgoing)
+        : tries + 1 < targets.length;
+      this.#logger.debug({ port: target.port, err: failure, again }, 'edge-request-failed');
+      if (!again) break;
+    }
+    sendPage(res, 502);
+  }
+
+  async upgrade(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    socket.on('error', () => undefined); // 'close' follows and ends the other side.
+    const targets = isWebSocketUpgrade(req) ? this.#resolve(req) : 400;
+    if (typeof targets === 'number') {
+      socket.end(rawPage(targets));
+      return;
+    }
+    const upstream = await this.#connectFirst(targets);
+    if (!upstream || socket.destroyed) {
+      upstream?.destroy();
+      socket.end(rawPage(502));
+      return;
+    }
+    socket.once('close', () => upstream.destroy());
+    upstream.once('close', () => {
+      socket.destroySoon();
+    });
+    rewriteHead(req);
+    const { remoteAddress, remotePort } = upstream;
+    const target = { protocol: 'http:', host: remoteAddress ?? '', port: remotePort ?? 0 };
+    const agent = createSingleAgent(upstream);
+    try {
+      await this.#proxy.ws(req, socket, { target, agent, upgradeTimeout: upgradeMs }, head);
+    } catch (error) {
+      this.#logger.debug({ err: error }, 'edge-upgrade-failed');
+      socket.destroy();
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  /** Where the request may go, or what to answer instead. */
+  #resolve(req: IncomingMessage): readonly Target[] | EdgeStatus {
+    const host = readHost(req);
+    const target = req.url ?? '';
+    // The absolute form names a second host; apps and edge could believe different ones.
+    if (host === undefined || !(target.startsWith('/') || target === '*')) return 400;
+    const targets = this.#routes.targetsOf(host);
+    if (!targets) return 404;
+    return targets.length === 0 ? 503 : targets;
+  }
+
+  /** Resolves with the failure, or with nothing when the exchange took its course. */
+  async #send(req: IncomingMessage, res: ServerResponse, target: Target): Promise<unknown> {
+    try {
+      await this.#proxy.web(req, res, {
+        target: { protocol: 'http:', ...target },
+        agent: this.#agent,
+        proxyTimeout: silenceMs,
+        // A body that is none can be sent again.
+        ...(!hasBody(req) && { buffer: Readable.from([]) }),
+      });
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  async #connectFirst(targets: readonly Target[]): Promise<Socket | undefined> {
+    for (const target of targets.slice(0, triesMax)) {
+      try {
+        return await connectTo(target);
+      } catch (error) {
+        this.#routes.noteRefused(target);
+        this.#logger.debug({ port: target.port, err: error }, 'edge-connect-failed');
+      }
+    }
+    return undefined;
+  }
+}
+
+/** Whether it died with a kept connection that the app closed at that very moment. */
+function isRepeatable(req: IncomingMessage, outgoing: ClientRequest): boolean {
+  return outgoing.reusedSocket && safeMethods.has(req.method ?? '') && !hasBody(req);
+}

@@ -1,0 +1,70 @@
+/**
+ * Owns the connections from the edge to apps.
+ *
+ * A connection is handed to a request only once it stands. So a request whose app refuses has not
+ * begun to send its body, and can be sent elsewhere.
+ */
+import type { Agent, ClientRequestArgs } from 'node:http';
+import net from 'node:net';
+import type { Duplex } from 'node:stream';
+
+import { http } from './lean-http.ts';
+import type { Target } from './routes.ts';
+
+const connectMs = 5000;
+const idlePerTargetMax = 64;
+
+/** Resolves when the target has accepted; rejects with what the system says, or ETIMEDOUT. */
+export function connectTo({ host, port }: Target): Promise<net.Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ host, port, noDelay: true });
+    socket.setTimeout(connectMs, () => {
+      socket.destroy(Object.assign(new Error('Cannot connect: no answer'), { code: 'ETIMEDOUT' }));
+    });
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.off('error', reject);
+      socket.setTimeout(0);
+      resolve(socket);
+    });
+  });
+}
+
+/** Keeps idle connections; for all requests of the edge. */
+export function createSharedAgent(): Agent {
+  return new ConnectedAgent({
+    keepAlive: true,
+    maxFreeSockets: idlePerTargetMax,
+    scheduling: 'lifo',
+  });
+}
+
+/** For one request, over this very connection. */
+export function createSingleAgent(socket: net.Socket): Agent {
+  return new SingleAgent(socket);
+}
+
+type Created = (error: Error | null, stream: Duplex) => void;
+
+class ConnectedAgent extends http.Agent {
+  override createConnection(options: ClientRequestArgs, created?: Created): undefined {
+    const target = { host: options.host ?? '127.0.0.1', port: Number(options.port) };
+    connectTo(target).then(
+      (socket) => created?.(null, socket),
+      (error: unknown) => created?.(error as Error, new net.Socket()),
+    );
+  }
+}
+
+class SingleAgent extends http.Agent {
+  readonly #socket: net.Socket;
+
+  constructor(socket: net.Socket) {
+    super({ keepAlive: false });
+    this.#socket = socket;
+  }
+
+  override createConnection(): net.Socket {
+    return this.#socket;
+  }
+}

@@ -1,0 +1,429 @@
+/** Owns what every driver promises, as tests: `run` them for each. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+
+import type { Driver, LogEntry, Workload, WorkloadSpec } from '../../src/drivers/driver.ts';
+
+export interface DriverPlace {
+  driver: Driver;
+  /** Another client of the same place, as after a restart of Gangway. */
+  reopen(): Promise<Driver>;
+  /** Lets go of everything, also of what runs. */
+  close(): Promise<void>;
+}
+
+export type SpecOverrides = Partial<WorkloadSpec> & Pick<WorkloadSpec, 'id' | 'command'>;
+
+export function specOf(overrides: SpecOverrides): WorkloadSpec {
+  return {
+    appId: 'app_test',
+    kind: 'job',
+    workingDir: '/tmp',
+    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
+    uid: null,
+    port: null,
+    resources: { memoryMb: null, cpus: null, pids: null, replicas: 1 },
+    deadlineMs: null,
+    stopGraceMs: 2000,
+    ...overrides,
+  };
+}
+
+export const sh = (script: string): readonly string[] => ['/bin/sh', '-c', script];
+export const js = (script: string): readonly string[] => [process.execPath, '-e', script];
+
+/** Resolves when `check` does not answer undefined or false; asks again on every turn of a timer. */
+export async function until<T>(
+  what: string,
+  check: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  const giveUpAt = Date.now() + 20_000;
+  for (;;) {
+    const found = await check();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > giveUpAt) throw new Error(`Cannot go on: never saw ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export async function readAll(driver: Driver, id: string, afterSeq = 0): Promise<LogEntry[]> {
+  const entries: LogEntry[] = [];
+  const collect = (more: readonly LogEntry[]): void => {
+    // Copies: a driver may reuse the memory behind them.
+    entries.push(...more.map((entry) => ({ ...entry, bytes: Uint8Array.from(entry.bytes) })));
+  };
+  await driver.follow(id, afterSeq, collect, new AbortController().signal);
+  return entries;
+}
+
+export function textOf(entries: readonly LogEntry[], stream?: LogEntry['stream']): string {
+  const chosen = entries.filter((entry) => stream === undefined || entry.stream === stream);
+  return Buffer.concat(chosen.map((entry) => entry.bytes)).toString();
+}
+
+export function assertAscending(entries: readonly LogEntry[], first = 1): void {
+  assert.deepEqual(
+    entries.map((entry) => entry.seq),
+    entries.map((_entry, index) => first + index),
+  );
+}
+
+export function ended(
+  driver: Driver,
+  id: string,
+): Promise<Workload & { state: { phase: 'ended' } }> {
+  return until(`the end of ${id}`, async () => {
+    const workload = await driver.inspect(id);
+    if (workload?.state.phase !== 'ended') return undefined;
+    return { ...workload, state: workload.state };
+  });
+}
+
+export function run(name: string, create: () => Promise<DriverPlace>): void {
+  describe(`${name} as a driver`, () => {
+    let place: DriverPlace;
+    let driver: Driver;
+    before(async () => {
+      place = await create();
+      driver = place.driver;
+    });
+    after(() => place.close());
+
+    describe('start()', () => {
+      it('knows nothing before the first start', async () => {
+        assert.deepEqual(await driver.list(), []);
+        assert.equal(await driver.inspect('never-1'), undefined);
+      });
+
+      it('runs a job once, however often it is asked', async () => {
+        const spec = specOf({ id: 'once-1', command: sh('echo ran; exit 7') });
+        await Promise.all([driver.start(spec), driver.start(spec), driver.start(spec)]);
+        assert.equal(textOf(await readAll(driver, 'once-1')), 'ran\n');
+        const again = await driver.start(spec);
+        assert.equal(again.state.phase, 'ended');
+        assert.equal(textOf(await readAll(driver, 'once-1')), 'ran\n');
+      });
+
+      it('tells the exit code of a job', async () => {
+        await driver.start(specOf({ id: 'code-1', command: sh('exit 42') }));
+        const { exit } = (await ended(driver, 'code-1')).state;
+        assert.deepEqual([exit.code, exit.signal, exit.reason], [42, null, 'exited']);
+      });
+
+      it('tells the signal that ended a job', async () => {
+        await driver.start(specOf({ id: 'signal-1', command: sh('kill -9 $$') }));
+        const { exit } = (await ended(driver, 'signal-1')).state;
+        assert.deepEqual([exit.code, exit.signal, exit.reason], [null, 'SIGKILL', 'exited']);
+      });
+
+      it('says why a program could not be started', async () => {
+        await driver.start(specOf({ id: 'nope-1', command: ['/no/such/program'] }));
+        const { exit } = (await ended(driver, 'nope-1')).state;
+        assert.equal(exit.reason, 'failed_to_start');
+        assert.match(exit.detail ?? '', /no such program/);
+        await driver.start(specOf({ id: 'nope-2', command: ['/etc/passwd'], kind: 'service' }));
+        const denied = (await ended(driver, 'nope-2')).state.exit;
+        assert.equal(denied.reason, 'failed_to_start');
+        assert.match(denied.detail ?? '', /not executable/);
+        const nowhere = specOf({ id: 'nope-3', command: sh('true'), workingDir: '/no/such/dir' });
+        await driver.start(nowhere);
+        assert.match((await ended(driver, 'nope-3')).state.exit.detail ?? '', /working folder/);
+      });
+
+      it('refuses an id that is none', async () => {
+        await assert.rejects(driver.start(specOf({ id: '../x', command: sh('true') })), {
+          code: 'BAD_USER_INPUT',
+        });
+      });
+
+      it('gives the program its own variables and no others', async () => {
+        process.env['GANGWAY_TEST_SECRET'] = 'leak';
+        const env = { PATH: '/usr/bin:/bin', MINE: 'yes' };
+        await driver.start(specOf({ id: 'env-1', command: ['/usr/bin/env'], env }));
+        const names = textOf(await readAll(driver, 'env-1'))
+          .trim()
+          .split('\n')
+          .map((line) => line.split('=')[0]);
+        assert.deepEqual(names.sort(), ['GANGWAY_WORKLOAD', 'MINE', 'PATH']);
+      });
+
+      it('leaves no descriptor open in the program but its standard ones', async () => {
+        const command = js(`console.log(require('fs').readlinkSync('/proc/self/fd/0'));
+          require('child_process').execFileSync('ls', ['/proc/self/fd'], { stdio: 'inherit' })`);
+        await driver.start(specOf({ id: 'fds-1', command }));
+        const [input, ...fds] = textOf(await readAll(driver, 'fds-1'))
+          .trim()
+          .split('\n');
+        assert.equal(input, '/dev/null');
+        // The fourth is the folder that ls itself reads.
+        assert.deepEqual(fds, ['0', '1', '2', '3']);
+      });
+    });
+
+    describe('follow()', () => {
+      it('delivers a burst of 5,000 lines completely and in order', async () => {
+        const command = js(`for (let i = 1; i <= 5000; i++) console.log('line ' + i)`);
+        await driver.start(specOf({ id: 'burst-1', command }));
+        const entries = await readAll(driver, 'burst-1');
+        assertAscending(entries);
+        assert.deepEqual(textOf(entries).split('\n'), [
+          ...Array.from({ length: 5000 }, (_, i) => `line ${String(i + 1)}`),
+          '',
+        ]);
+        assert.ok(entries.every((entry) => entry.bytes.at(-1) === 10));
+      });
+
+      it('keeps the two streams apart and bytes as they are', async () => {
+        const command = js(`process.stdout.write(Buffer.from([0, 255, 254, 10, 128, 10]));
+          process.stderr.write('oops\\n')`);
+        await driver.start(specOf({ id: 'binary-1', command }));
+        const entries = await readAll(driver, 'binary-1');
+        const out = Buffer.concat(
+          entries.filter((entry) => entry.stream === 'stdout').map((entry) => entry.bytes),
+        );
+        assert.deepEqual([...out], [0, 255, 254, 10, 128, 10]);
+        assert.equal(textOf(entries, 'stderr'), 'oops\n');
+      });
+
+      it('delivers a line without an end, before and after the program ends', async () => {
+        await driver.start(
+          specOf({ id: 'prompt-1', command: sh('printf "name? "; sleep 1000'), kind: 'service' }),
+        );
+        const seen: LogEntry[] = [];
+        const enough = new AbortController();
+        await driver.follow(
+          'prompt-1',
+          0,
+          (entries) => {
+            seen.push(...entries);
+            enough.abort();
+          },
+          enough.signal,
+        );
+        assert.equal(textOf(seen), 'name? ');
+        await driver.remove('prompt-1');
+        await driver.start(specOf({ id: 'tail-1', command: sh('printf "a\\nlast"') }));
+        assert.equal(textOf(await readAll(driver, 'tail-1')), 'a\nlast');
+      });
+
+      it('cuts a line of 1 MB into entries of 16 KiB at most', async () => {
+        const command = js(`process.stdout.write('ä'.repeat(500_000) + '\\n')`);
+        await driver.start(specOf({ id: 'long-1', command }));
+        const entries = await readAll(driver, 'long-1');
+        assert.equal(textOf(entries), `${'ä'.repeat(500_000)}\n`);
+        assert.ok(entries.every((entry) => entry.bytes.length <= 16 * 1024));
+        assertAscending(entries);
+      });
+
+      it('goes on behind an entry', async () => {
+        await driver.start(
+          specOf({ id: 'resume-1', command: sh('for i in 1 2 3 4 5; do echo $i; done') }),
+        );
+        await ended(driver, 'resume-1');
+        const rest = await readAll(driver, 'resume-1', 3);
+        assertAscending(rest, 4);
+        assert.equal(textOf(rest), '4\n5\n');
+      });
+
+      it('waits for a slow sink and loses nothing to it', async () => {
+        const command = js(`for (let i = 0; i < 40000; i++) console.log('x'.repeat(60) + i)`);
+        await driver.start(specOf({ id: 'slow-1', command }));
+        let lines = 0;
+        let under = 0;
+        await driver.follow(
+          'slow-1',
+          0,
+          async (entries) => {
+            assert.equal(++under, 1);
+            await new Promise((resolve) => setImmediate(resolve));
+            lines += entries.length;
+            under--;
+          },
+          new AbortController().signal,
+        );
+        assert.equal(lines, 40_000);
+      });
+
+      it('ends for a service when it is stopped, not when it restarts', async () => {
+        await driver.start(
+          specOf({
+            id: 'service-log-1',
+            command: sh('echo up; sleep 0.1; exit 1'),
+            kind: 'service',
+          }),
+        );
+        let text = '';
+        const following = driver.follow(
+          'service-log-1',
+          0,
+          (entries) => {
+            text += textOf(entries);
+          },
+          new AbortController().signal,
+        );
+        await until('a second start', () => text.split('up').length > 2);
+        await driver.stop('service-log-1');
+        await following;
+      });
+    });
+
+    describe('stop()', () => {
+      it('ends every descendant, also one that left the session', async () => {
+        const command = sh(`setsid sleep 98761 & setsid sh -c 'sleep 98762 & sleep 98763' &
+          (trap '' TERM; sleep 98764) & echo started; wait`);
+        await driver.start(specOf({ id: 'family-1', command, kind: 'service', stopGraceMs: 200 }));
+        await until('the start', async () => textOf(await readSome(driver, 'family-1')) !== '');
+        await driver.stop('family-1');
+        assert.deepEqual(await running('sleep 9876'), []);
+        const { exit } = (await ended(driver, 'family-1')).state;
+        assert.equal(exit.reason, 'stopped');
+      });
+
+      it('lets a program end in its own way within the grace', async () => {
+        const command = js(`process.on('SIGTERM', () => { console.log('bye'); process.exit(0) });
+          setInterval(() => {}, 1000); console.log('up')`);
+        await driver.start(
+          specOf({ id: 'polite-1', command, kind: 'service', stopGraceMs: 10_000 }),
+        );
+        await until('the start', async () => textOf(await readSome(driver, 'polite-1')) !== '');
+        await driver.stop('polite-1');
+        assert.equal(textOf(await readAll(driver, 'polite-1')), 'up\nbye\n');
+        const { exit } = (await ended(driver, 'polite-1')).state;
+        assert.deepEqual([exit.code, exit.reason], [0, 'stopped']);
+      });
+
+      it('converges against a program that forks without end', async () => {
+        const command = sh(
+          `f() { while :; do sleep 98771 & sleep 0.02; done; }; trap '' TERM; f & f & f`,
+        );
+        await driver.start(specOf({ id: 'forks-1', command, kind: 'service', stopGraceMs: 300 }));
+        await until('some forks', async () => (await running('sleep 98771')).length > 10);
+        await driver.stop('forks-1');
+        assert.deepEqual(await running('sleep 98771'), []);
+      });
+
+      it('succeeds for what is gone or never was', async () => {
+        await driver.stop('polite-1');
+        await driver.stop('never-1');
+        await driver.remove('polite-1');
+        await driver.remove('polite-1');
+        assert.equal(await driver.inspect('polite-1'), undefined);
+        await assert.rejects(readAll(driver, 'polite-1'), { code: 'NOT_FOUND' });
+      });
+    });
+
+    describe('a service', () => {
+      it('is started again when it ends, with its restarts counted', async () => {
+        await driver.start(specOf({ id: 'again-1', command: sh('exit 5'), kind: 'service' }));
+        const waiting = await until('a pause', async () => {
+          const state = (await driver.inspect('again-1'))?.state;
+          return state?.phase === 'waiting' && state.restarts >= 1 ? state : undefined;
+        });
+        assert.equal(waiting.lastExit.code, 5);
+        await driver.stop('again-1');
+        const { exit } = (await ended(driver, 'again-1')).state;
+        assert.deepEqual([exit.code, exit.reason], [5, 'stopped']);
+      });
+    });
+
+    describe('a job', () => {
+      it('is ended at its deadline, with what it started', async () => {
+        const command = sh('sleep 98781 & echo begun; wait');
+        await driver.start(specOf({ id: 'late-1', command, deadlineMs: 200 }));
+        const { exit } = (await ended(driver, 'late-1')).state;
+        assert.equal(exit.reason, 'deadline');
+        assert.deepEqual(await running('sleep 98781'), []);
+        assert.equal(textOf(await readAll(driver, 'late-1')), 'begun\n');
+      });
+
+      it('takes what it left behind with it', async () => {
+        await driver.start(
+          specOf({ id: 'leaves-1', command: sh('setsid sleep 98791 & echo done') }),
+        );
+        await ended(driver, 'leaves-1');
+        assert.deepEqual(await running('sleep 98791'), []);
+      });
+    });
+
+    describe('probe()', () => {
+      const listenOn = (port: number): readonly string[] =>
+        js(`require('http').createServer().listen(${String(port)}, () => console.log('up')); `);
+
+      it('tells its own listener from silence and from a stranger', async () => {
+        const port = await driver.freePort();
+        assert.notEqual(await driver.freePort(), port);
+        const idle = specOf({ id: 'probe-1', command: sh('sleep 1000'), kind: 'service', port });
+        await driver.start(idle);
+        assert.equal(await driver.probe('probe-1'), 'silent');
+        const owner = specOf({ id: 'probe-2', command: listenOn(port), kind: 'service', port });
+        await driver.start(owner);
+        await until('a listener', async () => (await driver.probe('probe-2')) === 'listening');
+        assert.equal(await driver.probe('probe-1'), 'foreign');
+        assert.equal(await driver.probe('never-1'), 'silent');
+        await driver.remove('probe-1');
+        await driver.remove('probe-2');
+      });
+
+      it('counts a listener of a child', async () => {
+        const port = await driver.freePort();
+        const child = `setsid '${process.execPath}' -e "require('net').createServer().listen(${String(port)}, '127.0.0.1')" & wait`;
+        await driver.start(specOf({ id: 'probe-3', command: sh(child), kind: 'service', port }));
+        await until('a listener', async () => (await driver.probe('probe-3')) === 'listening');
+        await driver.remove('probe-3');
+      });
+    });
+
+    describe('another client', () => {
+      it('finds what runs, with its whole log', async () => {
+        const command = sh('echo one; sleep 1000');
+        await driver.start(specOf({ id: 'found-1', command, kind: 'service' }));
+        await until('a line', async () => textOf(await readSome(driver, 'found-1')) !== '');
+        const other = await place.reopen();
+        try {
+          const states = new Map((await other.list()).map((found) => [found.spec.id, found.state]));
+          assert.equal(states.get('found-1')?.phase, 'running');
+          assert.equal(textOf(await readSome(other, 'found-1')), 'one\n');
+          const told: string[] = [];
+          driver.watch((event) => {
+            if (event.type === 'state') told.push(event.workload.state.phase);
+          });
+          await other.stop('found-1');
+          await until('the event', () => told.includes('ended'));
+        } finally {
+          await other.close();
+        }
+      });
+    });
+  });
+}
+
+/** What is there now. */
+export async function readSome(driver: Driver, id: string): Promise<LogEntry[]> {
+  const entries: LogEntry[] = [];
+  const enough = new AbortController();
+  // Long enough for a driver to answer; what is missing then is asked for again by who waits.
+  const timer = setTimeout(() => {
+    enough.abort();
+  }, 200);
+  const collect = (more: readonly LogEntry[]): void => {
+    entries.push(...more);
+    enough.abort();
+  };
+  await driver.follow(id, 0, collect, enough.signal);
+  clearTimeout(timer);
+  return entries;
+}
+
+/** Command lines of living processes that contain `text`, apart from shells that merely name it. */
+export async function running(text: string): Promise<string[]> {
+  const { readdirSync, readFileSync } = await import('node:fs');
+  return readdirSync('/proc').flatMap((pid) => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      return line.startsWith(text) ? [line] : [];
+    } catch {
+      return []; // It ended meanwhile.
+    }
+  });
+}

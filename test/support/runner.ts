@@ -1,0 +1,85 @@
+/** Owns a data directory with a process driver in it for a test, and the end of its runner. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import { Connection, ConnectionLost } from '../../src/drivers/process/connection.ts';
+import { createProcessDriver } from '../../src/drivers/process/process-driver.ts';
+import type { ProcessDriverOptions } from '../../src/drivers/process/process-driver.ts';
+import type { Driver } from '../../src/drivers/driver.ts';
+import type { Logger } from '../../src/lib/log.ts';
+import { runnerProtocol } from '../../src/protocol/runner.ts';
+
+const silent = (): void => undefined;
+export const noLog: Logger = {
+  debug: silent,
+  info: silent,
+  warn: silent,
+  error: silent,
+  fatal: silent,
+};
+
+export function tempDir(): string {
+  return fs.mkdtempSync(path.join(os.tmpdir(), 'gangway-test-'));
+}
+
+export async function runnerPid(dataDir: string): Promise<number | undefined> {
+  try {
+    const connection = await Connection.open(dataDir, { state: silent, lost: silent });
+    const { pid } = await connection.request({ op: 'hello', protocol: runnerProtocol });
+    connection.close();
+    return pid;
+  } catch (error) {
+    if (error instanceof ConnectionLost) return undefined;
+    throw error;
+  }
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    // A zombie of another parent is as good as gone.
+    return !/\) [ZX] /.test(fs.readFileSync(`/proc/${String(pid)}/stat`, 'latin1'));
+  } catch {
+    return false; // No such process.
+  }
+}
+
+export interface ProcessPlace {
+  dataDir: string;
+  driver: Driver;
+  open(options?: Partial<ProcessDriverOptions>): Driver;
+  reopen(): Promise<Driver>;
+  /** Ends the runner as kill -9 does; resolves when it is gone. */
+  killRunner(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function processPlace(options: Partial<ProcessDriverOptions> = {}): ProcessPlace {
+  const dataDir = options.dataDir ?? tempDir();
+  const open = (more: Partial<ProcessDriverOptions> = {}): Driver =>
+    createProcessDriver({ dataDir, edge: null, logger: noLog, ...options, ...more });
+  const driver = open();
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const pid = await runnerPid(dataDir);
+    if (pid === undefined) return;
+    process.kill(pid, signal);
+    while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  return {
+    dataDir,
+    driver,
+    open,
+    async reopen() {
+      const other = open();
+      await other.open();
+      return other;
+    },
+    killRunner: () => end('SIGKILL'),
+    async close() {
+      await driver.close();
+      await end('SIGTERM');
+      fs.rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
