@@ -45,6 +45,8 @@ class Feed {
   /** Set when entries were let go unstored: no later one may be stored either. */
   #broken = false;
   #syncing: Promise<void> | undefined;
+  /** Aborts when nothing more will be stored: the last sync waits for nothing. */
+  readonly #finished = new AbortController();
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -69,6 +71,7 @@ class Feed {
         await pause(this.#options.clock, waitMs, signal);
       }
     }
+    this.#finished.abort();
     await this.#syncing;
     await this.#syncOnce();
   }
@@ -109,9 +112,9 @@ class Feed {
   }
 
   async #syncLater(): Promise<void> {
-    const { clock, signal, syncMs } = this.#options;
+    const { clock, syncMs } = this.#options;
     while (this.#storedSeq !== this.#acknowledgedSeq) {
-      if (!(await pause(clock, syncMs, signal))) return;
+      if (!(await pause(clock, syncMs, this.#finished.signal))) return;
       await this.#syncOnce();
     }
   }

@@ -1,0 +1,107 @@
+/**
+ * Owns the log streams over HTTP: GET opens one, DELETE closes it early.
+ *
+ * 1. In this order: who is calling (401), what it may see (404, 403), what it asks (400, 404
+ *    NO_SUCH_CONTAINER), whether the place is reached (503), whether it may have another (429, 503).
+ * 2. DELETE answers 204 also for a stream that is gone, whatever became of its app; 403 for one
+ *    that somebody else has open.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import { sseHeaders } from '../../protocol/sse.ts';
+import type { Person } from '../../actors/stream-session/viewer.ts';
+import type { StreamSessions } from '../../actors/stream-session/sessions.ts';
+import type { Need, Resource } from '../../auth/contract.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { AppRecord } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
+import type { Exchange, Route } from '../contract.ts';
+import { parseLogQuery } from './log-query.ts';
+
+export interface LogRoutesOptions {
+  reader: Reader;
+  sessions: StreamSessions;
+  /** The person behind the session cookie; throws UNAUTHENTICATED, COOKIE_REQUIRED. */
+  authenticate: (exchange: Exchange) => Person;
+  authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
+  /** Throws CROSS_SITE for a request that another site made the browser send. */
+  refuseCrossSite: (exchange: Exchange) => void;
+  /** Days that logs are kept, when the instance's settings do not say. */
+  logMaxDays: number;
+  /** Names of an app's containers, the default first; default `app` alone. */
+  containersOf?: (app: Readonly<AppRecord>) => readonly string[];
+  /** Whether the server that owns the app's containers is connected; default yes. */
+  reachable?: (app: Readonly<AppRecord>) => boolean;
+}
+
+const ownContainer = ['app'] as const;
+
+export function logRoutes(options: LogRoutesOptions): Route[] {
+  const closeStream = (exchange: Exchange): void => {
+    close(options, exchange);
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/api/apps/:id/logs',
+      handle: (exchange) => {
+        open(options, exchange);
+      },
+    },
+    { method: 'DELETE', path: '/api/apps/:id/logs', handle: closeStream },
+    {
+      method: 'GET',
+      path: '/api/databases/:id/logs',
+      handle: (exchange) => {
+        options.authenticate(exchange);
+        throw new ServiceError('NOT_FOUND', 'No such database.');
+      },
+    },
+    { method: 'DELETE', path: '/api/databases/:id/logs', handle: closeStream },
+  ];
+}
+
+function open(options: LogRoutesOptions, exchange: Exchange): void {
+  const { reader, sessions } = options;
+  const person = options.authenticate(exchange);
+  const app = reader.get(tables.apps, exchange.param('id'));
+  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
+  options.authorize(reader, person, 'view_logs', { kind: 'app', app });
+  const days = reader.get(tables.instance, 'instance')?.logMaxDays ?? options.logMaxDays;
+  const query = parseLogQuery(exchange.query, exchange.header('last-event-id'), days);
+  const containers = options.containersOf?.(app) ?? ownContainer;
+  if (query.container !== '' && !containers.includes(query.container)) {
+    throw new ServiceError('NO_SUCH_CONTAINER', 'The app has no container of this name.');
+  }
+  if (options.reachable?.(app) === false) {
+    throw new ServiceError('AGENT_UNREACHABLE', 'The server of this app is not connected.');
+  }
+  sessions.assertRoom(person);
+  const stream = exchange.stream(200, sseHeaders);
+  const { tail, sinceMinutes, after, timestamps, notices } = query;
+  const { left } = sessions.open(
+    {
+      person,
+      resourceId: app.id,
+      log: `app:${app.id}`,
+      start: { after, tail, sinceMinutes },
+      timestamps,
+      notices,
+    },
+    stream,
+  );
+  exchange.onAbort(left);
+}
+
+function close(options: LogRoutesOptions, exchange: Exchange): void {
+  const person = options.authenticate(exchange);
+  options.refuseCrossSite(exchange);
+  const sessionId = exchange.query.get('sessionId') ?? '';
+  if (sessionId === '') {
+    throw new ServiceError('BAD_USER_INPUT', 'Name the stream: sessionId is its first event.');
+  }
+  if (options.sessions.close(sessionId, person.userId) === 'foreign') {
+    throw new ServiceError('FORBIDDEN', 'Only who opened a stream may close it.');
+  }
+  exchange.send(204, {}, '');
+}

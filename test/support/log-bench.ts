@@ -1,0 +1,164 @@
+/** Owns a whole set of live logs in a folder of its own, and a driver in memory; for tests. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StreamSessions } from '../../src/actors/stream-session/sessions.ts';
+import type {
+  OpenStream,
+  StreamSessionsOptions,
+} from '../../src/actors/stream-session/sessions.ts';
+import type { Person } from '../../src/actors/stream-session/viewer.ts';
+import { createLogStreams } from '../../src/actors/streams/log-streams.ts';
+import type { LogStreamsOptions } from '../../src/actors/streams/log-streams.ts';
+import type { Driver, LogEntry } from '../../src/drivers/driver.ts';
+import type { LogName } from '../../src/store/logs/contract.ts';
+import { openLogWriter } from '../../src/store/logs/writer.ts';
+import type { LogWriterOptions } from '../../src/store/logs/writer.ts';
+import { MemoryLogIndex } from './memory-log-index.ts';
+import { memoryLogger } from './memory-logger.ts';
+import { MemorySink } from './memory-sink.ts';
+
+export const log: LogName = 'app:app_one';
+
+export function person(userId = 'usr_one'): Person {
+  return { kind: 'person', userId, sessionId: `ses_${userId}`, teamId: null };
+}
+
+export interface BenchOptions {
+  writer?: Partial<LogWriterOptions>;
+  streams?: Partial<LogStreamsOptions>;
+  sessions?: Partial<StreamSessionsOptions>;
+}
+
+/** Made anew on the same folder by `reopen`, as after a crash: nothing is closed before. */
+export class LogBench {
+  readonly dir = mkdtempSync(join(tmpdir(), 'streams-'));
+  readonly index = new MemoryLogIndex();
+  readonly logger = memoryLogger();
+  readonly #options: BenchOptions;
+  #made;
+
+  constructor(options: BenchOptions = {}) {
+    this.#options = options;
+    this.#made = this.#make();
+  }
+
+  get writer() {
+    return this.#made.writer;
+  }
+
+  get streams() {
+    return this.#made.streams;
+  }
+
+  get sessions() {
+    return this.#made.sessions;
+  }
+
+  reopen(): void {
+    this.#made = this.#make();
+  }
+
+  open(init: Partial<OpenStream> = {}, sink = new MemorySink()) {
+    const start = { after: undefined, tail: 500, sinceMinutes: undefined, ...init.start };
+    const { sessionId, left } = this.sessions.open(
+      {
+        person: person(),
+        resourceId: 'app_one',
+        log,
+        timestamps: false,
+        notices: false,
+        ...init,
+        start,
+      },
+      sink,
+    );
+    return { sessionId, left, sink };
+  }
+
+  remove(): void {
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  #make() {
+    const writer = openLogWriter({
+      dir: this.dir,
+      reader: this.index.reader,
+      commitIndex: this.index.commit,
+      logger: this.logger,
+      segmentBytes: 16_384,
+      ...this.#options.writer,
+    });
+    const streams = createLogStreams({
+      writer,
+      logger: this.logger,
+      flushMs: 2,
+      syncMs: 2,
+      ...this.#options.streams,
+    });
+    const sessions = new StreamSessions({
+      streams,
+      logger: this.logger,
+      stillAllowed: () => true,
+      onRightsChange: () => () => undefined,
+      flushMs: 2,
+      flushMaxMs: 10,
+      ...this.#options.sessions,
+    });
+    return { writer, streams, sessions };
+  }
+}
+
+/** Keeps the entries of one workload until they are acknowledged, as a runner does. */
+export class MemoryDriver implements Pick<Driver, 'follow' | 'acknowledge'> {
+  acknowledgedSeq = 0;
+  #entries: LogEntry[] = [];
+  #seq = 0;
+  #ended = false;
+  #changed: () => void = () => undefined;
+  /** Entries handed over at a time. */
+  batch = 50;
+
+  print(...texts: string[]): void {
+    for (const text of texts) {
+      const bytes = Buffer.from(text);
+      this.#entries.push({ seq: ++this.#seq, atMs: Date.now(), stream: 'stdout', bytes });
+    }
+    this.#changed();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#changed();
+  }
+
+  async follow(
+    _id: string,
+    afterSeq: number,
+    sink: (entries: readonly LogEntry[]) => void | Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    signal.addEventListener('abort', () => {
+      this.#changed();
+    });
+    for (let seq = afterSeq; !signal.aborted;) {
+      const next = this.#entries.filter((entry) => entry.seq > seq).slice(0, this.batch);
+      const last = next.at(-1);
+      if (last !== undefined) {
+        await sink(next);
+        seq = last.seq;
+      } else if (this.#ended) {
+        return;
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#changed = resolve;
+        });
+      }
+    }
+  }
+
+  acknowledge(_id: string, seq: number): void {
+    this.acknowledgedSeq = seq;
+    this.#entries = this.#entries.filter((entry) => entry.seq > seq);
+  }
+}
