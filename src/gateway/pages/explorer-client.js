@@ -1,0 +1,76 @@
+/* Runs in the browser: starts GraphiQL on this very address, with the caller's cookie. */
+'use strict';
+
+const greeting = `# The API of this instance. Ctrl-Enter runs what is written here; the
+# panel on the left tells what there is.
+
+query Start {
+  me { email }
+  viewerTeam { name capabilities }
+  apps(first: 20) {
+    totalCount
+    nodes { id name status url latestDeployment { status createdAt } }
+  }
+}
+`;
+
+const address = '/api/graphql';
+
+function request(params, headers, accept) {
+  return fetch(address, {
+    method: 'POST',
+    credentials: 'same-origin',
+    headers: { ...headers, 'content-type': 'application/json', accept },
+    body: JSON.stringify(params),
+  });
+}
+
+/** The events of a graphql-sse stream. */
+async function* events(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  try {
+    for (;;) {
+      const end = text.indexOf('\n\n');
+      if (end < 0) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        text += value;
+        continue;
+      }
+      const lines = text.slice(0, end).split('\n');
+      text = text.slice(end + 2);
+      if (lines.includes('event: complete')) return;
+      const data = lines.find((line) => line.startsWith('data: '));
+      if (data) yield JSON.parse(data.slice('data: '.length));
+    }
+  } finally {
+    await reader.cancel();
+  }
+}
+
+function isSubscription(params) {
+  const words = params.query.replace(/#.*$/gm, '');
+  const name = params.operationName;
+  return new RegExp(`\\bsubscription\\b\\s*${name ? `${name}\\b` : ''}`).test(words);
+}
+
+async function fetcher(params, options) {
+  const headers = (options && options.headers) || {};
+  if (!isSubscription(params)) {
+    const response = await request(params, headers, 'application/json');
+    return response.json();
+  }
+  const response = await request(params, headers, 'text/event-stream');
+  return response.ok ? events(response) : response.json();
+}
+
+const root = document.getElementById('explorer');
+window.ReactDOM.createRoot(root).render(
+  window.React.createElement(window.GraphiQL, {
+    fetcher,
+    defaultQuery: greeting,
+    defaultEditorToolsVisibility: true,
+    shouldPersistHeaders: false,
+  }),
+);

@@ -1,0 +1,149 @@
+/** GraphQL behind a real socket, over a store in memory, the real authenticator and real actors. */
+import { createAccountReads } from '../../src/auth/account-reads.ts';
+import type { Accounts } from '../../src/auth/accounts-contract.ts';
+import { createAuthenticator } from '../../src/auth/authenticator.ts';
+import { sealSessionCookie } from '../../src/auth/session-cookie.ts';
+import type { StreamView } from '../../src/actors/streams/contract.ts';
+import { refuseCrossSite } from '../../src/gateway/same-origin.ts';
+import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
+import { graphqlRoutes } from '../../src/gateway/transports/graphql.ts';
+import { explorerRoutes } from '../../src/gateway/transports/graphql-explorer.ts';
+import { createGraphql, type Graphql, type GraphqlOptions } from '../../src/graphql/graphql.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { LogName } from '../../src/store/logs/contract.ts';
+import { startGateway, type TestGateway } from './gateway.ts';
+import { GraphqlFixture, settings } from './graphql-fixture.ts';
+
+const secret = 'secret-of-a-test';
+
+export interface GraphqlGateway {
+  url: string;
+  fixture: GraphqlFixture;
+  gateway: TestGateway;
+  graphql: Graphql;
+  streams: GraphqlStreams;
+  /** Lines added to a log's live feed, which wakes its viewers. */
+  feed(log: LogName, ...lines: string[]): void;
+  endFeed(log: LogName): void;
+  /** A `Cookie` header of a new session. */
+  cookie(userId: string): string;
+  token(userId?: string): string;
+  post(body: unknown, headers?: Record<string, string>): Promise<Response>;
+  close(): Promise<void>;
+}
+
+export async function startGraphql(
+  options: Partial<Pick<GraphqlOptions, 'limits' | 'pool' | 'reuseBytes'>> & {
+    accounts?: Accounts;
+    perPersonMax?: number;
+    pingMs?: number;
+    bodyMax?: number;
+  } = {},
+): Promise<GraphqlGateway> {
+  const fixture = new GraphqlFixture();
+  const { store, log: logger } = fixture.accounts;
+  const clock = { now: () => fixture.accounts.clock.now(), after: systemClock.after };
+  const authenticator = createAuthenticator({
+    reader: store,
+    subscribe: (listener) => store.subscribe(listener),
+    actors: fixture.accounts.runtime,
+    clock,
+    log: logger,
+    secret,
+  });
+  const live = liveFeeds(fixture);
+  const graphql = createGraphql({
+    reader: store,
+    logs: fixture.logs,
+    accountReads: createAccountReads(store),
+    accounts: () => Promise.resolve(options.accounts as Accounts),
+    actors: fixture.accounts.runtime,
+    journal: store,
+    streams: { attach: live.attach },
+    authenticator,
+    clock,
+    logger,
+    settings: () => settings,
+    ...(options.limits && { limits: options.limits }),
+    ...(options.pool && { pool: options.pool }),
+    reuseBytes: options.reuseBytes ?? 0,
+  });
+  const { perPersonMax, pingMs, bodyMax } = options;
+  const streams = new GraphqlStreams({
+    clock,
+    logger,
+    ...(perPersonMax !== undefined && { perPersonMax }),
+    ...(pingMs !== undefined && { pingMs }),
+  });
+  const gateway = await startGateway([
+    ...graphqlRoutes({
+      graphql,
+      authenticator,
+      streams,
+      logger,
+      refuseCrossSite: (exchange) => refuseCrossSite(exchange, settings.publicUrl),
+      ...(bodyMax !== undefined && { bodyMax }),
+    }),
+    ...explorerRoutes(),
+  ]);
+  const url = `${gateway.url}/api/graphql`;
+  let made = 0;
+  return {
+    url,
+    fixture,
+    gateway,
+    graphql,
+    streams,
+    ...live,
+    cookie(userId) {
+      const token = fixture.accounts.addSession(`ses_${userId}_${made++}`, userId);
+      return `service.session_token=${sealSessionCookie(token, secret)}`;
+    },
+    token: (userId = 'usr_ann') =>
+      fixture.accounts.addToken(`tok_${made++}`, userId, 'team_a', { allTeams: true }).secret,
+    post: (body, headers = {}) =>
+      fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    async close() {
+      streams.drain();
+      await gateway.close();
+      await graphql.close();
+      authenticator.close();
+      await fixture.close();
+    },
+  };
+}
+
+function liveFeeds(fixture: GraphqlFixture) {
+  const wakes = new Map<LogName, Set<() => void>>();
+  const ended = new Set<LogName>();
+  const wakeAll = (log: LogName): void => {
+    for (const wake of wakes.get(log) ?? []) wake();
+  };
+  return {
+    attach(log: LogName, wake: () => void): StreamView {
+      const viewers = wakes.get(log) ?? new Set();
+      wakes.set(log, viewers.add(wake));
+      return {
+        take: (from) => fixture.logs.read(log, from, 1_000),
+        get ended() {
+          return ended.has(log);
+        },
+        detach: () => {
+          viewers.delete(wake);
+        },
+      };
+    },
+    feed(log: LogName, ...lines: string[]) {
+      fixture.logs.write(log, ...lines);
+      wakeAll(log);
+    },
+    endFeed(log: LogName) {
+      ended.add(log);
+      wakeAll(log);
+    },
+  };
+}
