@@ -95,9 +95,8 @@ export class MemoryStore implements Reader, Journal {
 
   /** Applies at once; throws CONFLICT or NOT_FOUND with nothing changed. */
   write(changes: Change[], actor = 'test:1', epoch = 1): number {
-    const before = [...this.#rows].map(
-      ([name, rows]) => [name, new Map<string, unknown>(rows)] as const,
-    );
+    const before = new Map<string, Map<string, unknown>>();
+    for (const [name, rows] of this.#rows) before.set(name, new Map(rows));
     try {
       for (const change of changes) this.#apply(change);
     } catch (thrown) {
