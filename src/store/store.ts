@@ -1,0 +1,293 @@
+/**
+ * Owns a data directory while the process runs: its lock, its environment, the one writer and the
+ * reader of this thread.
+ *
+ * 1. One process writes a directory at a time; another one is refused, as is an older program.
+ * 2. `close` finishes what was accepted and then lets go of everything; twice is fine.
+ */
+import { chmodSync, mkdirSync } from 'node:fs';
+import { systemClock, type Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import { Activations } from './activations.ts';
+import type { CommitRequest, Journal, JournalEntry, ListOptions, Reader } from './contract.ts';
+import {
+  metaKeys,
+  openEnvironment,
+  storeFolder,
+  tableSet,
+  type Environment,
+  type TableSet,
+} from './environment.ts';
+import { GroupCommit, type CommitLimits, type Transact } from './group-commit.ts';
+import { migrate, migrations, type Migration } from './migrations.ts';
+import { takeProcessLock, type ProcessLock } from './process-lock.ts';
+import { StoreReader } from './reader.ts';
+import { copyDataDirectory, type SnapshotOptions } from './snapshot.ts';
+import { tables as allTables } from './tables.ts';
+import type { KeyPart, Key, Table } from './table.ts';
+
+export interface StoreOptions {
+  /** The data directory; made when missing. */
+  dir: string;
+  logger: Logger;
+  clock?: Clock;
+  journalKeep?: {
+    /** Newest entries that stay in the journal; default 10,000. */
+    entries?: number;
+  };
+  limits?: Partial<CommitLimits>;
+  /** Records kept decoded on a thread; default 50,000. */
+  cacheRecords?: number;
+  /** How large the store may grow; default 64 GiB. Only address space until it is used. */
+  mapMaxBytes?: number;
+  tables?: Readonly<Record<string, Table<never>>>;
+  migrations?: readonly Migration[];
+  /** Wraps each transaction; what it throws fails the group. */
+  transact?: (inner: Transact) => Transact;
+}
+
+/** What a worker thread needs to open a reader; plain data, the buffer shared. */
+export interface ReaderOptions {
+  dir: string;
+  shared: SharedArrayBuffer;
+  cacheRecords: number;
+  mapMaxBytes: number;
+}
+
+export interface Store extends Reader, Journal {
+  /** The newest durable position, as one 64-bit integer, published before its commit resolves. */
+  readonly shared: SharedArrayBuffer;
+  readerOptions(): ReaderOptions;
+  /** The epoch of a new activation of an actor; commits with an earlier one are rejected. */
+  nextEpoch(actor: string): number;
+  /** Copies the data directory into `target`, consistently, while everything goes on. */
+  snapshot(target: string, options: SnapshotOptions): Promise<void>;
+  /** Cuts the journal down to its newest entries; it also happens by itself. */
+  trim(keepEntries?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ClosableReader extends Reader {
+  close(): Promise<void>;
+}
+
+const limitDefaults: CommitLimits = {
+  pendingMax: 100_000,
+  pendingMaxBytes: 256 * 2 ** 20,
+  groupMax: 512,
+  groupMaxBytes: 16 * 2 ** 20,
+  commitMaxBytes: 8 * 2 ** 20,
+};
+const keepEntriesDefault = 10_000;
+const cacheRecordsDefault = 50_000;
+const mapMaxDefault = 64 * 2 ** 30;
+
+/** Opens a data directory for writing. Rejects with a StoreRefusal when it must not be opened. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { dir } = options;
+  mkdirSync(dir, { recursive: true });
+  // Apps under their own uid pass through to their folders; the store itself stays closed to them.
+  chmodSync(dir, 0o711);
+  const lock = takeProcessLock(storeFolder(dir));
+  try {
+    const tables = tableSet(options.tables ?? allTables);
+    const mapMaxBytes = options.mapMaxBytes ?? mapMaxDefault;
+    const environment = openEnvironment({ dir, tables, mapMaxBytes });
+    try {
+      chmodSync(storeFolder(dir), 0o700);
+      migrate({ environment, tables, dir, migrations: options.migrations ?? migrations });
+      return new OpenStore(options, { lock, environment, tables, mapMaxBytes });
+    } catch (error) {
+      await environment.root.close();
+      throw error;
+    }
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** Opens a further reader in another thread of the process that has the store open. */
+export function openReader(
+  options: ReaderOptions,
+  tables: Readonly<Record<string, Table<never>>> = allTables,
+): ClosableReader {
+  const set = tableSet(tables);
+  const environment = openEnvironment({ ...options, tables: set });
+  const reader = new StoreReader({ ...options, environment, tables: set });
+  return new ThreadReader(reader, environment);
+}
+
+/** A reader as the rest of the program sees it. */
+class OpenReader implements Reader {
+  readonly #reader: StoreReader;
+
+  constructor(reader: StoreReader) {
+    this.#reader = reader;
+  }
+
+  get position(): number {
+    return this.#reader.position;
+  }
+
+  get<R>(from: Table<R>, key: Key): Readonly<R> | undefined {
+    return this.#reader.get(from, key);
+  }
+
+  find<R, I extends string>(
+    from: Table<R, I>,
+    index: I,
+    key: readonly KeyPart[],
+  ): Readonly<R> | undefined {
+    return this.#reader.find(from, index, key);
+  }
+
+  list<R, I extends string>(
+    from: Table<R, I>,
+    index: I,
+    prefix: readonly KeyPart[],
+    options?: ListOptions,
+  ): Readonly<R>[] {
+    return this.#reader.list(from, index, prefix, options);
+  }
+
+  scan<R>(from: Table<R>): Iterable<Readonly<R>> {
+    return this.#reader.scan(from);
+  }
+
+  count<R, I extends string>(from: Table<R, I>, index: I, prefix: readonly KeyPart[]): number {
+    return this.#reader.count(from, index, prefix);
+  }
+}
+
+class ThreadReader extends OpenReader implements ClosableReader {
+  readonly #inner: StoreReader;
+  readonly #environment: Environment;
+  #closing: Promise<void> | undefined;
+
+  constructor(reader: StoreReader, environment: Environment) {
+    super(reader);
+    this.#inner = reader;
+    this.#environment = environment;
+  }
+
+  close(): Promise<void> {
+    this.#inner.close();
+    this.#closing ??= this.#environment.root.close();
+    return this.#closing;
+  }
+}
+
+interface Opened {
+  lock: ProcessLock;
+  environment: Environment;
+  tables: TableSet;
+  mapMaxBytes: number;
+}
+
+class OpenStore extends OpenReader implements Store {
+  readonly shared: SharedArrayBuffer;
+  readonly #options: StoreOptions;
+  readonly #opened: Opened;
+  readonly #inner: StoreReader;
+  readonly #activations: Activations;
+  readonly #commits: GroupCommit;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: StoreOptions, opened: Opened) {
+    const { environment, tables } = opened;
+    const shared = new SharedArrayBuffer(8);
+    const cacheRecords = options.cacheRecords ?? cacheRecordsDefault;
+    const reader = new StoreReader({ environment, tables, shared, cacheRecords });
+    super(reader);
+    this.shared = shared;
+    this.#inner = reader;
+    this.#options = options;
+    this.#opened = opened;
+    this.#activations = new Activations(countStart(environment));
+    const transact = transactionsOf(environment);
+    this.#commits = new GroupCommit({
+      environment,
+      tables,
+      reader,
+      shared,
+      activations: this.#activations,
+      clock: options.clock ?? systemClock,
+      logger: options.logger,
+      transact: options.transact?.(transact) ?? transact,
+      limits: { ...limitDefaults, ...options.limits },
+      keepEntries: options.journalKeep?.entries ?? keepEntriesDefault,
+    });
+  }
+
+  commit(request: CommitRequest): Promise<number> {
+    return this.#commits.commit(request);
+  }
+
+  subscribe(listener: (entry: JournalEntry) => void): () => void {
+    return this.#commits.subscribe(listener);
+  }
+
+  nextEpoch(actor: string): number {
+    return this.#activations.next(actor);
+  }
+
+  readerOptions(): ReaderOptions {
+    return {
+      dir: this.#options.dir,
+      shared: this.shared,
+      cacheRecords: this.#options.cacheRecords ?? cacheRecordsDefault,
+      mapMaxBytes: this.#opened.mapMaxBytes,
+    };
+  }
+
+  snapshot(target: string, options: SnapshotOptions): Promise<void> {
+    return copyDataDirectory(this.#options.dir, target, options, this.#opened.environment.root);
+  }
+
+  trim(keepEntries?: number): Promise<void> {
+    const keep = keepEntries ?? this.#options.journalKeep?.entries ?? keepEntriesDefault;
+    return this.#commits.trim(Math.max(1, keep));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#commits.close();
+    this.#inner.close();
+    await this.#opened.environment.root.close();
+    this.#opened.lock.release();
+  }
+}
+
+/** Counts this start, so that epochs of an earlier one are below those of this one. */
+function countStart({ meta }: Environment): number {
+  const starts = Number(meta.get(metaKeys.starts)?.toString() ?? '0') + 1;
+  meta.putSync(metaKeys.starts, Buffer.from(String(starts)));
+  return starts;
+}
+
+/** A child transaction: what throws inside it is rolled back, which a plain one would commit. */
+function transactionsOf({ root }: Environment): Transact {
+  return async (writes) => {
+    try {
+      await root.childTransaction(writes);
+    } catch (error) {
+      throw await reasonOf(error);
+    }
+  };
+}
+
+/** lmdb-js tells of a failed commit first, and why it failed by a promise of its own. */
+async function reasonOf(error: unknown): Promise<unknown> {
+  const { commitError } = error as { commitError?: Promise<never> };
+  if (commitError === undefined) return error;
+  try {
+    return await commitError;
+  } catch (reason) {
+    return reason;
+  }
+}
