@@ -3,7 +3,8 @@
  * cookie or a token. Bare routes are logged at debug level only.
  */
 import type { Logger } from '../lib/log.ts';
-import type { Ending, HttpExchange } from './exchange.ts';
+import type { Ending } from './exchange-host.ts';
+import type { HttpExchange } from './exchange.ts';
 
 export type AccessLog = (exchange: HttpExchange, ending: Ending, durationMs: number) => void;
 

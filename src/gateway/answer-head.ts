@@ -8,9 +8,9 @@ import { STATUS_CODES } from 'node:http';
 import type { Headers } from './contract.ts';
 
 /** A block in the two parts the library joins by ": ": the first name, and all that follows. */
-export interface HeadBlock {
-  first: string | Uint8Array;
-  rest: string | Uint8Array;
+export interface HeadBlock<T = string | Uint8Array> {
+  first: T;
+  rest: T;
 }
 
 /** What suits every answer of an API; a handler's own value of the same field takes its place. */
@@ -56,13 +56,13 @@ export function missingSecurityLines(headers: Headers): string {
 }
 
 /** Splits lines as the library wants them. */
-export function toBlock(lines: string): HeadBlock {
+export function toBlock(lines: string): HeadBlock<string> {
   const colon = lines.indexOf(': ');
   return { first: lines.slice(0, colon), rest: lines.slice(colon + 2) };
 }
 
 /** The same as bytes, for blocks that are sent again and again. */
-export function toFixedBlock(lines: string): HeadBlock {
+export function toFixedBlock(lines: string): HeadBlock<Uint8Array> {
   const { first, rest } = toBlock(lines);
-  return { first: Buffer.from(String(first)), rest: Buffer.from(String(rest)) };
+  return { first: Buffer.from(first), rest: Buffer.from(rest) };
 }

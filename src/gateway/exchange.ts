@@ -2,24 +2,16 @@
  * Owns one request and its answer on the library's response object; nothing else touches that.
  *
  * 1. After an abort, and after the end, the response object is never used again.
- * 2. Every write is corked.
- * 3. A handler that throws or rejects is answered with a problem, or, when the answer has begun, by
+ * 2. A handler that throws or rejects is answered with a problem, or, when the answer has begun, by
  *    cutting the connection, so that nobody takes half an answer for a whole one.
- * 4. An answer that comes before the end of the body reaches the client: what is left of a short body
+ * 3. An answer that comes before the end of the body reaches the client: what is left of a short body
  *    is dropped and the connection kept; of a long one a bounded amount is read on, then it is closed.
  *    (Closing with bytes unread would reset the connection under the answer.)
- * 5. The library's own timer of about 10 s on stalled sockets is renewed by `tick`; our limits rule.
+ * 4. The library's own timer of about 10 s on stalled sockets is renewed by `tick`; our limits rule.
  */
 import { asServiceError, ServiceError } from '../lib/errors.ts';
-import type { Logger } from '../lib/log.ts';
-import {
-  headerLine,
-  headerLines,
-  missingSecurityLines,
-  statusLine,
-  toBlock,
-  type HeadBlock,
-} from './answer-head.ts';
+import { AnswerWriter } from './answer-writer.ts';
+import type { ClientAddress } from './client-address.ts';
 import type {
   BodyFlow,
   BodySink,
@@ -29,59 +21,12 @@ import type {
   ResponseStream,
   Route,
 } from './contract.ts';
-import type { ClientAddress } from './client-address.ts';
+import type { ExchangeHost, ExchangeRequest } from './exchange-host.ts';
 import type { RouteCounts } from './metrics.ts';
 import { OpenStream } from './open-stream.ts';
 import { problemDocument, problemHeaders } from './problem.ts';
-import type { RequestBody } from './request-body.ts';
-import type { RequestHead } from './request-head.ts';
 import type { HttpResponse } from './uws.ts';
-
-/** How an exchange ended, for the access log and the metrics. */
-export interface Ending {
-  status: number;
-  /** Of the answer's body. */
-  bytes: number;
-  aborted: boolean;
-}
-
-export interface ExchangeLimits {
-  /** A handler that has not answered by then is answered for, and reported. */
-  answerMs: number;
-  /** A client that takes no byte of a plain answer, or of a stream, for so long is cut off. */
-  sendStallMs: number;
-  streamStallMs: number;
-  /** How much and how long is read on behind an early answer, and for how long without a byte. */
-  lingerBytes: number;
-  lingerMs: number;
-}
-
-/** What an exchange needs of its gateway. */
-export interface ExchangeHost {
-  readonly limits: ExchangeLimits;
-  readonly logger: Logger;
-  /** Whether every answer now closes its connection. */
-  readonly closing: boolean;
-  now(): number;
-  newRequestId(): string;
-  fixedBlock(headers: Headers): HeadBlock;
-  /** The answer is complete, or will never be. */
-  answered(exchange: HttpExchange, ending: Ending): void;
-  /** The response object is gone. */
-  released(exchange: HttpExchange): void;
-}
-
-export interface ExchangeRequest {
-  route: Route | undefined;
-  method: string;
-  params: Readonly<Record<string, string>>;
-  head: RequestHead & { readonly query: string };
-  body: RequestBody | undefined;
-  client: () => ClientAddress;
-  /** Close after the answer, whatever the client says. */
-  lastOnConnection: boolean;
-  counts: RouteCounts;
-}
+import { wholeBody } from './whole-body.ts';
 
 type State = 'waiting' | 'sending' | 'streaming' | 'lingering' | 'over';
 
@@ -89,24 +34,24 @@ type State = 'waiting' | 'sending' | 'streaming' | 'lingering' | 'over';
 const wholeBytes = 128 * 1024;
 /** A rest of the request up to here is cheaper to read than a new connection. */
 const shortRestBytes = 64 * 1024;
-const noParams: Readonly<Record<string, string>> = Object.freeze({});
+const jsonType: Headers = Object.freeze({ 'Content-Type': 'application/json' });
+
+const nothingFlows: BodyFlow = Object.freeze({ resume: () => undefined });
 
 export class HttpExchange implements Exchange {
   readonly #response: HttpResponse;
   readonly #host: ExchangeHost;
   readonly #request: ExchangeRequest;
+  readonly #writer: AnswerWriter;
   /** On the clock of `performance`. */
   readonly startedMs = performance.now();
   #state: State = 'waiting';
   #aborted = false;
-  /** While the library has corked for us: inside its call of the handler. */
-  #corked = true;
   #requestId = '';
   #client: ClientAddress | undefined;
   #query: URLSearchParams | undefined;
   #controller: AbortController | undefined;
   #abortCallbacks: (() => void)[] = [];
-  #extraLines = '';
   #stream: OpenStream | undefined;
   #status = 0;
   #sinceMs = 0;
@@ -116,6 +61,7 @@ export class HttpExchange implements Exchange {
     this.#response = response;
     this.#host = host;
     this.#request = request;
+    this.#writer = new AnswerWriter(response, host, request, () => this.requestId);
     this.#sinceMs = host.now();
   }
 
@@ -192,7 +138,7 @@ export class HttpExchange implements Exchange {
   }
 
   param(name: string): string {
-    const value = (this.#request.params ?? noParams)[name];
+    const value = this.#request.params[name];
     if (value === undefined) throw new Error(`Cannot read parameter ${name}: the route has none`);
     return value;
   }
@@ -221,65 +167,61 @@ export class HttpExchange implements Exchange {
     } catch (error) {
       this.#failed(error);
     } finally {
-      this.#corked = false;
+      this.#writer.handlerReturned();
     }
   }
 
   body(maxBytes: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const chunks: ArrayBuffer[] = [];
-      this.streamBody(maxBytes, {
-        chunk(bytes) {
-          chunks.push(bytes);
-          return true;
-        },
-        end() {
-          const [only] = chunks;
-          const whole = chunks.length === 1 && only !== undefined;
-          resolve(whole ? Buffer.from(only) : Buffer.concat(chunks.map((one) => Buffer.from(one))));
-        },
-        fail(reason) {
-          if (reason !== 'aborted') reject(reason);
-        },
-      });
+      this.streamBody(maxBytes, wholeBody(resolve, reject));
     });
   }
 
   streamBody(maxBytes: number, sink: BodySink): BodyFlow {
+    const guarded: BodySink = {
+      chunk: (bytes) => this.#guarded(() => sink.chunk(bytes)) ?? true,
+      end: () => {
+        this.#guarded(() => {
+          sink.end();
+        });
+      },
+      fail: (reason) => {
+        this.#guarded(() => {
+          sink.fail(reason);
+        });
+      },
+    };
     const body = this.#request.body;
-    if (body !== undefined && !this.#aborted) return body.read(maxBytes, sink);
+    if (body !== undefined && !this.#aborted) return body.read(maxBytes, guarded);
     queueMicrotask(() => {
-      if (this.#aborted) sink.fail('aborted');
-      else sink.end();
+      if (this.#aborted) guarded.fail('aborted');
+      else guarded.end();
     });
-    return { resume() {} };
+    return nothingFlows;
   }
 
   addHeader(name: string, value: string): void {
-    const line = headerLine(name, value);
-    this.#extraLines = this.#extraLines === '' ? line : `${this.#extraLines}\r\n${line}`;
+    this.#writer.addHeader(name, value);
   }
 
   send(status: number, headers: Headers, body: Uint8Array | string): void {
-    if (!this.#mayAnswer()) return;
-    this.#status = status;
+    if (!this.#mayAnswer(status)) return;
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-    if (this.#longRest()) this.#sendAndLinger(status, headers, bytes);
+    if (this.#longRest()) this.#sendAhead(status, headers, bytes);
     else {
       this.#request.body?.drop();
-      if (bytes.byteLength > wholeBytes && this.#request.method !== 'HEAD')
+      if (bytes.byteLength > wholeBytes && this.#request.method !== 'HEAD') {
         this.#sendLarge(status, headers, bytes);
-      else this.#sendWhole(status, headers, bytes);
+      } else {
+        this.#state = 'over';
+        this.#over(this.#writer.whole(status, headers, bytes));
+      }
     }
   }
 
   json(status: number, value: unknown, headers?: Headers): void {
-    const type = { 'Content-Type': 'application/json' };
-    this.send(
-      status,
-      headers === undefined ? type : { ...type, ...headers },
-      JSON.stringify(value),
-    );
+    const all = headers === undefined ? jsonType : { ...jsonType, ...headers };
+    this.send(status, all, JSON.stringify(value));
   }
 
   problem(error: ServiceError): void {
@@ -293,22 +235,22 @@ export class HttpExchange implements Exchange {
         // What is left of the body is dropped by the library; the client has its answer.
         this.#request.body?.drop();
         this.#state = 'over';
-        this.#answered(bytes, false);
-        this.#host.released(this);
+        this.#over(bytes);
       },
-      closes: () => this.#closes,
+      failed: (error) => {
+        this.#failed(error);
+      },
+      closes: () => this.#writer.closes,
       now: () => this.#host.now(),
     });
-    if (!this.#mayAnswer()) {
+    if (!this.#mayAnswer(status)) {
       stream.close();
       return stream;
     }
     this.#state = 'streaming';
-    this.#status = status;
     this.#stream = stream;
-    this.#cork(() => {
-      this.#writeHead(status, headers);
-      stream.begin(this.#request.method === 'HEAD');
+    this.#writer.begin(status, headers, () => {
+      stream.begin();
     });
     return stream;
   }
@@ -336,13 +278,8 @@ export class HttpExchange implements Exchange {
   received(chunk: ArrayBuffer, last: boolean): void {
     const body = this.#request.body;
     if (body === undefined) return;
-    if (this.#state !== 'lingering') {
-      this.#guarded(() => {
-        body.receive(chunk, last);
-      });
-      return;
-    }
     body.receive(chunk, last);
+    if (this.#state !== 'lingering') return;
     const tooMuch = body.receivedBytes - this.#lingerStart > this.#host.limits.lingerBytes;
     if (last || tooMuch) this.#response.close();
   }
@@ -391,115 +328,47 @@ export class HttpExchange implements Exchange {
     return this.#client;
   }
 
-  #mayAnswer(): boolean {
+  #mayAnswer(status: number): boolean {
     if (this.#aborted) return false;
-    if (this.#state === 'waiting') return true;
-    throw new Error(`Cannot answer ${this.route}: it has been answered`);
+    if (this.#state !== 'waiting') {
+      throw new Error(`Cannot answer ${this.route}: it has been answered`);
+    }
+    this.#status = status;
+    return true;
   }
 
   #longRest(): boolean {
     const body = this.#request.body;
-    return body?.unfinished === true && (this.#closes || body.restBytes > shortRestBytes);
+    return body?.unfinished === true && (this.#writer.closes || body.restBytes > shortRestBytes);
   }
 
-  get #closes(): boolean {
-    return this.#request.lastOnConnection || this.#host.closing;
-  }
-
-  #cork(write: () => void): void {
-    if (this.#corked) write();
-    else this.#response.cork(write);
-  }
-
-  #writeHead(status: number, headers: Headers): void {
-    const response = this.#response;
-    if (status !== 200) response.writeStatus(statusLine(status));
-    const block =
-      this.#request.route?.bare === true && status === 200 && this.#extraLines === ''
-        ? this.#host.fixedBlock(headers)
-        : toBlock(this.#lines(headers));
-    response.writeHeader(block.first, block.rest);
-  }
-
-  #lines(headers: Headers): string {
-    const lines = `X-Request-Id: ${this.requestId}\r\n${missingSecurityLines(headers)}`;
-    const own = headerLines(headers);
-    const extra = this.#extraLines;
-    return `${lines}${own && `\r\n${own}`}${extra && `\r\n${extra}`}`;
-  }
-
-  #sendWhole(status: number, headers: Headers, bytes: Uint8Array): void {
-    const bodiless = this.#request.method === 'HEAD' || status === 204 || status === 304;
-    this.#state = 'over';
-    this.#cork(() => {
-      this.#writeHead(status, headers);
-      if (bodiless) this.#endBodiless(bytes.byteLength);
-      else this.#response.end(bytes, this.#closes);
-    });
-    this.#answered(bodiless ? 0 : bytes.byteLength, false);
-    this.#host.released(this);
-  }
-
-  /**
-   * A length that is told but not sent goes in as a field of ours: told to the library, it would wait
-   * for the body for ever, and close the connection at the next request.
-   */
-  #endBodiless(length: number): void {
-    if (this.#closes) this.#response.writeHeader('Connection', 'close');
-    if (this.#request.method === 'HEAD') {
-      this.#response.writeHeader('Content-Length', String(length));
-    }
-    this.#response.endWithoutBody();
-  }
-
-  /** Hands over as much as the socket takes, and the rest as it drains, without a copy of it. */
   #sendLarge(status: number, headers: Headers, bytes: Uint8Array): void {
-    const response = this.#response;
-    const total = bytes.byteLength;
     this.#state = 'sending';
     this.#sinceMs = this.#host.now();
-    const attempt = (from: number): boolean => {
-      let sent = false;
-      const push = (): void => {
-        const [ok, done] = response.tryEnd(bytes.subarray(from), total);
-        sent = ok;
-        if (!done) return;
+    this.#writer.large(status, headers, bytes, {
+      writable: () => {
+        this.#sinceMs = this.#host.now();
+        return this.#state === 'sending';
+      },
+      sent: () => {
         this.#state = 'over';
-        this.#answered(total, false);
-        this.#host.released(this);
-      };
-      this.#cork(push);
-      return sent;
-    };
-    response.onWritable((offset) => {
-      this.#sinceMs = this.#host.now();
-      return this.#state !== 'sending' || attempt(offset);
-    });
-    this.#cork(() => {
-      this.#writeHead(status, headers);
-      if (this.#closes) response.writeHeader('Connection', 'close');
-      attempt(0);
+        this.#over(bytes.byteLength);
+      },
     });
   }
 
-  /**
-   * Sends the whole answer as head fields, which leaves the request open in the eyes of the library:
-   * the only way to read on behind an answer. The body's last line end belongs to it.
-   */
-  #sendAndLinger(status: number, headers: Headers, bytes: Uint8Array): void {
-    const body = Buffer.concat([bytes, Buffer.from('\r\n')]);
-    const lines = `${this.#lines(headers)}\r\nConnection: close\r\nContent-Length: ${body.length}`;
-    const { first, rest } = toBlock(`${lines}\r\n\r\n`);
-    const content = this.#request.method === 'HEAD' ? Buffer.alloc(0) : bytes;
+  #sendAhead(status: number, headers: Headers, bytes: Uint8Array): void {
     this.#state = 'lingering';
     this.#sinceMs = this.#host.now();
     this.#lingerStart = this.#request.body?.receivedBytes ?? 0;
-    this.#cork(() => {
-      this.#response.writeStatus(statusLine(status));
-      this.#response.writeHeader(first, Buffer.concat([Buffer.from(String(rest)), content]));
-    });
+    this.#writer.ahead(status, headers, bytes);
     this.#request.body?.drop();
     this.#answered(bytes.byteLength, false);
+  }
+
+  #over(bytes: number): void {
+    this.#answered(bytes, false);
+    this.#host.released(this);
   }
 
   #answered(bytes: number, aborted: boolean): void {
@@ -516,11 +385,13 @@ export class HttpExchange implements Exchange {
     else if (this.#state === 'streaming') this.#response.close();
   }
 
-  #guarded(callback: () => void): void {
+  /** Callbacks of transports run inside callbacks of the library, where a throw ends the process. */
+  #guarded<T>(callback: () => T): T | undefined {
     try {
-      callback();
+      return callback();
     } catch (error) {
       this.#failed(error);
+      return undefined;
     }
   }
 

@@ -8,6 +8,8 @@ import type { HttpResponse } from './uws.ts';
 export interface OpenStreamOptions {
   response: HttpResponse;
   now: () => number;
+  /** The callback of `onWritable` threw. */
+  failed: (error: unknown) => void;
   /** Whether the connection ends with the stream. */
   closes: () => boolean;
   /** Called once when `end` has been called; with the bytes written. */
@@ -17,7 +19,6 @@ export interface OpenStreamOptions {
 export class OpenStream implements ResponseStream {
   readonly #options: OpenStreamOptions;
   #closed = false;
-  #headOnly = false;
   #bytes = 0;
   #stalledSinceMs: number | null = null;
   #writable: (() => void) | undefined;
@@ -46,18 +47,21 @@ export class OpenStream implements ResponseStream {
   }
 
   /** Called inside the cork that wrote the head. */
-  begin(headOnly: boolean): void {
-    this.#headOnly = headOnly;
+  begin(): void {
     this.#options.response.onWritable(() => {
       if (this.#closed) return true;
       this.#stalledSinceMs = null;
-      this.#writable?.();
+      try {
+        this.#writable?.();
+      } catch (error) {
+        this.#options.failed(error);
+      }
       return true;
     });
   }
 
   write(chunk: Uint8Array | string): boolean {
-    if (this.#closed || this.#headOnly || chunk.length === 0) return !this.#closed;
+    if (this.#closed || chunk.length === 0) return !this.#closed;
     this.#bytes += typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.byteLength;
     this.#chunk = chunk;
     this.#options.response.cork(this.#write);

@@ -6,6 +6,8 @@ import { readFraming, type Framing } from './framing.ts';
 import type { HttpRequest } from './uws.ts';
 
 export interface RequestHead {
+  /** Raw, without the question mark. */
+  readonly query: string;
   /** A header by its lower-case name; '' when absent; repeats joined (cookies by "; "). */
   header(name: string): string;
   headerCount(name: string): number;
@@ -39,7 +41,7 @@ export class CopiedHead implements RequestHead {
     const first = this.#names.indexOf(name);
     if (first === -1) return '';
     const value = this.#values[first] ?? '';
-    if (this.#names.indexOf(name, first + 1) === -1) return value;
+    if (!this.#names.includes(name, first + 1)) return value;
     return this.#all(name).join(name === 'cookie' ? '; ' : ', ');
   }
 
@@ -82,5 +84,6 @@ export class LiveHead implements RequestHead {
 
 /** The library's types promise a text; without a question mark it is undefined. */
 function queryOf(request: HttpRequest): string {
-  return (request.getQuery() as string | undefined) ?? '';
+  const query: unknown = request.getQuery();
+  return typeof query === 'string' ? query : '';
 }

@@ -16,13 +16,10 @@ import { accessLog, type AccessLog } from './access-log.ts';
 import { headerLines, toFixedBlock, type HeadBlock } from './answer-head.ts';
 import { clientAddress, networks, textAddress, type InNetworks } from './client-address.ts';
 import type { Headers, Route } from './contract.ts';
-import {
-  HttpExchange,
-  type Ending,
-  type ExchangeHost,
-  type ExchangeLimits,
-  type ExchangeRequest,
-} from './exchange.ts';
+import type { Ending, ExchangeHost, ExchangeLimits } from './exchange-host.ts';
+import { HttpExchange } from './exchange.ts';
+import { InFlight } from './in-flight.ts';
+import type { MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { RequestBody, type BodyLimits } from './request-body.ts';
 import { CopiedHead, LiveHead } from './request-head.ts';
@@ -85,7 +82,7 @@ export class Gateway {
   readonly #log: AccessLog;
   readonly #routes = new RouteTable();
   readonly #bareRoutes: Route[] = [];
-  readonly #inFlight = new Set<HttpExchange>();
+  readonly #inFlight: InFlight;
   readonly #drainHooks = new Set<DrainHook>();
   readonly #host: ExchangeHost;
   readonly #fixedBlocks = new WeakMap<Headers, HeadBlock>();
@@ -94,11 +91,9 @@ export class Gateway {
   #app: TemplatedApp | undefined;
   #uws: Uws | undefined;
   #listenSocket: ListenSocket | undefined;
-  #stopTicking: () => void = () => undefined;
   #requests = 0;
   #sockets = 0;
   #refusedSockets = 0;
-  #emptied: (() => void) | undefined;
   #draining: Promise<void> | undefined;
   // What the one pass over a bare request's fields found; see #isPlain.
   #hosts = 0;
@@ -115,6 +110,7 @@ export class Gateway {
     this.limits = { ...defaultLimits, ...options.limits };
     this.#trusted = networks(options.trustedProxies ?? []);
     this.#log = accessLog(options.logger);
+    this.#inFlight = new InFlight(this.#clock);
     this.#host = this.#hostOfExchanges();
     this.metrics.register(() => this.#families());
     this.addRoutes(options.routes);
@@ -147,7 +143,13 @@ export class Gateway {
     });
     for (const route of this.#bareRoutes) this.#addBare(app, route);
     app.any('/*', (response, request) => {
-      this.#onRequest(response, request);
+      try {
+        this.#onRequest(response, request);
+      } catch (error) {
+        // A throw into the library would end the process with everybody's connections.
+        this.#options.logger.error({ err: error }, 'gateway.bug');
+        response.close();
+      }
     });
     const listening = await new Promise<ListenSocket>((resolve, reject) => {
       app.listen(host, port, (socket) => {
@@ -157,7 +159,7 @@ export class Gateway {
     });
     this.#listenSocket = listening;
     this.#phase = 'serving';
-    this.#tick();
+    this.#inFlight.watch(smallest(this.limits));
     return { port: this.#uws.us_socket_local_port(listening) };
   }
 
@@ -174,25 +176,21 @@ export class Gateway {
   abort(): void {
     if (this.#phase === 'closed') return;
     this.#phase = 'closed';
-    this.#stopTicking();
     this.#closeListener();
     this.#app?.close();
-    this.#emptied?.();
+    this.#inFlight.stop();
   }
 
   async #drain(): Promise<void> {
     if (this.#phase !== 'serving') return;
     this.#phase = 'draining';
     this.#closeListener();
-    const refusal = shuttingDown();
-    for (const exchange of [...this.#inFlight]) exchange.refuseBody(refusal);
-    const hooks = [...this.#drainHooks].map((hook) => this.#runHook(hook));
-    const waited = this.#emptyBy(this.limits.drainMs);
-    await Promise.race([Promise.all([...hooks, waited]), waited]);
-    if (this.#inFlight.size > 0) {
-      this.#options.logger.warn({ requests: this.#inFlight.size }, 'gateway.drain.cut');
-      for (const exchange of [...this.#inFlight]) exchange.abort();
-    }
+    this.#inFlight.refuseBodies(shuttingDown());
+    for (const hook of this.#drainHooks) void this.#runHook(hook);
+    await this.#inFlight.emptyWithin(this.limits.drainMs);
+    if (this.#inFlight.size === 0) return;
+    this.#options.logger.warn({ requests: this.#inFlight.size }, 'gateway.drain.cut');
+    this.#inFlight.abortAll();
   }
 
   async #runHook(hook: DrainHook): Promise<void> {
@@ -203,18 +201,6 @@ export class Gateway {
     }
   }
 
-  /** Settles when nothing is in flight, or after `ms`. */
-  #emptyBy(ms: number): Promise<void> {
-    if (this.#inFlight.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancel = this.#clock.after(ms, resolve);
-      this.#emptied = () => {
-        cancel();
-        resolve();
-      };
-    });
-  }
-
   #closeListener(): void {
     if (this.#listenSocket !== undefined) this.#uws?.us_listen_socket_close(this.#listenSocket);
     this.#listenSocket = undefined;
@@ -222,14 +208,13 @@ export class Gateway {
 
   #addBare(app: TemplatedApp, route: Route): void {
     const counts = this.metrics.route(route.path, route.method);
-    const register = { GET: app.get, POST: app.post, DELETE: app.del }[route.method];
-    register.call(app, route.path, (response, request) => {
+    const handler = (response: HttpResponse, request: HttpRequest): void => {
       if (this.#phase !== 'serving' || !this.#isPlain(request)) {
         this.#onRequest(response, request);
         return;
       }
       const head = new LiveHead(request);
-      const exchange = this.#exchange(response, {
+      const exchange = new HttpExchange(response, this.#host, {
         route,
         method: route.method,
         params: noParams,
@@ -239,10 +224,20 @@ export class Gateway {
         lastOnConnection: false,
         counts,
       });
-      exchange.run(route.handle);
+      exchange.run((one) => route.handle(one));
       head.release();
       if (!exchange.over) this.#track(exchange, response);
-    });
+    };
+    switch (route.method) {
+      case 'GET':
+        app.get(route.path, handler);
+        return;
+      case 'POST':
+        app.post(route.path, handler);
+        return;
+      case 'DELETE':
+        app.del(route.path, handler);
+    }
   }
 
   /** Whether a request has no body and one Host: then its framing needs no closer look. */
@@ -263,7 +258,7 @@ export class Gateway {
     const template = match.kind === 'otherMethod' ? match.path : (found?.route.path ?? '');
     const peer = peerOf(response);
     const body = this.#bodyOf(response, head);
-    const exchange = this.#exchange(response, {
+    const exchange = new HttpExchange(response, this.#host, {
       route: found?.route,
       method,
       params: found?.params ?? noParams,
@@ -312,10 +307,6 @@ export class Gateway {
     return new RequestBody(response, framing, this.limits, () => this.#clock.now());
   }
 
-  #exchange(response: HttpResponse, request: ExchangeRequest): HttpExchange {
-    return new HttpExchange(response, this.#host, request);
-  }
-
   #track(exchange: HttpExchange, response: HttpResponse): void {
     this.#inFlight.add(exchange);
     response.onAborted(() => {
@@ -339,7 +330,6 @@ export class Gateway {
       },
       released: (exchange) => {
         this.#inFlight.delete(exchange);
-        if (this.#inFlight.size === 0) this.#emptied?.();
       },
     };
   }
@@ -370,43 +360,29 @@ export class Gateway {
     response.close();
   }
 
-  /** Looks at everything in flight every few seconds, often enough for the smallest limit. */
-  #tick(): void {
-    const { idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs } = this.limits;
-    const smallest = Math.min(idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs);
-    const everyMs = Math.min(Math.max(smallest / 4, 10), 4000);
-    this.#stopTicking = this.#clock.after(everyMs, () => {
-      const nowMs = this.#clock.now();
-      for (const exchange of this.#inFlight) exchange.tick(nowMs);
-      this.#tick();
+  #families(): MetricFamily[] {
+    const family = (name: string, help: string, value: number): MetricFamily => ({
+      name: `gangway_http_${name}`,
+      help,
+      type: name.endsWith('_total') ? 'counter' : 'gauge',
+      samples: [{ value }],
     });
-  }
-
-  #families() {
-    let streams = 0;
-    for (const exchange of this.#inFlight) if (exchange.streaming) streams += 1;
-    const gauge = (name: string, help: string, value: number) =>
-      ({ name: `gangway_${name}`, help, type: 'gauge', samples: [{ value }] }) as const;
     return [
-      gauge(
-        'http_in_flight',
-        'Requests not yet answered, streams among them.',
-        this.#inFlight.size,
-      ),
-      gauge('http_open_streams', 'Answers without end: log tails, consoles.', streams),
-      gauge('http_sockets', 'Open connections.', this.#sockets),
-      {
-        name: 'gangway_http_refused_sockets_total',
-        help: 'Connections refused because there were too many.',
-        type: 'counter',
-        samples: [{ value: this.#refusedSockets }],
-      } as const,
+      family('in_flight', 'Requests not over, streams among them.', this.#inFlight.size),
+      family('open_streams', 'Answers without a known end.', this.#inFlight.streams()),
+      family('sockets', 'Open connections.', this.#sockets),
+      family('refused_sockets_total', 'Connections above the limit.', this.#refusedSockets),
     ];
   }
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
   return new Gateway(options);
+}
+
+function smallest(limits: GatewayLimits): number {
+  const { idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs } = limits;
+  return Math.min(idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs);
 }
 
 function shuttingDown(): ServiceError {

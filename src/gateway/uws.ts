@@ -6,6 +6,8 @@
  * 2. What it accepts against RFC 9112 is refused in `framing.ts`; what it times out too early is
  *    kept alive in `exchange.ts`.
  */
+import type * as uws from 'uWebSockets.js';
+
 export type {
   HttpRequest,
   HttpResponse,
@@ -13,7 +15,7 @@ export type {
   us_listen_socket as ListenSocket,
 } from 'uWebSockets.js';
 
-export type Uws = typeof import('uWebSockets.js');
+export type Uws = typeof uws;
 
 /** Loads the library with room for heads of `headBytes`; above it answers a bare 431 itself. */
 export async function loadUws(

@@ -1,0 +1,160 @@
+/**
+ * Owns the rules of HTTP around who is calling; who that is, `src/auth` says.
+ *
+ * 1. Byte-stream endpoints take the session cookie alone: a bearer token is COOKIE_REQUIRED there, also
+ *    beside a good cookie. Hook and MCP take the token alone: a cookie counts as nothing.
+ * 2. Where both are taken, a bearer token decides: whoever sends one means it.
+ * 3. A cookie that changes something must come from our own pages, or from no browser: CROSS_SITE
+ *    otherwise. A bearer token cannot be sent by another site's page and needs no such check.
+ * 4. Failed tokens are counted by address; above the limit, failures are 429. A good token is never
+ *    held up by what others on its address do.
+ */
+import type { Authenticator, Credentials, SessionRenewal } from '../auth/accounts-contract.ts';
+import type { Principal, SignedIn } from '../auth/principal.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Exchange } from './contract.ts';
+import type { RateLimit } from './rate-limit.ts';
+
+export interface PublicUrl {
+  /** Origin without trailing slash, such as `https://panel.example.com`. */
+  url: string;
+  /** False when nobody set it and it follows from the address we listen on. */
+  configured: boolean;
+}
+
+export interface CallersOptions {
+  authenticator: Authenticator;
+  /** Slides sessions by `Set-Cookie`; leave it out to let them end. */
+  renewal?: SessionRenewal;
+  /** Asked at each check, since it may change while we run. */
+  publicUrl: () => PublicUrl;
+  /** Failed tokens by address. */
+  failures?: RateLimit;
+}
+
+export type Person = Extract<Principal, { kind: 'person' }>;
+
+/** `changes`: whether the request changes something, or opens a shell. */
+export interface CookieUse {
+  changes: boolean;
+}
+
+export class Callers {
+  readonly #options: CallersOptions;
+
+  constructor(options: CallersOptions) {
+    this.#options = options;
+  }
+
+  /** The person behind the session cookie: COOKIE_REQUIRED, UNAUTHENTICATED, CROSS_SITE. */
+  cookiePerson(exchange: Exchange, use: CookieUse): Person {
+    if (hasBearer(exchange)) {
+      throw new ServiceError('COOKIE_REQUIRED', 'This address takes the session cookie only.');
+    }
+    const principal = this.#byCookie(exchange);
+    if (principal.kind !== 'person') {
+      throw new ServiceError('UNAUTHENTICATED', 'Sign in first.');
+    }
+    if (use.changes) this.refuseCrossSite(exchange);
+    return principal;
+  }
+
+  /**
+   * The principal behind the bearer token; UNAUTHENTICATED with `WWW-Authenticate: Bearer` and the
+   * parameters given, such as `resource_metadata="…"`; RATE_LIMITED after too many failures.
+   */
+  bearer(exchange: Exchange, challenge = ''): SignedIn {
+    try {
+      if (!hasBearer(exchange)) {
+        throw new ServiceError('UNAUTHENTICATED', 'An API token is needed.');
+      }
+      if (exchange.headerCount('authorization') !== 1) {
+        throw new ServiceError('UNAUTHENTICATED', 'There is more than one Authorization header.');
+      }
+      return this.#options.authenticator.byToken(credentialsOf(exchange));
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'UNAUTHENTICATED') throw error;
+      if (hasBearer(exchange)) this.#countFailure(exchange);
+      throw challenged(error, challenge, hasBearer(exchange));
+    }
+  }
+
+  /** Token, cookie or nobody, for GraphQL: UNAUTHENTICATED for a bad token only; CROSS_SITE. */
+  either(exchange: Exchange, use: CookieUse): Principal {
+    if (hasBearer(exchange)) return this.bearer(exchange);
+    const principal = this.#byCookie(exchange);
+    if (use.changes && principal.kind === 'person') this.refuseCrossSite(exchange);
+    return principal;
+  }
+
+  /** Throws CROSS_SITE for a request that another site's page made a browser send. */
+  refuseCrossSite(exchange: Exchange): void {
+    const site = exchange.header('sec-fetch-site');
+    const origin = exchange.header('origin');
+    if (site === 'same-origin' || site === 'none') return;
+    if (site === '' && origin === '') return;
+    if (origin !== '' && isOurs(origin, this.#options.publicUrl())) return;
+    throw new ServiceError('CROSS_SITE', 'The request comes from another site.');
+  }
+
+  #byCookie(exchange: Exchange): Principal {
+    const credentials = credentialsOf(exchange);
+    const principal = this.#options.authenticator.byCookie(credentials);
+    if (principal.kind === 'person') {
+      const cookie = this.#options.renewal?.renew(credentials, exchange.secure) ?? null;
+      if (cookie !== null) exchange.addHeader('Set-Cookie', cookie);
+    }
+    return principal;
+  }
+
+  #countFailure(exchange: Exchange): void {
+    const retryAfterS = this.#options.failures?.take(exchange.address) ?? 0;
+    if (retryAfterS === 0) return;
+    throw new ServiceError('RATE_LIMITED', 'Too many failed tokens from this address.', {
+      retryAfterS,
+    });
+  }
+}
+
+function credentialsOf(exchange: Exchange): Credentials {
+  return {
+    cookieHeader: exchange.header('cookie'),
+    authorization: exchange.header('authorization'),
+    team: exchange.header('x-service-team'),
+    address: exchange.address,
+  };
+}
+
+/** Whether a bearer token is meant; other schemes may belong to a proxy before us. */
+function hasBearer(exchange: Exchange): boolean {
+  return /(^|,)\s*bearer(\s|,|$)/i.test(exchange.header('authorization'));
+}
+
+/** RFC 6750, 3: the error is named only where a token was given. */
+function challenged(error: ServiceError, challenge: string, given: boolean): ServiceError {
+  const parts = [given ? 'error="invalid_token"' : '', challenge].filter((part) => part !== '');
+  const value = parts.length === 0 ? 'Bearer' : `Bearer ${parts.join(', ')}`;
+  return new ServiceError(error.code, error.message, {
+    headers: { ...error.headers, 'WWW-Authenticate': value },
+    ...(error.extensions && { extensions: error.extensions }),
+    cause: error,
+  });
+}
+
+function isOurs(origin: string, ours: PublicUrl): boolean {
+  if (!URL.canParse(origin) || !URL.canParse(ours.url)) return false;
+  const theirs = new URL(origin);
+  // "null" does not parse; an opaque origin, or more than an origin, is not ours either.
+  if (theirs.origin === 'null' || theirs.origin !== origin.toLowerCase()) return false;
+  const own = new URL(ours.url);
+  if (theirs.origin === own.origin) return true;
+  return !ours.configured && samePort(theirs, own) && isThisMachine(theirs) && isThisMachine(own);
+}
+
+function samePort(one: URL, other: URL): boolean {
+  return one.protocol === other.protocol && one.port === other.port;
+}
+
+function isThisMachine(url: URL): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
+}

@@ -1,0 +1,58 @@
+/** Owns the words between an exchange and the gateway that holds it. */
+import type { Logger } from '../lib/log.ts';
+import type { HeadBlock } from './answer-head.ts';
+import type { ClientAddress } from './client-address.ts';
+import type { Headers, Route } from './contract.ts';
+import type { HttpExchange } from './exchange.ts';
+import type { RouteCounts } from './metrics.ts';
+import type { RequestBody } from './request-body.ts';
+import type { RequestHead } from './request-head.ts';
+
+/** How an exchange ended, for the access log and the metrics. */
+export interface Ending {
+  status: number;
+  /** Of the answer's body. */
+  bytes: number;
+  aborted: boolean;
+}
+
+export interface ExchangeLimits {
+  /** A handler that has not answered by then is answered for, and reported. */
+  answerMs: number;
+  /** A client that takes no byte of a plain answer, or of a stream, for so long is cut off. */
+  sendStallMs: number;
+  streamStallMs: number;
+  /** How much and how long is read on behind an early answer. */
+  lingerBytes: number;
+  lingerMs: number;
+}
+
+/** What an exchange needs of its gateway. */
+export interface ExchangeHost {
+  readonly limits: ExchangeLimits;
+  readonly logger: Logger;
+  /** Whether every answer now closes its connection. */
+  readonly closing: boolean;
+  now(): number;
+  newRequestId(): string;
+  /** The block of headers that are sent again and again. */
+  fixedBlock(headers: Headers): HeadBlock;
+  /** The answer is complete, or will never be. */
+  answered(exchange: HttpExchange, ending: Ending): void;
+  /** The response object is gone. */
+  released(exchange: HttpExchange): void;
+}
+
+export interface ExchangeRequest {
+  /** Undefined where no route matched. */
+  route: Route | undefined;
+  /** As the client wrote it. */
+  method: string;
+  params: Readonly<Record<string, string>>;
+  head: RequestHead;
+  body: RequestBody | undefined;
+  client: () => ClientAddress;
+  /** Close after the answer, whatever the client says. */
+  lastOnConnection: boolean;
+  counts: RouteCounts;
+}
