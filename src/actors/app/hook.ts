@@ -1,14 +1,8 @@
-/**
- * Owns the deploy hook of an app: its URL token and whether it is on.
- *
- * 1. The token is stored hashed, to compare, and sealed, to reveal; never in clear.
- */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+/** Owns the deploy hook of an app: whether it is on, and the token in its address. */
 import { ServiceError } from '../../lib/errors.ts';
-import type { AppRecord } from '../../store/records.ts';
 import type { AppCore } from './core.ts';
-import type { SecretBox } from './deps.ts';
 import type { DeploymentQueue } from './deployments.ts';
+import { hookContext, newHookToken, sameHash } from './hook-token.ts';
 import type { Handlers } from './internal.ts';
 
 export function hookHandlers(
@@ -28,7 +22,7 @@ export function hookHandlers(
     },
     'hook-reveal': () => {
       const app = core.require();
-      return { token: deps.secrets.open(app.hookSealed, contextOf(app.id)) };
+      return { token: deps.secrets.open(app.hookSealed, hookContext(app.id)) };
     },
     'hook-rotate': () => {
       const app = core.require();
@@ -41,30 +35,4 @@ export function hookHandlers(
       return core.save({ deployHookEnabled: enabled });
     },
   };
-}
-
-export function newHookToken(
-  secrets: SecretBox,
-  appId: string,
-): { token: string } & Pick<AppRecord, 'hookHash' | 'hookSealed'> {
-  const token = randomBytes(32).toString('base64url');
-  return {
-    token,
-    hookHash: hashHookToken(token),
-    hookSealed: secrets.seal(token, contextOf(appId)),
-  };
-}
-
-/** SHA-256 in hex, as `hook` expects it. */
-export function hashHookToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
-}
-
-export function sameHash(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a, 'hex'), Buffer.from(b, 'hex')];
-  return left.length === right.length && left.length > 0 && timingSafeEqual(left, right);
-}
-
-function contextOf(appId: string): string {
-  return `hook:${appId}`;
 }

@@ -41,6 +41,7 @@ export class Lifecycle {
   readonly #queue: DeploymentQueue;
   /** Starts in a row that came to nothing. */
   #failures = 0;
+  #restartAsked = false;
 
   constructor(core: AppCore, queue: DeploymentQueue) {
     this.#core = core;
@@ -66,14 +67,13 @@ export class Lifecycle {
       },
       'work-done': (message) => {
         if (!core.isOwn(message)) return false;
-        core.work = null;
-        this.#queue.advance();
-        this.ensureRunning();
+        this.#next();
         return true;
       },
       'instance-failed': (message) => {
         if (!core.isOwn(message)) return false;
         this.#startFailed(message.error);
+        this.#next();
         return true;
       },
     };
@@ -92,6 +92,19 @@ export class Lifecycle {
     if (deployment !== undefined) this.#launch(deployment);
   }
 
+  /** The work under way is over. */
+  #next(): void {
+    const core = this.#core;
+    core.work = null;
+    this.#queue.advance();
+    if (this.#restartAsked && this.#queue.idle && core.app?.desired === 'running') {
+      const deployment = this.#current(core.app);
+      if (deployment !== undefined) this.#launch(deployment);
+    }
+    this.#restartAsked = false;
+    this.ensureRunning();
+  }
+
   #start(): AppRecord {
     const core = this.#core;
     const app = core.require();
@@ -107,7 +120,9 @@ export class Lifecycle {
       throw new ServiceError('NOT_DEPLOYABLE', 'There is no release to start: deploy it first.');
     }
     this.#failures = 0;
-    this.#launch(deployment);
+    // A deployment that is ready but still tidying up goes first.
+    if (core.work === null) this.#launch(deployment);
+    else this.#restartAsked = true;
     return core.save({ desired: 'running' }, [], [core.context.clearAlarm('recover')]);
   }
 
@@ -131,20 +146,22 @@ export class Lifecycle {
         this.#failures = 0;
       } catch (error) {
         if (core.context.signal.aborted) return;
-        if (!cancel.signal.aborted) await this.#reportFailure(error);
+        if (!cancel.signal.aborted && (await this.#reportFailure(error))) return;
       }
       core.tellSelf({ type: 'work-done', epoch: core.context.epoch });
     });
   }
 
-  async #reportFailure(error: unknown): Promise<void> {
+  /** Whether the actor knows, and with it that this work is over. */
+  async #reportFailure(error: unknown): Promise<boolean> {
     const { logger } = this.#core.deps;
     const reason = error instanceof StartFailed ? error.message : 'It could not be started.';
     logger.warn({ app: this.#core.id, err: error }, 'app_not_started');
     try {
-      await this.#core.report({ type: 'instance-failed', error: reason });
+      return await this.#core.report({ type: 'instance-failed', error: reason });
     } catch (failure) {
       logger.warn({ app: this.#core.id, err: failure }, 'app_failure_not_stored');
+      return false;
     }
   }
 
@@ -155,7 +172,7 @@ export class Lifecycle {
     const atMs = recoverAtMs(core, this.#failures);
     this.#failures += 1;
     const retry = run.live === null ? [context.alarm('recover', atMs, { type: 'recover' })] : [];
-    if (core.work?.kind === 'start') core.work = null;
+    core.work = null;
     core.save({ run: leaving(core, run, 'next') }, [], retry);
     endAll(core);
     deps.logger.info({ app: core.id, reason }, 'app_start_failed');

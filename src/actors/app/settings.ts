@@ -6,7 +6,7 @@ import { insert } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import type { AppCore } from './core.ts';
 import { localServerId } from './deps.ts';
-import { newHookToken } from './hook.ts';
+import { newHookToken } from './hook-token.ts';
 import type { Handlers } from './internal.ts';
 import type { AppPatch, NewApp } from './protocol.ts';
 import { slugAttempt, slugOf } from './slug.ts';

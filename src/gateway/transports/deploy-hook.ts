@@ -1,0 +1,84 @@
+/**
+ * Owns the deploy hook: POST with the app's URL token and a caller's API token queues a deployment.
+ *
+ * 1. In this order: 401 no usable API token (a cookie counts as none); 404 no such app, one outside
+ *    what the token reaches, or a wrong URL token; 403 the token may not deploy it; 403 HOOK_DISABLED.
+ * 2. 200 leaves once the deployment is durable; nothing is built on the way.
+ * 3. A body is not asked for: it is read past, up to a bound.
+ */
+import { hashHookToken, sameHash } from '../../actors/app/hook-token.ts';
+import { appActor } from '../../actors/app/protocol.ts';
+import type { Actors } from '../../actors/runtime/contract.ts';
+import type { Authenticator } from '../../auth/accounts-contract.ts';
+import type { Need, Resource } from '../../auth/contract.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { AppRecord } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
+import type { Exchange, Route } from '../contract.ts';
+
+export interface DeployHookOptions {
+  reader: Reader;
+  actors: Actors;
+  authenticator: Pick<Authenticator, 'byToken'>;
+  authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
+}
+
+/** What senders of webhooks put into a body is no more than this. */
+const bodyMaxBytes = 25 * 1024 * 1024;
+
+export function deployHookRoutes(options: DeployHookOptions): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/apps/:id/deploy-hook/:token',
+      handle: (exchange) => queueDeployment(options, exchange),
+    },
+  ];
+}
+
+async function queueDeployment(options: DeployHookOptions, exchange: Exchange): Promise<void> {
+  const tokenHash = hashHookToken(exchange.param('token'));
+  const app = admit(options, exchange, tokenHash);
+  await passBody(exchange);
+  const message = { type: 'hook', tokenHash } as const;
+  const { deployment, url } = await options.actors.ask(appActor.at(app.id), message);
+  // By now it may have begun; what this call did was queue it.
+  const answer = { deploymentId: deployment.id, appId: app.id, status: 'queued', url };
+  exchange.json(200, answer, { 'Cache-Control': 'no-store' });
+}
+
+/** The app, when this caller may deploy it through this hook. */
+function admit(
+  { reader, authenticator, authorize }: DeployHookOptions,
+  exchange: Exchange,
+  tokenHash: string,
+): Readonly<AppRecord> {
+  const principal = authenticator.byToken({
+    cookieHeader: '',
+    authorization: exchange.header('authorization'),
+    // The app names the team.
+    team: '',
+    address: exchange.address,
+  });
+  const app = reader.get(tables.apps, exchange.param('id'));
+  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
+  authorize(reader, principal, null, { kind: 'app', app });
+  if (!sameHash(app.hookHash, tokenHash)) throw new ServiceError('NOT_FOUND', 'No such hook.');
+  authorize(reader, principal, 'deploy_apps', { kind: 'app', app });
+  return app;
+}
+
+function passBody(exchange: Exchange): Promise<void> {
+  return new Promise((resolve, reject) => {
+    exchange.streamBody(bodyMaxBytes, {
+      chunk: () => true,
+      end: resolve,
+      fail: (reason) => {
+        // After an abort there is nobody to answer, and this waits for nothing.
+        if (reason !== 'aborted') reject(reason);
+      },
+    });
+  });
+}

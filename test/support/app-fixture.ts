@@ -1,0 +1,242 @@
+/** App actors over a store in memory and a scripted driver, for tests of what apps do. */
+import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { appDefinition } from '../../src/actors/app/app-actor.ts';
+import type { AppDeps, AppOptions } from '../../src/actors/app/deps.ts';
+import { appDefaults } from '../../src/actors/app/deps.ts';
+import { appActor } from '../../src/actors/app/protocol.ts';
+import type { AppProtocol, NewApp } from '../../src/actors/app/protocol.ts';
+import { AppWatch } from '../../src/actors/app/watch.ts';
+import { BuildQueue } from '../../src/actors/build-queue/build-queue.ts';
+import { edgeDefinition } from '../../src/actors/edge/edge-actor.ts';
+import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
+import type { LogStreams, StreamNotice } from '../../src/actors/streams/contract.ts';
+import { newId } from '../../src/lib/ids.ts';
+import type { AppRecord, DeploymentRecord } from '../../src/store/records.ts';
+import type { LogName } from '../../src/store/logs/contract.ts';
+import { tables } from '../../src/store/tables.ts';
+import { eventually } from './eventually.ts';
+import { MemoryStore } from './memory-store.ts';
+import { ScriptedDriver } from './scripted-driver.ts';
+import { recordingLogger } from './silent-logger.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+
+type Files = Record<string, string>;
+
+export interface AppFixture {
+  store: MemoryStore;
+  driver: ScriptedDriver;
+  streams: RecordedStreams;
+  root: string;
+  logger: ReturnType<typeof recordingLogger>;
+  /** What the next extraction writes; a promise holds it up. */
+  source: { files: Files; held: Promise<void> | null };
+  runtime: () => ActorRuntime;
+  /** Ends every actor as kill -9 does, and begins again over the same store and driver. */
+  crash: () => Promise<void>;
+  ask: <T extends keyof AppProtocol>(
+    appId: string,
+    message: { type: T } & AppProtocol[T]['in'],
+  ) => Promise<AppProtocol[T]['out']>;
+  create: (input?: Partial<NewApp>) => Promise<AppRecord>;
+  /** An app with an upload. */
+  uploaded: (input?: Partial<NewApp>) => Promise<AppRecord>;
+  upload: (appId: string, blob: string) => Promise<AppRecord>;
+  app: (appId: string) => Readonly<AppRecord>;
+  deployment: (id: string) => Readonly<DeploymentRecord>;
+  until: (deploymentId: string, status: DeploymentRecord['status']) => Promise<void>;
+  releases: (appId: string) => string[];
+  close: () => Promise<void>;
+}
+
+export interface FixtureOptions {
+  options?: Partial<AppOptions>;
+  concurrency?: number;
+  check?: AppDeps['check'];
+}
+
+export class RecordedStreams implements LogStreams {
+  readonly text = new Map<LogName, string>();
+  readonly notices: { log: LogName; notice: StreamNotice }[] = [];
+  readonly ended: LogName[] = [];
+  readonly dropped: LogName[] = [];
+
+  get reader(): never {
+    throw new Error('these streams are not read');
+  }
+
+  async feed(
+    log: LogName,
+    driver: ScriptedDriver,
+    workloadId: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await driver.follow(
+      workloadId,
+      0,
+      (entries) => {
+        for (const { bytes } of entries) this.write(log, Buffer.from(bytes).toString());
+      },
+      signal,
+    );
+  }
+
+  write(log: LogName, text: string): void {
+    this.text.set(log, (this.text.get(log) ?? '') + text);
+  }
+
+  notice(log: LogName, notice: StreamNotice): void {
+    this.notices.push({ log, notice });
+  }
+
+  end(log: LogName): void {
+    this.ended.push(log);
+  }
+
+  drop(log: LogName): Promise<void> {
+    this.dropped.push(log);
+    return Promise.resolve();
+  }
+
+  attach(): never {
+    throw new Error('these streams are not watched');
+  }
+}
+
+export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixture> {
+  const root = await mkdtemp(join(tmpdir(), 'gangway-app-'));
+  const store = new MemoryStore();
+  const driver = new ScriptedDriver();
+  const streams = new RecordedStreams();
+  const logger = recordingLogger();
+  const source: AppFixture['source'] = { files: { 'index.html': 'hi' }, held: null };
+  // Keeps the process alive while only timers that do not are left.
+  const alive = setInterval(() => undefined, 1000);
+  const options: AppOptions = {
+    ...appDefaults,
+    appsRoot: join(root, 'apps'),
+    uploadsRoot: join(root, 'uploads'),
+    uids: null,
+    toolchain: {
+      path: ['/usr/bin', '/bin'],
+      node: 'node',
+      staticServer: 's',
+      nodeVersion: '22.1.0',
+    },
+    buildEnv: {},
+    hostOf: (slug) => `${slug}.test`,
+    urlOf: (slug) => `http://${slug}.test`,
+    healthTimeoutMs: 400,
+    drainMs: 0,
+    ...fixture.options,
+  };
+  let life: { runtime: ActorRuntime; watch: AppWatch };
+  const begin = async (): Promise<void> => {
+    const runtime = new ActorRuntime({ store, clock: systemClock, logger, endingMs: 200 });
+    const deps: AppDeps = {
+      reader: store,
+      driver,
+      streams,
+      clock: systemClock,
+      logger,
+      options,
+      buildQueue: new BuildQueue({ concurrency: fixture.concurrency ?? 2 }),
+      secrets: {
+        seal: (plain, context) => Buffer.from(`${context}|${plain}`),
+        open: (sealed, context) =>
+          Buffer.from(sealed)
+            .toString()
+            .slice(context.length + 1),
+      },
+      extractor: {
+        extract: async (_archive, _format, into, { signal } = {}) => {
+          signal?.throwIfAborted();
+          const stopped = new Promise((resolve) => signal?.addEventListener('abort', resolve));
+          await Promise.race([source.held, stopped]);
+          signal?.throwIfAborted();
+          for (const [name, text] of Object.entries(source.files)) {
+            await mkdir(join(into, name, '..'), { recursive: true });
+            await writeFile(join(into, name), text);
+          }
+          return { entries: 1, bytes: 1 };
+        },
+      },
+      check: fixture.check ?? (() => Promise.resolve(null)),
+    };
+    runtime.register(appDefinition(deps));
+    runtime.register(edgeDefinition({ ...deps, hostOf: options.hostOf }));
+    runtime.start();
+    const watch = new AppWatch({ driver, actors: runtime, reader: store, logger });
+    life = { runtime, watch };
+    await watch.start();
+  };
+  await begin();
+  const self: AppFixture = {
+    store,
+    driver,
+    streams,
+    root,
+    logger,
+    source,
+    runtime: () => life.runtime,
+    async crash() {
+      life.watch.close();
+      await life.runtime.close();
+      await begin();
+    },
+    ask: (appId, message) => life.runtime.ask(appActor.at(appId), message),
+    create: (input = {}) => {
+      const app: NewApp = { ...newApp, ...input };
+      return self.ask(newId('app'), { type: 'create', app });
+    },
+    async uploaded(input) {
+      const { id } = await self.create(input);
+      return self.upload(id, 'blob-1');
+    },
+    async upload(appId, blob) {
+      const { dir } = await self.ask(appId, { type: 'upload-begin', uploadId: blob });
+      await writeFile(join(dir, blob), 'archive');
+      const upload = {
+        filename: 'app.tgz',
+        sizeBytes: 7,
+        sha256: '',
+        format: 'tar.gz',
+        uploadedAtMs: 1,
+        blob,
+      } as const;
+      return self.ask(appId, { type: 'upload-commit', uploadId: blob, upload });
+    },
+    app: (appId) => present(store.get(tables.apps, appId)),
+    deployment: (id) => present(store.get(tables.deployments, id)),
+    until: (id, status) => eventually(status, () => self.deployment(id).status === status, 5000),
+    releases: (appId) => readdirSync(join(root, 'apps', appId, 'releases')),
+    async close() {
+      life.watch.close();
+      await life.runtime.close();
+      await rm(root, { recursive: true, force: true });
+      clearInterval(alive);
+    },
+  };
+  return self;
+}
+
+const newApp: NewApp = {
+  teamId: 'team_1',
+  name: 'Web',
+  source: 'UPLOAD',
+  folderId: null,
+  serverId: null,
+  git: null,
+  image: null,
+  compose: null,
+  build: {},
+  resources: {},
+  env: [],
+};
+
+function present<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('no such record');
+  return value;
+}

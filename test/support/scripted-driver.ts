@@ -1,0 +1,182 @@
+/**
+ * A driver in memory: workloads are what a test says of them. It outlives the runtime under test,
+ * as a real one does, so that a test can discard everything else and begin again over it.
+ */
+import type {
+  Driver,
+  DriverEvent,
+  EdgeRoute,
+  Exit,
+  LogEntry,
+  Workload,
+  WorkloadSpec,
+  WorkloadState,
+} from '../../src/drivers/driver.ts';
+
+interface Running {
+  spec: WorkloadSpec;
+  state: WorkloadState;
+  probe: 'listening' | 'silent' | 'foreign';
+  waiters: (() => void)[];
+}
+
+/** What becomes of a workload as soon as it is started. */
+export type Script = (spec: WorkloadSpec) => {
+  /** A job or service ends at once with this code. */
+  exitCode?: number;
+  probe?: 'listening' | 'silent' | 'foreign';
+};
+
+export class ScriptedDriver implements Driver {
+  readonly name = 'process';
+  readonly started: WorkloadSpec[] = [];
+  readonly removed: string[] = [];
+  readonly output = new Map<string, string[]>();
+  routes: readonly EdgeRoute[] = [];
+  /** Each set of routes the edge was given, for what it saw in between. */
+  readonly routed: (readonly EdgeRoute[])[] = [];
+  script: Script = (spec) => (spec.kind === 'job' ? { exitCode: 0 } : { probe: 'listening' });
+  readonly #running = new Map<string, Running>();
+  readonly #listeners = new Set<(event: DriverEvent) => void>();
+  #port = 20_000;
+
+  open(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  start(spec: WorkloadSpec): Promise<Workload> {
+    const known = this.#running.get(spec.id);
+    if (known !== undefined) return Promise.resolve(toWorkload(known));
+    this.started.push(spec);
+    const { exitCode, probe = 'silent' } = this.script(spec);
+    const running: Running = {
+      spec,
+      state: { phase: 'running', startedAtMs: 0, restarts: 0 },
+      probe,
+      waiters: [],
+    };
+    this.#running.set(spec.id, running);
+    if (exitCode !== undefined) this.end(spec.id, { code: exitCode });
+    return Promise.resolve(toWorkload(running));
+  }
+
+  inspect(id: string): Promise<Workload | undefined> {
+    const running = this.#running.get(id);
+    return Promise.resolve(running && toWorkload(running));
+  }
+
+  list(): Promise<Workload[]> {
+    return Promise.resolve([...this.#running.values()].map(toWorkload));
+  }
+
+  stop(id: string): Promise<void> {
+    if (this.#running.has(id)) this.end(id, { code: null, signal: 'SIGTERM', reason: 'stopped' });
+    return Promise.resolve();
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.stop(id);
+    if (this.#running.delete(id)) this.removed.push(id);
+  }
+
+  watch(listener: (event: DriverEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async follow(
+    id: string,
+    afterSeq: number,
+    sink: (entries: readonly LogEntry[]) => void | Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const lines = this.output.get(id) ?? [];
+    const entries = lines.map((line, i) => ({
+      seq: i + 1,
+      atMs: 0,
+      stream: 'stdout' as const,
+      bytes: Buffer.from(`${line}\n`),
+    }));
+    await sink(entries.filter(({ seq }) => seq > afterSeq));
+    const running = this.#running.get(id);
+    if (running === undefined || running.state.phase === 'ended' || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      running.waiters.push(resolve);
+      signal.addEventListener('abort', () => {
+        resolve();
+      });
+    });
+  }
+
+  acknowledge(): void {
+    // Nothing is kept that could be dropped.
+  }
+
+  probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
+    return Promise.resolve(this.#running.get(id)?.probe ?? 'silent');
+  }
+
+  freePort(): Promise<number> {
+    return Promise.resolve((this.#port += 1));
+  }
+
+  setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
+    this.routes = routes;
+    this.routed.push(routes);
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Ends a workload for good. */
+  end(id: string, exit: Partial<Exit>): void {
+    const full = { code: 0, signal: null, reason: 'exited', detail: null, atMs: 0 } as const;
+    this.#change(id, { phase: 'ended', exit: { ...full, ...exit } });
+  }
+
+  /** A service that ended by itself and waits for its next start. */
+  crash(id: string, restarts: number): void {
+    const lastExit = { code: 1, signal: null, reason: 'exited', detail: null, atMs: 0 } as const;
+    this.#change(id, { phase: 'waiting', restarts, nextStartAtMs: 0, lastExit });
+  }
+
+  revive(id: string, restarts: number): void {
+    this.#change(id, { phase: 'running', startedAtMs: 0, restarts });
+  }
+
+  setProbe(id: string, probe: Running['probe']): void {
+    const running = this.#running.get(id);
+    if (running) running.probe = probe;
+  }
+
+  /** Forgets everything, as a machine that lost its power. */
+  lose(): void {
+    this.#running.clear();
+  }
+
+  get ids(): string[] {
+    return [...this.#running.keys()];
+  }
+
+  /** Host and targets of a route, such as `web.test` and `['127.0.0.1:20001']`. */
+  targets(host: string): string[] | undefined {
+    const route = this.routes.find((one) => one.host === host);
+    return route?.targets.map((target) => `${target.host}:${String(target.port)}`);
+  }
+
+  #change(id: string, state: WorkloadState): void {
+    const running = this.#running.get(id);
+    if (running === undefined) throw new Error(`no workload ${id}`);
+    running.state = state;
+    if (state.phase === 'ended') for (const resolve of running.waiters.splice(0)) resolve();
+    const event = { type: 'state', workload: toWorkload(running) } as const;
+    for (const listener of this.#listeners) listener(event);
+  }
+}
+
+function toWorkload({ spec, state }: Running): Workload {
+  const { id, appId, kind, port } = spec;
+  return { spec: { id, appId, kind, port }, state };
+}

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { AppFixture } from '../../../support/app-fixture.ts';
+import { appFixture } from '../../../support/app-fixture.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+const built = { 'package.json': '{"scripts":{"build":"x","start":"y"}}' };
+
+describe('an app after a crash of the service', () => {
+  let f: AppFixture;
+  beforeEach(async () => {
+    f = await appFixture();
+  });
+  afterEach(() => f.close());
+
+  const redeploy = (appId: string) => f.ask(appId, { type: 'redeploy', trigger: 'api' });
+  const live = (appId: string) => f.app(appId).run.live;
+  const goLive = async (): Promise<string> => {
+    const { id } = await f.uploaded();
+    await f.until((await redeploy(id)).id, 'ready');
+    await eventually('quiet', () => f.app(id).run.draining.length === 0);
+    return id;
+  };
+  /** Nothing runs that the app does not know. */
+  const nothingElseRuns = (id: string) =>
+    eventually('only the live instance', () => f.driver.ids.join() === live(id)?.workloadId);
+
+  it('unpacks anew what it was unpacking', async () => {
+    const { id } = await f.uploaded();
+    f.source.held = new Promise(() => undefined);
+    const { id: first } = await redeploy(id);
+    await f.until(first, 'building');
+    f.source.held = null;
+    await f.crash();
+    await f.until(first, 'ready');
+    assert.match(f.streams.text.get(`build:${first}`) ?? '', /restarted/);
+    await nothingElseRuns(id);
+  });
+
+  it('takes up a build job that runs on', async () => {
+    f.source.files = built;
+    f.driver.script = (spec) => (spec.kind === 'job' ? {} : { probe: 'listening' });
+    const { id } = await f.uploaded();
+    const { id: first } = await redeploy(id);
+    await eventually('job', () => f.driver.started.length === 1);
+    await f.crash();
+    f.driver.end(f.driver.ids[0] ?? '', { code: 0 });
+    await f.until(first, 'ready');
+    assert.equal(f.driver.started.filter(({ kind }) => kind === 'job').length, 1);
+    await nothingElseRuns(id);
+  });
+
+  it('takes the exit code of a build job that ended meanwhile', async () => {
+    f.source.files = built;
+    f.driver.script = () => ({});
+    const { id } = await f.uploaded();
+    const { id: first } = await redeploy(id);
+    await eventually('job', () => f.driver.started.length === 1);
+    const crashed = f.crash();
+    f.driver.end(f.driver.ids[0] ?? '', { code: 7 });
+    await crashed;
+    await f.until(first, 'failed');
+    assert.match(f.deployment(first).error ?? '', /exit code 7/);
+    await eventually('job gone', () => f.driver.ids.length === 0);
+  });
+
+  it('builds again, as another job, when the machine lost the first', async () => {
+    f.source.files = built;
+    f.driver.script = (spec) => (spec.kind === 'job' ? {} : { probe: 'listening' });
+    const { id } = await f.uploaded();
+    const { id: first } = await redeploy(id);
+    await eventually('job', () => f.driver.started.length === 1);
+    f.driver.lose();
+    await f.crash();
+    await eventually('second job', () => f.driver.started.length === 2);
+    assert.notEqual(f.driver.started[0]?.id, f.driver.started[1]?.id);
+    f.driver.end(f.driver.ids[0] ?? '', { code: 0 });
+    await f.until(first, 'ready');
+  });
+
+  it('goes on waiting for an instance that was being started', async () => {
+    f.driver.script = () => ({ probe: 'silent' });
+    const { id } = await f.uploaded();
+    const { id: first } = await redeploy(id);
+    await eventually('service', () => f.driver.started.length === 1);
+    await f.crash();
+    f.driver.setProbe(f.driver.ids[0] ?? '', 'listening');
+    await f.until(first, 'ready');
+    assert.equal(f.driver.started.length, 1);
+  });
+
+  it('keeps a live app where it is, with its route, and starts nothing', async () => {
+    const id = await goLive();
+    const before = live(id);
+    f.driver.routes = [];
+    await f.crash();
+    await eventually('route', () => f.driver.targets('web.test')?.length === 1);
+    assert.deepEqual(live(id), before);
+    assert.equal(f.driver.started.length, 1);
+    assert.equal(f.app(id).status, 'active');
+  });
+
+  it('starts a live app again when the machine lost it', async () => {
+    const id = await goLive();
+    const before = live(id)?.workloadId;
+    f.driver.lose();
+    await f.crash();
+    await eventually('live again', () => {
+      const now = live(id);
+      return now !== null && now.workloadId !== before;
+    });
+    await eventually('active', () => f.app(id).status === 'active');
+    await nothingElseRuns(id);
+  });
+
+  it('ends an old instance that was draining', async () => {
+    await f.close();
+    f = await appFixture({ options: { drainMs: 300 } });
+    const { id } = await f.uploaded();
+    await f.until((await redeploy(id)).id, 'ready');
+    await f.until((await redeploy(id)).id, 'ready');
+    assert.equal(f.app(id).run.draining.length, 1);
+    await f.crash();
+    await eventually('drained', () => f.app(id).run.draining.length === 0);
+    await nothingElseRuns(id);
+  });
+
+  it('removes what runs and is not journaled', async () => {
+    const id = await goLive();
+    const spec = f.driver.started[0];
+    assert.ok(spec);
+    await f.driver.start({ ...spec, id: 'dpl_stray-9' });
+    await f.crash();
+    await nothingElseRuns(id);
+  });
+
+  it('begins a deployment that was only queued', async () => {
+    await f.close();
+    f = await appFixture({ concurrency: 1 });
+    const [a, b] = [await f.uploaded(), await f.uploaded()];
+    f.source.held = new Promise(() => undefined);
+    const first = await redeploy(a.id);
+    await f.until(first.id, 'building');
+    const second = await redeploy(b.id);
+    f.source.held = null;
+    await f.crash();
+    await f.until(first.id, 'ready');
+    await f.until(second.id, 'ready');
+  });
+
+  it('forgets the reservation of an upload', async () => {
+    const { id } = await f.uploaded();
+    await f.ask(id, { type: 'upload-begin', uploadId: 'u' });
+    await f.crash();
+    await f.ask(id, { type: 'upload-begin', uploadId: 'u2' });
+  });
+});

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { AppFixture } from '../../../support/app-fixture.ts';
+import { appFixture } from '../../../support/app-fixture.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+describe('deployments of an app', () => {
+  let f: AppFixture;
+  beforeEach(async () => {
+    f = await appFixture();
+  });
+  afterEach(() => f.close());
+
+  const redeploy = (appId: string) => f.ask(appId, { type: 'redeploy', trigger: 'api' });
+
+  it('takes an upload all the way to a live instance', async () => {
+    const { id } = await f.uploaded();
+    const { id: first, status } = await redeploy(id);
+    assert.equal(status, 'queued');
+    await f.until(first, 'ready');
+    const app = f.app(id);
+    assert.equal(app.status, 'active');
+    assert.equal(app.desired, 'running');
+    assert.equal(app.liveDeploymentId, first);
+    assert.deepEqual(f.driver.targets('web.test'), [`127.0.0.1:${String(app.run.live?.port)}`]);
+    const [service] = f.driver.started;
+    assert.equal(service?.env['PORT'], String(app.run.live?.port));
+    assert.match(service.env['APP_DATA_DIR'] ?? '', /\/data$/);
+    assert.deepEqual(f.deployment(first).plan, {
+      kind: 'static',
+      startCommand: null,
+      staticDir: '.',
+    });
+    await eventually('log ended', () => f.streams.ended.includes(`build:${first}`));
+  });
+
+  it('returns the waiting deployment to whoever asks while it waits, and queues one behind it', async () => {
+    const { id } = await f.uploaded();
+    let letGo = (): void => undefined;
+    f.source.held = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    const first = await redeploy(id);
+    await f.until(first.id, 'building');
+    const behind = await Promise.all([redeploy(id), redeploy(id), redeploy(id)]);
+    assert.equal(new Set(behind.map((one) => one.id)).size, 1);
+    assert.notEqual(behind[0].id, first.id);
+    letGo();
+    await f.until(behind[0].id, 'ready');
+    assert.equal(f.deployment(first.id).status, 'ready');
+  });
+
+  it('keeps the old instance until the new one has the traffic, then ends it', async () => {
+    const { id } = await f.uploaded();
+    await f.until((await redeploy(id)).id, 'ready');
+    const old = f.app(id).run.live;
+    await f.until((await redeploy(id)).id, 'ready');
+    assert.ok(
+      f.driver.routed.every(
+        (routes) => routes.every((r) => r.targets.length === 1) || routes[0]?.targets.length === 0,
+      ),
+    );
+    await eventually('old gone', () => f.driver.removed.includes(old?.workloadId ?? ''));
+    await eventually('no drain', () => f.app(id).run.draining.length === 0);
+  });
+
+  it('fails a build with its exit code and leaves nothing behind', async () => {
+    f.source.files = { 'package.json': '{"scripts":{"build":"x","start":"y"}}' };
+    f.driver.script = () => ({ exitCode: 3 });
+    const { id } = await f.uploaded();
+    const { id: first } = await redeploy(id);
+    await f.until(first, 'failed');
+    assert.equal(f.deployment(first).error, 'The build failed with exit code 3.');
+    assert.equal(f.app(id).status, 'error');
+    await eventually('log ended', () => f.streams.ended.includes(`build:${first}`));
+    assert.deepEqual(f.releases(id), []);
+    assert.deepEqual(f.driver.ids, []);
+  });
+
+  it('fails what never listens, says so, and leaves the old instance serving', async () => {
+    const { id } = await f.uploaded();
+    await f.until((await redeploy(id)).id, 'ready');
+    const live = f.app(id).run.live?.workloadId;
+    f.driver.script = () => ({ probe: 'silent' });
+    const { id: second } = await redeploy(id);
+    await f.until(second, 'failed');
+    assert.match(f.deployment(second).error ?? '', /not healthy within .* nothing listened/);
+    assert.equal(f.app(id).run.live?.workloadId, live);
+    assert.equal(f.app(id).status, 'active');
+    await eventually('gone', () => f.app(id).run.draining.length === 0);
+    assert.deepEqual(f.driver.ids, [live]);
+  });
+
+  it('tries another port when a stranger listens on the chosen one', async () => {
+    let tries = 0;
+    f.driver.script = () => ({ probe: ++tries === 1 ? 'foreign' : 'listening' });
+    const { id } = await f.uploaded();
+    await f.until((await redeploy(id)).id, 'ready');
+    assert.equal(tries, 2);
+  });
+
+  it('cancels what builds, and removes its job and its release', async () => {
+    f.source.files = { 'package.json': '{"scripts":{"build":"x","start":"y"}}' };
+    f.driver.script = () => ({});
+    const { id } = await f.uploaded();
+    const { id: first } = await redeploy(id);
+    await eventually('job runs', () => f.driver.started.length === 1);
+    assert.equal(await f.ask(id, { type: 'cancel', deploymentId: first }), true);
+    assert.equal(f.deployment(first).status, 'canceled');
+    await eventually('job gone', () => f.driver.ids.length === 0);
+    await eventually('log ended', () => f.streams.ended.includes(`build:${first}`));
+    assert.equal(f.app(id).status, 'idle');
+    assert.equal(await f.ask(id, { type: 'cancel', deploymentId: first }), false);
+    await assert.rejects(f.ask(id, { type: 'cancel', deploymentId: 'dpl_none' }), {
+      code: 'NOT_FOUND',
+    });
+  });
+
+  it('refuses to deploy without an upload, and sources this server cannot build', async () => {
+    const { id } = await f.create();
+    await assert.rejects(redeploy(id), { code: 'NOT_DEPLOYABLE' });
+    const image = await f.create({ source: 'IMAGE', image: 'nginx:1' });
+    await assert.rejects(redeploy(image.id), { code: 'UNSUPPORTED_SOURCE' });
+  });
+
+  it('keeps the last three releases and rolls back to a kept one without building', async () => {
+    const { id } = await f.uploaded();
+    const made: string[] = [];
+    for (let i = 0; i < 4; i++) {
+      const { id: deployment } = await redeploy(id);
+      await f.until(deployment, 'ready');
+      made.push(deployment);
+    }
+    const [gone = '', second = ''] = made;
+    await eventually('pruned', () => f.deployment(gone).release === null);
+    await eventually('folders gone', () => f.releases(id).length === 3);
+    await assert.rejects(f.ask(id, { type: 'rollback', deploymentId: gone, trigger: 'api' }), {
+      code: 'NOT_DEPLOYABLE',
+    });
+    const back = await f.ask(id, { type: 'rollback', deploymentId: second, trigger: 'api' });
+    assert.equal(back.trigger, 'rollback');
+    await f.until(back.id, 'ready');
+    assert.equal(f.app(id).liveDeploymentId, back.id);
+    assert.equal(f.deployment(back.id).release, second);
+    assert.match(f.driver.started.at(-1)?.workingDir ?? '', new RegExp(`${second}$`));
+  });
+
+  it('lets a rollback take the place of a deployment that waits', async () => {
+    const { id } = await f.uploaded();
+    const first = await redeploy(id);
+    await f.until(first.id, 'ready');
+    let letGo = (): void => undefined;
+    f.source.held = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    await f.until((await redeploy(id)).id, 'building');
+    const waits = await redeploy(id);
+    const back = await f.ask(id, { type: 'rollback', deploymentId: first.id, trigger: 'api' });
+    assert.equal(f.deployment(waits.id).status, 'superseded');
+    letGo();
+    await f.until(back.id, 'ready');
+  });
+
+  it('builds no more at a time than the server allows, the oldest first', async () => {
+    await f.close();
+    f = await appFixture({ concurrency: 1 });
+    let letGo = (): void => undefined;
+    f.source.held = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    const a = await f.uploaded();
+    const b = await f.uploaded();
+    const first = await redeploy(a.id);
+    await f.until(first.id, 'building');
+    const second = await redeploy(b.id);
+    assert.equal(f.app(b.id).status, 'queued');
+    assert.notEqual(a.slug, b.slug);
+    letGo();
+    await f.until(second.id, 'ready');
+    await f.until(first.id, 'ready');
+  });
+
+  it('answers a storm of calls with one deployment under way and one behind it', async () => {
+    const { id } = await f.uploaded();
+    const answers = await Promise.all(Array.from({ length: 500 }, () => redeploy(id)));
+    const ids = new Set(answers.map((answer) => answer.id));
+    assert.ok(ids.size <= 3, `${String(ids.size)} deployments`);
+    for (const deployment of ids) await f.until(deployment, 'ready');
+  });
+
+  it('keeps a waiting deployment back until the upload ends, and then builds the new archive', async () => {
+    const { id } = await f.uploaded();
+    await f.ask(id, { type: 'upload-begin', uploadId: 'u2' });
+    const { id: waits } = await redeploy(id);
+    await assert.rejects(f.ask(id, { type: 'upload-begin', uploadId: 'u3' }), {
+      code: 'UPLOAD_IN_PROGRESS',
+    });
+    assert.equal(f.deployment(waits).status, 'queued');
+    const upload = {
+      filename: 'n.zip',
+      sizeBytes: 1,
+      sha256: '',
+      format: 'zip',
+      uploadedAtMs: 2,
+      blob: 'blob-2',
+    } as const;
+    await f.ask(id, { type: 'upload-commit', uploadId: 'u2', upload });
+    await f.until(waits, 'ready');
+    assert.equal(f.deployment(waits).upload?.blob, 'blob-2');
+  });
+
+  it('refuses an upload while a deployment runs, and takes it afterwards', async () => {
+    const { id } = await f.uploaded();
+    let letGo = (): void => undefined;
+    f.source.held = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    const { id: first } = await redeploy(id);
+    await f.until(first, 'building');
+    await assert.rejects(f.ask(id, { type: 'upload-begin', uploadId: 'u' }), {
+      code: 'DEPLOY_IN_PROGRESS',
+    });
+    letGo();
+    await f.until(first, 'ready');
+    await f.ask(id, { type: 'upload-begin', uploadId: 'u' });
+    assert.equal(await f.ask(id, { type: 'upload-abort', uploadId: 'u' }), true);
+    assert.equal(await f.ask(id, { type: 'upload-abort', uploadId: 'u' }), false);
+  });
+});

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { tables } from '../../../../src/store/tables.ts';
+import type { AppFixture } from '../../../support/app-fixture.ts';
+import { appFixture } from '../../../support/app-fixture.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+describe('the life of an app', () => {
+  let f: AppFixture;
+  beforeEach(async () => {
+    f = await appFixture();
+  });
+  afterEach(() => f.close());
+
+  const goLive = async (): Promise<string> => {
+    const { id } = await f.uploaded();
+    await f.until((await f.ask(id, { type: 'redeploy', trigger: 'api' })).id, 'ready');
+    return id;
+  };
+
+  it('stops with its route gone, and starts again from the same release', async () => {
+    const id = await goLive();
+    assert.equal((await f.ask(id, { type: 'stop' })).status, 'stopped');
+    await eventually('no target', () => f.driver.targets('web.test')?.length === 0);
+    await eventually('nothing runs', () => f.driver.ids.length === 0);
+    assert.equal((await f.ask(id, { type: 'start' })).desired, 'running');
+    await eventually('active', () => f.app(id).status === 'active');
+    assert.equal(f.driver.targets('web.test')?.length, 1);
+    assert.notEqual(f.driver.started[0]?.id, f.driver.started[1]?.id);
+    assert.equal(f.driver.started[0]?.workingDir, f.driver.started[1]?.workingDir);
+  });
+
+  it('restarts into a new instance while the old one serves', async () => {
+    const id = await goLive();
+    const before = f.app(id).run.live?.workloadId;
+    assert.equal((await f.ask(id, { type: 'restart' })).status, 'active');
+    await eventually('new instance', () => f.app(id).run.live?.workloadId !== before);
+    assert.notEqual(f.app(id).run.live, null);
+    await eventually('old gone', () => f.driver.removed.includes(before ?? ''));
+  });
+
+  it('cannot start before it was deployed, or while a deployment runs', async () => {
+    const { id } = await f.uploaded();
+    await assert.rejects(f.ask(id, { type: 'start' }), { code: 'NOT_DEPLOYABLE' });
+    f.source.held = new Promise(() => undefined);
+    await f.ask(id, { type: 'redeploy', trigger: 'api' });
+    await assert.rejects(f.ask(id, { type: 'restart' }), { code: 'DEPLOY_IN_PROGRESS' });
+  });
+
+  it('ends a deployment under way when it is stopped', async () => {
+    const id = await goLive();
+    f.source.held = new Promise(() => undefined);
+    const { id: second } = await f.ask(id, { type: 'redeploy', trigger: 'api' });
+    await f.until(second, 'building');
+    await f.ask(id, { type: 'stop' });
+    assert.equal(f.deployment(second).status, 'canceled');
+    assert.equal(f.app(id).status, 'stopped');
+  });
+
+  it('shows a crash loop as an error, and is active when it listens again', async () => {
+    const id = await goLive();
+    const workload = f.app(id).run.live?.workloadId ?? '';
+    f.driver.setProbe(workload, 'silent');
+    f.driver.crash(workload, 1);
+    await eventually('error', () => f.app(id).status === 'error');
+    f.driver.revive(workload, 1);
+    f.driver.setProbe(workload, 'listening');
+    await eventually('active', () => f.app(id).status === 'active');
+  });
+
+  it('goes to trash and comes back stopped', async () => {
+    const id = await goLive();
+    assert.equal(await f.ask(id, { type: 'delete' }), true);
+    await eventually('log ended', () => f.streams.ended.includes(`app:${id}`));
+    assert.equal(f.driver.targets('web.test'), undefined);
+    assert.deepEqual(f.driver.ids, []);
+    assert.equal([...f.store.scan(tables.trash)].length, 1);
+    await assert.rejects(f.ask(id, { type: 'redeploy', trigger: 'api' }), { code: 'NOT_FOUND' });
+    await assert.rejects(f.ask(id, { type: 'delete' }), { code: 'NOT_FOUND' });
+    assert.equal(await f.ask(id, { type: 'restore' }), true);
+    assert.equal(f.app(id).status, 'stopped');
+    assert.equal([...f.store.scan(tables.alarms)].length, 0);
+    await f.ask(id, { type: 'start' });
+    await eventually('active', () => f.app(id).status === 'active');
+  });
+
+  it('is purged with everything it had', async () => {
+    const id = await goLive();
+    const { id: deployment } = [...f.store.scan(tables.deployments)][0] ?? { id: '' };
+    await f.ask(id, { type: 'env-upsert', entries: [entry('A', '1')] });
+    await assert.rejects(f.ask(id, { type: 'purge' }), { code: 'NOT_FOUND' });
+    await f.ask(id, { type: 'delete' });
+    assert.equal(await f.ask(id, { type: 'purge' }), true);
+    for (const table of [tables.apps, tables.env, tables.trash, tables.alarms]) {
+      assert.equal([...f.store.scan<unknown>(table as never)].length, 0);
+    }
+    assert.equal(f.store.get(tables.deployments, deployment), undefined);
+    assert.ok(!existsSync(join(f.root, 'apps', id)));
+    assert.ok(!existsSync(join(f.root, 'uploads', id)));
+    assert.deepEqual(f.streams.dropped, [`app:${id}`, `build:${deployment}`]);
+  });
+
+  it('is purged by its alarm', async () => {
+    await f.close();
+    f = await appFixture({ options: { trashMs: 1 } });
+    const { id } = await f.create();
+    await f.ask(id, { type: 'delete' });
+    await eventually('purged', () => f.store.get(tables.apps, id) === undefined);
+  });
+
+  it('seals secret values and gives them to its processes', async () => {
+    const { id } = await f.uploaded({ env: [entry('TOKEN', 's3cret')] });
+    const [plain] = await f.ask(id, {
+      type: 'env-upsert',
+      entries: [{ ...entry('MODE', 'x'), isSecret: false, targets: ['production'] }],
+    });
+    assert.equal(plain?.value, 'x');
+    const stored = f.store.get(tables.env, [id, 'TOKEN']);
+    assert.equal(stored?.value, null);
+    assert.ok(!stored.masked.includes('s3cret'));
+    assert.equal(await f.ask(id, { type: 'env-reveal', key: 'TOKEN' }), 's3cret');
+    await f.until((await f.ask(id, { type: 'redeploy', trigger: 'api' })).id, 'ready');
+    const { env } = f.driver.started[0] ?? {};
+    assert.equal(env?.['TOKEN'], 's3cret');
+    assert.equal(env['MODE'], 'x');
+    assert.equal(await f.ask(id, { type: 'env-delete', key: 'TOKEN' }), true);
+    assert.equal(await f.ask(id, { type: 'env-delete', key: 'TOKEN' }), false);
+  });
+
+  it('refuses variables that are ours, misnamed or too large', async () => {
+    const { id } = await f.create();
+    for (const key of ['PORT', 'APP_DATA_DIR', 'GANGWAY_X', '1A', 'A-B', '', 'a b']) {
+      const entries = [entry(key, '')];
+      await assert.rejects(f.ask(id, { type: 'env-upsert', entries }), { code: 'BAD_USER_INPUT' });
+    }
+    const large = [entry('A', 'x'.repeat(40_000))];
+    await assert.rejects(f.ask(id, { type: 'env-upsert', entries: large }), /32 KiB/);
+    const many = Array.from({ length: 501 }, (_, i) => entry(`V${String(i)}`, ''));
+    await assert.rejects(f.ask(id, { type: 'env-upsert', entries: many }), /500 variables/);
+  });
+
+  it('takes a hook call with the right token only, and only while it is on', async () => {
+    const { hashHookToken } = await import('../../../../src/actors/app/hook-token.ts');
+    const { id } = await f.uploaded();
+    const { token } = await f.ask(id, { type: 'hook-reveal' });
+    assert.match(token, /^[A-Za-z0-9_-]{32,}$/);
+    const call = (value: string) => f.ask(id, { type: 'hook', tokenHash: hashHookToken(value) });
+    await assert.rejects(call('wrong'), { code: 'NOT_FOUND' });
+    const { deployment, url } = await call(token);
+    assert.equal(deployment.trigger, 'deploy_hook');
+    assert.equal(url, 'http://web.test');
+    await f.ask(id, { type: 'hook-enable', enabled: false });
+    await assert.rejects(call(token), { code: 'HOOK_DISABLED' });
+    await assert.rejects(call('wrong'), { code: 'NOT_FOUND' });
+    const rotated = await f.ask(id, { type: 'hook-rotate' });
+    assert.notEqual(rotated.token, token);
+    await f.ask(id, { type: 'hook-enable', enabled: true });
+    await assert.rejects(call(token), { code: 'NOT_FOUND' });
+    await call(rotated.token);
+  });
+
+  it('gives every app a slug and a uid of its own', async () => {
+    await f.close();
+    f = await appFixture({ options: { uids: { first: 300_000, last: 300_009 } } });
+    const apps = await Promise.all(
+      Array.from({ length: 4 }, () => f.create({ name: 'Ünïque Näme' })),
+    );
+    const slugs = apps.map(({ slug }) => slug).sort();
+    assert.deepEqual(slugs, ['unique-name', 'unique-name-2', 'unique-name-3', 'unique-name-4']);
+    assert.equal(new Set(apps.map(({ uid }) => uid)).size, 4);
+    assert.ok(apps.every(({ uid }) => uid >= 300_000 && uid <= 300_009));
+  });
+});
+
+function entry(key: string, value: string) {
+  return { key, value, isSecret: true, targets: [] };
+}
