@@ -32,7 +32,7 @@ const outputLimits = {
 };
 const backoff = { firstMs: 250, maxMs: 30_000, goodRunMs: 30_000 };
 /** Alone and idle for two looks in a row: it ends. */
-const lookMs = 5000;
+const lookMs = 2000;
 
 /**
  * A name for the lock and the marks, the same as long as the data directory lives, and another one
