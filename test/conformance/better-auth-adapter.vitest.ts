@@ -9,9 +9,9 @@ import {
   uuidTestSuite,
 } from '@better-auth/test-utils/adapter';
 import { authAdapter } from '../../src/auth/adapter.ts';
-import { AccountsFixture } from '../support/accounts-fixture.ts';
+import { openAccounts } from '../support/stored-accounts.ts';
 
-const given = new AccountsFixture();
+const given = await openAccounts();
 
 const { execute } = await testAdapter({
   adapter: () => authAdapter({ reader: given.store, actors: given.runtime }),
