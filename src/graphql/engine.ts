@@ -5,7 +5,8 @@
  * 1. The answer to a query is byte for byte what graphql-js gives: a compiled query that met any
  *    error is run again by the interpreter, which is safe because queries only read.
  * 2. Mutations and subscriptions are always interpreted.
- * 3. An answer is one of two kinds: `executed`, with `data`, or `refused` before anything ran.
+ * 3. An answer is of one kind: `executed` without an error, `partial` with data and errors, or
+ *    `refused` before anything ran.
  */
 import {
   execute,
@@ -29,7 +30,7 @@ import { formatError, formatServiceError, type InternalSink } from './errors.ts'
 export type Variables = Readonly<Record<string, unknown>>;
 
 export interface Answer {
-  kind: 'executed' | 'refused';
+  kind: 'executed' | 'partial' | 'refused';
   json: string;
 }
 
@@ -175,7 +176,7 @@ export class Engine {
       formatError(error, this.#options.onInternal),
     );
     if (!('data' in result)) return refusal(errors);
-    return { kind: 'executed', json: JSON.stringify({ errors, data: result.data }) };
+    return { kind: 'partial', json: JSON.stringify({ errors, data: result.data }) };
   }
 }
 

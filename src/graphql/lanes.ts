@@ -10,6 +10,7 @@
 import type { Principal } from '../auth/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { QueryPool } from '../workers/query-pool.ts';
 import { AnswerReuse } from './answer-reuse.ts';
 import type { GraphContext, GraphqlLimits, HttpSide, ReadSide, WriteSide } from './contract.ts';
 import { Engine, type Variables } from './engine.ts';
@@ -28,30 +29,13 @@ export interface GraphqlCall {
 }
 
 export interface GraphqlAnswer {
-  kind: 'executed' | 'refused';
+  kind: 'executed' | 'partial' | 'refused';
   /** JSON, UTF-8. */
   body: Uint8Array | string;
 }
 
 /** What runs queries on other threads. */
-export interface QueryLane {
-  ask(call: QueryLaneCall): Promise<QueryLaneAnswer>;
-  close(): Promise<void>;
-}
-
-export interface QueryLaneCall {
-  query: string;
-  operationName: string | null;
-  variables: object;
-  principal: object;
-  via: string;
-  signal: AbortSignal | null;
-}
-
-export interface QueryLaneAnswer {
-  kind: 'executed' | 'refused' | 'partial';
-  bytes: Uint8Array;
-}
+export type QueryLane = Pick<QueryPool, 'ask' | 'close'>;
 
 export interface LanesOptions {
   read: ReadSide;
@@ -133,7 +117,7 @@ export class Lanes {
       const key = reuseKeyOf(call.principal, call.reuseKey);
       this.#reuse.keep(key, bytes, askedAt, read.reader.position);
     }
-    return { kind: kind === 'refused' ? 'refused' : 'executed', body: bytes };
+    return { kind, body: bytes };
   }
 
   /** The results of a subscription as JSON, or of anything else: its one answer. */

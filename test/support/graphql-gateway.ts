@@ -4,7 +4,7 @@ import type { Accounts } from '../../src/auth/accounts-contract.ts';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { sealSessionCookie } from '../../src/auth/session-cookie.ts';
 import type { StreamView } from '../../src/actors/streams/contract.ts';
-import { refuseCrossSite } from '../../src/gateway/same-origin.ts';
+import { Callers } from '../../src/gateway/credentials.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../../src/gateway/transports/graphql.ts';
 import { explorerRoutes } from '../../src/gateway/transports/graphql-explorer.ts';
@@ -78,10 +78,13 @@ export async function startGraphql(
   const gateway = await startGateway([
     ...graphqlRoutes({
       graphql,
-      authenticator,
+      callers: new Callers({
+        authenticator,
+        renewal: authenticator,
+        publicUrl: () => ({ url: settings.publicUrl, configured: true }),
+      }),
       streams,
       logger,
-      refuseCrossSite: (exchange) => refuseCrossSite(exchange, settings.publicUrl),
       ...(bodyMax !== undefined && { bodyMax }),
     }),
     ...explorerRoutes(),

@@ -10,7 +10,6 @@
  *    covers sign-in as well. Queries cannot be read by other sites and change nothing.
  * 4. A bearer token is judged before the body is read; with one, the cookie is not looked at.
  */
-import type { Authenticator, Credentials, SessionRenewal } from '../../auth/accounts-contract.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { HttpSide } from '../../graphql/contract.ts';
 import type { Graphql } from '../../graphql/graphql.ts';
@@ -19,15 +18,14 @@ import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { negotiate } from '../accept.ts';
 import type { Exchange, Route } from '../contract.ts';
+import type { Callers } from '../credentials.ts';
 import type { GraphqlStreams } from './graphql-streams.ts';
 
 export interface GraphqlRoutesOptions {
   graphql: Graphql;
-  authenticator: Pick<Authenticator, 'byCookie' | 'byToken'> & SessionRenewal;
+  callers: Pick<Callers, 'either' | 'refuseCrossSite'>;
   streams: GraphqlStreams;
   logger: Logger;
-  /** Throws CROSS_SITE. */
-  refuseCrossSite: (exchange: Exchange) => void;
   /** Bytes of a request; default 1 MiB. */
   bodyMax?: number;
 }
@@ -86,8 +84,8 @@ class GraphqlTransport {
 
   async #answer(exchange: Exchange, media: MediaType): Promise<void> {
     requireJson(exchange);
-    const principal = this.#authenticate(exchange);
-    const { bodyMax = 1024 * 1024, graphql } = this.#options;
+    const { bodyMax = 1024 * 1024, callers, graphql } = this.#options;
+    const principal = callers.either(exchange, { changes: false });
     const body = await exchange.body(bodyMax);
     const lanes = graphql.loaded ?? (await graphql.load());
     const reuseKey =
@@ -107,23 +105,6 @@ class GraphqlTransport {
     if (exchange.aborted) return;
     const status = answer.kind === 'refused' && media === graphqlType ? 400 : 200;
     exchange.send(status, headersOf[media], answer.body);
-  }
-
-  #authenticate(exchange: Exchange): Principal {
-    const { authenticator } = this.#options;
-    const credentials: Credentials = {
-      cookieHeader: exchange.header('cookie'),
-      authorization: exchange.header('authorization'),
-      team: exchange.header('x-service-team'),
-      address: exchange.address,
-    };
-    if (isBearer(credentials.authorization)) return authenticator.byToken(credentials);
-    const principal = authenticator.byCookie(credentials);
-    if (principal.kind === 'person') {
-      const renewed = authenticator.renew(credentials, exchange.secure);
-      if (renewed !== null) exchange.addHeader('Set-Cookie', renewed);
-    }
-    return principal;
   }
 
   #toCall(
@@ -150,7 +131,7 @@ class GraphqlTransport {
   #guardChange(exchange: Exchange, lanes: Lanes, call: GraphqlCall): void {
     if (call.principal.kind === 'token') return;
     if (lanes.kindOf(call.query, call.operationName) === 'mutation') {
-      this.#options.refuseCrossSite(exchange);
+      this.#options.callers.refuseCrossSite(exchange);
     }
   }
 
@@ -205,10 +186,6 @@ function requireJson(exchange: Exchange): void {
   if (encoding !== '' && encoding !== 'identity') {
     throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding.');
   }
-}
-
-function isBearer(authorization: string): boolean {
-  return /^bearer(\s|$)/i.test(authorization);
 }
 
 type GraphqlRequest = Pick<GraphqlCall, 'query' | 'operationName' | 'variables'>;

@@ -1,0 +1,42 @@
+/**
+ * Owns what the gateway's thread and a query worker say to each other; all of it is plain data. The
+ * principal and the parts of `start` are opaque here: they belong to layers above.
+ */
+import type { MessagePort } from 'node:worker_threads';
+
+/** The task that a worker runs as long as it lives. */
+export interface QueryWorkerStart<Setup extends object = object> {
+  port: MessagePort;
+  /** What the worker needs to read and to execute. */
+  setup: Setup;
+}
+
+export interface QueryCall {
+  query: string;
+  operationName: string | null;
+  variables: object;
+  principal: object;
+  via: string;
+}
+
+/** All requests of one turn of the gateway's loop. */
+export interface QueryBatch {
+  seq: number;
+  calls: QueryCall[];
+}
+
+export const answerKinds = ['executed', 'refused', 'partial'] as const;
+/** `refused`: nothing ran; `partial`: there is data, and errors. */
+export type AnswerKind = (typeof answerKinds)[number];
+
+/** The answers of a batch, in order, as one piece of memory that changes hands. */
+export interface QueryBatchReply {
+  seq: number;
+  /** Index into `answerKinds` for each call. */
+  kinds: Uint8Array;
+  /** Where each answer ends in `bytes`. */
+  ends: Uint32Array;
+  bytes: Uint8Array<ArrayBuffer>;
+  /** What was masked as INTERNAL, for the log. */
+  faults: { path: string; cause: string }[];
+}

@@ -1,0 +1,91 @@
+/**
+ * Owns a query worker: its own reader, schema and documents, and the answers to the batches it is
+ * sent, until its port closes.
+ */
+import { createAccountReads } from '../../auth/account-reads.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { GraphContext, GraphqlLimits, GraphqlSettings } from '../../graphql/contract.ts';
+import { type Answer, Engine, type Variables } from '../../graphql/engine.ts';
+import { createSchema } from '../../graphql/schema/schema.ts';
+import { openLogReader } from '../../store/logs/reader.ts';
+import { openReader, type ReaderOptions } from '../../store/store.ts';
+import {
+  answerKinds,
+  type QueryBatch,
+  type QueryBatchReply,
+  type QueryCall,
+  type QueryWorkerStart,
+} from '../query-messages.ts';
+
+/** What the composition root gives each worker. */
+export interface QuerySetup {
+  reader: ReaderOptions;
+  /** The logs' folder in the data directory. */
+  logsDir: string;
+  settings: GraphqlSettings;
+  limits: GraphqlLimits;
+}
+
+export async function serveQueries({ port, setup }: QueryWorkerStart<QuerySetup>): Promise<void> {
+  const reader = openReader(setup.reader);
+  const read: GraphContext['read'] = {
+    reader,
+    logs: openLogReader({ dir: setup.logsDir, reader }),
+    accounts: createAccountReads(reader),
+    settings: setup.settings,
+  };
+  let faults: QueryBatchReply['faults'] = [];
+  const engine = new Engine({
+    schema: createSchema(),
+    limits: setup.limits,
+    onInternal: (cause, path) => {
+      faults.push({ path, cause: cause instanceof Error ? (cause.stack ?? '') : String(cause) });
+    },
+  });
+  await engine.loadCompiler();
+  port.on('message', (batch: QueryBatch) => {
+    const answers = batch.calls.map((call) => answer(engine, read, call));
+    const reply = pack(batch.seq, answers, faults);
+    faults = [];
+    port.postMessage(reply, [reply.bytes.buffer]);
+  });
+  await new Promise<void>((resolve) => {
+    port.on('close', resolve);
+  });
+  await reader.close();
+}
+
+function answer(engine: Engine, read: GraphContext['read'], call: QueryCall): Answer {
+  const context: GraphContext = {
+    read,
+    write: null,
+    http: null,
+    // Resolved by the gateway, which nobody else can post as.
+    principal: call.principal as Principal,
+    via: call.via === 'mcp' ? 'mcp' : 'http',
+    signal: null,
+  };
+  const variables = call.variables as Variables;
+  const answered = engine.answer(call.query, call.operationName ?? undefined, variables, context);
+  // Resolvers of queries are synchronous: a promise would be a change, sent to the wrong thread.
+  if (answered instanceof Promise) throw new Error('A query worker was sent what is no query.');
+  return answered;
+}
+
+function pack(
+  seq: number,
+  answers: readonly Answer[],
+  faults: QueryBatchReply['faults'],
+): QueryBatchReply {
+  const sizes = answers.map(({ json }) => Buffer.byteLength(json));
+  const bytes = Buffer.from(new ArrayBuffer(sizes.reduce((sum, size) => sum + size, 0)));
+  const kinds = new Uint8Array(answers.length);
+  const ends = new Uint32Array(answers.length);
+  let at = 0;
+  for (const [i, { kind, json }] of answers.entries()) {
+    at += bytes.write(json, at);
+    kinds[i] = answerKinds.indexOf(kind);
+    ends[i] = at;
+  }
+  return { seq, kinds, ends, bytes, faults };
+}
