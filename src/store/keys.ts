@@ -25,14 +25,12 @@ export function partsOf(key: Key): readonly KeyPart[] {
 }
 
 const noBytes = Buffer.alloc(0);
-const firstScratchBytes = 512;
 
 /** Encodes parts behind `head`. */
 export function encodeKey(parts: readonly KeyPart[], head: Uint8Array = noBytes): Buffer {
   let size = head.length;
   for (const part of parts) size += typeof part === 'string' ? 2 + part.length * 3 : 9;
-  // NUL characters double; they are rare enough to pay for a second attempt.
-  let target = Buffer.allocUnsafe(Math.max(size, firstScratchBytes));
+  let target = Buffer.allocUnsafe(size);
   let at = head.length;
   target.set(head, 0);
   for (const part of parts) {
@@ -44,7 +42,7 @@ export function encodeKey(parts: readonly KeyPart[], head: Uint8Array = noBytes)
       at = writePart(part, target, at);
     }
   }
-  return Buffer.from(target.subarray(0, at));
+  return target.subarray(0, at);
 }
 
 function writePart(part: KeyPart, target: Buffer, start: number): number {
@@ -80,7 +78,7 @@ function escapeNuls(part: string): Buffer {
 
 /** Decodes what `encodeKey` wrote, from `start` on. Throws on anything else. */
 export function decodeKey(bytes: Uint8Array, start = 0): KeyPart[] {
-  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const source = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes);
   const parts: KeyPart[] = [];
   let at = start;
   while (at < source.length) {

@@ -64,7 +64,7 @@ export function migrate(options: MigrateOptions): void {
       setVersion(environment, step.to);
     });
   }
-  for (const table of tables.values()) indexAnewWhenChanged(environment, tables, table);
+  indexChanged(environment, tables);
 }
 
 function setVersion({ meta }: Environment, version: number): void {
@@ -93,23 +93,27 @@ function tableOf(environment: Environment, name: string): Bytes {
   return bytes;
 }
 
-function indexAnewWhenChanged(
-  environment: Environment,
-  tables: TableSet,
-  table: Table<unknown>,
-): void {
-  const key = metaKeys.indexes(table.name);
-  const now = Buffer.from(
-    Object.entries(table.indexes)
-      .map(([name, spec]) => (spec.unique === undefined ? name : `${name}!`))
-      .sort()
-      .join(' '),
-  );
-  if (environment.meta.get(key)?.equals(now)) return;
-  environment.root.transactionSync(() => {
-    reindex(environment, tables, table.name);
-    environment.meta.putSync(key, now);
+function indexChanged(environment: Environment, tables: TableSet): void {
+  const { root, meta } = environment;
+  const changed = [...tables.values()].flatMap((table) => {
+    const key = metaKeys.indexes(table.name);
+    const names = Buffer.from(indexNames(table));
+    return meta.get(key)?.equals(names) ? [] : [{ table, key, names }];
   });
+  if (changed.length === 0) return;
+  root.transactionSync(() => {
+    for (const { table, key, names } of changed) {
+      reindex(environment, tables, table.name);
+      meta.putSync(key, names);
+    }
+  });
+}
+
+function indexNames(table: Table<unknown>): string {
+  const names = Object.entries(table.indexes).map(([name, spec]) =>
+    spec.unique === undefined ? name : `${name}!`,
+  );
+  return names.sort().join(' ');
 }
 
 function reindex(environment: Environment, tables: TableSet, name: string): void {

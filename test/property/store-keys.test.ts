@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { decodeKey, encodeKey, keyText } from '../../src/store/keys.ts';
+import type { KeyPart } from '../../src/store/table.ts';
+import { compareKeys } from '../support/model-store.ts';
+
+const text = fc.oneof(
+  fc.string({ unit: fc.constantFrom('\0', '\u0001', 'a', 'b', 'ÿ', '\uffff', '😀') }),
+  fc.string({ unit: 'grapheme' }),
+);
+const part: fc.Arbitrary<KeyPart> = fc.oneof(
+  text,
+  fc.double({ noNaN: true }),
+  fc.integer({ min: -3, max: 3 }),
+  fc.boolean(),
+  fc.constant(null),
+);
+const parts = fc.array(part, { maxLength: 4 });
+const positiveZero = (list: readonly KeyPart[]) => list.map((p) => (p === 0 ? 0 : p));
+
+describe('keys', () => {
+  it('decode to the parts that were encoded', () => {
+    fc.assert(
+      fc.property(parts, (list) => {
+        assert.deepEqual(decodeKey(encodeKey(list)), positiveZero(list));
+      }),
+    );
+  });
+
+  it('order by bytes as their parts order', () => {
+    fc.assert(
+      fc.property(parts, parts, (a, b) => {
+        const order = Math.sign(Buffer.compare(encodeKey(a), encodeKey(b)));
+        assert.equal(order, Math.sign(compareKeys(a, b)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('begin with the bytes of another exactly when their parts do', () => {
+    fc.assert(
+      fc.property(parts, parts, (a, b) => {
+        const [key, prefix] = [encodeKey(a), encodeKey(b)];
+        const byBytes = key.subarray(0, prefix.length).equals(prefix);
+        const byParts =
+          b.length <= a.length && b.every((p, i) => compareKeys([p], [a[i] ?? null]) === 0);
+        assert.equal(byBytes, byParts);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('are as distinct as text as they are as bytes', () => {
+    fc.assert(
+      fc.property(parts, parts, (a, b) => {
+        assert.equal(keyText(a) === keyText(b), encodeKey(a).equals(encodeKey(b)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('read a lone string as a list of one', () => {
+    fc.assert(
+      fc.property(text, (lone) => {
+        assert.equal(keyText(lone), keyText([lone]));
+      }),
+    );
+  });
+});

@@ -1,0 +1,139 @@
+/** A store as plain maps, slow and obviously right, to compare the real one with. */
+import { table, type Change, type Key, type KeyPart, type Table } from '../../src/store/table.ts';
+
+export interface Thing {
+  id: string;
+  slug: string | null;
+  group: string;
+  rank: number;
+  tags: string[];
+}
+
+export interface Pair {
+  left: string;
+  right: number;
+  label: string | null;
+}
+
+/** Tables with every kind of index: unique, optional, shared, several keys a record, nullable. */
+export const modelTables = {
+  things: table<Thing>()('things', (r) => r.id, {
+    slug: { of: (r) => (r.slug === null ? [] : [[r.slug]]), unique: 'This slug is taken.' },
+    group: { of: (r) => [[r.group, r.rank]] },
+    tag: { of: (r) => r.tags.map((tag) => [tag]) },
+  }),
+  pairs: table<Pair>()('pairs', (r) => [r.left, r.right], {
+    label: { of: (r) => [[r.label, r.left]] },
+    both: { of: (r) => [[r.left, r.label ?? '']], unique: 'This label is taken here.' },
+  }),
+} as const;
+
+type AnyTable = Table<unknown>;
+const byName = new Map(
+  Object.values(modelTables).map((t) => [t.name, t as unknown as AnyTable] as const),
+);
+
+function rank(part: KeyPart): number {
+  if (part === null) return 0;
+  if (typeof part === 'boolean') return 1;
+  return typeof part === 'number' ? 2 : 3;
+}
+
+function comparePart(a: KeyPart, b: KeyPart): number {
+  if (rank(a) !== rank(b)) return rank(a) - rank(b);
+  if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
+  return Number(a) - Number(b);
+}
+
+export function compareKeys(a: readonly KeyPart[], b: readonly KeyPart[]): number {
+  for (const [i, part] of a.entries()) {
+    const other = b[i];
+    if (other === undefined) return 1;
+    const order = comparePart(part, other);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+const parts = (key: Key): readonly KeyPart[] => (typeof key === 'string' ? [key] : key);
+
+export class ModelStore {
+  #rows = new Map<string, Map<string, unknown>>();
+  position = 0;
+
+  #table(name: string): Map<string, unknown> {
+    let rows = this.#rows.get(name);
+    if (rows === undefined) this.#rows.set(name, (rows = new Map<string, unknown>()));
+    return rows;
+  }
+
+  /** Applies an entry; a code when it is refused, with nothing changed. */
+  apply(changes: readonly Change[]): 'CONFLICT' | 'NOT_FOUND' | undefined {
+    const before = new Map([...this.#rows].map(([name, rows]) => [name, new Map(rows)] as const));
+    const code = this.#tryAll(changes);
+    if (code !== undefined) this.#rows = before;
+    else this.position += 1;
+    return code;
+  }
+
+  #tryAll(changes: readonly Change[]): 'CONFLICT' | 'NOT_FOUND' | undefined {
+    for (const change of changes) {
+      const rows = this.#table(change.table);
+      const id = JSON.stringify(change.key);
+      if (change.op === 'insert' && rows.has(id)) return 'CONFLICT';
+      if (change.op === 'take' && !rows.has(id)) return 'NOT_FOUND';
+      if (change.op === 'put' || change.op === 'insert') rows.set(id, change.value);
+      else rows.delete(id);
+    }
+    for (const t of byName.values()) {
+      for (const spec of Object.values(t.indexes)) {
+        if (spec.unique === undefined) continue;
+        const keys = [...this.#table(t.name).values()].flatMap((r) => spec.of(r));
+        if (new Set(keys.map((key) => JSON.stringify(key))).size < keys.length) return 'CONFLICT';
+      }
+    }
+    return undefined;
+  }
+
+  get(from: string, key: Key): unknown {
+    return this.#table(from).get(JSON.stringify(key));
+  }
+
+  scan(from: string): unknown[] {
+    const keyOf = (record: unknown) => parts(byName.get(from)?.keyOf(record) ?? []);
+    return [...this.#table(from).values()].sort((a, b) => compareKeys(keyOf(a), keyOf(b)));
+  }
+
+  list(
+    from: string,
+    index: string,
+    prefix: readonly KeyPart[],
+    options: { after?: readonly KeyPart[]; limit?: number; reverse?: boolean } = {},
+  ): unknown[] {
+    const t = byName.get(from);
+    if (t === undefined) return [];
+    const starts = (key: readonly KeyPart[], start: readonly KeyPart[]) =>
+      key.length >= start.length && start.every((part, i) => part === key[i]);
+    let found = this.scan(from).flatMap((record) => {
+      const seen = new Map<string, readonly KeyPart[]>();
+      for (const key of indexKeys(t, index, record)) seen.set(JSON.stringify(key), key);
+      return [...seen.values()]
+        .filter((key) => starts(key, prefix))
+        .map((key) => ({ key, full: [...key, ...parts(t.keyOf(record))], record }));
+    });
+    found.sort((a, b) => compareKeys(a.full, b.full));
+    if (options.reverse === true) found.reverse();
+    const { after } = options;
+    if (after !== undefined) {
+      const sign = options.reverse === true ? -1 : 1;
+      found = found.filter(({ key }) => !starts(key, after) && sign * compareKeys(key, after) > 0);
+    }
+    return found.slice(0, Math.max(0, options.limit ?? 1000)).map(({ record }) => record);
+  }
+}
+
+function indexKeys(t: AnyTable, index: string, record: unknown): readonly (readonly KeyPart[])[] {
+  const indexes: Readonly<Record<string, { of: (r: unknown) => readonly (readonly KeyPart[])[] }>> =
+    t.indexes;
+  return indexes[index]?.of(record) ?? [];
+}
