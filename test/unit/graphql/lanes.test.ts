@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { execute, type ExecutionResult, parse } from 'graphql';
+import { anonymous, type Principal } from '../../../src/auth/principal.ts';
+import { defaultLimits } from '../../../src/graphql/contract.ts';
+import { formatError } from '../../../src/graphql/errors.ts';
+import { type GraphqlCall, Lanes } from '../../../src/graphql/lanes.ts';
+import { createSchema } from '../../../src/graphql/schema/schema.ts';
+import { put } from '../../../src/store/table.ts';
+import { tables } from '../../../src/store/tables.ts';
+import { corpus, type CorpusQuery } from '../../support/graphql-corpus.ts';
+import { appRecord } from '../../support/graphql-fixture.ts';
+import { type GraphqlStore, openGraphqlStore } from '../../support/graphql-store.ts';
+import { recordingLogger } from '../../support/silent-logger.ts';
+
+const schema = createSchema();
+const text = (body: Uint8Array | string) => Buffer.from(body as Uint8Array).toString();
+
+describe('the lanes', () => {
+  let data: GraphqlStore;
+  let inline: Lanes;
+  let pooled: Lanes;
+
+  before(async () => {
+    data = await openGraphqlStore();
+    const write = data.fixture.context().write!;
+    const common = { read: data.read, write, logger: recordingLogger() };
+    inline = new Lanes({ ...common, limits: defaultLimits, pool: null, reuseBytes: 0 });
+    const limits = { ...defaultLimits, inlineCost: 0 };
+    pooled = new Lanes({ ...common, limits, pool: data.pool, reuseBytes: 1024 * 1024 });
+  });
+  after(() => data.close());
+
+  function call(
+    one: CorpusQuery,
+    principal: Principal,
+    reuseKey: string | null = null,
+  ): GraphqlCall {
+    const { query, operationName, variables = {} } = one;
+    return {
+      query,
+      operationName,
+      variables,
+      principal,
+      http: null,
+      via: 'http',
+      signal: null,
+      reuseKey,
+    };
+  }
+
+  function reference(
+    { query, operationName, variables }: CorpusQuery,
+    principal: Principal,
+  ): string {
+    const result = execute({
+      schema,
+      document: parse(query),
+      variableValues: variables ?? {},
+      contextValue: { ...data.fixture.context(principal), read: data.read },
+      ...(operationName !== undefined && { operationName }),
+    }) as ExecutionResult;
+    const errors = result.errors?.map((error) => formatError(error, () => undefined));
+    return JSON.stringify(errors ? { ...result, errors } : result);
+  }
+
+  for (const one of corpus) {
+    it(`answer ${one.name} with the same bytes as graphql-js`, async () => {
+      for (const principal of [data.fixture.ann, data.fixture.viewer, anonymous]) {
+        const expected = reference(one, principal);
+        for (let use = 0; use < 3; use++) {
+          assert.equal(text((await inline.answer(call(one, principal))).body), expected);
+          assert.equal(text((await pooled.answer(call(one, principal))).body), expected);
+        }
+      }
+    });
+  }
+
+  it('show in the pool what was committed before the question', async () => {
+    const query = '{ apps(search: "counted") { totalCount } }';
+    for (let i = 1; i <= 20; i++) {
+      await data.commit(
+        put(tables.apps, appRecord(`app_c${i}`, 'team_a', { name: `Counted ${i}` })),
+      );
+      const { body } = await pooled.answer(call({ name: '', query }, data.fixture.ann));
+      assert.equal(text(body), JSON.stringify({ data: { apps: { totalCount: i } } }));
+    }
+  });
+
+  it('give an answer again to the same principal only, and until something is written', async () => {
+    const one = { name: '', query: '{ viewerTeam { id } apps { totalCount } }' };
+    const request = JSON.stringify(one);
+    const { ann, viewer } = data.fixture;
+    assert.equal(pooled.recall(ann, request), undefined);
+    const first = text((await pooled.answer(call(one, ann, request))).body);
+    assert.equal(text(pooled.recall(ann, request) ?? ''), first);
+    assert.equal(pooled.recall(viewer, request), undefined);
+    assert.equal(pooled.recall(anonymous, request), undefined);
+    assert.equal(pooled.recall(ann, `${request} `), undefined);
+    await data.commit(put(tables.apps, appRecord('app_new', 'team_a')));
+    assert.equal(pooled.recall(ann, request), undefined);
+    assert.notEqual(text((await pooled.answer(call(one, ann, request))).body), first);
+  });
+
+  it('never give an answer again that holds errors or lines of a log', async () => {
+    const { ann } = data.fixture;
+    for (const query of [
+      '{ me { id } app { id } }',
+      '{ logs(appId: "app_1") { nodes { text } } }',
+    ]) {
+      await pooled.answer(call({ name: '', query }, ann, query));
+      assert.equal(pooled.recall(ann, query), undefined);
+    }
+  });
+});
