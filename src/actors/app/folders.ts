@@ -5,7 +5,7 @@
  *   <appsRoot>/<app>                0710  ours, group of the app
  *   <appsRoot>/<app>/releases       0710  ours, group of the app
  *   <appsRoot>/<app>/releases/<id>  0700  the app's
- *   <appsRoot>/<app>/{data,home}    0700  the app's
+ *   <appsRoot>/<app>/{data,home,tmp} 0700  the app's
  *   <uploadsRoot>/<app>             0700  ours
  *
  * 1. An app reaches its own folders and no other's; it can replace none of the folders above them,
@@ -13,7 +13,7 @@
  * 2. Removal never follows a link, also while the app changes what is removed.
  */
 import { execFile } from 'node:child_process';
-import { chmod, chown, mkdir, readdir, rm, rmdir, unlink } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, readdir, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -43,7 +43,7 @@ export class AppFolders {
     this.root = join(options.appsRoot, options.appId);
     this.data = join(this.root, 'data');
     this.home = join(this.root, 'home');
-    this.temp = join(this.home, '.tmp');
+    this.temp = join(this.root, 'tmp');
     this.uploads = join(options.uploadsRoot, options.appId);
     this.#releases = join(this.root, 'releases');
   }
@@ -64,6 +64,13 @@ export class AppFolders {
     await this.#theirs(this.data);
     await this.#theirs(this.home);
     await this.#theirs(this.temp);
+  }
+
+  async hasUpload(blob: string): Promise<boolean> {
+    return stat(this.upload(blob)).then(
+      (found) => found.isFile(),
+      () => false,
+    );
   }
 
   async ensureUploads(): Promise<string> {
@@ -120,8 +127,9 @@ export class AppFolders {
   }
 
   async #theirs(folder: string): Promise<void> {
-    const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-    if (made !== undefined) await this.#hand(folder);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const { uid } = await lstat(folder);
+    if (uid !== (this.#uid ?? uid)) await this.#hand(folder);
   }
 
   async #hand(folder: string): Promise<void> {

@@ -74,9 +74,12 @@ async function unpack({ core, app, deployment, signal, say }: BuildWork): Promis
   if (upload === null) throw new BuildFailed('There is no uploaded archive to build.');
   say(`Unpacking ${upload.filename} (${String(upload.sizeBytes)} bytes).`);
   const folder = await core.folders.prepareRelease(deployment.id);
+  const archive = core.folders.upload(upload.blob);
+  if (!(await core.folders.hasUpload(upload.blob))) {
+    throw new BuildFailed('The uploaded archive is gone. Upload it again.');
+  }
   const deadline = AbortSignal.timeout(options.extractTimeoutMs);
   try {
-    const archive = core.folders.upload(upload.blob);
     const { entries, bytes } = await extractor.extract(archive, upload.format, folder, {
       uid: core.uid,
       signal: AbortSignal.any([signal, deadline]),
@@ -85,9 +88,6 @@ async function unpack({ core, app, deployment, signal, say }: BuildWork): Promis
   } catch (error) {
     signal.throwIfAborted();
     if (deadline.aborted) throw new BuildFailed('Unpacking the archive took too long.');
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      throw new BuildFailed('The uploaded archive is gone. Upload it again.', { cause: error });
-    }
     throw error;
   }
   await core.folders.handOver(deployment.id);

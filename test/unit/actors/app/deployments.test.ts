@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { AppFixture } from '../../../support/app-fixture.ts';
 import { appFixture } from '../../../support/app-fixture.ts';
@@ -196,6 +198,7 @@ describe('deployments of an app', () => {
       code: 'UPLOAD_IN_PROGRESS',
     });
     assert.equal(f.deployment(waits).status, 'queued');
+    await writeFile(join(f.root, 'uploads', id, 'blob-2'), 'archive');
     const upload = {
       filename: 'n.zip',
       sizeBytes: 1,

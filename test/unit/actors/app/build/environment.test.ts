@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { describe, it } from 'node:test';
+import {
+  buildEnvironment,
+  jobCommand,
+  serviceCommand,
+  serviceEnvironment,
+} from '../../../../../src/actors/app/build/environment.ts';
+import { AppFolders } from '../../../../../src/actors/app/folders.ts';
+
+const folders = new AppFolders({ appsRoot: '/a', uploadsRoot: '/u', appId: 'app_1', uid: null });
+const toolchain = { path: ['/t/bin', '/bin'], node: '/t/n', staticServer: '/t/s', nodeVersion: '' };
+const parts = { folders, toolchain, folder: '/a/app_1/releases/r' };
+
+describe('what an app starts with', () => {
+  it('has nothing of our environment, and ours over its own', () => {
+    const variables = { PORT: '1', APP_DATA_DIR: '/x', NODE_ENV: 'test' };
+    const env = serviceEnvironment({ ...parts, variables }, 4000);
+    assert.deepEqual(env, {
+      PATH: '/a/app_1/releases/r/node_modules/.bin:/a/app_1/releases/r/.venv/bin:/t/bin:/bin',
+      HOME: '/a/app_1/home',
+      TMPDIR: '/a/app_1/tmp',
+      LANG: 'C.UTF-8',
+      NODE_ENV: 'test',
+      PYTHONUNBUFFERED: '1',
+      PORT: '4000',
+      APP_DATA_DIR: '/a/app_1/data',
+    });
+  });
+
+  it('passes proxies and registries to builds only', () => {
+    const passedOn = { HTTPS_PROXY: 'http://p' };
+    assert.equal(
+      buildEnvironment({ ...parts, variables: {} }, passedOn)['HTTPS_PROXY'],
+      'http://p',
+    );
+    assert.equal(serviceEnvironment({ ...parts, variables: {} }, 1)['HTTPS_PROXY'], undefined);
+  });
+
+  it('serves static files with our own server, and commands by a shell', () => {
+    const plan = { kind: 'static', startCommand: null, staticDir: 'dist' } as const;
+    assert.deepEqual(serviceCommand(plan, toolchain, '/r'), ['/t/n', '/t/s', '/r/dist']);
+    const command = { ...plan, startCommand: 'a && b' };
+    assert.deepEqual(serviceCommand(command, toolchain, '/r'), ['/bin/sh', '-c', 'a && b']);
+  });
+
+  it('stops a job at the first step that fails, also inside of a step', () => {
+    const run = (steps: string[]) => {
+      const [program = '', ...rest] = jobCommand(steps);
+      const { status, stdout } = spawnSync(program, rest, { encoding: 'utf8' });
+      return { status, stdout };
+    };
+    assert.deepEqual(run(["echo 'a b'", 'exit 4', 'echo no']), {
+      status: 4,
+      stdout: "$ echo 'a b'\na b\n$ exit 4\n",
+    });
+    assert.equal(run(['false && true', 'echo no']).stdout, '$ false && true\n');
+    assert.equal(run(['false\necho no']).status, 1);
+  });
+});

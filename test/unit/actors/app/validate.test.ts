@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  checkBuild,
+  checkName,
+  checkPreviewBranches,
+  checkResources,
+  checkSource,
+  emptyBuild,
+  emptyResources,
+} from '../../../../src/actors/app/validate.ts';
+import type { BuildConfig, Resources } from '../../../../src/store/records.ts';
+
+const refused = { code: 'BAD_USER_INPUT' };
+
+describe('settings of an app', () => {
+  it('takes names of 1 to 100 characters', () => {
+    assert.equal(checkName('  Shop '), 'Shop');
+    assert.equal(checkName('ä'.repeat(100)).length, 100);
+    for (const name of ['', '   ', 'x'.repeat(101), 'a\nb']) {
+      assert.throws(() => checkName(name), refused);
+    }
+  });
+
+  it('takes a build that makes sense, and empty strings as absent', () => {
+    const build = checkBuild(emptyBuild, {
+      buildCommand: ' npm run build ',
+      startCommand: '',
+      outputDir: './dist/',
+      port: 65_535,
+      healthPath: '/healthz?x=1',
+      nodeVersion: '22.x',
+    });
+    assert.deepEqual(build, {
+      ...emptyBuild,
+      buildCommand: 'npm run build',
+      outputDir: 'dist',
+      port: 65_535,
+      healthPath: '/healthz?x=1',
+      nodeVersion: '22.x',
+    });
+    assert.equal(checkBuild(build, { port: null }).port, null);
+    assert.equal(checkBuild(build, {}).outputDir, 'dist');
+  });
+
+  it('refuses a build that does not', () => {
+    const wrong: Partial<BuildConfig>[] = [
+      { port: 0 },
+      { port: 65_536 },
+      { port: 1.5 },
+      { healthPath: 'health' },
+      { healthPath: '/a b' },
+      { healthPath: '/a\r\nX: y' },
+      { outputDir: '../x' },
+      { outputDir: '/etc' },
+      { outputDir: 'a/../../b' },
+      { dockerfile: '/Dockerfile' },
+      { buildCommand: 'a\0b' },
+      { startCommand: 'x'.repeat(5000) },
+      { nodeVersion: '22; rm' },
+    ];
+    for (const build of wrong) assert.throws(() => checkBuild(emptyBuild, build), refused);
+  });
+
+  it('refuses resources that no server has', () => {
+    const wrong: Partial<Resources>[] = [
+      { memoryMb: 0 },
+      { memoryMb: -1 },
+      { cpus: 0 },
+      { cpus: Number.NaN },
+      { pids: 1 },
+      { replicas: 0 },
+      { replicas: 2 },
+    ];
+    for (const one of wrong) assert.throws(() => checkResources(emptyResources, one), refused);
+    assert.equal(checkResources(emptyResources, { cpus: 0.5 }).cpus, 0.5);
+  });
+
+  it('asks of each source what it needs and nothing else', () => {
+    const none = { git: null, image: null, compose: null };
+    const app = { ...none, teamId: '', name: '', folderId: null, serverId: null };
+    const rest = { build: {}, resources: {}, env: [] };
+    assert.deepEqual(checkSource({ ...app, ...rest, source: 'UPLOAD' }), none);
+    for (const source of ['GIT', 'IMAGE', 'COMPOSE'] as const) {
+      assert.throws(() => checkSource({ ...app, ...rest, source }), refused);
+    }
+    assert.throws(() => checkSource({ ...app, ...rest, source: 'UPLOAD', image: 'x' }), refused);
+    const image = { ...app, ...rest, source: 'IMAGE' as const };
+    assert.equal(checkSource({ ...image, image: ' nginx:1.2 ' }).image, 'nginx:1.2');
+    assert.throws(() => checkSource({ ...image, image: 'no spaces' }), refused);
+  });
+
+  it('takes some preview branches, once each', () => {
+    assert.deepEqual(checkPreviewBranches(['feat/*', 'feat/*', ' x ']), ['feat/*', 'x']);
+    assert.throws(() => checkPreviewBranches(Array.from({ length: 51 }, String)), refused);
+    assert.throws(() => checkPreviewBranches(['']), refused);
+  });
+});
