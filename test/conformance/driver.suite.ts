@@ -2,7 +2,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
-import type { Driver, LogEntry, Workload, WorkloadSpec } from '../../src/drivers/driver.ts';
+import type { Driver, LogEntry } from '../../src/drivers/driver.ts';
+import {
+  assertAscending,
+  ended,
+  js,
+  readAll,
+  readSome,
+  running,
+  sh,
+  specOf,
+  textOf,
+  until,
+} from '../support/driver-specs.ts';
 
 export interface DriverPlace {
   driver: Driver;
@@ -10,73 +22,6 @@ export interface DriverPlace {
   reopen(): Promise<Driver>;
   /** Lets go of everything, also of what runs. */
   close(): Promise<void>;
-}
-
-export type SpecOverrides = Partial<WorkloadSpec> & Pick<WorkloadSpec, 'id' | 'command'>;
-
-export function specOf(overrides: SpecOverrides): WorkloadSpec {
-  return {
-    appId: 'app_test',
-    kind: 'job',
-    workingDir: '/tmp',
-    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
-    uid: null,
-    port: null,
-    resources: { memoryMb: null, cpus: null, pids: null, replicas: 1 },
-    deadlineMs: null,
-    stopGraceMs: 2000,
-    ...overrides,
-  };
-}
-
-export const sh = (script: string): readonly string[] => ['/bin/sh', '-c', script];
-export const js = (script: string): readonly string[] => [process.execPath, '-e', script];
-
-/** Resolves when `check` does not answer undefined or false; asks again on every turn of a timer. */
-export async function until<T>(
-  what: string,
-  check: () => T | undefined | false | Promise<T | undefined | false>,
-): Promise<T> {
-  const giveUpAt = Date.now() + 20_000;
-  for (;;) {
-    const found = await check();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > giveUpAt) throw new Error(`Cannot go on: never saw ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
-export async function readAll(driver: Driver, id: string, afterSeq = 0): Promise<LogEntry[]> {
-  const entries: LogEntry[] = [];
-  const collect = (more: readonly LogEntry[]): void => {
-    // Copies: a driver may reuse the memory behind them.
-    entries.push(...more.map((entry) => ({ ...entry, bytes: Uint8Array.from(entry.bytes) })));
-  };
-  await driver.follow(id, afterSeq, collect, new AbortController().signal);
-  return entries;
-}
-
-export function textOf(entries: readonly LogEntry[], stream?: LogEntry['stream']): string {
-  const chosen = entries.filter((entry) => stream === undefined || entry.stream === stream);
-  return Buffer.concat(chosen.map((entry) => entry.bytes)).toString();
-}
-
-export function assertAscending(entries: readonly LogEntry[], first = 1): void {
-  assert.deepEqual(
-    entries.map((entry) => entry.seq),
-    entries.map((_entry, index) => first + index),
-  );
-}
-
-export function ended(
-  driver: Driver,
-  id: string,
-): Promise<Workload & { state: { phase: 'ended' } }> {
-  return until(`the end of ${id}`, async () => {
-    const workload = await driver.inspect(id);
-    if (workload?.state.phase !== 'ended') return undefined;
-    return { ...workload, state: workload.state };
-  });
 }
 
 export function run(name: string, create: () => Promise<DriverPlace>): void {
@@ -274,7 +219,7 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
         await driver.start(specOf({ id: 'family-1', command, kind: 'service', stopGraceMs: 200 }));
         await until('the start', async () => textOf(await readSome(driver, 'family-1')) !== '');
         await driver.stop('family-1');
-        assert.deepEqual(await running('sleep 9876'), []);
+        assert.deepEqual(running('sleep 9876'), []);
         const { exit } = (await ended(driver, 'family-1')).state;
         assert.equal(exit.reason, 'stopped');
       });
@@ -297,9 +242,9 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
           `f() { while :; do sleep 98771 & sleep 0.02; done; }; trap '' TERM; f & f & f`,
         );
         await driver.start(specOf({ id: 'forks-1', command, kind: 'service', stopGraceMs: 300 }));
-        await until('some forks', async () => (await running('sleep 98771')).length > 10);
+        await until('some forks', () => running('sleep 98771').length > 10);
         await driver.stop('forks-1');
-        assert.deepEqual(await running('sleep 98771'), []);
+        assert.deepEqual(running('sleep 98771'), []);
       });
 
       it('succeeds for what is gone or never was', async () => {
@@ -332,7 +277,7 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
         await driver.start(specOf({ id: 'late-1', command, deadlineMs: 200 }));
         const { exit } = (await ended(driver, 'late-1')).state;
         assert.equal(exit.reason, 'deadline');
-        assert.deepEqual(await running('sleep 98781'), []);
+        assert.deepEqual(running('sleep 98781'), []);
         assert.equal(textOf(await readAll(driver, 'late-1')), 'begun\n');
       });
 
@@ -341,7 +286,7 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
           specOf({ id: 'leaves-1', command: sh('setsid sleep 98791 & echo done') }),
         );
         await ended(driver, 'leaves-1');
-        assert.deepEqual(await running('sleep 98791'), []);
+        assert.deepEqual(running('sleep 98791'), []);
       });
     });
 
@@ -394,36 +339,5 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
         }
       });
     });
-  });
-}
-
-/** What is there now. */
-export async function readSome(driver: Driver, id: string): Promise<LogEntry[]> {
-  const entries: LogEntry[] = [];
-  const enough = new AbortController();
-  // Long enough for a driver to answer; what is missing then is asked for again by who waits.
-  const timer = setTimeout(() => {
-    enough.abort();
-  }, 200);
-  const collect = (more: readonly LogEntry[]): void => {
-    entries.push(...more);
-    enough.abort();
-  };
-  await driver.follow(id, 0, collect, enough.signal);
-  clearTimeout(timer);
-  return entries;
-}
-
-/** Command lines of living processes that contain `text`, apart from shells that merely name it. */
-export async function running(text: string): Promise<string[]> {
-  const { readdirSync, readFileSync } = await import('node:fs');
-  return readdirSync('/proc').flatMap((pid) => {
-    if (!/^\d+$/.test(pid)) return [];
-    try {
-      const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      return line.startsWith(text) ? [line] : [];
-    } catch {
-      return []; // It ended meanwhile.
-    }
   });
 }

@@ -19,7 +19,7 @@ import {
   specOf,
   textOf,
   until,
-} from '../conformance/driver.suite.ts';
+} from '../support/driver-specs.ts';
 import { isAlive, processPlace, runnerPid } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 
@@ -96,7 +96,7 @@ describe('kill -9 of the runner', () => {
     await place.driver.start(specOf({ id: 'build-1', command: sh('echo built; sleep 98713') }));
     await place.driver.start(specOf({ id: 'done-1', command: sh('echo fine; exit 4') }));
     await ended(place.driver, 'done-1');
-    await until('the start', async () => (await running('sleep 98712')).length === 1);
+    await until('the start', () => running('sleep 98712').length === 1);
     await until('the build', async () => textOf(await readSome(place.driver, 'build-1')) !== '');
     const before = await runnerPid(place.dataDir);
     await place.killRunner();
@@ -109,9 +109,9 @@ describe('kill -9 of the runner', () => {
       return now?.phase === 'running' ? now : undefined;
     });
     assert.equal(state.restarts, 1);
-    await until('its child', async () => (await running('sleep 98712')).length === 1);
-    assert.equal((await running('sleep 98711')).length, 1);
-    assert.deepEqual(await running('sleep 98713'), []);
+    await until('its child', () => running('sleep 98712').length === 1);
+    assert.equal(running('sleep 98711').length, 1);
+    assert.deepEqual(running('sleep 98713'), []);
     assert.equal((await ended(place.driver, 'build-1')).state.exit.reason, 'lost');
     assert.equal((await ended(place.driver, 'done-1')).state.exit.code, 4);
     assert.equal(textOf(await readAll(place.driver, 'done-1')), 'fine\n');
@@ -120,7 +120,7 @@ describe('kill -9 of the runner', () => {
     const log = await readAll(place.driver, 'web-1');
     assertAscending(log);
     assert.equal(textOf(log), 'up\nup\n');
-    assert.deepEqual(await running('sleep 9871'), []);
+    assert.deepEqual(running('sleep 9871'), []);
   });
 
   it('does not start again what was being stopped', async () => {
@@ -137,7 +137,7 @@ describe('kill -9 of the runner', () => {
     await place.killRunner();
     await stopping;
     assert.equal((await ended(place.driver, 'going-1')).state.exit.reason, 'stopped');
-    assert.deepEqual(await running('sleep 98721'), []);
+    assert.deepEqual(running('sleep 98721'), []);
   });
 
   it('keeps the routes of the edge', async () => {
@@ -175,12 +175,12 @@ describe('the runner', () => {
     const pid = (await runnerPid(place.dataDir)) ?? 0;
     process.kill(pid, 'SIGTERM');
     await until('its end', () => !isAlive(pid));
-    await until('the service', async () => (await running('sleep 98731')).length === 1);
+    await until('the service', () => running('sleep 98731').length === 1);
     const next = await until('another runner', () => runnerPid(place.dataDir));
     await place.driver.close();
     fs.rmSync(place.dataDir, { recursive: true, force: true });
     await until('its end', () => !isAlive(next));
-    assert.deepEqual(await running('sleep 98731'), []);
+    assert.deepEqual(running('sleep 98731'), []);
   });
 
   it('is reached in a data directory whose path is too long for a socket', async () => {

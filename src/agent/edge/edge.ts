@@ -7,7 +7,6 @@
  */
 import type { Server, ServerOptions } from 'node:http';
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 
 import type { EdgeAddress } from '../../drivers/process/messages.ts';
 import type { EdgeRoute } from '../../drivers/driver.ts';
@@ -165,8 +164,10 @@ function createServer(forwarder: Forwarder, logger: Logger): Server {
       res.destroy();
     });
   });
-  server.on('upgrade', (req, socket, head) => {
-    forwarder.upgrade(req, socket as Socket, head).catch((error: unknown) => {
+  server.on('upgrade', (req, _stream, head) => {
+    // The same as `_stream`, which is typed for servers on other streams than sockets.
+    const { socket } = req;
+    forwarder.upgrade(req, socket, head).catch((error: unknown) => {
       failed(error);
       socket.destroy();
     });

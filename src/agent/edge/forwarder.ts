@@ -39,6 +39,10 @@ interface Passage {
   outgoing: ClientRequest | undefined;
 }
 
+interface Failure extends Pick<Passage, 'outgoing'> {
+  error: unknown;
+}
+
 export class Forwarder {
   readonly #routes: Routes;
   readonly #logger: Logger;
@@ -71,24 +75,20 @@ export class Forwarder {
       sendPage(res, targets);
       return;
     }
-    const passage: Passage = { keepsConnection: keepsConnection(req), outgoing: undefined };
-    this.#passages.set(req, passage);
+    const keeps = keepsConnection(req);
     rewriteHead(req);
     for (let tries = 0; tries < triesMax; tries++) {
       const target = targets[tries % targets.length];
       if (!target) break;
-      passage.outgoing = undefined;
-      const failure = await this.#send(req, res, target);
-      if (failure === undefined || res.headersSent || res.destroyed) {
-        if (failure !== undefined) res.destroy();
-        return;
-      }
+      const passage: Passage = { keepsConnection: keeps, outgoing: undefined };
+      const failure = await this.#send(req, res, target, passage);
+      if (!failure) return;
+      if (res.headersSent || res.destroyed) break;
+      const { error, outgoing } = failure;
       // Without `outgoing` no connection stood: nothing of the request has left.
-      if (passage.outgoing === undefined) this.#routes.noteRefused(target);
-      const again = passage.outgoing
-        ? isRepeatable(req, passage.outgoing)
-        : tries + 1 < targets.length;
-      this.#logger.debug({ port: target.port, err: failure, again }, 'edge-request-failed');
+      if (!outgoing) this.#routes.noteRefused(target);
+      const again = outgoing ? isRepeatable(req, outgoing) : tries + 1 < targets.length;
+      this.#logger.debug({ port: target.port, err: error, again }, 'edge-request-failed');
       if (!again) break;
     }
     sendPage(res, 502);
@@ -139,7 +139,13 @@ export class Forwarder {
   }
 
   /** Resolves with the failure, or with nothing when the exchange took its course. */
-  async #send(req: IncomingMessage, res: ServerResponse, target: Target): Promise<unknown> {
+  async #send(
+    req: IncomingMessage,
+    res: ServerResponse,
+    target: Target,
+    passage: Passage,
+  ): Promise<Failure | undefined> {
+    this.#passages.set(req, passage);
     try {
       await this.#proxy.web(req, res, {
         target: { protocol: 'http:', ...target },
@@ -150,7 +156,7 @@ export class Forwarder {
       });
       return undefined;
     } catch (error) {
-      return error;
+      return { error, outgoing: passage.outgoing };
     }
   }
 

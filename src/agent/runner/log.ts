@@ -26,5 +26,6 @@ export function createLineLogger(
 
 function plainError(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value;
-  return { ...value, type: value.name, message: value.message, stack: value.stack };
+  const { name: type, message, stack, cause } = value;
+  return { type, message, stack, ...Object.fromEntries(Object.entries(value)), cause };
 }

@@ -162,7 +162,7 @@ async function main(): Promise<void> {
     clock: systemClock,
     logger,
   });
-  let end = (_reason: string): void => undefined;
+  let end: (reason: string) => void = () => undefined;
   const server = new RunnerServer({
     runner,
     edge,

@@ -7,7 +7,7 @@
  */
 import net from 'node:net';
 
-import type { EdgeAddress, RequestFrame, RunnerFrame } from '../../drivers/process/messages.ts';
+import type { RequestFrame, RunnerFrame } from '../../drivers/process/messages.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
@@ -133,7 +133,7 @@ class Connection {
       case 'handover':
         return this.#options.handover();
       case 'configure':
-        return edge.configure(checkedEdge(frame.edge));
+        return edge.configure(frame.edge);
       case 'start':
         return runner.start(frame.spec);
       case 'inspect':
@@ -188,9 +188,4 @@ function isRequest(frame: unknown): frame is RequestFrame {
     'op' in frame &&
     typeof frame.op === 'string'
   );
-}
-
-function checkedEdge(edge: EdgeAddress | null): EdgeAddress | null {
-  if (edge === null) return null;
-  return { host: String(edge.host), port: Number(edge.port) };
 }

@@ -28,8 +28,8 @@ export interface ConnectionEvents {
 }
 
 interface Waiting {
-  resolve(answer: unknown): void;
-  reject(error: Error): void;
+  resolve: (answer: unknown) => void;
+  reject: (error: Error) => void;
 }
 
 const requestsMax = 10_000;

@@ -50,7 +50,12 @@ export async function prepareToolchain(options: ToolchainOptions): Promise<Toolc
     options.logger.info({ toolchain: name }, 'toolchain-prepared');
   }
   await pointAt(root, name);
-  const current = path.join(root, 'current');
+  return toolchainPaths(options.appsRoot);
+}
+
+/** Where the tools are once they are prepared; the same for every version. */
+export function toolchainPaths(appsRoot: string): Toolchain {
+  const current = path.join(appsRoot, 'toolchain', 'current');
   return {
     binDir: path.join(current, 'bin'),
     node: path.join(current, 'bin', 'node'),

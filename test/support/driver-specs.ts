@@ -1,0 +1,102 @@
+/** Owns what tests of a driver share: specs, small programs, waiting and reading. */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+
+import type { Driver, LogEntry, Workload, WorkloadSpec } from '../../src/drivers/driver.ts';
+
+export type SpecOverrides = Partial<WorkloadSpec> & Pick<WorkloadSpec, 'id' | 'command'>;
+
+export function specOf(overrides: SpecOverrides): WorkloadSpec {
+  return {
+    appId: 'app_test',
+    kind: 'job',
+    workingDir: '/tmp',
+    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
+    uid: null,
+    port: null,
+    resources: { memoryMb: null, cpus: null, pids: null, replicas: 1 },
+    deadlineMs: null,
+    stopGraceMs: 2000,
+    ...overrides,
+  };
+}
+
+export const sh = (script: string): readonly string[] => ['/bin/sh', '-c', script];
+export const js = (script: string): readonly string[] => [process.execPath, '-e', script];
+
+/** Resolves when `check` does not answer undefined or false; asks again on every turn of a timer. */
+export async function until<T>(
+  what: string,
+  check: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  const giveUpAt = Date.now() + 20_000;
+  for (;;) {
+    const found = await check();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > giveUpAt) throw new Error(`Cannot go on: never saw ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export async function readAll(driver: Driver, id: string, afterSeq = 0): Promise<LogEntry[]> {
+  const entries: LogEntry[] = [];
+  const collect = (more: readonly LogEntry[]): void => {
+    // Copies: a driver may reuse the memory behind them.
+    entries.push(...more.map((entry) => ({ ...entry, bytes: Uint8Array.from(entry.bytes) })));
+  };
+  await driver.follow(id, afterSeq, collect, new AbortController().signal);
+  return entries;
+}
+
+export function textOf(entries: readonly LogEntry[], stream?: LogEntry['stream']): string {
+  const chosen = entries.filter((entry) => stream === undefined || entry.stream === stream);
+  return Buffer.concat(chosen.map((entry) => entry.bytes)).toString();
+}
+
+export function assertAscending(entries: readonly LogEntry[], first = 1): void {
+  assert.deepEqual(
+    entries.map((entry) => entry.seq),
+    entries.map((_entry, index) => first + index),
+  );
+}
+
+export function ended(
+  driver: Driver,
+  id: string,
+): Promise<Workload & { state: { phase: 'ended' } }> {
+  return until(`the end of ${id}`, async () => {
+    const workload = await driver.inspect(id);
+    if (workload?.state.phase !== 'ended') return undefined;
+    return { ...workload, state: workload.state };
+  });
+}
+
+/** What is there now. */
+export async function readSome(driver: Driver, id: string): Promise<LogEntry[]> {
+  const entries: LogEntry[] = [];
+  const enough = new AbortController();
+  // Long enough for a driver to answer; what is missing then is asked for again by who waits.
+  const timer = setTimeout(() => {
+    enough.abort();
+  }, 200);
+  const collect = (more: readonly LogEntry[]): void => {
+    entries.push(...more);
+    enough.abort();
+  };
+  await driver.follow(id, 0, collect, enough.signal);
+  clearTimeout(timer);
+  return entries;
+}
+
+/** Command lines of living processes that contain `text`, apart from shells that merely name it. */
+export function running(text: string): string[] {
+  return fs.readdirSync('/proc').flatMap((pid) => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      const line = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      return line.startsWith(text) ? [line] : [];
+    } catch {
+      return []; // It ended meanwhile.
+    }
+  });
+}

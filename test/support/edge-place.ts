@@ -1,0 +1,123 @@
+/** Owns an edge on a port of its own, and small apps behind it, for tests. */
+import fs from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import type { AddressInfo } from 'node:net';
+
+import { Edge } from '../../src/agent/edge/edge.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { noLog, tempDir } from './runner.ts';
+
+export interface Answer {
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  body: string;
+}
+
+export interface App {
+  port: number;
+  server: http.Server;
+}
+
+async function appOf(handler: http.RequestListener): Promise<App> {
+  const server = http.createServer(handler);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const { server, port } = await appOf(() => undefined);
+  await closeServer(server);
+  return port;
+}
+
+export function closeServer(server: http.Server): Promise<void> {
+  server.closeAllConnections();
+  return new Promise((resolve) => {
+    server.close(() => {
+      resolve();
+    });
+  });
+}
+
+export class EdgePlace {
+  readonly #dir = tempDir();
+  readonly #apps = new Set<App>();
+  readonly #agent = new http.Agent({ keepAlive: true });
+  edge = this.#make();
+  /** Where the edge is asked. */
+  port = 0;
+
+  async open(): Promise<this> {
+    this.port = await freePort();
+    await this.edge.configure({ host: '127.0.0.1', port: this.port });
+    return this;
+  }
+
+  /** Another edge on what the first one kept. */
+  async reopen(): Promise<void> {
+    this.edge.close();
+    this.edge = this.#make();
+    await this.edge.configure({ host: '127.0.0.1', port: this.port });
+  }
+
+  async close(): Promise<void> {
+    this.edge.close();
+    this.#agent.destroy();
+    for (const { server } of this.#apps) await closeServer(server);
+    fs.rmSync(this.#dir, { recursive: true });
+  }
+
+  async app(handler: http.RequestListener): Promise<App> {
+    const made = await appOf(handler);
+    this.#apps.add(made);
+    return made;
+  }
+
+  /** Sends `a.localhost` to these ports. */
+  routeTo(...ports: number[]): Promise<void> {
+    const targets = ports.map((port) => ({ host: '127.0.0.1', port }));
+    return this.edge.setRoutes([{ host: 'a.localhost', targets }]);
+  }
+
+  ask(options: http.RequestOptions = {}, body?: Buffer | string): Promise<Answer> {
+    const asked = {
+      host: '127.0.0.1',
+      port: this.port,
+      agent: this.#agent,
+      ...options,
+      headers: { host: 'a.localhost', ...(options.headers as http.OutgoingHttpHeaders) },
+    };
+    return new Promise((resolve, reject) => {
+      const req = http.request(asked, (res) => {
+        const chunks: Buffer[] = [];
+        res.on('data', (chunk: Buffer) => chunks.push(chunk));
+        res.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({ status: res.statusCode ?? 0, headers: res.headers, body: text });
+        });
+        res.on('error', reject);
+      });
+      req.on('error', reject);
+      req.end(body);
+    });
+  }
+
+  /** Sends bytes as they are and returns all that comes back. */
+  raw(bytes: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = net.connect(this.port, '127.0.0.1', () => socket.write(bytes));
+      let text = '';
+      socket.on('data', (chunk) => (text += chunk.toString('latin1')));
+      socket.on('error', reject);
+      socket.on('close', () => {
+        resolve(text);
+      });
+    });
+  }
+
+  #make(): Edge {
+    return new Edge({ dir: this.#dir, clock: systemClock, logger: noLog });
+  }
+}

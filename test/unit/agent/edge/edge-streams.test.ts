@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import net from 'node:net';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+
+import { closeServer, EdgePlace } from '../../../support/edge-place.ts';
+
+describe('Edge with streams and switches', () => {
+  let place: EdgePlace;
+  beforeEach(async () => {
+    place = await new EdgePlace().open();
+  });
+  afterEach(() => place.close());
+
+  it('streams a large body both ways', async () => {
+    const size = 64 * 1024 * 1024;
+    const { port: to } = await place.app((req, res) => req.pipe(res));
+    await place.routeTo(to);
+    const received = await new Promise<number>((resolve, reject) => {
+      let bytes = 0;
+      let sent = 0;
+      const headers = { host: 'a.localhost', 'content-length': size };
+      const req = http.request(
+        { host: '127.0.0.1', port: place.port, method: 'PUT', headers },
+        (res) => {
+          res.on('data', (chunk: Buffer) => (bytes += chunk.length));
+          res.on('end', () => {
+            resolve(bytes);
+          });
+        },
+      );
+      req.on('error', reject);
+      const chunk = Buffer.alloc(64 * 1024);
+      const send = (): void => {
+        for (;;) {
+          if (sent === size) return void req.end();
+          sent += chunk.length;
+          if (!req.write(chunk)) return void req.once('drain', send);
+        }
+      };
+      send();
+    });
+    assert.equal(received, size);
+  });
+
+  it('takes no more from an app than its client reads', async () => {
+    const chunk = Buffer.alloc(64 * 1024);
+    const answer = { written: 0, isFull: false };
+    const { port: to } = await place.app((_req, res) => {
+      const write = (): void => {
+        answer.isFull = false;
+        do answer.written += chunk.length;
+        while (res.write(chunk));
+        answer.isFull = true;
+        res.once('drain', write);
+      };
+      write();
+    });
+    await place.routeTo(to);
+    const socket = net.connect(place.port, '127.0.0.1', () => {
+      socket.write('GET / HTTP/1.1\r\nHost: a.localhost\r\n\r\n');
+    });
+    socket.pause();
+    // Full for a while: what the kernel's buffers take is taken by then.
+    for (
+      let still = 0, seen = -1;
+      still < 20;
+      still = answer.isFull && seen === answer.written ? still + 1 : 0
+    ) {
+      seen = answer.written;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.ok(answer.written < 64 * 1024 * 1024, `${String(answer.written)} bytes`);
+    socket.destroy();
+  });
+
+  it('closes the connection when an app breaks off in the middle of an answer', async () => {
+    const { port: to } = await place.app((_req, res) => {
+      res.writeHead(200, { 'content-length': '100' });
+      res.write('half', () => res.socket?.destroy());
+    });
+    await place.routeTo(to);
+    await assert.rejects(place.ask({}), { code: 'ECONNRESET' });
+  });
+
+  it('ends the exchange with the app when the client leaves', async () => {
+    const app = { left: false };
+    const { port: to } = await place.app((req, res) => {
+      res.on('close', () => (app.left = true));
+      res.write('first');
+      req.resume();
+    });
+    await place.routeTo(to);
+    const headers = { host: 'a.localhost' };
+    const req = http.get({ host: '127.0.0.1', port: place.port, headers, agent: false }, (res) => {
+      res.once('data', () => req.destroy());
+      res.on('error', () => undefined);
+    });
+    req.on('error', () => undefined);
+    while (!app.left) await new Promise((resolve) => setTimeout(resolve, 5));
+  });
+
+  it('switches under load without one failed request, on connections kept alive', async () => {
+    const slow =
+      (name: string): http.RequestListener =>
+      (req, res) => {
+        req.resume();
+        setTimeout(() => res.end(name), 5);
+      };
+    const blue = await place.app(slow('blue'));
+    const green = await place.app(slow('green'));
+    await place.routeTo(blue.port);
+    const seen = new Map<string, number>();
+    const load = { stop: false };
+    const clients = Array.from({ length: 20 }, async (_each, i) => {
+      while (!load.stop) {
+        const answer = i % 2 ? await place.ask({}) : await place.ask({ method: 'POST' }, 'body');
+        assert.equal(answer.status, 200);
+        seen.set(answer.body, (seen.get(answer.body) ?? 0) + 1);
+      }
+    });
+    const reach = async (name: string, count: number): Promise<void> => {
+      while ((seen.get(name) ?? 0) < count) await new Promise((resolve) => setTimeout(resolve, 5));
+    };
+    await reach('blue', 100);
+    await place.routeTo(green.port);
+    const answer = await place.ask({});
+    assert.equal(answer.body, 'green');
+    await reach('green', 100);
+    // The old one ends as apps do: takes nothing new, finishes what it has.
+    await closeServer(blue.server);
+    await reach('green', 300);
+    load.stop = true;
+    await Promise.all(clients);
+  });
+
+  it('survives apps that close kept connections at any moment', async () => {
+    const { port: to, server } = await place.app((_req, res) => res.end('ok'));
+    server.keepAliveTimeout = 1;
+    await place.routeTo(to);
+    for (let i = 0; i < 300; i++) {
+      assert.equal((await place.ask({})).status, 200);
+      if (i % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  });
+});
