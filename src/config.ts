@@ -64,7 +64,7 @@ const parsers: Parsers = {
   publicUrl: optional(httpUrl),
   appsDomain: domain,
   edgeHost: text,
-  edgePort: integer(0, 65_535),
+  edgePort: integer(1, 65_535),
   runtime: oneOf('auto', 'process'),
   trustedProxies: networks,
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
@@ -264,4 +264,9 @@ function isNetwork(value: string): boolean {
     // The prefix is longer than the address.
     return false;
   }
+}
+
+/** Sets a variable that a library reads for itself; nothing else writes the environment. */
+export function setVariable(name: string, value: string): void {
+  process.env[name] = value;
 }

@@ -53,7 +53,8 @@ export class ActorRuntime implements Actors {
   readonly #definitions = new Map<string, ActorDefinition<Protocol>>();
   readonly #cells = new Map<string, Cell>();
   readonly #alarms: Alarms;
-  readonly #inside: Actors;
+  /** For parts of our own that are no actors: still answered while outsiders are refused. */
+  readonly inside: Actors;
   readonly #unsubscribe: () => void;
   #cancelSweep: () => void = () => undefined;
   #standing: Standing = 'open';
@@ -61,7 +62,7 @@ export class ActorRuntime implements Actors {
   constructor(options: RuntimeOptions) {
     this.#options = options;
     // Actors go on talking to each other while outsiders are refused.
-    this.#inside = {
+    this.inside = {
       ask: (to, message, ask) => this.#ask(to, message, ask),
       tell: (to, message) => {
         this.#tell(to, message);
@@ -236,7 +237,7 @@ export class ActorRuntime implements Actors {
     return new Cell({
       ref: { kind: to.kind, id: to.id },
       definition,
-      actors: this.#inside,
+      actors: this.inside,
       clock,
       logger,
       backoff,

@@ -1,0 +1,258 @@
+/**
+ * Owns everything below the gateway: store, actors, logs, driver; opened in order, closed in reverse.
+ *
+ * 1. Nothing acts before `start`: until then only reads and routes exist.
+ * 2. `close` ends the actors, never the apps: what runs goes on without us.
+ */
+import { join } from 'node:path';
+import { accountActorDefinition } from './actors/account/actor.ts';
+import { appDefinition } from './actors/app/app-actor.ts';
+import { appDefaults } from './actors/app/deps.ts';
+import type { AppOptions } from './actors/app/deps.ts';
+import { AppWatch } from './actors/app/watch.ts';
+import { BuildQueue } from './actors/build-queue/build-queue.ts';
+import { edgeDefinition } from './actors/edge/edge-actor.ts';
+import { instanceActorDefinition } from './actors/instance/actor.ts';
+import { ActorRuntime } from './actors/runtime/runtime.ts';
+import { logIndexActor, logIndexDefinition } from './actors/streams/log-index.ts';
+import { createLogStreams } from './actors/streams/log-streams.ts';
+import type { LiveLogs } from './actors/streams/log-streams.ts';
+import { teamActorDefinition } from './actors/team/actor.ts';
+import { hostBuildEnv } from './config.ts';
+import type { Config } from './config.ts';
+import type { Driver } from './drivers/driver.ts';
+import { prepareAppsRoot } from './drivers/process/apps-root.ts';
+import type { AppsRoot } from './drivers/process/apps-root.ts';
+import { createProcessDriver } from './drivers/process/process-driver.ts';
+import { prepareToolchain, toolchainPaths } from './drivers/process/toolchain.ts';
+import { systemClock } from './lib/clock.ts';
+import type { Logger } from './lib/log.ts';
+import { openLogWriter } from './store/logs/writer.ts';
+import { openSecretBox } from './store/secrets.ts';
+import type { SecretBox } from './store/secrets.ts';
+import { openStore } from './store/store.ts';
+import type { Store } from './store/store.ts';
+import { tables } from './store/tables.ts';
+import { BulkPool } from './workers/bulk-pool.ts';
+import type { Extractor } from './workers/extractor.ts';
+
+const clock = systemClock;
+const retentionEveryMs = 60_000;
+const dayMs = 24 * 3_600_000;
+/** Own uids for apps, above those that people and packages use. */
+const appUids = { first: 200_000, last: 299_999 };
+
+export interface Platform {
+  readonly store: Store;
+  readonly secrets: SecretBox;
+  readonly actors: ActorRuntime;
+  readonly streams: LiveLogs;
+  readonly driver: Driver;
+  readonly bulk: BulkPool;
+  readonly logsDir: string;
+  readonly uploadsDir: string;
+  readonly appsRoot: AppsRoot;
+  /** Tells alarms, watches the driver, and takes up what was under way. */
+  start(): Promise<void>;
+  /** Finishes what was accepted. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens the data directory. Rejects with a StoreRefusal when it must not be opened. */
+export async function openPlatform(config: Config, logger: Logger): Promise<Platform> {
+  const { dataDir } = config;
+  const store = await openStore({ dir: dataDir, logger });
+  try {
+    const key = config.instanceKey === null ? {} : { key: config.instanceKey };
+    const secrets = openSecretBox({ dir: dataDir, ...key });
+    const appsRoot = await prepareAppsRoot({ dataDir, logger });
+    return new OpenPlatform({ config, logger, store, secrets, appsRoot });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+interface Parts {
+  config: Config;
+  logger: Logger;
+  store: Store;
+  secrets: SecretBox;
+  appsRoot: AppsRoot;
+}
+
+class OpenPlatform implements Platform {
+  readonly store: Store;
+  readonly secrets: SecretBox;
+  readonly appsRoot: AppsRoot;
+  readonly actors: ActorRuntime;
+  readonly streams: LiveLogs;
+  readonly driver: Driver;
+  readonly bulk: BulkPool;
+  readonly logsDir: string;
+  readonly uploadsDir: string;
+  readonly #parts: Parts;
+  readonly #writer;
+  readonly #watch: AppWatch;
+  #cancelRetention: () => void = () => undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: Parts) {
+    const { config, logger, store } = parts;
+    this.#parts = parts;
+    this.store = store;
+    this.secrets = parts.secrets;
+    this.appsRoot = parts.appsRoot;
+    this.logsDir = join(config.dataDir, 'logs');
+    this.uploadsDir = join(config.dataDir, 'uploads');
+    this.actors = new ActorRuntime({ store, clock, logger });
+    this.#writer = openLogWriter({
+      dir: this.logsDir,
+      reader: store,
+      commitIndex: (changes) =>
+        this.#closing === undefined
+          ? this.actors.inside.ask(logIndexActor.at('segments'), { type: 'commit', changes })
+          : // The files say the rest; the next start reads it from them.
+            Promise.resolve(),
+      logger,
+    });
+    this.streams = createLogStreams({ writer: this.#writer, logger });
+    this.driver = createProcessDriver({
+      dataDir: config.dataDir,
+      edge: { host: config.edgeHost, port: config.edgePort },
+      logger,
+    });
+    this.bulk = new BulkPool({
+      temporaryDir: join(this.uploadsDir, 'tmp'),
+      logger,
+      clock,
+      lanes: config.bulkThreads,
+      extractors: config.bulkThreads,
+    });
+    this.#watch = new AppWatch({ driver: this.driver, actors: this.actors, reader: store, logger });
+    this.#registerActors();
+  }
+
+  async start(): Promise<void> {
+    const { logger } = this.#parts;
+    this.actors.start();
+    await this.driver.open();
+    await this.#watch.start();
+    this.#retain();
+    logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
+  }
+
+  async drain(): Promise<void> {
+    await this.actors.drain();
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    this.#cancelRetention();
+    this.#watch.close();
+    await this.actors.close();
+    await this.#writer.close();
+    await this.bulk.close();
+    await this.driver.close();
+    await this.store.close();
+  }
+
+  #registerActors(): void {
+    const { config, logger, store } = this.#parts;
+    const { actors, driver, streams } = this;
+    const options = appOptions(config, this.appsRoot, this.uploadsDir);
+    actors.register(logIndexDefinition);
+    actors.register(
+      accountActorDefinition({ reader: store, clock, logMaxDays: config.logMaxDays }),
+    );
+    actors.register(teamActorDefinition({ reader: store, clock }));
+    actors.register(instanceActorDefinition({ reader: store }));
+    actors.register(
+      edgeDefinition({ reader: store, driver, clock, logger, hostOf: options.hostOf }),
+    );
+    actors.register(
+      appDefinition({
+        reader: store,
+        driver,
+        streams,
+        extractor: this.#extractor(),
+        secrets: this.secrets,
+        buildQueue: new BuildQueue({ concurrency: config.buildConcurrency }),
+        clock,
+        logger,
+        options,
+      }),
+    );
+  }
+
+  /** Every release is extracted before anything of it runs: there the tools are made ready. */
+  #extractor(): Extractor {
+    let ready: Promise<unknown> | undefined;
+    return {
+      extract: async (archive, format, into, options) => {
+        const { appsRoot } = this.appsRoot;
+        ready ??= prepareToolchain({ appsRoot, logger: this.#parts.logger });
+        await ready.catch((error: unknown) => {
+          ready = undefined;
+          throw error;
+        });
+        return await this.bulk.extract(archive, format, into, options);
+      },
+    };
+  }
+
+  #retain(): void {
+    const { config, logger, store } = this.#parts;
+    const days = store.get(tables.instance, 'instance')?.logMaxDays ?? config.logMaxDays;
+    const limits = { maxAgeMs: days * dayMs, quotaBytes: config.logQuotaMb * 2 ** 20 };
+    this.#writer
+      .retain(limits)
+      .catch((error: unknown) => {
+        logger.error({ err: error }, 'log_retention_failed');
+      })
+      .finally(() => {
+        this.#cancelRetention = clock.after(retentionEveryMs, () => {
+          this.#retain();
+        });
+      });
+  }
+}
+
+function appOptions(
+  config: Config,
+  { appsRoot, perAppUid }: AppsRoot,
+  uploadsRoot: string,
+): AppOptions {
+  const tools = toolchainPaths(appsRoot);
+  const hostOf = (slug: string): string => `${slug}.${config.appsDomain}`;
+  return {
+    ...appDefaults,
+    appsRoot,
+    uploadsRoot,
+    uids: perAppUid ? appUids : null,
+    toolchain: {
+      path: [
+        tools.binDir,
+        '/usr/local/sbin',
+        '/usr/local/bin',
+        '/usr/sbin',
+        '/usr/bin',
+        '/sbin',
+        '/bin',
+      ],
+      node: tools.node,
+      staticServer: tools.staticServer,
+      nodeVersion: process.versions.node,
+    },
+    buildEnv: hostBuildEnv(),
+    hostOf,
+    urlOf: (slug) => `http://${hostOf(slug)}:${String(config.edgePort)}`,
+    buildTimeoutMs: config.buildTimeoutMinutes * 60_000,
+    healthTimeoutMs: config.healthTimeoutSeconds * 1000,
+    drainMs: config.appDrainSeconds * 1000,
+  };
+}

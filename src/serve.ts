@@ -1,0 +1,314 @@
+/**
+ * Owns a serving Gangway: the platform, the gateway with every transport, and the way down.
+ *
+ * 1. The gateway listens before anything heavy is loaded; `/api/health` answers at once.
+ * 2. On SIGTERM and SIGINT streams end, requests in flight finish, uploads are refused, actors
+ *    finish what they accepted; apps stay up. A second signal ends at once.
+ */
+import { pino } from 'pino';
+import { localServerId } from './actors/app/deps.ts';
+import { createAccountReads } from './auth/account-reads.ts';
+import type { Accounts, AccountReads } from './auth/accounts-contract.ts';
+import { createAuthenticator } from './auth/authenticator.ts';
+import type { ClosableAuthenticator } from './auth/authenticator.ts';
+import { authorize, canSee } from './auth/authorize.ts';
+import { newSetupCode } from './auth/setup-code.ts';
+import { setVariable } from './config.ts';
+import type { Config, ResolvedConfig } from './config.ts';
+import { Callers } from './gateway/credentials.ts';
+import type { PublicUrl } from './gateway/credentials.ts';
+import { Metrics } from './gateway/metrics.ts';
+import { RateLimit } from './gateway/rate-limit.ts';
+import { createGateway } from './gateway/server.ts';
+import type { Gateway } from './gateway/server.ts';
+import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
+import { GraphqlStreams } from './gateway/transports/graphql-streams.ts';
+import { graphqlRoutes } from './gateway/transports/graphql.ts';
+import { healthRoute } from './gateway/transports/health.ts';
+import { logRoutes } from './gateway/transports/logs.ts';
+import { metricsRoute } from './gateway/transports/metrics.ts';
+import { setupRoutes } from './gateway/transports/setup.ts';
+import { uploadRoutes } from './gateway/transports/upload.ts';
+import { createGraphql } from './graphql/graphql.ts';
+import type { Graphql } from './graphql/graphql.ts';
+import { systemClock } from './lib/clock.ts';
+import type { Logger } from './lib/log.ts';
+import { openPlatform } from './platform.ts';
+import type { Platform } from './platform.ts';
+import { openLogReader } from './store/logs/reader.ts';
+import { tables } from './store/tables.ts';
+import type { QuerySetup } from './workers/tasks/query.ts';
+import { StreamSessions } from './actors/stream-session/sessions.ts';
+import type { Route } from './gateway/contract.ts';
+
+const clock = systemClock;
+const failedTokensPerMinute = 60;
+
+export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
+  const logger = pino(
+    { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ dest: 1, sync: false, minLength: 4096 }),
+  );
+  const flush = setInterval(() => {
+    logger.flush();
+  }, 200);
+  flush.unref();
+  for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
+  const platform = await openPlatform(config, logger);
+  const server = new Service({ config, logger, platform });
+  const { port } = await server.listen();
+  announce(config, port, server.setupCode);
+  server.endOnSignals();
+  await server.start();
+}
+
+interface Parts {
+  config: Config;
+  logger: Logger & { flush(): void };
+  platform: Platform;
+}
+
+class Service {
+  readonly setupCode: string | null;
+  readonly #parts: Parts;
+  readonly #gateway: Gateway;
+  readonly #authenticator: ClosableAuthenticator;
+  readonly #accountReads: AccountReads;
+  readonly #callers: Callers;
+  readonly #graphql: Graphql;
+  readonly #graphqlStreams: GraphqlStreams;
+  readonly #sessions: StreamSessions;
+  readonly #secret: string;
+  #accounts: Promise<Accounts> | null = null;
+  #port = 0;
+  #ending = false;
+
+  constructor(parts: Parts) {
+    const { config, logger, platform } = parts;
+    this.#parts = parts;
+    this.#port = config.port;
+    this.#secret = platform.secrets.derive('session-cookie').toString('base64url');
+    this.setupCode = this.#needsSetup() ? newSetupCode() : null;
+    this.#accountReads = createAccountReads(platform.store);
+    const metrics = new Metrics();
+    this.#authenticator = createAuthenticator({
+      reader: platform.store,
+      subscribe: (listener) => platform.store.subscribe(listener),
+      actors: platform.actors,
+      clock,
+      log: logger,
+      secret: this.#secret,
+    });
+    this.#callers = new Callers({
+      authenticator: this.#authenticator,
+      renewal: this.#authenticator,
+      publicUrl: () => this.#publicUrl(),
+      failures: new RateLimit({ burst: failedTokensPerMinute, windowMs: 60_000 }),
+    });
+    this.#graphql = this.#createGraphql();
+    this.#graphqlStreams = new GraphqlStreams({ clock, logger });
+    this.#sessions = this.#createSessions();
+    this.#gateway = createGateway({
+      host: config.host,
+      port: config.port,
+      routes: this.#routes(metrics),
+      logger,
+      limits: {
+        headerBytes: config.maxHeaderKb * 1024,
+        maxSockets: config.maxSockets,
+        idleMs: config.bodyIdleSeconds * 1000,
+        drainMs: config.drainSeconds * 1000,
+      },
+      trustedProxies: config.trustedProxies,
+      metrics,
+      logBare: config.logLevel === 'debug',
+      setVariable,
+    });
+    this.#gateway.onDrain(() => {
+      this.#sessions.drain();
+      this.#graphqlStreams.drain();
+    });
+  }
+
+  async listen(): Promise<{ port: number }> {
+    const { port } = await this.#gateway.listen();
+    this.#port = port;
+    return { port };
+  }
+
+  async start(): Promise<void> {
+    await this.#parts.platform.start();
+  }
+
+  endOnSignals(): void {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        this.#end(signal).catch((error: unknown) => {
+          this.#parts.logger.fatal({ err: error }, 'shutdown_failed');
+          this.#exit(1);
+        });
+      });
+    }
+  }
+
+  async #end(signal: string): Promise<void> {
+    const { logger, platform } = this.#parts;
+    if (this.#ending) {
+      this.#exit(1);
+      return;
+    }
+    this.#ending = true;
+    logger.info({ signal }, 'draining');
+    await this.#gateway.drain();
+    await platform.drain();
+    await this.#graphql.close();
+    this.#authenticator.close();
+    await (await this.#accounts)?.close();
+    await this.#gateway.close();
+    await platform.close();
+    logger.info({}, 'stopped');
+    this.#exit(0);
+  }
+
+  #exit(code: number): void {
+    this.#parts.logger.flush();
+    process.exit(code);
+  }
+
+  #routes(metrics: Metrics): Route[] {
+    const { config, logger, platform } = this.#parts;
+    const { store, actors } = platform;
+    const refuseCrossSite = this.#callers.refuseCrossSite.bind(this.#callers);
+    return [
+      healthRoute,
+      metricsRoute(metrics, config.metrics),
+      ...setupRoutes({
+        accounts: () => this.#loadAccounts(),
+        needsSetup: () => this.#needsSetup(),
+        refuseCrossSite,
+      }),
+      ...graphqlRoutes({
+        graphql: this.#graphql,
+        callers: this.#callers,
+        streams: this.#graphqlStreams,
+        logger,
+      }),
+      ...deployHookRoutes({ reader: store, actors, authenticator: this.#authenticator, authorize }),
+      ...uploadRoutes({
+        bulk: platform.bulk,
+        actors,
+        reader: store,
+        authenticate: (exchange) => this.#callers.cookiePerson(exchange, { changes: true }),
+        authorize,
+        limits: { archiveBytes: config.maxUploadMb * 2 ** 20 },
+        logger,
+      }),
+      ...logRoutes({
+        reader: store,
+        sessions: this.#sessions,
+        authenticate: (exchange) => this.#callers.cookiePerson(exchange, { changes: false }),
+        authorize,
+        refuseCrossSite,
+        logMaxDays: config.logMaxDays,
+      }),
+    ];
+  }
+
+  #createGraphql(): Graphql {
+    const { config, logger, platform } = this.#parts;
+    const { store, actors } = platform;
+    return createGraphql({
+      reader: store,
+      logs: openLogReader({ dir: platform.logsDir, reader: store }),
+      accountReads: this.#accountReads,
+      accounts: () => this.#loadAccounts(),
+      actors,
+      journal: store,
+      streams: platform.streams,
+      authenticator: this.#authenticator,
+      clock,
+      logger,
+      limits: { inlineCost: config.inlineQueryCost },
+      settings: () => ({
+        publicUrl: this.#publicUrl().url,
+        appsDomain: config.appsDomain,
+        edgePort: config.edgePort,
+        logMaxDays: config.logMaxDays,
+        server: { id: localServerId, name: 'local', runtime: 'process', version: null },
+      }),
+      pool: async (settings, limits) => {
+        const { QueryPool } = await import('./workers/query-pool.ts');
+        const reader = store.readerOptions();
+        const setup = { reader, logsDir: platform.logsDir, settings, limits } satisfies QuerySetup;
+        return new QueryPool({ threads: config.queryThreads, setup, clock, logger });
+      },
+    });
+  }
+
+  #createSessions(): StreamSessions {
+    const { config, logger, platform } = this.#parts;
+    const { store } = platform;
+    const rights: ReadonlySet<string> = new Set(
+      [tables.auth, tables.members, tables.roles, tables.apps, tables.teams].map((one) => one.name),
+    );
+    return new StreamSessions({
+      streams: platform.streams,
+      logger,
+      maxPerPerson: config.maxLogStreamsPerUser,
+      stillAllowed: (person, appId) => {
+        const app = store.get(tables.apps, appId);
+        if (app === undefined || !this.#authenticator.stillValid(person)) return false;
+        if (!canSee(store, person, app)) return false;
+        authorize(store, person, 'view_logs', { kind: 'app', app });
+        return true;
+      },
+      onRightsChange: (callback) =>
+        store.subscribe((entry) => {
+          if (entry.changes.some((change) => rights.has(change.table))) callback();
+        }),
+    });
+  }
+
+  #loadAccounts(): Promise<Accounts> {
+    return (this.#accounts ??= this.#createAccounts());
+  }
+
+  async #createAccounts(): Promise<Accounts> {
+    const { logger, platform } = this.#parts;
+    const { createAccounts } = await import('./auth/accounts.ts');
+    return createAccounts({
+      reader: platform.store,
+      actors: platform.actors,
+      clock,
+      log: logger,
+      secret: this.#secret,
+      setupCode: this.setupCode ?? newSetupCode(),
+      publicUrl: this.#publicUrl().url,
+    });
+  }
+
+  #needsSetup(): boolean {
+    const instance = this.#parts.platform.store.get(tables.instance, 'instance');
+    return (instance?.setUpAtMs ?? null) === null;
+  }
+
+  #publicUrl(): PublicUrl {
+    const { config, platform } = this.#parts;
+    const stored = platform.store.get(tables.instance, 'instance')?.publicUrl ?? null;
+    const url = stored ?? config.publicUrl;
+    if (url !== null) return { url, configured: true };
+    return { url: addressOf(config.host, this.#port), configured: false };
+  }
+}
+
+function addressOf(host: string, port: number): string {
+  const shown = host.includes(':') ? `[${host}]` : host;
+  return `http://${shown}:${String(port)}`;
+}
+
+/** The one line of a start, for people; on standard output, whatever the log level. */
+function announce(config: Config, port: number, setupCode: string | null): void {
+  const url = config.publicUrl ?? addressOf(config.host, port);
+  const setup = setupCode === null ? '' : `; set it up at ${url}/setup?code=${setupCode}`;
+  process.stdout.write(`Gangway serves on ${url}${setup}\n`);
+}
