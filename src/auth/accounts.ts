@@ -20,7 +20,7 @@ import { isMember } from './acting-team.ts';
 import { AttemptLimits } from './attempt-limits.ts';
 import { Gate } from './gate.ts';
 import type { Principal, SignedIn } from './principal.ts';
-import { isSetupCode } from './secrets.ts';
+import { isSetupCode } from './setup-code.ts';
 import { clearCookie, keepCookie } from './session-cookie.ts';
 import { checkedSetup, comparablePassword, emailKey } from './sign-in-input.ts';
 import type { SignInLibrary } from './sign-in-library.ts';
@@ -31,7 +31,7 @@ export interface AccountsOptions {
   actors: Actors;
   clock: Clock;
   log: Logger;
-  /** What cookies are signed with, of `sessionSecret`; the authenticator has the same. */
+  /** What cookies are signed with, 32 characters or more; the authenticator has the same. */
   secret: string;
   /** What off-loopback setup asks for; printed at start. */
   setupCode: string;

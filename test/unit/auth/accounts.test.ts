@@ -8,12 +8,12 @@ import {
 } from '../../../src/auth/authenticator.ts';
 import { authorize } from '../../../src/auth/authorize.ts';
 import type { Principal, SignedIn } from '../../../src/auth/principal.ts';
-import { isSetupCode, newSetupCode, sessionSecret } from '../../../src/auth/secrets.ts';
+import { isSetupCode, newSetupCode } from '../../../src/auth/setup-code.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { tables } from '../../../src/store/tables.ts';
 import { AccountsFixture } from '../../support/accounts-fixture.ts';
 
-const secret = sessionSecret(Buffer.alloc(32, 7));
+const secret = 'a secret of this instance, 32 characters or more';
 const setupCode = newSetupCode();
 const ada = {
   email: 'Ada@Example.org ',
