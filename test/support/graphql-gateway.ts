@@ -7,7 +7,6 @@ import type { StreamView } from '../../src/actors/streams/contract.ts';
 import { Callers } from '../../src/gateway/credentials.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../../src/gateway/transports/graphql.ts';
-import { explorerRoutes } from '../../src/gateway/transports/graphql-explorer.ts';
 import { createGraphql, type Graphql, type GraphqlOptions } from '../../src/graphql/graphql.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { LogName } from '../../src/store/logs/contract.ts';
@@ -87,7 +86,6 @@ export async function startGraphql(
       logger,
       ...(bodyMax !== undefined && { bodyMax }),
     }),
-    ...explorerRoutes(),
   ]);
   const url = `${gateway.url}/api/graphql`;
   let made = 0;

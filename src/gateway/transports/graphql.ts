@@ -19,6 +19,7 @@ import type { Logger } from '../../lib/log.ts';
 import { negotiate } from '../accept.ts';
 import type { Exchange, Route } from '../contract.ts';
 import type { Callers } from '../credentials.ts';
+import { explorerRoutes } from './graphql-explorer.ts';
 import type { GraphqlStreams } from './graphql-streams.ts';
 
 export interface GraphqlRoutesOptions {
@@ -57,6 +58,7 @@ export function graphqlRoutes(options: GraphqlRoutesOptions): Route[] {
       path: '/api/graphql',
       handle: (exchange) => transport.handle(exchange),
     },
+    ...explorerRoutes(),
   ];
 }
 
