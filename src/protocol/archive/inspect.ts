@@ -22,6 +22,8 @@ export interface Inspection {
   file: RandomAccess;
   limits: ArchiveLimits;
   visitor: ArchiveVisitor;
+  /** The length of the archive where it is known: what the ratio is taken of, instead of what came so far. */
+  totalBytes?: number;
 }
 
 export interface Inspected {
@@ -34,7 +36,7 @@ export interface Inspected {
 export async function inspectArchive(inspection: Inspection): Promise<Inspected> {
   const { format, visitor } = inspection;
   const reader = new ByteReader(inspection.source);
-  const meter = new Meter(inspection.limits);
+  const meter = new Meter(inspection.limits, inspection.totalBytes);
   const tree = new EntryTree(meter);
   if ((await reader.chunk()) === null) throw empty();
   switch (format) {

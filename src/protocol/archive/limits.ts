@@ -23,12 +23,14 @@ export const archiveLimits: ArchiveLimits = {
 
 export class Meter {
   readonly #limits: ArchiveLimits;
+  readonly #totalBytes: number;
   #entries = 0;
   #expanded = 0;
   #names = 0;
 
-  constructor(limits: ArchiveLimits) {
+  constructor(limits: ArchiveLimits, totalBytes = 0) {
     this.#limits = limits;
+    this.#totalBytes = totalBytes;
   }
 
   get entries(): number {
@@ -62,7 +64,7 @@ export class Meter {
   #check(expanded: number, consumed: number): void {
     const { expandedBytesMax, ratioMax, ratioFreeBytes } = this.#limits;
     if (expanded > expandedBytesMax) throw this.#tooLarge();
-    if (expanded > ratioFreeBytes && expanded > ratioMax * consumed) {
+    if (expanded > ratioFreeBytes && expanded > ratioMax * Math.max(consumed, this.#totalBytes)) {
       throw bomb(`it expands to more than ${ratioMax} times its size`);
     }
   }

@@ -1,0 +1,186 @@
+/**
+ * Owns `POST /api/apps/:id/upload`: a raw archive in the body becomes what the app is built from.
+ *
+ * 1. In this order: who is calling (401, 403 CROSS_SITE), what it may see and do (404, 403), the file
+ *    name (400, 415), the declared length (413), the state of the app (409); then the body is read.
+ * 2. The app points at the archive only when that is checked, in its place and on disk. However an
+ *    upload ends otherwise, the previous archive is untouched and nothing is left.
+ * 3. 200 leaves once the app's new state is durable.
+ */
+import { randomUUID } from 'node:crypto';
+import { unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { appActor } from '../../actors/app/protocol.ts';
+import type { Actors } from '../../actors/runtime/contract.ts';
+import type { Need, Resource } from '../../auth/contract.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { type ArchiveFormat, formatOf, uploadFilename } from '../../protocol/archive/format.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { AppRecord, StoredUpload } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
+import type { BulkPool, IncomingFile, ReceivedFile } from '../../workers/bulk-pool.ts';
+import type { BodyFlow, Exchange, Route } from '../contract.ts';
+
+export interface UploadLimits {
+  /** Bytes of an archive; above it PAYLOAD_TOO_LARGE. */
+  archiveBytes: number;
+}
+
+export const uploadLimits: UploadLimits = { archiveBytes: 512 * 1024 * 1024 };
+
+export interface UploadRoutesOptions {
+  bulk: Pick<BulkPool, 'receive'>;
+  actors: Actors;
+  reader: Reader;
+  /**
+   * The person behind the session cookie, of a request that changes something: COOKIE_REQUIRED,
+   * UNAUTHENTICATED, CROSS_SITE.
+   */
+  authenticate: (exchange: Exchange) => Principal;
+  authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
+  logger: Logger;
+  limits?: Partial<UploadLimits>;
+  /** Milliseconds since the epoch; default the system's. */
+  now?: () => number;
+}
+
+interface Upload {
+  id: string;
+  app: Readonly<AppRecord>;
+  filename: string;
+  format: ArchiveFormat;
+  blob: string;
+}
+
+/** The client left: there is nobody to answer. */
+class ClientLeft extends Error {}
+
+export function uploadRoutes(options: UploadRoutesOptions): Route[] {
+  const { archiveBytes } = { ...uploadLimits, ...options.limits };
+  return [
+    {
+      method: 'POST',
+      path: '/api/apps/:id/upload',
+      handle: async (exchange) => {
+        const upload = admit(options, exchange, archiveBytes);
+        try {
+          const stored = await store(options, exchange, upload, archiveBytes);
+          const { filename, sizeBytes: size, uploadedAtMs } = stored;
+          const uploadedAt = new Date(uploadedAtMs).toISOString();
+          const answer = { ok: true, upload: { filename, size, uploadedAt } };
+          exchange.json(200, answer, { 'Cache-Control': 'no-store' });
+        } catch (error) {
+          if (!(error instanceof ClientLeft)) throw error;
+          options.logger.info({ app: upload.app.id }, 'upload_broken_off');
+        }
+      },
+    },
+  ];
+}
+
+/** Everything that can be judged before the body is read. */
+function admit(options: UploadRoutesOptions, exchange: Exchange, archiveBytes: number): Upload {
+  const principal = options.authenticate(exchange);
+  const app = options.reader.get(tables.apps, exchange.param('id'));
+  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
+  options.authorize(options.reader, principal, 'deploy_apps', { kind: 'app', app });
+  if (exchange.headerCount('x-upload-filename') > 1) {
+    throw new ServiceError('FILENAME_REQUIRED', 'There is more than one X-Upload-Filename.');
+  }
+  const filename = uploadFilename(exchange.header('x-upload-filename'));
+  const format = formatOf(filename);
+  if (Number(exchange.header('content-length') || 0) > archiveBytes) {
+    throw new ServiceError('PAYLOAD_TOO_LARGE', `An archive has ${archiveBytes} bytes at most.`, {
+      extensions: { maxBytes: archiveBytes },
+    });
+  }
+  const id = randomUUID();
+  return { id, app, filename, format, blob: `${id}.${format}` };
+}
+
+/** Reserves the app, receives the body, and makes the app point at it. */
+async function store(
+  options: UploadRoutesOptions,
+  exchange: Exchange,
+  upload: Upload,
+  archiveBytes: number,
+): Promise<StoredUpload> {
+  const { actors, logger, now = Date.now } = options;
+  const ref = appActor.at(upload.app.id);
+  const { dir } = await actors.ask(ref, { type: 'upload-begin', uploadId: upload.id });
+  try {
+    const file = await receive(options, exchange, upload, dir, archiveBytes);
+    const stored: StoredUpload = {
+      filename: upload.filename,
+      sizeBytes: file.sizeBytes,
+      sha256: file.sha256,
+      format: upload.format,
+      uploadedAtMs: now(),
+      blob: upload.blob,
+    };
+    await commit(options, upload, stored, dir);
+    return stored;
+  } catch (error) {
+    // Also after a commit that failed: the reservation may be there still.
+    const abort = { type: 'upload-abort', uploadId: upload.id } as const;
+    await actors.ask(ref, abort).catch((cause: unknown) => {
+      logger.warn({ app: upload.app.id, err: cause }, 'upload_not_aborted');
+    });
+    throw error;
+  }
+}
+
+async function commit(
+  { actors, reader, logger }: UploadRoutesOptions,
+  { id, app, blob }: Upload,
+  stored: StoredUpload,
+  dir: string,
+): Promise<void> {
+  const message = { type: 'upload-commit', uploadId: id, upload: stored } as const;
+  try {
+    await actors.ask(appActor.at(app.id), message);
+  } catch (error) {
+    // An answer that came too late may have been a yes; then the actor itself clears up later.
+    const late = error instanceof ServiceError && error.code === 'DEADLINE_EXCEEDED';
+    const taken = reader.get(tables.apps, app.id)?.upload?.blob === blob;
+    if (!late && !taken) {
+      await unlink(join(dir, blob)).catch((cause: unknown) => {
+        if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return;
+        logger.warn({ app: app.id, err: cause }, 'upload_not_removed');
+      });
+    }
+    throw error;
+  }
+}
+
+/** Hands the body to the bulk pool, chunk by chunk. When it rejects, nothing is left of the file. */
+async function receive(
+  { bulk }: UploadRoutesOptions,
+  exchange: Exchange,
+  { format, blob }: Upload,
+  dir: string,
+  archiveBytes: number,
+): Promise<ReceivedFile> {
+  const { promise, resolve, reject } = Promise.withResolvers<ReceivedFile>();
+  let flow: BodyFlow | null = null;
+  const incoming: IncomingFile = await bulk.receive({
+    ...{ format, dir, blob },
+    onRoom: () => flow?.resume(),
+    onFailure: reject,
+  });
+  flow = exchange.streamBody(archiveBytes, {
+    chunk: (bytes) => incoming.write(bytes),
+    end: () => {
+      incoming.end().then(resolve, reject);
+    },
+    fail: (reason) => {
+      const error = reason === 'aborted' ? new ClientLeft() : reason;
+      void incoming.abort().then(() => {
+        reject(error);
+      });
+    },
+  });
+  return promise;
+}
