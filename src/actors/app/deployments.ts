@@ -210,8 +210,8 @@ export class DeploymentQueue {
       ...deployment,
       status,
       error,
-      // The release of a rollback is another deployment's and stays.
-      release: failed && deployment.rollbackOf === null ? null : deployment.release,
+      // What did not become ready has no release to go back to.
+      release: failed ? null : deployment.release,
       finishedAtMs: core.deps.clock.now(),
     };
     const ends = failed && run.next?.deploymentId === deployment.id;

@@ -52,7 +52,11 @@ export class AppWatch {
     switch (event.type) {
       case 'state': {
         const { workload } = event;
-        if (workload.spec.kind === 'service') this.#tell(workload.spec.appId, [workload], false);
+        const { kind, appId } = workload.spec;
+        if (kind === 'job') return;
+        this.#try(appId, () => {
+          this.#options.actors.tell(appActorInside.at(appId), { type: 'workload', workload });
+        });
         return;
       }
       case 'connected':
@@ -73,21 +77,24 @@ export class AppWatch {
     }
     logger.info({ apps: byApp.size, workloads: workloads?.length ?? null }, 'apps_woken');
     for (const [appId, own] of byApp) {
-      if (workloads === null) actors.tell(appActorInside.at(appId), { type: 'wake' });
-      else this.#tell(appId, own, true);
+      const app = appActorInside.at(appId);
+      this.#try(appId, () => {
+        if (workloads === null) actors.tell(app, { type: 'wake' });
+        else actors.tell(app, { type: 'workloads', workloads: own });
+      });
     }
-    if (byApp.size > 0) actors.tell(edgeActor.at(localServerId), { type: 'sync' });
+    if (byApp.size === 0) return;
+    this.#try(null, () => {
+      actors.tell(edgeActor.at(localServerId), { type: 'sync' });
+    });
   }
 
-  #tell(appId: string, workloads: Workload[], all: boolean): void {
-    const { actors, logger } = this.#options;
+  #try(app: string | null, tell: () => void): void {
     try {
-      const app = appActorInside.at(appId);
-      if (all) actors.tell(app, { type: 'workloads', workloads });
-      else for (const workload of workloads) actors.tell(app, { type: 'workload', workload });
+      tell();
     } catch (error) {
       // A full mailbox, or the service is stopping; the next `connected` tells it again.
-      logger.warn({ app: appId, err: error }, 'app_not_told');
+      this.#options.logger.warn({ app, err: error }, 'app_not_told');
     }
   }
 }

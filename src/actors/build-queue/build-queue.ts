@@ -2,12 +2,9 @@
  * Owns the build slots of one server: at most `concurrency` builds at a time.
  *
  * 1. A free slot goes to the waiting deployment that was made first, so that its place in line is
- *    the one `queuePosition` reads from the store.
+ *    its place among the queued ones in the store.
  * 2. A slot is held until it is given back; giving back twice is fine.
  */
-import type { Reader } from '../../store/contract.ts';
-import type { DeploymentRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
 
 export interface BuildQueueOptions {
   /** Builds at a time; 1 or more. */
@@ -74,15 +71,4 @@ export class BuildQueue {
       if (this.#running < this.#concurrency) this.#waiters.shift()?.grant();
     };
   }
-}
-
-/** The place of a queued deployment in the line for a build, from 1; null for any other. */
-export function queuePosition(
-  reader: Reader,
-  deployment: Pick<DeploymentRecord, 'id' | 'status'>,
-): number | null {
-  if (deployment.status !== 'queued') return null;
-  const line = reader.list(tables.deployments, 'queued', []);
-  const place = line.findIndex((other) => other.id === deployment.id);
-  return place === -1 ? line.length + 1 : place + 1;
 }

@@ -9,7 +9,6 @@
 import { hashHookToken, sameHash } from '../../actors/app/hook-token.ts';
 import { appActor } from '../../actors/app/protocol.ts';
 import type { Actors } from '../../actors/runtime/contract.ts';
-import type { Authenticator } from '../../auth/accounts-contract.ts';
 import type { Need, Resource } from '../../auth/contract.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -17,11 +16,12 @@ import type { Reader } from '../../store/contract.ts';
 import type { AppRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import type { Exchange, Route } from '../contract.ts';
+import type { Callers } from '../credentials.ts';
 
 export interface DeployHookOptions {
   reader: Reader;
   actors: Actors;
-  authenticator: Pick<Authenticator, 'byToken'>;
+  callers: Pick<Callers, 'bearer'>;
   authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
 }
 
@@ -51,17 +51,11 @@ async function queueDeployment(options: DeployHookOptions, exchange: Exchange): 
 
 /** The app, when this caller may deploy it through this hook. */
 function admit(
-  { reader, authenticator, authorize }: DeployHookOptions,
+  { reader, callers, authorize }: DeployHookOptions,
   exchange: Exchange,
   tokenHash: string,
 ): Readonly<AppRecord> {
-  const principal = authenticator.byToken({
-    cookieHeader: '',
-    authorization: exchange.header('authorization'),
-    // The app names the team.
-    team: '',
-    address: exchange.address,
-  });
+  const principal = callers.bearer(exchange);
   const app = reader.get(tables.apps, exchange.param('id'));
   if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
   authorize(reader, principal, null, { kind: 'app', app });

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BuildQueue, queuePosition } from '../../../../src/actors/build-queue/build-queue.ts';
-import { tables } from '../../../../src/store/tables.ts';
-import { put } from '../../../../src/store/table.ts';
-import type { DeploymentRecord } from '../../../../src/store/records.ts';
-import { MemoryStore } from '../../../support/memory-store.ts';
+import { BuildQueue } from '../../../../src/actors/build-queue/build-queue.ts';
 
 const never = new AbortController().signal;
 
@@ -56,17 +52,5 @@ describe('BuildQueue', () => {
 
   it('refuses a concurrency that is none', () => {
     assert.throws(() => new BuildQueue({ concurrency: 0 }), RangeError);
-  });
-});
-
-describe('queuePosition()', () => {
-  it('is the place among all queued deployments, from 1', () => {
-    const store = new MemoryStore();
-    const at = (id: string, status: DeploymentRecord['status']) =>
-      put(tables.deployments, { id, appId: 'a', status } as DeploymentRecord);
-    store.write([at('dpl_1', 'building'), at('dpl_2', 'queued'), at('dpl_3', 'queued')]);
-    assert.equal(queuePosition(store, { id: 'dpl_1', status: 'building' }), null);
-    assert.equal(queuePosition(store, { id: 'dpl_2', status: 'queued' }), 1);
-    assert.equal(queuePosition(store, { id: 'dpl_3', status: 'queued' }), 2);
   });
 });
