@@ -193,7 +193,7 @@ class Service {
         streams: this.#graphqlStreams,
         logger,
       }),
-      ...deployHookRoutes({ reader: store, actors, authenticator: this.#authenticator, authorize }),
+      ...deployHookRoutes({ reader: store, actors, callers: this.#callers, authorize }),
       ...uploadRoutes({
         bulk: platform.bulk,
         actors,
