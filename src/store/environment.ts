@@ -29,8 +29,8 @@ export interface EnvironmentOptions {
   /** The data directory. */
   dir: string;
   tables: TableSet;
-  /** Address space reserved for the file; the file itself grows as needed. */
-  mapMaxBytes: number;
+  /** Address space mapped for the file. It grows beyond, but then each thread maps anew. */
+  mapBytes: number;
 }
 
 const binary = { keyEncoding: 'binary', encoding: 'binary' } as const;
@@ -48,9 +48,11 @@ export function openEnvironment(options: EnvironmentOptions): Environment {
     path,
     ...binary,
     overlappingSync: false,
+    // Its batches make a promise of their own, whose rejection by a full disk nobody can handle.
+    eventTurnBatching: false,
     maxDbs: databasesMax,
     maxReaders: readersMax,
-    mapSize: options.mapMaxBytes,
+    mapSize: options.mapBytes,
   });
   // One transaction for all handles, instead of one fsync each on a fresh directory.
   return root.transactionSync(() => {

@@ -53,6 +53,8 @@ export interface GroupCommitOptions {
   logger: Logger;
   transact: Transact;
   limits: CommitLimits;
+  /** Space left where the store lies. */
+  freeBytes: () => number;
   /** Newest entries that stay in the journal. */
   keepEntries: number;
 }
@@ -313,7 +315,7 @@ export class GroupCommit {
   }
 
   #fail(group: readonly Pending[], cause: unknown): void {
-    const error = failureOf(cause);
+    const error = failureOf(cause, this.#options.freeBytes);
     this.#options.logger.error(
       { err: cause, code: error.code, commits: group.length },
       'commit-failed',
@@ -351,13 +353,15 @@ function committedBase(environment: Environment, reader: StoreReader): PlanBase 
   };
 }
 
-// LMDB passes on the system's code in the text or as `code`; a full map is a full store as well.
-const fullDisk = /ENOSPC|EDQUOT|No space left|Disk quota|MDB_MAP_FULL|MAP_FULL/i;
+const full = /ENOSPC|EDQUOT|No space left|Disk quota|MAP_FULL/i;
+// LMDB takes a short write, which is how a full disk shows first, for an input/output error.
+const shortWrite = /EIO|Input\/output error/i;
+const nearlyFullBytes = 16 * 2 ** 20;
 
-function failureOf(cause: unknown): ServiceError {
-  const code = (cause as { code?: unknown } | null)?.code;
-  const full = code === 28 || code === 122 || fullDisk.test(`${String(code)} ${String(cause)}`);
-  if (full)
+function failureOf(cause: unknown, freeBytes: () => number): ServiceError {
+  const text = String(cause);
+  if (full.test(text) || (shortWrite.test(text) && freeBytes() < nearlyFullBytes)) {
     return new ServiceError('STORAGE_FULL', 'There is no space left to store this.', { cause });
+  }
   return asServiceError(cause);
 }

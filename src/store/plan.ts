@@ -11,7 +11,7 @@ import { decodeValue } from './codec.ts';
 import { indexKey, recordKey, sharedIndexKey, type TableSet } from './environment.ts';
 import type { KnownEntry } from './reader.ts';
 import { keyMaxBytes, keyText } from './keys.ts';
-import type { Change, Key, KeyPart, Table } from './table.ts';
+import type { Change, Key, Table } from './table.ts';
 
 /** A change with its value encoded, as it waits in the queue. */
 export interface EncodedChange {
@@ -176,7 +176,7 @@ export function entriesOf(table: Table<unknown>, key: Key, record: unknown): Ind
   if (record === undefined) return [];
   const entries: IndexEntry[] = [];
   for (const [index, spec] of Object.entries(table.indexes)) {
-    for (const parts of spec.of(record) as readonly (readonly KeyPart[])[]) {
+    for (const parts of spec.of(record)) {
       const { unique } = spec;
       const at = unique === undefined ? sharedIndexKey(index, parts, key) : indexKey(index, parts);
       entries.push({ at, unique });

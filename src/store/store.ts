@@ -5,7 +5,7 @@
  * 1. One process writes a directory at a time; another one is refused, as is an older program.
  * 2. `close` finishes what was accepted and then lets go of everything; twice is fine.
  */
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, statfsSync } from 'node:fs';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { Activations } from './activations.ts';
@@ -38,8 +38,8 @@ export interface StoreOptions {
   limits?: Partial<CommitLimits>;
   /** Records kept decoded on a thread; default 50,000. */
   cacheRecords?: number;
-  /** How large the store may grow; default 64 GiB. Only address space until it is used. */
-  mapMaxBytes?: number;
+  /** Address space mapped for the store; default 64 GiB, of which only what is used costs. */
+  mapBytes?: number;
   tables?: Readonly<Record<string, Table<never>>>;
   migrations?: readonly Migration[];
   /** Wraps each transaction; what it throws fails the group. */
@@ -51,7 +51,7 @@ export interface ReaderOptions {
   dir: string;
   shared: SharedArrayBuffer;
   cacheRecords: number;
-  mapMaxBytes: number;
+  mapBytes: number;
 }
 
 export interface Store extends Reader, Journal {
@@ -80,7 +80,7 @@ const limitDefaults: CommitLimits = {
 };
 const keepEntriesDefault = 10_000;
 const cacheRecordsDefault = 50_000;
-const mapMaxDefault = 64 * 2 ** 30;
+const mapDefaultBytes = 64 * 2 ** 30;
 
 /** Opens a data directory for writing. Rejects with a StoreRefusal when it must not be opened. */
 export async function openStore(options: StoreOptions): Promise<Store> {
@@ -91,12 +91,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const lock = takeProcessLock(storeFolder(dir));
   try {
     const tables = tableSet(options.tables ?? allTables);
-    const mapMaxBytes = options.mapMaxBytes ?? mapMaxDefault;
-    const environment = openEnvironment({ dir, tables, mapMaxBytes });
+    const mapBytes = options.mapBytes ?? mapDefaultBytes;
+    const environment = openEnvironment({ dir, tables, mapBytes });
     try {
       chmodSync(storeFolder(dir), 0o700);
       migrate({ environment, tables, dir, migrations: options.migrations ?? migrations });
-      return new OpenStore(options, { lock, environment, tables, mapMaxBytes });
+      return new OpenStore(options, { lock, environment, tables, mapBytes });
     } catch (error) {
       await environment.root.close();
       throw error;
@@ -182,7 +182,7 @@ interface Opened {
   lock: ProcessLock;
   environment: Environment;
   tables: TableSet;
-  mapMaxBytes: number;
+  mapBytes: number;
 }
 
 class OpenStore extends OpenReader implements Store {
@@ -216,6 +216,7 @@ class OpenStore extends OpenReader implements Store {
       logger: options.logger,
       transact: options.transact?.(transact) ?? transact,
       limits: { ...limitDefaults, ...options.limits },
+      freeBytes: () => freeBytes(options.dir),
       keepEntries: options.journalKeep?.entries ?? keepEntriesDefault,
     });
   }
@@ -237,7 +238,7 @@ class OpenStore extends OpenReader implements Store {
       dir: this.#options.dir,
       shared: this.shared,
       cacheRecords: this.#options.cacheRecords ?? cacheRecordsDefault,
-      mapMaxBytes: this.#opened.mapMaxBytes,
+      mapBytes: this.#opened.mapBytes,
     };
   }
 
@@ -281,13 +282,26 @@ function transactionsOf({ root }: Environment): Transact {
   };
 }
 
+const reasonWaitMs = 1_000;
+
 /** lmdb-js tells of a failed commit first, and why it failed by a promise of its own. */
 async function reasonOf(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<never> };
   if (commitError === undefined) return error;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<unknown>((resolve) => {
+    timer = setTimeout(resolve, reasonWaitMs, error);
+  });
   try {
-    return await commitError;
+    return await Promise.race([commitError, late]);
   } catch (reason) {
     return reason;
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+function freeBytes(dir: string): number {
+  const { bavail, bsize } = statfsSync(dir);
+  return bavail * bsize;
 }

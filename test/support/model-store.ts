@@ -67,6 +67,11 @@ export class ModelStore {
     return rows;
   }
 
+  reset(position: number): void {
+    this.#rows = new Map();
+    this.position = position;
+  }
+
   /** Applies an entry; a code when it is refused, with nothing changed. */
   apply(changes: readonly Change[]): 'CONFLICT' | 'NOT_FOUND' | undefined {
     const before = new Map([...this.#rows].map(([name, rows]) => [name, new Map(rows)] as const));
@@ -114,14 +119,17 @@ export class ModelStore {
     if (t === undefined) return [];
     const starts = (key: readonly KeyPart[], start: readonly KeyPart[]) =>
       key.length >= start.length && start.every((part, i) => part === key[i]);
+    const spec = specOf(t, index);
     let found = this.scan(from).flatMap((record) => {
       const seen = new Map<string, readonly KeyPart[]>();
-      for (const key of indexKeys(t, index, record)) seen.set(JSON.stringify(key), key);
+      for (const key of spec.of(record)) seen.set(JSON.stringify(key), key);
+      // Where several records may share an index key, their own key tells the entries apart.
+      const own = spec.unique === undefined ? parts(t.keyOf(record)) : [];
       return [...seen.values()]
-        .filter((key) => starts(key, prefix))
-        .map((key) => ({ key, full: [...key, ...parts(t.keyOf(record))], record }));
+        .map((key) => ({ key: [...key, ...own], record }))
+        .filter(({ key }) => starts(key, prefix));
     });
-    found.sort((a, b) => compareKeys(a.full, b.full));
+    found.sort((a, b) => compareKeys(a.key, b.key));
     if (options.reverse === true) found.reverse();
     const { after } = options;
     if (after !== undefined) {
@@ -132,8 +140,12 @@ export class ModelStore {
   }
 }
 
-function indexKeys(t: AnyTable, index: string, record: unknown): readonly (readonly KeyPart[])[] {
-  const indexes: Readonly<Record<string, { of: (r: unknown) => readonly (readonly KeyPart[])[] }>> =
-    t.indexes;
-  return indexes[index]?.of(record) ?? [];
+interface Spec {
+  of: (record: unknown) => readonly (readonly KeyPart[])[];
+  unique?: string;
+}
+
+function specOf(t: AnyTable, index: string): Spec {
+  const indexes: Readonly<Record<string, Spec>> = t.indexes;
+  return indexes[index] ?? { of: () => [] };
 }

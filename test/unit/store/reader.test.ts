@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { put, remove } from '../../../src/store/table.ts';
+import { modelTables, type Thing } from '../../support/model-store.ts';
+import { openedStore } from '../../support/store-fixture.ts';
+
+const { things, pairs } = modelTables;
+const tables = modelTables;
+const thing = (id: string, more: Partial<Thing> = {}): Thing => ({
+  id,
+  slug: null,
+  group: 'g',
+  rank: 0,
+  tags: [],
+  ...more,
+});
+
+describe('Store reads', () => {
+  it('see one state throughout a synchronous stretch, and the newest in the next', async (t) => {
+    const store = await openedStore(t, { tables });
+    const commit = (rank: number) =>
+      store.commit({
+        actor: 'a',
+        epoch: 1,
+        changes: [
+          put(things, thing('x', { rank })),
+          put(pairs, { left: 'x', right: 0, label: String(rank) }),
+        ],
+      });
+    await commit(0);
+    let rounds = 0;
+    const end = new AbortController();
+    const stopped = (): boolean => end.signal.aborted;
+    const watch = (async () => {
+      do {
+        rounds += 1;
+        const rank = store.get(things, 'x')?.rank;
+        assert.equal(store.list(pairs, 'label', [String(rank)]).length, 1);
+        assert.equal([...store.scan(pairs)][0]?.label, String(rank));
+        await new Promise(setImmediate);
+      } while (!stopped());
+    })();
+    for (let rank = 1; rank <= 50; rank++) {
+      await commit(rank);
+      assert.equal(store.get(things, 'x')?.rank, rank);
+    }
+    end.abort();
+    await watch;
+    assert.ok(rounds > 0);
+  });
+
+  it('give each caller of list() an array of its own', async (t) => {
+    const store = await openedStore(t, { tables });
+    await store.commit({
+      actor: 'a',
+      epoch: 1,
+      changes: [put(things, thing('x')), put(things, thing('y'))],
+    });
+    store.list(things, 'group', ['g']).reverse();
+    store.list(things, 'group', ['g']).pop();
+    assert.deepEqual(
+      store.list(things, 'group', ['g']).map((r) => r.id),
+      ['x', 'y'],
+    );
+  });
+
+  it('keep a scan at the state it began with', async (t) => {
+    const store = await openedStore(t, { tables });
+    await store.commit({
+      actor: 'a',
+      epoch: 1,
+      changes: [put(things, thing('x')), put(things, thing('y'))],
+    });
+    const scan = store.scan(things)[Symbol.iterator]();
+    assert.deepEqual(scan.next().value, thing('x'));
+    await store.commit({
+      actor: 'a',
+      epoch: 1,
+      changes: [remove(things, 'y'), put(things, thing('z'))],
+    });
+    assert.deepEqual(scan.next().value, thing('y'));
+    assert.equal(scan.next().done, true);
+  });
+});
