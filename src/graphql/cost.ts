@@ -21,6 +21,7 @@ import {
   isInterfaceType,
   Kind,
   type OperationDefinitionNode,
+  OperationTypeNode,
   SchemaMetaFieldDef,
   type SelectionSetNode,
   TypeMetaFieldDef,
@@ -92,7 +93,7 @@ class CostWalk {
     const root = this.#schema.getRootType(this.#operation.operation);
     if (!root) return [];
     const nodes = this.#selections(this.#operation.selectionSet, root, false);
-    if (this.#operation.operation !== 'mutation') return nodes;
+    if (this.#operation.operation !== OperationTypeNode.MUTATION) return nodes;
     return nodes.map((node) => ({ ...node, own: mutationCost }));
   }
 

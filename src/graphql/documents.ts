@@ -14,6 +14,7 @@ import {
   type GraphQLSchema,
   Kind,
   type OperationDefinitionNode,
+  OperationTypeNode,
   parse,
   validate,
 } from 'graphql';
@@ -54,14 +55,15 @@ export function prepare(
       return refused(invalid.map((error) => formatRefusal('GRAPHQL_VALIDATION_FAILED', error)));
     }
     const operation = chooseOperation(document, operationName);
+    const isQuery = operation.operation === OperationTypeNode.QUERY;
     return {
       kind: 'ready',
       document,
       operation,
       operationName,
       cost: staticCost(schema, document, operation),
-      compilable: operation.operation === 'query' && isCompilable(document),
-      repeatable: operation.operation === 'query' && !mentions(document, logFields),
+      compilable: isQuery && isCompilable(document),
+      repeatable: isQuery && !mentions(document, logFields),
     };
   } catch (error) {
     if (error instanceof ServiceError) return refused([formatServiceError(error)]);

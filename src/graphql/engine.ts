@@ -93,7 +93,7 @@ export class Engine {
       contextValue: context,
     });
     if (result instanceof Promise) return result.then((settled) => this.#toAnswer(settled));
-    return this.#toAnswer(result as ExecutionResult);
+    return this.#toAnswer(result);
   }
 
   /** Starts a subscription: its results as JSON, one by one, or the refusal. */

@@ -52,9 +52,8 @@ function count(
     within('fields', seen.fields, limits.fields);
     within('aliases', seen.aliases, limits.aliases);
     within('directives', seen.directives, limits.directives);
-    if ('selectionSet' in selection && selection.selectionSet) {
-      count(selection.selectionSet, seen, limits);
-    }
+    const below = selection.kind === Kind.FRAGMENT_SPREAD ? null : selection.selectionSet;
+    if (below) count(below, seen, limits);
   }
 }
 

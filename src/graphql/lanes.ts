@@ -7,12 +7,14 @@
  *    same principal, request and journal position.
  * 3. `drain` ends subscriptions and lets requests finish; `close` also ends the pool.
  */
+import { OperationTypeNode } from 'graphql';
 import type { Principal } from '../auth/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { QueryPool } from '../workers/query-pool.ts';
 import { AnswerReuse } from './answer-reuse.ts';
 import type { GraphContext, GraphqlLimits, HttpSide, ReadSide, WriteSide } from './contract.ts';
+import type { ReadyDocument } from './documents.ts';
 import { Engine, type Variables } from './engine.ts';
 import { createSchema } from './schema/schema.ts';
 
@@ -47,7 +49,7 @@ export interface LanesOptions {
   reuseBytes: number;
 }
 
-export type OperationKind = 'query' | 'mutation' | 'subscription';
+export type OperationKind = `${OperationTypeNode}`;
 
 export class Lanes {
   readonly #options: LanesOptions;
@@ -86,14 +88,14 @@ export class Lanes {
   async answer(call: GraphqlCall): Promise<GraphqlAnswer> {
     const { query, operationName, variables } = call;
     const prepared = this.#engine.prepare(query, operationName);
-    if (prepared.kind === 'ready' && prepared.operation.operation === 'subscription') {
+    if (prepared.kind === 'ready' && isSubscription(prepared)) {
       throw new ServiceError('NOT_ACCEPTABLE', 'Subscriptions are sent as text/event-stream.');
     }
     const { pool, limits, read } = this.#options;
     const pooled =
       pool !== null &&
       prepared.kind === 'ready' &&
-      prepared.operation.operation === 'query' &&
+      prepared.operation.operation === OperationTypeNode.QUERY &&
       prepared.cost(variables) > limits.inlineCost;
     if (!pooled) {
       const { kind, json } = await this.#engine.answer(
@@ -123,7 +125,7 @@ export class Lanes {
   /** The results of a subscription as JSON, or of anything else: its one answer. */
   async *results(call: GraphqlCall): AsyncGenerator<string, void> {
     const prepared = this.#engine.prepare(call.query, call.operationName);
-    if (prepared.kind !== 'ready' || prepared.operation.operation !== 'subscription') {
+    if (prepared.kind !== 'ready' || !isSubscription(prepared)) {
       const { body } = await this.answer(call);
       yield typeof body === 'string' ? body : Buffer.from(body).toString();
       return;
@@ -147,6 +149,10 @@ export class Lanes {
   async close(): Promise<void> {
     await this.#options.pool?.close();
   }
+}
+
+function isSubscription({ operation }: ReadyDocument): boolean {
+  return operation.operation === OperationTypeNode.SUBSCRIPTION;
 }
 
 /** Principals that would be answered alike have one key. */

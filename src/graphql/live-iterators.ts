@@ -37,7 +37,7 @@ async function* followApp(
     bell.ring();
   });
   try {
-    while (!bell.silenced) {
+    while (!bell.isSilenced()) {
       // Deleted is an end, not a loss of rights.
       if (context.read.reader.get(tables.apps, id)?.deletedAtMs !== null) return;
       const app = stillAllowed(context, () => requireApp(context, id, null));
@@ -66,13 +66,13 @@ async function* followBuild(
   const decoder = new LineDecoder();
   let next = context.read.logs.range(`build:${id}`)?.firstOffset ?? 0;
   try {
-    while (!bell.silenced) {
+    while (!bell.isSilenced()) {
       const record = stillAllowed(context, () => requireDeployment(context, id, null));
       const { ended } = view;
       const slice = view.take(next, takeBytes);
       next = slice.nextOffset;
       for (const line of decoder.decode(slice.lines)) {
-        if (bell.silenced) return;
+        if (bell.isSilenced()) return;
         stillAllowed(context, () => requireDeployment(context, id, null));
         yield line;
       }
@@ -112,7 +112,7 @@ class Bell {
     signal?.addEventListener('abort', this.ring);
   }
 
-  get silenced(): boolean {
+  isSilenced(): boolean {
     return this.#signal?.aborted === true;
   }
 
@@ -123,7 +123,7 @@ class Bell {
   };
 
   async rung(): Promise<void> {
-    if (!this.#rings && !this.silenced) {
+    if (!this.#rings && !this.isSilenced()) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });

@@ -99,7 +99,7 @@ export function appRecord(id: string, teamId: string, more: Partial<AppRecord> =
     updatedAtMs: atMs,
     deletedAtMs: null,
     ...more,
-  } as AppRecord;
+  };
 }
 
 export function deploymentRecord(

@@ -41,7 +41,10 @@ export async function startGraphql(
 ): Promise<GraphqlGateway> {
   const fixture = new GraphqlFixture();
   const { store, log: logger } = fixture.accounts;
-  const clock = { now: () => fixture.accounts.clock.now(), after: systemClock.after };
+  const clock = {
+    now: () => fixture.accounts.clock.now(),
+    after: systemClock.after.bind(systemClock),
+  };
   const authenticator = createAuthenticator({
     reader: store,
     subscribe: (listener) => store.subscribe(listener),
@@ -55,10 +58,10 @@ export async function startGraphql(
     reader: store,
     logs: fixture.logs,
     accountReads: createAccountReads(store),
-    accounts: () => Promise.resolve(options.accounts as Accounts),
+    accounts: () => Promise.resolve(options.accounts!),
     actors: fixture.accounts.runtime,
     journal: store,
-    streams: { attach: live.attach },
+    streams: { attach: (log, wake) => live.attach(log, wake) },
     authenticator,
     clock,
     logger,

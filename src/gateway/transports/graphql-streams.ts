@@ -131,18 +131,22 @@ class Flow {
 
   /** Writes and waits until more can be written; false when nothing more should be. */
   async write(frame: string): Promise<boolean> {
-    if (this.#stream.closed) return false;
+    if (this.#isOver()) return false;
     this.#full = !this.#stream.write(frame);
     if (this.#full && !this.#signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#writable = resolve;
       });
     }
-    return !this.#stream.closed && !this.#signal.aborted;
+    return !this.#isOver() && !this.#signal.aborted;
   }
 
   idle(): void {
     if (!this.#full && !this.#stream.closed) this.#full = !this.#stream.write(ping);
+  }
+
+  #isOver(): boolean {
+    return this.#stream.closed;
   }
 
   #resume(): void {

@@ -8,7 +8,14 @@ import { httpSide, requirePerson, requireSignedIn, requireTeam, writeSide } from
 import type { GraphContext } from '../contract.ts';
 import type { Builder, Shared } from './builder.ts';
 
-export function addAccounts(builder: Builder, { capability }: Shared) {
+export function addAccounts(builder: Builder, shared: Shared) {
+  const types = addTypes(builder, shared);
+  addQueries(builder, types);
+  addSignIn(builder, types);
+  return types;
+}
+
+function addTypes(builder: Builder, { capability }: Shared) {
   const viewer = builder.objectRef<User>('Viewer').implement({
     fields: (t) => ({
       id: t.exposeID('id'),
@@ -65,7 +72,12 @@ export function addAccounts(builder: Builder, { capability }: Shared) {
       }),
     }),
   });
+  return { viewer, team, role, member, authPayload };
+}
 
+type AccountTypes = ReturnType<typeof addTypes>;
+
+function addQueries(builder: Builder, { viewer, team, role, member }: AccountTypes): void {
   builder.queryFields((t) => ({
     needsSetup: t.boolean({
       description: 'True until `completeSetup`; needs no sign-in.',
@@ -107,8 +119,6 @@ export function addAccounts(builder: Builder, { capability }: Shared) {
         context.read.reader.list(tables.members, 'team', [requireTeam(context, null)]),
     }),
   }));
-  addSignIn(builder, { authPayload, team });
-  return { viewer, team, role, member, authPayload };
 }
 
 function userOf(read: GraphContext['read'], member: Readonly<MemberRecord>): User {
@@ -117,9 +127,7 @@ function userOf(read: GraphContext['read'], member: Readonly<MemberRecord>): Use
   return user;
 }
 
-type SignInTypes = Pick<ReturnType<typeof addAccounts>, 'authPayload' | 'team'>;
-
-function addSignIn(builder: Builder, { authPayload, team }: SignInTypes): void {
+function addSignIn(builder: Builder, { authPayload, team }: AccountTypes): void {
   builder.mutationFields((t) => ({
     completeSetup: t.field({
       type: authPayload,

@@ -16,8 +16,20 @@ interface ChangeTypes {
   entryInput: ReturnType<typeof addEnv>['entryInput'];
 }
 
-export function addAppChanges(builder: Builder, { app, source, entryInput }: ChangeTypes): void {
+export function addAppChanges(builder: Builder, types: ChangeTypes): void {
   const inputs = addInputs(builder);
+  addCreate(builder, types, inputs);
+  addUpdate(builder, types, inputs);
+  addControls(builder, types.app);
+}
+
+type Inputs = ReturnType<typeof addInputs>;
+
+function addCreate(
+  builder: Builder,
+  { app, source, entryInput }: ChangeTypes,
+  inputs: Inputs,
+): void {
   const createInput = builder.inputType('CreateAppInput', {
     fields: (t) => ({
       name: t.string({ required: true }),
@@ -61,6 +73,11 @@ export function addAppChanges(builder: Builder, { app, source, entryInput }: Cha
         return writeSide(context).actors.ask(actor, { type: 'create', app: made });
       },
     }),
+  }));
+}
+
+function addUpdate(builder: Builder, { app }: ChangeTypes, inputs: Inputs): void {
+  builder.mutationFields((t) => ({
     updateApp: t.field({
       type: app,
       description:
@@ -96,7 +113,6 @@ export function addAppChanges(builder: Builder, { app, source, entryInput }: Cha
       },
     }),
   }));
-  addControls(builder, app);
 }
 
 function addControls(builder: Builder, app: ChangeTypes['app']): void {

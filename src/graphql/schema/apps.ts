@@ -23,9 +23,22 @@ export interface AppParts {
 }
 
 export function addApps(builder: Builder, parts: AppParts) {
+  const app = addApp(builder, parts);
+  const connection = builder.objectRef<AppPage>('AppConnection').implement({
+    fields: (t) => ({
+      nodes: t.field({ type: [app], resolve: (page) => page.nodes }),
+      pageInfo: t.expose('pageInfo', { type: parts.shared.pageInfo }),
+      totalCount: t.exposeInt('totalCount'),
+    }),
+  });
+  addQueries(builder, { app, connection });
+  return { app };
+}
+
+function addApp(builder: Builder, parts: AppParts) {
   const leaves = parts.leaves;
   const { deployment, connection: deploymentConnection } = parts.deployments;
-  const app = builder.objectRef<Readonly<AppRecord>>('App').implement({
+  return builder.objectRef<Readonly<AppRecord>>('App').implement({
     fields: (t) => ({
       id: t.exposeID('id'),
       slug: t.exposeString('slug'),
@@ -86,19 +99,10 @@ export function addApps(builder: Builder, parts: AppParts) {
       updatedAt: t.field({ type: 'DateTime', resolve: (record) => record.updatedAtMs }),
     }),
   });
-  const connection = builder.objectRef<AppPage>('AppConnection').implement({
-    fields: (t) => ({
-      nodes: t.field({ type: [app], resolve: (page) => page.nodes }),
-      pageInfo: t.expose('pageInfo', { type: parts.shared.pageInfo }),
-      totalCount: t.exposeInt('totalCount'),
-    }),
-  });
-  addQueries(builder, { app, connection });
-  return { app };
 }
 
 type AppTypes = {
-  app: ReturnType<typeof addApps>['app'];
+  app: ReturnType<typeof addApp>;
   connection: PothosSchemaTypes.ObjectRef<BuilderSchema, AppPage>;
 };
 type BuilderSchema = Builder extends PothosSchemaTypes.SchemaBuilder<infer Types> ? Types : never;

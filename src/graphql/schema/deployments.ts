@@ -14,10 +14,37 @@ export function addDeployments(
   { pageInfo }: Shared,
   { logConnection }: ReturnType<typeof addLogs>,
 ) {
+  const deployment = addDeployment(builder, logConnection);
+  const connection = builder
+    .objectRef<Page<Readonly<DeploymentRecord>>>('DeploymentConnection')
+    .implement({
+      fields: (t) => ({
+        nodes: t.field({ type: [deployment], resolve: (page) => page.nodes }),
+        pageInfo: t.expose('pageInfo', { type: pageInfo }),
+      }),
+    });
+  builder.queryFields((t) => ({
+    deployment: t.field({
+      type: deployment,
+      nullable: true,
+      args: { id: t.arg.id({ required: true }) },
+      resolve: (_root, { id }, context) => findDeployment(context, id),
+    }),
+  }));
+  addChanges(builder, deployment);
+  return { deployment, connection };
+}
+
+type DeploymentRef = ReturnType<typeof addDeployment>;
+
+function addDeployment(
+  builder: Builder,
+  logConnection: ReturnType<typeof addLogs>['logConnection'],
+) {
   const status = builder.enumType('DeploymentStatus', {
     values: ['queued', 'building', 'starting', 'ready', 'failed', 'canceled', 'superseded'],
   });
-  const deployment = builder.objectRef<Readonly<DeploymentRecord>>('Deployment').implement({
+  return builder.objectRef<Readonly<DeploymentRecord>>('Deployment').implement({
     fields: (t) => ({
       id: t.exposeID('id'),
       appId: t.exposeID('appId'),
@@ -61,22 +88,9 @@ export function addDeployments(
       }),
     }),
   });
-  const connection = builder
-    .objectRef<Page<Readonly<DeploymentRecord>>>('DeploymentConnection')
-    .implement({
-      fields: (t) => ({
-        nodes: t.field({ type: [deployment], resolve: (page) => page.nodes }),
-        pageInfo: t.expose('pageInfo', { type: pageInfo }),
-      }),
-    });
-  builder.queryFields((t) => ({
-    deployment: t.field({
-      type: deployment,
-      nullable: true,
-      args: { id: t.arg.id({ required: true }) },
-      resolve: (_root, { id }, context) => findDeployment(context, id),
-    }),
-  }));
+}
+
+function addChanges(builder: Builder, deployment: DeploymentRef): void {
   builder.mutationFields((t) => ({
     redeploy: t.field({
       type: deployment,
@@ -115,7 +129,6 @@ export function addDeployments(
       },
     }),
   }));
-  return { deployment, connection };
 }
 
 function triggerOf({ principal, via }: GraphContext): DeploymentTrigger {

@@ -7,6 +7,24 @@ import { requireApp, writeSide } from '../access.ts';
 import { type Builder, secret } from './builder.ts';
 
 export function addEnv(builder: Builder) {
+  const types = addTypes(builder);
+  const { envVar } = types;
+  builder.queryFields((t) => ({
+    env: t.field({
+      type: [envVar],
+      description: 'manage_env.',
+      args: { appId: t.arg.id({ required: true }) },
+      resolve: (_root, { appId }, context) => {
+        const app = requireApp(context, appId, 'manage_env');
+        return context.read.reader.list(tables.env, 'app', [app.id]);
+      },
+    }),
+  }));
+  addChanges(builder, types);
+  return types;
+}
+
+function addTypes(builder: Builder) {
   const target = builder.enumType('EnvTarget', { values: ['production', 'preview'] as const });
   const envVar = builder.objectRef<Readonly<EnvRecord>>('EnvVar').implement({
     fields: (t) => ({
@@ -34,17 +52,12 @@ export function addEnv(builder: Builder) {
       }),
     }),
   });
-  builder.queryFields((t) => ({
-    env: t.field({
-      type: [envVar],
-      description: 'manage_env.',
-      args: { appId: t.arg.id({ required: true }) },
-      resolve: (_root, { appId }, context) => {
-        const app = requireApp(context, appId, 'manage_env');
-        return context.read.reader.list(tables.env, 'app', [app.id]);
-      },
-    }),
-  }));
+  return { envVar, entryInput };
+}
+
+type EnvTypes = ReturnType<typeof addTypes>;
+
+function addChanges(builder: Builder, { envVar, entryInput }: EnvTypes): void {
   builder.mutationFields((t) => ({
     upsertEnv: t.field({
       type: [envVar],
@@ -84,7 +97,6 @@ export function addEnv(builder: Builder) {
       },
     }),
   }));
-  return { envVar, entryInput };
 }
 
 interface EntryArgs {

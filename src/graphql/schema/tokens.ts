@@ -5,7 +5,21 @@ import { tables } from '../../store/tables.ts';
 import { requireSignedIn, requireTeam, writeSide } from '../access.ts';
 import { type Builder, secret, type Shared } from './builder.ts';
 
-export function addTokens(builder: Builder, { capability }: Shared): void {
+export function addTokens(builder: Builder, shared: Shared): void {
+  const types = addTypes(builder, shared);
+  const { apiToken } = types;
+  builder.queryFields((t) => ({
+    apiTokens: t.field({
+      type: [apiToken],
+      description: 'manage_tokens. The tokens made in the acting team.',
+      resolve: (_root, _args, context) =>
+        context.read.reader.list(tables.tokens, 'team', [requireTeam(context, 'manage_tokens')]),
+    }),
+  }));
+  addChanges(builder, types);
+}
+
+function addTypes(builder: Builder, { capability }: Shared) {
   const apiToken = builder.objectRef<Readonly<TokenRecord>>('ApiToken').implement({
     fields: (t) => ({
       id: t.exposeID('id'),
@@ -49,14 +63,12 @@ export function addTokens(builder: Builder, { capability }: Shared): void {
       expiresAt: t.field({ type: 'DateTime' }),
     }),
   });
-  builder.queryFields((t) => ({
-    apiTokens: t.field({
-      type: [apiToken],
-      description: 'manage_tokens. The tokens made in the acting team.',
-      resolve: (_root, _args, context) =>
-        context.read.reader.list(tables.tokens, 'team', [requireTeam(context, 'manage_tokens')]),
-    }),
-  }));
+  return { apiToken, payload, input };
+}
+
+type TokenTypes = ReturnType<typeof addTypes>;
+
+function addChanges(builder: Builder, { payload, input }: TokenTypes): void {
   builder.mutationFields((t) => ({
     createToken: t.field({
       type: payload,
