@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import {
+  appendFile,
+  lstat,
+  mkdir,
+  readFile,
+  readdir,
+  readlink,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { StoreRefusal } from '../../../src/store/refusal.ts';
+import { openSecretBox } from '../../../src/store/secrets.ts';
+import { copyDataDirectory } from '../../../src/store/snapshot.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { put } from '../../../src/store/table.ts';
+import { modelTables } from '../../support/model-store.ts';
+import { openedStore, temporaryFolder } from '../../support/store-fixture.ts';
+
+const { things, pairs } = modelTables;
+
+function round(store: Store, rank: number): Promise<number> {
+  const record = { id: 'x', slug: `s${String(rank)}`, group: 'g', rank, tags: ['t'] };
+  const changes = [
+    put(things, record),
+    put(pairs, { left: 'x', right: rank, label: 'l' + String(rank) }),
+  ];
+  return store.commit({ actor: 'a', epoch: 1, changes });
+}
+
+describe('Store.snapshot()', () => {
+  it('copies one state while commits go on, and the copy opens as a store', async (t) => {
+    const folder = await temporaryFolder(t);
+    const store = await openedStore(t, { dir: join(folder, 'data'), tables: modelTables });
+    await round(store, 1);
+    const end = new AbortController();
+    const stopped = (): boolean => end.signal.aborted;
+    const storm = (async () => {
+      for (let rank = 2; !stopped(); rank++) await round(store, rank);
+    })();
+    await store.snapshot(join(folder, 'copy'), { withKey: false });
+    const after = store.position;
+    end.abort();
+    await storm;
+    const copy = await openedStore(t, { dir: join(folder, 'copy'), tables: modelTables });
+    assert.ok(copy.position >= 1 && copy.position <= after);
+    // Both records of a commit, and one pair for every commit until then: one state.
+    assert.equal(copy.get(things, 'x')?.rank, copy.position);
+    assert.equal(copy.find(things, 'slug', [`s${String(copy.position)}`])?.id, 'x');
+    assert.equal([...copy.scan(pairs)].length, copy.position);
+    await round(copy, copy.position + 1);
+  });
+
+  it('copies files, links and modes, and leaves out sockets and the process lock', async (t) => {
+    const folder = await temporaryFolder(t);
+    const dir = join(folder, 'data');
+    const store = await openedStore(t, { dir, tables: modelTables });
+    await mkdir(join(dir, 'logs', 'a'), { recursive: true });
+    await writeFile(join(dir, 'logs', 'a', 'segment'), 'lines', { mode: 0o640 });
+    await symlink('segment', join(dir, 'logs', 'a', 'link'));
+    const server = createServer().listen(join(dir, 'socket'));
+    t.after(() => server.close());
+    const to = join(folder, 'copy');
+    await store.snapshot(to, { withKey: false });
+    assert.deepEqual((await readdir(to)).sort(), ['logs', 'store']);
+    assert.deepEqual(await readdir(join(to, 'store')), ['data.mdb']);
+    assert.equal(await readFile(join(to, 'logs', 'a', 'segment'), 'utf8'), 'lines');
+    assert.equal((await lstat(join(to, 'logs', 'a', 'segment'))).mode & 0o777, 0o640);
+    assert.equal(await readlink(join(to, 'logs', 'a', 'link')), 'segment');
+    assert.deepEqual((await readdir(folder)).sort(), ['copy', 'data']);
+    // The lock is still held: nothing opened and closed its file.
+    await assert.rejects(openedStore(t, { dir, tables: modelTables }), StoreRefusal);
+  });
+
+  it('copies a file anew that changed while the store was copied', async (t) => {
+    const folder = await temporaryFolder(t);
+    const dir = join(folder, 'data');
+    const store = await openedStore(t, { dir, tables: modelTables });
+    const file = join(dir, 'segment');
+    await writeFile(file, 'one\n');
+    await copyDataDirectory(
+      dir,
+      join(folder, 'copy'),
+      { withKey: false },
+      {
+        async backup(path) {
+          await appendFile(file, 'two\n');
+          await writeFile(join(dir, 'upload'), 'new');
+          await writeFile(join(path, 'data.mdb'), '');
+        },
+      },
+    );
+    assert.equal(await readFile(join(folder, 'copy', 'segment'), 'utf8'), 'one\ntwo\n');
+    assert.equal(await readFile(join(folder, 'copy', 'upload'), 'utf8'), 'new');
+    await store.close();
+  });
+
+  it('takes the instance key along only when asked to', async (t) => {
+    const folder = await temporaryFolder(t);
+    const dir = join(folder, 'data');
+    const sealed = openSecretBox({ dir }).seal('secret', 'c');
+    const store = await openedStore(t, { dir, tables: modelTables });
+    await store.snapshot(join(folder, 'without'), { withKey: false });
+    await store.snapshot(join(folder, 'with'), { withKey: true });
+    assert.throws(() => openSecretBox({ dir: join(folder, 'without') }), StoreRefusal);
+    assert.equal(openSecretBox({ dir: join(folder, 'with') }).open(sealed, 'c'), 'secret');
+  });
+
+  it('refuses a target that is not empty or lies in the data directory', async (t) => {
+    const folder = await temporaryFolder(t);
+    const dir = join(folder, 'data');
+    const store = await openedStore(t, { dir, tables: modelTables });
+    await mkdir(join(folder, 'full'));
+    await writeFile(join(folder, 'full', 'file'), '');
+    for (const target of [join(folder, 'full'), join(dir, 'inside'), dir]) {
+      await assert.rejects(store.snapshot(target, { withKey: false }), StoreRefusal);
+    }
+    await mkdir(join(folder, 'empty'));
+    await store.snapshot(join(folder, 'empty'), { withKey: false });
+    assert.deepEqual(await readdir(join(folder, 'empty')), ['store']);
+  });
+
+  it('works from beside the process that has the store open', async (t) => {
+    const folder = await temporaryFolder(t);
+    const dir = join(folder, 'data');
+    const store = await openedStore(t, { dir, tables: modelTables });
+    await round(store, 1);
+    await store.close();
+    await copyDataDirectory(dir, join(folder, 'copy'), { withKey: false });
+    const copy = await openedStore(t, { dir: join(folder, 'copy'), tables: modelTables });
+    assert.equal(copy.get(things, 'x')?.rank, 1);
+  });
+});
