@@ -2,7 +2,6 @@
 import type { SegmentRecord } from '../../src/store/records.ts';
 import type { Reader } from '../../src/store/contract.ts';
 import type { Change } from '../../src/store/table.ts';
-import { tables } from '../../src/store/tables.ts';
 
 export class MemoryLogIndex {
   readonly records = new Map<string, SegmentRecord>();
@@ -31,6 +30,4 @@ export class MemoryLogIndex {
       (a, b) => a.log.localeCompare(b.log) || a.firstOffset - b.firstOffset,
     );
   }
-
-  static readonly table = tables.segments;
 }

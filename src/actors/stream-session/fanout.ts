@@ -53,8 +53,7 @@ export class Fanout implements ViewerHome {
     this.#view = options.attach(() => {
       this.#flush();
     });
-    const { frameBytes, keepBytes } = options;
-    this.#frames = new Frames({ channel: this.#view.channel, frameBytes, keepBytes });
+    this.#frames = new Frames({ channel: this.#view.channel, keepBytes: options.keepBytes });
   }
 
   get channel(): LogChannel {
@@ -180,7 +179,9 @@ export class Fanout implements ViewerHome {
     if (viewer.phase === 'closed' || viewer.phase === 'stalled') return false;
     if (viewer.notices) this.#sendNotices(viewer);
     const share = this.#viewers.length > 1;
-    const frame = this.#frames.at(viewer.nextOffset, viewer.timestamps, share);
+    // Who is behind may be about to stall, and then its frame is what it costs.
+    const maxBytes = this.#options.frameBytes / (viewer.phase === 'catching' ? 2 : 1);
+    const frame = this.#frames.at(viewer.nextOffset, viewer.timestamps, share, maxBytes);
     if (frame === undefined) {
       viewer.phase = 'live';
       if (this.#view.ended) this.#options.onComplete(viewer);

@@ -3,7 +3,7 @@
  * handed to every viewer that stands at the same place.
  *
  * 1. A frame is a function of the stored lines, its first offset and its variant, of no viewer.
- * 2. It is at most `frameBytes` long unless a single line is longer, and ends between lines.
+ * 2. It is at most `maxBytes` long unless a single line is longer, and ends between lines.
  * 3. What is kept for sharing is bounded.
  */
 import { LogText, lookBackLines } from '../../protocol/log-text.ts';
@@ -24,7 +24,6 @@ export interface Frame {
 
 export interface FramesOptions {
   channel: LogChannel;
-  frameBytes: number;
   /** Bytes of frames kept for each variant. */
   keepBytes: number;
 }
@@ -40,13 +39,16 @@ export class Frames {
     this.#options = options;
   }
 
-  /** The frame that starts at an offset; undefined when there is nothing yet. */
-  at(from: number, timestamps: boolean, share: boolean): Frame | undefined {
+  /**
+   * The frame that starts at an offset; undefined when there is nothing yet. `maxBytes` bounds one
+   * that is made now; `share` keeps it for others that will stand at this place.
+   */
+  at(from: number, timestamps: boolean, share: boolean, maxBytes: number): Frame | undefined {
     if (from >= this.#options.channel.nextOffset) return undefined;
     const kept = timestamps ? this.#stamped : this.#plain;
     const held = kept.get(from);
     if (held !== undefined) return held;
-    const frame = this.#encode(from, timestamps);
+    const frame = this.#encode(from, timestamps, maxBytes);
     if (frame !== undefined && share) this.#keep(from, timestamps, frame);
     return frame;
   }
@@ -63,8 +65,8 @@ export class Frames {
     }
   }
 
-  #encode(from: number, timestamps: boolean): Frame | undefined {
-    const { channel, frameBytes } = this.#options;
+  #encode(from: number, timestamps: boolean, frameBytes: number): Frame | undefined {
+    const { channel } = this.#options;
     const around = this.#linesAt(from, frameBytes - overheadBytes);
     const first = around.lines[0];
     if (first === undefined) {
