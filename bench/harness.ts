@@ -9,6 +9,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -76,7 +79,7 @@ export class Bench {
     const dataDir = this.tempDir();
     const child = this.#spawn('src/main.ts', ['serve'], {
       GANGWAY_PORT: '0',
-      GANGWAY_EDGE_PORT: '0',
+      GANGWAY_EDGE_PORT: String(await freePort()),
       GANGWAY_DATA_DIR: dataDir,
       ...env,
     });
@@ -121,12 +124,20 @@ export class Bench {
   ): ChildProcess {
     const child = spawn(
       process.execPath,
-      ['--disable-warning=ExperimentalWarning', file, ...args],
+      ['--disable-warning=ExperimentalWarning', '--import', './src/strip-cache.mjs', file, ...args],
       { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] },
     );
     this.#children.push(child);
     return child;
   }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
 }
 
 async function firstLine(child: ChildProcess, wanted: (line: string) => boolean): Promise<string> {

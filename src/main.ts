@@ -1,9 +1,5 @@
 #!/usr/bin/env node
 /** Owns the command line: which command runs, and that it fails with one clear line. */
-import { enableCompileCache } from 'node:module';
-
-// Without types stripped and code compiled anew, a start takes half the time.
-enableCompileCache();
 
 const usage = `Usage: gangway <command>
 
