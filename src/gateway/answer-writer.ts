@@ -23,6 +23,9 @@ export interface LargeAnswer {
   sent: () => void;
 }
 
+/** What the library collects before it writes. */
+const corkBytes = 16 * 1024;
+
 export class AnswerWriter {
   readonly #response: HttpResponse;
   readonly #host: ExchangeHost;
@@ -104,15 +107,19 @@ export class AnswerWriter {
   /**
    * Sends the whole answer as head fields, which leaves the request open in the eyes of the library:
    * the only way to read on behind an answer. The line end that follows belongs to the body.
+   *
+   * Where what follows may be taken for a second request, the library cuts the connection as soon as
+   * it has parsed on, with the answer in its cork; more than the cork holds goes out at once.
    */
   ahead(status: number, headers: Headers, bytes: Uint8Array): void {
-    const length = bytes.byteLength + 2;
+    const padding = this.#request.doubtful && this.#corked ? corkBytes : 0;
+    const length = bytes.byteLength + padding + 2;
     const lines = `${this.#lines(headers)}\r\nConnection: close\r\nContent-Length: ${length}`;
     const { first, rest } = toBlock(`${lines}\r\n\r\n`);
-    const content = this.#headOnly ? Buffer.alloc(0) : bytes;
+    const content = this.#headOnly ? [] : [bytes, Buffer.alloc(padding, ' ')];
     this.#cork(() => {
       this.#response.writeStatus(statusLine(status));
-      this.#response.writeHeader(first, Buffer.concat([Buffer.from(rest), content]));
+      this.#response.writeHeader(first, Buffer.concat([Buffer.from(rest), ...content]));
     });
   }
 

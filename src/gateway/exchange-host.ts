@@ -54,5 +54,7 @@ export interface ExchangeRequest {
   client: () => ClientAddress;
   /** Close after the answer, whatever the client says. */
   lastOnConnection: boolean;
+  /** The framing has more than one reading. */
+  doubtful: boolean;
   counts: RouteCounts;
 }

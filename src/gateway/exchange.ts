@@ -25,6 +25,7 @@ import type { ExchangeHost, ExchangeRequest } from './exchange-host.ts';
 import type { RouteCounts } from './metrics.ts';
 import { OpenStream } from './open-stream.ts';
 import { problemDocument, problemHeaders } from './problem.ts';
+import { renewTimer } from './request-body.ts';
 import type { HttpResponse } from './uws.ts';
 import { wholeBody } from './whole-body.ts';
 
@@ -105,10 +106,6 @@ export class HttpExchange implements Exchange {
 
   get aborted(): boolean {
     return this.#aborted;
-  }
-
-  get answering(): boolean {
-    return this.#state !== 'waiting';
   }
 
   get over(): boolean {
@@ -265,12 +262,11 @@ export class HttpExchange implements Exchange {
       return;
     }
     this.#aborted = true;
-    const bytes = this.#stream?.bytes ?? 0;
     this.#stream?.close();
     this.#request.body?.fail('aborted');
     this.#controller?.abort();
     for (const callback of this.#abortCallbacks.splice(0)) this.#guarded(callback);
-    this.#answered(bytes, true);
+    this.#answered(this.#stream?.bytes ?? 0, true);
     this.#host.released(this);
   }
 
@@ -281,7 +277,8 @@ export class HttpExchange implements Exchange {
     body.receive(chunk, last);
     if (this.#state !== 'lingering') return;
     const tooMuch = body.receivedBytes - this.#lingerStart > this.#host.limits.lingerBytes;
-    if (last || tooMuch) this.#response.close();
+    // Not at once: the answer may still be in the library's cork.
+    if (last || tooMuch) setImmediate(() => this.abort());
   }
 
   /** Fails the body for a reason of the gateway's own, such as a drain. */
@@ -305,14 +302,14 @@ export class HttpExchange implements Exchange {
         return;
       case 'sending':
         if (nowMs - this.#sinceMs > sendStallMs) this.#response.close();
-        else this.#response.resume();
+        else renewTimer(this.#response);
         return;
       case 'streaming': {
         this.#request.body?.tick();
         const stalledSinceMs = this.#stream?.stalledSinceMs ?? null;
         if (stalledSinceMs === null) return;
         if (nowMs - stalledSinceMs > streamStallMs) this.#response.close();
-        else this.#response.resume();
+        else renewTimer(this.#response);
         return;
       }
       case 'lingering':

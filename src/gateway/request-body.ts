@@ -15,8 +15,17 @@ import type { Framing } from './framing.ts';
 /** What the body needs of the socket. */
 export interface BodySource {
   pause(): unknown;
-  /** Also when not paused: it renews the library's own timer of about 10 s. */
+  /** Only after `pause`: on a socket that is being read it would end the reading. */
   resume(): unknown;
+}
+
+/**
+ * The library closes a socket without much traffic after about 10 s; reading anew starts that time
+ * again.
+ */
+export function renewTimer(source: BodySource): void {
+  source.pause();
+  source.resume();
 }
 
 export interface BodyLimits {
@@ -137,7 +146,7 @@ export class RequestBody {
   /** Judges the client's pace; called every few seconds, also to renew the library's timer. */
   tick(): void {
     if (this.#paused) return;
-    this.#source.resume();
+    renewTimer(this.#source);
     if (this.#arrived || this.#reader.kind !== 'sink') return;
     const nowMs = this.#now();
     if (nowMs - this.#lastByteMs >= this.#limits.idleMs) {

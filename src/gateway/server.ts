@@ -222,6 +222,7 @@ export class Gateway {
         body: undefined,
         client: () => clientAddress(peerOf(response), head, this.#trusted),
         lastOnConnection: false,
+        doubtful: false,
         counts,
       });
       exchange.run((one) => route.handle(one));
@@ -257,6 +258,8 @@ export class Gateway {
     const found = match.kind === 'found' ? match : undefined;
     const template = match.kind === 'otherMethod' ? match.path : (found?.route.path ?? '');
     const peer = peerOf(response);
+    // Behind chunks of doubtful end nothing more is read.
+    const chunked = head.framing.kind === 'chunked' || head.framing.kind === 'refused';
     const body = this.#bodyOf(response, head);
     const exchange = new HttpExchange(response, this.#host, {
       route: found?.route,
@@ -265,7 +268,8 @@ export class Gateway {
       head,
       body,
       client: () => clientAddress(peer, head, this.#trusted),
-      lastOnConnection: head.framing.kind !== 'none' && head.framing.kind !== 'length',
+      doubtful: head.framing.kind === 'refused',
+      lastOnConnection: chunked || refused?.code === 'HEADERS_TOO_LARGE',
       counts: this.metrics.route(template, method),
     });
     this.#track(exchange, response);

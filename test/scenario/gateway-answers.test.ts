@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { after, before, describe, it } from 'node:test';
+import type { Exchange, ResponseStream, Route } from '../../src/gateway/contract.ts';
+import { healthRoute } from '../../src/gateway/transports/health.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { RawClient } from '../support/raw-http.ts';
+
+/** Calls back on every change, so that a test can wait for a condition. */
+class Bell {
+  #wakes: (() => void)[] = [];
+
+  ring(): void {
+    for (const wake of this.#wakes.splice(0)) wake();
+  }
+
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) {
+      await new Promise<void>((resolve) => {
+        this.#wakes.push(resolve);
+      });
+    }
+  }
+}
+
+const large = Buffer.alloc(40 * 1024 * 1024, 'abcdefghij');
+
+describe('the gateway and its answers', () => {
+  let server: TestGateway;
+  const bell = new Bell();
+  const opened: { exchange: Exchange; stream: ResponseStream; left: boolean }[] = [];
+
+  const routes: Route[] = [
+    healthRoute,
+    {
+      method: 'GET',
+      path: '/large',
+      async handle(exchange) {
+        await Promise.resolve();
+        exchange.onAbort(() => {
+          bell.ring();
+        });
+        exchange.send(200, { 'Content-Type': 'text/plain' }, large);
+      },
+    },
+    {
+      method: 'GET',
+      path: '/stream',
+      handle(exchange) {
+        const stream = exchange.stream(200, { 'Content-Type': 'text/event-stream' });
+        const one = { exchange, stream, left: false };
+        exchange.onAbort(() => {
+          one.left = true;
+          bell.ring();
+        });
+        opened.push(one);
+        stream.write('first\n');
+        bell.ring();
+      },
+    },
+    { method: 'GET', path: '/never', handle: () => undefined },
+    {
+      method: 'GET',
+      path: '/half',
+      async handle(exchange) {
+        exchange.stream(200, {}).write('half');
+        await Promise.resolve();
+        throw new Error('broken amid the answer');
+      },
+    },
+    {
+      method: 'GET',
+      path: '/twice',
+      handle(exchange) {
+        exchange.json(200, { once: true });
+        exchange.json(200, { twice: true });
+      },
+    },
+  ];
+
+  before(async () => {
+    server = await startGateway(routes, {
+      limits: { sendStallMs: 400, streamStallMs: 1500, answerMs: 300 },
+    });
+  });
+  after(() => server.close());
+
+  async function open(): Promise<{ client: RawClient; one: (typeof opened)[number] }> {
+    const index = opened.length;
+    const client = new RawClient(server.port);
+    client.write('GET /stream HTTP/1.1\r\nHost: a\r\n\r\n');
+    await bell.until(() => opened.length > index);
+    const one = opened[index];
+    assert.ok(one);
+    await client.until(() => client.received.includes('first\n'));
+    return { client, one };
+  }
+
+  it('sends a large body whole to a client that reads in its own time', async () => {
+    const bytes = await new Promise<number>((resolve, reject) => {
+      const going = request(`${server.url}/large`, (answer) => {
+        assert.equal(answer.headers['content-length'], String(large.length));
+        let at = 0;
+        let equal = true;
+        answer.on('data', (chunk: Buffer) => {
+          equal &&= chunk.equals(large.subarray(at, at + chunk.length));
+          at += chunk.length;
+          // Stands still for a moment now and then.
+          if (at % 7 === 0) {
+            answer.pause();
+            setTimeout(() => answer.resume(), 20);
+          }
+        });
+        answer.on('end', () => {
+          assert.ok(equal, 'every byte in its place');
+          resolve(at);
+        });
+      });
+      going.on('error', reject);
+      going.end();
+    });
+    assert.equal(bytes, large.length);
+    assert.equal((await fetch(`${server.url}/api/health`)).status, 200);
+  });
+
+  it('cuts off a client that stops reading a plain answer', async () => {
+    const client = new RawClient(server.port);
+    client.socket.pause();
+    client.write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n');
+    server.records.length = 0;
+    const aborted = (): boolean =>
+      server.records.some((one) => (one.fields as { aborted?: boolean }).aborted === true);
+    await bell.until(aborted);
+    client.destroy();
+  });
+
+  it('says when a stream is full, holds on, and goes on when the client reads again', async () => {
+    const { client, one } = await open();
+    client.socket.pause();
+    const block = Buffer.alloc(64 * 1024, 'x');
+    let given = 0;
+    while (one.stream.write(block)) given += block.length;
+    given += block.length;
+    let writable = false;
+    one.stream.onWritable(() => {
+      writable = true;
+      bell.ring();
+    });
+    // Many ticks of the gateway, each of which renews the library's timer.
+    const endMs = Date.now() + 600;
+    while (Date.now() < endMs) await fetch(`${server.url}/api/health`);
+    assert.equal(writable, false);
+    assert.equal(one.exchange.aborted, false);
+    client.socket.resume();
+    await bell.until(() => writable);
+    one.stream.end('last\n');
+    await client.until(() => client.received.endsWith('last\n\r\n0\r\n\r\n'));
+    const got = client.received.match(/x/g)?.length ?? 0;
+    assert.ok(got >= given);
+    assert.equal(one.stream.closed, true);
+    assert.equal(one.stream.write('more'), false);
+    client.destroy();
+  });
+
+  it('cuts off a stream that nobody reads for too long', async () => {
+    const { client, one } = await open();
+    client.socket.pause();
+    while (one.stream.write(Buffer.alloc(64 * 1024)));
+    await bell.until(() => one.left);
+    assert.equal(one.stream.closed, true);
+    client.destroy();
+  });
+
+  it('notices a client that leaves a stream, full or not, and writes no more', async () => {
+    for (const full of [false, true]) {
+      const { client, one } = await open();
+      if (full) {
+        client.socket.pause();
+        while (one.stream.write(Buffer.alloc(64 * 1024)));
+        client.socket.resume();
+      }
+      client.socket.resetAndDestroy();
+      await bell.until(() => one.left);
+      assert.equal(one.stream.closed, true);
+      assert.equal(one.stream.write('more'), false);
+      one.stream.end('more');
+    }
+    assert.equal((await fetch(`${server.url}/api/health`)).status, 200);
+  });
+
+  it('answers for a handler that never does', async () => {
+    const answer = await fetch(`${server.url}/never`);
+    assert.equal(answer.status, 504);
+    assert.equal(((await answer.json()) as { code: string }).code, 'DEADLINE_EXCEEDED');
+    assert.ok(server.records.some((one) => one.event === 'request.unanswered'));
+  });
+
+  it('cuts the connection when a handler breaks amid its answer', async () => {
+    const client = new RawClient(server.port);
+    client.write('GET /half HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.closed();
+    assert.doesNotMatch(client.received, /\r\n0\r\n\r\n$/);
+  });
+
+  it('sends only the first of two answers and reports the second', async () => {
+    server.records.length = 0;
+    const answer = await fetch(`${server.url}/twice`);
+    assert.deepEqual(await answer.json(), { once: true });
+    assert.ok(server.records.some((one) => one.event === 'request.failed'));
+  });
+
+  it('drops a connection that sends a second request before the first is answered', async () => {
+    const client = new RawClient(server.port);
+    client.write(
+      'GET /never HTTP/1.1\r\nHost: a\r\n\r\nGET /api/health HTTP/1.1\r\nHost: a\r\n\r\n',
+    );
+    await client.closed();
+    assert.equal(client.received, '');
+  });
+});
