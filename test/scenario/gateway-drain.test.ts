@@ -36,6 +36,7 @@ describe('the gateway draining', () => {
         method: 'POST',
         path: '/upload',
         async handle(exchange) {
+          waiting.push(exchange);
           exchange.json(200, { bytes: (await exchange.body(1e9)).length });
         },
       },
@@ -64,7 +65,7 @@ describe('the gateway draining', () => {
     await idle.answer();
     const upload = new RawClient(server.port);
     upload.write('POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nbegin');
-    while (waiting.length === 0) await fetch(`${server.url}/api/health`);
+    while (waiting.length < 2) await fetch(`${server.url}/api/health`);
 
     const drained = server.gateway.drain();
     assert.equal(server.gateway.drain(), drained);
@@ -82,7 +83,7 @@ describe('the gateway draining', () => {
     assert.equal(await tail.closed(), 'fin');
     const late = new RawClient(server.port);
     assert.equal(await late.closed(), 'reset');
-    waiting[0]?.json(200, { done: true });
+    waiting.find((one) => one.route === '/slow')?.json(200, { done: true });
     assert.equal((await slow.answer()).body, '{"done":true}');
     await drained;
   });
