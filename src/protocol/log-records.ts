@@ -15,19 +15,28 @@ export interface LogRecord {
   bytes: Uint8Array;
 }
 
-/** Writes one record into `target` at `position`; returns the position behind it. */
-export function writeRecord(
-  target: Buffer,
-  position: number,
+/** Records for the pieces of `bytes` that end at `ends`, ascending, the first one beginning at 0. */
+export function encodeRecords(
+  bytes: Buffer,
+  ends: readonly number[],
   stream: 'stdout' | 'stderr',
   atMs: number,
-  bytes: Uint8Array,
-): number {
-  target.writeUInt32BE(bytes.length, position);
-  target.writeUInt8(stream === 'stdout' ? 1 : 2, position + 4);
-  target.writeDoubleBE(atMs, position + 5);
-  target.set(bytes, position + recordHeaderBytes);
-  return position + recordHeaderBytes + bytes.length;
+): Buffer {
+  const records = Buffer.allocUnsafe((ends.at(-1) ?? 0) + ends.length * recordHeaderBytes);
+  const header = Buffer.alloc(recordHeaderBytes);
+  header.writeUInt8(stream === 'stdout' ? 1 : 2, 4);
+  header.writeDoubleBE(atMs, 5);
+  let position = 0;
+  let start = 0;
+  // Copies without views: a view for each line would cost more than all the rest.
+  for (const end of ends) {
+    header.writeUInt32BE(end - start, 0);
+    header.copy(records, position);
+    bytes.copy(records, position + recordHeaderBytes, start, end);
+    position += recordHeaderBytes + end - start;
+    start = end;
+  }
+  return records;
 }
 
 /**

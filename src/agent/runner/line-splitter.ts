@@ -5,7 +5,7 @@
  *    or when `flush` is called because nothing came for a while.
  * 2. A character of UTF-8 is not cut when it can be helped.
  */
-import { entryMaxBytes, recordHeaderBytes, writeRecord } from '../../protocol/log-records.ts';
+import { encodeRecords, entryMaxBytes } from '../../protocol/log-records.ts';
 
 const newline = 10;
 
@@ -61,15 +61,7 @@ export class LineSplitter {
   }
 
   #encode(bytes: Buffer, ends: readonly number[], atMs: number): EncodedEntries {
-    const total = (ends.at(-1) ?? 0) + ends.length * recordHeaderBytes;
-    const records = Buffer.allocUnsafe(total);
-    let position = 0;
-    let start = 0;
-    for (const end of ends) {
-      position = writeRecord(records, position, this.#stream, atMs, bytes.subarray(start, end));
-      start = end;
-    }
-    return { records, count: ends.length };
+    return { records: encodeRecords(bytes, ends, this.#stream, atMs), count: ends.length };
   }
 }
 

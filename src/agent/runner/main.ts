@@ -5,7 +5,6 @@
  * 2. It ends by itself when nothing runs and nobody is connected, or when its data directory is
  *    gone; on SIGTERM it ends all workloads and leaves on record what is to run.
  */
-import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -34,6 +33,18 @@ const backoff = { firstMs: 250, maxMs: 30_000, goodRunMs: 30_000 };
 /** Alone and idle for two looks in a row: it ends. */
 const lookMs = 2000;
 
+/** From the kernel itself: node:crypto would stay in memory for this one call. */
+function randomHex(bytes: number): string {
+  const fd = fs.openSync('/dev/urandom', 'r');
+  const random = Buffer.alloc(bytes);
+  try {
+    fs.readSync(fd, random);
+  } finally {
+    fs.closeSync(fd);
+  }
+  return random.toString('hex');
+}
+
 /**
  * A name for the lock and the marks, the same as long as the data directory lives, and another one
  * for a copy of it.
@@ -42,7 +53,7 @@ function instanceOf(stateDir: string): string {
   const file = path.join(stateDir, 'instance');
   if (!fs.existsSync(file)) {
     const fresh = `${file}.${String(process.pid)}`;
-    fs.writeFileSync(fresh, randomBytes(12).toString('hex'), { mode: 0o600 });
+    fs.writeFileSync(fresh, randomHex(12), { mode: 0o600 });
     try {
       // Of two runners that start at once, both go by the name of the first.
       fs.linkSync(fresh, file);

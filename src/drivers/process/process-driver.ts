@@ -50,7 +50,7 @@ const retryMinMs = 10;
 const retryMaxMs = 500;
 /** How long a started runner may take until it answers, before another one is started. */
 const launchMs = 5000;
-const readBytes = 256 * 1024;
+const readBytes = 128 * 1024;
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
   return new ProcessDriver(options);
