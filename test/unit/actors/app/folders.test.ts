@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { AppFolders } from '../../../../src/actors/app/folders.ts';
+
+describe('folders of an app', () => {
+  let root: string;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'gangway-folders-'));
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  const make = (uid: number | null = null) =>
+    new AppFolders({
+      appsRoot: join(root, 'apps'),
+      uploadsRoot: join(root, 'uploads'),
+      appId: 'app_1',
+      uid,
+    });
+  const modeOf = async (path: string): Promise<string> => {
+    const { mode, uid, gid } = await stat(path);
+    return `${(mode & 0o777).toString(8)} ${String(uid)}:${String(gid)}`;
+  };
+
+  it('belong to the app where it may write and to us above that', { skip: notRoot() }, async () => {
+    const folders = make(345_678);
+    await folders.prepareRelease('dpl_1');
+    assert.equal(await modeOf(folders.release('dpl_1')), '700 0:0');
+    await folders.handOver('dpl_1');
+    assert.equal(await modeOf(folders.release('dpl_1')), '700 345678:345678');
+    for (const own of [folders.data, folders.home, folders.temp]) {
+      assert.equal(await modeOf(own), '700 345678:345678');
+    }
+    for (const above of [folders.root, join(folders.root, 'releases')]) {
+      assert.equal(await modeOf(above), '710 0:345678');
+    }
+    assert.equal(await modeOf(await folders.ensureUploads()), '700 0:0');
+  });
+
+  it('prepare an empty release over what an earlier try left', async () => {
+    const folders = make();
+    const release = await folders.prepareRelease('dpl_1');
+    await writeFile(join(release, 'left'), '');
+    await folders.prepareRelease('dpl_1');
+    assert.deepEqual(readdirSync(release), []);
+  });
+
+  it('keep the releases and uploads that are named', async () => {
+    const folders = make();
+    for (const name of ['a', 'b', 'c.partial']) await folders.prepareRelease(name);
+    await folders.keepReleases(new Set(['b']));
+    assert.deepEqual(readdirSync(join(folders.root, 'releases')), ['b']);
+    const uploads = await folders.ensureUploads();
+    for (const name of ['x', 'y']) await writeFile(join(uploads, name), '');
+    await folders.keepUploads(new Set(['y']));
+    assert.deepEqual(readdirSync(uploads), ['y']);
+    await folders.removeUpload('y');
+    await folders.removeUpload('y');
+    assert.equal(await folders.hasUpload('y'), false);
+  });
+
+  it('are removed without following a link', async () => {
+    const folders = make();
+    const outside = join(root, 'outside');
+    await mkdir(outside);
+    await writeFile(join(outside, 'kept'), '');
+    const release = await folders.prepareRelease('a');
+    await symlink(outside, join(release, 'link'));
+    await folders.removeAll();
+    assert.ok(existsSync(join(outside, 'kept')));
+    assert.ok(!existsSync(folders.root));
+    await folders.removeAll();
+  });
+});
+
+function notRoot(): string | false {
+  return process.getuid?.() === 0 ? false : 'needs root';
+}

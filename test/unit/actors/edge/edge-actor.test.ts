@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { edgeActor, edgeDefinition } from '../../../../src/actors/edge/edge-actor.ts';
+import { ActorRuntime } from '../../../../src/actors/runtime/runtime.ts';
+import type { EdgeRoute } from '../../../../src/drivers/driver.ts';
+import type { AppRecord } from '../../../../src/store/records.ts';
+import { put } from '../../../../src/store/table.ts';
+import { tables } from '../../../../src/store/tables.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { MemoryStore } from '../../../support/memory-store.ts';
+import { ScriptedDriver } from '../../../support/scripted-driver.ts';
+import { recordingLogger } from '../../../support/silent-logger.ts';
+
+class UnwillingDriver extends ScriptedDriver {
+  willing = false;
+
+  override setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
+    return this.willing ? super.setRoutes(routes) : Promise.reject(new Error('not now'));
+  }
+}
+
+function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
+  const store = new MemoryStore();
+  const clock = new ManualClock();
+  const logger = recordingLogger();
+  const base = { deletedAtMs: null, serverId: 'srv', uid: 0, run: { live: null } };
+  store.write(apps.map((app) => put(tables.apps, { ...base, ...app } as AppRecord)));
+  const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
+  runtime.register(
+    edgeDefinition({ reader: store, driver, clock, logger, hostOf: (slug) => `${slug}.test` }),
+  );
+  return { driver, clock, runtime, edge: edgeActor.at('srv') };
+}
+
+const live = { run: { live: { host: '::1', port: 4 } } } as unknown as Partial<AppRecord>;
+
+describe('the edge actor', () => {
+  it('builds the routes from the store, and changes one at a word of its app', async () => {
+    const { driver, runtime, edge } = setUp([
+      { id: 'a', slug: 'a', ...live },
+      { id: 'b', slug: 'b' },
+      { id: 'c', slug: 'c', deletedAtMs: 1 },
+      { id: 'd', slug: 'd', serverId: 'other' },
+    ]);
+    await runtime.ask(edge, { type: 'sync' });
+    assert.deepEqual(driver.routes, [
+      { host: 'a.test', targets: [{ host: '::1', port: 4 }] },
+      { host: 'b.test', targets: [] },
+    ]);
+    const targets = [{ host: '127.0.0.1', port: 9 }];
+    await runtime.ask(edge, { type: 'route', appId: 'b', host: 'b.test', targets });
+    assert.deepEqual(driver.targets('b.test'), ['127.0.0.1:9']);
+    await runtime.ask(edge, { type: 'route', appId: 'a', host: 'a.test', targets: null });
+    assert.equal(driver.targets('a.test'), undefined);
+    await runtime.close();
+  });
+
+  it('tries again until the edge takes the routes', async () => {
+    const unwilling = new UnwillingDriver();
+    const { runtime, clock, edge } = setUp([{ id: 'a', slug: 'a', ...live }], unwilling);
+    assert.equal(await runtime.ask(edge, { type: 'sync' }), false);
+    await clock.advance(2000);
+    assert.deepEqual(unwilling.routes, []);
+    unwilling.willing = true;
+    await clock.advance(2000);
+    assert.deepEqual(unwilling.targets('a.test'), ['::1:4']);
+    await runtime.close();
+  });
+});
