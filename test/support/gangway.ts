@@ -1,0 +1,246 @@
+/**
+ * A whole Gangway in a process of its own, over a data directory of its own, as a person runs it:
+ * for scenarios that know it by HTTP, by its output and by its signals alone.
+ *
+ * 1. A restart serves the same data directory on the same ports.
+ * 2. `end` leaves nothing behind: it fails when a process of the data directory is still there.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client, owner } from './gangway-client.ts';
+import { processesOf, runnerOf, signal } from './processes.ts';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const startMs = 30_000;
+const endMs = 30_000;
+
+export interface GangwayOptions {
+  /** Further variables, by their whole name. */
+  env?: Record<string, string>;
+  /** Below a folder that `end` removes; default one of its own. */
+  dataDir?: string;
+}
+
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export class Gangway {
+  readonly dataDir: string;
+  readonly edgePort: number;
+  /** All it wrote to its outputs, over all its starts. */
+  output = '';
+  port = 0;
+  /** The owner of the instance, signed in by `setUp`. */
+  client: Client;
+  readonly #folder: string | undefined;
+  readonly #env: Record<string, string>;
+  #child: ChildProcess | undefined;
+  #exit: Promise<Exit> = Promise.resolve({ code: 0, signal: null });
+
+  private constructor(options: GangwayOptions, edgePort: number) {
+    if (options.dataDir === undefined) {
+      this.#folder = mkdtempSync(join(tmpdir(), 'gangway-whole-'));
+      // As in a clone: below a folder that the uids of apps may walk through.
+      this.dataDir = join(this.#folder, 'data');
+    } else this.dataDir = options.dataDir;
+    this.edgePort = edgePort;
+    this.#env = options.env ?? {};
+    this.client = new Client(this);
+  }
+
+  /** Not started yet. */
+  static async create(options: GangwayOptions = {}): Promise<Gangway> {
+    return new Gangway(options, await freePort());
+  }
+
+  /** Started, and set up by its first account. */
+  static async open(options: GangwayOptions = {}): Promise<Gangway> {
+    const gangway = await Gangway.create(options);
+    await gangway.start();
+    await gangway.client.setUp();
+    return gangway;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${String(this.port)}`;
+  }
+
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error('it is not running');
+    return pid;
+  }
+
+  /** Resolves once it printed its address. */
+  async start(): Promise<void> {
+    const child = this.#spawn(['serve']);
+    const before = this.output.length;
+    const line = /Gangway serves on http:\/\/[^\s;]*?:(\d+)/;
+    await until('it serves', startMs, () => {
+      if (child.exitCode !== null) throw new Error(`it ended: ${this.output.slice(before)}`);
+      return line.test(this.output.slice(before));
+    });
+    this.port = Number(line.exec(this.output.slice(before))?.[1]);
+  }
+
+  /** Another command of the program over this data directory; resolves with what came of it. */
+  async run(...args: string[]): Promise<Exit & { text: string }> {
+    const before = this.output.length;
+    const kept = this.#child;
+    const keptExit = this.#exit;
+    this.#spawn(args);
+    const exit = await this.#exit;
+    this.#child = kept;
+    this.#exit = keptExit;
+    return { ...exit, text: this.output.slice(before) };
+  }
+
+  #spawn(args: readonly string[]): ChildProcess {
+    const own = Object.entries(process.env).filter(
+      ([name]) => !/^(GANGWAY_|NODE_TEST|NODE_OPTIONS)/.test(name),
+    );
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', main, ...args],
+      {
+        env: {
+          ...Object.fromEntries(own),
+          GANGWAY_HOST: '127.0.0.1',
+          GANGWAY_PORT: String(this.port),
+          GANGWAY_EDGE_PORT: String(this.edgePort),
+          GANGWAY_DATA_DIR: this.dataDir,
+          GANGWAY_APP_DRAIN_SECONDS: '1',
+          ...this.#env,
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.output += text;
+      });
+    }
+    this.#child = child;
+    this.#exit = new Promise((resolve) => {
+      child.once('close', (code, signalName) => {
+        resolve({ code, signal: signalName });
+      });
+    });
+    return child;
+  }
+
+  /** Ends the service without a word of warning; runner and apps live on. */
+  async kill9(): Promise<void> {
+    signal(this.pid, 'SIGKILL');
+    await this.#exit;
+  }
+
+  async restart(): Promise<void> {
+    await this.kill9();
+    await this.start();
+  }
+
+  /** Ends the service as an operator does; runner and apps live on. */
+  async stop(): Promise<Exit> {
+    signal(this.pid, 'SIGTERM');
+    return await this.exited();
+  }
+
+  async exited(): Promise<Exit> {
+    const exit = await this.#exit;
+    return exit;
+  }
+
+  /** Ends the runner without a word of warning. */
+  async killRunner(): Promise<void> {
+    const runner = runnerOf(this.dataDir);
+    assert.ok(runner, 'there is a runner');
+    signal(runner.pid, 'SIGKILL');
+    await until('the runner is gone', endMs, () =>
+      processesOf(this.dataDir).every(({ pid }) => pid !== runner.pid),
+    );
+  }
+
+  /** Lines of its own log with this event. */
+  logged(event: string): Record<string, unknown>[] {
+    return this.output.split('\n').flatMap((line) => {
+      if (!line.includes(`"msg":"${event}"`)) return [];
+      return [JSON.parse(line) as Record<string, unknown>];
+    });
+  }
+
+  /** Ends everything and removes the data; rejects when something is left, or went wrong inside. */
+  async end(): Promise<void> {
+    if (this.#child?.exitCode === null && this.#child.signalCode === null) await this.stop();
+    const runner = runnerOf(this.dataDir);
+    if (runner !== undefined) signal(runner.pid, 'SIGTERM');
+    try {
+      await until('nothing of it runs', endMs, () => processesOf(this.dataDir).length === 0);
+    } catch (error) {
+      const left = processesOf(this.dataDir);
+      for (const { pid } of left) signal(pid, 'SIGKILL');
+      throw new Error(`left behind: ${left.map(({ command }) => command).join('; ')}`, {
+        cause: error,
+      });
+    } finally {
+      if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
+    }
+    this.assertSound();
+  }
+
+  /** No bug showed in its log: nothing was answered with 500, no actor crashed, nothing ended it. */
+  assertSound(): void {
+    const bad =
+      /"level":60|"msg":"(request\.failed|gateway\.bug|actor_crashed|deployment_broke|deploy_stuck|app_log_lost)"|^gangway: |uncaught|Unhandled|uWS: /;
+    const lines = this.output.split('\n').filter((line) => bad.test(line));
+    assert.deepEqual(lines, []);
+  }
+
+  /** A client that is nobody so far. */
+  stranger(): Client {
+    return new Client(this);
+  }
+
+  /** One more client with the owner's cookie of its own. */
+  async signIn(): Promise<Client> {
+    const client = new Client(this);
+    await client.must(
+      'mutation($email: String!, $password: String!) { login(email: $email, password: $password) { viewer { id } } }',
+      owner,
+    );
+    return client;
+  }
+}
+
+/** Waits for a condition that may have to be asked for; what it throws ends the waiting. */
+export async function until(
+  what: string,
+  timeoutMs: number,
+  condition: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`Waited in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 15));
+  }
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => {
+        resolve(typeof address === 'object' && address !== null ? address.port : 0);
+      });
+    });
+  });
+}
