@@ -74,7 +74,7 @@ export interface ClosableReader extends Reader {
 const limitDefaults: CommitLimits = {
   pendingMax: 100_000,
   pendingMaxBytes: 256 * 2 ** 20,
-  groupMax: 512,
+  groupMax: 128,
   groupMaxBytes: 16 * 2 ** 20,
   commitMaxBytes: 8 * 2 ** 20,
 };
@@ -301,7 +301,12 @@ async function reasonOf(error: unknown): Promise<unknown> {
   }
 }
 
+/** Space left in bytes; when even that cannot be read, the failure at hand is the better report. */
 function freeBytes(dir: string): number {
-  const { bavail, bsize } = statfsSync(dir);
-  return bavail * bsize;
+  try {
+    const { bavail, bsize } = statfsSync(dir);
+    return bavail * bsize;
+  } catch {
+    return Infinity;
+  }
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { StoreRefusal } from '../../src/store/refusal.ts';
+import { copyDataDirectory } from '../../src/store/snapshot.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { memoryLogger } from '../support/memory-logger.ts';
 import { modelTables } from '../support/model-store.ts';
@@ -107,6 +109,25 @@ describe('a store and its processes', () => {
       assertIndexed(store);
       await store.close();
     }
+  });
+
+  it('is copied from beside, at one state, while its process goes on committing', async (t) => {
+    const folder = await temporaryFolder(t);
+    const dir = join(folder, 'data');
+    const child = start(t, 'storm', dir);
+    await child.line(() => child.lines.length > 50);
+    await copyDataDirectory(dir, join(folder, 'copy'), { withKey: false });
+    const until = child.lines.length;
+    await child.line(() => child.lines.length > until + 50);
+    const copy = await openedStore(t, { dir: join(folder, 'copy'), tables: modelTables });
+    assert.ok(copy.position > 0);
+    for (const { id, rank } of copy.scan(things)) {
+      if (!id.endsWith(':old')) {
+        assert.equal(copy.get(things, `${id}:old`)?.rank ?? rank, rank);
+      }
+    }
+    assertIndexed(copy);
+    await kill(child);
   });
 
   it('belongs to one process at a time, and to the next one as soon as that is killed', async (t) => {

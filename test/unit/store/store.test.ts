@@ -182,7 +182,7 @@ describe('Store.commit()', () => {
 
   it('puts all commits of a turn, and those that come meanwhile, into one transaction each', async (t) => {
     const { state, transact } = meddler();
-    const store = await openedStore(t, { tables, transact });
+    const store = await openedStore(t, { tables, transact, limits: { groupMax: 1_000 } });
     let open = (): void => undefined;
     state.gate = new Promise((resolve) => (open = resolve));
     const many = (from: number) =>
