@@ -46,6 +46,8 @@ export interface GraphqlLimits {
   cost: number;
   /** Up to this static cost a query runs on the gateway's own thread. */
   inlineCost: number;
+  /** The same while no worker is ready: starting one takes longer than such a query. */
+  coldInlineCost: number;
 }
 
 export const defaultLimits: GraphqlLimits = {
@@ -60,6 +62,7 @@ export const defaultLimits: GraphqlLimits = {
   variablesBytes: 786_432,
   cost: 50_000,
   inlineCost: 40,
+  coldInlineCost: 2_000,
 };
 
 export interface ReadSide {

@@ -14,7 +14,7 @@ import type { Logger } from '../lib/log.ts';
 import type { QueryPool } from '../workers/query-pool.ts';
 import { AnswerReuse } from './answer-reuse.ts';
 import type { GraphContext, GraphqlLimits, HttpSide, ReadSide, WriteSide } from './contract.ts';
-import type { ReadyDocument } from './documents.ts';
+import type { Prepared, ReadyDocument } from './documents.ts';
 import { Engine, type Variables } from './engine.ts';
 import { createSchema } from './schema/schema.ts';
 
@@ -33,11 +33,11 @@ export interface GraphqlCall {
 export interface GraphqlAnswer {
   kind: 'executed' | 'partial' | 'refused';
   /** JSON, UTF-8. */
-  body: Uint8Array | string;
+  body: Uint8Array;
 }
 
 /** What runs queries on other threads. */
-export type QueryLane = Pick<QueryPool, 'ask' | 'close'>;
+export type QueryLane = Pick<QueryPool, 'ask' | 'close' | 'ready' | 'start'>;
 
 export interface LanesOptions {
   read: ReadSide;
@@ -91,35 +91,44 @@ export class Lanes {
     if (prepared.kind === 'ready' && isSubscription(prepared)) {
       throw new ServiceError('NOT_ACCEPTABLE', 'Subscriptions are sent as text/event-stream.');
     }
-    const { pool, limits, read } = this.#options;
-    const pooled =
-      pool !== null &&
-      prepared.kind === 'ready' &&
-      prepared.operation.operation === OperationTypeNode.QUERY &&
-      prepared.cost(variables) > limits.inlineCost;
-    if (!pooled) {
-      const { kind, json } = await this.#engine.answer(
-        query,
-        operationName,
-        variables,
-        this.context(call),
-      );
-      return { kind, body: json };
-    }
+    const { pool, read } = this.#options;
     const askedAt = read.reader.position;
-    const { kind, bytes } = await pool.ask({
-      query,
-      operationName: operationName ?? null,
-      variables,
-      principal: call.principal,
-      via: call.via,
-      signal: call.signal,
-    });
-    if (kind === 'executed' && call.reuseKey !== null && prepared.repeatable) {
+    const answer: GraphqlAnswer =
+      pool !== null && this.#isForPool(pool, prepared, variables)
+        ? await this.#askPool(pool, call)
+        : await this.#answerHere(call);
+    const isRepeatable = prepared.kind === 'ready' && prepared.repeatable;
+    if (isRepeatable && answer.kind === 'executed' && call.reuseKey !== null) {
       const key = reuseKeyOf(call.principal, call.reuseKey);
-      this.#reuse.keep(key, bytes, askedAt, read.reader.position);
+      this.#reuse.keep(key, answer.body, askedAt, read.reader.position);
     }
+    return answer;
+  }
+
+  async #answerHere(call: GraphqlCall): Promise<GraphqlAnswer> {
+    const { query, operationName, variables } = call;
+    const context = this.context(call);
+    const { kind, json } = await this.#engine.answer(query, operationName, variables, context);
+    return { kind, body: Buffer.from(json) };
+  }
+
+  async #askPool(pool: QueryLane, call: GraphqlCall): Promise<GraphqlAnswer> {
+    const { query, operationName = null, variables, principal, via, signal } = call;
+    const asked = { query, operationName, variables, principal, via, signal };
+    const { kind, bytes } = await pool.ask(asked);
     return { kind, body: bytes };
+  }
+
+  /** Workers take a moment to start: until then this thread answers what it can answer soon. */
+  #isForPool(pool: QueryLane, prepared: Prepared, variables: Variables): prepared is ReadyDocument {
+    if (prepared.kind !== 'ready') return false;
+    if (prepared.operation.operation !== OperationTypeNode.QUERY) return false;
+    const cost = prepared.cost(variables);
+    const { inlineCost, coldInlineCost } = this.#options.limits;
+    if (cost <= inlineCost) return false;
+    if (pool.ready) return true;
+    pool.start();
+    return cost > coldInlineCost;
   }
 
   /** The results of a subscription as JSON, or of anything else: its one answer. */
@@ -127,7 +136,7 @@ export class Lanes {
     const prepared = this.#engine.prepare(call.query, call.operationName);
     if (prepared.kind !== 'ready' || !isSubscription(prepared)) {
       const { body } = await this.answer(call);
-      yield typeof body === 'string' ? body : Buffer.from(body).toString();
+      yield Buffer.from(body).toString();
       return;
     }
     const source = await this.#engine.subscribe(prepared, call.variables, this.context(call));

@@ -115,6 +115,18 @@ export class QueryPool {
     });
   }
 
+  /** Whether a worker is there to answer at once. */
+  get ready(): boolean {
+    return this.#lanes.some((lane) => lane.ready);
+  }
+
+  /** Starts the workers ahead of the first question. */
+  start(): void {
+    if (this.#closing) return;
+    this.#openLanes();
+    for (const lane of this.#lanes) lane.open();
+  }
+
   /** How many questions are under way. */
   get underWay(): number {
     return this.#underWay;
@@ -154,8 +166,7 @@ export class QueryPool {
     });
     this.#waiting = [];
     if (waiting.length === 0) return;
-    const { threads } = this.#options;
-    while (this.#lanes.length < threads) this.#lanes.push(this.#newLane());
+    this.#openLanes();
     const lanes = [...this.#lanes].sort((a, b) => a.underWay - b.underWay);
     const share = Math.max(batchMin, Math.ceil(waiting.length / lanes.length));
     for (let at = 0, i = 0; at < waiting.length; at += share, i++) {
@@ -163,12 +174,16 @@ export class QueryPool {
     }
   }
 
-  #newLane(): Lane {
-    return new Lane({
-      ...this.#options,
-      run: (port, signal) => this.#run(port, signal),
-      again: (pending) => this.#enqueue(pending),
-    });
+  #openLanes(): void {
+    while (this.#lanes.length < this.#options.threads) {
+      this.#lanes.push(
+        new Lane({
+          ...this.#options,
+          run: (port, signal) => this.#run(port, signal),
+          again: (pending) => this.#enqueue(pending),
+        }),
+      );
+    }
   }
 
   async #run(port: MessagePort, signal: AbortSignal): Promise<void> {
@@ -220,9 +235,16 @@ class Lane {
   #cancelDeadline: (() => void) | null = null;
   #stopped = false;
   underWay = 0;
+  /** Whether this worker has answered. */
+  ready = false;
 
   constructor(options: LaneOptions) {
     this.#options = options;
+  }
+
+  /** Starts the worker when there is none: an empty batch tells when it is ready. */
+  open(): void {
+    if (!this.#worker && !this.#stopped) this.send([]);
   }
 
   send(pending: Pending[]): void {
@@ -280,6 +302,7 @@ class Lane {
     const batch = this.#sent.get(seq);
     if (!batch) return;
     this.#losses = 0;
+    this.ready = true;
     this.#sent.delete(seq);
     this.underWay -= batch.pending.length;
     if (this.#sent.size === 0) {
@@ -299,6 +322,7 @@ class Lane {
   #lost(worker: Worker, cause: unknown): void {
     if (this.#worker !== worker) return;
     this.#worker = null;
+    this.ready = false;
     worker.port.close();
     if (this.#stopped) return;
     // The first loss is made good at once; a worker that cannot live is not started all the time.

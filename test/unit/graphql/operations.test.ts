@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { Actors, AskOptions } from '../../../src/actors/runtime/contract.ts';
+import type { Actors } from '../../../src/actors/runtime/contract.ts';
 import type { Accounts } from '../../../src/auth/accounts-contract.ts';
 import { anonymous, type Principal } from '../../../src/auth/principal.ts';
 import { Engine } from '../../../src/graphql/engine.ts';
@@ -36,7 +36,7 @@ describe('operations', () => {
 
   // Notes what is asked and answers what the test says.
   const actors = {
-    ask(to: { kind: string; id: string }, message: Sent['message'], _options?: AskOptions) {
+    ask(to: { kind: string; id: string }, message: Sent['message']) {
       sent.push({ to: `${to.kind}:${to.id}`, message });
       return reply instanceof Error ? Promise.reject(reply) : Promise.resolve(reply);
     },

@@ -40,6 +40,15 @@ describe('QueryPool', () => {
     assert.equal(pool.underWay, 0);
   });
 
+  it('is ready once a worker that was started ahead has answered', async () => {
+    const pool = newPool();
+    assert.equal(pool.ready, false);
+    pool.start();
+    pool.start();
+    assert.equal(await ask(pool, 'a'), '2:1:a');
+    assert.equal(pool.ready, true);
+  });
+
   it('shares a large turn between its workers', async () => {
     const pool = newPool({ threads: 2 });
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => ask(pool, `q${i}`)));
