@@ -39,7 +39,6 @@ export interface Config {
   maxSockets: number;
   maxHeaderKb: number;
   bodyIdleSeconds: number;
-  keepAliveSeconds: number;
   drainSeconds: number;
   logQuotaMb: number;
   logMaxDays: number;
@@ -75,7 +74,6 @@ const parsers: Parsers = {
   maxSockets: integer(10, 1_000_000),
   maxHeaderKb: integer(1, 1024),
   bodyIdleSeconds: integer(1, 3600),
-  keepAliveSeconds: integer(8, 960),
   drainSeconds: integer(0, 600),
   logQuotaMb: integer(1, 1_048_576),
   logMaxDays: integer(1, 3650),

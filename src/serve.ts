@@ -124,9 +124,9 @@ class Service {
       logBare: config.logLevel === 'debug',
       setVariable,
     });
-    this.#gateway.onDrain(() => {
-      this.#sessions.drain();
+    this.#gateway.onDrain(async () => {
       this.#graphqlStreams.drain();
+      await this.#sessions.drain();
     });
   }
 
