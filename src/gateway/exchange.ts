@@ -112,10 +112,6 @@ export class HttpExchange implements Exchange {
     return this.#state === 'over';
   }
 
-  get streaming(): boolean {
-    return this.#state === 'streaming';
-  }
-
   /** Whether the answer had no known end. */
   get streamed(): boolean {
     return this.#stream !== undefined;
@@ -158,11 +154,11 @@ export class HttpExchange implements Exchange {
       const running = handle(this);
       if (running instanceof Promise) {
         running.catch((error: unknown) => {
-          this.#failed(error);
+          this.fail(error);
         });
       }
     } catch (error) {
-      this.#failed(error);
+      this.fail(error);
     } finally {
       this.#writer.handlerReturned();
     }
@@ -235,7 +231,7 @@ export class HttpExchange implements Exchange {
         this.#over(bytes);
       },
       failed: (error) => {
-        this.#failed(error);
+        this.fail(error);
       },
       closes: () => this.#writer.closes,
       now: () => this.#host.now(),
@@ -372,7 +368,8 @@ export class HttpExchange implements Exchange {
     this.#host.answered(this, { status: this.#status, bytes, aborted });
   }
 
-  #failed(thrown: unknown): void {
+  /** A handler threw or rejected. */
+  fail(thrown: unknown): void {
     const error = asServiceError(thrown);
     if (error.code === 'INTERNAL') {
       const fields = { err: thrown, route: this.route, requestId: this.requestId };
@@ -387,7 +384,7 @@ export class HttpExchange implements Exchange {
     try {
       return callback();
     } catch (error) {
-      this.#failed(error);
+      this.fail(error);
       return undefined;
     }
   }

@@ -56,32 +56,6 @@ export class CopiedHead implements RequestHead {
   }
 }
 
-/** The head of a bare request: read through, and gone when the handler returns. */
-export class LiveHead implements RequestHead {
-  readonly #request: HttpRequest;
-  #live = true;
-
-  constructor(request: HttpRequest) {
-    this.#request = request;
-  }
-
-  get query(): string {
-    return this.#live ? queryOf(this.#request) : '';
-  }
-
-  header(name: string): string {
-    return this.#live ? this.#request.getHeader(name) : '';
-  }
-
-  headerCount(name: string): number {
-    return this.header(name) === '' ? 0 : 1;
-  }
-
-  release(): void {
-    this.#live = false;
-  }
-}
-
 /** The library's types promise a text; without a question mark it is undefined. */
 function queryOf(request: HttpRequest): string {
   const query: unknown = request.getQuery();

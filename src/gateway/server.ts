@@ -14,40 +14,22 @@ import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { accessLog, type AccessLog } from './access-log.ts';
 import { headerLines, toFixedBlock, type HeadBlock } from './answer-head.ts';
+import { BareExchange } from './bare-exchange.ts';
 import { clientAddress, networks, textAddress, type InNetworks } from './client-address.ts';
 import type { Headers, Route } from './contract.ts';
-import type { Ending, ExchangeHost, ExchangeLimits } from './exchange-host.ts';
+import type { Ending, ExchangeHost } from './exchange-host.ts';
 import { HttpExchange } from './exchange.ts';
 import { InFlight } from './in-flight.ts';
+import { defaultLimits, shortestMs, type GatewayLimits } from './limits.ts';
 import type { MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
-import { RequestBody, type BodyLimits } from './request-body.ts';
-import { CopiedHead, LiveHead } from './request-head.ts';
+import { RequestBody } from './request-body.ts';
+import { CopiedHead } from './request-head.ts';
 import { RouteTable, type Match } from './routes.ts';
-import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket } from './uws.ts';
-import type { TemplatedApp, Uws } from './uws.ts';
+import { loadUws, registerHandler } from './uws.ts';
+import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
 
-export interface GatewayLimits extends ExchangeLimits, BodyLimits {
-  /** Of request line and header fields together; above it 431. */
-  headerBytes: number;
-  maxSockets: number;
-  /** How long `drain` waits. */
-  drainMs: number;
-}
-
-export const defaultLimits: GatewayLimits = {
-  headerBytes: 16 * 1024,
-  maxSockets: 50_000,
-  idleMs: 60_000,
-  minBytesPerS: 1024,
-  windowMs: 60_000,
-  answerMs: 120_000,
-  sendStallMs: 60_000,
-  streamStallMs: 30 * 60_000,
-  lingerBytes: 1024 ** 3,
-  lingerMs: 15_000,
-  drainMs: 10_000,
-};
+export type { GatewayLimits } from './limits.ts';
 
 export interface GatewayOptions {
   host: string;
@@ -159,7 +141,7 @@ export class Gateway {
     });
     this.#listenSocket = listening;
     this.#phase = 'serving';
-    this.#inFlight.watch(smallest(this.limits));
+    this.#inFlight.watch(shortestMs(this.limits));
     return { port: this.#uws.us_socket_local_port(listening) };
   }
 
@@ -208,37 +190,45 @@ export class Gateway {
 
   #addBare(app: TemplatedApp, route: Route): void {
     const counts = this.metrics.route(route.path, route.method);
+    const make = (): BareExchange =>
+      new BareExchange({
+        route,
+        counts,
+        fixedBlock: (headers) => this.#fixedBlock(headers),
+        whole: (response, request) => this.#wholeExchange(route, response, request),
+        bug: (error) => {
+          this.#options.logger.error({ err: error, route: route.path }, 'request.failed');
+        },
+      });
+    let bare = make();
     const handler = (response: HttpResponse, request: HttpRequest): void => {
-      if (this.#phase !== 'serving' || !this.#isPlain(request)) {
+      if (this.#phase !== 'serving' || this.#options.logBare === true || !this.#isPlain(request)) {
         this.#onRequest(response, request);
         return;
       }
-      const head = new LiveHead(request);
-      const exchange = new HttpExchange(response, this.#host, {
-        route,
-        method: route.method,
-        params: noParams,
-        head,
-        body: undefined,
-        client: () => clientAddress(peerOf(response), head, this.#trusted),
-        lastOnConnection: false,
-        doubtful: false,
-        counts,
-      });
-      exchange.run((one) => route.handle(one));
-      head.release();
+      const exchange = bare.serve(response, request);
+      if (exchange === undefined) return;
+      bare = make();
       if (!exchange.over) this.#track(exchange, response);
     };
-    switch (route.method) {
-      case 'GET':
-        app.get(route.path, handler);
-        return;
-      case 'POST':
-        app.post(route.path, handler);
-        return;
-      case 'DELETE':
-        app.del(route.path, handler);
-    }
+    registerHandler(app, route.method, route.path, handler);
+  }
+
+  /** For a bare route whose handler wants more than to answer at once. */
+  #wholeExchange(route: Route, response: HttpResponse, request: HttpRequest): HttpExchange {
+    const head = new CopiedHead(request, route.path);
+    const peer = peerOf(response);
+    return new HttpExchange(response, this.#host, {
+      route,
+      method: route.method,
+      params: noParams,
+      head,
+      body: undefined,
+      client: () => clientAddress(peer, head, this.#trusted),
+      lastOnConnection: false,
+      doubtful: false,
+      counts: this.metrics.route(route.path, route.method),
+    });
   }
 
   /** Whether a request has no body and one Host: then its framing needs no closer look. */
@@ -382,11 +372,6 @@ export class Gateway {
 
 export function createGateway(options: GatewayOptions): Gateway {
   return new Gateway(options);
-}
-
-function smallest(limits: GatewayLimits): number {
-  const { idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs } = limits;
-  return Math.min(idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs);
 }
 
 function shuttingDown(): ServiceError {

@@ -190,3 +190,58 @@ describe('the gateway and its routes', () => {
     );
   });
 });
+
+describe('a bare route', () => {
+  let server: TestGateway;
+  const wants: Record<string, Route['handle']> = {
+    async '/later'(exchange) {
+      await Promise.resolve();
+      exchange.send(200, {}, 'later');
+    },
+    '/whole'(exchange) {
+      exchange.addHeader('X-Address', exchange.address);
+      exchange.json(201, { query: exchange.query.get('a'), team: exchange.header('x-team') });
+    },
+    '/throws'() {
+      throw new ServiceError('CONFLICT', 'Not now.');
+    },
+    async '/rejects'() {
+      await Promise.resolve();
+      throw new Error('secret');
+    },
+    '/both'(exchange) {
+      exchange.send(200, {}, 'sent');
+      throw new Error('after the answer');
+    },
+    '/never': () => undefined,
+  };
+  before(async () => {
+    const routes = Object.entries(wants).map(([path, handle]): Route => {
+      return { method: 'GET', path, bare: true, handle };
+    });
+    server = await startGateway(routes);
+  });
+  after(() => server.close());
+
+  it('may want more than to answer at once', async () => {
+    for (let round = 0; round < 3; round++) {
+      assert.equal(await (await fetch(`${server.url}/later`)).text(), 'later');
+      const whole = await fetch(`${server.url}/whole?a=1`, { headers: { 'X-Team': 'blue' } });
+      assert.equal(whole.status, 201);
+      assert.equal(whole.headers.get('x-address'), '127.0.0.1');
+      assert.deepEqual(await whole.json(), { query: '1', team: 'blue' });
+      assert.equal((await fetch(`${server.url}/throws`)).status, 409);
+      assert.equal((await fetch(`${server.url}/rejects`)).status, 500);
+      assert.equal(await (await fetch(`${server.url}/both`)).text(), 'sent');
+    }
+    assert.ok(server.records.some((one) => one.event === 'request.failed'));
+  });
+
+  it('survives a client that leaves before the answer', async () => {
+    const client = new RawClient(server.port);
+    client.write('GET /never HTTP/1.1\r\nHost: a\r\n\r\n');
+    await client.until(() => client.socket.bytesWritten > 0);
+    client.destroy();
+    assert.equal(await (await fetch(`${server.url}/later`)).text(), 'later');
+  });
+});

@@ -1,0 +1,31 @@
+/** Owns the bounds of the gateway, and what they are unless somebody says otherwise. */
+import type { ExchangeLimits } from './exchange-host.ts';
+import type { BodyLimits } from './request-body.ts';
+
+export interface GatewayLimits extends ExchangeLimits, BodyLimits {
+  /** Of request line and header fields together; above it 431. */
+  headerBytes: number;
+  maxSockets: number;
+  /** How long `drain` waits. */
+  drainMs: number;
+}
+
+export const defaultLimits: GatewayLimits = {
+  headerBytes: 16 * 1024,
+  maxSockets: 50_000,
+  idleMs: 60_000,
+  minBytesPerS: 1024,
+  windowMs: 60_000,
+  answerMs: 120_000,
+  sendStallMs: 60_000,
+  streamStallMs: 30 * 60_000,
+  lingerBytes: 1024 ** 3,
+  lingerMs: 15_000,
+  drainMs: 10_000,
+};
+
+/** The smallest bound on time: how closely time must be watched. */
+export function shortestMs(limits: GatewayLimits): number {
+  const { idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs } = limits;
+  return Math.min(idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs);
+}
