@@ -63,8 +63,16 @@ export function jobCommand(steps: readonly string[]): string[] {
 }
 
 export function serviceCommand(plan: ReleasePlan, toolchain: Toolchain, folder: string): string[] {
-  if (plan.startCommand !== null) return ['/bin/sh', '-c', plan.startCommand];
+  if (plan.startCommand !== null) return ['/bin/sh', '-c', withoutShell(plan.startCommand)];
   return [toolchain.node, toolchain.staticServer, join(folder, plan.staticDir ?? '.')];
+}
+
+/** One program replaces the shell that starts it, so that signals and exit codes are its own. */
+function withoutShell(command: string): string {
+  const isOne = /^[\w./-]+(\s[^;&|()`{}!\n]*)?$/.test(command);
+  const isBuiltin =
+    /^(\.|cd|eval|exec|exit|export|set|source|test|time|ulimit|umask|while|for|if)\s/;
+  return isOne && !isBuiltin.test(`${command} `) ? `exec ${command}` : command;
 }
 
 function quote(word: string): string {

@@ -41,8 +41,14 @@ describe('what an app starts with', () => {
   it('serves static files with our own server, and commands by a shell', () => {
     const plan = { kind: 'static', startCommand: null, staticDir: 'dist' } as const;
     assert.deepEqual(serviceCommand(plan, toolchain, '/r'), ['/t/n', '/t/s', '/r/dist']);
-    const command = { ...plan, startCommand: 'a && b' };
-    assert.deepEqual(serviceCommand(command, toolchain, '/r'), ['/bin/sh', '-c', 'a && b']);
+    const started = (startCommand: string) =>
+      serviceCommand({ ...plan, startCommand }, toolchain, '/r');
+    for (const command of ['a && b', 'A=1 b', 'cd x', 'exit 5', '{ a; }', 'a | b', 'exec a']) {
+      assert.deepEqual(started(command), ['/bin/sh', '-c', command]);
+    }
+    for (const command of ['node a.js', './run --port $PORT', 'node -e "x"']) {
+      assert.deepEqual(started(command), ['/bin/sh', '-c', `exec ${command}`]);
+    }
   });
 
   it('stops a job at the first step that fails, also inside of a step', () => {
