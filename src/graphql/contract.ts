@@ -38,6 +38,8 @@ export interface GraphqlLimits {
   /** Fields as written, fragments counted once. */
   fields: number;
   fragments: number;
+  /** How often one response key may stand in one selection set. */
+  repeats: number;
   /** Variables of one operation. */
   variables: number;
   /** Bytes of the request that are not the document. */
@@ -57,7 +59,8 @@ export const defaultLimits: GraphqlLimits = {
   aliases: 100,
   directives: 50,
   fields: 1_000,
-  fragments: 60,
+  fragments: 40,
+  repeats: 20,
   variables: 100,
   variablesBytes: 786_432,
   cost: 50_000,

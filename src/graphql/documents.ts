@@ -37,25 +37,35 @@ export interface ReadyDocument {
 }
 
 export type Prepared =
-  ReadyDocument | { kind: 'refused'; errors: readonly GraphQLFormattedError[] };
+  /** A long query that was not judged here, for another thread to judge. */
+  | { kind: 'deferred' }
+  | ReadyDocument
+  | { kind: 'refused'; errors: readonly GraphQLFormattedError[] };
 
-const validationErrorsMax = 20;
+// Suggestions make each of them dear.
+const validationErrorsMax = 5;
 
+/** `defer`: leave the judgement of long documents to another thread. */
 export function prepare(
   schema: GraphQLSchema,
   limits: GraphqlLimits,
   query: string,
   operationName: string | undefined,
+  defer = false,
 ): Prepared {
   try {
     const document = parseWithin(query, limits);
-    guardShape(document, limits);
+    const { heavy } = guardShape(document, limits);
+    const operation = chooseOperation(document, operationName);
+    const isQuery = operation.operation === OperationTypeNode.QUERY;
+    if (heavy && defer) {
+      if (isQuery) return { kind: 'deferred' };
+      throw new ServiceError('COST_LIMIT', 'Only a document of queries may be as long as this.');
+    }
     const invalid = validate(schema, document, undefined, { maxErrors: validationErrorsMax });
     if (invalid.length > 0) {
       return refused(invalid.map((error) => formatRefusal('GRAPHQL_VALIDATION_FAILED', error)));
     }
-    const operation = chooseOperation(document, operationName);
-    const isQuery = operation.operation === OperationTypeNode.QUERY;
     return {
       kind: 'ready',
       document,

@@ -40,6 +40,8 @@ export interface EngineOptions {
   onInternal: InternalSink;
   /** Whether documents that come again are compiled; default true. */
   compile?: boolean;
+  /** Whether long queries are left to another thread; default false. */
+  defer?: boolean;
 }
 
 type Run = (root: undefined, context: GraphContext, variables: Variables) => unknown;
@@ -79,6 +81,8 @@ export class Engine {
     const entry = this.#entry(query, operationName);
     const { prepared } = entry;
     if (prepared.kind === 'refused') return refusal(prepared.errors);
+    if (prepared.kind === 'deferred')
+      throw new Error('A deferred query was run where it was not judged.');
     const tooCostly = this.#overCost(prepared, variables);
     if (tooCostly) return tooCostly;
     const compiled = this.#compiled(entry, prepared)?.(undefined, context, variables);
@@ -133,10 +137,11 @@ export class Engine {
       known.uses++;
       return known;
     }
-    const prepared = prepare(this.schema, this.#options.limits, query, operationName);
+    const { limits, defer } = this.#options;
+    const prepared = prepare(this.schema, limits, query, operationName, defer);
     const entry: Entry = { prepared, uses: 1, run: undefined };
     // A text beyond the bound is not worth keeping to refuse it faster.
-    if (query.length <= this.#options.limits.queryChars) this.#documents.set(key, entry);
+    if (query.length <= limits.queryChars) this.#documents.set(key, entry);
     return entry;
   }
 

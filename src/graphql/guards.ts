@@ -14,46 +14,62 @@ import type { GraphqlLimits } from './contract.ts';
 
 type ShapeLimits = Pick<
   GraphqlLimits,
-  'depth' | 'aliases' | 'directives' | 'fields' | 'fragments' | 'variables'
+  'depth' | 'aliases' | 'directives' | 'fields' | 'fragments' | 'repeats' | 'variables'
 >;
 
-/** Throws COST_LIMIT, naming the bound. */
-export function guardShape(document: DocumentNode, limits: ShapeLimits): void {
+/** How much of each there is in a document, fragments counted once. */
+interface Shape {
+  aliases: number;
+  directives: number;
+  /** Spreads among them: comparing fragments is what makes validation slow. */
+  fields: number;
+}
+
+// Validation of anything up to this takes about a millisecond.
+const lightFields = 150;
+const lightFragments = 15;
+
+/** Throws COST_LIMIT, naming the bound. Tells whether validation may take long. */
+export function guardShape(document: DocumentNode, limits: ShapeLimits): { heavy: boolean } {
   const fragments = new Map<string, FragmentDefinitionNode>();
   for (const definition of document.definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) {
       fragments.set(definition.name.value, definition);
     }
   }
-  within('fragments', fragments.size, limits.fragments);
-  const seen = { aliases: 0, directives: 0, fields: 0 };
+  within('fragments', fragments.size, limits);
+  const shape: Shape = { aliases: 0, directives: 0, fields: 0 };
   for (const definition of document.definitions) {
     if (definition.kind === Kind.OPERATION_DEFINITION) {
-      within('variables', definition.variableDefinitions?.length ?? 0, limits.variables);
+      within('variables', definition.variableDefinitions?.length ?? 0, limits);
     }
     if ('selectionSet' in definition) {
-      seen.directives += definition.directives?.length ?? 0;
-      count(definition.selectionSet, seen, limits);
+      shape.directives += definition.directives?.length ?? 0;
+      measure(definition.selectionSet, shape, limits);
     }
   }
-  guardDepth(document.definitions, fragments, limits.depth);
+  guardDepth(document.definitions, fragments, limits);
+  return { heavy: shape.fields > lightFields || fragments.size > lightFragments };
 }
 
-function count(
-  set: SelectionSetNode,
-  seen: { aliases: number; directives: number; fields: number },
-  limits: ShapeLimits,
-): void {
+function measure(set: SelectionSetNode, shape: Shape, limits: ShapeLimits): void {
+  const keys = new Map<string, number>();
   for (const selection of set.selections) {
-    seen.directives += selection.directives?.length ?? 0;
-    // Spreads count as fields: comparing fragments is what makes validation slow.
-    seen.fields++;
-    if (selection.kind === Kind.FIELD && selection.alias) seen.aliases++;
-    within('fields', seen.fields, limits.fields);
-    within('aliases', seen.aliases, limits.aliases);
-    within('directives', seen.directives, limits.directives);
-    const below = selection.kind === Kind.FRAGMENT_SPREAD ? null : selection.selectionSet;
-    if (below) count(below, seen, limits);
+    shape.directives += selection.directives?.length ?? 0;
+    shape.fields++;
+    const spread = selection.kind === Kind.FRAGMENT_SPREAD;
+    if (selection.kind === Kind.FIELD) {
+      if (selection.alias) shape.aliases++;
+      const key = (selection.alias ?? selection.name).value;
+      const repeats = (keys.get(key) ?? 0) + 1;
+      keys.set(key, repeats);
+      within('repeats', repeats, limits);
+    }
+    within('fields', shape.fields, limits);
+    within('aliases', shape.aliases, limits);
+    within('directives', shape.directives, limits);
+    const below = spread ? null : selection.selectionSet;
+    if (below) measure(below, shape, limits);
   }
 }
 
@@ -61,7 +77,7 @@ function count(
 function guardDepth(
   definitions: readonly DefinitionNode[],
   fragments: ReadonlyMap<string, FragmentDefinitionNode>,
-  limit: number,
+  limits: ShapeLimits,
 ): void {
   const depths = new Map<string, number>();
   const depthOf = (set: SelectionSetNode): number => {
@@ -76,7 +92,7 @@ function guardDepth(
         deepest = Math.max(deepest, depthOfFragment(selection.name.value));
       }
     }
-    within('depth', deepest, limit);
+    within('depth', deepest, limits);
     return deepest;
   };
   const depthOfFragment = (name: string): number => {
@@ -94,11 +110,16 @@ function guardDepth(
   }
 }
 
-function within(what: keyof ShapeLimits, seen: number, limit: number): void {
+function within(what: keyof ShapeLimits, seen: number, limits: ShapeLimits): void {
+  const limit = limits[what];
   if (seen <= limit) return;
-  const detail =
-    what === 'depth'
-      ? `The document nests deeper than ${limit} fields.`
-      : `The document has more than ${limit} ${what}.`;
-  throw new ServiceError('COST_LIMIT', detail, { extensions: { limit: what, max: limit } });
+  throw new ServiceError('COST_LIMIT', sentence(what, limit), {
+    extensions: { limit: what, max: limit },
+  });
+}
+
+function sentence(what: keyof ShapeLimits, limit: number): string {
+  if (what === 'depth') return `The document nests deeper than ${limit} fields.`;
+  if (what === 'repeats') return `The document selects one field more than ${limit} times.`;
+  return `The document has more than ${limit} ${what}.`;
 }

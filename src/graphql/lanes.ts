@@ -62,6 +62,7 @@ export class Lanes {
     this.#engine = new Engine({
       schema: createSchema(),
       limits: options.limits,
+      defer: options.pool !== null,
       onInternal: (cause, path) => {
         options.logger.error({ err: cause, path }, 'graphql_internal_error');
       },
@@ -75,6 +76,7 @@ export class Lanes {
   /** The kind of a document's operation; null for one that will be refused. */
   kindOf(query: string, operationName: string | undefined): OperationKind | null {
     const prepared = this.#engine.prepare(query, operationName);
+    if (prepared.kind === 'deferred') return 'query';
     return prepared.kind === 'ready' ? prepared.operation.operation : null;
   }
 
@@ -120,7 +122,8 @@ export class Lanes {
   }
 
   /** Workers take a moment to start: until then this thread answers what it can answer soon. */
-  #isForPool(pool: QueryLane, prepared: Prepared, variables: Variables): prepared is ReadyDocument {
+  #isForPool(pool: QueryLane, prepared: Prepared, variables: Variables): boolean {
+    if (prepared.kind === 'deferred') return true;
     if (prepared.kind !== 'ready') return false;
     if (prepared.operation.operation !== OperationTypeNode.QUERY) return false;
     const cost = prepared.cost(variables);

@@ -76,6 +76,20 @@ describe('the lanes', () => {
     });
   }
 
+  it('leave the judgement of long documents to the pool', async () => {
+    const fields = Array.from({ length: 90 }, (_, i) => `a${i}: id`).join(' ');
+    const long = `{ apps { nodes { ${fields} } } more: apps { nodes { id ${'slug '.repeat(20)} name status build { port } ${'autoDeploy '.repeat(20)} ${'source '.repeat(20)} } } }`;
+    const one = { name: '', query: long };
+    const { ann } = data.fixture;
+    assert.equal(pooled.engine.prepare(long, undefined).kind, 'deferred');
+    assert.equal(text((await pooled.answer(call(one, ann))).body), reference(one, ann));
+    const wrong = { name: '', query: long.replace('name', 'nonsense') };
+    const refused = text((await pooled.answer(call(wrong, ann))).body);
+    assert.match(refused, /GRAPHQL_VALIDATION_FAILED/);
+    const change = { name: '', query: long.replace('{', 'mutation {') };
+    assert.match(text((await pooled.answer(call(change, ann))).body), /COST_LIMIT/);
+  });
+
   it('show in the pool what was committed before the question', async () => {
     const query = '{ apps(search: "counted") { totalCount } }';
     for (let i = 1; i <= 20; i++) {
