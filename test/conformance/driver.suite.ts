@@ -81,6 +81,14 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
         });
       });
 
+      it('lets a program open its output again by name', async () => {
+        const command = sh('echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin');
+        await driver.start(specOf({ id: 'reopen-1', command }));
+        const entries = await readAll(driver, 'reopen-1');
+        assert.equal(textOf(entries, 'stdout'), 'out\n');
+        assert.equal(textOf(entries, 'stderr'), 'err\n');
+      });
+
       it('gives the program its own variables and no others', async () => {
         process.env['GANGWAY_TEST_SECRET'] = 'leak';
         const env = { PATH: '/usr/bin:/bin', MINE: 'yes' };

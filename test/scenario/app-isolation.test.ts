@@ -31,7 +31,7 @@ const tries = {
   environ: () => fs.readFileSync('/proc/' + process.ppid + '/environ'),
 };
 for (const [name, act] of Object.entries(tries)) { try { act(); console.log('can ' + name); } catch (e) { console.log('cannot ' + name); } }
-fs.writeFileSync('own', 'x'); console.log('can own ' + process.getuid() + ' ' + process.getgid() + ' ' + process.getgroups());
+fs.writeFileSync('own', 'x'); fs.writeFileSync('/dev/stderr', 'reopened'); console.log('can own ' + process.getuid() + ' ' + process.getgid() + ' ' + process.getgroups());
 net.connect(dataDir + '/run/runner.sock').on('connect', () => { console.log('can socket'); process.exit() }).on('error', () => console.log('cannot socket'));
 `;
 
@@ -68,6 +68,7 @@ describe('an app under its own uid', { skip: isRoot ? false : 'needs root' }, ()
     const ids = `${String(appUid)} ${String(appUid)} ${String(appUid)}`;
     assert.deepEqual(could, [`can own ${ids}`], log);
     assert.ok(log.includes('cannot socket'));
+    assert.ok(log.includes('reopened'));
   });
 
   it('runs npm and serves files with the tools it is given', async () => {

@@ -50,6 +50,10 @@ export class Records {
     fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
   }
 
+  dirOf(id: string): string {
+    return path.join(this.#dir, id);
+  }
+
   spoolDir(id: string): string {
     return path.join(this.#dir, id, 'log');
   }

@@ -153,6 +153,7 @@ export class Runner {
     );
     const workload = new Workload({
       record,
+      dir: records.dirOf(id),
       mark: this.#markOf(id),
       recovered,
       output,

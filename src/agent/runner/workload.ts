@@ -6,15 +6,16 @@
  * 3. It counts as ended when its last log entry is in the spool.
  */
 import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
-import type { Readable } from 'node:stream';
+import type { Socket } from 'node:net';
 
 import type { Exit, Workload as WorkloadView, WorkloadState } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { endPolitely, killAll } from './ending.ts';
 import type { Output } from './output.ts';
+import { makePipes } from './pipes.ts';
 import { markVariable, readProcess } from './processes.ts';
 import type { Membership } from './processes.ts';
 import type { WorkloadRecord } from './records.ts';
@@ -28,6 +29,8 @@ export interface Backoff {
 
 export interface WorkloadParts {
   record: WorkloadRecord;
+  /** A folder of its own. */
+  dir: string;
   /** Value of the mark in the environment of all its processes. */
   mark: string;
   /** Whether the record is one of an earlier runner, whose processes may live. */
@@ -40,7 +43,6 @@ export interface WorkloadParts {
   changed: (workload: Workload) => void;
 }
 
-type Child = ChildProcessByStdio<null, Readable, Readable>;
 /** Why it is being ended: `release` leaves it to the next runner. */
 type EndReason = 'stopped' | 'deadline' | 'release';
 
@@ -50,9 +52,10 @@ const pipesCloseMs = 5000;
 export class Workload {
   readonly #parts: WorkloadParts;
   readonly #record: WorkloadRecord;
-  readonly #ending = new AbortController();
   #state: WorkloadState;
   #endReason: EndReason | undefined;
+  /** Tells whatever waits in the workload's life that it is to end; there is one at a time. */
+  #tellEnd: () => void = () => undefined;
   #life: Promise<void>;
   #shortRuns = 0;
 
@@ -121,7 +124,7 @@ export class Workload {
 
   #end(reason: EndReason): void {
     this.#endReason ??= reason;
-    this.#ending.abort();
+    this.#tellEnd();
   }
 
   async #live(): Promise<void> {
@@ -139,7 +142,7 @@ export class Workload {
       }
       this.#record.restarts++;
     }
-    while (!this.#ending.signal.aborted) {
+    while (this.#endReason === undefined) {
       const exit = await this.#runOnce();
       if (this.#finish(exit)) return;
       await this.#waitForRestart(exit);
@@ -168,9 +171,9 @@ export class Workload {
     const { spec } = this.#record;
     const startedAtMs = clock.now();
     this.#record.startedAtMs = startedAtMs;
-    const child = this.#spawn();
+    const { child, stdout, stderr } = this.#spawn();
     const exited = exitOf(child, clock, spec.workingDir);
-    const piped = [output.attach(child.stdout, 'stdout'), output.attach(child.stderr, 'stderr')];
+    const piped = Promise.all([output.attach(stdout, 'stdout'), output.attach(stderr, 'stderr')]);
     if (child.pid === undefined) return exited;
     this.#record.first = { pid: child.pid, startTicks: readProcess(child.pid)?.startTicks ?? 0 };
     this.#save(false);
@@ -181,46 +184,52 @@ export class Workload {
         : clock.after(spec.deadlineMs, () => {
             this.#end('deadline');
           });
-    const ended = this.#endWhenAsked();
+    const ended = new Promise<void>((resolve) => {
+      this.#tellEnd = () => {
+        resolve(endPolitely(this.membership, spec.stopGraceMs, clock));
+      };
+    });
     const exit = await exited;
     cancelDeadline?.();
     // What the first process left behind would hold the port and the pipes.
-    if (this.#ending.signal.aborted) await ended;
+    if (this.#isEnding()) await ended;
     else await killAll(this.membership, clock);
     this.#record.first = null; // Its number may be given to another process from now on.
-    await this.#pipesClosed(child, piped);
+    output.drain();
+    const cancelWait = clock.after(pipesCloseMs, () => {
+      // Only a process outside the workload can hold them now; it loses them.
+      stdout.destroy();
+      stderr.destroy();
+    });
+    await piped;
+    cancelWait();
     const short = clock.now() - startedAtMs < this.#parts.backoff.goodRunMs;
     this.#shortRuns = short ? this.#shortRuns + 1 : 0;
     return exit;
   }
 
-  #spawn(): Child {
+  #spawn(): { child: ChildProcess; stdout: Socket; stderr: Socket } {
     const { spec } = this.#record;
     const [program = '', ...args] = spec.command;
-    return spawn(program, args, {
-      cwd: spec.workingDir,
-      env: { ...spec.env, [markVariable]: this.#parts.mark },
-      // Its own session: no signal meant for this program reaches it.
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      ...(spec.uid !== null && { uid: spec.uid, gid: spec.uid }),
-    });
-  }
-
-  async #endWhenAsked(): Promise<void> {
-    await aborted(this.#ending.signal);
-    await endPolitely(this.membership, this.#record.spec.stopGraceMs, this.#parts.clock);
-  }
-
-  async #pipesClosed(child: Child, piped: readonly Promise<void>[]): Promise<void> {
-    this.#parts.output.drain();
-    const cancel = this.#parts.clock.after(pipesCloseMs, () => {
-      // Only a process outside the workload can hold them now; it loses them.
-      child.stdout.destroy();
-      child.stderr.destroy();
-    });
-    await Promise.all(piped);
-    cancel();
+    const { stdout, stderr } = makePipes(this.#parts.dir, ['stdout', 'stderr']);
+    try {
+      const child = spawn(program, args, {
+        cwd: spec.workingDir,
+        env: { ...spec.env, [markVariable]: this.#parts.mark },
+        // Its own session: no signal meant for this program reaches it.
+        detached: true,
+        stdio: ['ignore', stdout.writerFd, stderr.writerFd],
+        ...(spec.uid !== null && { uid: spec.uid, gid: spec.uid }),
+      });
+      return { child, stdout: stdout.reader, stderr: stderr.reader };
+    } catch (error) {
+      stdout.reader.destroy();
+      stderr.reader.destroy();
+      throw error;
+    } finally {
+      fs.closeSync(stdout.writerFd);
+      fs.closeSync(stderr.writerFd);
+    }
   }
 
   async #waitForRestart(lastExit: Exit): Promise<void> {
@@ -237,13 +246,18 @@ export class Workload {
       nextStartAtMs: clock.now() + delayMs,
       lastExit,
     });
-    let cancel = (): void => undefined;
-    const due = new Promise<void>((resolve) => {
-      cancel = clock.after(delayMs, resolve);
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(delayMs, resolve);
+      this.#tellEnd = () => {
+        cancel();
+        resolve();
+      };
     });
-    await Promise.race([due, aborted(this.#ending.signal)]);
-    cancel();
-    if (!this.#ending.signal.aborted) this.#record.restarts++;
+    if (!this.#isEnding()) this.#record.restarts++;
+  }
+
+  #isEnding(): boolean {
+    return this.#endReason !== undefined;
   }
 
   #lastExit(): Exit {
@@ -280,22 +294,7 @@ export class Workload {
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else {
-      signal.addEventListener(
-        'abort',
-        () => {
-          resolve();
-        },
-        { once: true },
-      );
-    }
-  });
-}
-
-function exitOf(child: Child, clock: Clock, workingDir: string): Promise<Exit> {
+function exitOf(child: ChildProcess, clock: Clock, workingDir: string): Promise<Exit> {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => {
       resolve({ code, signal, reason: 'exited', detail: null, atMs: clock.now() });
