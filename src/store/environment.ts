@@ -7,7 +7,7 @@
  *    what a power cut may still take, is off; syncing is never off.
  * 3. Several threads of the process share the environment; each opens its own handles.
  */
-import { mkdirSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { encodeKey, partsOf } from './keys.ts';
@@ -41,9 +41,11 @@ export function storeFolder(dir: string): string {
   return join(dir, 'store');
 }
 
+/** Opens the environment. Throws for a file that is none. */
 export function openEnvironment(options: EnvironmentOptions): Environment {
   const path = storeFolder(options.dir);
   mkdirSync(path, { recursive: true, mode: 0o700 });
+  checkFile(join(path, 'data.mdb'));
   const root = open<Buffer, Buffer>({
     path,
     ...binary,
@@ -61,6 +63,27 @@ export function openEnvironment(options: EnvironmentOptions): Environment {
     for (const name of options.tables.keys()) tables.set(name, database(`table:${name}`));
     return { root, meta: database('meta'), journal: database('journal'), tables };
   });
+}
+
+const magic = 0xbeefc0de;
+const magicAt = 24;
+const metaPagesBytes = 2 * 4096;
+
+/** lmdb-js does not survive a file that is not LMDB's; this looks first. */
+function checkFile(file: string): void {
+  if (!existsSync(file)) return;
+  const opened = openSync(file, 'r');
+  try {
+    const head = Buffer.alloc(metaPagesBytes);
+    const length = readSync(opened, head, 0, metaPagesBytes, 0);
+    // An empty one is what a crash in the very first moment leaves.
+    if (length === 0) return;
+    if (length < metaPagesBytes || head.readUInt32LE(magicAt) !== magic) {
+      throw new Error('its file data.mdb is damaged');
+    }
+  } finally {
+    closeSync(opened);
+  }
 }
 
 export function tableSet(tables: Readonly<Record<string, Table<never>>>): TableSet {

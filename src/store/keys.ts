@@ -61,6 +61,9 @@ function writePart(part: KeyPart, target: Buffer, start: number): number {
     else target[start + 1] = (target[start + 1] ?? 0) | 0x80;
     return start + 9;
   }
+  if (part !== null && typeof part !== 'boolean') {
+    throw new TypeError(`Cannot order a key: a part is ${typeof part}.`);
+  }
   target[start] = part === null ? typeNull : part ? typeTrue : typeFalse;
   return start + 1;
 }

@@ -16,12 +16,14 @@ import {
   storeFolder,
   tableSet,
   type Environment,
+  type EnvironmentOptions,
   type TableSet,
 } from './environment.ts';
 import { GroupCommit, type CommitLimits, type Transact } from './group-commit.ts';
 import { migrate, migrations, type Migration } from './migrations.ts';
 import { takeProcessLock, type ProcessLock } from './process-lock.ts';
 import { StoreReader } from './reader.ts';
+import { StoreRefusal } from './refusal.ts';
 import { copyDataDirectory, type SnapshotOptions } from './snapshot.ts';
 import { tables as allTables } from './tables.ts';
 import type { KeyPart, Key, Table } from './table.ts';
@@ -85,16 +87,13 @@ const mapDefaultBytes = 64 * 2 ** 30;
 /** Opens a data directory for writing. Rejects with a StoreRefusal when it must not be opened. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { dir } = options;
-  mkdirSync(dir, { recursive: true });
-  // Apps under their own uid pass through to their folders; the store itself stays closed to them.
-  chmodSync(dir, 0o711);
+  prepare(dir);
   const lock = takeProcessLock(storeFolder(dir));
   try {
     const tables = tableSet(options.tables ?? allTables);
     const mapBytes = options.mapBytes ?? mapDefaultBytes;
-    const environment = openEnvironment({ dir, tables, mapBytes });
+    const environment = environmentOf({ dir, tables, mapBytes });
     try {
-      chmodSync(storeFolder(dir), 0o700);
       migrate({ environment, tables, dir, migrations: options.migrations ?? migrations });
       return new OpenStore(options, { lock, environment, tables, mapBytes });
     } catch (error) {
@@ -105,6 +104,31 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     lock.release();
     throw error;
   }
+}
+
+/** Makes the folders and their modes right, or says why that cannot be. */
+function prepare(dir: string): void {
+  try {
+    mkdirSync(storeFolder(dir), { recursive: true });
+    // Apps under their own uid pass through to their folders; the store stays closed to them.
+    chmodSync(dir, 0o711);
+    chmodSync(storeFolder(dir), 0o700);
+  } catch (cause) {
+    throw new StoreRefusal(`Cannot use the data directory ${dir}: ${reason(cause)}.`, { cause });
+  }
+}
+
+function environmentOf(options: EnvironmentOptions): Environment {
+  try {
+    return openEnvironment(options);
+  } catch (cause) {
+    const folder = storeFolder(options.dir);
+    throw new StoreRefusal(`Cannot open the store in ${folder}: ${reason(cause)}.`, { cause });
+  }
+}
+
+function reason(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** Opens a further reader in another thread of the process that has the store open. */

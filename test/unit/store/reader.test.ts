@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { describe, it } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { put, remove } from '../../../src/store/table.ts';
 import { modelTables, type Thing } from '../../support/model-store.ts';
 import { openedStore } from '../../support/store-fixture.ts';
@@ -80,5 +82,43 @@ describe('Store reads', () => {
     });
     assert.deepEqual(scan.next().value, thing('y'));
     assert.equal(scan.next().done, true);
+  });
+
+  it('see one state in worker threads too, while the writer goes on', async (t) => {
+    const store = await openedStore(t, { tables });
+    const commit = (rank: number) =>
+      store.commit({
+        actor: 'a',
+        epoch: 1,
+        changes: [
+          put(things, thing('x', { rank })),
+          put(pairs, { left: 'x', right: 0, label: String(rank) }),
+        ],
+      });
+    await commit(0);
+    const workers = [1, 2].map(
+      () =>
+        new Worker(new URL('../../support/watching-worker.ts', import.meta.url), {
+          workerData: store.readerOptions(),
+        }),
+    );
+    t.after(() => Promise.all(workers.map((worker) => worker.terminate())));
+    await Promise.all(workers.map((worker) => once(worker, 'message')));
+    for (let rank = 1; rank <= 300; rank++) {
+      const position = await commit(rank);
+      if (rank % 100 !== 0) continue;
+      // What is durable when a thread is asked, it knows.
+      for (const worker of workers) {
+        worker.postMessage('position');
+        const [seen] = (await once(worker, 'message')) as [number];
+        assert.equal(seen, position);
+      }
+    }
+    for (const worker of workers) {
+      worker.postMessage('close');
+      const [report] = (await once(worker, 'message')) as [{ rounds: number; wrong: number }];
+      assert.equal(report.wrong, 0);
+      assert.ok(report.rounds > 0);
+    }
   });
 });

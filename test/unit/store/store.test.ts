@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { ServiceError, type ErrorCode } from '../../../src/lib/errors.ts';
 import type { JournalEntry } from '../../../src/store/contract.ts';
 import type { Transact } from '../../../src/store/group-commit.ts';
+import { StoreRefusal } from '../../../src/store/refusal.ts';
+import { openStore } from '../../../src/store/store.ts';
 import { insert, put, remove, take } from '../../../src/store/table.ts';
+import { memoryLogger } from '../../support/memory-logger.ts';
 import { modelTables, type Thing } from '../../support/model-store.ts';
 import { openedStore, temporaryFolder } from '../../support/store-fixture.ts';
 
@@ -324,6 +327,22 @@ describe('Store.trim()', () => {
 });
 
 describe('openStore()', () => {
+  it('refuses what is no directory, and a file that is no store, with a sentence', async (t) => {
+    const folder = await temporaryFolder(t);
+    await writeFile(join(folder, 'file'), '');
+    await mkdir(join(folder, 'damaged', 'store'), { recursive: true });
+    await writeFile(join(folder, 'damaged', 'store', 'data.mdb'), 'x'.repeat(20_000));
+    for (const [name, sentence] of [
+      ['file', /^Cannot use the data directory /],
+      ['damaged', /^Cannot open the store in /],
+    ] as const) {
+      await assert.rejects(
+        openStore({ dir: join(folder, name), tables, logger: memoryLogger() }),
+        (error: unknown) => error instanceof StoreRefusal && sentence.test(error.message),
+      );
+    }
+  });
+
   it('keeps the store to its own user, and lets others only pass the data directory', async (t) => {
     const dir = join(await temporaryFolder(t), 'data');
     await mkdir(dir, { mode: 0o755 });
