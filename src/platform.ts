@@ -4,6 +4,7 @@
  * 1. Nothing acts before `start`: until then only reads and routes exist.
  * 2. `close` ends the actors, never the apps: what runs goes on without us.
  */
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { accountActorDefinition } from './actors/account/actor.ts';
 import { appDefinition } from './actors/app/app-actor.ts';
@@ -67,6 +68,8 @@ export async function openPlatform(config: Config, logger: Logger): Promise<Plat
     const key = config.instanceKey === null ? {} : { key: config.instanceKey };
     const secrets = openSecretBox({ dir: dataDir, ...key });
     const appsRoot = await prepareAppsRoot({ dataDir, logger });
+    // What an earlier process was receiving when it died.
+    await rm(temporaryUploads(dataDir), { recursive: true, force: true });
     return new OpenPlatform({ config, logger, store, secrets, appsRoot });
   } catch (error) {
     await store.close();
@@ -124,7 +127,7 @@ class OpenPlatform implements Platform {
       logger,
     });
     this.bulk = new BulkPool({
-      temporaryDir: join(this.uploadsDir, 'tmp'),
+      temporaryDir: temporaryUploads(config.dataDir),
       logger,
       clock,
       lanes: config.bulkThreads,
@@ -220,6 +223,10 @@ class OpenPlatform implements Platform {
         });
       });
   }
+}
+
+function temporaryUploads(dataDir: string): string {
+  return join(dataDir, 'uploads', 'tmp');
 }
 
 function appOptions(

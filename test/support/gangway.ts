@@ -37,7 +37,7 @@ export class Gangway {
   readonly edgePort: number;
   /** All it wrote to its outputs, over all its starts. */
   output = '';
-  port = 0;
+  port: number;
   /** The owner of the instance, signed in by `setUp`. */
   client: Client;
   readonly #folder: string | undefined;
@@ -45,20 +45,21 @@ export class Gangway {
   #child: ChildProcess | undefined;
   #exit: Promise<Exit> = Promise.resolve({ code: 0, signal: null });
 
-  private constructor(options: GangwayOptions, edgePort: number) {
+  private constructor(options: GangwayOptions, ports: { port: number; edgePort: number }) {
     if (options.dataDir === undefined) {
       this.#folder = mkdtempSync(join(tmpdir(), 'gangway-whole-'));
       // As in a clone: below a folder that the uids of apps may walk through.
       this.dataDir = join(this.#folder, 'data');
     } else this.dataDir = options.dataDir;
-    this.edgePort = edgePort;
+    this.port = ports.port;
+    this.edgePort = ports.edgePort;
     this.#env = options.env ?? {};
     this.client = new Client(this);
   }
 
   /** Not started yet. */
   static async create(options: GangwayOptions = {}): Promise<Gangway> {
-    return new Gangway(options, await freePort());
+    return new Gangway(options, { port: await freePort(), edgePort: await freePort() });
   }
 
   /** Started, and set up by its first account. */
@@ -233,14 +234,24 @@ export async function until(
   }
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => {
-        resolve(typeof address === 'object' && address !== null ? address.port : 0);
+/**
+ * A port that nobody listens on, below those that the system lends to outgoing connections: one of
+ * those could be taken by a visitor's connection while a service is down between two starts.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const free = await new Promise<boolean>((resolve) => {
+      const server = createServer();
+      server.once('error', () => {
+        resolve(false);
+      });
+      server.listen(port, '127.0.0.1', () => {
+        server.close(() => {
+          resolve(true);
+        });
       });
     });
-  });
+    if (free) return port;
+  }
 }
