@@ -118,7 +118,7 @@ export class RequestBody {
       this.#failTooLarge(reader.maxBytes);
       return;
     }
-    if (chunk.byteLength > 0) this.#held.push(chunk.slice(0));
+    if (chunk.byteLength > 0) this.#held.push(copyOf(chunk, reader));
     // A sender of chunks may hide a second request behind its trailers, in the very bytes that the
     // library is parsing now; unanswered, this request makes the library drop both.
     if (last && this.#framing.kind === 'chunked') setImmediate(() => this.#end());
@@ -215,4 +215,12 @@ export class RequestBody {
       }),
     );
   }
+}
+
+/** The library takes its bytes back when the callback returns. */
+function copyOf(chunk: ArrayBuffer, reader: Reader): ArrayBuffer {
+  const spare = reader.kind === 'sink' ? reader.sink.spare?.(chunk.byteLength) : undefined;
+  if (spare === undefined) return chunk.slice(0);
+  new Uint8Array(spare).set(new Uint8Array(chunk));
+  return spare;
 }

@@ -26,7 +26,7 @@ import { Metrics } from './metrics.ts';
 import { RequestBody } from './request-body.ts';
 import { CopiedHead } from './request-head.ts';
 import { RouteTable, type Match } from './routes.ts';
-import { loadUws, registerHandler } from './uws.ts';
+import { listenAlone, loadUws, registerHandler } from './uws.ts';
 import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
 
 export type { GatewayLimits } from './limits.ts';
@@ -54,6 +54,11 @@ type DrainHook = () => void | Promise<void>;
 const noParams = Object.freeze({});
 const notFound = (): ServiceError =>
   new ServiceError('NOT_FOUND', 'There is nothing at this address.');
+
+/** The address cannot be had; the message is for who starts the program. */
+class ListenError extends Error {
+  override name = 'ListenError';
+}
 
 export class Gateway {
   readonly metrics: Metrics;
@@ -133,12 +138,12 @@ export class Gateway {
         response.close();
       }
     });
-    const listening = await new Promise<ListenSocket>((resolve, reject) => {
-      app.listen(host, port, (socket) => {
-        if (socket === false) reject(new Error(`Cannot listen on ${host}:${port}: it is taken`));
-        else resolve(socket);
-      });
-    });
+    const listening = await listenAlone(app, host, port);
+    if (listening === false) {
+      throw new ListenError(
+        `Cannot listen on ${host}:${port}: it is taken, or not an address of ours`,
+      );
+    }
     this.#listenSocket = listening;
     this.#phase = 'serving';
     this.#inFlight.watch(shortestMs(this.limits));

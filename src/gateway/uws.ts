@@ -27,6 +27,30 @@ export async function loadUws(
   return import('uWebSockets.js');
 }
 
+/** A form of `listen` that the library has and its types lack. */
+interface ListensAlone {
+  listen(
+    host: string,
+    port: number,
+    options: number,
+    listening: (socket: uws.us_listen_socket | false) => void,
+  ): void;
+}
+
+// LIBUS_LISTEN_EXCLUSIVE_PORT; without it two processes share a port and the connections to it.
+const exclusive = 1;
+
+/** Listens where nobody else does; false when that cannot be. */
+export function listenAlone(
+  app: uws.TemplatedApp,
+  host: string,
+  port: number,
+): Promise<uws.us_listen_socket | false> {
+  return new Promise((resolve) => {
+    (app as unknown as ListensAlone).listen(host, port, exclusive, resolve);
+  });
+}
+
 /** Has the library itself match a path without parameters: faster than our own table. */
 export function registerHandler(
   app: uws.TemplatedApp,

@@ -143,4 +143,10 @@ describe('the gateway draining', () => {
     }
     assert.match(await server.gateway.metrics.text(), /refused_sockets_total [1-9]/);
   });
+
+  it('does not share its port', async () => {
+    server = await startGateway([healthRoute]);
+    await assert.rejects(startGateway([healthRoute], { port: server.port }), /Cannot listen on/);
+    assert.equal((await fetch(`${server.url}/api/health`)).status, 200);
+  });
 });
