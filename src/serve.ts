@@ -33,6 +33,7 @@ import { createGraphql } from './graphql/graphql.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
+import { sharesSite } from './lib/same-site.ts';
 import { openPlatform } from './platform.ts';
 import type { Platform } from './platform.ts';
 import { openLogReader } from './store/logs/reader.ts';
@@ -57,6 +58,11 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   const platform = await openPlatform(config, logger);
   const server = new Service({ config, logger, platform });
   const { port } = await server.listen();
+  const panel = new URL(config.publicUrl ?? addressOf(config.host, port)).hostname;
+  if (sharesSite(panel, config.appsDomain)) {
+    // Apps could set cookies that the panel's own requests carry.
+    logger.warn({ panel, appsDomain: config.appsDomain }, 'apps_share_the_panels_site');
+  }
   announce(config, port, server.setupCode);
   server.endOnSignals();
   await server.start();
