@@ -2,7 +2,8 @@
  * Owns the body of one request on its way from the socket to its reader.
  *
  * 1. What arrives before there is a reader, or while the reader has said stop, is held and the socket
- *    paused: at most what one read of the socket gives.
+ *    paused. The library reads on in the same turn while the sender keeps up, pause or not: what is
+ *    above `heldMax` goes to the reader all the same.
  * 2. The reader's limit counts what arrives; the declared length is judged before the first byte.
  * 3. No byte for `idleMs`, or less than `minBytesPerS` over `windowMs`, is REQUEST_TIMEOUT; time that
  *    the reader stands still does not count.
@@ -33,6 +34,9 @@ export interface BodyLimits {
   minBytesPerS: number;
   windowMs: number;
 }
+
+/** Chunks, each as large as one read of the socket at most. */
+const heldMax = 2;
 
 type Reader =
   | { kind: 'none' }
@@ -181,7 +185,7 @@ export class RequestBody {
   #pump(): void {
     const reader = this.#reader;
     if (reader.kind === 'sink') {
-      while (this.#isCurrent(reader) && !reader.stopped && this.#held.length > 0) {
+      while (this.#isCurrent(reader) && this.#held.length > (reader.stopped ? heldMax : 0)) {
         const chunk = this.#held.shift();
         if (chunk !== undefined && !reader.sink.chunk(chunk)) reader.stopped = true;
       }
