@@ -9,6 +9,7 @@ import path from 'node:path';
 
 import type { EdgeRoute } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { writeFileWhole } from '../whole-file.ts';
 
 export interface Target {
   host: string;
@@ -38,15 +39,7 @@ export class Routes {
   }
 
   replace(routes: readonly EdgeRoute[]): void {
-    const fresh = `${this.#file}.new`;
-    const fd = fs.openSync(fresh, 'w', 0o600);
-    try {
-      fs.writeSync(fd, JSON.stringify(routes));
-      fs.fsyncSync(fd);
-    } finally {
-      fs.closeSync(fd);
-    }
-    fs.renameSync(fresh, this.#file);
+    writeFileWhole(this.#file, JSON.stringify(routes), true);
     this.#routes = toMap(routes);
     this.#refusedAtMs.clear();
   }

@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import type { Exit, WorkloadSpec } from '../../drivers/driver.ts';
+import { writeFileWhole } from '../whole-file.ts';
 import type { FirstProcess } from './processes.ts';
 
 export interface WorkloadRecord {
@@ -27,19 +28,6 @@ const idPattern = /^[a-z0-9_-]{2,64}$/;
 
 export function isWorkloadId(id: string): boolean {
   return idPattern.test(id);
-}
-
-/** Writes a small file so that it is there wholly or not at all. */
-export function writeFileWhole(file: string, text: string, durable: boolean): void {
-  const fresh = `${file}.new`;
-  const fd = fs.openSync(fresh, 'w', 0o600);
-  try {
-    fs.writeSync(fd, text);
-    if (durable) fs.fsyncSync(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
-  fs.renameSync(fresh, file);
 }
 
 export class Records {

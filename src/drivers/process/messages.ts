@@ -32,8 +32,6 @@ export type RunnerRequest =
   | { op: 'free-port' }
   | { op: 'set-routes'; routes: readonly EdgeRoute[] };
 
-export type RunnerOp = RunnerRequest['op'];
-
 export interface HelloAnswer {
   protocol: number;
   pid: number;
