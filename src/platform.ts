@@ -99,6 +99,7 @@ class OpenPlatform implements Platform {
   readonly #writer;
   readonly #watch: AppWatch;
   #cancelRetention: () => void = () => undefined;
+  #toolsReady: Promise<unknown> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(parts: Parts) {
@@ -138,7 +139,9 @@ class OpenPlatform implements Platform {
   }
 
   async start(): Promise<void> {
-    const { logger } = this.#parts;
+    const { logger, store } = this.#parts;
+    // What is started again, after a restore also, needs the tools.
+    if (!isEmpty(store.scan(tables.apps))) await this.#tools();
     this.actors.start();
     await this.driver.open();
     await this.#watch.start();
@@ -194,18 +197,23 @@ class OpenPlatform implements Platform {
 
   /** Every release is extracted before anything of it runs: there the tools are made ready. */
   #extractor(): Extractor {
-    let ready: Promise<unknown> | undefined;
     return {
       extract: async (archive, format, into, options) => {
-        const { appsRoot } = this.appsRoot;
-        ready ??= prepareToolchain({ appsRoot, logger: this.#parts.logger });
-        await ready.catch((error: unknown) => {
-          ready = undefined;
-          throw error;
-        });
+        await this.#tools();
         return await this.bulk.extract(archive, format, into, options);
       },
     };
+  }
+
+  async #tools(): Promise<void> {
+    const { appsRoot } = this.appsRoot;
+    this.#toolsReady ??= prepareToolchain({ appsRoot, logger: this.#parts.logger });
+    try {
+      await this.#toolsReady;
+    } catch (error) {
+      this.#toolsReady = undefined;
+      throw error;
+    }
   }
 
   #retain(): void {
@@ -227,6 +235,10 @@ class OpenPlatform implements Platform {
 
 function temporaryUploads(dataDir: string): string {
   return join(dataDir, 'uploads', 'tmp');
+}
+
+function isEmpty(records: Iterable<unknown>): boolean {
+  return records[Symbol.iterator]().next().done === true;
 }
 
 function appOptions(

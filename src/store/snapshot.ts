@@ -1,10 +1,12 @@
 /**
- * Owns the copy of a data directory while it is in use.
+ * Owns copies of a data directory: taken while it is in use, and put back.
  *
  * 1. The store is copied at one transaction. Files are copied before and, as far as they changed,
  *    again after it: whatever a record names was there in one of the two.
  * 2. The target appears complete and synced, or not at all.
  * 3. The instance key stays out unless it is asked for.
+ * 4. What belongs to processes of this machine stays out: a copy that is served must not take the
+ *    original's for its own. So do the tools, which are made anew.
  */
 import { constants } from 'node:fs';
 import {
@@ -16,6 +18,7 @@ import {
   open as openFile,
   readdir,
   readlink,
+  realpath,
   rename,
   rm,
   stat,
@@ -50,15 +53,36 @@ export async function copyDataDirectory(
   const from = resolve(dir);
   const to = resolve(target);
   await refuseTarget(from, to);
+  const skip = new Set(
+    ['runner', 'run', join('apps', 'toolchain')].map((name) => join(from, name)),
+  );
+  skip.add(storeFolder(from));
+  if (!options.withKey) skip.add(join(from, instanceKeyFile));
+  await fillWhole(to, async (partial) => {
+    await copyFiles(from, partial, skip);
+    await copyStore(from, partial, root);
+    await copyFiles(from, partial, skip);
+  });
+}
+
+/** Puts a copy in the place of an empty or missing data directory. */
+export async function restoreDataDirectory(copy: string, dir: string): Promise<void> {
+  const from = resolve(copy);
+  const to = resolve(dir);
+  await stat(join(storeFolder(from), 'data.mdb')).catch((error: unknown) => {
+    throw isGone(error) ? new StoreRefusal(`There is no snapshot at ${from}.`) : error;
+  });
+  await refuseTarget(from, to);
+  await fillWhole(to, (partial) => copyTree(from, partial, new Set()));
+}
+
+/** Makes the folder `to` by filling another one and renaming it (invariant 2). */
+async function fillWhole(to: string, fill: (partial: string) => Promise<void>): Promise<void> {
   const partial = join(dirname(to), `.${basename(to)}.partial-${String(process.pid)}`);
   await rm(partial, { recursive: true, force: true });
   try {
     await mkdir(partial, { recursive: true, mode: 0o700 });
-    const skip = new Set([storeFolder(from)]);
-    if (!options.withKey) skip.add(join(from, instanceKeyFile));
-    await copyTree(from, partial, skip);
-    await copyStore(from, partial, root);
-    await copyTree(from, partial, skip);
+    await fill(partial);
     await chmod(partial, 0o700);
     await syncFolder(partial);
     await rename(partial, to);
@@ -72,15 +96,28 @@ export async function copyDataDirectory(
 async function refuseTarget(from: string, to: string): Promise<void> {
   const inside = relative(from, to);
   if (inside === '' || !inside.startsWith('..')) {
-    throw new StoreRefusal(`Cannot write the snapshot ${to}: it lies in the data directory.`);
+    throw new StoreRefusal(`Cannot copy to ${to}: it lies in ${from}.`);
   }
   const present = await readdir(to).catch((error: unknown) => {
     if (isGone(error)) return [];
     throw error;
   });
-  if (present.length > 0) {
-    throw new StoreRefusal(`Cannot write the snapshot ${to}: the folder is not empty.`);
+  if (present.length > 0) throw new StoreRefusal(`Cannot copy to ${to}: it is not empty.`);
+}
+
+/** Copies the files of a data directory; app files may lie elsewhere, behind a link. */
+async function copyFiles(from: string, to: string, skip: ReadonlySet<string>): Promise<void> {
+  const apps = join(from, 'apps');
+  const link = await lstat(apps).catch(ignoreGone);
+  if (link?.isSymbolicLink() !== true) {
+    await copyTree(from, to, skip);
+    return;
   }
+  await copyTree(from, to, new Set([...skip, apps]));
+  const elsewhere = await realpath(apps);
+  const target = join(to, 'apps');
+  await mkdir(target, { recursive: true, mode: 0o711 });
+  await copyTree(elsewhere, target, new Set([join(elsewhere, 'toolchain')]));
 }
 
 async function copyStore(from: string, to: string, root?: BackupSource): Promise<void> {

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { StoreRefusal } from '../../../src/store/refusal.ts';
 import { openSecretBox } from '../../../src/store/secrets.ts';
-import { copyDataDirectory } from '../../../src/store/snapshot.ts';
+import { copyDataDirectory, restoreDataDirectory } from '../../../src/store/snapshot.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { put } from '../../../src/store/table.ts';
 import { modelTables } from '../../support/model-store.ts';
@@ -132,5 +132,45 @@ describe('Store.snapshot()', () => {
     await copyDataDirectory(dir, join(folder, 'copy'), { withKey: false });
     const copy = await openedStore(t, { dir: join(folder, 'copy'), tables: modelTables });
     assert.equal(copy.get(things, 'x')?.rank, 1);
+  });
+});
+
+describe('restoreDataDirectory()', () => {
+  it('puts a copy back, with app files that lay behind a link, without what processes own', async (t) => {
+    const folder = await temporaryFolder(t);
+    const dir = join(folder, 'data');
+    const store = await openedStore(t, { dir, tables: modelTables });
+    await round(store, 1);
+    const elsewhere = join(folder, 'elsewhere');
+    await mkdir(join(elsewhere, 'app_1', 'data'), { recursive: true });
+    await mkdir(join(elsewhere, 'toolchain'));
+    await writeFile(join(elsewhere, 'app_1', 'data', 'kept'), 'yes');
+    await symlink(elsewhere, join(dir, 'apps'));
+    await mkdir(join(dir, 'runner'));
+    await writeFile(join(dir, 'runner', 'instance'), 'pid');
+
+    const copy = join(folder, 'copy');
+    await store.snapshot(copy, { withKey: true });
+    assert.deepEqual((await readdir(copy)).sort(), ['apps', 'store']);
+    const back = join(folder, 'back');
+    await restoreDataDirectory(copy, back);
+
+    assert.deepEqual(await readdir(join(back, 'apps')), ['app_1']);
+    assert.equal(await readFile(join(back, 'apps', 'app_1', 'data', 'kept'), 'utf8'), 'yes');
+    const opened = await openedStore(t, { dir: back, tables: modelTables });
+    assert.equal(opened.get(things, 'x')?.rank, 1);
+  });
+
+  it('refuses a folder that is no snapshot, and a data directory that is not empty', async (t) => {
+    const folder = await temporaryFolder(t);
+    const dir = join(folder, 'data');
+    const store = await openedStore(t, { dir, tables: modelTables });
+    const copy = join(folder, 'copy');
+    await store.snapshot(copy, { withKey: false });
+    await assert.rejects(
+      restoreDataDirectory(join(folder, 'none'), join(folder, 'a')),
+      StoreRefusal,
+    );
+    await assert.rejects(restoreDataDirectory(copy, dir), StoreRefusal);
   });
 });
