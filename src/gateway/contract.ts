@@ -63,7 +63,15 @@ export interface Exchange {
 }
 
 export interface BodySink {
-  /** Returns false to stop the client until `resume`. */
+  /**
+   * A buffer of exactly this length to copy the next chunk into, when the sink has one to use again:
+   * fresh memory costs more than the copy, and the library reads on while the sender keeps up.
+   */
+  spare?(byteLength: number): ArrayBuffer | undefined;
+  /**
+   * Returns false to stop the client until `resume`. The library obeys only between two turns of the
+   * loop: what it reads until then comes all the same, and a sink may block to bound it.
+   */
   chunk(bytes: ArrayBuffer): boolean;
   end(): void;
   fail(reason: ServiceError | 'aborted'): void;

@@ -172,6 +172,7 @@ export class HttpExchange implements Exchange {
 
   streamBody(maxBytes: number, sink: BodySink): BodyFlow {
     const guarded: BodySink = {
+      spare: (byteLength) => this.#guarded(() => sink.spare?.(byteLength)),
       chunk: (bytes) => this.#guarded(() => sink.chunk(bytes)) ?? true,
       end: () => {
         this.#guarded(() => {

@@ -112,6 +112,30 @@ describe('RequestBody', () => {
     assert.equal(sink.ended, 1);
   });
 
+  it('copies into a spare buffer of the reader when it has one', async () => {
+    const { body, sink } = start();
+    const spare = new ArrayBuffer(3);
+    const given: ArrayBuffer[] = [];
+    body.read(100, {
+      spare: (byteLength) => (byteLength === 3 ? spare : undefined),
+      chunk(bytes) {
+        given.push(bytes);
+        return true;
+      },
+      end: () => {
+        sink.end();
+      },
+      fail: () => undefined,
+    });
+    await settle();
+    lend(body, 'abc', false);
+    lend(body, 'de', false);
+    lend(body, 'f', true);
+    assert.equal(given[0], spare);
+    assert.equal(Buffer.concat(given.map((one) => Buffer.from(one))).toString(), 'abcdef');
+    assert.equal(sink.ended, 1);
+  });
+
   it('counts neither the time before there is a reader nor the time of a stop', async () => {
     const { body, sink, clock } = start();
     await clock.advance(120_000);
