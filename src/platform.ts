@@ -126,6 +126,7 @@ class OpenPlatform implements Platform {
       dataDir: config.dataDir,
       edge: { host: config.edgeHost, port: config.edgePort },
       logger,
+      runnerKey: parts.secrets.derive('runner'),
     });
     this.bulk = new BulkPool({
       temporaryDir: temporaryUploads(config.dataDir),

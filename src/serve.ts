@@ -54,6 +54,8 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     logger.flush();
   }, 200);
   flush.unref();
+  // What we write is for ourselves; what apps may reach has its modes given.
+  process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
   const platform = await openPlatform(config, logger);
   const server = new Service({ config, logger, platform });

@@ -58,7 +58,14 @@ export interface ProcessPlace {
 export function processPlace(options: Partial<ProcessDriverOptions> = {}): ProcessPlace {
   const dataDir = options.dataDir ?? tempDir();
   const open = (more: Partial<ProcessDriverOptions> = {}): Driver =>
-    createProcessDriver({ dataDir, edge: null, logger: noLog, ...options, ...more });
+    createProcessDriver({
+      dataDir,
+      edge: null,
+      logger: noLog,
+      runnerKey: Buffer.alloc(32, 7),
+      ...options,
+      ...more,
+    });
   const driver = open();
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     const pid = await runnerPid(dataDir);

@@ -18,6 +18,7 @@ import { Edge } from '../edge/edge.ts';
 import { createLineLogger } from './log.ts';
 import { Records } from './records.ts';
 import { Runner } from './runner.ts';
+import { EnvSeal } from './sealed-env.ts';
 import { RunnerServer } from './server.ts';
 
 const mebibyte = 1024 * 1024;
@@ -155,6 +156,8 @@ async function main(): Promise<void> {
   // What apps write is theirs to protect; what the runner writes has its modes given.
   process.umask(0o022);
   closeInherited();
+  // Whoever starts a runner hands it the key on standard input: it stands in no file and no list.
+  const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
   const logger = createLineLogger((line) => process.stdout.write(line), 'info');
   const stateDir = path.join(dataDir, runnerStateDir);
   const socketDir = path.join(dataDir, runnerSocketDir);
@@ -166,7 +169,7 @@ async function main(): Promise<void> {
   }
   const edge = new Edge({ dir: stateDir, clock: systemClock, logger });
   const runner = new Runner({
-    records: new Records(path.join(stateDir, 'workloads')),
+    records: new Records(path.join(stateDir, 'workloads'), new EnvSeal(key)),
     instance,
     output: outputLimits,
     backoff,

@@ -2,7 +2,7 @@
  * Owns the runner's memory on disk: one folder a workload with `workload.json` and its spool.
  *
  * 1. A record is replaced whole: after a crash there is the old one or the new one.
- * 2. Folders and files are for their owner alone; a spec holds the app's variables.
+ * 2. Folders and files are for their owner alone, and the app's variables in them are sealed.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,6 +10,7 @@ import path from 'node:path';
 import type { Exit, WorkloadSpec } from '../../drivers/driver.ts';
 import { writeFileWhole } from '../whole-file.ts';
 import type { FirstProcess } from './processes.ts';
+import type { EnvSeal } from './sealed-env.ts';
 
 export interface WorkloadRecord {
   spec: WorkloadSpec;
@@ -23,6 +24,11 @@ export interface WorkloadRecord {
   exit: Exit | null;
 }
 
+/** As it lies on disk. */
+interface SealedRecord extends Omit<WorkloadRecord, 'spec'> {
+  spec: Omit<WorkloadSpec, 'env'> & { sealedEnv: string };
+}
+
 const recordName = 'workload.json';
 const idPattern = /^[a-z0-9_-]{2,64}$/;
 
@@ -32,9 +38,11 @@ export function isWorkloadId(id: string): boolean {
 
 export class Records {
   readonly #dir: string;
+  readonly #seal: EnvSeal;
 
-  constructor(dir: string) {
+  constructor(dir: string, seal: EnvSeal) {
     this.#dir = dir;
+    this.#seal = seal;
     fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
   }
 
@@ -50,7 +58,10 @@ export class Records {
   save(record: WorkloadRecord, durable: boolean): void {
     const dir = path.join(this.#dir, record.spec.id);
     fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
-    writeFileWhole(path.join(dir, recordName), JSON.stringify(record), durable);
+    const { env, ...spec } = record.spec;
+    const sealedEnv = this.#seal.seal(env, spec.id);
+    const sealed: SealedRecord = { ...record, spec: { ...spec, sealedEnv } };
+    writeFileWhole(path.join(dir, recordName), JSON.stringify(sealed), durable);
   }
 
   remove(id: string): void {
@@ -64,7 +75,9 @@ export class Records {
       if (!isWorkloadId(id)) continue;
       try {
         const text = fs.readFileSync(path.join(this.#dir, id, recordName), 'utf8');
-        found.push(JSON.parse(text) as WorkloadRecord);
+        const record = JSON.parse(text) as SealedRecord;
+        const { sealedEnv, ...spec } = record.spec;
+        found.push({ ...record, spec: { ...spec, env: this.#seal.open(sealedEnv, id) } });
       } catch (error) {
         damaged(id, error);
       }

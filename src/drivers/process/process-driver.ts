@@ -33,11 +33,13 @@ export interface ProcessDriverOptions {
   /** Where apps are reached; null for a driver without an edge. */
   edge: EdgeAddress | null;
   logger: Logger;
+  /** 32 bytes: what the runner encrypts the variables of workloads with on disk. */
+  runnerKey: Uint8Array;
   clock?: Clock;
   /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
   requestTimeoutMs?: number;
   /** Starts a runner for the data directory; for tests. */
-  launch?: (dataDir: string) => void;
+  launch?: (dataDir: string, runnerKey: Uint8Array) => void;
 }
 
 type Link =
@@ -238,7 +240,8 @@ class ProcessDriver implements Driver {
       }
       if (this.#clock.now() - launchedAtMs > launchMs) {
         launchedAtMs = this.#clock.now();
-        (this.#options.launch ?? startRunner)(this.#options.dataDir);
+        const { launch: start = startRunner, dataDir, runnerKey } = this.#options;
+        start(dataDir, runnerKey);
         this.#options.logger.info({}, 'runner-started');
       }
       await new Promise<void>((resolve) => {

@@ -24,8 +24,11 @@ const nodeFlags = [
   '--no-warnings',
 ];
 
-/** Returns its pid; whether it is up is for the caller to see at its socket. */
-export function startRunner(dataDir: string): number {
+/**
+ * Returns its pid; whether it is up is for the caller to see at its socket. `key`: 32 bytes, what
+ * the variables of workloads are encrypted with on disk.
+ */
+export function startRunner(dataDir: string, key: Uint8Array): number {
   const stateDir = path.join(dataDir, runnerStateDir);
   fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   const { entry } = prepareRunnerProgram(stateDir);
@@ -34,7 +37,7 @@ export function startRunner(dataDir: string): number {
     const child = spawn(process.execPath, [...nodeFlags, entry, '--data-dir', dataDir], {
       cwd: '/',
       detached: true,
-      stdio: ['ignore', log, log],
+      stdio: ['pipe', log, log],
       // cbor-x in plain JavaScript: its native part costs 8 MB and serves only long strings.
       env: {
         CBOR_NATIVE_ACCELERATION_DISABLED: 'true',
@@ -47,6 +50,8 @@ export function startRunner(dataDir: string): number {
     });
     child.once('error', () => undefined); // Told by the missing pid.
     child.unref();
+    child.stdin?.on('error', () => undefined); // It is gone already; the socket tells.
+    child.stdin?.end(Buffer.from(key).toString('hex'));
     if (child.pid === undefined) throw new Error('Cannot start the runner: no process was made');
     return child.pid;
   } finally {
