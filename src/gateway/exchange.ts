@@ -234,7 +234,6 @@ export class HttpExchange implements Exchange {
       failed: (error) => {
         this.fail(error);
       },
-      closes: () => this.#writer.closes,
       now: () => this.#host.now(),
     });
     if (!this.#mayAnswer(status)) {

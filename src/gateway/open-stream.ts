@@ -10,8 +10,6 @@ export interface OpenStreamOptions {
   now: () => number;
   /** The callback of `onWritable` threw. */
   failed: (error: unknown) => void;
-  /** Whether the connection ends with the stream. */
-  closes: () => boolean;
   /** Called once when `end` has been called; with the bytes written. */
   ended: (bytes: number) => void;
 }
@@ -80,7 +78,9 @@ export class OpenStream implements ResponseStream {
     if (lastChunk !== undefined) this.write(lastChunk);
     this.#closed = true;
     this.#options.response.cork(() => {
-      this.#options.response.end(undefined, this.#options.closes());
+      // Never with the library's flag to close: it writes a header field into the chunked body. When
+      // the service drains, the connection is closed as an idle one.
+      this.#options.response.end();
     });
     this.#options.ended(this.#bytes);
   }
