@@ -3,7 +3,7 @@
  *
  * 1. Epochs grow with every activation, across starts too; a later one shuts out an earlier.
  * 2. After a refused commit nothing of the same activation passes: what was queued behind it
- *    built on what was refused.
+ *    built on what was refused. Where nothing was, it may be forgiven.
  * 3. Memory is bounded: the longest silent actors are forgotten.
  */
 import { ServiceError } from '../lib/errors.ts';
@@ -52,6 +52,12 @@ export class Activations {
     const standing = this.#standings.get(actor);
     if (standing === undefined || standing.epoch <= epoch)
       this.#set(actor, { epoch, refused: true });
+  }
+
+  /** Lets an activation go on after a refusal that it was told of before it did anything else. */
+  forgive(actor: string, epoch: number): void {
+    const standing = this.#standings.get(actor);
+    if (standing?.epoch === epoch) standing.refused = false;
   }
 
   #set(actor: string, standing: Standing): void {

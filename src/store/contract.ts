@@ -60,7 +60,9 @@ export interface Journal {
   /**
    * Appends the entry and applies it, in one transaction with all others of the turn, and resolves
    * with its position once it is on disk. Rejects with CONFLICT or NOT_FOUND when a rule of a table
-   * refuses this entry alone, with STORAGE_FULL or INTERNAL when the whole group failed.
+   * refuses this entry alone, with STORAGE_FULL or INTERNAL when the whole group failed. What the
+   * same activation had queued behind a rejected entry is rejected too (OVERLOADED), and so is all
+   * that follows, unless a rule refused and nothing was queued behind.
    */
   commit(request: CommitRequest): Promise<number>;
   /**

@@ -296,10 +296,29 @@ export class GroupCommit {
       Atomics.store(this.#published, 0, BigInt(this.#position));
     }
     if (this.#listeners.size > 0) for (const { row, known } of accepted) this.#tell(row, known);
-    for (const verdict of verdicts) {
-      if (verdict.accepted) verdict.pending.resolve(verdict.known.position);
-      else this.#reject(verdict.pending, verdict.error);
+    for (const [index, verdict] of verdicts.entries()) {
+      const { pending } = verdict;
+      if (verdict.accepted) pending.resolve(verdict.known.position);
+      else {
+        this.#reject(pending, verdict.error);
+        const behind = verdicts.slice(index + 1).map((later) => later.pending);
+        this.#forgive(verdict, [...behind, ...this.#queue]);
+      }
     }
+  }
+
+  /**
+   * A rule of a table said no and nothing was queued behind it: once the actor knows, it may go on,
+   * or end itself. What it commits in between was built on what is refused.
+   */
+  #forgive({ pending, error }: Verdict & { accepted: false }, behind: readonly Pending[]): void {
+    const { actor, epoch } = pending;
+    if (error.code !== 'CONFLICT' && error.code !== 'NOT_FOUND') return;
+    if (behind.some((one) => one.actor === actor && one.epoch === epoch)) return;
+    // Behind the callbacks of the rejection, which were queued just now.
+    queueMicrotask(() => {
+      this.#options.activations.forgive(actor, epoch);
+    });
   }
 
   #tell(row: Row, known: KnownEntry): void {

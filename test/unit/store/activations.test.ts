@@ -39,4 +39,16 @@ describe('Activations', () => {
     activations.refuse('a:1', epoch);
     activations.check('a:1', next);
   });
+
+  it('lets an activation that was forgiven go on, and no other', () => {
+    const activations = new Activations(1);
+    const epoch = activations.next('a:1');
+    activations.refuse('a:1', epoch);
+    activations.forgive('a:1', epoch - 1);
+    assert.throws(() => {
+      activations.check('a:1', epoch);
+    }, shutOut);
+    activations.forgive('a:1', epoch);
+    activations.check('a:1', epoch);
+  });
 });

@@ -139,6 +139,31 @@ describe('Store.commit()', () => {
     );
   });
 
+  it('lets an activation go on that was told of a refusal before it did anything else', async (t) => {
+    const store = await openedStore(t, { tables });
+    const epoch = store.nextEpoch('a:1');
+    const commit = (change: ReturnType<typeof put>) =>
+      store.commit({ actor: 'a:1', epoch, changes: [change] });
+    await commit(put(things, thing('x', { slug: 's' })));
+    await assert.rejects(commit(put(things, thing('y', { slug: 's' }))), refused('CONFLICT'));
+    await commit(put(things, thing('y')));
+    await assert.rejects(commit(take(things, 'none')), refused('NOT_FOUND'));
+    // Begun before it is told: that may build on what is refused.
+    let early: Promise<number> = Promise.resolve(0);
+    const unseen = store.commit({ actor: 'a:2', epoch: 1, changes: [put(things, thing('w'))] });
+    const told = commit(take(things, 'none'));
+    void unseen.then(() => {
+      early = commit(put(things, thing('z')));
+      early.catch(() => undefined);
+    });
+    await assert.rejects(told, refused('NOT_FOUND'));
+    await assert.rejects(early, refused('OVERLOADED'));
+    assert.deepEqual(
+      [...store.scan(things)].map((r) => r.id),
+      ['w', 'x', 'y'],
+    );
+  });
+
   it('shuts out an earlier activation, also one of an earlier start', async (t) => {
     const dir = await temporaryFolder(t);
     const store = await openedStore(t, { dir, tables });
