@@ -2,18 +2,23 @@
  * Owns one long-lived task of the bulk pool and the transfers on it: many at once, by chunk.
  *
  * 1. A slow sender holds no thread; it holds at most `windowBytes` of memory, and all on a lane
- *    together hold at most `laneBytes`.
+ *    together hold about `laneBytes`: a sender that cannot stop in time is made to wait, for half a
+ *    second of a turn at most.
  * 2. Each transfer ends once: received, failed, or aborted; then nothing but a received file is left.
  * 3. When the thread dies, its transfers fail with OVERLOADED and their files are removed from here.
  */
 import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { MessagePort } from 'node:worker_threads';
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { ServiceError } from '../lib/errors.ts';
 import type { ArchiveFormat } from '../protocol/archive/format.ts';
 import type { ArchiveLimits } from '../protocol/archive/limits.ts';
 import { fromFailure } from './bulk/failure.ts';
-import type { ReceiveReply, ReceiveRequest } from './messages.ts';
+import { type ReceiveReply, type ReceiveRequest, reusedBytes } from './messages.ts';
+
+const sparesMax = 8;
+/** How long one turn of the loop may be held up for the thread to catch up. */
+const waitMaxMs = 500;
 
 export interface ReceiveOptions {
   format: ArchiveFormat;
@@ -35,6 +40,8 @@ export interface ReceivedFile {
 }
 
 export interface IncomingFile {
+  /** A buffer of this length to fill and `write`, when one has come back. */
+  spare(byteLength: number): ArrayBuffer | undefined;
   /** Takes the buffer over. Returns false when no more may be written until `onRoom`. */
   write(bytes: ArrayBuffer): boolean;
   /** Resolves once the file is checked, in its place and on disk; rejects as `onFailure` would. */
@@ -45,6 +52,8 @@ export interface IncomingFile {
 
 export interface LaneOptions {
   port: MessagePort;
+  /** See ServeTask. */
+  replies: SharedArrayBuffer;
   limits: ArchiveLimits;
   temporaryDir: string;
   windowBytes: number;
@@ -73,12 +82,17 @@ interface Transfer {
 export class BulkLane {
   readonly #options: LaneOptions;
   readonly #transfers = new Map<number, Transfer>();
+  /** Buffers that came back; kept while there are transfers. */
+  readonly #spares: ArrayBuffer[] = [];
   #last = 0;
   #inFlight = 0;
   #dead = false;
+  readonly #replies: Int32Array;
+  #waitedMs = 0;
 
   constructor(options: LaneOptions) {
     this.#options = options;
+    this.#replies = new Int32Array(options.replies);
     options.port.on('message', (reply: ReceiveReply) => {
       this.#onReply(reply);
     });
@@ -108,6 +122,7 @@ export class BulkLane {
     const { limits } = this.#options;
     this.#post({ type: 'begin', transfer: id, format, limits, temporary, final });
     return {
+      spare: (byteLength) => (byteLength === reusedBytes ? this.#spares.pop() : undefined),
       write: (bytes) => this.#write(transfer, bytes),
       end: () => this.#end(transfer),
       abort: () => this.#abort(transfer),
@@ -143,9 +158,48 @@ export class BulkLane {
     transfer.inFlight += bytes.byteLength;
     this.#inFlight += bytes.byteLength;
     this.#post({ type: 'chunk', transfer: transfer.id, bytes }, [bytes]);
-    transfer.stopped =
+    if (this.#inFlight >= this.#options.laneBytes) this.#catchUp();
+    // Who was told to stop is told to go on by `onRoom` alone.
+    transfer.stopped ||=
       transfer.inFlight >= this.#options.windowBytes || this.#inFlight >= this.#options.laneBytes;
     return !transfer.stopped;
+  }
+
+  /**
+   * Waits here and now until the thread has done most of what it was sent. The socket library reads on
+   * within a turn while the sender keeps up, pause or not; without this all of that lay in memory.
+   */
+  #catchUp(): void {
+    const { laneBytes, port } = this.#options;
+    if (this.#waitedMs === 0) {
+      setImmediate(() => {
+        this.#waitedMs = 0;
+        this.#giveRoom();
+      });
+    }
+    const beganMs = performance.now();
+    let leftMs = waitMaxMs - this.#waitedMs;
+    while (leftMs > 0 && this.#inFlight > laneBytes / 4) {
+      const seen = Atomics.load(this.#replies, 0);
+      const received = receiveMessageOnPort(port) as { message: ReceiveReply } | undefined;
+      if (received === undefined) Atomics.wait(this.#replies, 0, seen, leftMs);
+      else this.#takeEarly(received.message);
+      leftMs = waitMaxMs - this.#waitedMs - (performance.now() - beganMs);
+    }
+    this.#waitedMs = waitMaxMs - leftMs;
+  }
+
+  /** Credit counts at once; whatever else the thread says has to wait for its turn. */
+  #takeEarly(reply: ReceiveReply): void {
+    const transfer = this.#transfers.get(reply.transfer);
+    if (reply.type === 'credit' && transfer !== undefined) this.#credit(transfer, reply);
+    else setImmediate(() => this.#onReply(reply));
+  }
+
+  #credit(transfer: Transfer, { bytes, buffer }: { bytes: number; buffer?: ArrayBuffer }): void {
+    transfer.inFlight -= bytes;
+    this.#inFlight -= bytes;
+    if (buffer !== undefined) this.#keep(buffer);
   }
 
   #end(transfer: Transfer): Promise<ReceivedFile> {
@@ -173,8 +227,7 @@ export class BulkLane {
     if (transfer === undefined) return;
     switch (reply.type) {
       case 'credit':
-        transfer.inFlight -= reply.bytes;
-        this.#inFlight -= reply.bytes;
+        this.#credit(transfer, reply);
         this.#giveRoom();
         return;
       case 'received':
@@ -210,7 +263,14 @@ export class BulkLane {
     this.#transfers.delete(transfer.id);
     transfer.over.resolve(undefined);
     this.#giveRoom();
-    if (this.#transfers.size === 0) this.#options.onEmpty();
+    if (this.#transfers.size > 0) return;
+    this.#spares.length = 0;
+    this.#options.onEmpty();
+  }
+
+  #keep(buffer: ArrayBuffer): void {
+    if (this.#spares.length < sparesMax) this.#spares.push(buffer);
+    else buffer.transfer(0);
   }
 
   /** Lets senders go on whose window, and the lane's, are half empty. */

@@ -46,7 +46,7 @@ const defaults = {
   lanes: Math.max(1, Math.min(4, cores >> 1)),
   extractors: Math.max(1, cores >> 1),
   windowBytes: 2 * 1024 * 1024,
-  laneBytes: 16 * 1024 * 1024,
+  laneBytes: 4 * 1024 * 1024,
   idleMs: 30_000,
 };
 
@@ -169,8 +169,10 @@ export class BulkPool implements Extractor {
   #newLane(pool: Piscina): BulkLane {
     const { port1, port2 } = new MessageChannel();
     const { temporaryDir, windowBytes, laneBytes, idleMs, clock, logger } = this.#options;
+    const replies = new SharedArrayBuffer(4);
+    const task: ServeTask = { port: port2, replies };
     const lane: BulkLane = new BulkLane({
-      ...{ port: port1, limits: this.#limits, temporaryDir, windowBytes, laneBytes },
+      ...{ port: port1, replies, limits: this.#limits, temporaryDir, windowBytes, laneBytes },
       onEmpty: () => {
         entry.keep();
         entry.keep = clock.after(idleMs, () => {
@@ -180,7 +182,7 @@ export class BulkPool implements Extractor {
     });
     const entry: Lane = { lane, keep: () => undefined };
     this.#lanes.push(entry);
-    const task: ServeTask = { port: port2 };
+
     const forget = (): void => {
       this.#lanes.splice(this.#lanes.indexOf(entry), 1);
     };

@@ -6,9 +6,14 @@ import type { ArchiveLimits } from '../protocol/archive/limits.ts';
 
 // ---- bulk: the tasks of tasks/bulk.ts --------------------------------------------------------
 
+/** Chunks of this length, the most that the gateway reads at once, travel in buffers used again. */
+export const reusedBytes = 512 * 1024;
+
 /** Runs until the port closes: one thread receives many files, by chunk. */
 export interface ServeTask {
   port: MessagePort;
+  /** One 32-bit number, counted up with every reply, so that a sender can wait for the next. */
+  replies: SharedArrayBuffer;
 }
 
 /** What goes down the port. Every transfer has a number of its own. */
@@ -29,8 +34,8 @@ export type ReceiveRequest =
 
 /** What comes back. `received`, `failed` and `aborted` are the last of a transfer. */
 export type ReceiveReply =
-  /** So many bytes are written, hashed and read: as many more may be sent. */
-  | { type: 'credit'; transfer: number; bytes: number }
+  /** So many bytes are written, hashed and read: as many more may be sent. A large buffer comes back to be used again. */
+  | { type: 'credit'; transfer: number; bytes: number; buffer?: ArrayBuffer }
   | { type: 'received'; transfer: number; sizeBytes: number; sha256: string; entries: number }
   /** Nothing of it is left. */
   | { type: 'failed'; transfer: number; failure: Failure }

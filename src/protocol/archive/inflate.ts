@@ -2,15 +2,15 @@
  * Owns the inflating of raw deflate data out of a reader, up to its own end and not a byte further.
  *
  * 1. The library works on its thread pool while this thread does other things; what comes out is
- *    handed on at once and never gathered, however much it is.
+ *    handed on at once, while the next piece is made; never more than two are there.
  * 2. What follows the deflate data stays in the reader.
  */
 import { createInflateRaw, type InflateRaw, inflateRawSync } from 'node:zlib';
 import type { ByteReader } from './byte-reader.ts';
 import { corrupt } from './refusals.ts';
 
-// Large enough that the hop between threads does not count, small enough to be reused by malloc.
-const outputBytes = 128 * 1024;
+// Large enough that the hop between threads does not count.
+const outputBytes = 256 * 1024;
 
 /** Takes what came out; `consumed` is how much of the deflate data has gone in for it. */
 export type InflateSink = (bytes: Uint8Array, consumed: number) => void;
@@ -29,21 +29,29 @@ export async function inflateRaw(
   let settle: (() => void) | null = null;
   let ended = false;
   const wake = (): void => settle?.();
-  engine.on('data', (bytes: Uint8Array) => {
-    if (failure !== null) return;
-    try {
-      sink(bytes, engine.bytesWritten);
-    } catch (error) {
-      failure = error;
-      engine.destroy();
-      wake();
+  const out: { bytes: Uint8Array; consumed: number }[] = [];
+  const drain = (): void => {
+    for (let next = out.shift(); next !== undefined && failure === null; next = out.shift()) {
+      try {
+        sink(next.bytes, next.consumed);
+      } catch (error) {
+        failure = error;
+        engine.destroy();
+        wake();
+      }
     }
+  };
+  engine.on('data', (bytes: Uint8Array) => {
+    out.push({ bytes, consumed: engine.bytesWritten });
+    // Not here and now: first the library shall send its thread the next piece of work.
+    if (out.length === 1) queueMicrotask(drain);
   });
   engine.on('error', (error: Error) => {
     failure ??= corrupt(`its compressed data is broken (${error.message})`);
     wake();
   });
   engine.on('end', () => {
+    drain();
     ended = true;
     wake();
   });
@@ -58,6 +66,7 @@ export async function inflateRaw(
       until,
       ended: () => ended,
       check: () => {
+        drain();
         if (failure !== null) throw asError(failure);
       },
     });

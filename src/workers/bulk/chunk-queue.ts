@@ -1,11 +1,15 @@
 /**
  * Owns the chunks of one transfer between their arrival and the moment nobody needs them.
  *
- * 1. A chunk has two users, the disk and the reader; the last one to let go frees its memory at
- *    once, without waiting for the garbage collector, and gives credit for more.
+ * 1. A chunk has two users, the disk and the reader; when the last one lets go its memory goes back
+ *    to be used again, or is freed at once without waiting for the garbage collector.
  * 2. Chunks that come after `stop` are freed unseen.
  */
 import type { ByteSource } from '../../protocol/archive/byte-reader.ts';
+import { reusedBytes } from '../messages.ts';
+
+/** So many bytes are done with; their buffer, when it is worth using again. */
+export type Credit = (bytes: number, buffer?: ArrayBuffer) => void;
 
 interface Held {
   bytes: Uint8Array<ArrayBuffer>;
@@ -13,13 +17,13 @@ interface Held {
 }
 
 export class ChunkQueue implements ByteSource {
-  readonly #credit: (bytes: number) => void;
+  readonly #credit: Credit;
   readonly #waiting: Held[] = [];
   #reading: Held | null = null;
   #state: 'open' | 'ended' | 'stopped' = 'open';
   #wake: (() => void) | null = null;
 
-  constructor(credit: (bytes: number) => void) {
+  constructor(credit: Credit) {
     this.#credit = credit;
   }
 
@@ -71,6 +75,10 @@ export class ChunkQueue implements ByteSource {
   #release(held: Held): void {
     if (--held.users > 0) return;
     const { length, buffer } = held.bytes;
+    if (length === reusedBytes) {
+      this.#credit(length, buffer);
+      return;
+    }
     // Detaching into nothing frees the memory now; otherwise it waits for a collection.
     buffer.transfer(0);
     this.#credit(length);

@@ -12,14 +12,14 @@ import { noVisitor } from '../../protocol/archive/entry.ts';
 import type { ArchiveFormat } from '../../protocol/archive/format.ts';
 import { inspectArchive } from '../../protocol/archive/inspect.ts';
 import type { ArchiveLimits } from '../../protocol/archive/limits.ts';
-import { ChunkQueue } from './chunk-queue.ts';
+import { ChunkQueue, type Credit } from './chunk-queue.ts';
 
 export interface ReceiverOptions {
   format: ArchiveFormat;
   limits: ArchiveLimits;
   temporary: string;
   final: string;
-  credit(bytes: number): void;
+  credit: Credit;
 }
 
 export interface ReceivedBytes {
@@ -49,9 +49,7 @@ export class Receiver {
 
   constructor(options: ReceiverOptions) {
     this.#options = options;
-    this.#queue = new ChunkQueue((bytes) => {
-      options.credit(bytes);
-    });
+    this.#queue = new ChunkQueue(options.credit);
     // Exclusive, so that a link put there by anyone is not written through.
     this.#file = open(options.temporary, 'wx+', 0o600);
     this.#written = this.#file.then(

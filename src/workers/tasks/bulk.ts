@@ -13,10 +13,13 @@ import type {
   ServeTask,
 } from '../messages.ts';
 
-export async function serve({ port }: ServeTask): Promise<void> {
+export async function serve({ port, replies }: ServeTask): Promise<void> {
   const receivers = new Map<number, Receiver>();
-  const reply = (message: ReceiveReply): void => {
-    port.postMessage(message);
+  const counter = new Int32Array(replies);
+  const reply = (message: ReceiveReply, transferred: ArrayBuffer[] = []): void => {
+    port.postMessage(message, transferred);
+    Atomics.add(counter, 0, 1);
+    Atomics.notify(counter, 0);
   };
   port.on('message', (request: ReceiveRequest) => {
     const { transfer } = request;
@@ -25,8 +28,9 @@ export async function serve({ port }: ServeTask): Promise<void> {
         const { format, limits, temporary, final } = request;
         const receiver = new Receiver({
           ...{ format, limits, temporary, final },
-          credit: (bytes) => {
-            reply({ type: 'credit', transfer, bytes });
+          credit: (bytes, buffer) => {
+            if (buffer === undefined) reply({ type: 'credit', transfer, bytes });
+            else reply({ type: 'credit', transfer, bytes, buffer }, [buffer]);
           },
         });
         receivers.set(transfer, receiver);
