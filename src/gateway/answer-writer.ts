@@ -28,7 +28,7 @@ const corkBytes = 16 * 1024;
 
 export class AnswerWriter {
   readonly #response: HttpResponse;
-  readonly #host: ExchangeHost;
+  readonly #host: Pick<ExchangeHost<never>, 'closing' | 'fixedBlock'>;
   readonly #request: ExchangeRequest;
   readonly #requestId: () => string;
   #extraLines = '';
@@ -37,7 +37,7 @@ export class AnswerWriter {
 
   constructor(
     response: HttpResponse,
-    host: ExchangeHost,
+    host: Pick<ExchangeHost<never>, 'closing' | 'fixedBlock'>,
     request: ExchangeRequest,
     requestId: () => string,
   ) {

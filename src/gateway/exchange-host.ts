@@ -3,7 +3,6 @@ import type { Logger } from '../lib/log.ts';
 import type { HeadBlock } from './answer-head.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Headers, Route } from './contract.ts';
-import type { HttpExchange } from './exchange.ts';
 import type { RouteCounts } from './metrics.ts';
 import type { RequestBody } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
@@ -27,8 +26,8 @@ export interface ExchangeLimits {
   lingerMs: number;
 }
 
-/** What an exchange needs of its gateway. */
-export interface ExchangeHost {
+/** What an exchange of type `E` needs of its gateway. */
+export interface ExchangeHost<E> {
   readonly limits: ExchangeLimits;
   readonly logger: Logger;
   /** Whether every answer now closes its connection. */
@@ -38,9 +37,9 @@ export interface ExchangeHost {
   /** The block of headers that are sent again and again. */
   fixedBlock(headers: Headers): HeadBlock;
   /** The answer is complete, or will never be. */
-  answered(exchange: HttpExchange, ending: Ending): void;
+  answered(exchange: E, ending: Ending): void;
   /** The response object is gone. */
-  released(exchange: HttpExchange): void;
+  released(exchange: E): void;
 }
 
 export interface ExchangeRequest {

@@ -41,7 +41,7 @@ const nothingFlows: BodyFlow = Object.freeze({ resume: () => undefined });
 
 export class HttpExchange implements Exchange {
   readonly #response: HttpResponse;
-  readonly #host: ExchangeHost;
+  readonly #host: ExchangeHost<HttpExchange>;
   readonly #request: ExchangeRequest;
   readonly #writer: AnswerWriter;
   /** On the clock of `performance`. */
@@ -58,7 +58,7 @@ export class HttpExchange implements Exchange {
   #sinceMs = 0;
   #lingerStart = 0;
 
-  constructor(response: HttpResponse, host: ExchangeHost, request: ExchangeRequest) {
+  constructor(response: HttpResponse, host: ExchangeHost<HttpExchange>, request: ExchangeRequest) {
     this.#response = response;
     this.#host = host;
     this.#request = request;

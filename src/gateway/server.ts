@@ -71,7 +71,7 @@ export class Gateway {
   readonly #bareRoutes: Route[] = [];
   readonly #inFlight: InFlight;
   readonly #drainHooks = new Set<DrainHook>();
-  readonly #host: ExchangeHost;
+  readonly #host: ExchangeHost<HttpExchange>;
   readonly #fixedBlocks = new WeakMap<Headers, HeadBlock>();
   readonly #idPrefix = randomBytes(6).toString('hex');
   #phase: Phase = 'new';
@@ -313,7 +313,7 @@ export class Gateway {
     });
   }
 
-  #hostOfExchanges(): ExchangeHost {
+  #hostOfExchanges(): ExchangeHost<HttpExchange> {
     const closing = (): boolean => this.#phase !== 'serving';
     return {
       limits: this.limits,

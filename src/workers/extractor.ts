@@ -2,7 +2,7 @@
  * Owns what a deploy asks of archives: the stored upload, unpacked into a folder. The bulk pool
  * implements it.
  */
-import type { StoredUpload } from '../store/records.ts';
+import type { ArchiveFormat } from '../protocol/archive/format.ts';
 
 export interface ExtractOptions {
   /** User and group id that own what is written; null or absent: the process's own. */
@@ -26,7 +26,7 @@ export interface Extractor {
    */
   extract(
     archivePath: string,
-    format: StoredUpload['format'],
+    format: ArchiveFormat,
     intoDir: string,
     options?: ExtractOptions,
   ): Promise<Extracted>;

@@ -6,28 +6,11 @@
  * configured `buildCommand` the build, `startCommand` the start, `outputDir` the static folder.
  */
 import type { BuildConfig, ReleasePlan } from '../../../store/records.ts';
+import type { BuildPlan, BuildTools } from './plan.ts';
 import { detectNode, installSteps } from './node.ts';
 import { detectGo, detectPython, pythonMains } from './other-languages.ts';
 import { BuildRefused } from './refused.ts';
 import type { Source } from './source.ts';
-
-export interface BuildTools {
-  /** Folders of PATH, in order. */
-  path: readonly string[];
-  /** Such as `22.23.3`. */
-  nodeVersion: string;
-}
-
-export interface BuildPlan {
-  /** What is built, for the log: `package.json`, `Procfile`, … */
-  found: string;
-  /** Shell command lines, run one after the other in the release's folder. */
-  steps: string[];
-  /** Lines for the build log. */
-  notes: string[];
-  /** Without command and folder: files to serve are looked for once it is built. */
-  release: ReleasePlan;
-}
 
 const lookedFor =
   'a build or start command in the settings, Procfile, package.json, requirements.txt, ' +

@@ -1,5 +1,5 @@
 /** Owns how apps with a package.json are built and started. */
-import type { BuildPlan } from './detect.ts';
+import type { BuildPlan } from './plan.ts';
 import { BuildRefused } from './refused.ts';
 import type { Source } from './source.ts';
 

@@ -1,5 +1,5 @@
 /** Owns how Python and Go apps are built, where the host has the tools. */
-import type { BuildPlan, BuildTools } from './detect.ts';
+import type { BuildPlan, BuildTools } from './plan.ts';
 import { BuildRefused } from './refused.ts';
 import { findProgram } from './source.ts';
 import type { Source } from './source.ts';

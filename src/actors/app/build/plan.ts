@@ -1,0 +1,20 @@
+/** Owns what build detection works with and what it comes to. */
+import type { ReleasePlan } from '../../../store/records.ts';
+
+export interface BuildTools {
+  /** Folders of PATH, in order. */
+  path: readonly string[];
+  /** Such as `22.23.3`. */
+  nodeVersion: string;
+}
+
+export interface BuildPlan {
+  /** What is built, for the log: `package.json`, `Procfile`, … */
+  found: string;
+  /** Shell command lines, run one after the other in the release's folder. */
+  steps: string[];
+  /** Lines for the build log. */
+  notes: string[];
+  /** Without command and folder: files to serve are looked for once it is built. */
+  release: ReleasePlan;
+}
