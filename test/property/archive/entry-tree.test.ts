@@ -8,22 +8,30 @@ import { ServiceError } from '../../../src/lib/errors.ts';
 import { EntryTree } from '../../../src/protocol/archive/entry-tree.ts';
 import { archiveLimits, Meter } from '../../../src/protocol/archive/limits.ts';
 
-const part = fc.constantFrom('a', 'b', 'c');
-const path = fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'));
-const target = fc
-  .array(fc.constantFrom('a', 'b', 'c', '..', '..', '.'), { minLength: 1, maxLength: 5 })
-  .map((parts) => parts.join('/'));
+// Few names, so that links lead to links.
+const path = fc.constantFrom('a', 'b', 'c/a', 'c/b', 'd/a', 'd/c/a');
+const ups = fc.integer({ min: 0, max: 2 }).map((count) => '/..'.repeat(count));
+// Ways up, and ways up behind a path that may be a link itself: the text alone tells little of those.
+const target = fc.oneof(
+  ups.map((up) => `.${up}`),
+  fc.tuple(path, ups).map(([to, up]) => `${to}${up}`),
+  fc.tuple(ups, path, ups).map(([before, to, after]) => `.${before}/${to}${after}`),
+);
 const entry = fc.oneof(
   fc.record({ kind: fc.constant('file' as const), path, target }),
   fc.record({ kind: fc.constant('link' as const), path, target }),
 );
 
-/** What the kernel makes of the same tree: the links whose end lies outside. */
+/**
+ * What the kernel makes of the same tree: the links whose end lies outside. (`realpathSync` without
+ * `native` folds `x/..` by its text, which is just the mistake to be found.)
+ */
 function escapes(entries: { kind: string; path: string; target: string }[]): string[] {
   const outer = realpathSync(mkdtempSync(join(tmpdir(), 'gangway-tree-')));
   // The same names stand outside as well, so that a way out leads somewhere.
   for (const up of ['r', 'r/r', 'r/r/r', 'r/r/r/r']) {
-    for (const name of ['a/a', 'b/b', 'c/c']) mkdirSync(join(outer, up, name), { recursive: true });
+    for (const name of ['a', 'b', 'c/a', 'c/b', 'd/a', 'd/c/a'])
+      mkdirSync(join(outer, up, name), { recursive: true });
   }
   const root = join(outer, 'r/r/r/r/root');
   mkdirSync(root);
@@ -36,7 +44,7 @@ function escapes(entries: { kind: string; path: string; target: string }[]): str
     return entries.flatMap(({ kind, path: at }) => {
       if (kind !== 'link') return [];
       try {
-        const end = realpathSync(join(root, at));
+        const end = realpathSync.native(join(root, at));
         return end === root || end.startsWith(`${root}/`) ? [] : [at];
       } catch {
         // Leads to nothing, or in a circle.
@@ -48,25 +56,33 @@ function escapes(entries: { kind: string; path: string; target: string }[]): str
   }
 }
 
+function allowed(action: () => void): boolean {
+  try {
+    action();
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceError) return false;
+    throw error;
+  }
+}
+
 describe('EntryTree', () => {
   it('lets no link out that the kernel would follow out', () => {
     fc.assert(
-      fc.property(fc.array(entry, { minLength: 1, maxLength: 7 }), (entries) => {
+      fc.property(fc.array(entry, { minLength: 2, maxLength: 8, size: 'max' }), (entries) => {
         const tree = new EntryTree(new Meter(archiveLimits));
-        try {
-          for (const { kind, path: at, target: to } of entries) {
-            if (tree.has(at)) return;
+        // What is refused by itself is left out, so that the rest shows what it does together.
+        const taken = entries.filter(({ kind, path: at, target: to }) =>
+          allowed(() => {
+            if (tree.has(at)) throw new ServiceError('ARCHIVE_CORRUPT', 'twice');
             if (kind === 'file') tree.addFile(at);
             else tree.addSymlink(at, to);
-          }
-          tree.finish();
-        } catch (error) {
-          if (error instanceof ServiceError) return;
-          throw error;
-        }
-        assert.deepEqual(escapes(entries), []);
+          }),
+        );
+        if (!allowed(() => tree.finish())) return;
+        assert.deepEqual(escapes(taken), []);
       }),
-      { numRuns: 600 },
+      { numRuns: 400 },
     );
   });
 });
