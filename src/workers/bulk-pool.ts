@@ -5,9 +5,8 @@
  * 2. Receiving and unpacking do not wait for each other: lanes have threads of their own.
  * 3. `close` calls off what is under way, cleanly; twice is fine.
  */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
 import type { Clock } from '../lib/clock.ts';
@@ -23,7 +22,10 @@ import type { ExtractReply, ExtractTask, ServeTask } from './messages.ts';
 export type { IncomingFile, ReceivedFile, ReceiveOptions } from './bulk-lane.ts';
 
 export interface BulkPoolOptions {
-  /** Where files lie while they arrive; on one file system with where they go. Made when missing. */
+  /**
+   * Where files lie while they arrive; on one file system with where they go. Made when missing; at
+   * start it is the owner's to remove, with what a crash left in it.
+   */
   temporaryDir: string;
   logger: Logger;
   clock: Clock;
@@ -205,18 +207,6 @@ export class BulkPool implements Extractor {
     }
     this.#extracting++;
   }
-}
-
-/** Removes what a crash left of uploads that were arriving; called at start, before any arrives. */
-export async function cleanTemporary(dir: string): Promise<void> {
-  let names: string[];
-  try {
-    names = await readdir(dir);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
-  for (const name of names) await rm(join(dir, name), { recursive: true, force: true });
 }
 
 function shuttingDown(): ServiceError {

@@ -27,7 +27,7 @@ const filenameBytesMax = 255;
 
 /**
  * The file name in an `X-Upload-Filename` header: percent-encoded UTF-8 (as of RFC 8187, but
- * without the charset) or the plain bytes; only what follows the last `/` or `\`. Throws
+ * without the charset) or, in ASCII, plain; only what follows the last `/` or `\`. Throws
  * FILENAME_REQUIRED when nothing usable is left.
  */
 export function uploadFilename(header: string): string {

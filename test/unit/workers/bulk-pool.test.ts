@@ -17,7 +17,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { ArchiveFormat } from '../../../src/protocol/archive/format.ts';
-import { BulkPool, cleanTemporary, type IncomingFile } from '../../../src/workers/bulk-pool.ts';
+import { BulkPool, type IncomingFile } from '../../../src/workers/bulk-pool.ts';
 import { tar, type TarEntry, zip } from '../../support/archives.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -336,15 +336,5 @@ describe('BulkPool.extract()', () => {
     await extract(tar({ name: 'd/a', data: 'x' }, link('l', 'd/a')), 'tar', { uid: 54_321 });
     for (const path of ['', 'd', 'd/a', 'l']) assert.equal(lstatSync(out(path)).uid, 54_321);
     assert.equal(statSync(out()).mode & 0o777, 0o700);
-  });
-});
-
-describe('cleanTemporary()', () => {
-  it('removes what a crash left, and is content with nothing', async () => {
-    mkdirSync(join(root, 'tmp'));
-    writeFileSync(join(root, 'tmp', 'half'), 'x');
-    await cleanTemporary(join(root, 'tmp'));
-    assert.deepEqual(left(), []);
-    await cleanTemporary(join(root, 'missing'));
   });
 });
