@@ -48,12 +48,8 @@ const failedTokensPerMinute = 60;
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
   const logger = pino(
     { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 1, sync: false, minLength: 4096 }),
+    pino.destination({ dest: 1, sync: false, minLength: 8192, periodicFlush: 200 }),
   );
-  const flush = setInterval(() => {
-    logger.flush();
-  }, 200);
-  flush.unref();
   // What we write is for ourselves; what apps may reach has its modes given.
   process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
