@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const endMs = 30_000;
 export interface GangwayOptions {
   /** Further variables, by their whole name. */
   env?: Record<string, string>;
-  /** Below a folder that `end` removes; default one of its own. */
+  /** One that is there; it stays when this ends. Default one of its own. */
   dataDir?: string;
 }
 
@@ -48,7 +48,8 @@ export class Gangway {
   private constructor(options: GangwayOptions, ports: { port: number; edgePort: number }) {
     if (options.dataDir === undefined) {
       this.#folder = mkdtempSync(join(tmpdir(), 'gangway-whole-'));
-      // As in a clone: below a folder that the uids of apps may walk through.
+      // The uids of apps may walk through it, as through most places of a clone.
+      chmodSync(this.#folder, 0o711);
       this.dataDir = join(this.#folder, 'data');
     } else this.dataDir = options.dataDir;
     this.port = ports.port;
@@ -82,8 +83,15 @@ export class Gangway {
 
   /** Resolves once it printed its address. */
   async start(): Promise<void> {
-    const child = this.#spawn(['serve']);
+    const child = this.#process(['serve'], {});
+    this.#child = child;
+    this.#exit = endOf(child);
     const before = this.output.length;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.output += text;
+      });
+    }
     const line = /Gangway serves on http:\/\/[^\s;]*?:(\d+)/;
     await until('it serves', startMs, () => {
       if (child.exitCode !== null) throw new Error(`it ended: ${this.output.slice(before)}`);
@@ -92,50 +100,41 @@ export class Gangway {
     this.port = Number(line.exec(this.output.slice(before))?.[1]);
   }
 
-  /** Another command of the program over this data directory; resolves with what came of it. */
-  async run(...args: string[]): Promise<Exit & { text: string }> {
-    const before = this.output.length;
-    const kept = this.#child;
-    const keptExit = this.#exit;
-    this.#spawn(args);
-    const exit = await this.#exit;
-    this.#child = kept;
-    this.#exit = keptExit;
-    return { ...exit, text: this.output.slice(before) };
+  /** Another command of the program, to its end, with the same variables and these besides. */
+  async run(
+    args: readonly string[],
+    env: Record<string, string> = {},
+  ): Promise<Exit & { text: string }> {
+    const child = this.#process(args, env);
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (more: string) => {
+        text += more;
+      });
+    }
+    const late = setTimeout(() => child.kill('SIGKILL'), startMs);
+    const exit = await endOf(child);
+    clearTimeout(late);
+    return { ...exit, text };
   }
 
-  #spawn(args: readonly string[]): ChildProcess {
+  #process(args: readonly string[], env: Record<string, string>) {
     const own = Object.entries(process.env).filter(
       ([name]) => !/^(GANGWAY_|NODE_TEST|NODE_OPTIONS)/.test(name),
     );
-    const child = spawn(
-      process.execPath,
-      ['--disable-warning=ExperimentalWarning', main, ...args],
-      {
-        env: {
-          ...Object.fromEntries(own),
-          GANGWAY_HOST: '127.0.0.1',
-          GANGWAY_PORT: String(this.port),
-          GANGWAY_EDGE_PORT: String(this.edgePort),
-          GANGWAY_DATA_DIR: this.dataDir,
-          GANGWAY_APP_DRAIN_SECONDS: '1',
-          ...this.#env,
-        },
-        stdio: ['ignore', 'pipe', 'pipe'],
+    return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, ...args], {
+      env: {
+        ...Object.fromEntries(own),
+        GANGWAY_HOST: '127.0.0.1',
+        GANGWAY_PORT: String(this.port),
+        GANGWAY_EDGE_PORT: String(this.edgePort),
+        GANGWAY_DATA_DIR: this.dataDir,
+        GANGWAY_APP_DRAIN_SECONDS: '1',
+        ...this.#env,
+        ...env,
       },
-    );
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        this.output += text;
-      });
-    }
-    this.#child = child;
-    this.#exit = new Promise((resolve) => {
-      child.once('close', (code, signalName) => {
-        resolve({ code, signal: signalName });
-      });
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
-    return child;
   }
 
   /** Ends the service without a word of warning; runner and apps live on. */
@@ -152,12 +151,7 @@ export class Gangway {
   /** Ends the service as an operator does; runner and apps live on. */
   async stop(): Promise<Exit> {
     signal(this.pid, 'SIGTERM');
-    return await this.exited();
-  }
-
-  async exited(): Promise<Exit> {
-    const exit = await this.#exit;
-    return exit;
+    return await this.#exit;
   }
 
   /** Ends the runner without a word of warning. */
@@ -219,6 +213,14 @@ export class Gangway {
     );
     return client;
   }
+}
+
+function endOf(child: ChildProcess): Promise<Exit> {
+  return new Promise((resolve) => {
+    child.once('close', (code, name) => {
+      resolve({ code, signal: name });
+    });
+  });
 }
 
 /** Waits for a condition that may have to be asked for; what it throws ends the waiting. */
