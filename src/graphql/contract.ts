@@ -99,6 +99,8 @@ export interface LiveSource {
 export interface HttpSide {
   readonly origin: Origin;
   setCookies(cookies: readonly string[]): void;
+  /** Signing in is refused for now: the whole answer is 429, so that any client backs off. */
+  tooMany(retryAfterS: number): void;
 }
 
 export interface GraphContext {

@@ -1,5 +1,5 @@
 /**
- * Owns one team's tokens and folders.
+ * Owns one team's settings, tokens and folders.
  *
  * 1. A handler ends only when its commit is durable, so that the next one reads what it wrote: a
  *    use noted late never brings a revoked token back.
@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Reader } from '../../store/contract.ts';
-import type { FolderRecord, TokenRecord } from '../../store/records.ts';
+import type { FolderRecord, TeamRecord, TokenRecord } from '../../store/records.ts';
 import { insert, put, take } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
@@ -29,13 +29,30 @@ export function teamActorDefinition(options: TeamActorOptions): ActorDefinition<
   return {
     kind: teamActor,
     activate: (context) => ({
-      handlers: { ...tokenHandlers(options, context), ...folderHandlers(options, context) },
+      handlers: {
+        ...settingHandlers(options, context),
+        ...tokenHandlers(options, context),
+        ...folderHandlers(options, context),
+      },
     }),
   };
 }
 
 type Handlers = Actor<TeamProtocol>['handlers'];
 type Context = ActorContext<TeamProtocol>;
+
+function settingHandlers(
+  { reader }: TeamActorOptions,
+  context: Context,
+): Pick<Handlers, 'mcp-set'> {
+  return {
+    'mcp-set': async ({ enabled }) => {
+      const team = { ...mustExist(reader, context.ref.id), mcpEnabled: enabled };
+      await context.commit([put(tables.teams, team)]);
+      return team;
+    },
+  };
+}
 
 function tokenHandlers(
   { reader, tokensMax = 1_000 }: TeamActorOptions,
@@ -96,8 +113,10 @@ function folderHandlers(
   };
 }
 
-function mustExist(reader: Reader, teamId: string): void {
-  if (!reader.get(tables.teams, teamId)) throw new ServiceError('NOT_FOUND', 'No such team.');
+function mustExist(reader: Reader, teamId: string): Readonly<TeamRecord> {
+  const team = reader.get(tables.teams, teamId);
+  if (!team) throw new ServiceError('NOT_FOUND', 'No such team.');
+  return team;
 }
 
 function ownFolder(reader: Reader, teamId: string, folderId: string): Readonly<FolderRecord> {

@@ -1,8 +1,8 @@
 /**
- * Owns the messages of the `team` actor: the only way a team's API tokens and folders change. Who
- * may send them was decided before; the actor checks the state of things.
+ * Owns the messages of the `team` actor: the only way a team's settings, API tokens and folders
+ * change. Who may send them was decided before; the actor checks the state of things.
  */
-import type { FolderRecord, TokenRecord } from '../../store/records.ts';
+import type { FolderRecord, TeamRecord, TokenRecord } from '../../store/records.ts';
 import { actorKind } from '../runtime/contract.ts';
 
 export interface TokenUse {
@@ -12,6 +12,9 @@ export interface TokenUse {
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
 export type TeamProtocol = {
+  /** Switches MCP on or off. Refused: NOT_FOUND without the team. */
+  'mcp-set': { in: { enabled: boolean }; out: TeamRecord };
+
   /** Stores a token made in this team. Refused: NOT_FOUND without the team, CONFLICT at the limit. */
   'token-create': { in: { token: TokenRecord }; out: TokenRecord };
   /** NOT_FOUND when it is gone or of another team. */

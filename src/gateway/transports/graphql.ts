@@ -9,7 +9,9 @@
  *    a bearer token, with a cookie or not, is refused where a page of another site sent it, which
  *    covers sign-in as well. Queries cannot be read by other sites and change nothing.
  * 4. A bearer token is judged before the body is read; with one, the cookie is not looked at.
+ * 5. Too many failed sign-ins are 429 with `Retry-After`, whatever the client accepts.
  */
+import type { Origin } from '../../auth/accounts-contract.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { HttpSide } from '../../graphql/contract.ts';
 import type { Graphql } from '../../graphql/graphql.ts';
@@ -105,6 +107,11 @@ class GraphqlTransport {
     }
     const answer = await lanes.answer(call);
     if (exchange.aborted) return;
+    const { retryAfterS } = call.http;
+    if (retryAfterS !== null) {
+      exchange.send(429, { ...headersOf[media], 'Retry-After': String(retryAfterS) }, answer.body);
+      return;
+    }
     const status = answer.kind === 'refused' && media === graphqlType ? 400 : 200;
     exchange.send(status, headersOf[media], answer.body);
   }
@@ -114,7 +121,7 @@ class GraphqlTransport {
     principal: Principal,
     body: Buffer,
     reuseKey: string | null,
-  ): GraphqlCall {
+  ): GraphqlCall & { http: HttpAnswer } {
     const request = parseRequest(body);
     const { variablesBytes } = this.#options.graphql.limits;
     if (body.length - request.query.length > variablesBytes) {
@@ -123,7 +130,7 @@ class GraphqlTransport {
     return {
       ...request,
       principal,
-      http: httpSide(exchange),
+      http: new HttpAnswer(exchange),
       via: 'http',
       signal: exchange.signal,
       reuseKey,
@@ -227,20 +234,28 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function httpSide(exchange: Exchange): HttpSide {
-  return {
-    // Read when a mutation asks, which few requests are.
-    get origin() {
-      return {
-        address: exchange.address,
-        fromLoopback: exchange.fromLoopback,
-        secure: exchange.secure,
-        userAgent: exchange.header('user-agent'),
-      };
-    },
-    setCookies(cookies) {
-      if (exchange.aborted) return;
-      for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
-    },
-  };
+/** What mutations may do to the answer of their exchange. */
+class HttpAnswer implements HttpSide {
+  /** Seconds to wait, when signing in was refused by a limit. */
+  retryAfterS: number | null = null;
+  readonly #exchange: Exchange;
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange;
+  }
+
+  // Read when a mutation asks, which few requests are.
+  get origin(): Origin {
+    const { address, fromLoopback, secure } = this.#exchange;
+    return { address, fromLoopback, secure, userAgent: this.#exchange.header('user-agent') };
+  }
+
+  setCookies(cookies: readonly string[]): void {
+    if (this.#exchange.aborted) return;
+    for (const cookie of cookies) this.#exchange.addHeader('Set-Cookie', cookie);
+  }
+
+  tooMany(retryAfterS: number): void {
+    this.retryAfterS = Math.max(retryAfterS, this.retryAfterS ?? 0);
+  }
 }

@@ -30,7 +30,7 @@ export function parseLogQuery(
   logMaxDays: number,
 ): LogQuery {
   const tail = integer(query, 'tail', 0, tailMax);
-  const sinceMinutes = integer(query, 'sinceMinutes', 1, Infinity);
+  const sinceMinutes = integer(query, 'sinceMinutes', 0, Infinity);
   const after = cursor('after', one(query, 'after') ?? '');
   const resumed = cursor('Last-Event-ID', lastEventId);
   return {

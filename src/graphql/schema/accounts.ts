@@ -1,5 +1,5 @@
 /** Owns people, teams, roles and sign-in in the schema. */
-import type { SignIn, User } from '../../auth/accounts-contract.ts';
+import type { Accounts, Origin, SignIn, User } from '../../auth/accounts-contract.ts';
 import { capabilitiesIn, teamIdsOf } from '../../auth/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { MemberRecord, RoleRecord, TeamRecord } from '../../store/records.ts';
@@ -139,11 +139,9 @@ function addSignIn(builder: Builder, { authPayload, team }: AccountTypes): void 
         teamName: t.arg.string({ required: true }),
         setupCode: t.arg.string(),
       },
-      resolve: async (_root, args, context) => {
+      resolve: (_root, args, context) => {
         const input = { ...args, setupCode: args.setupCode ?? null };
-        const { origin } = httpSide(context);
-        const accounts = await writeSide(context).accounts();
-        return signedIn(context, await accounts.completeSetup(input, origin));
+        return signIn(context, (accounts, origin) => accounts.completeSetup(input, origin));
       },
     }),
     login: t.field({
@@ -152,11 +150,8 @@ function addSignIn(builder: Builder, { authPayload, team }: AccountTypes): void 
         email: t.arg.string({ required: true }),
         password: t.arg.string({ required: true }),
       },
-      resolve: async (_root, args, context) => {
-        const { origin } = httpSide(context);
-        const accounts = await writeSide(context).accounts();
-        return signedIn(context, await accounts.login(args, origin));
-      },
+      resolve: (_root, args, context) =>
+        signIn(context, (accounts, origin) => accounts.login(args, origin)),
     }),
     logout: t.boolean({
       description: 'Ends the session of the cookie; true also when there is none.',
@@ -183,7 +178,19 @@ function addSignIn(builder: Builder, { authPayload, team }: AccountTypes): void 
   }));
 }
 
-function signedIn(context: GraphContext, signIn: SignIn): SignIn {
-  httpSide(context).setCookies(signIn.cookies);
-  return signIn;
+async function signIn(
+  context: GraphContext,
+  attempt: (accounts: Accounts, origin: Origin) => Promise<SignIn>,
+): Promise<SignIn> {
+  const http = httpSide(context);
+  try {
+    const signedIn = await attempt(await writeSide(context).accounts(), http.origin);
+    http.setCookies(signedIn.cookies);
+    return signedIn;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'RATE_LIMITED') {
+      http.tooMany(error.retryAfterS ?? 1);
+    }
+    throw error;
+  }
 }

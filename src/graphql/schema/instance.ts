@@ -1,6 +1,7 @@
 /** Owns what the instance says of itself in the schema: its settings, servers and MCP switch. */
 import { instanceActor } from '../../actors/instance/protocol.ts';
 import type { InstancePatch } from '../../actors/instance/protocol.ts';
+import { teamActor } from '../../actors/team/protocol.ts';
 import { tables } from '../../store/tables.ts';
 import { requireAdmin, requireSignedIn, requireTeam, writeSide } from '../access.ts';
 import type { GraphqlSettings, ReadSide } from '../contract.ts';
@@ -57,7 +58,30 @@ export function addInstance(builder: Builder): void {
       },
     }),
   }));
+  addChanges(builder, { settings, mcpSettings });
+}
+
+interface ChangeTypes {
+  settings: PothosSchemaTypes.ObjectRef<BuilderTypes, InstanceView>;
+  mcpSettings: PothosSchemaTypes.ObjectRef<BuilderTypes, { enabled: boolean }>;
+}
+type BuilderTypes = Builder extends PothosSchemaTypes.SchemaBuilder<infer Types> ? Types : never;
+
+function addChanges(builder: Builder, { settings, mcpSettings }: ChangeTypes): void {
   builder.mutationFields((t) => ({
+    setMcpSettings: t.field({
+      type: mcpSettings,
+      description: 'manage_team. Of the acting team.',
+      args: { enabled: t.arg.boolean({ required: true }) },
+      resolve: async (_root, { enabled }, context) => {
+        const team = teamActor.at(requireTeam(context, 'manage_team'));
+        const { mcpEnabled } = await writeSide(context).actors.ask(team, {
+          type: 'mcp-set',
+          enabled,
+        });
+        return { enabled: mcpEnabled };
+      },
+    }),
     updateInstanceSettings: t.field({
       type: settings,
       description: 'For the instance administrator.',

@@ -89,16 +89,18 @@ function addChanges(builder: Builder, { payload, input }: TokenTypes): void {
       },
     }),
     revokeToken: t.boolean({
-      description: 'manage_tokens.',
+      description: 'manage_tokens; a person needs nothing to revoke a token of their own.',
       args: { id: t.arg.id({ required: true }) },
       resolve: async (_root, { id }, context) => {
-        const teamId = requireTeam(context, 'manage_tokens');
-        // Tokens of other teams do not exist here.
-        if (context.read.reader.get(tables.tokens, id)?.homeTeamId !== teamId) {
+        const principal = requireSignedIn(context);
+        const token = context.read.reader.get(tables.tokens, id);
+        const own = principal.kind === 'person' && token?.userId === principal.userId;
+        if (!own && requireTeam(context, 'manage_tokens') !== token?.homeTeamId) {
+          // Tokens of other teams do not exist here.
           throw new ServiceError('NOT_FOUND', 'No such token.');
         }
         const accounts = await writeSide(context).accounts();
-        return accounts.revokeToken(requireSignedIn(context), id);
+        return accounts.revokeToken(principal, id);
       },
     }),
   }));

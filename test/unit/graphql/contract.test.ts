@@ -35,7 +35,7 @@ const missing = [
   'Mutation.replayGitDelivery', 'Mutation.restoreBackup', 'Mutation.revealConnection',
   'Mutation.revokeGrant', 'Mutation.revokeInvite', 'Mutation.revokeSession',
   'Mutation.rotateDatabasePassword', 'Mutation.runBackup', 'Mutation.setDatabaseRunning',
-  'Mutation.setFolderGrant', 'Mutation.setMcpSettings', 'Mutation.startGithubConnect',
+  'Mutation.setFolderGrant', 'Mutation.startGithubConnect',
   'Mutation.startTwoFactorEnrolment', 'Mutation.testDestination', 'Mutation.updateBackupSchedule',
   'Mutation.updateMember', 'Mutation.updateRole', 'Mutation.updateTeam',
   'Mutation.verifyTwoFactorLogin', 'OAuthGrant', 'Preview', 'PreviewStatus', 'Query.activity',

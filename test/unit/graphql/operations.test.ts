@@ -124,7 +124,8 @@ describe('operations', () => {
       'setAppDeployHookEnabled(id: "app_x", enabled: false) { id }',
     ],
     ['createToken(input: { name: "x" }) { secret }', 'manage_tokens', ''],
-    ['revokeToken(id: "tok_none")', 'manage_tokens', 'revokeToken(id: "tok_none")'],
+    ['revokeToken(id: "tok_none")', 'manage_tokens', ''],
+    ['setMcpSettings(enabled: false) { enabled }', 'manage_team', ''],
   ];
   for (const [operation, capability, elsewhere] of gated) {
     const name = operation.slice(0, operation.indexOf('('));

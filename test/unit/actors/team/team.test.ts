@@ -69,6 +69,18 @@ describe('team actor, folders', () => {
   });
 });
 
+describe('team actor, settings', () => {
+  it('switches MCP on and off for its own team', async () => {
+    const set = (teamId: string, enabled: boolean) =>
+      given.runtime.ask(teamActor.at(teamId), { type: 'mcp-set', enabled });
+    assert.equal((await set('team_a', false)).mcpEnabled, false);
+    assert.equal(given.store.get(tables.teams, 'team_a')?.mcpEnabled, false);
+    assert.equal(given.store.get(tables.teams, 'team_b')?.mcpEnabled, true);
+    assert.equal((await set('team_a', true)).mcpEnabled, true);
+    await assert.rejects(set('team_none', true), { code: 'NOT_FOUND' });
+  });
+});
+
 describe('newTeamChanges()', () => {
   it('finds a slug that is free', () => {
     const made = newTeamChanges({

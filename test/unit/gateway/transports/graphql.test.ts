@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { ServiceError } from '../../../../src/lib/errors.ts';
 import { acceptedType } from '../../../../src/gateway/transports/graphql.ts';
 import { type GraphqlGateway, startGraphql } from '../../../support/graphql-gateway.ts';
 
@@ -301,6 +302,25 @@ describe('POST /api/graphql', () => {
     });
     assert.equal(response.status, 200);
     assert.ok('data' in (await read(response)));
+  });
+});
+
+describe('POST /api/graphql, signing in too often', () => {
+  it('answers 429 with the time to wait, whatever the client accepts', async () => {
+    const login = (): Promise<never> =>
+      Promise.reject(new ServiceError('RATE_LIMITED', 'Later.', { retryAfterS: 42 }));
+    const api = await startGraphql({ accounts: { login, completeSetup: login } as never });
+    try {
+      for (const accept of ['application/json', newer]) {
+        const query = 'mutation { login(email: "a", password: "b") { requiresTwoFactor } }';
+        const response = await api.post({ query }, { accept });
+        assert.equal(response.status, 429);
+        assert.equal(response.headers.get('retry-after'), '42');
+        assert.equal(await codeOf(response), 'RATE_LIMITED');
+      }
+    } finally {
+      await api.close();
+    }
   });
 });
 
