@@ -150,6 +150,8 @@ export class BulkPool implements Extractor {
       // A lane that ends leaves its thread idle for a moment; nothing may have to wait for that.
       maxThreads: lanes + extractors,
       idleTimeout: 1_000,
+      // Most of what these threads touch lies outside the heap.
+      resourceLimits: { maxYoungGenerationSizeMb: 4 },
       // The thread has other things to do while a task runs.
       atomics: 'disabled',
     });

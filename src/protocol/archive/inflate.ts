@@ -29,11 +29,12 @@ export async function inflateRaw(
   let settle: (() => void) | null = null;
   let ended = false;
   const wake = (): void => settle?.();
-  const out: { bytes: Uint8Array; consumed: number }[] = [];
+  const out: { bytes: Uint8Array<ArrayBuffer>; consumed: number }[] = [];
   const drain = (): void => {
     for (let next = out.shift(); next !== undefined && failure === null; next = out.shift()) {
       try {
         sink(next.bytes, next.consumed);
+        free(next.bytes);
       } catch (error) {
         failure = error;
         engine.destroy();
@@ -41,7 +42,7 @@ export async function inflateRaw(
       }
     }
   };
-  engine.on('data', (bytes: Uint8Array) => {
+  engine.on('data', (bytes: Uint8Array<ArrayBuffer>) => {
     out.push({ bytes, consumed: engine.bytesWritten });
     // Not here and now: first the library shall send its thread the next piece of work.
     if (out.length === 1) queueMicrotask(drain);
@@ -72,6 +73,16 @@ export async function inflateRaw(
     });
   } finally {
     engine.destroy();
+  }
+}
+
+/**
+ * Gives a buffer's memory back at once, where the library filled it to its end and so has a new one;
+ * left to the garbage collector, tens of megabytes of them would lie about.
+ */
+function free(bytes: Uint8Array<ArrayBuffer>): void {
+  if (bytes.length === outputBytes && bytes.buffer.byteLength === outputBytes) {
+    bytes.buffer.transfer(0);
   }
 }
 
