@@ -114,13 +114,14 @@ export class Lifecycle {
         'A deployment of this app is running; it starts the app when it is done.',
       );
     }
-    if (core.work?.kind === 'start') return app;
+    // After a stop the start under way is on its way out; another one follows it.
+    if (core.work?.kind === 'start' && app.desired === 'running') return app;
     const deployment = this.#current(app);
     if (deployment === undefined) {
       throw new ServiceError('NOT_DEPLOYABLE', 'There is no release to start: deploy it first.');
     }
     this.#failures = 0;
-    // A deployment that is ready but still tidying up goes first.
+    // A deployment that is ready but still tidying up goes first, and so does a start that ends.
     if (core.work === null) this.#launch(deployment);
     else this.#restartAsked = true;
     return core.save({ desired: 'running' }, [], [core.context.clearAlarm('recover')]);

@@ -27,6 +27,9 @@ import { checkEntries, checkTotal, toRecord } from './variables.ts';
 
 // Others may take the slug or the uid between the look and the commit.
 const attemptsMax = 50;
+/** So often the next free one is tried; then each app of a crowd looks in a place of its own. */
+const attemptsInOrder = 8;
+const spreadBitsMax = 12;
 
 export function settingsHandlers(core: AppCore): Handlers<'create' | 'update'> {
   return {
@@ -45,8 +48,11 @@ async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
   );
   checkTotal(deps.secrets, env);
   const variables = env.map((record) => insert(tables.env, record));
+  let slugTaken = false;
   for (let attempt = 1; ; attempt++) {
-    const record = { ...base, slug: freeSlug(core, base.slug), uid: freeUid(core) };
+    const past = placesPast(core.id, attempt);
+    const slug = freeSlug(core, base.slug, slugTaken ? past : 0);
+    const record = { ...base, slug, uid: freeUid(core, past) };
     try {
       await context.commit([insert(tables.apps, record), ...variables]);
       core.adopt(record);
@@ -54,8 +60,16 @@ async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
     } catch (error) {
       const refused = error instanceof ServiceError && error.code === 'CONFLICT';
       if (!refused || attempt >= attemptsMax) throw error;
+      slugTaken = deps.reader.find(tables.apps, 'slug', [slug]) !== undefined;
     }
   }
+}
+
+/** How many free places an app leaves to others that are made at the same time. */
+function placesPast(appId: string, attempt: number): number {
+  if (attempt <= attemptsInOrder) return 0;
+  const chance = Buffer.from(appId).reduce((sum, byte) => (sum * 31 + byte) % 65_521, 7);
+  return chance % 2 ** Math.min(attempt, spreadBitsMax);
 }
 
 function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
@@ -128,19 +142,19 @@ function checkFolder(core: AppCore, teamId: string, folderId: string | null): vo
   if (folder?.teamId !== teamId) throw bad('folderId names no folder of the team.');
 }
 
-function freeSlug({ deps }: AppCore, slug: string): string {
-  for (let attempt = 1; ; attempt++) {
+function freeSlug({ deps }: AppCore, slug: string, past: number): string {
+  for (let attempt = 1 + past; ; attempt++) {
     const candidate = slugAttempt(slug, attempt);
     if (deps.reader.find(tables.apps, 'slug', [candidate]) === undefined) return candidate;
   }
 }
 
 /** The uid behind the highest in use, else the first gap; 0 where apps have no own uid. */
-function freeUid({ deps }: AppCore): number {
+function freeUid({ deps }: AppCore, past: number): number {
   const { uids } = deps.options;
   if (uids === null) return 0;
   const highest = deps.reader.list(tables.apps, 'uid', [], { reverse: true, limit: 1 })[0]?.uid;
-  const next = Math.max(uids.first, (highest ?? 0) + 1);
+  const next = Math.max(uids.first, (highest ?? 0) + 1) + past;
   if (next <= uids.last) return next;
   for (let uid = uids.first; uid <= uids.last; uid++) {
     if (deps.reader.find(tables.apps, 'uid', [uid]) === undefined) return uid;

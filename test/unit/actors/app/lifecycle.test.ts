@@ -41,6 +41,20 @@ describe('the life of an app', () => {
     await eventually('old gone', () => f.driver.removed.includes(before ?? ''));
   });
 
+  it('does what was asked last, however fast stops and starts follow', async () => {
+    const id = await goLive();
+    await f.ask(id, { type: 'stop' });
+    const asked = ['start', 'stop', 'start', 'restart', 'stop', 'restart'] as const;
+    const replies = await Promise.all(asked.map((type) => f.ask(id, { type })));
+    assert.deepEqual(
+      replies.map(({ desired }) => desired),
+      asked.map((type) => (type === 'stop' ? 'stopped' : 'running')),
+    );
+    await eventually('active', () => f.app(id).status === 'active');
+    await f.ask(id, { type: 'stop' });
+    await eventually('nothing runs', () => f.driver.ids.length === 0);
+  });
+
   it('cannot start before it was deployed, or while a deployment runs', async () => {
     const { id } = await f.uploaded();
     await assert.rejects(f.ask(id, { type: 'start' }), { code: 'NOT_DEPLOYABLE' });
@@ -171,6 +185,22 @@ describe('the life of an app', () => {
     assert.deepEqual(slugs, ['unique-name', 'unique-name-2', 'unique-name-3', 'unique-name-4']);
     assert.equal(new Set(apps.map(({ uid }) => uid)).size, 4);
     assert.ok(apps.every(({ uid }) => uid >= 300_000 && uid <= 300_009));
+  });
+
+  it('makes a crowd of apps at once, of one name too', async () => {
+    await f.close();
+    f = await appFixture({ options: { uids: { first: 300_000, last: 399_999 } } });
+    const apps = await Promise.all(
+      Array.from({ length: 120 }, (_, number) =>
+        f.create({ name: number % 2 === 0 ? 'Same' : `Other ${String(number)}` }),
+      ),
+    );
+    assert.equal(new Set(apps.map(({ slug }) => slug)).size, 120);
+    assert.equal(new Set(apps.map(({ uid }) => uid)).size, 120);
+    // Who shares no name keeps its own.
+    assert.ok(
+      apps.every(({ slug }, number) => number % 2 === 0 || slug === `other-${String(number)}`),
+    );
   });
 });
 
