@@ -55,8 +55,15 @@ export class Gangway {
     this.port = ports.port;
     this.edgePort = ports.edgePort;
     this.#env = options.env ?? {};
+    // Also when the test process ends before its time.
+    process.once('exit', this.#onExit);
     this.client = new Client(this);
   }
+
+  readonly #onExit = (): void => {
+    for (const { pid } of processesOf(this.dataDir)) signal(pid, 'SIGKILL');
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
+  };
 
   /** Not started yet. */
   static async create(options: GangwayOptions = {}): Promise<Gangway> {
@@ -186,6 +193,7 @@ export class Gangway {
         cause: error,
       });
     } finally {
+      process.off('exit', this.#onExit);
       if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
     }
     this.assertSound();
