@@ -96,9 +96,11 @@ export function readCentralHeader(bytes: Uint8Array): CentralHeader {
 export function readEndRecord(bytes: Uint8Array): EndRecord {
   const view = asBuffer(bytes);
   const disks = view.readUInt16LE(4) | view.readUInt16LE(6);
-  if (disks !== 0 && disks !== 0xffff) throw corrupt('it is one part of several');
+  const entries = view.readUInt16LE(10);
+  const here = view.readUInt16LE(8) === entries;
+  if ((disks !== 0 && disks !== 0xffff) || !here) throw corrupt('it is one part of several');
   return {
-    entries: view.readUInt16LE(10),
+    entries,
     directoryBytes: view.readUInt32LE(12),
     directoryOffset: view.readUInt32LE(16),
     commentBytes: view.readUInt16LE(20),
