@@ -1,26 +1,106 @@
 /**
  * Owns the line a request leaves in the log: the route's template, never the path, the query, a
  * cookie or a token. Bare routes are logged at debug level only.
+ *
+ * 1. Given a sink for lines, it writes them itself, as the logger would, and hands over many at a
+ *    time: a line costs a tenth of what the logger takes for it.
+ * 2. No line waits longer than `heldMs`; `flush` hands over what waits.
  */
+import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Ending } from './exchange-host.ts';
 import type { HttpExchange } from './exchange.ts';
 
-export type AccessLog = (exchange: HttpExchange, ending: Ending, durationMs: number) => void;
+/** Takes whole lines of JSON, each with its line end. */
+export type LineSink = (lines: string) => void;
 
-export function accessLog(logger: Logger): AccessLog {
-  return (exchange, ending, durationMs) => {
-    const fields = {
-      route: exchange.route || null,
-      method: exchange.requestMethod,
-      status: ending.status,
-      durationMs: Math.round(durationMs * 10) / 10,
-      bytes: ending.bytes,
-      requestId: exchange.requestId,
-      address: exchange.address,
-      ...(ending.aborted && { aborted: true }),
-    };
-    if (exchange.definition?.bare === true) logger.debug(fields, 'request');
-    else logger.info(fields, 'request');
+export interface AccessLogOptions {
+  logger: Logger;
+  clock: Clock;
+  /** Where lines go past the logger; null: nowhere, since nobody wants them. */
+  lines?: LineSink | null | undefined;
+}
+
+/** Characters that wait for more. */
+const heldChars = 8192;
+const heldMs = 100;
+
+export class AccessLog {
+  readonly #options: AccessLogOptions;
+  readonly #flush = (): void => {
+    this.flush();
   };
+  #held = '';
+  #cancel: (() => void) | null = null;
+  #timeMs = 0;
+  #time = '';
+
+  constructor(options: AccessLogOptions) {
+    this.#options = options;
+  }
+
+  write(exchange: HttpExchange, ending: Ending, durationMs: number): void {
+    const { lines, logger } = this.#options;
+    if (exchange.definition?.bare === true)
+      logger.debug(fieldsOf(exchange, ending, durationMs), 'request');
+    else if (lines === undefined) logger.info(fieldsOf(exchange, ending, durationMs), 'request');
+    else if (lines !== null) this.#hold(this.#line(exchange, ending, durationMs));
+  }
+
+  flush(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    if (this.#held === '') return;
+    const held = this.#held;
+    this.#held = '';
+    this.#options.lines?.(held);
+  }
+
+  #hold(line: string): void {
+    this.#held += line;
+    if (this.#held.length >= heldChars) this.flush();
+    else this.#cancel ??= this.#options.clock.after(heldMs, this.#flush);
+  }
+
+  /** Only what a client can choose needs the care of `JSON.stringify`: the method. */
+  #line(exchange: HttpExchange, { status, bytes, aborted }: Ending, durationMs: number): string {
+    const { route, requestMethod } = exchange;
+    const method = requestMethod === exchange.method ? `"${requestMethod}"` : quoted(requestMethod);
+    return (
+      `{"level":30,"time":"${this.#now()}","route":${route === '' ? 'null' : `"${route}"`},` +
+      `"method":${method},"status":${status},"durationMs":${tenths(durationMs)},` +
+      `"bytes":${bytes},"requestId":"${exchange.requestId}","address":${quoted(exchange.address)},` +
+      `${aborted ? '"aborted":true,' : ''}"msg":"request"}\n`
+    );
+  }
+
+  #now(): string {
+    const nowMs = this.#options.clock.now();
+    if (nowMs !== this.#timeMs) {
+      this.#timeMs = nowMs;
+      this.#time = new Date(nowMs).toISOString();
+    }
+    return this.#time;
+  }
+}
+
+function fieldsOf(exchange: HttpExchange, ending: Ending, durationMs: number): object {
+  return {
+    route: exchange.route || null,
+    method: exchange.requestMethod,
+    status: ending.status,
+    durationMs: tenths(durationMs),
+    bytes: ending.bytes,
+    requestId: exchange.requestId,
+    address: exchange.address,
+    ...(ending.aborted && { aborted: true }),
+  };
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
+
+function quoted(text: string): string {
+  return /^[\w.:-]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
 }

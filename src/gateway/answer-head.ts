@@ -29,7 +29,7 @@ export function statusLine(status: number): string {
 }
 
 /** `Name: value` lines with CRLF between and none at the end; '' for none. */
-export function headerLines(headers: Headers): string {
+function headerLines(headers: Headers): string {
   let lines = '';
   for (const name in headers) {
     const line = headerLine(name, headers[name] ?? '');
@@ -45,14 +45,73 @@ export function headerLine(name: string, value: string): string {
   return `${name}: ${value.replace(/\p{Cc}/gu, ' ')}`;
 }
 
+/** The fields of an answer: those that suit every answer, then `headers`. */
+export function answerLines(headers: Headers): string {
+  const own = headerLines(headers);
+  return `${missingSecurityLines(headers)}${own && `\r\n${own}`}`;
+}
+
 /** The security fields that `headers` does not set itself. */
-export function missingSecurityLines(headers: Headers): string {
+function missingSecurityLines(headers: Headers): string {
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   if (!lowerSecurityNames.some((name) => names.includes(name))) return allSecurityHeaders;
   return Object.entries(securityHeaders)
     .filter(([name]) => !names.includes(name.toLowerCase()))
     .map(([name, value]) => headerLine(name, value))
     .join('\r\n');
+}
+
+/**
+ * A block with the request's id before fields that are sent again and again, as bytes: the id is
+ * written into them, and the library copies them at once.
+ */
+export class IdBlock implements HeadBlock<Uint8Array> {
+  readonly first: Uint8Array = Buffer.from('X-Request-Id');
+  readonly #lines: string;
+  #idLength = 0;
+  #rest = Buffer.alloc(0);
+
+  constructor(lines: string) {
+    this.#lines = lines;
+  }
+
+  get rest(): Uint8Array {
+    return this.#rest;
+  }
+
+  setId(id: string): void {
+    if (id.length === this.#idLength) this.#rest.write(id, 0, 'latin1');
+    else this.#rest = Buffer.from(`${id}\r\n${this.#lines}`);
+    this.#idLength = id.length;
+  }
+}
+
+/** The blocks made of headers that cannot change. */
+export class HeadBlocks {
+  readonly #fixed = new WeakMap<Headers, HeadBlock>();
+  readonly #withId = new WeakMap<Headers, IdBlock>();
+
+  /** The fields alone. */
+  fixed(headers: Headers): HeadBlock {
+    let block = this.#fixed.get(headers);
+    if (block === undefined) {
+      block = toFixedBlock(headerLines(headers));
+      if (Object.isFrozen(headers)) this.#fixed.set(headers, block);
+    }
+    return block;
+  }
+
+  /** The fields with the security fields behind a request's id; undefined when they may change. */
+  withId(headers: Headers, id: string): HeadBlock | undefined {
+    let block = this.#withId.get(headers);
+    if (block === undefined) {
+      if (!Object.isFrozen(headers)) return undefined;
+      block = new IdBlock(answerLines(headers));
+      this.#withId.set(headers, block);
+    }
+    block.setId(id);
+    return block;
+  }
 }
 
 /** Splits lines as the library wants them. */
@@ -62,7 +121,7 @@ export function toBlock(lines: string): HeadBlock<string> {
 }
 
 /** The same as bytes, for blocks that are sent again and again. */
-export function toFixedBlock(lines: string): HeadBlock<Uint8Array> {
+function toFixedBlock(lines: string): HeadBlock<Uint8Array> {
   const { first, rest } = toBlock(lines);
   return { first: Buffer.from(first), rest: Buffer.from(rest) };
 }

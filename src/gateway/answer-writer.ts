@@ -5,15 +5,10 @@
  * 1. Every write is corked.
  * 2. The head goes over as one block.
  */
-import {
-  headerLine,
-  headerLines,
-  missingSecurityLines,
-  statusLine,
-  toBlock,
-} from './answer-head.ts';
+import { answerLines, headerLine, statusLine, toBlock } from './answer-head.ts';
+import type { HeadBlock } from './answer-head.ts';
 import type { Headers } from './contract.ts';
-import type { ExchangeHost, ExchangeRequest } from './exchange-host.ts';
+import type { AnswerHost, ExchangeRequest } from './exchange-host.ts';
 import type { HttpResponse } from './uws.ts';
 
 export interface LargeAnswer {
@@ -28,23 +23,23 @@ const corkBytes = 16 * 1024;
 
 export class AnswerWriter {
   readonly #response: HttpResponse;
-  readonly #host: Pick<ExchangeHost<never>, 'closing' | 'fixedBlock'>;
+  readonly #host: AnswerHost;
   readonly #request: ExchangeRequest;
-  readonly #requestId: () => string;
+  readonly #exchange: { readonly requestId: string };
   #extraLines = '';
-  /** While the library has corked for us: inside its call of the handler. */
-  #corked = true;
+  /** While the library has corked for us: inside its calls of the handler and with the body. */
+  corked = true;
 
   constructor(
     response: HttpResponse,
-    host: Pick<ExchangeHost<never>, 'closing' | 'fixedBlock'>,
+    host: AnswerHost,
     request: ExchangeRequest,
-    requestId: () => string,
+    exchange: { readonly requestId: string },
   ) {
     this.#response = response;
     this.#host = host;
     this.#request = request;
-    this.#requestId = requestId;
+    this.#exchange = exchange;
   }
 
   /** Whether the connection ends with this answer. */
@@ -54,10 +49,6 @@ export class AnswerWriter {
 
   get #headOnly(): boolean {
     return this.#request.method === 'HEAD';
-  }
-
-  handlerReturned(): void {
-    this.#corked = false;
   }
 
   addHeader(name: string, value: string): void {
@@ -76,12 +67,19 @@ export class AnswerWriter {
   /** Hands over all at once; what the socket does not take, the library copies. The bytes sent. */
   whole(status: number, headers: Headers, bytes: Uint8Array): number {
     const bodiless = this.#headOnly || status === 204 || status === 304;
-    this.#cork(() => {
-      this.#head(status, headers);
-      if (bodiless) this.#endBodiless(bytes.byteLength);
-      else this.#response.end(bytes, this.closes);
-    });
+    if (this.corked) this.#whole(status, headers, bytes, bodiless);
+    else {
+      this.#response.cork(() => {
+        this.#whole(status, headers, bytes, bodiless);
+      });
+    }
     return bodiless ? 0 : bytes.byteLength;
+  }
+
+  #whole(status: number, headers: Headers, bytes: Uint8Array, bodiless: boolean): void {
+    this.#head(status, headers);
+    if (bodiless) this.#endBodiless(bytes.byteLength);
+    else this.#response.end(bytes, this.closes);
   }
 
   /** Hands over as much as the socket takes, and the rest as it drains, without a copy of it. */
@@ -112,7 +110,7 @@ export class AnswerWriter {
    * it has parsed on, with the answer in its cork; more than the cork holds goes out at once.
    */
   ahead(status: number, headers: Headers, bytes: Uint8Array): void {
-    const padding = this.#request.doubtful && this.#corked ? corkBytes : 0;
+    const padding = this.#request.doubtful && this.corked ? corkBytes : 0;
     const length = bytes.byteLength + padding + 2;
     const lines = `${this.#lines(headers)}\r\nConnection: close\r\nContent-Length: ${length}`;
     const { first, rest } = toBlock(`${lines}\r\n\r\n`);
@@ -124,23 +122,28 @@ export class AnswerWriter {
   }
 
   #cork(write: () => void): void {
-    if (this.#corked) write();
+    if (this.corked) write();
     else this.#response.cork(write);
   }
 
   #head(status: number, headers: Headers): void {
     const response = this.#response;
     if (status !== 200) response.writeStatus(statusLine(status));
-    const fixed = this.#request.route?.bare === true && status === 200 && this.#extraLines === '';
-    const block = fixed ? this.#host.fixedBlock(headers) : toBlock(this.#lines(headers));
-    response.writeHeader(block.first, block.rest);
+    const { first, rest } = this.#known(status, headers) ?? toBlock(this.#lines(headers));
+    response.writeHeader(first, rest);
+  }
+
+  #known(status: number, headers: Headers): HeadBlock | undefined {
+    if (this.#extraLines !== '') return undefined;
+    const { blocks } = this.#host;
+    if (this.#request.route?.bare === true && status === 200) return blocks.fixed(headers);
+    return blocks.withId(headers, this.#exchange.requestId);
   }
 
   #lines(headers: Headers): string {
-    const lines = `X-Request-Id: ${this.#requestId()}\r\n${missingSecurityLines(headers)}`;
-    const own = headerLines(headers);
     const extra = this.#extraLines;
-    return `${lines}${own && `\r\n${own}`}${extra && `\r\n${extra}`}`;
+    const lines = `X-Request-Id: ${this.#exchange.requestId}\r\n${answerLines(headers)}`;
+    return `${lines}${extra && `\r\n${extra}`}`;
   }
 
   /**

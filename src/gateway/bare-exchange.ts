@@ -6,7 +6,7 @@
  * 1. It is used again only when its handler has answered before returning.
  */
 import type { ServiceError } from '../lib/errors.ts';
-import type { HeadBlock } from './answer-head.ts';
+import type { HeadBlocks } from './answer-head.ts';
 import type {
   BodyFlow,
   BodySink,
@@ -23,7 +23,7 @@ import type { HttpRequest, HttpResponse } from './uws.ts';
 export interface BareExchangeOptions {
   route: Route;
   counts: RouteCounts;
-  fixedBlock: (headers: Headers) => HeadBlock;
+  blocks: HeadBlocks;
   whole: (response: HttpResponse, request: HttpRequest) => HttpExchange;
   /** The handler threw after its answer. */
   bug: (error: unknown) => void;
@@ -59,7 +59,7 @@ export class BareExchange implements Exchange {
     }
     if (this.#isFree()) return undefined;
     const exchange = this.#whole();
-    exchange.run(() => running);
+    exchange.run({ handle: () => running });
     return exchange;
   }
 
@@ -69,7 +69,7 @@ export class BareExchange implements Exchange {
       this.#whole().send(status, headers, body);
       return;
     }
-    const { first, rest } = this.#options.fixedBlock(headers);
+    const { first, rest } = this.#options.blocks.fixed(headers);
     response.writeHeader(first, rest);
     response.end(body);
     this.#options.counts.count(200, false, body.length, null);
@@ -123,6 +123,14 @@ export class BareExchange implements Exchange {
 
   body(maxBytes: number): Promise<Buffer> {
     return this.#whole().body(maxBytes);
+  }
+
+  lendBody(
+    maxBytes: number,
+    take: (body: Buffer) => void,
+    refuse: (reason: ServiceError) => void,
+  ): void {
+    this.#whole().lendBody(maxBytes, take, refuse);
   }
 
   streamBody(maxBytes: number, sink: BodySink): BodyFlow {

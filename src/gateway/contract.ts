@@ -46,6 +46,16 @@ export interface Exchange {
   /** The whole body. Rejects: PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT; never settles after an abort. */
   body(maxBytes: number): Promise<Buffer>;
   /**
+   * The whole body for who answers at once: no promise is made and no copy taken, so the bytes are
+   * lent to `take` until it returns. `refuse` is called where `body` rejects. What they throw is
+   * answered as what a handler throws.
+   */
+  lendBody(
+    maxBytes: number,
+    take: (body: Buffer) => void,
+    refuse: (reason: ServiceError) => void,
+  ): void;
+  /**
    * The body by chunks, each a copy of its own that may be transferred. The sink pauses the client
    * by returning false, until `resume`. `end` comes after the last chunk, `fail` instead of it
    * (PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, or an abort).
@@ -63,6 +73,11 @@ export interface Exchange {
 }
 
 export interface BodySink {
+  /**
+   * Offered a body that came in one piece, in place of `chunk` and `end`; the bytes are only lent.
+   * False: not wanted this way.
+   */
+  lent?(bytes: ArrayBuffer): boolean;
   /**
    * A buffer of exactly this length to copy the next chunk into, when the sink has one to use again:
    * fresh memory costs more than the copy, and the library reads on while the sender keeps up.

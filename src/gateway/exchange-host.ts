@@ -1,8 +1,8 @@
 /** Owns the words between an exchange and the gateway that holds it. */
 import type { Logger } from '../lib/log.ts';
-import type { HeadBlock } from './answer-head.ts';
-import type { ClientAddress } from './client-address.ts';
-import type { Headers, Route } from './contract.ts';
+import type { HeadBlocks } from './answer-head.ts';
+import type { InNetworks } from './client-address.ts';
+import type { Route } from './contract.ts';
 import type { RouteCounts } from './metrics.ts';
 import type { RequestBody } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
@@ -26,16 +26,22 @@ export interface ExchangeLimits {
   lingerMs: number;
 }
 
-/** What an exchange of type `E` needs of its gateway. */
-export interface ExchangeHost<E> {
-  readonly limits: ExchangeLimits;
-  readonly logger: Logger;
+/** What an answer needs of its gateway. */
+export interface AnswerHost {
   /** Whether every answer now closes its connection. */
   readonly closing: boolean;
+  /** Of headers that are sent again and again. */
+  readonly blocks: HeadBlocks;
+}
+
+/** What an exchange of type `E` needs of its gateway. */
+export interface ExchangeHost<E> extends AnswerHost {
+  readonly limits: ExchangeLimits;
+  readonly logger: Logger;
+  /** Whether a peer is believed what it says of its client. */
+  readonly trusted: InNetworks;
   now(): number;
   newRequestId(): string;
-  /** The block of headers that are sent again and again. */
-  fixedBlock(headers: Headers): HeadBlock;
   /** The answer is complete, or will never be. */
   answered(exchange: E, ending: Ending): void;
   /** The response object is gone. */
@@ -50,7 +56,8 @@ export interface ExchangeRequest {
   params: Readonly<Record<string, string>>;
   head: RequestHead;
   body: RequestBody | undefined;
-  client: () => ClientAddress;
+  /** The address at the other end of the connection. */
+  peer: string;
   /** Close after the answer, whatever the client says. */
   lastOnConnection: boolean;
   /** The framing has more than one reading. */

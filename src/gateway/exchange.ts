@@ -11,7 +11,7 @@
  */
 import { asServiceError, ServiceError } from '../lib/errors.ts';
 import { AnswerWriter } from './answer-writer.ts';
-import type { ClientAddress } from './client-address.ts';
+import { clientAddress, type ClientAddress } from './client-address.ts';
 import type {
   BodyFlow,
   BodySink,
@@ -23,11 +23,12 @@ import type {
 } from './contract.ts';
 import type { ExchangeHost, ExchangeRequest } from './exchange-host.ts';
 import type { RouteCounts } from './metrics.ts';
+import { GuardedSink } from './guarded-sink.ts';
 import { OpenStream } from './open-stream.ts';
 import { problemDocument, problemHeaders } from './problem.ts';
 import { renewTimer } from './request-body.ts';
 import type { HttpResponse } from './uws.ts';
-import { wholeBody } from './whole-body.ts';
+import { WholeBody } from './whole-body.ts';
 
 type State = 'waiting' | 'sending' | 'streaming' | 'lingering' | 'over';
 
@@ -62,7 +63,7 @@ export class HttpExchange implements Exchange {
     this.#response = response;
     this.#host = host;
     this.#request = request;
-    this.#writer = new AnswerWriter(response, host, request, () => this.requestId);
+    this.#writer = new AnswerWriter(response, host, request, this);
     this.#sinceMs = host.now();
   }
 
@@ -93,7 +94,8 @@ export class HttpExchange implements Exchange {
   }
 
   get address(): string {
-    return this.#known().address;
+    const { peer } = this.#request;
+    return this.#host.trusted(peer) ? this.#known().address : peer;
   }
 
   get fromLoopback(): boolean {
@@ -149,9 +151,9 @@ export class HttpExchange implements Exchange {
   }
 
   /** Calls the route's handler; afterwards the library no longer corks for us. */
-  run(handle: (exchange: Exchange) => void | Promise<void>): void {
+  run(route: Pick<Route, 'handle'>): void {
     try {
-      const running = handle(this);
+      const running = route.handle(this);
       if (running instanceof Promise) {
         running.catch((error: unknown) => {
           this.fail(error);
@@ -160,31 +162,26 @@ export class HttpExchange implements Exchange {
     } catch (error) {
       this.fail(error);
     } finally {
-      this.#writer.handlerReturned();
+      this.#writer.corked = false;
     }
   }
 
   body(maxBytes: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      this.streamBody(maxBytes, wholeBody(resolve, reject));
+      this.streamBody(maxBytes, new WholeBody(resolve, reject, true));
     });
   }
 
+  lendBody(
+    maxBytes: number,
+    take: (body: Buffer) => void,
+    refuse: (reason: ServiceError) => void,
+  ): void {
+    this.streamBody(maxBytes, new WholeBody(take, refuse, false));
+  }
+
   streamBody(maxBytes: number, sink: BodySink): BodyFlow {
-    const guarded: BodySink = {
-      spare: (byteLength) => this.#guarded(() => sink.spare?.(byteLength)),
-      chunk: (bytes) => this.#guarded(() => sink.chunk(bytes)) ?? true,
-      end: () => {
-        this.#guarded(() => {
-          sink.end();
-        });
-      },
-      fail: (reason) => {
-        this.#guarded(() => {
-          sink.fail(reason);
-        });
-      },
-    };
+    const guarded = new GuardedSink(sink, this);
     const body = this.#request.body;
     if (body !== undefined && !this.#aborted) return body.read(maxBytes, guarded);
     queueMicrotask(() => {
@@ -270,7 +267,9 @@ export class HttpExchange implements Exchange {
   received(chunk: ArrayBuffer, last: boolean): void {
     const body = this.#request.body;
     if (body === undefined) return;
+    this.#writer.corked = true;
     body.receive(chunk, last);
+    this.#writer.corked = false;
     if (this.#state !== 'lingering') return;
     const tooMuch = body.receivedBytes - this.#lingerStart > this.#host.limits.lingerBytes;
     // Not at once: the answer may still be in the library's cork.
@@ -317,7 +316,8 @@ export class HttpExchange implements Exchange {
   }
 
   #known(): ClientAddress {
-    this.#client ??= this.#request.client();
+    const { peer, head } = this.#request;
+    this.#client ??= clientAddress(peer, head, this.#host.trusted);
     return this.#client;
   }
 

@@ -43,19 +43,21 @@ export class RouteCounts {
 }
 
 export class Metrics {
-  readonly #routes = new Map<string, RouteCounts>();
+  readonly #routes = new Map<string, Map<string, RouteCounts>>();
   readonly #sources: MetricSource[] = [];
   #process: Promise<() => Promise<string>> | undefined;
 
   /** The counts of a route; '' for what matched none. Unknown methods share one row. */
   route(template: string, method: string): RouteCounts {
+    return this.#routes.get(template)?.get(method) ?? this.#newRoute(template, method);
+  }
+
+  #newRoute(template: string, method: string): RouteCounts {
     const name = knownMethods.has(method) ? method : 'other';
-    const key = `${name} ${template}`;
-    let counts = this.#routes.get(key);
-    if (counts === undefined) {
-      counts = new RouteCounts(template || 'unmatched', name);
-      this.#routes.set(key, counts);
-    }
+    const ofTemplate = this.#routes.get(template) ?? new Map<string, RouteCounts>();
+    this.#routes.set(template, ofTemplate);
+    const counts = ofTemplate.get(name) ?? new RouteCounts(template || 'unmatched', name);
+    ofTemplate.set(name, counts);
     return counts;
   }
 
@@ -72,7 +74,7 @@ export class Metrics {
   }
 
   #requestFamilies(): MetricFamily[] {
-    const all = [...this.#routes.values()];
+    const all = [...this.#routes.values()].flatMap((methods) => [...methods.values()]);
     return [
       {
         name: 'gangway_http_requests_total',

@@ -43,11 +43,14 @@ type Reader =
   | { kind: 'sink'; sink: BodySink; maxBytes: number; stopped: boolean }
   | { kind: 'done' };
 
+const none: Reader = { kind: 'none' };
+const done: Reader = { kind: 'done' };
+
 export class RequestBody {
   readonly #source: BodySource;
   readonly #framing: Framing;
   readonly #limits: BodyLimits;
-  #reader: Reader = { kind: 'none' };
+  #reader: Reader = none;
   #held: ArrayBuffer[] = [];
   #receivedBytes = 0;
   #arrived = false;
@@ -95,11 +98,16 @@ export class RequestBody {
     this.#reader = reader;
     // While nobody read, the client was not to blame for being slow.
     this.#restartTimers();
-    queueMicrotask(() => {
-      const declared = this.#framing.kind === 'length' ? this.#framing.bytes : 0;
-      if (declared > maxBytes || this.#receivedBytes > maxBytes) this.#failTooLarge(maxBytes);
-      else this.#pump();
-    });
+    const declared = this.#framing.kind === 'length' ? this.#framing.bytes : 0;
+    if (declared > maxBytes || this.#receivedBytes > maxBytes) {
+      queueMicrotask(() => {
+        this.#failTooLarge(maxBytes);
+      });
+    } else if (this.#paused || this.#ended || this.#held.length > 0) {
+      queueMicrotask(() => {
+        this.#pump();
+      });
+    }
     return {
       resume: () => {
         if (!reader.stopped) return;
@@ -122,6 +130,7 @@ export class RequestBody {
       this.#failTooLarge(reader.maxBytes);
       return;
     }
+    if (last && this.#lend(chunk, reader)) return;
     if (chunk.byteLength > 0) this.#held.push(copyOf(chunk, reader));
     // A sender of chunks may hide a second request behind its trailers, in the very bytes that the
     // library is parsing now; unanswered, this request makes the library drop both.
@@ -130,11 +139,21 @@ export class RequestBody {
     else this.#pump();
   }
 
+  /** A body of known length that came in one piece may be read where it lies. */
+  #lend(chunk: ArrayBuffer, reader: Reader): boolean {
+    const isWhole = chunk.byteLength === this.#receivedBytes && this.#framing.kind === 'length';
+    if (!isWhole || reader.kind !== 'sink' || reader.stopped) return false;
+    if (reader.sink.lent?.(chunk) !== true) return false;
+    this.#ended = true;
+    this.#reader = done;
+    return true;
+  }
+
   /** Ends the reading for a reason of ours or because the client left. */
   fail(reason: ServiceError | 'aborted'): void {
     const reader = this.#reader;
-    this.#reader = { kind: 'done' };
-    this.#held = [];
+    this.#reader = done;
+    if (this.#held.length > 0) this.#held = [];
     if (reason === 'aborted') this.#arrived = true;
     else this.#setPaused(false);
     if (reader.kind === 'sink') reader.sink.fail(reason);
@@ -142,8 +161,8 @@ export class RequestBody {
 
   /** Lets what is left flow by and be dropped. */
   drop(): void {
-    this.#reader = { kind: 'done' };
-    this.#held = [];
+    this.#reader = done;
+    if (this.#held.length > 0) this.#held = [];
     this.#setPaused(false);
   }
 
@@ -191,7 +210,7 @@ export class RequestBody {
       }
       if (!this.#isCurrent(reader)) return;
       if (this.#ended && this.#held.length === 0 && !reader.stopped) {
-        this.#reader = { kind: 'done' };
+        this.#reader = done;
         reader.sink.end();
         return;
       }

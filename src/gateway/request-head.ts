@@ -18,41 +18,62 @@ export class CopiedHead implements RequestHead {
   readonly query: string;
   /** Of the request line and all fields, about as the client sent them. */
   readonly bytes: number;
-  readonly #names: string[] = [];
-  readonly #values: string[] = [];
+  /** Name, value, name, value… */
+  readonly #fields: readonly string[];
 
-  constructor(request: HttpRequest, path: string) {
-    this.query = queryOf(request);
-    let bytes = path.length + this.query.length + 16;
-    request.forEach((name, value) => {
-      this.#names.push(name);
-      this.#values.push(value);
-      bytes += name.length + value.length + 4;
-    });
+  constructor(query: string, fields: readonly string[], bytes: number, framing: Framing) {
+    this.query = query;
     this.bytes = bytes;
-    this.framing = readFraming(
-      this.#all('content-length'),
-      this.#all('transfer-encoding'),
-      this.headerCount('host'),
-    );
+    this.framing = framing;
+    this.#fields = fields;
   }
 
   header(name: string): string {
-    const first = this.#names.indexOf(name);
-    if (first === -1) return '';
-    const value = this.#values[first] ?? '';
-    if (!this.#names.includes(name, first + 1)) return value;
-    return this.#all(name).join(name === 'cookie' ? '; ' : ', ');
+    const fields = this.#fields;
+    let found = '';
+    let count = 0;
+    for (let i = 0; i < fields.length; i += 2) {
+      if (fields[i] !== name) continue;
+      const value = fields[i + 1] ?? '';
+      found = count++ === 0 ? value : `${found}${name === 'cookie' ? '; ' : ', '}${value}`;
+    }
+    return found;
   }
 
   headerCount(name: string): number {
+    const fields = this.#fields;
     let count = 0;
-    for (const one of this.#names) if (one === name) count += 1;
+    for (let i = 0; i < fields.length; i += 2) if (fields[i] === name) count += 1;
     return count;
   }
+}
 
-  #all(name: string): string[] {
-    return this.#values.filter((_, index) => this.#names[index] === name);
+const nothing: readonly string[] = Object.freeze([]);
+
+/** Copies heads one after the other; one callback serves all of them. */
+export class HeadReader {
+  #fields: string[] = [];
+  #bytes = 0;
+  #hosts = 0;
+  #lengths = nothing;
+  #encodings = nothing;
+  readonly #take = (name: string, value: string): void => {
+    this.#fields.push(name, value);
+    this.#bytes += name.length + value.length + 4;
+    if (name === 'host') this.#hosts += 1;
+    else if (name === 'content-length') this.#lengths = [...this.#lengths, value];
+    else if (name === 'transfer-encoding') this.#encodings = [...this.#encodings, value];
+  };
+
+  read(request: HttpRequest, path: string): CopiedHead {
+    const query = queryOf(request);
+    this.#fields = [];
+    this.#bytes = path.length + query.length + 16;
+    this.#hosts = 0;
+    this.#lengths = this.#encodings = nothing;
+    request.forEach(this.#take);
+    const framing = readFraming(this.#lengths, this.#encodings, this.#hosts);
+    return new CopiedHead(query, this.#fields, this.#bytes, framing);
   }
 }
 

@@ -19,6 +19,8 @@ interface Entry {
   segments: (string | null)[];
   names: string[];
   methods: Map<string, Route>;
+  /** Matches without parameters, made once. */
+  matches: Map<string, Match>;
 }
 
 const noParams: Readonly<Record<string, string>> = Object.freeze({});
@@ -37,7 +39,7 @@ export class RouteTable {
 
   match(method: string, path: string): Match {
     const fixed = this.#fixed.get(path);
-    if (fixed !== undefined) return choose(fixed, method, noParams);
+    if (fixed !== undefined) return fixed.matches.get(method) ?? choose(fixed, method, noParams);
     const segments = path.split('/');
     for (const entry of this.#templates) {
       if (!fits(entry, segments)) continue;
@@ -56,6 +58,7 @@ export class RouteTable {
       segments: parts.map((part) => (part.startsWith(':') ? null : part)),
       names: parts.filter((part) => part.startsWith(':')).map((part) => part.slice(1)),
       methods: new Map(),
+      matches: new Map(),
     };
     if (entry.names.length === 0) this.#fixed.set(path, entry);
     else this.#templates.push(entry);
@@ -72,7 +75,11 @@ function allow(entry: Entry): string {
 
 function choose(entry: Entry, method: string, params: Readonly<Record<string, string>>): Match {
   const route = entry.methods.get(method) ?? headOf(entry, method);
-  if (route !== undefined) return { kind: 'found', route, params };
+  if (route !== undefined) {
+    const match: Match = { kind: 'found', route, params };
+    if (params === noParams) entry.matches.set(method, match);
+    return match;
+  }
   return { kind: 'otherMethod', allow: allow(entry), path: entry.path };
 }
 

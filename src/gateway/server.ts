@@ -12,11 +12,11 @@ import { randomBytes } from 'node:crypto';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { accessLog, type AccessLog } from './access-log.ts';
-import { headerLines, toFixedBlock, type HeadBlock } from './answer-head.ts';
+import { AccessLog, type LineSink } from './access-log.ts';
+import { HeadBlocks } from './answer-head.ts';
 import { BareExchange } from './bare-exchange.ts';
-import { clientAddress, networks, textAddress, type InNetworks } from './client-address.ts';
-import type { Headers, Route } from './contract.ts';
+import { networks, textAddress } from './client-address.ts';
+import type { Route } from './contract.ts';
 import type { Ending, ExchangeHost } from './exchange-host.ts';
 import { HttpExchange } from './exchange.ts';
 import { InFlight } from './in-flight.ts';
@@ -24,7 +24,7 @@ import { defaultLimits, shortestMs, type GatewayLimits } from './limits.ts';
 import type { MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { RequestBody } from './request-body.ts';
-import { CopiedHead } from './request-head.ts';
+import { HeadReader, type CopiedHead } from './request-head.ts';
 import { RouteTable, type Match } from './routes.ts';
 import { listenAlone, loadUws, registerHandler } from './uws.ts';
 import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
@@ -37,6 +37,8 @@ export interface GatewayOptions {
   port: number;
   routes: readonly Route[];
   logger: Logger;
+  /** Takes the lines of requests past the logger, many at a time; null: nobody wants them. */
+  accessLines?: LineSink | null;
   limits?: Partial<GatewayLimits>;
   /** Addresses and CIDRs of proxies whose X-Forwarded-* fields are believed. */
   trustedProxies?: readonly string[];
@@ -65,14 +67,13 @@ export class Gateway {
   readonly limits: GatewayLimits;
   readonly #options: GatewayOptions;
   readonly #clock: Clock;
-  readonly #trusted: InNetworks;
   readonly #log: AccessLog;
   readonly #routes = new RouteTable();
   readonly #bareRoutes: Route[] = [];
   readonly #inFlight: InFlight;
   readonly #drainHooks = new Set<DrainHook>();
   readonly #host: ExchangeHost<HttpExchange>;
-  readonly #fixedBlocks = new WeakMap<Headers, HeadBlock>();
+  readonly #heads = new HeadReader();
   readonly #idPrefix = randomBytes(6).toString('hex');
   #phase: Phase = 'new';
   #app: TemplatedApp | undefined;
@@ -95,8 +96,8 @@ export class Gateway {
     this.#clock = options.clock ?? systemClock;
     this.metrics = options.metrics ?? new Metrics();
     this.limits = { ...defaultLimits, ...options.limits };
-    this.#trusted = networks(options.trustedProxies ?? []);
-    this.#log = accessLog(options.logger);
+    const { logger, accessLines: lines } = options;
+    this.#log = new AccessLog({ logger, clock: this.#clock, lines });
     this.#inFlight = new InFlight(this.#clock);
     this.#host = this.#hostOfExchanges();
     this.metrics.register(() => this.#families());
@@ -166,6 +167,7 @@ export class Gateway {
     this.#closeListener();
     this.#app?.close();
     this.#inFlight.stop();
+    this.#log.flush();
   }
 
   async #drain(): Promise<void> {
@@ -175,6 +177,7 @@ export class Gateway {
     this.#inFlight.refuseBodies(shuttingDown());
     for (const hook of this.#drainHooks) void this.#runHook(hook);
     await this.#inFlight.emptyWithin(this.limits.drainMs);
+    this.#log.flush();
     if (this.#inFlight.size === 0) return;
     this.#options.logger.warn({ requests: this.#inFlight.size }, 'gateway.drain.cut');
     this.#inFlight.abortAll();
@@ -199,7 +202,7 @@ export class Gateway {
       new BareExchange({
         route,
         counts,
-        fixedBlock: (headers) => this.#fixedBlock(headers),
+        blocks: this.#host.blocks,
         whole: (response, request) => this.#wholeExchange(route, response, request),
         bug: (error) => {
           this.#options.logger.error({ err: error, route: route.path }, 'request.failed');
@@ -221,15 +224,14 @@ export class Gateway {
 
   /** For a bare route whose handler wants more than to answer at once. */
   #wholeExchange(route: Route, response: HttpResponse, request: HttpRequest): HttpExchange {
-    const head = new CopiedHead(request, route.path);
-    const peer = peerOf(response);
+    const head = this.#heads.read(request, route.path);
     return new HttpExchange(response, this.#host, {
       route,
       method: route.method,
       params: noParams,
       head,
       body: undefined,
-      client: () => clientAddress(peer, head, this.#trusted),
+      peer: peerOf(response),
       lastOnConnection: false,
       doubtful: false,
       counts: this.metrics.route(route.path, route.method),
@@ -247,12 +249,11 @@ export class Gateway {
   #onRequest(response: HttpResponse, request: HttpRequest): void {
     const path = request.getUrl();
     const method = request.getCaseSensitiveMethod();
-    const head = new CopiedHead(request, path);
+    const head = this.#heads.read(request, path);
     const match = this.#routes.match(method, path);
     const refused = this.#refusal(head, match);
     const found = match.kind === 'found' ? match : undefined;
     const template = match.kind === 'otherMethod' ? match.path : (found?.route.path ?? '');
-    const peer = peerOf(response);
     // Behind chunks of doubtful end nothing more is read.
     const chunked = head.framing.kind === 'chunked' || head.framing.kind === 'refused';
     const body = this.#bodyOf(response, head);
@@ -262,7 +263,7 @@ export class Gateway {
       params: found?.params ?? noParams,
       head,
       body,
-      client: () => clientAddress(peer, head, this.#trusted),
+      peer: peerOf(response),
       doubtful: head.framing.kind === 'refused',
       lastOnConnection: chunked || refused?.code === 'HEADERS_TOO_LARGE',
       counts: this.metrics.route(template, method),
@@ -273,10 +274,7 @@ export class Gateway {
         exchange.received(chunk, last);
       });
     }
-    exchange.run((one) => {
-      if (refused !== undefined) throw refused;
-      return found?.route.handle(one);
-    });
+    exchange.run(refused === undefined && found !== undefined ? found.route : refusing(refused));
   }
 
   #refusal(head: CopiedHead, match: Match): ServiceError | undefined {
@@ -303,7 +301,7 @@ export class Gateway {
   #bodyOf(response: HttpResponse, head: CopiedHead): RequestBody | undefined {
     if (head.framing.kind === 'none') return undefined;
     const framing = head.framing.kind === 'refused' ? ({ kind: 'chunked' } as const) : head.framing;
-    return new RequestBody(response, framing, this.limits, () => this.#clock.now());
+    return new RequestBody(response, framing, this.limits, this.#host.now);
   }
 
   #track(exchange: HttpExchange, response: HttpResponse): void {
@@ -315,15 +313,17 @@ export class Gateway {
 
   #hostOfExchanges(): ExchangeHost<HttpExchange> {
     const closing = (): boolean => this.#phase !== 'serving';
+    const clock = this.#clock;
     return {
       limits: this.limits,
       logger: this.#options.logger,
       get closing() {
         return closing();
       },
-      now: () => this.#clock.now(),
+      now: () => clock.now(),
       newRequestId: () => `${this.#idPrefix}${(this.#requests += 1).toString(36).padStart(6, '0')}`,
-      fixedBlock: (headers) => this.#fixedBlock(headers),
+      blocks: new HeadBlocks(),
+      trusted: networks(this.#options.trustedProxies ?? []),
       answered: (exchange, ending) => {
         this.#answered(exchange, ending);
       },
@@ -333,23 +333,13 @@ export class Gateway {
     };
   }
 
-  #fixedBlock(headers: Headers): HeadBlock {
-    let block = this.#fixedBlocks.get(headers);
-    if (block === undefined) {
-      block = toFixedBlock(headerLines(headers));
-      // What may change is not remembered.
-      if (Object.isFrozen(headers)) this.#fixedBlocks.set(headers, block);
-    }
-    return block;
-  }
-
   #answered(exchange: HttpExchange, ending: Ending): void {
     const bare = exchange.definition?.bare === true;
     const quiet = bare && !ending.aborted && this.#options.logBare !== true;
     const durationMs = quiet ? null : performance.now() - exchange.startedMs;
     const measured = exchange.streamed ? null : durationMs;
     exchange.counts.count(ending.status, ending.aborted, ending.bytes, measured);
-    if (durationMs !== null) this.#log(exchange, ending, durationMs);
+    if (durationMs !== null) this.#log.write(exchange, ending, durationMs);
   }
 
   #socketChanged(response: HttpResponse, change: number): void {
@@ -381,6 +371,15 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 function shuttingDown(): ServiceError {
   return new ServiceError('SHUTTING_DOWN', 'The service is restarting.', { retryAfterS: 5 });
+}
+
+/** Answers what is not for any handler. */
+function refusing(refused: ServiceError = notFound()): Pick<Route, 'handle'> {
+  return {
+    handle() {
+      throw refused;
+    },
+  };
 }
 
 function peerOf(response: HttpResponse): string {
