@@ -15,6 +15,7 @@ import { authorize, can } from './auth/authorize.ts';
 import { newSetupCode } from './auth/setup-code.ts';
 import { setVariable } from './config.ts';
 import type { Config, ResolvedConfig } from './config.ts';
+import type { LineSink } from './gateway/access-log.ts';
 import { Callers } from './gateway/credentials.ts';
 import type { PublicUrl } from './gateway/credentials.ts';
 import { Metrics } from './gateway/metrics.ts';
@@ -25,6 +26,7 @@ import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from './gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from './gateway/transports/graphql.ts';
 import { healthRoute } from './gateway/transports/health.ts';
+import { loginRoutes } from './gateway/transports/login.ts';
 import { logRoutes } from './gateway/transports/logs.ts';
 import { metricsRoute } from './gateway/transports/metrics.ts';
 import { setupRoutes } from './gateway/transports/setup.ts';
@@ -46,15 +48,17 @@ const clock = systemClock;
 const failedTokensPerMinute = 60;
 
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
+  const output = pino.destination({ dest: 1, sync: false, minLength: 8192, periodicFlush: 200 });
   const logger = pino(
     { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 1, sync: false, minLength: 8192, periodicFlush: 200 }),
+    output,
   );
+  const accessLines = logger.isLevelEnabled('info') ? (lines: string) => output.write(lines) : null;
   // What we write is for ourselves; what apps may reach has its modes given.
   process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
   const platform = await openPlatform(config, logger);
-  const server = new Service({ config, logger, platform });
+  const server = new Service({ config, logger, accessLines, platform });
   const { port } = await server.listen();
   const panel = new URL(config.publicUrl ?? addressOf(config.host, port)).hostname;
   if (sharesSite(panel, config.appsDomain)) {
@@ -69,6 +73,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
 interface Parts {
   config: Config;
   logger: Logger & { flush(): void };
+  accessLines: LineSink | null;
   platform: Platform;
 }
 
@@ -117,6 +122,7 @@ class Service {
       port: config.port,
       routes: this.#routes(metrics),
       logger,
+      accessLines: this.#parts.accessLines,
       limits: {
         headerBytes: config.maxHeaderKb * 1024,
         maxSockets: config.maxSockets,
@@ -190,6 +196,12 @@ class Service {
         accounts: () => this.#loadAccounts(),
         needsSetup: () => this.#needsSetup(),
         refuseCrossSite,
+      }),
+      ...loginRoutes({
+        accounts: () => this.#loadAccounts(),
+        accountReads: this.#accountReads,
+        needsSetup: () => this.#needsSetup(),
+        callers: this.#callers,
       }),
       ...graphqlRoutes({
         graphql: this.#graphql,

@@ -9,7 +9,12 @@
  * 4. Failed tokens are counted by address; above the limit, failures are 429. A good token is never
  *    held up by what others on its address do.
  */
-import type { Authenticator, Credentials, SessionRenewal } from '../auth/accounts-contract.ts';
+import type {
+  Authenticator,
+  Credentials,
+  Origin,
+  SessionRenewal,
+} from '../auth/accounts-contract.ts';
 import type { Principal, SignedIn } from '../auth/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Exchange } from './contract.ts';
@@ -114,6 +119,12 @@ export class Callers {
       retryAfterS,
     });
   }
+}
+
+/** Where a request comes from, as accounts ask for it. */
+export function originOf(exchange: Exchange): Origin {
+  const { address, fromLoopback, secure } = exchange;
+  return { address, fromLoopback, secure, userAgent: exchange.header('user-agent') };
 }
 
 function credentialsOf(exchange: Exchange): Credentials {

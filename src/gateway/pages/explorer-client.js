@@ -1,15 +1,22 @@
 /* Runs in the browser: starts GraphiQL on this very address, with the caller's cookie. */
 'use strict';
 
-const greeting = `# The API of this instance. Ctrl-Enter runs what is written here; the
-# panel on the left tells what there is.
+const greeting = `# The API of this instance.
+# Ctrl-Enter runs what is written here;
+# the book at the left explains the API.
 
 query Start {
   me { email }
-  viewerTeam { name capabilities }
+  viewerTeam { name }
   apps(first: 20) {
     totalCount
-    nodes { id name status url latestDeployment { status createdAt } }
+    nodes {
+      id
+      name
+      status
+      url
+      latestDeployment { status createdAt }
+    }
   }
 }
 `;
@@ -66,11 +73,21 @@ async function fetcher(params, options) {
 }
 
 const root = document.getElementById('explorer');
+const { createElement } = window.React;
+const account = createElement(
+  'a',
+  { className: 'account', href: `/login?next=${encodeURIComponent(address)}` },
+  root.dataset.account,
+);
 window.ReactDOM.createRoot(root).render(
-  window.React.createElement(window.GraphiQL, {
-    fetcher,
-    defaultQuery: greeting,
-    defaultEditorToolsVisibility: true,
-    shouldPersistHeaders: false,
-  }),
+  createElement(
+    window.GraphiQL,
+    {
+      fetcher,
+      defaultQuery: greeting,
+      defaultEditorToolsVisibility: true,
+      shouldPersistHeaders: false,
+    },
+    createElement(window.GraphiQL.Logo, null, account),
+  ),
 );

@@ -3,10 +3,10 @@
  * script, nothing from elsewhere.
  *
  * 1. Values come in through the `html` tag and are escaped; only another `html` result is not.
- * 2. The Content-Security-Policy allows the page's own style, by hash, and nothing else.
+ * 2. The Content-Security-Policy allows the page's own style, by hash, its icon, and nothing else.
  */
 import { createHash } from 'node:crypto';
-import type { Exchange } from '../contract.ts';
+import type { Exchange, Headers } from '../contract.ts';
 
 /** Markup that may stand in a page as it is. */
 export class Html {
@@ -35,55 +35,95 @@ function render(slot: Slot): string {
 }
 
 const style = `
-:root { color-scheme: light dark; --ink: #16202c; --paper: #f5f6f8; --card: #fff; --line: #d4d9e0;
-  --strong: #0b5fff; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6eaf0; --paper: #0f141b; --card: #182029;
-  --line: #303b48; --strong: #6ea0ff; --bad: #ff8a80; } }
+:root { color-scheme: light dark; --ink: #16202c; --soft: #566474; --paper: #f3f5f8; --card: #fff;
+  --field: #fff; --line: #8a95a3; --edge: #dde2e9; --strong: #0b57d0; --hover: #0842a0;
+  --on-strong: #fff; --bad: #a3201a; --bad-paper: #fdecea; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6eaf0; --soft: #a3afbd; --paper: #0f141b;
+  --card: #171e27; --field: #0f141b; --line: #66727f; --edge: #2a3440; --strong: #8ab4f8;
+  --hover: #aecbfa; --on-strong: #0b1d38; --bad: #ffb4ab; --bad-paper: #3b1a1a; } }
 * { box-sizing: border-box; }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1.5rem;
-  background: var(--paper); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
-main { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line);
-  border-radius: .75rem; padding: 2rem; }
-h1 { margin: 0 0 .25rem; font-size: 1.375rem; }
-p { margin: 0 0 1.25rem; }
-label { display: block; margin-bottom: 1rem; font-weight: 600; }
-small { display: block; font-weight: 400; opacity: .75; }
-input { display: block; width: 100%; margin-top: .25rem; padding: .625rem .75rem; font: inherit;
-  color: inherit; background: var(--paper); border: 1px solid var(--line); border-radius: .5rem; }
-input:focus-visible, button:focus-visible { outline: 2px solid var(--strong); outline-offset: 2px; }
-button { width: 100%; padding: .75rem; font: inherit; font-weight: 600; color: var(--card);
-  background: var(--strong); border: 0; border-radius: .5rem; cursor: pointer; }
-[role=alert] { color: var(--bad); font-weight: 600; }
+body { margin: 0; min-height: 100vh; min-height: 100svh; display: grid; align-items: center;
+  justify-items: center; padding: 1.5rem 1rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; }
+main { width: 100%; max-width: 27rem; background: var(--card); border: 1px solid var(--edge);
+  border-radius: 1rem; padding: 2rem; box-shadow: 0 1px 3px #0000000f; }
+header { display: flex; align-items: center; gap: .5rem; margin-bottom: 1.5rem; font-weight: 600;
+  color: var(--soft); }
+header svg { width: 1.5rem; height: 1.5rem; color: var(--strong); }
+h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; }
+p { margin: .25rem 0 0; color: var(--soft); overflow-wrap: anywhere; }
+form, p + a { margin-top: 1.5rem; }
+b { color: var(--ink); }
+label { display: block; margin-bottom: 1.125rem; font-weight: 600; }
+small { display: block; margin-top: .25rem; font-size: .875rem; font-weight: 400;
+  color: var(--soft); }
+input { display: block; width: 100%; margin-top: .375rem; padding: .625rem .75rem; font: inherit;
+  font-weight: 400; color: inherit; background: var(--field); border: 1px solid var(--line);
+  border-radius: .5rem; }
+button, a { display: block; width: 100%; padding: .75rem; font: inherit; font-weight: 600;
+  text-align: center; text-decoration: none; color: var(--on-strong); background: var(--strong);
+  border: 1px solid transparent; border-radius: .5rem; cursor: pointer; }
+button:hover, a:hover { background: var(--hover); }
+label + button { margin-top: 1.5rem; }
+a + form { margin-top: .75rem; }
+a + form button { color: inherit; background: none; border-color: var(--line); }
+a + form button:hover { background: var(--paper); }
+input:focus-visible, button:focus-visible, a:focus-visible { outline: 2px solid var(--strong);
+  outline-offset: 2px; }
+p[role=alert] { margin-top: 1rem; padding: .75rem 1rem; color: var(--bad); background: var(--bad-paper);
+  border-left: 4px solid var(--bad); border-radius: .25rem; }
+@media (max-width: 30rem) { main { padding: 1.5rem 1.25rem; } }
 `;
 
 const styleHash = createHash('sha256').update(style).digest('base64');
+// In one piece: white space between the tags would be part of what is hashed.
+const styleTag = new Html(`<style>${style}</style>`);
+
+const gate = '<path d="M4 21V10a8 8 0 0 1 16 0v11M9 21v-9a3 3 0 0 1 6 0v9M2 21h20"/>';
+const drawn =
+  'viewBox="0 0 24 24" fill="none" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"';
+const mark = new Html(`<svg ${drawn} stroke="currentColor" aria-hidden="true">${gate}</svg>`);
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" ${drawn} stroke="#4c8dff">${gate}</svg>`;
+
+/** The icon of every page of ours. */
+export const iconUrl = `data:image/svg+xml,${encodeURIComponent(icon)}`;
 
 const headers = {
   'Content-Type': 'text/html; charset=utf-8',
   'Cache-Control': 'no-store',
   'Content-Security-Policy':
-    `default-src 'none'; style-src 'sha256-${styleHash}'; form-action 'self'; ` +
+    `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; form-action 'self'; ` +
     `base-uri 'none'; frame-ancestors 'none'`,
-  'Referrer-Policy': 'no-referrer',
+  // With no-referrer a browser would send the forms here with "Origin: null", and where the address
+  // is plain http it sends nothing else that tells its own forms from another site's.
+  'Referrer-Policy': 'same-origin',
 };
 
 /** Answers with a page around `body`. */
-export function sendPage(exchange: Exchange, status: number, title: string, body: Html): void {
+export function sendPage(
+  exchange: Exchange,
+  status: number,
+  title: string,
+  body: Html,
+  further: Headers = {},
+): void {
   const page = html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${title} · Gangway</title>
-        <style>
-          ${new Html(style)}
-        </style>
+        <link rel="icon" href="${iconUrl}" />
+        ${styleTag}
       </head>
       <body>
-        <main>${body}</main>
+        <main>
+          <header>${mark} Gangway</header>
+          ${body}
+        </main>
       </body>
     </html> `;
-  exchange.send(status, headers, page.text);
+  exchange.send(status, { ...headers, ...further }, page.text);
 }
 
 /** Answers with a redirect that turns a POST into a GET. */

@@ -1,8 +1,8 @@
 /**
  * Owns the GraphQL explorer: GraphiQL, from our own files.
  *
- * 1. Nothing comes from elsewhere. The policy lets only the scripts of this page run, by nonce;
- *    styles may be inline, because the editor writes them.
+ * 1. Nothing comes from elsewhere. The policy lets only the scripts and styles of this page work, by
+ *    nonce.
  * 2. The files carry their versions in their names, and never change under them.
  * 3. GET offers no queries: it is the method that other sites can make a browser use.
  */
@@ -16,6 +16,8 @@ import { gzip } from 'node:zlib';
 import { ServiceError } from '../../lib/errors.ts';
 import { negotiate } from '../accept.ts';
 import type { Exchange, Headers, Route } from '../contract.ts';
+import type { Callers } from '../credentials.ts';
+import { iconUrl } from '../pages/page.ts';
 
 interface Asset {
   /** As in the address, with what tells its version. */
@@ -29,10 +31,21 @@ interface Loaded {
   gzipped: Buffer;
 }
 
+/**
+ * The style element by which GraphiQL's dialogs and menus keep the page behind them from scrolling.
+ * The library could give it a nonce, but GraphiQL's bundle cannot be told one; its text is always
+ * the same where the page itself has no scroll bar.
+ */
+const scrollLockHash = 'sha256-Y/huXlwoYkVyQlxwSVcCi1RCDGDCSVBzDt0hYP9qlTc=';
+
 const scriptType = 'text/javascript; charset=utf-8';
 
-export function explorerRoutes(): Route[] {
-  const explorer = new Explorer();
+export interface ExplorerRoutesOptions {
+  callers: Pick<Callers, 'either'>;
+}
+
+export function explorerRoutes(options: ExplorerRoutesOptions): Route[] {
+  const explorer = new Explorer(options);
   return [
     { method: 'GET', path: '/api/graphql', handle: (exchange) => explorer.page(exchange) },
     {
@@ -44,9 +57,14 @@ export function explorerRoutes(): Route[] {
 }
 
 class Explorer {
+  readonly #options: ExplorerRoutesOptions;
   // Both are found when first asked for: most instances are never explored.
   #assets: Promise<Map<string, Asset>> | null = null;
   readonly #loaded = new Map<string, Promise<Loaded>>();
+
+  constructor(options: ExplorerRoutesOptions) {
+    this.#options = options;
+  }
 
   async page(exchange: Exchange): Promise<void> {
     if (negotiate(exchange.header('accept') || '*/*', ['text/html']) === null) {
@@ -57,7 +75,9 @@ class Explorer {
     }
     const names = [...(await this.#all()).keys()];
     const nonce = randomBytes(16).toString('base64');
-    exchange.send(200, pageHeaders(nonce), pageText(names, nonce));
+    const { kind } = this.#options.callers.either(exchange, { changes: false });
+    const account = kind === 'person' ? 'Account' : 'Sign in';
+    exchange.send(200, pageHeaders(nonce), pageText(names, nonce, account));
   }
 
   async asset(exchange: Exchange): Promise<void> {
@@ -120,7 +140,7 @@ function pageHeaders(nonce: string): Headers {
     'Content-Security-Policy': [
       `default-src 'none'`,
       `script-src 'nonce-${nonce}'`,
-      `style-src 'self' 'unsafe-inline'`,
+      `style-src 'self' 'nonce-${nonce}' '${scrollLockHash}'`,
       `img-src 'self' data:`,
       `font-src 'self' data:`,
       `connect-src 'self'`,
@@ -132,7 +152,7 @@ function pageHeaders(nonce: string): Headers {
   };
 }
 
-function pageText(names: readonly string[], nonce: string): string {
+function pageText(names: readonly string[], nonce: string, account: string): string {
   const tags = names.map((name) =>
     name.endsWith('.css')
       ? `<link rel="stylesheet" href="/api/graphql/assets/${name}" />`
@@ -144,13 +164,16 @@ function pageText(names: readonly string[], nonce: string): string {
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <title>GraphQL · Gangway</title>
+    <link rel="icon" href="${iconUrl}" />
     ${tags.join('\n    ')}
-    <style>
+    <style nonce="${nonce}">
       html, body, #explorer { height: 100%; margin: 0; }
+      #explorer { min-width: 48rem; }
+      .graphiql-container a.account { color: inherit; font-size: 1rem; font-weight: 500; }
     </style>
   </head>
   <body>
-    <div id="explorer">The explorer needs JavaScript.</div>
+    <div id="explorer" data-account="${account}">The explorer needs JavaScript.</div>
   </body>
 </html>
 `;

@@ -15,11 +15,11 @@ import type { Origin } from '../../auth/accounts-contract.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { HttpSide } from '../../graphql/contract.ts';
 import type { Graphql } from '../../graphql/graphql.ts';
-import type { GraphqlCall, Lanes } from '../../graphql/lanes.ts';
+import type { GraphqlAnswer, GraphqlCall, Lanes } from '../../graphql/lanes.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { negotiate } from '../accept.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Exchange, Headers, Route } from '../contract.ts';
 import type { Callers } from '../credentials.ts';
 import { explorerRoutes } from './graphql-explorer.ts';
 import type { GraphqlStreams } from './graphql-streams.ts';
@@ -45,12 +45,16 @@ const contentTypes = {
 
 // An answer belongs to who asked for it.
 const headersOf = {
-  [jsonType]: { 'Content-Type': contentTypes[jsonType], 'Cache-Control': 'no-store' },
-  [graphqlType]: { 'Content-Type': contentTypes[graphqlType], 'Cache-Control': 'no-store' },
+  [jsonType]: headersFor(jsonType),
+  [graphqlType]: headersFor(graphqlType),
 } as const;
 
 // Longer requests are rarely repeated, and looking for them costs more than it saves.
 const reuseRequestMax = 8_192;
+
+function headersFor(media: keyof typeof contentTypes): Headers {
+  return Object.freeze({ 'Content-Type': contentTypes[media], 'Cache-Control': 'no-store' });
+}
 
 export function graphqlRoutes(options: GraphqlRoutesOptions): Route[] {
   const transport = new GraphqlTransport(options);
@@ -60,7 +64,7 @@ export function graphqlRoutes(options: GraphqlRoutesOptions): Route[] {
       path: '/api/graphql',
       handle: (exchange) => transport.handle(exchange),
     },
-    ...explorerRoutes(),
+    ...explorerRoutes(options),
   ];
 }
 
@@ -71,7 +75,7 @@ class GraphqlTransport {
     this.#options = options;
   }
 
-  async handle(exchange: Exchange): Promise<void> {
+  handle(exchange: Exchange): void {
     const media = acceptedType(exchange.header('accept'));
     if (media === null) {
       exchange.problem(
@@ -79,35 +83,75 @@ class GraphqlTransport {
       );
       return;
     }
-    try {
-      await this.#answer(exchange, media);
-    } catch (error) {
+    const refuse = (error: unknown): void => {
       this.#refuse(exchange, media, error);
+    };
+    try {
+      requireJson(exchange);
+      const { bodyMax = 1024 * 1024, callers } = this.#options;
+      const principal = callers.either(exchange, { changes: false });
+      const take = (body: Buffer): void => {
+        try {
+          this.#take(exchange, media, principal, body)?.catch(refuse);
+        } catch (error) {
+          refuse(error);
+        }
+      };
+      exchange.lendBody(bodyMax, take, refuse);
+    } catch (error) {
+      refuse(error);
     }
   }
 
-  async #answer(exchange: Exchange, media: MediaType): Promise<void> {
-    requireJson(exchange);
-    const { bodyMax = 1024 * 1024, callers, graphql } = this.#options;
-    const principal = callers.either(exchange, { changes: false });
-    const body = await exchange.body(bodyMax);
-    const lanes = graphql.loaded ?? (await graphql.load());
-    const reuseKey =
-      media !== streamType && body.length <= reuseRequestMax ? body.toString('latin1') : null;
-    const known = reuseKey === null ? undefined : lanes.recall(principal, reuseKey);
+  /** Answers at once what can be: a turn of the loop, and a promise, cost more than many a query. */
+  #take(
+    exchange: Exchange,
+    media: MediaType,
+    principal: Principal,
+    lent: Buffer,
+  ): Promise<void> | undefined {
+    const { graphql } = this.#options;
+    const lanes = graphql.loaded;
+    const mayRepeat = media !== streamType && lent.length <= reuseRequestMax;
+    const known = mayRepeat ? lanes?.recall(principal, lent) : undefined;
     if (known && media !== streamType) {
       exchange.send(200, headersOf[media], known);
-      return;
+      return undefined;
     }
-    const call = this.#toCall(exchange, principal, body, reuseKey);
+    const call = this.#toCall(exchange, principal, lent, mayRepeat);
+    if (lanes !== null) return this.#answer(exchange, media, lanes, call);
+    return graphql.load().then((loaded) => this.#answer(exchange, media, loaded, call));
+  }
+
+  #answer(
+    exchange: Exchange,
+    media: MediaType,
+    lanes: Lanes,
+    call: HttpCall,
+  ): Promise<void> | undefined {
     this.#guardChange(exchange, lanes, call);
     if (media === streamType) {
       this.#options.streams.open(exchange, lanes, call);
-      return;
+      return undefined;
     }
-    const answer = await lanes.answer(call);
+    const answer = lanes.answer(call);
+    if (!(answer instanceof Promise)) {
+      this.#send(exchange, media, call, answer);
+      return undefined;
+    }
+    return answer.then((settled) => {
+      this.#send(exchange, media, call, settled);
+    });
+  }
+
+  #send(
+    exchange: Exchange,
+    media: Exclude<MediaType, typeof streamType>,
+    call: HttpCall,
+    answer: GraphqlAnswer,
+  ): void {
     if (exchange.aborted) return;
-    const { retryAfterS } = call.http;
+    const { retryAfterS } = call;
     if (retryAfterS !== null) {
       exchange.send(429, { ...headersOf[media], 'Retry-After': String(retryAfterS) }, answer.body);
       return;
@@ -116,25 +160,13 @@ class GraphqlTransport {
     exchange.send(status, headersOf[media], answer.body);
   }
 
-  #toCall(
-    exchange: Exchange,
-    principal: Principal,
-    body: Buffer,
-    reuseKey: string | null,
-  ): GraphqlCall & { http: HttpAnswer } {
+  #toCall(exchange: Exchange, principal: Principal, body: Buffer, mayRepeat: boolean): HttpCall {
     const request = parseRequest(body);
     const { variablesBytes } = this.#options.graphql.limits;
     if (body.length - request.query.length > variablesBytes) {
       throw new ServiceError('COST_LIMIT', `Variables may take ${variablesBytes} bytes at most.`);
     }
-    return {
-      ...request,
-      principal,
-      http: new HttpAnswer(exchange),
-      via: 'http',
-      signal: exchange.signal,
-      reuseKey,
-    };
+    return new HttpCall(exchange, principal, request, mayRepeat ? Buffer.from(body) : null);
   }
 
   #guardChange(exchange: Exchange, lanes: Lanes, call: GraphqlCall): void {
@@ -232,6 +264,45 @@ export function parseRequest(body: Uint8Array): GraphqlRequest {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A request with its exchange; what few of them need is made when they ask. */
+class HttpCall implements GraphqlCall {
+  readonly query: string;
+  readonly operationName: string | undefined;
+  readonly variables: GraphqlCall['variables'];
+  readonly principal: Principal;
+  readonly via = 'http';
+  readonly caller: Exchange;
+  readonly request: Uint8Array | null;
+  #http: HttpAnswer | undefined;
+
+  constructor(
+    exchange: Exchange,
+    principal: Principal,
+    { query, operationName, variables }: GraphqlRequest,
+    request: Uint8Array | null,
+  ) {
+    this.query = query;
+    this.operationName = operationName;
+    this.variables = variables;
+    this.principal = principal;
+    this.caller = exchange;
+    this.request = request;
+  }
+
+  get signal(): AbortSignal {
+    return this.caller.signal;
+  }
+
+  get http(): HttpAnswer {
+    this.#http ??= new HttpAnswer(this.caller);
+    return this.#http;
+  }
+
+  get retryAfterS(): number | null {
+    return this.#http?.retryAfterS ?? null;
+  }
 }
 
 /** What mutations may do to the answer of their exchange. */

@@ -1,10 +1,12 @@
 /**
  * Owns the first page of an empty instance: a form, without script, that makes the first account,
- * which owns the instance. Afterwards it leads on to the explorer, and so does `/`.
+ * which owns the instance. Afterwards it leads on to where people sign in.
  */
 import type { Accounts } from '../../auth/accounts-contract.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../contract.ts';
+import { originOf } from '../credentials.ts';
+import { explorerPath, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
 
@@ -15,28 +17,21 @@ export interface SetupRoutesOptions {
   refuseCrossSite: (exchange: Exchange) => void;
 }
 
-const formBytesMax = 16_384;
-const explorer = '/api/graphql';
+const title = 'Set up';
+const focused = html`autofocus`;
 
 export function setupRoutes(options: SetupRoutesOptions): Route[] {
   return [
     {
       method: 'GET',
-      path: '/',
-      handle(exchange) {
-        redirect(exchange, options.needsSetup() ? '/setup' : explorer);
-      },
-    },
-    {
-      method: 'GET',
       path: '/setup',
       handle(exchange) {
         if (!options.needsSetup()) {
-          redirect(exchange, explorer);
+          redirect(exchange, '/');
           return;
         }
         const form = new URLSearchParams({ setupCode: exchange.query.get('code') ?? '' });
-        sendPage(exchange, 200, 'Set up', setupForm(form, !exchange.fromLoopback, null));
+        sendPage(exchange, 200, title, setupPage(form, !exchange.fromLoopback, null));
       },
     },
     { method: 'POST', path: '/setup', handle: (exchange) => submit(exchange, options) },
@@ -44,12 +39,7 @@ export function setupRoutes(options: SetupRoutesOptions): Route[] {
 }
 
 async function submit(exchange: Exchange, options: SetupRoutesOptions): Promise<void> {
-  options.refuseCrossSite(exchange);
-  const type = exchange.header('content-type').split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/x-www-form-urlencoded') {
-    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'Send the form as it is.');
-  }
-  const form = new URLSearchParams((await exchange.body(formBytesMax)).toString('utf8'));
+  const form = await readForm(exchange, options.refuseCrossSite);
   const field = (name: string): string => form.get(name) ?? '';
   try {
     const accounts = await options.accounts();
@@ -61,64 +51,83 @@ async function submit(exchange: Exchange, options: SetupRoutesOptions): Promise<
         teamName: field('teamName'),
         setupCode: field('setupCode') || null,
       },
-      {
-        address: exchange.address,
-        fromLoopback: exchange.fromLoopback,
-        secure: exchange.secure,
-        userAgent: exchange.header('user-agent'),
-      },
+      originOf(exchange),
     );
     for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
-    redirect(exchange, explorer);
+    redirect(exchange, explorerPath);
   } catch (error) {
-    if (!(error instanceof ServiceError) || error.status >= 500) throw error;
-    const page = setupForm(form, !exchange.fromLoopback, error.message);
-    sendPage(exchange, error.status, 'Set up', page);
+    sendRefused(exchange, error, title, (problem) => {
+      const isDone = error instanceof ServiceError && error.code === 'CONFLICT';
+      return isDone ? donePage(problem) : setupPage(form, !exchange.fromLoopback, problem);
+    });
   }
 }
 
-function setupForm(form: URLSearchParams, needsCode: boolean, problem: string | null): Html {
-  const value = (name: string): string => form.get(name) ?? '';
-  const code = html`<label
-    >Setup code
-    <input name="setupCode" value="${value('setupCode')}" required autocomplete="off" />
-    <small>Gangway printed it where it was started.</small>
-  </label>`;
+function donePage(problem: Html): Html {
+  return html`<h1>Set up Gangway</h1>
+    ${problem}
+    <a href="/login">Sign in</a>`;
+}
+
+function setupPage(form: URLSearchParams, needsCode: boolean, problem: Html | null): Html {
   return html`<h1>Set up Gangway</h1>
     <p>The first account owns this instance.</p>
-    ${problem === null ? null : html`<p role="alert">${problem}</p>`}
+    ${problem}
     <form method="post" action="/setup">
-      <label
-        >Your name
-        <input name="name" value="${value('name')}" required maxlength="100" autocomplete="name" />
-      </label>
-      <label
-        >Email
-        <input
-          name="email"
-          type="email"
-          value="${value('email')}"
-          required
-          autocomplete="username"
-        />
-      </label>
-      <label
-        >Password
-        <input
-          name="password"
-          type="password"
-          required
-          minlength="10"
-          maxlength="128"
-          autocomplete="new-password"
-        />
-        <small>10 characters at least.</small>
-      </label>
-      <label
-        >Team
-        <input name="teamName" value="${value('teamName')}" required maxlength="100" />
-      </label>
-      ${needsCode ? code : null}
+      ${accountFields(form, problem !== null)} ${needsCode ? codeField(form) : null}
       <button>Create the account</button>
     </form>`;
+}
+
+/** What was refused has to be sent again with the password, which no page repeats. */
+function accountFields(form: URLSearchParams, again: boolean): Html {
+  const value = (name: string): string => form.get(name) ?? '';
+  return html`<label
+      >Your name
+      <input
+        name="name"
+        value="${value('name')}"
+        required
+        ${again ? null : focused}
+        maxlength="100"
+        autocomplete="name"
+      />
+    </label>
+    <label
+      >Email
+      <input
+        name="email"
+        type="email"
+        value="${value('email')}"
+        required
+        maxlength="254"
+        autocomplete="username"
+      />
+    </label>
+    <label
+      >Password
+      <input
+        name="password"
+        type="password"
+        required
+        ${again ? focused : null}
+        minlength="10"
+        maxlength="128"
+        autocomplete="new-password"
+      />
+      <small>10 characters at least.</small>
+    </label>
+    <label
+      >Team
+      <input name="teamName" value="${value('teamName')}" required maxlength="100" />
+      <small>Every app belongs to a team.</small>
+    </label>`;
+}
+
+function codeField(form: URLSearchParams): Html {
+  return html`<label
+    >Setup code
+    <input name="setupCode" value="${form.get('setupCode')}" required autocomplete="off" />
+    <small>Gangway printed it where it was started.</small>
+  </label>`;
 }

@@ -1,0 +1,65 @@
+/**
+ * Owns what the forms of our pages share: how one is read, how a refusal is shown in it, and where
+ * a form may lead afterwards.
+ *
+ * 1. A form that another site's page sent is refused before it is read.
+ * 2. A refusal is shown in the form, with the status of the error and what was typed; a bug is not.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { Exchange } from '../contract.ts';
+import { html, sendPage } from './page.ts';
+import type { Html } from './page.ts';
+
+/** The page that people come to when nothing else was meant. */
+export const explorerPath = '/api/graphql';
+
+const formBytesMax = 16_384;
+
+/** A form that was posted. Rejects: CROSS_SITE, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE. */
+export async function readForm(
+  exchange: Exchange,
+  refuseCrossSite: (exchange: Exchange) => void,
+): Promise<URLSearchParams> {
+  refuseCrossSite(exchange);
+  const type = exchange.header('content-type').split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/x-www-form-urlencoded') {
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'Send the form as it is.');
+  }
+  return new URLSearchParams((await exchange.body(formBytesMax)).toString('utf8'));
+}
+
+/** Shows the page again with what was refused; throws what is no refusal. */
+export function sendRefused(
+  exchange: Exchange,
+  thrown: unknown,
+  title: string,
+  body: (problem: Html) => Html,
+): void {
+  if (!(thrown instanceof ServiceError) || thrown.code === 'INTERNAL') throw thrown;
+  const { status, message, retryAfterS, headers = {} } = thrown;
+  const wait = retryAfterS === undefined ? '' : ` Wait ${timeOf(retryAfterS)}.`;
+  const problem = html`<p role="alert">${message}${wait}</p>`;
+  sendPage(exchange, status, title, body(problem), {
+    ...headers,
+    ...(retryAfterS !== undefined && { 'Retry-After': String(retryAfterS) }),
+  });
+}
+
+function timeOf(seconds: number): string {
+  if (seconds === 1) return 'a second';
+  if (seconds < 120) return `${String(seconds)} seconds`;
+  return `${String(Math.ceil(seconds / 60))} minutes`;
+}
+
+/**
+ * Where a page may lead on to, in the form a browser resolves it to: a path of this origin, else
+ * `instead`. What only looks like a path (`//host`, `/\host`, one with a tab in between, or one that
+ * becomes `//host` by its dots) is none.
+ */
+export function pathOnSite(given: string | null, instead: string): string {
+  const origin = 'http://site.invalid';
+  if (given === null || !/^\/(?![/\\])/.test(given) || !URL.canParse(given, origin)) return instead;
+  const url = new URL(given, origin);
+  if (url.origin !== origin || url.pathname.startsWith('//')) return instead;
+  return `${url.pathname}${url.search}${url.hash}`;
+}
