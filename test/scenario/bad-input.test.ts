@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { tar, zip } from '../support/archives.ts';
-import { archiveOf, packed } from '../support/gangway-client.ts';
+import { archiveOf, owner, packed } from '../support/gangway-client.ts';
 import type { Answer, AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { assertProblem } from '../support/problem.ts';
@@ -274,6 +274,21 @@ describe('bad input', () => {
       assert.equal(await client.finished(id), 'ready');
       assert.equal((await client.visit(app.slug)).text, 'new');
     });
+  });
+
+  it('leaves no secret in the log of the service', async () => {
+    const secret = await client.token({ capabilities: ['deploy_apps'] });
+    const hook = await client.hookPath(app.id);
+    const headers = { authorization: `Bearer ${secret}` };
+    assert.equal((await gangway.stranger().ask(hook, { method: 'POST', headers })).status, 200);
+    const session = decodeURIComponent(client.cookie.split('=')[1] ?? '').split('.')[0] ?? '';
+    await until('the request is logged', 10_000, () =>
+      gangway.output.includes('/deploy-hook/:token'),
+    );
+    for (const text of [secret, hook.split('/').at(-1) ?? '', session, 'gwy_', owner.password]) {
+      assert.ok(text.length > 3);
+      assert.ok(!gangway.output.includes(text));
+    }
   });
 });
 

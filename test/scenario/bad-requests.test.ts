@@ -12,7 +12,7 @@ describe('bad requests', () => {
   let client: Client;
   let app: AppInfo;
   before(async () => {
-    gangway = await Gangway.open();
+    gangway = await Gangway.open({ env: { GANGWAY_MAX_LOG_STREAMS_PER_USER: '3' } });
     client = gangway.client;
     app = await client.runningApp('Target', packed('procfile'));
   });
@@ -56,6 +56,20 @@ describe('bad requests', () => {
       assertProblem(await client.ask(logs('', 'app_none')), 404, 'NOT_FOUND');
       assertProblem(await client.ask('/api/databases/db_none/logs'), 404, 'NOT_FOUND');
       assertProblem(await nobody.ask('/api/databases/db_none/logs'), 401, 'UNAUTHENTICATED');
+    });
+
+    it('is 429 for one more than a person may have, until one is closed', async () => {
+      const open = (): LogTail => new LogTail(`${gangway.url}${logs()}`, { cookie: client.cookie });
+      const tails = [open(), open(), open()];
+      await until('three streams', 10_000, () => tails.every(({ sessionId }) => sessionId !== ''));
+      assertProblem(await client.ask(logs()), 429, 'TOO_MANY_STREAMS');
+      tails[0]?.close();
+      let fourth = open();
+      await until('room again', 10_000, () => {
+        if (fourth.ended) fourth = open();
+        return fourth.sessionId !== '';
+      });
+      for (const tail of [...tails, fourth]) tail.close();
     });
 
     it('closes a stream for its opener, once and again', async () => {
