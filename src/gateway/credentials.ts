@@ -138,7 +138,9 @@ function credentialsOf(exchange: Exchange): Credentials {
 
 /** Whether a bearer token is meant; other schemes may belong to a proxy before us. */
 function hasBearer(exchange: Exchange): boolean {
-  return /(^|,)\s*bearer(\s|,|$)/i.test(exchange.header('authorization'));
+  const authorization = exchange.header('authorization');
+  // As nearly everybody writes it.
+  return authorization.startsWith('Bearer ') || /(^|,)\s*bearer(\s|,|$)/i.test(authorization);
 }
 
 /** RFC 6750, 3: the error is named only where a token was given. */

@@ -40,7 +40,7 @@ export interface ExchangeHost<E> extends AnswerHost {
   readonly logger: Logger;
   /** Whether a peer is believed what it says of its client. */
   readonly trusted: InNetworks;
-  now(): number;
+  readonly now: () => number;
   newRequestId(): string;
   /** The answer is complete, or will never be. */
   answered(exchange: E, ending: Ending): void;

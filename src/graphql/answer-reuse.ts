@@ -4,10 +4,22 @@
  *
  * 1. Everything is forgotten as soon as the journal has a newer position.
  * 2. Bounded by bytes; when they are full everything goes, which the next write would do anyway.
+ * 3. Requests are compared byte by byte; the hash that finds them looks at some of the bytes only.
  */
+import type { Principal } from '../auth/principal.ts';
+
+interface Kept {
+  principal: Principal;
+  request: Uint8Array;
+  answer: Uint8Array;
+}
+
+/** Answers with one hash. */
+const chainMax = 4;
+const sampledBytes = 64;
 
 export class AnswerReuse {
-  readonly #answers = new Map<string, Uint8Array>();
+  readonly #chains = new Map<number, Kept[]>();
   readonly #bytesMax: number;
   #bytes = 0;
   #position = -1;
@@ -17,32 +29,94 @@ export class AnswerReuse {
     this.#bytesMax = bytesMax;
   }
 
-  get(key: string, position: number): Uint8Array | undefined {
+  get(principal: Principal, request: Uint8Array, position: number): Uint8Array | undefined {
     this.#at(position);
-    return this.#answers.get(key);
+    return this.#find(hashOf(principal, request), principal, request)?.answer;
   }
 
   /** Keeps an answer that was asked for at `position`; too late, when more was written since. */
-  keep(key: string, bytes: Uint8Array, position: number, now: number): void {
+  keep(
+    principal: Principal,
+    request: Uint8Array,
+    answer: Uint8Array,
+    position: number,
+    now: number,
+  ): void {
     // What one answer may take: a few large ones must not push out all others.
-    if (position !== now || bytes.length > this.#bytesMax / 16) return;
+    if (position !== now || answer.length > this.#bytesMax / 16) return;
     this.#at(now);
-    const size = bytes.length + 2 * key.length;
-    if (this.#answers.has(key)) return;
-    if (this.#bytes + size > this.#bytesMax) this.#forget();
+    const hash = hashOf(principal, request);
+    if (this.#find(hash, principal, request) !== undefined) return;
     // A view may hold a whole batch alive.
-    this.#answers.set(key, Uint8Array.from(bytes));
-    this.#bytes += size;
+    const kept = { principal, request, answer: Uint8Array.from(answer) };
+    if (this.#bytes + sizeOf(kept) > this.#bytesMax) this.#forget();
+    const chain = this.#chains.get(hash);
+    if (chain === undefined) this.#chains.set(hash, [kept]);
+    else chain.push(kept);
+    this.#bytes += sizeOf(kept);
+    if (chain === undefined || chain.length <= chainMax) return;
+    const oldest = chain.shift();
+    if (oldest !== undefined) this.#bytes -= sizeOf(oldest);
+  }
+
+  #find(hash: number, principal: Principal, request: Uint8Array): Kept | undefined {
+    const chain = this.#chains.get(hash);
+    if (chain === undefined) return undefined;
+    for (const kept of chain) {
+      if (isSame(kept.principal, principal) && Buffer.compare(kept.request, request) === 0) {
+        return kept;
+      }
+    }
+    return undefined;
   }
 
   #at(position: number): void {
     if (position === this.#position) return;
     this.#position = position;
-    if (this.#answers.size > 0) this.#forget();
+    if (this.#chains.size > 0) this.#forget();
   }
 
   #forget(): void {
-    this.#answers.clear();
+    this.#chains.clear();
     this.#bytes = 0;
+  }
+}
+
+/** About what one takes in memory. */
+function sizeOf({ request, answer }: Kept): number {
+  return request.length + answer.length + 256;
+}
+
+/** Whether two principals would be answered alike. */
+function isSame(one: Principal, other: Principal): boolean {
+  if (one === other) return true;
+  if (one.kind === 'anonymous' || other.kind === 'anonymous') return one.kind === other.kind;
+  if (one.userId !== other.userId || one.teamId !== other.teamId) return false;
+  const [ofOne, ofOther] = [one, other].map((each) => (each.kind === 'token' ? each.tokenId : ''));
+  return ofOne === ofOther;
+}
+
+/** Of the length, some bytes of the request, and the end of who asks. */
+function hashOf(principal: Principal, request: Uint8Array): number {
+  let hash = request.length;
+  const step = Math.ceil(request.length / sampledBytes) || 1;
+  for (let i = 0; i < request.length; i += step) {
+    hash = (Math.imul(hash, 31) + (request[i] ?? 0)) | 0;
+  }
+  const id = idOf(principal);
+  for (let i = Math.max(0, id.length - 8); i < id.length; i++) {
+    hash = (Math.imul(hash, 31) + id.charCodeAt(i)) | 0;
+  }
+  return hash;
+}
+
+function idOf(principal: Principal): string {
+  switch (principal.kind) {
+    case 'anonymous':
+      return '';
+    case 'person':
+      return principal.userId;
+    case 'token':
+      return principal.tokenId;
   }
 }

@@ -94,7 +94,7 @@ class LazyGraphql implements Graphql {
       http: null,
       via: 'mcp',
       signal: signal ?? null,
-      reuseKey: null,
+      request: null,
     });
   }
 

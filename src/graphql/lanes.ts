@@ -15,7 +15,7 @@ import type { QueryPool } from '../workers/query-pool.ts';
 import { AnswerReuse } from './answer-reuse.ts';
 import type { GraphContext, GraphqlLimits, HttpSide, ReadSide, WriteSide } from './contract.ts';
 import type { Prepared, ReadyDocument } from './documents.ts';
-import { Engine, type Variables } from './engine.ts';
+import { type Answer, Engine, type Variables } from './engine.ts';
 import { createSchema } from './schema/schema.ts';
 
 export interface GraphqlCall {
@@ -26,8 +26,10 @@ export interface GraphqlCall {
   http: HttpSide | null;
   via: 'http' | 'mcp';
   signal: AbortSignal | null;
-  /** The request as it came, when its answer may be used again. */
-  reuseKey: string | null;
+  /** Who waits, where that can be told without making a signal; default: `signal`. */
+  caller?: { readonly aborted: boolean };
+  /** The request as it came, when its answer may be used again; kept as it is. */
+  request: Uint8Array | null;
 }
 
 export interface GraphqlAnswer {
@@ -81,13 +83,15 @@ export class Lanes {
   }
 
   /** An answer given before to the very same request, still true. */
-  recall(principal: Principal, request: string): Uint8Array | undefined {
-    const { position } = this.#options.read.reader;
-    return this.#reuse.get(reuseKeyOf(principal, request), position);
+  recall(principal: Principal, request: Uint8Array): Uint8Array | undefined {
+    return this.#reuse.get(principal, request, this.#options.read.reader.position);
   }
 
-  /** Answers a query or a mutation. Rejects with OVERLOADED, DEADLINE_EXCEEDED, SHUTTING_DOWN. */
-  async answer(call: GraphqlCall): Promise<GraphqlAnswer> {
+  /**
+   * Answers a query or a mutation; a query that runs here is answered at once. Throws, or rejects,
+   * with OVERLOADED, DEADLINE_EXCEEDED, SHUTTING_DOWN.
+   */
+  answer(call: GraphqlCall): GraphqlAnswer | Promise<GraphqlAnswer> {
     const { query, operationName, variables } = call;
     const prepared = this.#engine.prepare(query, operationName);
     if (prepared.kind === 'ready' && isSubscription(prepared)) {
@@ -95,28 +99,35 @@ export class Lanes {
     }
     const { pool, read } = this.#options;
     const askedAt = read.reader.position;
-    const answer: GraphqlAnswer =
+    const answer =
       pool !== null && this.#isForPool(pool, prepared, variables)
-        ? await this.#askPool(pool, call)
-        : await this.#answerHere(call);
-    const isRepeatable = prepared.kind === 'ready' && prepared.repeatable;
-    if (isRepeatable && answer.kind === 'executed' && call.reuseKey !== null) {
-      const key = reuseKeyOf(call.principal, call.reuseKey);
-      this.#reuse.keep(key, answer.body, askedAt, read.reader.position);
+        ? this.#askPool(pool, call)
+        : this.#answerHere(call);
+    if (prepared.kind !== 'ready' || !prepared.repeatable) return answer;
+    if (!(answer instanceof Promise)) return this.#keep(call, answer, askedAt);
+    return answer.then((settled) => this.#keep(call, settled, askedAt));
+  }
+
+  #keep(call: GraphqlCall, answer: GraphqlAnswer, askedAt: number): GraphqlAnswer {
+    const { principal, request } = call;
+    if (answer.kind === 'executed' && request !== null) {
+      const now = this.#options.read.reader.position;
+      this.#reuse.keep(principal, request, answer.body, askedAt, now);
     }
     return answer;
   }
 
-  async #answerHere(call: GraphqlCall): Promise<GraphqlAnswer> {
+  #answerHere(call: GraphqlCall): GraphqlAnswer | Promise<GraphqlAnswer> {
     const { query, operationName, variables } = call;
     const context = this.context(call);
-    const { kind, json } = await this.#engine.answer(query, operationName, variables, context);
-    return { kind, body: Buffer.from(json) };
+    const answer = this.#engine.answer(query, operationName, variables, context);
+    return answer instanceof Promise ? answer.then(toBytes) : toBytes(answer);
   }
 
   async #askPool(pool: QueryLane, call: GraphqlCall): Promise<GraphqlAnswer> {
-    const { query, operationName = null, variables, principal, via, signal } = call;
-    const asked = { query, operationName, variables, principal, via, signal };
+    const { query, operationName = null, variables, principal, via } = call;
+    const caller = call.caller ?? call.signal;
+    const asked = { query, operationName, variables, principal, via, caller };
     const { kind, bytes } = await pool.ask(asked);
     return { kind, body: bytes };
   }
@@ -148,14 +159,7 @@ export class Lanes {
   }
 
   context(call: Pick<GraphqlCall, 'principal' | 'http' | 'via' | 'signal'>): GraphContext {
-    return {
-      read: this.#options.read,
-      write: this.#options.write,
-      http: call.http,
-      principal: call.principal,
-      via: call.via,
-      signal: call.signal,
-    };
+    return new CallContext(this.#options, call);
   }
 
   async close(): Promise<void> {
@@ -167,14 +171,34 @@ function isSubscription({ operation }: ReadyDocument): boolean {
   return operation.operation === OperationTypeNode.SUBSCRIPTION;
 }
 
-/** Principals that would be answered alike have one key. */
-function reuseKeyOf(principal: Principal, request: string): string {
-  switch (principal.kind) {
-    case 'anonymous':
-      return `-\n${request}`;
-    case 'person':
-      return `p${principal.userId} ${principal.teamId ?? '-'}\n${request}`;
-    case 'token':
-      return `t${principal.tokenId} ${principal.teamId ?? '-'}\n${request}`;
+function toBytes({ kind, json }: Answer): GraphqlAnswer {
+  return { kind, body: Buffer.from(json) };
+}
+
+/** What few resolvers ask for is read from the call when they do. */
+class CallContext implements GraphContext {
+  readonly read: ReadSide;
+  readonly write: WriteSide;
+  readonly principal: Principal;
+  readonly via: 'http' | 'mcp';
+  readonly #call: Pick<GraphqlCall, 'http' | 'signal'>;
+
+  constructor(
+    { read, write }: Pick<LanesOptions, 'read' | 'write'>,
+    call: Pick<GraphqlCall, 'principal' | 'http' | 'via' | 'signal'>,
+  ) {
+    this.read = read;
+    this.write = write;
+    this.principal = call.principal;
+    this.via = call.via;
+    this.#call = call;
+  }
+
+  get http(): HttpSide | null {
+    return this.#call.http;
+  }
+
+  get signal(): AbortSignal | null {
+    return this.#call.signal;
   }
 }

@@ -44,13 +44,13 @@ export interface QueryAnswer {
 }
 
 export interface AskedCall extends QueryCall {
-  /** Aborts when nobody waits any more: what was not sent yet is dropped. */
-  signal: AbortSignal | null;
+  /** Aborted when nobody waits any more: what was not sent yet is dropped. */
+  caller: { readonly aborted: boolean } | null;
 }
 
 interface Pending {
   call: QueryCall;
-  signal: AbortSignal | null;
+  caller: { readonly aborted: boolean } | null;
   resolve(answer: QueryAnswer): void;
   reject(error: ServiceError): void;
   tries: number;
@@ -86,7 +86,7 @@ export class QueryPool {
   }
 
   /** Rejects with OVERLOADED, DEADLINE_EXCEEDED, SHUTTING_DOWN or INTERNAL. */
-  ask({ signal, ...call }: AskedCall): Promise<QueryAnswer> {
+  ask({ caller, ...call }: AskedCall): Promise<QueryAnswer> {
     if (this.#closing) {
       return Promise.reject(new ServiceError('SHUTTING_DOWN', 'The service is shutting down.'));
     }
@@ -101,7 +101,7 @@ export class QueryPool {
       };
       this.#enqueue({
         call,
-        signal,
+        caller,
         tries: 0,
         resolve: (answer) => {
           settle();
@@ -160,7 +160,7 @@ export class QueryPool {
 
   #flush(): void {
     const waiting = this.#waiting.filter((pending) => {
-      if (!pending.signal?.aborted) return true;
+      if (pending.caller?.aborted !== true) return true;
       pending.reject(new ServiceError('DEADLINE_EXCEEDED', 'Nobody waits for this any more.'));
       return false;
     });

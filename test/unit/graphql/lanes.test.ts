@@ -34,7 +34,7 @@ describe('the lanes', () => {
   function call(
     one: CorpusQuery,
     principal: Principal,
-    reuseKey: string | null = null,
+    request: Uint8Array | null = null,
   ): GraphqlCall {
     const { query, operationName, variables = {} } = one;
     return {
@@ -45,7 +45,7 @@ describe('the lanes', () => {
       http: null,
       via: 'http',
       signal: null,
-      reuseKey,
+      request,
     };
   }
 
@@ -103,14 +103,14 @@ describe('the lanes', () => {
 
   it('give an answer again to the same principal only, and until something is written', async () => {
     const one = { name: '', query: '{ viewerTeam { id } apps { totalCount } }' };
-    const request = JSON.stringify(one);
+    const request = Buffer.from(JSON.stringify(one));
     const { ann, viewer } = data.fixture;
     assert.equal(pooled.recall(ann, request), undefined);
     const first = text((await pooled.answer(call(one, ann, request))).body);
     assert.equal(text(pooled.recall(ann, request) ?? ''), first);
     assert.equal(pooled.recall(viewer, request), undefined);
     assert.equal(pooled.recall(anonymous, request), undefined);
-    assert.equal(pooled.recall(ann, `${request} `), undefined);
+    assert.equal(pooled.recall(ann, Buffer.concat([request, Buffer.from(' ')])), undefined);
     await data.commit(put(tables.apps, appRecord('app_new', 'team_a')));
     assert.equal(pooled.recall(ann, request), undefined);
     assert.notEqual(text((await pooled.answer(call(one, ann, request))).body), first);
@@ -122,8 +122,8 @@ describe('the lanes', () => {
       '{ me { id } app { id } }',
       '{ logs(appId: "app_1") { nodes { text } } }',
     ]) {
-      await pooled.answer(call({ name: '', query }, ann, query));
-      assert.equal(pooled.recall(ann, query), undefined);
+      await pooled.answer(call({ name: '', query }, ann, Buffer.from(query)));
+      assert.equal(pooled.recall(ann, Buffer.from(query)), undefined);
     }
   });
 });

@@ -23,8 +23,8 @@ function newPool(more: Partial<QueryPoolOptions> = {}): QueryPool {
   return pool;
 }
 
-async function ask(pool: QueryPool, query: string, signal: AbortSignal | null = null) {
-  const call = { query, operationName: null, variables: {}, principal: {}, via: 'http', signal };
+async function ask(pool: QueryPool, query: string, caller: AbortSignal | null = null) {
+  const call = { query, operationName: null, variables: {}, principal: {}, via: 'http', caller };
   return Buffer.from((await pool.ask(call)).bytes).toString();
 }
 
