@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -215,6 +215,7 @@ describe('a snapshot of a running instance', () => {
   before(async () => {
     gangway = await Gangway.open();
     folder = mkdtempSync(join(tmpdir(), 'gangway-copy-'));
+    chmodSync(folder, 0o711);
   });
   after(async () => {
     rmSync(folder, { recursive: true, force: true });
