@@ -22,6 +22,7 @@ export function checkName(name: string): string {
   const { length } = Array.from(trimmed);
   if (length < 1 || length > 100) throw bad('The name must have 1 to 100 characters.');
   if (controls.test(trimmed)) throw bad('The name must not contain control characters.');
+  if (!trimmed.isWellFormed()) throw bad('The name must be well-formed text.');
   return trimmed;
 }
 

@@ -17,7 +17,7 @@ describe('settings of an app', () => {
   it('takes names of 1 to 100 characters', () => {
     assert.equal(checkName('  Shop '), 'Shop');
     assert.equal(checkName('ä'.repeat(100)).length, 100);
-    for (const name of ['', '   ', 'x'.repeat(101), 'a\nb']) {
+    for (const name of ['', '   ', 'x'.repeat(101), 'a\nb', 'a\ud800b']) {
       assert.throws(() => checkName(name), refused);
     }
   });
