@@ -18,6 +18,7 @@ import type { Config, ResolvedConfig } from './config.ts';
 import type { LineSink } from './gateway/access-log.ts';
 import { Callers } from './gateway/credentials.ts';
 import type { PublicUrl } from './gateway/credentials.ts';
+import type { MetricFamily } from './gateway/metrics-text.ts';
 import { Metrics } from './gateway/metrics.ts';
 import { RateLimit } from './gateway/rate-limit.ts';
 import { createGateway } from './gateway/server.ts';
@@ -134,6 +135,7 @@ class Service {
       logBare: config.logLevel === 'debug',
       setVariable,
     });
+    metrics.register(() => this.#families());
     this.#gateway.onDrain(async () => {
       this.#graphqlStreams.drain();
       await this.#sessions.drain();
@@ -227,6 +229,27 @@ class Service {
         refuseCrossSite,
         logMaxDays: config.logMaxDays,
       }),
+    ];
+  }
+
+  #families(): MetricFamily[] {
+    const { actors, streams } = this.#parts.platform;
+    const { actors: active, waiting } = actors.stats();
+    const { channels, feeds, storageFailures } = streams.stats();
+    const gauge = (name: string, help: string, value: number): MetricFamily => ({
+      name: `gangway_${name}`,
+      help,
+      type: name.endsWith('_total') ? 'counter' : 'gauge',
+      samples: [{ value }],
+    });
+    return [
+      gauge('actors', 'Actors known, active or at rest.', active),
+      gauge('mailbox_messages', 'Messages that wait for actors.', waiting),
+      gauge('log_streams', 'Open log streams.', this.#sessions.size),
+      gauge('graphql_streams', 'Open GraphQL subscriptions.', this.#graphqlStreams.size),
+      gauge('live_logs', 'Logs with viewers or a feed.', channels),
+      gauge('log_feeds', 'Workloads followed into logs.', feeds),
+      gauge('log_storage_failures_total', 'Appends to logs that failed.', storageFailures),
     ];
   }
 

@@ -1,4 +1,5 @@
 /** Owns the words between an exchange and the gateway that holds it. */
+import type { ErrorCode } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { HeadBlocks } from './answer-head.ts';
 import type { InNetworks } from './client-address.ts';
@@ -42,6 +43,8 @@ export interface ExchangeHost<E> extends AnswerHost {
   readonly trusted: InNetworks;
   readonly now: () => number;
   newRequestId(): string;
+  /** A problem is the answer. */
+  refused(code: ErrorCode): void;
   /** The answer is complete, or will never be. */
   answered(exchange: E, ending: Ending): void;
   /** The response object is gone. */

@@ -216,6 +216,7 @@ export class HttpExchange implements Exchange {
   }
 
   problem(error: ServiceError): void {
+    this.#host.refused(error.code);
     this.send(error.status, problemHeaders(error), problemDocument(error, this.requestId));
   }
 

@@ -5,6 +5,7 @@
  * 2. Labels are bounded: route templates, known methods, status classes.
  * 3. Other parts add numbers of theirs by `register`, read when somebody asks.
  */
+import type { ErrorCode } from '../lib/errors.ts';
 import { encodeMetrics, type MetricFamily, type Sample } from './metrics-text.ts';
 
 export type MetricSource = () => Iterable<MetricFamily>;
@@ -44,6 +45,7 @@ export class RouteCounts {
 
 export class Metrics {
   readonly #routes = new Map<string, Map<string, RouteCounts>>();
+  readonly #refusals = new Map<ErrorCode, number>();
   readonly #sources: MetricSource[] = [];
   #process: Promise<() => Promise<string>> | undefined;
 
@@ -59,6 +61,11 @@ export class Metrics {
     const counts = ofTemplate.get(name) ?? new RouteCounts(template || 'unmatched', name);
     ofTemplate.set(name, counts);
     return counts;
+  }
+
+  /** Counts an answer that was a problem, so that every bound that is reached shows. */
+  refused(code: ErrorCode): void {
+    this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
   }
 
   register(source: MetricSource): void {
@@ -93,6 +100,12 @@ export class Metrics {
         help: 'From the head of the request to the end of the answer; streams left out.',
         type: 'histogram',
         samples: all.flatMap(durationSamples),
+      },
+      {
+        name: 'gangway_problems_total',
+        help: 'Answers that were problems, by code.',
+        type: 'counter',
+        samples: [...this.#refusals].map(([code, value]) => ({ labels: { code }, value })),
       },
     ];
   }

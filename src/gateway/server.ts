@@ -321,6 +321,9 @@ export class Gateway {
         return closing();
       },
       now: () => clock.now(),
+      refused: (code) => {
+        this.metrics.refused(code);
+      },
       newRequestId: () => `${this.#idPrefix}${(this.#requests += 1).toString(36).padStart(6, '0')}`,
       blocks: new HeadBlocks(),
       trusted: networks(this.#options.trustedProxies ?? []),

@@ -155,10 +155,13 @@ describe('an empty instance', () => {
     const health = await gangway.stranger().ask('/api/health');
     assert.deepEqual([health.status, health.text], [200, '{"ok":true}']);
     assert.equal(health.headers.get('cache-control'), 'no-store');
+    await gangway.stranger().ask('/nowhere');
     const metrics = await gangway.stranger().ask('/metrics');
     assert.match(metrics.headers.get('content-type') ?? '', /^text\/plain/);
     assert.match(metrics.text, /^# TYPE \w+ counter$/m);
     assert.match(metrics.text, /^gangway_\w+(\{.*\})? \d/m);
+    assert.match(metrics.text, /^gangway_problems_total\{code="NOT_FOUND"\} [1-9]/m);
+    assert.match(metrics.text, /^gangway_mailbox_messages 0$/m);
     assertProblem(await gangway.stranger().ask('/metrics', { headers: far }), 404, 'NOT_FOUND');
   });
 });
