@@ -40,9 +40,21 @@ export function can(
   return judge(reader, principal, need, resource) === 'yes';
 }
 
-/** Whether an app belongs in the principal's lists. */
-export function canSee(reader: Reader, principal: Principal, app: Readonly<AppRecord>): boolean {
-  return judge(reader, principal, null, { kind: 'app', app }) === 'yes';
+/** Those of a team's apps that the principal sees; what holds for the whole team is judged once. */
+export function seenApps(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+  apps: readonly Readonly<AppRecord>[],
+): Readonly<AppRecord>[] {
+  if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return [];
+  const token = principal.kind === 'token' ? reader.get(tables.tokens, principal.tokenId) : null;
+  if (token === undefined) return [];
+  return apps.filter((app) => {
+    const place = placeOf({ kind: 'app', app });
+    if (place?.teamId !== teamId) return false;
+    return token === null || reaches(reader, token, place);
+  });
 }
 
 /**

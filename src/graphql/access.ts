@@ -74,10 +74,6 @@ function visible(
   return app;
 }
 
-export function canSeeApp(context: GraphContext, app: Readonly<AppRecord>): boolean {
-  return can(context.read.reader, context.principal, null, { kind: 'app', app });
-}
-
 export function findDeployment(
   context: GraphContext,
   id: string,

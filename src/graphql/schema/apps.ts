@@ -1,8 +1,9 @@
 /** Owns apps in the schema. */
+import { seenApps } from '../../auth/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
-import { canSeeApp, findApp, findAppBySlug, requireTeam } from '../access.ts';
+import { findApp, findAppBySlug, requireTeam } from '../access.ts';
 import type { GraphContext, GraphqlSettings } from '../contract.ts';
 import { boundedCount, decodeCursor, type Page, pageMax, pageOf } from '../page.ts';
 import type { addAccounts } from './accounts.ts';
@@ -151,7 +152,7 @@ function listApps(context: GraphContext, args: ListArgs): AppPage {
     args.folderId == null
       ? reader.list(tables.apps, 'team', [teamId], all)
       : reader.list(tables.apps, 'folder', [teamId, args.folderId], all);
-  apps = apps.filter((app) => canSeeApp(context, app));
+  apps = seenApps(reader, context.principal, teamId, apps);
   if (args.search) {
     const wanted = args.search.toLowerCase();
     apps = apps.filter(

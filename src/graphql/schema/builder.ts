@@ -40,13 +40,27 @@ export function createBuilder(): Builder {
   const builder = new SchemaBuilder<BuilderTypes>({ defaultFieldNullability: false });
   builder.scalarType('DateTime', {
     description: 'ISO 8601, UTC, with milliseconds.',
-    serialize: (ms) => new Date(ms).toISOString(),
+    serialize: isoTexts(),
     parseValue: parseDateTime,
     parseLiteral: (node) => parseDateTime(node.kind === Kind.STRING ? node.value : undefined),
   });
   return builder;
 }
 
+/** The same few times are asked for again and again, and to write one costs more than to find it. */
+function isoTexts(): (ms: number) => string {
+  const texts = new Map<number, string>();
+  return (ms) => {
+    const known = texts.get(ms);
+    if (known !== undefined) return known;
+    const text = new Date(ms).toISOString();
+    if (texts.size >= isoTextsMax) texts.clear();
+    texts.set(ms, text);
+    return text;
+  };
+}
+
+const isoTextsMax = 10_000;
 const isoDateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
 function parseDateTime(value: unknown): number {

@@ -4,8 +4,8 @@ import {
   actingTeam,
   authorize,
   can,
-  canSee,
   capabilitiesIn,
+  seenApps,
   teamIdsOf,
 } from '../../../src/auth/authorize.ts';
 import type { Need, Resource } from '../../../src/auth/contract.ts';
@@ -115,7 +115,8 @@ describe('authorize() for people', () => {
   it('knows an app in trash only when asked about trash', () => {
     given.addApp('app_top', 'team_a', { deletedAtMs: 1 });
     assert.equal(outcome(person('owner'), null, app('app_top')), 'NOT_FOUND');
-    assert.equal(canSee(given.store, person('owner'), app('app_top').app), false);
+    const gone = [app('app_top').app];
+    assert.deepEqual(seenApps(given.store, person('owner'), 'team_a', gone), []);
     const trashed: Resource = { ...app('app_top'), trashed: true };
     assert.equal(outcome(person('owner'), 'delete_apps', trashed), 'yes');
     assert.equal(outcome(person('member'), 'delete_apps', trashed), 'FORBIDDEN');
@@ -234,5 +235,33 @@ describe('capabilitiesIn(), teamIdsOf() and actingTeam()', () => {
     assert.equal(actingTeam(person('owner', 'team_a')), 'team_a');
     assert.throws(() => actingTeam(person('owner')), { code: 'FORBIDDEN' });
     assert.throws(() => actingTeam(anonymous), { code: 'UNAUTHENTICATED' });
+  });
+});
+
+describe('seenApps()', () => {
+  it('takes the apps of the team that `can` says are seen, for everybody', () => {
+    given.addApp('app_gone', 'team_a', { deletedAtMs: 1 });
+    const ids = ['app_top', 'app_below', 'app_b', 'app_gone'];
+    const apps = ids.map((id) => app(id).app);
+    const scopes = [
+      {},
+      { appIds: ['app_top'] },
+      { folderIds: ['fld_top'] },
+      { appIds: ['app_gone'] },
+      { teamIds: ['team_b'] },
+    ];
+    const principals: Principal[] = [
+      anonymous,
+      ...['owner', 'viewer', 'custom', 'stranger', 'nobody'].map((id) => person(id)),
+      ...scopes.map((scope, i) => given.addToken(`tok_${i}`, 'owner', 'team_a', scope).principal),
+      { kind: 'token', userId: 'owner', tokenId: 'tok_none', teamId: 'team_a' },
+    ];
+    for (const principal of principals) {
+      const expected = apps.filter(
+        (one) =>
+          one.teamId === 'team_a' && can(given.store, principal, null, { kind: 'app', app: one }),
+      );
+      assert.deepEqual(seenApps(given.store, principal, 'team_a', apps), expected);
+    }
   });
 });
