@@ -22,7 +22,7 @@ export interface AccessLogOptions {
 }
 
 /** Characters that wait for more. */
-const heldChars = 8192;
+const heldChars = 32_768;
 const heldMs = 100;
 
 export class AccessLog {
