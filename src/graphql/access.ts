@@ -6,7 +6,7 @@
  *    every mutation, answers NOT_FOUND.
  * 2. Who is not signed in gets UNAUTHENTICATED, whatever exists.
  */
-import { actingTeam, authorize, can } from '../auth/authorize.ts';
+import { actingTeam, authorize } from '../auth/authorize.ts';
 import type { Need } from '../auth/contract.ts';
 import type { SignedIn } from '../auth/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
