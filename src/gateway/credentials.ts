@@ -98,8 +98,11 @@ export class Callers {
     const origin = exchange.header('origin');
     if (site === 'same-origin' || site === 'none') return;
     if (site === '' && origin === '') return;
-    if (origin !== '' && isOurs(origin, this.#options.publicUrl())) return;
-    throw new ServiceError('CROSS_SITE', 'The request comes from another site.');
+    const publicUrl = this.#options.publicUrl();
+    if (origin !== '' && isOurs(origin, publicUrl)) return;
+    // Whoever reaches us by a name we were not told of has nothing else to go by.
+    const hint = publicUrl.configured ? '' : ' If it is this one, set GANGWAY_PUBLIC_URL.';
+    throw new ServiceError('CROSS_SITE', `The request comes from another site.${hint}`);
   }
 
   #byCookie(exchange: Exchange): Principal {
