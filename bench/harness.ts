@@ -97,6 +97,28 @@ export class Bench {
     };
   }
 
+  /** A start on an empty data directory: time to the first answer, and memory at rest after it. */
+  async measureStart(): Promise<{ firstAnswerMs: number; idleRssBytes: number }> {
+    const port = await freePort();
+    const startMs = performance.now();
+    const child = this.#spawn('src/main.ts', ['serve'], {
+      GANGWAY_PORT: String(port),
+      GANGWAY_EDGE_PORT: String(await freePort()),
+      GANGWAY_DATA_DIR: this.tempDir(),
+    });
+    child.stdout?.resume();
+    const url = `http://127.0.0.1:${port}/api/health`;
+    while (!(await answers(url))) {
+      if (performance.now() - startMs > 20_000) throw new Error('it does not start');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    const firstAnswerMs = performance.now() - startMs;
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    const idleRssBytes = usageOf(child.pid ?? 0).rssBytes;
+    await end(child);
+    return { firstAnswerMs, idleRssBytes };
+  }
+
   /** Runs a load program to its end; its last line is its result as JSON. */
   async load<T>(file: string, args: object): Promise<T> {
     const child = this.#spawn(file, [JSON.stringify(args)], {});
@@ -129,6 +151,15 @@ export class Bench {
     );
     this.#children.push(child);
     return child;
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url)).ok;
+  } catch {
+    // Nothing listens yet.
+    return false;
   }
 }
 

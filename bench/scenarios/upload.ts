@@ -40,14 +40,18 @@ async function rowsOf(
     slower: [],
   };
   const before = usageOf(ours.pid).rssBytes;
-  let peak = before;
-  for (let i = 0; i < bench.pick(3, 1); i++) {
-    const watch = setInterval(() => (peak = Math.max(peak, usageOf(ours.pid).rssBytes)), 20);
-    const mine = await bench.load<{ seconds: number }>('bench/load/upload.ts', {
+  const upload = (): Promise<{ seconds: number }> =>
+    bench.load('bench/load/upload.ts', {
       url: `${ours.url}/api/apps/${appId}/upload`,
       headers: { cookie: ours.cookie, 'x-upload-filename': 'bench.tar.gz' },
       file,
     });
+  // The first one of a process starts the thread that the others find; its memory does count.
+  if (bench.quick) await upload();
+  let peak = before;
+  for (let i = 0; i < bench.pick(3, 1); i++) {
+    const watch = setInterval(() => (peak = Math.max(peak, usageOf(ours.pid).rssBytes)), 20);
+    const mine = await upload();
     clearInterval(watch);
     const sink = await bench.load<{ seconds: number }>('bench/load/upload.ts', {
       url: `${bare.url}/`,
