@@ -5,6 +5,7 @@ import type { HeadBlocks } from './answer-head.ts';
 import type { InNetworks } from './client-address.ts';
 import type { Route } from './contract.ts';
 import type { RouteCounts } from './metrics.ts';
+import type { CorkedWrites } from './open-stream.ts';
 import type { RequestBody } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -42,6 +43,8 @@ export interface ExchangeHost<E> extends AnswerHost {
   /** Whether a peer is believed what it says of its client. */
   readonly trusted: InNetworks;
   readonly now: () => number;
+  /** For all open streams. */
+  readonly writes: CorkedWrites;
   newRequestId(): string;
   /** A problem is the answer. */
   refused(code: ErrorCode): void;

@@ -221,19 +221,7 @@ export class HttpExchange implements Exchange {
   }
 
   stream(status: number, headers: Headers): ResponseStream {
-    const stream = new OpenStream({
-      response: this.#response,
-      ended: (bytes) => {
-        // What is left of the body is dropped by the library; the client has its answer.
-        this.#request.body?.drop();
-        this.#state = 'over';
-        this.#over(bytes);
-      },
-      failed: (error) => {
-        this.fail(error);
-      },
-      now: () => this.#host.now(),
-    });
+    const stream = new OpenStream(this.#response, this.#host.writes, this);
     if (!this.#mayAnswer(status)) {
       stream.close();
       return stream;
@@ -244,6 +232,13 @@ export class HttpExchange implements Exchange {
       stream.begin();
     });
     return stream;
+  }
+
+  streamEnded(bytes: number): void {
+    // What is left of the body is dropped by the library; the client has its answer.
+    this.#request.body?.drop();
+    this.#state = 'over';
+    this.#over(bytes);
   }
 
   /** The library says the client has left. */

@@ -5,30 +5,54 @@
 import type { ResponseStream } from './contract.ts';
 import type { HttpResponse } from './uws.ts';
 
-export interface OpenStreamOptions {
-  response: HttpResponse;
-  now: () => number;
+/** Whose answer it is. */
+export interface StreamOwner {
   /** The callback of `onWritable` threw. */
-  failed: (error: unknown) => void;
+  fail(error: unknown): void;
   /** Called once when `end` has been called; with the bytes written. */
-  ended: (bytes: number) => void;
+  streamEnded(bytes: number): void;
+}
+
+/**
+ * Corked writes, one at a time: one function for all streams of a gateway, since a fan-out goes
+ * through thousands of them at a time and what it need not touch it need not fetch from memory.
+ */
+export class CorkedWrites {
+  readonly now: () => number;
+  #response: HttpResponse | undefined;
+  #chunk: Uint8Array | string = '';
+  #taken = true;
+  readonly #write = (): void => {
+    if (this.#response !== undefined) this.#taken = this.#response.write(this.#chunk);
+  };
+
+  constructor(now: () => number) {
+    this.now = now;
+  }
+
+  write(response: HttpResponse, chunk: Uint8Array | string): boolean {
+    this.#response = response;
+    this.#chunk = chunk;
+    response.cork(this.#write);
+    this.#response = undefined;
+    this.#chunk = '';
+    return this.#taken;
+  }
 }
 
 export class OpenStream implements ResponseStream {
-  readonly #options: OpenStreamOptions;
+  readonly #response: HttpResponse;
+  readonly #writes: CorkedWrites;
+  readonly #owner: StreamOwner;
   #closed = false;
   #bytes = 0;
   #stalledSinceMs: number | null = null;
   #writable: (() => void) | undefined;
-  // One function for all writes: a fan-out writes to thousands of streams at a time.
-  #chunk: Uint8Array | string = '';
-  #taken = true;
-  readonly #write = (): void => {
-    this.#taken = this.#options.response.write(this.#chunk);
-  };
 
-  constructor(options: OpenStreamOptions) {
-    this.#options = options;
+  constructor(response: HttpResponse, writes: CorkedWrites, owner: StreamOwner) {
+    this.#response = response;
+    this.#writes = writes;
+    this.#owner = owner;
   }
 
   get closed(): boolean {
@@ -46,13 +70,13 @@ export class OpenStream implements ResponseStream {
 
   /** Called inside the cork that wrote the head. */
   begin(): void {
-    this.#options.response.onWritable(() => {
+    this.#response.onWritable(() => {
       if (this.#closed) return true;
       this.#stalledSinceMs = null;
       try {
         this.#writable?.();
       } catch (error) {
-        this.#options.failed(error);
+        this.#owner.fail(error);
       }
       return true;
     });
@@ -61,12 +85,10 @@ export class OpenStream implements ResponseStream {
   write(chunk: Uint8Array | string): boolean {
     if (this.#closed || chunk.length === 0) return !this.#closed;
     this.#bytes += typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.byteLength;
-    this.#chunk = chunk;
-    this.#options.response.cork(this.#write);
-    this.#chunk = '';
-    if (this.#taken) this.#stalledSinceMs = null;
-    else this.#stalledSinceMs ??= this.#options.now();
-    return this.#taken;
+    const taken = this.#writes.write(this.#response, chunk);
+    if (taken) this.#stalledSinceMs = null;
+    else this.#stalledSinceMs ??= this.#writes.now();
+    return taken;
   }
 
   onWritable(callback: () => void): void {
@@ -77,12 +99,12 @@ export class OpenStream implements ResponseStream {
     if (this.#closed) return;
     if (lastChunk !== undefined) this.write(lastChunk);
     this.#closed = true;
-    this.#options.response.cork(() => {
+    this.#response.cork(() => {
       // Never with the library's flag to close: it writes a header field into the chunked body. When
       // the service drains, the connection is closed as an idle one.
-      this.#options.response.end();
+      this.#response.end();
     });
-    this.#options.ended(this.#bytes);
+    this.#owner.streamEnded(this.#bytes);
   }
 
   /** The client has left: nothing may be written any more. */

@@ -23,6 +23,7 @@ import { InFlight } from './in-flight.ts';
 import { defaultLimits, shortestMs, type GatewayLimits } from './limits.ts';
 import type { MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
+import { CorkedWrites } from './open-stream.ts';
 import { RequestBody } from './request-body.ts';
 import { HeadReader, type CopiedHead } from './request-head.ts';
 import { RouteTable, type Match } from './routes.ts';
@@ -321,6 +322,7 @@ export class Gateway {
         return closing();
       },
       now: () => clock.now(),
+      writes: new CorkedWrites(() => clock.now()),
       refused: (code) => {
         this.metrics.refused(code);
       },
