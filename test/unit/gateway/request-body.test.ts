@@ -182,4 +182,68 @@ describe('RequestBody', () => {
     assert.equal(sink.text, '');
     assert.equal(sink.ended, 0);
   });
+
+  describe('offers a body that came in one piece where it lies', () => {
+    class Borrower extends Sink {
+      seen: string | undefined;
+      wants = true;
+
+      lent(bytes: ArrayBuffer): boolean {
+        if (this.wants) this.seen = Buffer.from(bytes).toString();
+        return this.wants;
+      }
+    }
+
+    it('in place of chunk and end', () => {
+      const { body } = start();
+      const sink = new Borrower();
+      body.read(6, sink);
+      lend(body, 'abcdef', true);
+      assert.equal(sink.seen, 'abcdef');
+      assert.deepEqual(
+        [sink.text, sink.ended, body.unfinished, body.flowing],
+        ['', 0, false, false],
+      );
+      body.fail('aborted');
+      assert.equal(sink.failed, undefined);
+    });
+
+    it('and as chunks to who does not want it so', () => {
+      const { body } = start();
+      const sink = new Borrower();
+      sink.wants = false;
+      body.read(6, sink);
+      lend(body, 'abcdef', true);
+      assert.deepEqual([sink.seen, sink.text, sink.ended], [undefined, 'abcdef', 1]);
+    });
+
+    it('but not one of several pieces, of unknown length, too long, or before it is read', async () => {
+      const split = start();
+      const late = start();
+      const chunked = start({ kind: 'chunked' });
+      const long = start();
+      const sinks = [0, 1, 2, 3].map(() => new Borrower());
+      split.body.read(6, sinks[0]!);
+      lend(split.body, 'abc', false);
+      lend(split.body, 'def', true);
+      lend(late.body, 'abcdef', true);
+      late.body.read(6, sinks[1]!);
+      chunked.body.read(6, sinks[2]!);
+      lend(chunked.body, 'abcdef', true);
+      long.body.read(5, sinks[3]!);
+      lend(long.body, 'abcdef', true);
+      await settle();
+      await new Promise(setImmediate);
+      assert.deepEqual(
+        sinks.map(({ seen, text, ended }) => [seen, text, ended]),
+        [
+          [undefined, 'abcdef', 1],
+          [undefined, 'abcdef', 1],
+          [undefined, 'abcdef', 1],
+          [undefined, '', 0],
+        ],
+      );
+      assert.equal((sinks[3]!.failed as ServiceError).code, 'PAYLOAD_TOO_LARGE');
+    });
+  });
 });
