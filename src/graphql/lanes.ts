@@ -13,6 +13,7 @@ import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { QueryPool } from '../workers/query-pool.ts';
 import { AnswerReuse } from './answer-reuse.ts';
+import { Crowd } from './crowd.ts';
 import type { GraphContext, GraphqlLimits, HttpSide, ReadSide, WriteSide } from './contract.ts';
 import type { Prepared, ReadyDocument } from './documents.ts';
 import { type Answer, Engine, type Variables } from './engine.ts';
@@ -39,7 +40,7 @@ export interface GraphqlAnswer {
 }
 
 /** What runs queries on other threads. */
-export type QueryLane = Pick<QueryPool, 'ask' | 'close' | 'ready' | 'start'>;
+export type QueryLane = Pick<QueryPool, 'ask' | 'close' | 'ready' | 'start' | 'underWay'>;
 
 export interface LanesOptions {
   read: ReadSide;
@@ -57,6 +58,7 @@ export class Lanes {
   readonly #options: LanesOptions;
   readonly #engine: Engine;
   readonly #reuse: AnswerReuse;
+  readonly #crowd = new Crowd();
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -138,9 +140,12 @@ export class Lanes {
     if (prepared.kind !== 'ready') return false;
     if (prepared.operation.operation !== OperationTypeNode.QUERY) return false;
     const cost = prepared.cost(variables);
-    const { inlineCost, coldInlineCost } = this.#options.limits;
+    const { inlineCost, aloneInlineCost, coldInlineCost } = this.#options.limits;
     if (cost <= inlineCost) return false;
-    if (pool.ready) return true;
+    if (pool.ready) {
+      // A crowd shares the way there and back.
+      return !this.#crowd.join() || pool.underWay > 0 || cost > aloneInlineCost;
+    }
     pool.start();
     return cost > coldInlineCost;
   }
