@@ -18,6 +18,7 @@ import type { Config, ResolvedConfig } from './config.ts';
 import type { LineSink } from './gateway/access-log.ts';
 import { Callers } from './gateway/credentials.ts';
 import type { PublicUrl } from './gateway/credentials.ts';
+import { singleSample } from './gateway/metrics-text.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
 import { Metrics } from './gateway/metrics.ts';
 import { RateLimit } from './gateway/rate-limit.ts';
@@ -236,12 +237,8 @@ class Service {
     const { actors, streams } = this.#parts.platform;
     const { actors: active, waiting } = actors.stats();
     const { channels, feeds, storageFailures } = streams.stats();
-    const gauge = (name: string, help: string, value: number): MetricFamily => ({
-      name: `gangway_${name}`,
-      help,
-      type: name.endsWith('_total') ? 'counter' : 'gauge',
-      samples: [{ value }],
-    });
+    const gauge = (name: string, help: string, value: number): MetricFamily =>
+      singleSample(`gangway_${name}`, help, value);
     return [
       gauge('actors', 'Actors known, active or at rest.', active),
       gauge('mailbox_messages', 'Messages that wait for actors.', waiting),

@@ -42,3 +42,8 @@ function encodeNumber(value: number): string {
   if (value === -Infinity) return '-Inf';
   return String(value);
 }
+
+/** A family of one number without labels: a counter when its name says so, else a gauge. */
+export function singleSample(name: string, help: string, value: number): MetricFamily {
+  return { name, help, type: name.endsWith('_total') ? 'counter' : 'gauge', samples: [{ value }] };
+}

@@ -21,7 +21,7 @@ import type { Ending, ExchangeHost } from './exchange-host.ts';
 import { HttpExchange } from './exchange.ts';
 import { InFlight } from './in-flight.ts';
 import { defaultLimits, shortestMs, type GatewayLimits } from './limits.ts';
-import type { MetricFamily } from './metrics-text.ts';
+import { singleSample, type MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { CorkedWrites } from './open-stream.ts';
 import { RequestBody } from './request-body.ts';
@@ -355,12 +355,8 @@ export class Gateway {
   }
 
   #families(): MetricFamily[] {
-    const family = (name: string, help: string, value: number): MetricFamily => ({
-      name: `gangway_http_${name}`,
-      help,
-      type: name.endsWith('_total') ? 'counter' : 'gauge',
-      samples: [{ value }],
-    });
+    const family = (name: string, help: string, value: number): MetricFamily =>
+      singleSample(`gangway_http_${name}`, help, value);
     return [
       family('in_flight', 'Requests not over, streams among them.', this.#inFlight.size),
       family('open_streams', 'Answers without a known end.', this.#inFlight.streams()),
