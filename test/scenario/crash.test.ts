@@ -71,8 +71,8 @@ describe('kill -9 of the service', () => {
     await until('the temporary files are gone', 10_000, () => temporary().length === 0);
     assert.deepEqual(await uploadOf(), known);
     await client.mustUpload(steady.id, packed('procfile'));
-    const blobs = readdirSync(join(gangway.dataDir, 'uploads', steady.id));
-    assert.equal(blobs.length, 1, 'the replaced archive is gone');
+    const blobs = join(gangway.dataDir, 'uploads', steady.id);
+    await until('the replaced archive is gone', 10_000, () => readdirSync(blobs).length === 1);
     await client.deployed(steady.id);
   });
 
