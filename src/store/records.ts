@@ -263,3 +263,12 @@ export interface SegmentRecord {
   sizeBytes: number;
   file: string;
 }
+
+/** What one person holds in a folder, and in everything below it, besides their role. */
+export interface FolderGrantRecord {
+  teamId: string;
+  folderId: string;
+  userId: string;
+  /** Never empty: what gives nothing is removed. */
+  capabilities: Capability[];
+}

@@ -5,6 +5,7 @@ import type {
   AuthRecord,
   DeploymentRecord,
   EnvRecord,
+  FolderGrantRecord,
   FolderRecord,
   InstanceRecord,
   MemberRecord,
@@ -94,5 +95,9 @@ export const tables = {
   segments: table<SegmentRecord>()('segments', (r) => [r.log, r.firstOffset], {
     log: { of: (r) => [[r.log, r.firstOffset]] },
     age: { of: (r) => [[r.lastAtMs, r.log, r.firstOffset]] },
+  }),
+  folderGrants: table<FolderGrantRecord>()('folderGrants', (r) => [r.folderId, r.userId], {
+    folder: { of: (r) => [[r.folderId, r.userId]] },
+    member: { of: (r) => [[r.teamId, r.userId, r.folderId]] },
   }),
 } as const;
