@@ -272,3 +272,41 @@ export interface FolderGrantRecord {
   /** Never empty: what gives nothing is removed. */
   capabilities: Capability[];
 }
+
+/** A person's second factor: being enrolled until it is confirmed, then on. */
+export interface TwoFactorRecord {
+  userId: string;
+  /** Names this enrolment, so that a code is never taken for one of another. */
+  enrolment: string;
+  /** The secret behind the codes, sealed. */
+  sealed: Uint8Array;
+  /** Keyed hashes of the recovery codes that are left, hex. */
+  recoveryHashes: string[];
+  /** The last time step whose code was used; neither it nor an earlier one is good again. */
+  lastStep: number;
+  createdAtMs: number;
+  /** Null until the first code came. */
+  confirmedAtMs: number | null;
+}
+
+/** When a session was last used; apart from it, because it changes often and decides nothing. */
+export interface SightingRecord {
+  sessionId: string;
+  userId: string;
+  lastSeenAtMs: number;
+}
+
+/** A place in a team, kept for whoever holds its link; the link's token is stored as a hash only. */
+export interface InviteRecord {
+  id: string;
+  teamId: string;
+  /** In lower case; one open invite for each address in a team. */
+  email: string;
+  roleId: string;
+  /** SHA-256 of the token, hex. */
+  hash: string;
+  /** Who gives the place; the invite is worth no more than what this person may still give. */
+  invitedBy: string;
+  createdAtMs: number;
+  expiresAtMs: number;
+}

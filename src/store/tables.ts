@@ -8,12 +8,15 @@ import type {
   FolderGrantRecord,
   FolderRecord,
   InstanceRecord,
+  InviteRecord,
   MemberRecord,
   RoleRecord,
   SegmentRecord,
+  SightingRecord,
   TeamRecord,
   TokenRecord,
   TrashRecord,
+  TwoFactorRecord,
 } from './records.ts';
 import { table } from './table.ts';
 
@@ -29,6 +32,7 @@ export const tables = {
   members: table<MemberRecord>()('members', (r) => [r.teamId, r.userId], {
     user: { of: (r) => [[r.userId, r.joinedAtMs, r.teamId]] },
     team: { of: (r) => [[r.teamId, r.joinedAtMs, r.userId]] },
+    role: { of: (r) => [[r.roleId, r.userId]] },
   }),
   folders: table<FolderRecord>()('folders', (r) => r.id, {
     team: { of: (r) => [[r.teamId, r.name, r.id]] },
@@ -99,5 +103,15 @@ export const tables = {
   folderGrants: table<FolderGrantRecord>()('folderGrants', (r) => [r.folderId, r.userId], {
     folder: { of: (r) => [[r.folderId, r.userId]] },
     member: { of: (r) => [[r.teamId, r.userId, r.folderId]] },
+  }),
+  twoFactor: table<TwoFactorRecord>()('twoFactor', (r) => r.userId, {}),
+  sightings: table<SightingRecord>()('sightings', (r) => r.sessionId, {
+    user: { of: (r) => [[r.userId, r.sessionId]] },
+  }),
+  invites: table<InviteRecord>()('invites', (r) => r.id, {
+    hash: { of: (r) => [[r.hash]], unique: 'This invite exists.' },
+    team: { of: (r) => [[r.teamId, r.id]] },
+    address: { of: (r) => [[r.teamId, r.email]], unique: 'This address is invited already.' },
+    role: { of: (r) => [[r.roleId, r.id]] },
   }),
 } as const;

@@ -9,18 +9,23 @@ import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Reader } from '../../store/contract.ts';
 import type { AuthRecord } from '../../store/records.ts';
-import { type Change, insert, put, remove } from '../../store/table.ts';
+import { type Change, insert, put } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
 import { newTeamChanges } from '../team/new-team.ts';
 import { AuthView } from './auth-view.ts';
+import { newPersonChanges } from './new-person.ts';
+import { securityHandlers, sessionEnd, staleSightings } from './security.ts';
 import { type AccountProtocol, type FirstPerson, accountActor } from './protocol.ts';
+import { foundingHandlers } from './teams.ts';
 
 export interface AccountActorOptions {
   reader: Reader;
   clock: Clock;
   /** For an instance whose record does not exist yet. Default 7. */
   logMaxDays?: number;
+  /** Teams a person may own; default 50. */
+  teamsMax?: number;
 }
 
 export function accountActorDefinition(
@@ -42,6 +47,7 @@ function createDirectory(
 
   return {
     handlers: {
+      ...securityHandlers({ ...options, commit: (changes) => context.commit(changes) }),
       write: async ({ writes }) => {
         const view = new AuthView(reader);
         const written = writes.map((write) => view.apply(write));
@@ -70,12 +76,13 @@ function createDirectory(
       },
       'session-end': async ({ sessionId }) => {
         if (!sessionOf(sessionId)) return false;
-        await context.commit([remove(tables.auth, ['session', sessionId])]);
+        await context.commit(sessionEnd(sessionId));
         return true;
       },
       'sessions-trim': async ({ userId, keep }) => {
         const ending = surplusSessions(reader, userId, keep, clock.now());
-        if (ending.length > 0) await context.commit(ending);
+        const changes = [...ending.flatMap(sessionEnd), ...staleSightings(reader, userId)];
+        if (changes.length > 0) await context.commit(changes);
         return ending.length;
       },
     },
@@ -90,33 +97,6 @@ function setupChanges(options: AccountActorOptions, person: FirstPerson): Change
   }
   const atMs = clock.now();
   const { userId, teamId } = person;
-  const stamps = { createdAt: atMs, updatedAt: atMs };
-  const user: AuthRecord = {
-    model: 'user',
-    id: userId,
-    fields: {
-      email: person.email,
-      name: person.name,
-      emailVerified: false,
-      image: null,
-      isInstanceAdmin: true,
-      twoFactorEnabled: false,
-      ...stamps,
-    },
-    dates: Object.keys(stamps),
-  };
-  const account: AuthRecord = {
-    model: 'account',
-    id: newId('usr', atMs),
-    fields: {
-      accountId: userId,
-      providerId: 'credential',
-      userId,
-      password: person.passwordHash,
-      ...stamps,
-    },
-    dates: Object.keys(stamps),
-  };
   const fresh = {
     id: 'instance',
     instanceId: newId('ins', atMs),
@@ -126,8 +106,7 @@ function setupChanges(options: AccountActorOptions, person: FirstPerson): Change
   } as const;
   return [
     put(tables.instance, { ...(instance ?? fresh), setUpAtMs: atMs }),
-    insert(tables.auth, user),
-    insert(tables.auth, account),
+    ...newPersonChanges(person, { isInstanceAdmin: true, atMs }),
     ...newTeamChanges({
       teamId,
       name: person.teamName,
@@ -138,15 +117,13 @@ function setupChanges(options: AccountActorOptions, person: FirstPerson): Change
   ];
 }
 
-/** A person's expired sessions, and the oldest beyond `keep`. */
-function surplusSessions(reader: Reader, userId: string, keep: number, now: number): Change[] {
+/** The ids of a person's expired sessions, and of the oldest beyond `keep`. */
+function surplusSessions(reader: Reader, userId: string, keep: number, now: number): string[] {
   const sessions = reader.list(tables.auth, 'field', ['session', 'userId', userId]);
   const age = (session: Readonly<AuthRecord>): number => numberOf(session.fields['updatedAt']);
   const live = sessions.filter((session) => numberOf(session.fields['expiresAt']) > now);
   const kept = new Set(live.sort((a, b) => age(b) - age(a)).slice(0, keep));
-  return sessions
-    .filter((session) => !kept.has(session))
-    .map((session) => remove(tables.auth, [session.model, session.id]));
+  return sessions.filter((session) => !kept.has(session)).map((session) => session.id);
 }
 
 function numberOf(value: unknown): number {

@@ -3,9 +3,10 @@
  * better-auth keeps change. There is one, `accountActor.at(directory)`: what it decides (the first
  * person, one redemption of a code) is decided among all accounts.
  */
-import type { AuthRecord } from '../../store/records.ts';
+import type { AuthRecord, TeamRecord } from '../../store/records.ts';
 import { actorKind } from '../runtime/contract.ts';
 import type { Condition } from './match.ts';
+import type { SecurityProtocol } from './security-protocol.ts';
 
 export const directory = 'directory';
 
@@ -41,11 +42,13 @@ export interface FirstPerson {
 }
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
-export type AccountProtocol = {
+export type AccountProtocol = SecurityProtocol & {
   /** All writes in one commit, or none. CONFLICT for an address taken, or for a lost race. */
   write: { in: { writes: AuthWrite[] }; out: AuthWritten[] };
   /** The first person, their team and its roles, in one commit. CONFLICT when done before. */
   setup: { in: { person: FirstPerson }; out: boolean };
+  /** A team with its built-in roles and its first owner. BAD_USER_INPUT, CONFLICT at the bound. */
+  'team-create': { in: { teamId: string; ownerId: string; name: string }; out: TeamRecord };
   /** Lets a session live on; one that ended stays ended. */
   'session-renew': { in: { sessionId: string; atMs: number; expiresAtMs: number }; out: boolean };
   /** The session's current team; NOT_FOUND for a session that ended. */

@@ -1,0 +1,49 @@
+/** Owns what a new person consists of: better-auth's records of the user and of its password. */
+import { newId } from '../../lib/ids.ts';
+import type { AuthRecord } from '../../store/records.ts';
+import { type Change, insert } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+
+export interface NewPerson {
+  userId: string;
+  /** In lower case. */
+  email: string;
+  name: string;
+  passwordHash: string;
+}
+
+/** They belong into one commit, which is refused with CONFLICT when the address is taken. */
+export function newPersonChanges(
+  { userId, email, name, passwordHash }: NewPerson,
+  { isInstanceAdmin, atMs }: { isInstanceAdmin: boolean; atMs: number },
+): Change[] {
+  const stamps = { createdAt: atMs, updatedAt: atMs };
+  const dates = Object.keys(stamps);
+  const user: AuthRecord = {
+    model: 'user',
+    id: userId,
+    fields: {
+      email,
+      name,
+      emailVerified: false,
+      image: null,
+      isInstanceAdmin,
+      twoFactorEnabled: false,
+      ...stamps,
+    },
+    dates,
+  };
+  const account: AuthRecord = {
+    model: 'account',
+    id: newId('usr', atMs),
+    fields: {
+      accountId: userId,
+      providerId: 'credential',
+      userId,
+      password: passwordHash,
+      ...stamps,
+    },
+    dates,
+  };
+  return [insert(tables.auth, user), insert(tables.auth, account)];
+}
