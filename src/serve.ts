@@ -285,7 +285,15 @@ class Service {
     const { config, logger, platform } = this.#parts;
     const { store } = platform;
     const rights: ReadonlySet<string> = new Set(
-      [tables.auth, tables.members, tables.roles, tables.apps, tables.teams].map((one) => one.name),
+      [
+        tables.auth,
+        tables.members,
+        tables.roles,
+        tables.apps,
+        tables.teams,
+        tables.folders,
+        tables.folderGrants,
+      ].map((one) => one.name),
     );
     return new StreamSessions({
       streams: platform.streams,

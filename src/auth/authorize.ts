@@ -11,10 +11,11 @@ import type { Capability } from '../lib/capabilities.ts';
 import { capabilities } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Reader } from '../store/contract.ts';
-import type { AppRecord, TokenRecord } from '../store/records.ts';
+import type { AppRecord, FolderRecord, TokenRecord } from '../store/records.ts';
 import { tables } from '../store/tables.ts';
 import { readMemberships, readUser } from './account-reads.ts';
 import type { Need, Resource } from './contract.ts';
+import { personHolds, personSees, roleIn, showsTeam } from './holdings.ts';
 import type { Principal, SignedIn } from './principal.ts';
 import { type Place, reachOfTeam, reaches } from './scope.ts';
 
@@ -40,7 +41,10 @@ export function can(
   return judge(reader, principal, need, resource) === 'yes';
 }
 
-/** Those of a team's apps that the principal sees; what holds for the whole team is judged once. */
+/**
+ * Those of a team's apps that the principal sees. What holds for the whole team is judged once, what
+ * holds for a folder once a folder.
+ */
 export function seenApps(
   reader: Reader,
   principal: Principal,
@@ -48,18 +52,31 @@ export function seenApps(
   apps: readonly Readonly<AppRecord>[],
 ): Readonly<AppRecord>[] {
   if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return [];
-  const token = principal.kind === 'token' ? reader.get(tables.tokens, principal.tokenId) : null;
-  if (token === undefined) return [];
+  const sees = sightIn(reader, principal, teamId);
   return apps.filter((app) => {
     const place = placeOf({ kind: 'app', app });
-    if (place?.teamId !== teamId) return false;
-    return token === null || reaches(reader, token, place);
+    return place?.teamId === teamId && sees(place);
   });
 }
 
+/** The same for a team's folders. */
+export function seenFolders(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+  folders: readonly Readonly<FolderRecord>[],
+): Readonly<FolderRecord>[] {
+  if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return [];
+  const sees = sightIn(reader, principal, teamId);
+  return folders.filter(
+    (folder) => folder.teamId === teamId && sees({ teamId, folderId: folder.id, appId: null }),
+  );
+}
+
 /**
- * What the principal holds in a team, in the order of the contract: for a token scoped to some
- * folders or apps, what it holds at those. Whether it may use one at a given thing says `authorize`.
+ * What the principal holds in a team by role, in the order of the contract; for a token scoped to
+ * some folders or apps, what it holds of that at those. What grants on folders add, and whether one
+ * may be used at a given thing, says `authorize`.
  */
 export function capabilitiesIn(reader: Reader, principal: Principal, teamId: string): Capability[] {
   if (principal.kind === 'anonymous') return [];
@@ -94,6 +111,29 @@ export function teamIdsOf(reader: Reader, principal: Principal): string[] {
     .sort((a, b) => Number(b === token.homeTeamId) - Number(a === token.homeTeamId));
 }
 
+/** Who sees the team: which places in it? For one run, as nothing changes meanwhile. */
+function sightIn(reader: Reader, principal: Principal, teamId: string): (place: Place) => boolean {
+  if (principal.kind === 'anonymous') return () => false;
+  const { userId } = principal;
+  const token = principal.kind === 'token' ? reader.get(tables.tokens, principal.tokenId) : null;
+  if (token === undefined) return () => false;
+  const wholly = showsTeam(roleIn(reader, teamId, userId));
+  const reachesAll = token === null || reachOfTeam(reader, token, teamId) === 'whole';
+  if (wholly && reachesAll) return () => true;
+  const byFolder = new Map<string | null, { seen: boolean; reached: boolean }>();
+  return ({ folderId, appId }) => {
+    let found = byFolder.get(folderId);
+    if (found === undefined) {
+      const place: Place = { teamId, folderId, appId: null };
+      const seen = wholly || personSees(reader, userId, place);
+      found = { seen, reached: reachesAll || reaches(reader, token, place) };
+      byFolder.set(folderId, found);
+    }
+    if (!found.seen) return false;
+    return found.reached || (appId !== null && token !== null && token.appIds.includes(appId));
+  };
+}
+
 function judge(reader: Reader, principal: Principal, need: Need, resource: Resource): Verdict {
   if (principal.kind === 'anonymous') return 'anonymous';
   if (resource.kind === 'instance') {
@@ -115,28 +155,12 @@ function judge(reader: Reader, principal: Principal, need: Need, resource: Resou
       whole = false;
     }
   }
+  if (resource.kind !== 'team' && !personSees(reader, principal.userId, place)) return 'invisible';
   if (twoFactorDue(reader, principal.userId, place.teamId)) return 'two-factor';
   if (need === null) return 'yes';
   if (need === 'admin') return isAdmin(reader, principal) ? 'yes' : 'lacking';
   if (token !== null && !(whole && token.capabilities.includes(need))) return 'lacking';
   return personHolds(reader, principal.userId, place, need) ? 'yes' : 'lacking';
-}
-
-/**
- * What a person holds at a place: role ∪ grants. Grants on folders belong here, next to the role:
- * `place.folderId` and the folders above it are where they would be looked up.
- */
-function personHolds(
-  reader: Reader,
-  userId: string,
-  place: Place,
-  capability: Capability,
-): boolean {
-  const member = reader.get(tables.members, [place.teamId, userId]);
-  const role = member && reader.get(tables.roles, member.roleId);
-  if (role?.teamId !== place.teamId) return false;
-  // An owner holds what later releases add, too.
-  return role.builtIn === 'owner' || role.capabilities.includes(capability);
 }
 
 function placeOf(resource: Exclude<Resource, { kind: 'instance' }>): Place | undefined {

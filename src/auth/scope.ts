@@ -23,7 +23,8 @@ const folderDepthMax = 64;
 export function reaches(reader: Reader, token: Readonly<TokenRecord>, place: Place): boolean {
   if (token.allTeams || token.teamIds.includes(place.teamId)) return true;
   if (place.appId !== null && token.appIds.includes(place.appId)) return true;
-  return token.folderIds.length > 0 && underOneOf(reader, token.folderIds, place);
+  if (token.folderIds.length === 0) return false;
+  return someFolderAt(reader, place, (folderId) => token.folderIds.includes(folderId));
 }
 
 /** Whether the token reaches a team whole, only things in it, or nothing there. */
@@ -56,12 +57,17 @@ export function liveApp(reader: Reader, appId: string): Readonly<AppRecord> | un
   return app?.deletedAtMs === null ? app : undefined;
 }
 
-function underOneOf(reader: Reader, folderIds: readonly string[], place: Place): boolean {
+/** Whether the folder of a place, or one above it, passes the test; asked from below upwards. */
+export function someFolderAt(
+  reader: Reader,
+  place: Place,
+  test: (folderId: string) => boolean,
+): boolean {
   let id = place.folderId;
   for (let depth = 0; id !== null && depth < folderDepthMax; depth++) {
     const folder = reader.get(tables.folders, id);
     if (folder?.teamId !== place.teamId) return false;
-    if (folderIds.includes(id)) return true;
+    if (test(id)) return true;
     id = folder.parentId;
   }
   return false;

@@ -17,6 +17,7 @@ import { tables } from '../store/tables.ts';
 import type { NewToken } from './accounts-contract.ts';
 import { actingTeam, authorize, can } from './authorize.ts';
 import type { Resource } from './contract.ts';
+import { assertMayGive } from './escalation.ts';
 import type { Principal, SignedIn } from './principal.ts';
 import { liveApp } from './scope.ts';
 import { newTokenSecret, shownPrefix, tokenHash } from './token-codec.ts';
@@ -45,13 +46,10 @@ export async function createToken(
   if (maker !== null && !maker.allTeams && isUnnamed(wanted)) {
     throw new ServiceError('FORBIDDEN', 'A token cannot make one that reaches further.');
   }
-  const nodes = isUnnamed(wanted)
-    ? [{ kind: 'team', teamId: homeTeamId } as const]
-    : nodesOf(reader, wanted);
+  const nodes = isUnnamed(wanted) ? [teamNode(homeTeamId)] : nodesOf(reader, wanted);
   for (const node of nodes) {
-    authorize(reader, principal, null, node);
-    mustReachWhole(reader, principal, node);
-    for (const capability of wanted.capabilities) authorize(reader, principal, capability, node);
+    assertMayGive(reader, principal, node.teamId, wanted.capabilities, node.resource);
+    mustReachWhole(reader, principal, node.resource);
   }
   const secret = newTokenSecret();
   const token: TokenRecord = {
@@ -119,23 +117,32 @@ function checkedInput(input: NewToken, now: number): NewToken {
   return wanted;
 }
 
-function nodesOf(reader: Reader, wanted: NewToken): Resource[] {
+interface Node {
+  teamId: string;
+  resource: Resource;
+}
+
+function nodesOf(reader: Reader, wanted: NewToken): Node[] {
   const noSuch = (kind: string): ServiceError => new ServiceError('NOT_FOUND', `No such ${kind}.`);
   // Databases are not stored yet, so no id names one.
   if (wanted.databaseIds.length > 0) throw noSuch('database');
   return [
-    ...wanted.teamIds.map((teamId): Resource => ({ kind: 'team', teamId })),
-    ...wanted.folderIds.map((id): Resource => {
+    ...wanted.teamIds.map(teamNode),
+    ...wanted.folderIds.map((id): Node => {
       const folder = reader.get(tables.folders, id);
       if (!folder) throw noSuch('folder');
-      return { kind: 'folder', folder };
+      return { teamId: folder.teamId, resource: { kind: 'folder', folder } };
     }),
-    ...wanted.appIds.map((id): Resource => {
+    ...wanted.appIds.map((id): Node => {
       const app = liveApp(reader, id);
       if (!app) throw noSuch('app');
-      return { kind: 'app', app };
+      return { teamId: app.teamId, resource: { kind: 'app', app } };
     }),
   ];
+}
+
+function teamNode(teamId: string): Node {
+  return { teamId, resource: { kind: 'team', teamId } };
 }
 
 /** A token that sees a team only for some things in it cannot hand on the whole of it. */

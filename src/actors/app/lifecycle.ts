@@ -239,8 +239,11 @@ export class Lifecycle {
 
   #restore(): boolean {
     const core = this.#core;
-    this.#requireTrashed();
-    core.save({ deletedAtMs: null }, [], [...this.#leaveTrash()]);
+    const { folderId } = this.#requireTrashed();
+    // Its folder may have been deleted meanwhile.
+    const isThere = folderId === null || core.deps.reader.get(tables.folders, folderId);
+    const place = isThere ? {} : { folderId: null };
+    core.save({ deletedAtMs: null, ...place }, [], [...this.#leaveTrash()]);
     void core.route();
     return true;
   }

@@ -12,7 +12,11 @@ import type { FolderRecord, TeamRecord, TokenRecord } from '../../store/records.
 import { insert, put, take } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import { endGrantsOnFolder, grantHandlers } from './grants.ts';
+import { inviteHandlers } from './invites.ts';
+import { memberHandlers, roleHandlers } from './people.ts';
 import { type TeamProtocol, type TokenUse, teamActor } from './protocol.ts';
+import { teamLifeHandlers } from './team-life.ts';
 
 export interface TeamActorOptions {
   reader: Reader;
@@ -21,6 +25,12 @@ export interface TeamActorOptions {
   tokensMax?: number;
   /** Folders a team may have; default 1,000. */
   foldersMax?: number;
+  /** Roles a team may have besides the built-in ones; default 100. */
+  rolesMax?: number;
+  /** Open invites a team may have; default 200. */
+  invitesMax?: number;
+  /** People a team may have; default 1,000. */
+  membersMax?: number;
 }
 
 const folderDepthMax = 16;
@@ -31,8 +41,13 @@ export function teamActorDefinition(options: TeamActorOptions): ActorDefinition<
     activate: (context) => ({
       handlers: {
         ...settingHandlers(options, context),
+        ...teamLifeHandlers(options, context),
+        ...memberHandlers(options, context),
+        ...roleHandlers(options, context),
+        ...inviteHandlers(options, context),
         ...tokenHandlers(options, context),
         ...folderHandlers(options, context),
+        ...grantHandlers(options, context),
       },
     }),
   };
@@ -107,7 +122,10 @@ function folderHandlers(
         reader.list(tables.apps, 'folder', [teamId, folderId], { limit: 1 }).length > 0 ||
         reader.list(tables.folders, 'name', [teamId, folderId], { limit: 1 }).length > 0;
       if (inUse) throw new ServiceError('CONFLICT', 'The folder is not empty.');
-      await context.commit([take(tables.folders, folderId)]);
+      await context.commit([
+        take(tables.folders, folderId),
+        ...endGrantsOnFolder(reader, folderId),
+      ]);
       return true;
     },
   };

@@ -2,7 +2,17 @@
  * Owns the messages of the `team` actor: the only way a team's settings, API tokens and folders
  * change. Who may send them was decided before; the actor checks the state of things.
  */
-import type { FolderRecord, TeamRecord, TokenRecord } from '../../store/records.ts';
+import type { Capability } from '../../lib/capabilities.ts';
+import type {
+  FolderGrantRecord,
+  FolderRecord,
+  InviteRecord,
+  MemberRecord,
+  RoleRecord,
+  TeamRecord,
+  TokenRecord,
+} from '../../store/records.ts';
+import type { NewPerson } from '../account/new-person.ts';
 import { actorKind } from '../runtime/contract.ts';
 
 export interface TokenUse {
@@ -15,6 +25,49 @@ export type TeamProtocol = {
   /** Switches MCP on or off. Refused: NOT_FOUND without the team. */
   'mcp-set': { in: { enabled: boolean }; out: TeamRecord };
 
+  /** What is null stays. Refused: NOT_FOUND, BAD_USER_INPUT. */
+  'team-update': {
+    in: { name: string | null; requireTwoFactor: boolean | null };
+    out: TeamRecord;
+  };
+  /** Refused: NOT_FOUND, FORBIDDEN unless `by` owns it, CONFLICT while anything is in it. */
+  'team-delete': { in: { by: string }; out: boolean };
+
+  /** `by` is who changes it. Refused: NOT_FOUND, FORBIDDEN, CONFLICT for the last owner. */
+  'member-update': { in: { userId: string; roleId: string; by: string }; out: MemberRecord };
+  'member-remove': { in: { userId: string; by: string }; out: boolean };
+
+  /** Refused: BAD_USER_INPUT, FORBIDDEN beyond what `by` holds, CONFLICT for a name taken. */
+  'role-create': {
+    in: { name: string; capabilities: Capability[]; by: string };
+    out: RoleRecord;
+  };
+  /** What is null stays. Refused besides: NOT_FOUND, CONFLICT for a built-in role. */
+  'role-update': {
+    in: { roleId: string; name: string | null; capabilities: Capability[] | null; by: string };
+    out: RoleRecord;
+  };
+  /** Refused: NOT_FOUND, CONFLICT for a built-in role or one in use. */
+  'role-delete': { in: { roleId: string }; out: boolean };
+
+  /** Replaces an open invite of the address. Refused: NOT_FOUND, FORBIDDEN, CONFLICT. */
+  'invite-create': { in: { invite: InviteRecord }; out: InviteRecord };
+  'invite-revoke': { in: { inviteId: string }; out: boolean };
+  /** From an alarm. */
+  'invite-expire': { in: { inviteId: string }; out: boolean };
+  /**
+   * Makes `userId` a member, and before that a person, when one is given. Refused: NOT_FOUND, one
+   * answer for all that is wrong with an invite; CONFLICT for an address or a place taken.
+   */
+  'invite-accept': {
+    in: {
+      hash: string;
+      userId: string;
+      person: Pick<NewPerson, 'name' | 'passwordHash'> | null;
+    };
+    out: MemberRecord;
+  };
+
   /** Stores a token made in this team. Refused: NOT_FOUND without the team, CONFLICT at the limit. */
   'token-create': { in: { token: TokenRecord }; out: TokenRecord };
   /** NOT_FOUND when it is gone or of another team. */
@@ -26,6 +79,11 @@ export type TeamProtocol = {
   'folder-create': { in: { name: string; parentId: string | null }; out: FolderRecord };
   /** Refused: NOT_FOUND, CONFLICT while apps or folders are in it. */
   'folder-delete': { in: { folderId: string }; out: boolean };
+  /** Sets what a member holds in a folder; none ends it. The folder's grants; NOT_FOUND. */
+  'folder-grant-set': {
+    in: { folderId: string; userId: string; capabilities: Capability[] };
+    out: FolderGrantRecord[];
+  };
 };
 
 export const teamActor = actorKind<TeamProtocol>('team');

@@ -1,8 +1,10 @@
 /** Owns what changes an app in the schema: making, configuring, deleting, starting and stopping. */
 import { appActor, type AppPatch, type NewApp } from '../../actors/app/protocol.ts';
+import { assertMayMove } from '../../auth/moves.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import type { BuildConfig, GitSource, Resources } from '../../store/records.ts';
+import type { AppRecord, BuildConfig, GitSource, Resources } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
 import { requireApp, requireFolder, requireTeam, writeSide } from '../access.ts';
 import type { GraphContext } from '../contract.ts';
 import type { addAppParts } from './app-parts.ts';
@@ -97,7 +99,7 @@ function addUpdate(builder: Builder, { app }: ChangeTypes, inputs: Inputs): void
       resolve: (_root, { id, folderId, git, build, resources, ...plain }, context) => {
         const record = requireApp(context, id, 'configure_apps');
         const patch: AppPatch = toPatch<Omit<AppPatch, 'folderId'>>(dropNulls(plain));
-        if (folderId !== undefined) patch.folderId = targetFolder(context, record.teamId, folderId);
+        if (folderId !== undefined) patch.folderId = targetFolder(context, record, folderId);
         if (git) patch.git = toGit(git);
         if (build) patch.build = toPatch<BuildConfig>(build);
         if (resources) patch.resources = toPatch<Resources>(resources);
@@ -184,16 +186,17 @@ function toGit({ connectionId, repository, branch, path }: GitArgs): GitSource {
   return { connectionId: connectionId ?? null, repository, branch, path: path ?? null };
 }
 
-/** The folder an app may move to: one of its own team where the caller may configure apps, too. */
+/** Where an app goes, once the caller is known to be allowed to move it there. */
 function targetFolder(
-  context: GraphContext,
-  teamId: string,
+  { read, principal }: GraphContext,
+  app: Readonly<AppRecord>,
   folderId: string | null,
 ): string | null {
-  if (folderId === null) return null;
-  const folder = requireFolder(context, folderId, 'configure_apps');
-  if (folder.teamId !== teamId) throw new ServiceError('NOT_FOUND', 'No such folder.');
-  return folder.id;
+  if (folderId === app.folderId) return folderId;
+  const folder = folderId === null ? null : read.reader.get(tables.folders, folderId);
+  if (folder === undefined) throw new ServiceError('NOT_FOUND', 'No such folder.');
+  assertMayMove(read.reader, principal, app, folder);
+  return folderId;
 }
 
 function requireServer({ read }: GraphContext, serverId: string | null): void {

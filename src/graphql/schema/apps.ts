@@ -1,6 +1,8 @@
 /** Owns apps in the schema. */
-import { seenApps } from '../../auth/authorize.ts';
+import { can, seenApps } from '../../auth/authorize.ts';
+import type { Principal } from '../../auth/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/contract.ts';
 import type { AppRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import { findApp, findAppBySlug, requireTeam } from '../access.ts';
@@ -50,7 +52,12 @@ function addApp(builder: Builder, parts: AppParts) {
         nullable: true,
         resolve: (record, _args, { read }) => appUrl(read.settings, record.slug),
       }),
-      folderId: t.exposeID('folderId', { nullable: true }),
+      folderId: t.id({
+        nullable: true,
+        description: 'Null at the top, and for a token that reaches the app but not its folder.',
+        resolve: ({ folderId }, _args, { read, principal }) =>
+          folderId === null || sees(read.reader, principal, folderId) ? folderId : null,
+      }),
       serverId: t.exposeID('serverId'),
       team: t.field({
         type: parts.accounts.team,
@@ -100,6 +107,13 @@ function addApp(builder: Builder, parts: AppParts) {
       updatedAt: t.field({ type: 'DateTime', resolve: (record) => record.updatedAtMs }),
     }),
   });
+}
+
+/** A person who sees an app sees its folder; a token may be for the app alone. */
+function sees(reader: Reader, principal: Principal, folderId: string): boolean {
+  if (principal.kind !== 'token') return true;
+  const folder = reader.get(tables.folders, folderId);
+  return folder !== undefined && can(reader, principal, null, { kind: 'folder', folder });
 }
 
 type AppTypes = {

@@ -29,7 +29,7 @@ export function createSchema(): GraphQLSchema {
   const leaves = addAppParts(builder);
   const { app } = addApps(builder, { shared, accounts, deployments, leaves });
   addAppChanges(builder, { app, source: leaves.source, entryInput: env.entryInput });
-  addFolders(builder);
+  addFolders(builder, shared);
   addDeployHook(builder, { app });
   addTokens(builder, shared);
   addTrash(builder);
