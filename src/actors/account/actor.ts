@@ -47,6 +47,7 @@ function createDirectory(
 
   return {
     handlers: {
+      ...foundingHandlers(options, context),
       ...securityHandlers({ ...options, commit: (changes) => context.commit(changes) }),
       write: async ({ writes }) => {
         const view = new AuthView(reader);
