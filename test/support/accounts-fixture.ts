@@ -69,6 +69,11 @@ export class AccountsFixture {
     this.store.write([insert(tables.folders, { id, teamId, name: id, parentId })]);
   }
 
+  addGrant(folderId: string, userId: string, held: Capability[]): void {
+    const teamId = this.store.get(tables.folders, folderId)?.teamId ?? '';
+    this.store.write([put(tables.folderGrants, { teamId, folderId, userId, capabilities: held })]);
+  }
+
   addApp(id: string, teamId: string, fields: Partial<AppRecord> = {}): AppRecord {
     const app = {
       id,
