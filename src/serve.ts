@@ -5,6 +5,7 @@
  * 2. On SIGTERM and SIGINT streams end, requests in flight finish, uploads are refused, actors
  *    finish what they accepted; apps stay up. A second signal ends at once.
  */
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { localServerId } from './actors/app/deps.ts';
 import { createAccountReads } from './auth/account-reads.ts';
@@ -12,6 +13,7 @@ import type { Accounts, AccountReads } from './auth/accounts-contract.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import type { ClosableAuthenticator } from './auth/authenticator.ts';
 import { authorize, can } from './auth/authorize.ts';
+import { resetsFolder } from './auth/password-resets.ts';
 import { newSetupCode } from './auth/setup-code.ts';
 import { setVariable } from './config.ts';
 import type { Config, ResolvedConfig } from './config.ts';
@@ -28,6 +30,7 @@ import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from './gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from './gateway/transports/graphql.ts';
 import { healthRoute } from './gateway/transports/health.ts';
+import { inviteRoutes } from './gateway/transports/invite.ts';
 import { loginRoutes } from './gateway/transports/login.ts';
 import { logRoutes } from './gateway/transports/logs.ts';
 import { metricsRoute } from './gateway/transports/metrics.ts';
@@ -206,6 +209,11 @@ class Service {
         needsSetup: () => this.#needsSetup(),
         callers: this.#callers,
       }),
+      ...inviteRoutes({
+        accounts: () => this.#loadAccounts(),
+        accountReads: this.#accountReads,
+        callers: this.#callers,
+      }),
       ...graphqlRoutes({
         graphql: this.#graphql,
         callers: this.#callers,
@@ -325,6 +333,8 @@ class Service {
       clock,
       log: logger,
       secret: this.#secret,
+      secrets: platform.secrets,
+      resetsDir: join(this.#parts.config.dataDir, resetsFolder),
       setupCode: this.setupCode ?? newSetupCode(),
       publicUrl: this.#publicUrl().url,
     });

@@ -29,6 +29,15 @@ export interface SignIn {
   cookies: string[];
 }
 
+/** What the holder of an invite's link learns before joining. */
+export interface InviteView {
+  email: string;
+  teamName: string;
+  roleName: string;
+  /** Whether somebody has to sign in instead of making an account. */
+  hasAccount: boolean;
+}
+
 export interface NewToken {
   name: string;
   capabilities: Capability[];
@@ -39,7 +48,46 @@ export interface NewToken {
   expiresAtMs: number | null;
 }
 
+/** What people do to the own sign-in. Each is FORBIDDEN for a token. */
+export interface SignInSecurity {
+  /**
+   * The second step of signing in, for who carries the cookie of the first. UNAUTHENTICATED for a
+   * wrong or used code and without the first step; RATE_LIMITED.
+   */
+  verifyTwoFactorLogin(
+    input: { code: string; recoveryCode: boolean; cookieHeader: string },
+    origin: Origin,
+  ): Promise<SignIn>;
+  /** FORBIDDEN for a wrong password, CONFLICT when it is on, RATE_LIMITED. */
+  startTwoFactorEnrolment(
+    principal: SignedIn,
+    input: { password: string },
+    origin: Origin,
+  ): Promise<{ uri: string; recoveryCodes: string[] }>;
+  /** BAD_USER_INPUT for a wrong code, CONFLICT without an enrolment, RATE_LIMITED. */
+  confirmTwoFactorEnrolment(principal: SignedIn, input: { code: string }): Promise<void>;
+  /** By a code of the app or a recovery code. FORBIDDEN for a wrong one, CONFLICT when it is off. */
+  disableTwoFactor(
+    principal: SignedIn,
+    input: { password: string; code: string },
+    origin: Origin,
+  ): Promise<void>;
+  /** Ends all other sessions. FORBIDDEN for a wrong password, BAD_USER_INPUT, RATE_LIMITED. */
+  changePassword(
+    principal: SignedIn,
+    input: { currentPassword: string; newPassword: string },
+    origin: Origin,
+  ): Promise<void>;
+  /** Ends a session of the own; the cookies that clear it when it is the caller's. NOT_FOUND. */
+  revokeSession(principal: SignedIn, sessionId: string, origin: Origin): Promise<string[]>;
+  /** Whom a link of `gangway reset-password` is for; null for one that is not good. */
+  findReset(token: string): Promise<{ user: User; endsTwoFactor: boolean } | null>;
+  /** Sets a password by such a link and ends all sessions. NOT_FOUND, BAD_USER_INPUT. */
+  resetPassword(token: string, newPassword: string, origin: Origin): Promise<void>;
+}
+
 export interface Accounts {
+  readonly security: SignInSecurity;
   needsSetup(): boolean;
   /** SETUP_CODE_REQUIRED off loopback, CONFLICT when done before, BAD_USER_INPUT. */
   completeSetup(
@@ -57,6 +105,16 @@ export interface Accounts {
   /** Ends the session; the cookies that clear it. */
   logout(principal: Principal, origin: Origin): Promise<string[]>;
   switchTeam(principal: SignedIn, teamId: string): Promise<TeamRecord>;
+  /** The token of the link. FORBIDDEN beyond the own power, NOT_FOUND, BAD_USER_INPUT, CONFLICT. */
+  inviteMember(principal: SignedIn, input: { email: string; roleId: string }): Promise<string>;
+  /** NOT_FOUND for whatever is wrong with it; RATE_LIMITED. */
+  viewInvite(token: string, origin: Origin): Promise<InviteView>;
+  /** Makes an account or joins who is signed in. NOT_FOUND, RATE_LIMITED, CONFLICT, BAD_USER_INPUT. */
+  acceptInvite(
+    principal: Principal,
+    input: { token: string; name: string | null; password: string | null },
+    origin: Origin,
+  ): Promise<SignIn>;
   createToken(
     principal: SignedIn,
     input: NewToken,

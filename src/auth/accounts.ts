@@ -13,16 +13,18 @@ import { newId } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Reader } from '../store/contract.ts';
 import type { TeamRecord } from '../store/records.ts';
+import type { SecretBox } from '../store/secrets.ts';
 import { tables } from '../store/tables.ts';
 import { readUser } from './account-reads.ts';
 import type { Accounts, NewToken, Origin, SignIn } from './accounts-contract.ts';
 import { isMember } from './acting-team.ts';
+import { AccountSecurity, personOf } from './account-security.ts';
 import { AttemptLimits } from './attempt-limits.ts';
-import { Gate } from './gate.ts';
+import { type Checked, Passwords } from './passwords.ts';
 import type { Principal, SignedIn } from './principal.ts';
 import { isSetupCode } from './setup-code.ts';
 import { clearCookie, keepCookie } from './session-cookie.ts';
-import { checkedSetup, comparablePassword, emailKey } from './sign-in-input.ts';
+import { checkedSetup, emailKey } from './sign-in-input.ts';
 import type { SignInLibrary } from './sign-in-library.ts';
 import { createToken, revokeToken } from './tokens.ts';
 
@@ -33,6 +35,10 @@ export interface AccountsOptions {
   log: Logger;
   /** What cookies are signed with, 32 characters or more; the authenticator has the same. */
   secret: string;
+  /** Seals what the second factor needs. */
+  secrets: SecretBox;
+  /** Where `gangway reset-password` leaves its links. */
+  resetsDir: string;
   /** What off-loopback setup asks for; printed at start. */
   setupCode: string;
   publicUrl: string;
@@ -48,13 +54,21 @@ class LibraryAccounts implements Accounts {
   readonly #options: AccountsOptions;
   readonly #limits: AttemptLimits;
   readonly #codeLimits: AttemptLimits;
-  readonly #gate = new Gate({ atOnce: 2, waitingMax: 100 });
+  readonly #passwords: Passwords;
+  readonly security: AccountSecurity;
   #library: Promise<SignInLibrary> | null = null;
 
   constructor(options: AccountsOptions) {
     this.#options = options;
     this.#limits = new AttemptLimits(options.clock);
     this.#codeLimits = new AttemptLimits(options.clock);
+    this.#passwords = new Passwords(options.reader, () => this.#open());
+    this.security = new AccountSecurity({
+      ...options,
+      passwords: this.#passwords,
+      limits: this.#limits,
+      startSession: (...session) => this.#startSession(...session),
+    });
   }
 
   needsSetup(): boolean {
@@ -73,28 +87,28 @@ class LibraryAccounts implements Accounts {
     if (!library.isEmail(email)) {
       throw new ServiceError('BAD_USER_INPUT', 'This is not an e-mail address.');
     }
-    const passwordHash = await this.#gate.run(() => library.hashPassword(password));
+    const passwordHash = await this.#passwords.hash(password);
     const userId = newId('usr');
     const person = { userId, email, name, passwordHash, teamId: newId('team'), teamName };
     await this.#options.actors.ask(accountActor.at(directory), { type: 'setup', person });
     this.#options.log.info({ userId, address: origin.address }, 'setup-completed');
-    const signedIn = await this.#signIn(email, password, origin);
-    if (signedIn === null) throw new Error('the first person cannot sign in');
-    return signedIn;
+    return await this.#startSession({ userId, passwordHash }, origin, false);
   }
 
   async login(input: { email: string; password: string }, origin: Origin): Promise<SignIn> {
-    const email = emailKey(input.email);
-    const password = comparablePassword(input.password);
-    const signedIn = await this.#limits.run(
-      email,
+    const checked = await this.#limits.run(
+      emailKey(input.email),
       origin.address,
-      () => this.#signIn(email, password, origin),
-      (result) => (result === null ? 'wrong' : 'right'),
+      () => this.#passwords.check(input.email, input.password),
+      (found) => (found === null ? 'wrong' : 'right'),
     );
-    if (signedIn !== null) return signedIn;
-    this.#options.log.info({ address: origin.address }, 'sign-in-refused');
-    throw new ServiceError('UNAUTHENTICATED', 'The address or the password is wrong.');
+    const user = checked && readUser(this.#options.reader, checked.userId);
+    if (!user) {
+      this.#options.log.info({ address: origin.address }, 'sign-in-refused');
+      throw new ServiceError('UNAUTHENTICATED', 'The address or the password is wrong.');
+    }
+    if (user.twoFactorEnabled) return this.security.awaitCode(checked, user, origin);
+    return await this.#startSession(checked, origin, false);
   }
 
   async logout(principal: Principal, origin: Origin): Promise<string[]> {
@@ -129,18 +143,24 @@ class LibraryAccounts implements Accounts {
     return Promise.resolve();
   }
 
-  async #signIn(email: string, password: string, origin: Origin): Promise<SignIn | null> {
+  /** A new session for who proved enough; what changed meanwhile is looked at once it is there. */
+  async #startSession(
+    { userId, passwordHash }: Checked,
+    origin: Origin,
+    secondFactor: boolean,
+  ): Promise<SignIn> {
     const { reader, actors, sessionsMax = 100 } = this.#options;
     const library = await this.#open();
-    const found = await this.#gate.run(() => library.signIn(email, password, origin));
-    const user = found && readUser(reader, found.userId);
-    if (!user) return null;
-    await actors.ask(accountActor.at(directory), {
-      type: 'sessions-trim',
-      userId: user.id,
-      keep: sessionsMax,
-    });
-    return { user, requiresTwoFactor: false, cookies: [keepCookie(found.cookie, origin.secure)] };
+    const { sessionId, cookie } = await library.startSession(userId, origin);
+    const user = readUser(reader, userId);
+    const proved = this.#passwords.stored(userId) === passwordHash;
+    if (!user || !proved || user.twoFactorEnabled !== secondFactor) {
+      await actors.ask(accountActor.at(directory), { type: 'session-end', sessionId });
+      throw new ServiceError('UNAUTHENTICATED', 'Your sign-in changed meanwhile; sign in again.');
+    }
+    const trim = { type: 'sessions-trim', userId, keep: sessionsMax } as const;
+    await actors.ask(accountActor.at(directory), trim);
+    return { user, requiresTwoFactor: false, cookies: [keepCookie(cookie, origin.secure)] };
   }
 
   async #mustKnowCode(given: string | null, origin: Origin): Promise<void> {
@@ -166,9 +186,4 @@ class LibraryAccounts implements Accounts {
       });
     return this.#library;
   }
-}
-
-function personOf(principal: SignedIn): Extract<Principal, { kind: 'person' }> {
-  if (principal.kind === 'person') return principal;
-  throw new ServiceError('FORBIDDEN', 'A token does not reach the account it acts for.');
 }

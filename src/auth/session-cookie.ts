@@ -15,14 +15,19 @@ const signatureLength = 44;
 
 /** The raw value of the session cookie, '' for none. Throws BAD_REQUEST for two of the name. */
 export function findSessionCookie(cookieHeader: string): string {
-  if (!cookieHeader.includes(sessionCookieName)) return '';
+  return soleCookie(cookieHeader, sessionCookieName);
+}
+
+/** The raw value of a cookie, '' for none. Throws BAD_REQUEST for two of the name. */
+export function soleCookie(cookieHeader: string, name: string): string {
+  if (!cookieHeader.includes(name)) return '';
   let found: string | undefined;
   // Repeated Cookie headers arrive joined by a comma, which no cookie of ours contains.
   for (const pair of cookieHeader.split(/[;,]/)) {
     const equals = pair.indexOf('=');
-    if (equals < 0 || pair.slice(0, equals).trim() !== sessionCookieName) continue;
+    if (equals < 0 || pair.slice(0, equals).trim() !== name) continue;
     if (found !== undefined) {
-      throw new ServiceError('BAD_REQUEST', `Two cookies are named ${sessionCookieName}.`);
+      throw new ServiceError('BAD_REQUEST', `Two cookies are named ${name}.`);
     }
     found = pair.slice(equals + 1).trim();
   }
@@ -56,7 +61,8 @@ export function clearCookie(secure: boolean): string {
   return withAttributes(`${sessionCookieName}=; Max-Age=0`, secure);
 }
 
-function withAttributes(pair: string, secure: boolean): string {
+/** A cookie that scripts do not see and other sites' forms do not carry. */
+export function withAttributes(pair: string, secure: boolean): string {
   return `${pair}; Path=/; HttpOnly${secure ? '; Secure' : ''}; SameSite=Lax`;
 }
 

@@ -30,11 +30,16 @@ export function checkedSetup(given: SetupInput): SetupInput {
   if (name.length < 1 || name.length > nameMax || /\p{Cc}/u.test(name)) {
     throw new ServiceError('BAD_USER_INPUT', 'A name has 1 to 100 characters.');
   }
-  const { password } = given;
-  if (charactersOf(password) < passwordMin || isTooLong(password)) {
+  const password = checkedPassword(given.password);
+  return { email, password, name, teamName: checkedTeamName(given.teamName) };
+}
+
+/** A password somebody chose; BAD_USER_INPUT when it is too short or too long. */
+export function checkedPassword(given: string): string {
+  if (isTooLong(given) || charactersOf(given) < passwordMin) {
     throw new ServiceError('BAD_USER_INPUT', 'A password has 10 to 128 characters.');
   }
-  return { email, password, name, teamName: checkedTeamName(given.teamName) };
+  return given;
 }
 
 /**

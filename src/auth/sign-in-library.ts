@@ -6,7 +6,6 @@
  * 2. Its cookie is the one `session-cookie.ts` reads: same name, same signature.
  */
 import { betterAuth } from 'better-auth/minimal';
-import { APIError } from 'better-call';
 import * as z from 'zod';
 import { newId } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
@@ -14,7 +13,7 @@ import { readMemberships } from './account-reads.ts';
 import type { Origin } from './accounts-contract.ts';
 import { type AuthAdapterOptions, authAdapter } from './adapter.ts';
 import { passwordMax, passwordMin } from './sign-in-input.ts';
-import { sessionCookieName, sessionMaxAgeS } from './session-cookie.ts';
+import { sealSessionCookie, sessionCookieName, sessionMaxAgeS } from './session-cookie.ts';
 
 export interface SignInLibraryOptions extends AuthAdapterOptions {
   secret: string;
@@ -26,16 +25,13 @@ export interface SignInLibrary {
   /** Whether it takes a text as an address. */
   isEmail(text: string): boolean;
   hashPassword(password: string): Promise<string>;
-  /** A new session: the raw value of its cookie. Null for an unknown address or wrong password. */
-  signIn(
-    email: string,
-    password: string,
-    origin: Origin,
-  ): Promise<{ userId: string; cookie: string } | null>;
+  isPassword(password: string, hash: string): Promise<boolean>;
+  /** A new session of a person, and the raw value of its cookie. */
+  startSession(userId: string, origin: Origin): Promise<{ sessionId: string; cookie: string }>;
 }
 
 const emailMax = 254;
-const addressHeader = 'x-gangway-address';
+const userAgentMax = 512;
 
 export async function openSignInLibrary(options: SignInLibraryOptions): Promise<SignInLibrary> {
   const auth = createLibrary(options);
@@ -44,21 +40,11 @@ export async function openSignInLibrary(options: SignInLibraryOptions): Promise<
   return {
     isEmail: (text) => address.safeParse(text).success,
     hashPassword: (password) => context.password.hash(password),
-    signIn: async (email, password, origin) => {
-      const headers = new Headers({ [addressHeader]: origin.address });
-      headers.set('user-agent', headerText(origin.userAgent));
-      try {
-        const answer = await auth.api.signInEmail({
-          body: { email, password },
-          headers,
-          returnHeaders: true,
-        });
-        const { user } = answer.response;
-        return { userId: user.id, cookie: cookieIn(answer.headers.getSetCookie()) };
-      } catch (thrown) {
-        if (thrown instanceof APIError && [400, 401].includes(thrown.statusCode)) return null;
-        throw thrown;
-      }
+    isPassword: (password, hash) => context.password.verify({ password, hash }),
+    startSession: async (userId, { address: ipAddress, userAgent }) => {
+      const from = { ipAddress, userAgent: userAgent.slice(0, userAgentMax) };
+      const { id, token } = await context.internalAdapter.createSession(userId, false, from);
+      return { sessionId: id, cookie: sealSessionCookie(token, options.secret) };
     },
   };
 }
@@ -110,7 +96,6 @@ function createLibrary(options: SignInLibraryOptions) {
     advanced: {
       cookiePrefix: sessionCookieName.slice(0, sessionCookieName.indexOf('.')),
       useSecureCookies: false,
-      ipAddress: { ipAddressHeaders: [addressHeader] },
       database: { generateId: ({ model }) => idFor(model) },
     },
   });
@@ -118,16 +103,4 @@ function createLibrary(options: SignInLibraryOptions) {
 
 function idFor(model: string): string {
   return newId(model === 'user' ? 'usr' : 'ses');
-}
-
-function cookieIn(setCookies: readonly string[]): string {
-  const start = `${sessionCookieName}=`;
-  const cookie = setCookies.find((one) => one.startsWith(start));
-  if (cookie === undefined) throw new Error('the library set no session cookie');
-  return cookie.slice(start.length).split(';', 1)[0] ?? '';
-}
-
-/** What a header may hold: the library gets it through one. */
-function headerText(text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 512);
 }

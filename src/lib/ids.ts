@@ -7,7 +7,8 @@ import { randomBytes } from 'node:crypto';
 // prettier-ignore
 export const idPrefixes = [
   'app', 'db', 'dpl', 'run', 'rst', 'dst', 'tok', 'team', 'usr', 'fld', 'rol',
-  'srv', 'gc', 'reg', 'prv', 'dlv', 'env', 'ses', 'trs', 'ins', 'str', 'tfa', 'inv',
+  'srv', 'gc', 'reg', 'prv', 'dlv', 'env', 'ses', 'trs', 'ins', 'str', 'tfa', 'inv', 'act',
+  'oau',
 ] as const;
 
 export type IdPrefix = (typeof idPrefixes)[number];

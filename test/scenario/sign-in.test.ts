@@ -11,6 +11,7 @@ import type { Principal, SignedIn } from '../../src/auth/principal.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { tables } from '../../src/store/tables.ts';
 import { type StoredAccounts, openAccounts } from '../support/stored-accounts.ts';
+import { signInSecrets } from '../support/sign-in-secrets.ts';
 
 const secret = 'a secret of this instance, 32 characters or more';
 const person = { email: 'ada@example.org', password: 'correct horse' };
@@ -37,6 +38,7 @@ async function within(
     clock,
     log,
     secret,
+    ...signInSecrets(),
     setupCode: 'code',
     publicUrl,
   });

@@ -9,6 +9,7 @@ import { createAccounts } from '../../src/auth/accounts.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { recordingLogger } from './silent-logger.ts';
+import { signInSecrets } from './sign-in-secrets.ts';
 
 const [dir = '', nth = '', place = ''] = process.argv.slice(2);
 const logger = recordingLogger();
@@ -38,6 +39,7 @@ const accounts = createAccounts({
   clock: systemClock,
   log: logger,
   secret: 'a secret of this instance, 32 characters or more',
+  ...signInSecrets(),
   setupCode: 'not asked for on loopback',
   publicUrl: 'http://localhost:3000',
 });

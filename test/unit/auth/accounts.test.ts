@@ -12,6 +12,7 @@ import { isSetupCode, newSetupCode } from '../../../src/auth/setup-code.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { tables } from '../../../src/store/tables.ts';
 import { AccountsFixture } from '../../support/accounts-fixture.ts';
+import { signInSecrets } from '../../support/sign-in-secrets.ts';
 
 const secret = 'a secret of this instance, 32 characters or more';
 const setupCode = newSetupCode();
@@ -49,6 +50,7 @@ beforeEach(() => {
     clock,
     log,
     secret,
+    ...signInSecrets(),
     setupCode,
     publicUrl: 'http://localhost:3000',
     sessionsMax: 3,
