@@ -121,6 +121,7 @@ function sightIn(reader: Reader, principal: Principal, teamId: string): (place: 
   const reachesAll = token === null || reachOfTeam(reader, token, teamId) === 'whole';
   if (wholly && reachesAll) return () => true;
   const byFolder = new Map<string | null, { seen: boolean; reached: boolean }>();
+  const named = new Set(token?.appIds);
   return ({ folderId, appId }) => {
     let found = byFolder.get(folderId);
     if (found === undefined) {
@@ -130,7 +131,7 @@ function sightIn(reader: Reader, principal: Principal, teamId: string): (place: 
       byFolder.set(folderId, found);
     }
     if (!found.seen) return false;
-    return found.reached || (appId !== null && token !== null && token.appIds.includes(appId));
+    return found.reached || (appId !== null && named.has(appId));
   };
 }
 

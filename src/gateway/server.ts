@@ -107,6 +107,8 @@ export class Gateway {
 
   /** Adds routes, before `listen` or while serving. */
   addRoutes(routes: readonly Route[]): void {
+    const names = routes.map(({ method, path }) => `${method} ${path}`);
+    this.#options.logger.debug({ routes: names }, 'gateway.routes');
     for (const route of routes) {
       this.#routes.add(route);
       if (route.bare !== true || route.path.includes(':')) continue;
