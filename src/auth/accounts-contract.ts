@@ -135,6 +135,8 @@ export interface Credentials {
   /** `X-Service-Team`: id or slug; '' for none. */
   team: string;
   address: string;
+  /** What the token must be good for; default `api`. One for the API is good for MCP as well. */
+  audience?: 'api' | 'mcp';
 }
 
 /** The hot path: microseconds, no await, revocation at once. */

@@ -16,12 +16,13 @@ import type { TeamRecord } from '../store/records.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import { tables } from '../store/tables.ts';
 import { readUser } from './account-reads.ts';
-import type { Accounts, NewToken, Origin, SignIn } from './accounts-contract.ts';
+import type { Accounts, InviteView, NewToken, Origin, SignIn } from './accounts-contract.ts';
 import { isMember } from './acting-team.ts';
 import { AccountSecurity, personOf } from './account-security.ts';
 import { AttemptLimits } from './attempt-limits.ts';
 import { type Checked, Passwords } from './passwords.ts';
 import type { Principal, SignedIn } from './principal.ts';
+import { Invitations } from './invitations.ts';
 import { isSetupCode } from './setup-code.ts';
 import { clearCookie, keepCookie } from './session-cookie.ts';
 import { checkedSetup, emailKey } from './sign-in-input.ts';
@@ -56,6 +57,7 @@ class LibraryAccounts implements Accounts {
   readonly #codeLimits: AttemptLimits;
   readonly #passwords: Passwords;
   readonly security: AccountSecurity;
+  readonly #invitations: Invitations;
   #library: Promise<SignInLibrary> | null = null;
 
   constructor(options: AccountsOptions) {
@@ -63,6 +65,12 @@ class LibraryAccounts implements Accounts {
     this.#limits = new AttemptLimits(options.clock);
     this.#codeLimits = new AttemptLimits(options.clock);
     this.#passwords = new Passwords(options.reader, () => this.#open());
+    this.#invitations = new Invitations({
+      ...options,
+      isEmail: async (text) => (await this.#open()).isEmail(text),
+      hashPassword: (password) => this.#passwords.hash(password),
+      startSession: (person, origin) => this.#startSession(person, origin, false),
+    });
     this.security = new AccountSecurity({
       ...options,
       passwords: this.#passwords,
@@ -128,6 +136,22 @@ class LibraryAccounts implements Accounts {
     }
     await actors.ask(accountActor.at(directory), { type: 'session-team', sessionId, teamId });
     return team;
+  }
+
+  inviteMember(principal: SignedIn, input: { email: string; roleId: string }): Promise<string> {
+    return this.#invitations.invite(principal, input);
+  }
+
+  viewInvite(token: string, origin: Origin): Promise<InviteView> {
+    return this.#invitations.view(token, origin);
+  }
+
+  acceptInvite(
+    principal: Principal,
+    input: Parameters<Accounts['acceptInvite']>[1],
+    origin: Origin,
+  ): Promise<SignIn> {
+    return this.#invitations.accept(principal, input, origin);
   }
 
   createToken(principal: SignedIn, input: NewToken): ReturnType<Accounts['createToken']> {

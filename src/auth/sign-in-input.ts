@@ -26,12 +26,16 @@ export function emailKey(given: string): string {
  */
 export function checkedSetup(given: SetupInput): SetupInput {
   const email = emailKey(given.email);
-  const name = given.name.trim();
-  if (name.length < 1 || name.length > nameMax || /\p{Cc}/u.test(name)) {
-    throw new ServiceError('BAD_USER_INPUT', 'A name has 1 to 100 characters.');
-  }
+  const name = checkedPersonName(given.name);
   const password = checkedPassword(given.password);
   return { email, password, name, teamName: checkedTeamName(given.teamName) };
+}
+
+/** A person's name as stored; BAD_USER_INPUT. */
+export function checkedPersonName(given: string): string {
+  const name = given.trim();
+  if (name.length >= 1 && name.length <= nameMax && !/\p{Cc}/u.test(name)) return name;
+  throw new ServiceError('BAD_USER_INPUT', 'A name has 1 to 100 characters.');
 }
 
 /** A password somebody chose; BAD_USER_INPUT when it is too short or too long. */

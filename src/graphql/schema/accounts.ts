@@ -5,7 +5,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { MemberRecord, RoleRecord, TeamRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import { httpSide, requirePerson, requireSignedIn, requireTeam, writeSide } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext, HttpSide } from '../contract.ts';
 import type { Builder, Shared } from './builder.ts';
 
 export function addAccounts(builder: Builder, shared: Shared) {
@@ -75,7 +75,7 @@ function addTypes(builder: Builder, { capability }: Shared) {
   return { viewer, team, role, member, authPayload };
 }
 
-type AccountTypes = ReturnType<typeof addTypes>;
+export type AccountTypes = ReturnType<typeof addTypes>;
 
 function addQueries(builder: Builder, { viewer, team, role, member }: AccountTypes): void {
   builder.queryFields((t) => ({
@@ -178,15 +178,23 @@ function addSignIn(builder: Builder, { authPayload, team }: AccountTypes): void 
   }));
 }
 
+/** Runs what may end in a session: sets its cookies, and answers 429 as such. */
+/** Sets the cookies of a sign-in on the answer. */
 async function signIn(
   context: GraphContext,
   attempt: (accounts: Accounts, origin: Origin) => Promise<SignIn>,
 ): Promise<SignIn> {
   const http = httpSide(context);
+  const accounts = await writeSide(context).accounts();
+  const signedIn = await limited(http, () => attempt(accounts, http.origin));
+  http.setCookies(signedIn.cookies);
+  return signedIn;
+}
+
+/** Work that tries a secret: when it was tried too often, the whole answer is 429. */
+export async function limited<T>(http: HttpSide, work: () => Promise<T>): Promise<T> {
   try {
-    const signedIn = await attempt(await writeSide(context).accounts(), http.origin);
-    http.setCookies(signedIn.cookies);
-    return signedIn;
+    return await work();
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'RATE_LIMITED') {
       http.tooMany(error.retryAfterS ?? 1);

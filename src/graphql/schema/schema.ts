@@ -1,5 +1,6 @@
 /** Owns the assembly of the schema from its topics. What is not built yet is not in it. */
 import { defaultFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
+import { addAccountSecurity } from './account-security.ts';
 import { addAccounts } from './accounts.ts';
 import { addAppChanges } from './app-changes.ts';
 import { addAppParts } from './app-parts.ts';
@@ -12,6 +13,7 @@ import { addFolders } from './folders.ts';
 import { addInstance } from './instance.ts';
 import { addLive } from './live.ts';
 import { addLogs } from './logs.ts';
+import { addTeams } from './teams.ts';
 import { addTokens } from './tokens.ts';
 import { addTrash } from './trash.ts';
 
@@ -23,6 +25,8 @@ export function createSchema(): GraphQLSchema {
   builder.subscriptionType();
   const shared = addShared(builder);
   const accounts = addAccounts(builder, shared);
+  addAccountSecurity(builder, accounts);
+  addTeams(builder, { shared, accounts });
   const logs = addLogs(builder, shared);
   const deployments = addDeployments(builder, shared, logs);
   const env = addEnv(builder);

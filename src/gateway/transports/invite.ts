@@ -1,0 +1,168 @@
+/**
+ * Owns the page behind an invite's link, without script: a form for a new person, one button for
+ * who is signed in, the way to sign in for who has an account.
+ *
+ * 1. What is wrong with a link is one friendly page with 404, whatever it is.
+ * 2. A form that another site's page sent neither joins nor makes an account.
+ * 3. The link is the credential: no page repeats it but in the address it was opened with.
+ */
+import type { AccountReads, Accounts, InviteView } from '../../auth/accounts-contract.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Exchange, Route } from '../contract.ts';
+import { type Callers, originOf, type Person } from '../credentials.ts';
+import { explorerPath, readForm, sendRefused } from '../pages/form.ts';
+import { html, type Html, redirect, sendPage } from '../pages/page.ts';
+
+export interface InviteRoutesOptions {
+  accounts: () => Promise<Accounts>;
+  accountReads: Pick<AccountReads, 'user'>;
+  callers: Pick<Callers, 'either' | 'refuseCrossSite'>;
+}
+
+const title = 'Invite';
+const focused = html`autofocus`;
+
+export function inviteRoutes(options: InviteRoutesOptions): Route[] {
+  const pages = new InvitePages(options);
+  const path = '/invite/:token';
+  return [
+    { method: 'GET', path, handle: (exchange) => pages.show(exchange) },
+    { method: 'POST', path, handle: (exchange) => pages.accept(exchange) },
+  ];
+}
+
+class InvitePages {
+  readonly #options: InviteRoutesOptions;
+
+  constructor(options: InviteRoutesOptions) {
+    this.#options = options;
+  }
+
+  async show(exchange: Exchange): Promise<void> {
+    const person = this.#person(exchange, false);
+    const token = exchange.param('token');
+    try {
+      const view = await (await this.#options.accounts()).viewInvite(token, originOf(exchange));
+      sendPage(exchange, 200, title, this.#page(view, token, person, '', null));
+    } catch (error) {
+      sendRefused(exchange, error, title, noInvitePage);
+    }
+  }
+
+  async accept(exchange: Exchange): Promise<void> {
+    const form = await readForm(exchange, (one) => {
+      this.#options.callers.refuseCrossSite(one);
+    });
+    const person = this.#person(exchange, true);
+    const origin = originOf(exchange);
+    const token = exchange.param('token');
+    const accounts = await this.#options.accounts();
+    try {
+      const name = form.get('name') ?? '';
+      const given = { token, name, password: form.get('password') ?? '' };
+      const { cookies } = await accounts.acceptInvite(person ?? nobody, given, origin);
+      for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
+      redirect(exchange, explorerPath);
+    } catch (error) {
+      const view = await viewAfter(error, () => accounts.viewInvite(token, origin));
+      sendRefused(exchange, error, title, (problem) =>
+        view === null
+          ? noInvitePage(problem)
+          : this.#page(view, token, person, form.get('name') ?? '', problem),
+      );
+    }
+  }
+
+  #person(exchange: Exchange, changes: boolean): Person | null {
+    const principal = this.#options.callers.either(exchange, { changes });
+    if (principal.kind === 'token') {
+      throw new ServiceError('FORBIDDEN', 'An API token cannot do this; sign in.');
+    }
+    return principal.kind === 'person' ? principal : null;
+  }
+
+  #page(
+    view: InviteView,
+    token: string,
+    person: Person | null,
+    name: string,
+    problem: Html | null,
+  ): Html {
+    const user = person === null ? undefined : this.#options.accountReads.user(person.userId);
+    const head = html`<h1>Join ${view.teamName}</h1>
+      <p>You are invited as <b>${view.roleName}</b>.</p>
+      ${problem}`;
+    if (user) return html`${head}${joinForm(token, user)}`;
+    if (view.hasAccount) return html`${head}${signInFirst(view.email, token)}`;
+    return html`${head}${newPersonForm(view.email, token, name)}`;
+  }
+}
+
+const nobody = { kind: 'anonymous' } as const;
+
+/** What the form shows again; null where the invite is no good any more, or may not be asked for. */
+async function viewAfter(
+  error: unknown,
+  look: () => Promise<InviteView>,
+): Promise<InviteView | null> {
+  if (!(error instanceof ServiceError)) return null;
+  if (error.code === 'NOT_FOUND' || error.code === 'RATE_LIMITED') return null;
+  try {
+    return await look();
+  } catch (thrown) {
+    if (thrown instanceof ServiceError) return null;
+    throw thrown;
+  }
+}
+
+function joinForm(token: string, user: { name: string; email: string }): Html {
+  return html`<p>You are signed in as <b>${user.name}</b>, ${user.email}.</p>
+    <form method="post" action="/invite/${token}"><button>Join</button></form>`;
+}
+
+function signInFirst(email: string, token: string): Html {
+  return html`<p>${email} has an account here: sign in to join with it.</p>
+    <a href="/login?next=/invite/${token}">Sign in</a>`;
+}
+
+function newPersonForm(email: string, token: string, name: string): Html {
+  const again = name !== '';
+  return html`<form method="post" action="/invite/${token}">
+    <label
+      >Email
+      <input type="email" value="${email}" readonly autocomplete="username" />
+    </label>
+    <label
+      >Your name
+      <input
+        name="name"
+        value="${name}"
+        required
+        ${again ? null : focused}
+        maxlength="100"
+        autocomplete="name"
+      />
+    </label>
+    <label
+      >Password
+      <input
+        name="password"
+        type="password"
+        required
+        ${again ? focused : null}
+        minlength="10"
+        maxlength="128"
+        autocomplete="new-password"
+      />
+      <small>10 characters at least.</small>
+    </label>
+    <button>Create the account and join</button>
+  </form>`;
+}
+
+function noInvitePage(problem: Html): Html {
+  return html`<h1>No invite here</h1>
+    ${problem}
+    <p>A link is good for one person and for 7 days. Ask who invited you for a new one.</p>
+    <a href="/">To Gangway</a>`;
+}
