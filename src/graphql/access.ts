@@ -22,7 +22,7 @@ export function requireSignedIn(context: GraphContext): SignedIn {
 }
 
 /** A person by cookie; a token never reaches the account. */
-export function requirePerson(context: GraphContext): SignedIn {
+export function requirePerson(context: GraphContext): Extract<SignedIn, { kind: 'person' }> {
   const principal = requireSignedIn(context);
   if (principal.kind !== 'person') {
     throw new ServiceError('FORBIDDEN', 'An API token cannot do this; sign in.');

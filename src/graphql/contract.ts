@@ -101,6 +101,8 @@ export interface LiveSource {
 /** The HTTP exchange a mutation may set cookies on; absent for calls from within. */
 export interface HttpSide {
   readonly origin: Origin;
+  /** The request's `Cookie`, '' for none: it carries a sign-in that waits for its second step. */
+  readonly cookieHeader: string;
   setCookies(cookies: readonly string[]): void;
   /** Signing in is refused for now: the whole answer is 429, so that any client backs off. */
   tooMany(retryAfterS: number): void;

@@ -321,6 +321,10 @@ class HttpAnswer implements HttpSide {
     return { address, fromLoopback, secure, userAgent: this.#exchange.header('user-agent') };
   }
 
+  get cookieHeader(): string {
+    return this.#exchange.header('cookie');
+  }
+
   setCookies(cookies: readonly string[]): void {
     if (this.#exchange.aborted) return;
     for (const cookie of cookies) this.#exchange.addHeader('Set-Cookie', cookie);

@@ -179,8 +179,7 @@ function addSignIn(builder: Builder, { authPayload, team }: AccountTypes): void 
 }
 
 /** Runs what may end in a session: sets its cookies, and answers 429 as such. */
-/** Sets the cookies of a sign-in on the answer. */
-async function signIn(
+export async function signIn(
   context: GraphContext,
   attempt: (accounts: Accounts, origin: Origin) => Promise<SignIn>,
 ): Promise<SignIn> {

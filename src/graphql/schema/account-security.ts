@@ -1,0 +1,180 @@
+/** Owns two-factor, passwords and sessions in the schema: what a person does to the own sign-in. */
+import type { AuthRecord } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
+import type { SignInSecurity } from '../../auth/accounts-contract.ts';
+import { httpSide, requirePerson, writeSide } from '../access.ts';
+import type { GraphContext, HttpSide } from '../contract.ts';
+import { type AccountTypes, limited, signIn } from './accounts.ts';
+import { type Builder, secret } from './builder.ts';
+
+/** A session as its person sees it. */
+interface OwnSession {
+  id: string;
+  current: boolean;
+  address: string | null;
+  userAgent: string | null;
+  createdAtMs: number;
+  lastSeenAtMs: number;
+}
+
+export function addAccountSecurity(builder: Builder, { authPayload }: AccountTypes): void {
+  addSessions(builder);
+  addTwoFactor(builder);
+  builder.mutationFields((t) => ({
+    verifyTwoFactorLogin: t.field({
+      type: authPayload,
+      description: 'The second step of `login`, by the cookie that it set.',
+      args: {
+        code: t.arg.string({ required: true }),
+        recoveryCode: t.arg.boolean({ defaultValue: false }),
+      },
+      resolve: (_root, { code, recoveryCode }, context) =>
+        signIn(context, ({ security }, origin) => {
+          const { cookieHeader } = httpSide(context);
+          const input = { code, recoveryCode: recoveryCode === true, cookieHeader };
+          return security.verifyTwoFactorLogin(input, origin);
+        }),
+    }),
+    changePassword: t.boolean({
+      description: 'Ends all other sessions.',
+      args: {
+        currentPassword: t.arg.string({ required: true }),
+        newPassword: t.arg.string({ required: true }),
+      },
+      resolve: async (_root, args, context) => {
+        const principal = requirePerson(context);
+        await secured(context, (security, { origin }) =>
+          security.changePassword(principal, args, origin),
+        );
+        return true;
+      },
+    }),
+  }));
+}
+
+function addSessions(builder: Builder): void {
+  const session = builder.objectRef<OwnSession>('UserSession').implement({
+    fields: (t) => ({
+      id: t.exposeID('id'),
+      current: t.exposeBoolean('current'),
+      address: t.exposeString('address', { nullable: true }),
+      userAgent: t.exposeString('userAgent', { nullable: true }),
+      createdAt: t.field({ type: 'DateTime', resolve: (one) => one.createdAtMs }),
+      lastSeenAt: t.field({
+        type: 'DateTime',
+        nullable: true,
+        resolve: (one) => one.lastSeenAtMs,
+      }),
+    }),
+  });
+  builder.queryFields((t) => ({
+    mySessions: t.field({
+      type: [session],
+      description: 'Where the caller is signed in, the newest first; by cookie only.',
+      resolve: (_root, _args, context) => sessionsOf(context),
+    }),
+  }));
+  builder.mutationFields((t) => ({
+    revokeSession: t.boolean({
+      args: { id: t.arg.id({ required: true }) },
+      resolve: async (_root, { id }, context) => {
+        const principal = requirePerson(context);
+        await secured(context, async (security, http) => {
+          http.setCookies(await security.revokeSession(principal, id, http.origin));
+        });
+        return true;
+      },
+    }),
+  }));
+}
+
+function addTwoFactor(builder: Builder): void {
+  const enrolment = builder
+    .objectRef<{ uri: string; recoveryCodes: string[] }>('TwoFactorEnrolment')
+    .implement({
+      fields: (t) => ({
+        uri: t.exposeString('uri', { description: 'otpauth, for a QR code.', ...secret }),
+        recoveryCodes: t.exposeStringList('recoveryCodes', {
+          description: 'Shown this once; each is good once.',
+          ...secret,
+        }),
+      }),
+    });
+  builder.mutationFields((t) => ({
+    startTwoFactorEnrolment: t.field({
+      type: enrolment,
+      description: 'In force once confirmed, which must be within 15 minutes.',
+      args: { password: t.arg.string({ required: true }) },
+      resolve: (_root, args, context) => {
+        const principal = requirePerson(context);
+        return secured(context, (security, { origin }) =>
+          security.startTwoFactorEnrolment(principal, args, origin),
+        );
+      },
+    }),
+    confirmTwoFactorEnrolment: t.boolean({
+      args: { code: t.arg.string({ required: true }) },
+      resolve: async (_root, args, context) => {
+        const principal = requirePerson(context);
+        await secured(context, (security) => security.confirmTwoFactorEnrolment(principal, args));
+        return true;
+      },
+    }),
+    disableTwoFactor: t.boolean({
+      description: 'The code is one of the app, or a recovery code.',
+      args: {
+        password: t.arg.string({ required: true }),
+        code: t.arg.string({ required: true }),
+      },
+      resolve: async (_root, args, context) => {
+        const principal = requirePerson(context);
+        await secured(context, (security, { origin }) =>
+          security.disableTwoFactor(principal, args, origin),
+        );
+        return true;
+      },
+    }),
+  }));
+}
+
+/** Changes to a sign-in come over HTTP, where they may be told to wait. */
+async function secured<T>(
+  context: GraphContext,
+  work: (security: SignInSecurity, http: HttpSide) => Promise<T>,
+): Promise<T> {
+  const http = httpSide(context);
+  const { security } = await writeSide(context).accounts();
+  return await limited(http, () => work(security, http));
+}
+
+function sessionsOf(context: GraphContext): OwnSession[] {
+  const principal = requirePerson(context);
+  const { reader } = context.read;
+  const now = Date.now();
+  return reader
+    .list(tables.auth, 'field', ['session', 'userId', principal.userId])
+    .filter((record) => millis(record, 'expiresAt') > now)
+    .map((record) => ({
+      id: record.id,
+      current: record.id === principal.sessionId,
+      address: text(record, 'ipAddress'),
+      userAgent: text(record, 'userAgent'),
+      createdAtMs: millis(record, 'createdAt'),
+      lastSeenAtMs: Math.max(
+        millis(record, 'createdAt'),
+        millis(record, 'updatedAt'),
+        reader.get(tables.sightings, record.id)?.lastSeenAtMs ?? 0,
+      ),
+    }))
+    .sort((a, b) => b.createdAtMs - a.createdAtMs);
+}
+
+function millis(record: Readonly<AuthRecord>, field: string): number {
+  const value = record.fields[field];
+  return typeof value === 'number' ? value : 0;
+}
+
+function text(record: Readonly<AuthRecord>, field: string): string | null {
+  const value = record.fields[field];
+  return typeof value === 'string' && value !== '' ? value : null;
+}
