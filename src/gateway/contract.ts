@@ -8,7 +8,7 @@
  */
 import type { ServiceError } from '../lib/errors.ts';
 
-export type Method = 'GET' | 'POST' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'DELETE' | 'OPTIONS';
 export type Headers = Readonly<Record<string, string>>;
 
 export interface Route {
@@ -79,13 +79,8 @@ export interface BodySink {
    */
   lent?(bytes: ArrayBuffer): boolean;
   /**
-   * A buffer of exactly this length to copy the next chunk into, when the sink has one to use again:
-   * fresh memory costs more than the copy, and the library reads on while the sender keeps up.
-   */
-  spare?(byteLength: number): ArrayBuffer | undefined;
-  /**
-   * Returns false to stop the client until `resume`. The library obeys only between two turns of the
-   * loop: what it reads until then comes all the same, and a sink may block to bound it.
+   * Takes bytes that are only lent: copy what is kept. Returns false to stop the client until `resume`.
+   * The library obeys only between two turns of the loop: what it reads until then comes all the same.
    */
   chunk(bytes: ArrayBuffer): boolean;
   end(): void;

@@ -23,15 +23,6 @@ export class GuardedSink implements BodySink {
     }
   }
 
-  spare(byteLength: number): ArrayBuffer | undefined {
-    try {
-      return this.#sink.spare?.(byteLength);
-    } catch (error) {
-      this.#exchange.fail(error);
-      return undefined;
-    }
-  }
-
   chunk(bytes: ArrayBuffer): boolean {
     try {
       return this.#sink.chunk(bytes);

@@ -1,9 +1,9 @@
 /**
  * Owns the body of one request on its way from the socket to its reader.
  *
- * 1. What arrives before there is a reader, or while the reader has said stop, is held and the socket
- *    paused. The library reads on in the same turn while the sender keeps up, pause or not: what is
- *    above `heldMax` goes to the reader all the same.
+ * 1. What arrives before there is a reader is held, and the socket paused; it is paused too while the
+ *    reader has said stop. The library reads on in the same turn while the sender keeps up, pause or
+ *    not: that goes to the reader all the same.
  * 2. The reader's limit counts what arrives; the declared length is judged before the first byte.
  * 3. No byte for `idleMs`, or less than `minBytesPerS` over `windowMs`, is REQUEST_TIMEOUT; time that
  *    the reader stands still does not count.
@@ -34,9 +34,6 @@ export interface BodyLimits {
   minBytesPerS: number;
   windowMs: number;
 }
-
-/** Chunks, each as large as one read of the socket at most. */
-const heldMax = 2;
 
 type Reader =
   | { kind: 'none' }
@@ -131,12 +128,18 @@ export class RequestBody {
       return;
     }
     if (last && this.#lend(chunk, reader)) return;
-    if (chunk.byteLength > 0) this.#held.push(copyOf(chunk, reader));
+    if (chunk.byteLength > 0) this.#deliver(chunk, reader);
     // A sender of chunks may hide a second request behind its trailers, in the very bytes that the
     // library is parsing now; unanswered, this request makes the library drop both.
     if (last && this.#framing.kind === 'chunked') setImmediate(() => this.#end());
     else if (last) this.#end();
     else this.#pump();
+  }
+
+  /** The library takes its bytes back when the callback returns; what is held is a copy. */
+  #deliver(chunk: ArrayBuffer, reader: Reader): void {
+    if (reader.kind !== 'sink' || this.#held.length > 0) this.#held.push(chunk.slice(0));
+    else if (!reader.sink.chunk(chunk)) reader.stopped = true;
   }
 
   /** A body of known length that came in one piece may be read where it lies. */
@@ -204,12 +207,11 @@ export class RequestBody {
   #pump(): void {
     const reader = this.#reader;
     if (reader.kind === 'sink') {
-      while (this.#isCurrent(reader) && this.#held.length > (reader.stopped ? heldMax : 0)) {
-        const chunk = this.#held.shift();
-        if (chunk !== undefined && !reader.sink.chunk(chunk)) reader.stopped = true;
+      for (const chunk of this.#held.splice(0)) {
+        if (this.#isCurrent(reader) && !reader.sink.chunk(chunk)) reader.stopped = true;
       }
       if (!this.#isCurrent(reader)) return;
-      if (this.#ended && this.#held.length === 0 && !reader.stopped) {
+      if (this.#ended && !reader.stopped) {
         this.#reader = done;
         reader.sink.end();
         return;
@@ -238,12 +240,4 @@ export class RequestBody {
       }),
     );
   }
-}
-
-/** The library takes its bytes back when the callback returns. */
-function copyOf(chunk: ArrayBuffer, reader: Reader): ArrayBuffer {
-  const spare = reader.kind === 'sink' ? reader.sink.spare?.(chunk.byteLength) : undefined;
-  if (spare === undefined) return chunk.slice(0);
-  new Uint8Array(spare).set(new Uint8Array(chunk));
-  return spare;
 }

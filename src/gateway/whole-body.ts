@@ -28,7 +28,7 @@ export class WholeBody implements BodySink {
 
   chunk(bytes: ArrayBuffer): boolean {
     this.#chunks ??= [];
-    this.#chunks.push(Buffer.from(bytes));
+    this.#chunks.push(Buffer.from(bytes.slice(0)));
     return true;
   }
 

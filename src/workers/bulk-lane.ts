@@ -1,24 +1,22 @@
 /**
  * Owns one long-lived task of the bulk pool and the transfers on it: many at once, by chunk.
  *
- * 1. A slow sender holds no thread; it holds at most `windowBytes` of memory, and all on a lane
- *    together hold about `laneBytes`: a sender that cannot stop in time is made to wait, for half a
- *    second of a turn at most.
- * 2. Each transfer ends once: received, failed, or aborted; then nothing but a received file is left.
- * 3. When the thread dies, its transfers fail with OVERLOADED and their files are removed from here.
+ * 1. A slow sender holds no thread. Bytes are copied once, into slots of memory that the thread reads
+ *    and writes to disk from; there are `slots` of them, whatever the number of transfers.
+ * 2. A sender that cannot stop in time finds no slot: its bytes go into its file from here, and the
+ *    thread reads them back when their turn comes. So memory is bounded, and nothing waits.
+ * 3. Each transfer ends once: received, failed, or aborted; then nothing but a received file is left.
+ * 4. When the thread dies, its transfers fail with OVERLOADED and their files are removed from here.
  */
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
 import { ServiceError } from '../lib/errors.ts';
 import type { ArchiveFormat } from '../protocol/archive/format.ts';
 import type { ArchiveLimits } from '../protocol/archive/limits.ts';
-import { fromFailure } from './bulk/failure.ts';
-import { type ReceiveReply, type ReceiveRequest, reusedBytes } from './messages.ts';
-
-const sparesMax = 8;
-/** How long one turn of the loop may be held up for the thread to catch up. */
-const waitMaxMs = 500;
+import { asFailure, fromFailure } from './bulk/failure.ts';
+import { type ReceiveReply, type ReceiveRequest, slotBytes } from './messages.ts';
 
 export interface ReceiveOptions {
   format: ArchiveFormat;
@@ -40,9 +38,7 @@ export interface ReceivedFile {
 }
 
 export interface IncomingFile {
-  /** A buffer of this length to fill and `write`, when one has come back. */
-  spare(byteLength: number): ArrayBuffer | undefined;
-  /** Takes the buffer over. Returns false when no more may be written until `onRoom`. */
+  /** Copies the bytes. Returns false when no more should be written until `onRoom`. */
   write(bytes: ArrayBuffer): boolean;
   /** Resolves once the file is checked, in its place and on disk; rejects as `onFailure` would. */
   end(): Promise<ReceivedFile>;
@@ -53,11 +49,11 @@ export interface IncomingFile {
 export interface LaneOptions {
   port: MessagePort;
   /** See ServeTask. */
-  replies: SharedArrayBuffer;
+  memory: SharedArrayBuffer;
   limits: ArchiveLimits;
   temporaryDir: string;
+  /** Bytes of one transfer that are on their way before its sender is told to stop. */
   windowBytes: number;
-  laneBytes: number;
   /** The last transfer is over. */
   onEmpty(): void;
 }
@@ -66,7 +62,16 @@ type Phase =
   | { kind: 'open' }
   | { kind: 'ending'; resolve(file: ReceivedFile): void; reject(error: Error): void }
   | { kind: 'aborting' }
+  /** A fault on this side; told once the thread has removed what there is. */
+  | { kind: 'failing'; error: Error }
   | { kind: 'over' };
+
+/** A slot that is not full yet: what is new in it lies from `from` up to `to`. */
+interface Filling {
+  slot: number;
+  from: number;
+  to: number;
+}
 
 interface Transfer {
   id: number;
@@ -74,6 +79,11 @@ interface Transfer {
   temporary: string;
   final: string;
   phase: Phase;
+  /** Of the temporary file, to spill into. */
+  fd: number;
+  sizeBytes: number;
+  filling: Filling | null;
+  /** Bytes sent to the thread and not yet done with. */
   inFlight: number;
   stopped: boolean;
   over: PromiseWithResolvers<undefined>;
@@ -82,17 +92,17 @@ interface Transfer {
 export class BulkLane {
   readonly #options: LaneOptions;
   readonly #transfers = new Map<number, Transfer>();
-  /** Buffers that came back; kept while there are transfers. */
-  readonly #spares: ArrayBuffer[] = [];
+  readonly #memory: Uint8Array;
+  readonly #slots: number;
+  readonly #freeSlots: number[];
   #last = 0;
-  #inFlight = 0;
   #dead = false;
-  readonly #replies: Int32Array;
-  #waitedMs = 0;
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#replies = new Int32Array(options.replies);
+    this.#memory = new Uint8Array(options.memory);
+    this.#slots = options.memory.byteLength / slotBytes;
+    this.#freeSlots = Array.from({ length: this.#slots }, (_, slot) => slot);
     options.port.on('message', (reply: ReceiveReply) => {
       this.#onReply(reply);
     });
@@ -106,6 +116,7 @@ export class BulkLane {
     return this.#dead;
   }
 
+  /** Throws STORAGE_FULL. */
   receive(options: ReceiveOptions): IncomingFile {
     const id = ++this.#last;
     const final = join(options.dir, options.blob);
@@ -113,6 +124,9 @@ export class BulkLane {
     const transfer: Transfer = {
       ...{ id, options, temporary, final },
       phase: { kind: 'open' },
+      fd: openNew(temporary),
+      sizeBytes: 0,
+      filling: null,
       inFlight: 0,
       stopped: false,
       over: Promise.withResolvers<undefined>(),
@@ -122,8 +136,7 @@ export class BulkLane {
     const { limits } = this.#options;
     this.#post({ type: 'begin', transfer: id, format, limits, temporary, final });
     return {
-      spare: (byteLength) => (byteLength === reusedBytes ? this.#spares.pop() : undefined),
-      write: (bytes) => this.#write(transfer, bytes),
+      write: (bytes) => this.#write(transfer, new Uint8Array(bytes)),
       end: () => this.#end(transfer),
       abort: () => this.#abort(transfer),
     };
@@ -153,59 +166,70 @@ export class BulkLane {
     this.#options.port.close();
   }
 
-  #write(transfer: Transfer, bytes: ArrayBuffer): boolean {
-    if (transfer.phase.kind !== 'open' || this.#dead) return true;
-    transfer.inFlight += bytes.byteLength;
-    this.#inFlight += bytes.byteLength;
-    this.#post({ type: 'chunk', transfer: transfer.id, bytes }, [bytes]);
-    if (this.#inFlight >= this.#options.laneBytes) this.#catchUp();
+  #write(transfer: Transfer, bytes: Uint8Array): boolean {
+    if (this.#dead) return true;
+    for (let rest = bytes; rest.length > 0 && transfer.phase.kind === 'open';) {
+      transfer.filling ??= this.#takeSlot(transfer);
+      if (transfer.filling === null) {
+        this.#spill(transfer, rest);
+        break;
+      }
+      const { slot, to } = transfer.filling;
+      const piece = rest.subarray(0, slotBytes - to);
+      this.#memory.set(piece, slot * slotBytes + to);
+      transfer.filling.to += piece.length;
+      transfer.sizeBytes += piece.length;
+      if (transfer.filling.to === slotBytes) this.#sendFilling(transfer);
+      rest = rest.subarray(piece.length);
+    }
+    if (transfer.phase.kind !== 'open') return true;
+    // While the thread has work, a slot goes when it is full.
+    if (transfer.inFlight === 0) this.#sendFilling(transfer);
     // Who was told to stop is told to go on by `onRoom` alone.
     transfer.stopped ||=
-      transfer.inFlight >= this.#options.windowBytes || this.#inFlight >= this.#options.laneBytes;
+      transfer.inFlight >= this.#options.windowBytes || this.#freeSlots.length < this.#slots / 4;
     return !transfer.stopped;
   }
 
-  /**
-   * Waits here and now until the thread has done most of what it was sent. The socket library reads on
-   * within a turn while the sender keeps up, pause or not; without this all of that lay in memory.
-   */
-  #catchUp(): void {
-    const { laneBytes, port } = this.#options;
-    if (this.#waitedMs === 0) {
-      setImmediate(() => {
-        this.#waitedMs = 0;
-        this.#giveRoom();
-      });
-    }
-    const beganMs = performance.now();
-    let leftMs = waitMaxMs - this.#waitedMs;
-    while (leftMs > 0 && this.#inFlight > laneBytes / 4) {
-      const seen = Atomics.load(this.#replies, 0);
-      const received = receiveMessageOnPort(port) as { message: ReceiveReply } | undefined;
-      if (received === undefined) Atomics.wait(this.#replies, 0, seen, leftMs);
-      else this.#takeEarly(received.message);
-      leftMs = waitMaxMs - this.#waitedMs - (performance.now() - beganMs);
-    }
-    this.#waitedMs = waitMaxMs - leftMs;
+  #takeSlot({ sizeBytes }: Transfer): Filling | null {
+    const slot = this.#freeSlots.pop();
+    const at = sizeBytes % slotBytes;
+    return slot === undefined ? null : { slot, from: at, to: at };
   }
 
-  /** Credit counts at once; whatever else the thread says has to wait for its turn. */
-  #takeEarly(reply: ReceiveReply): void {
-    const transfer = this.#transfers.get(reply.transfer);
-    if (reply.type === 'credit' && transfer !== undefined) this.#credit(transfer, reply);
-    else setImmediate(() => this.#onReply(reply));
+  #sendFilling(transfer: Transfer): void {
+    if (transfer.filling === null) return;
+    const { slot, from, to } = transfer.filling;
+    transfer.filling = null;
+    transfer.inFlight += to - from;
+    this.#post({ type: 'chunk', transfer: transfer.id, slot, from, to });
   }
 
-  #credit(transfer: Transfer, { bytes, buffer }: { bytes: number; buffer?: ArrayBuffer }): void {
-    transfer.inFlight -= bytes;
-    this.#inFlight -= bytes;
-    if (buffer !== undefined) this.#keep(buffer);
-  }
-
-  #end(transfer: Transfer): Promise<ReceivedFile> {
-    if (transfer.phase.kind !== 'open') {
-      return Promise.reject(new Error(`Cannot end a transfer: it is ${transfer.phase.kind}`));
+  /** The socket library reads on within a turn while the sender keeps up, pause or not. */
+  #spill(transfer: Transfer, bytes: Uint8Array): void {
+    try {
+      for (let done = 0; done < bytes.length;) {
+        const at = transfer.sizeBytes + done;
+        done += writeSync(transfer.fd, bytes, done, bytes.length - done, at);
+      }
+    } catch (error) {
+      transfer.phase = { kind: 'failing', error: fromFailure(asFailure(error)) };
+      this.#post({ type: 'abort', transfer: transfer.id });
+      return;
     }
+    transfer.sizeBytes += bytes.length;
+    transfer.inFlight += bytes.length;
+    this.#post({ type: 'spilled', transfer: transfer.id, bytes: bytes.length });
+  }
+
+  async #end(transfer: Transfer): Promise<ReceivedFile> {
+    const { phase } = transfer;
+    if (phase.kind === 'failing') {
+      await transfer.over.promise;
+      throw phase.error;
+    }
+    if (phase.kind !== 'open') throw new Error(`Cannot end a transfer: it is ${phase.kind}`);
+    this.#sendFilling(transfer);
     return new Promise((resolve, reject) => {
       transfer.phase = { kind: 'ending', resolve, reject };
       this.#post({ type: 'end', transfer: transfer.id });
@@ -224,10 +248,12 @@ export class BulkLane {
 
   #onReply(reply: ReceiveReply): void {
     const transfer = this.#transfers.get(reply.transfer);
+    if (reply.type === 'credit' && reply.slot !== null) this.#freeSlots.push(reply.slot);
     if (transfer === undefined) return;
     switch (reply.type) {
       case 'credit':
-        this.#credit(transfer, reply);
+        transfer.inFlight -= reply.bytes;
+        if (transfer.inFlight === 0) this.#sendFilling(transfer);
         this.#giveRoom();
         return;
       case 'received':
@@ -246,7 +272,8 @@ export class BulkLane {
         this.#fail(transfer, fromFailure(reply.failure));
         return;
       case 'aborted':
-        this.#over(transfer);
+        if (transfer.phase.kind === 'failing') this.#fail(transfer, transfer.phase.error);
+        else this.#over(transfer);
     }
   }
 
@@ -255,38 +282,42 @@ export class BulkLane {
     this.#over(transfer);
     if (phase.kind === 'ending') phase.reject(error);
     else if (phase.kind === 'open') transfer.options.onFailure(error);
+    else if (phase.kind === 'failing') transfer.options.onFailure(phase.error);
   }
 
   #over(transfer: Transfer): void {
     transfer.phase = { kind: 'over' };
-    this.#inFlight -= transfer.inFlight;
+    if (transfer.filling !== null) this.#freeSlots.push(transfer.filling.slot);
+    transfer.filling = null;
+    closeSync(transfer.fd);
     this.#transfers.delete(transfer.id);
     transfer.over.resolve(undefined);
     this.#giveRoom();
-    if (this.#transfers.size > 0) return;
-    this.#spares.length = 0;
-    this.#options.onEmpty();
+    if (this.#transfers.size === 0) this.#options.onEmpty();
   }
 
-  #keep(buffer: ArrayBuffer): void {
-    if (this.#spares.length < sparesMax) this.#spares.push(buffer);
-    else buffer.transfer(0);
-  }
-
-  /** Lets senders go on whose window, and the lane's, are half empty. */
+  /** Lets senders go on whose window, and the lane's slots, are half empty. */
   #giveRoom(): void {
-    const { windowBytes, laneBytes } = this.#options;
-    if (this.#inFlight > laneBytes / 2) return;
+    const { windowBytes } = this.#options;
     for (const transfer of this.#transfers.values()) {
+      if (this.#freeSlots.length < this.#slots / 2) return;
       if (!transfer.stopped || transfer.inFlight > windowBytes / 2) continue;
       transfer.stopped = false;
       transfer.options.onRoom();
-      if (this.#inFlight >= laneBytes) return;
     }
   }
 
-  #post(request: ReceiveRequest, transferred: ArrayBuffer[] = []): void {
-    if (!this.#dead) this.#options.port.postMessage(request, transferred);
+  #post(request: ReceiveRequest): void {
+    if (!this.#dead) this.#options.port.postMessage(request);
+  }
+}
+
+/** Exclusive, so that a link put there by anyone is not written through. */
+function openNew(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600);
+  } catch (error) {
+    throw fromFailure(asFailure(error));
   }
 }
 

@@ -17,9 +17,16 @@ import { type ArchiveLimits, archiveLimits } from '../protocol/archive/limits.ts
 import { fromFailure } from './bulk/failure.ts';
 import { BulkLane, type IncomingFile, type ReceiveOptions } from './bulk-lane.ts';
 import type { Extracted, Extractor, ExtractOptions } from './extractor.ts';
-import type { ExtractReply, ExtractTask, ServeTask } from './messages.ts';
+import { type ExtractReply, type ExtractTask, type ServeTask, slotBytes } from './messages.ts';
 
 export type { IncomingFile, ReceivedFile, ReceiveOptions } from './bulk-lane.ts';
+
+// Declared here, since the compiler knows it from browsers alone.
+declare const WebAssembly: {
+  Memory: new (size: { initial: number; maximum: number; shared: true }) => {
+    buffer: SharedArrayBuffer;
+  };
+};
 
 export interface BulkPoolOptions {
   /**
@@ -34,9 +41,10 @@ export interface BulkPoolOptions {
   lanes?: number;
   /** Threads that unpack, one archive each; more wait. */
   extractors?: number;
-  /** Bytes of one transfer, and of all on a lane, that are neither written nor checked yet. */
+  /** Bytes of one transfer that may be neither written nor checked yet. */
   windowBytes?: number;
-  laneBytes?: number;
+  /** Memory of a lane for what arrives, in slots of half a MiB. */
+  slots?: number;
   /** A lane without transfers ends after this time. */
   idleMs?: number;
   /** The tasks' file. */
@@ -47,8 +55,8 @@ const cores = availableParallelism();
 const defaults = {
   lanes: Math.max(1, Math.min(4, cores >> 1)),
   extractors: Math.max(1, cores >> 1),
-  windowBytes: 2 * 1024 * 1024,
-  laneBytes: 4 * 1024 * 1024,
+  windowBytes: 4 * 1024 * 1024,
+  slots: 40,
   idleMs: 30_000,
 };
 
@@ -172,11 +180,11 @@ export class BulkPool implements Extractor {
 
   #newLane(pool: Piscina): BulkLane {
     const { port1, port2 } = new MessageChannel();
-    const { temporaryDir, windowBytes, laneBytes, idleMs, clock, logger } = this.#options;
-    const replies = new SharedArrayBuffer(4);
-    const task: ServeTask = { port: port2, replies };
+    const { temporaryDir, windowBytes, slots, idleMs, clock, logger } = this.#options;
+    const memory = slotMemory(slots);
+    const task: ServeTask = { port: port2, memory };
     const lane: BulkLane = new BulkLane({
-      ...{ port: port1, replies, limits: this.#limits, temporaryDir, windowBytes, laneBytes },
+      ...{ port: port1, memory, limits: this.#limits, temporaryDir, windowBytes },
       onEmpty: () => {
         entry.keep();
         entry.keep = clock.after(idleMs, () => {
@@ -209,6 +217,13 @@ export class BulkPool implements Extractor {
     }
     this.#extracting++;
   }
+}
+
+/** Shared memory of this kind is aligned to pages, which writing past the page cache needs. */
+function slotMemory(slots: number): SharedArrayBuffer {
+  const pages = (slots * slotBytes) / 65_536;
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  return memory.buffer;
 }
 
 function shuttingDown(): ServiceError {

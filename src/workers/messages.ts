@@ -6,14 +6,18 @@ import type { ArchiveLimits } from '../protocol/archive/limits.ts';
 
 // ---- bulk: the tasks of tasks/bulk.ts --------------------------------------------------------
 
-/** Chunks of this length, the most that the gateway reads at once, travel in buffers used again. */
-export const reusedBytes = 512 * 1024;
+/**
+ * The bytes of uploads travel in slots of memory that both threads see. A slot is as long as the most
+ * that the gateway reads at once, and holds a window of the file at a multiple of its length: what is
+ * at byte `n` of the file is at byte `n % slotBytes` of its slot.
+ */
+export const slotBytes = 512 * 1024;
 
 /** Runs until the port closes: one thread receives many files, by chunk. */
 export interface ServeTask {
   port: MessagePort;
-  /** One 32-bit number, counted up with every reply, so that a sender can wait for the next. */
-  replies: SharedArrayBuffer;
+  /** The slots, aligned to pages. */
+  memory: SharedArrayBuffer;
 }
 
 /** What goes down the port. Every transfer has a number of its own. */
@@ -23,19 +27,21 @@ export type ReceiveRequest =
       transfer: number;
       format: ArchiveFormat;
       limits: ArchiveLimits;
-      /** Where it is written, and where it is moved once it is whole and checked. */
+      /** Where it is written (the file is there, empty), and where it is moved once it is checked. */
       temporary: string;
       final: string;
     }
-  /** `bytes` is transferred. */
-  | { type: 'chunk'; transfer: number; bytes: ArrayBuffer }
+  /** The next bytes of the file: those of the slot from `from` up to `to`. */
+  | { type: 'chunk'; transfer: number; slot: number; from: number; to: number }
+  /** So many more bytes of the file, which the sender wrote into it itself. */
+  | { type: 'spilled'; transfer: number; bytes: number }
   | { type: 'end'; transfer: number }
   | { type: 'abort'; transfer: number };
 
 /** What comes back. `received`, `failed` and `aborted` are the last of a transfer. */
 export type ReceiveReply =
-  /** So many bytes are written, hashed and read: as many more may be sent. A large buffer comes back to be used again. */
-  | { type: 'credit'; transfer: number; bytes: number; buffer?: ArrayBuffer }
+  /** So many bytes are written, hashed and read: as many more may be sent. The slot is free again. */
+  | { type: 'credit'; transfer: number; bytes: number; slot: number | null }
   | { type: 'received'; transfer: number; sizeBytes: number; sha256: string; entries: number }
   /** Nothing of it is left. */
   | { type: 'failed'; transfer: number; failure: Failure }

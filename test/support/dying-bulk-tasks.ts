@@ -4,7 +4,7 @@ import type { ReceiveRequest, ServeTask } from '../../src/workers/messages.ts';
 
 export async function serve(task: ServeTask): Promise<void> {
   task.port.on('message', (request: ReceiveRequest) => {
-    if (request.type !== 'chunk' || request.bytes.byteLength !== 3) return;
+    if (request.type !== 'chunk' || request.to - request.from !== 3) return;
     setImmediate(() => process.exit(9));
   });
   await realServe(task);

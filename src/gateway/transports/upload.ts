@@ -171,7 +171,6 @@ async function receive(
     onFailure: reject,
   });
   flow = exchange.streamBody(archiveBytes, {
-    spare: (byteLength) => incoming.spare(byteLength),
     chunk: (bytes) => incoming.write(bytes),
     end: () => {
       incoming.end().then(resolve, reject);

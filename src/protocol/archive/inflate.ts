@@ -81,9 +81,8 @@ export async function inflateRaw(
  * left to the garbage collector, tens of megabytes of them would lie about.
  */
 function free(bytes: Uint8Array<ArrayBuffer>): void {
-  if (bytes.length === outputBytes && bytes.buffer.byteLength === outputBytes) {
-    bytes.buffer.transfer(0);
-  }
+  const { buffer, byteOffset, length } = bytes;
+  if (buffer.byteLength === outputBytes && byteOffset + length === outputBytes) buffer.transfer(0);
 }
 
 interface Running {

@@ -1,41 +1,67 @@
 /**
- * Owns the chunks of one transfer between their arrival and the moment nobody needs them.
+ * Owns the pieces of one transfer between their arrival and the moment nobody needs them.
  *
- * 1. A chunk has two users, the disk and the reader; when the last one lets go its memory goes back
- *    to be used again, or is freed at once without waiting for the garbage collector.
- * 2. Chunks that come after `stop` are freed unseen.
+ * 1. A piece in memory has two users, the disk and the reader; when the last one lets go it is free.
+ * 2. A piece that lies in the file already is read from there when its turn comes.
+ * 3. The reader gets every byte once and in order, and so does `hash`: while the reader's engine is
+ *    at work on a piece, this thread hashes it.
+ * 4. What comes after `stop` is let go unseen.
  */
+import type { Hash } from 'node:crypto';
 import type { ByteSource } from '../../protocol/archive/byte-reader.ts';
-import { reusedBytes } from '../messages.ts';
 
-/** So many bytes are done with; their buffer, when it is worth using again. */
-export type Credit = (bytes: number, buffer?: ArrayBuffer) => void;
+export type Piece =
+  { kind: 'memory'; bytes: Uint8Array; free: () => void } | { kind: 'file'; bytes: number };
 
-interface Held {
-  bytes: Uint8Array<ArrayBuffer>;
-  users: number;
+export interface ChunkQueueOptions {
+  hash: Hash;
+  /** Reads bytes of the file at an offset into a buffer; says how many it got. */
+  read(at: number, into: Uint8Array): Promise<number>;
+  /** So many bytes of pieces in the file are done with. */
+  onRead(bytes: number): void;
 }
 
+interface Held {
+  bytes: Uint8Array;
+  users: number;
+  free: () => void;
+}
+
+type Waiting = { kind: 'memory'; held: Held } | { kind: 'file'; at: number; bytes: number };
+
+const readBytes = 256 * 1024;
+
 export class ChunkQueue implements ByteSource {
-  readonly #credit: Credit;
-  readonly #waiting: Held[] = [];
-  #reading: Held | null = null;
+  readonly #options: ChunkQueueOptions;
+  readonly #waiting: Waiting[] = [];
+  #arrivedBytes = 0;
+  #reading: { held: Held; hashed: boolean } | null = null;
+  #buffer: Uint8Array | null = null;
   #state: 'open' | 'ended' | 'stopped' = 'open';
   #wake: (() => void) | null = null;
 
-  constructor(credit: Credit) {
-    this.#credit = credit;
+  constructor(options: ChunkQueueOptions) {
+    this.#options = options;
   }
 
-  /** Takes a chunk; the returned function says that the disk needs it no more. */
-  push(buffer: ArrayBuffer): () => void {
-    const held: Held = { bytes: new Uint8Array(buffer), users: 2 };
-    if (this.#state === 'open' && held.bytes.length > 0) {
-      this.#waiting.push(held);
+  /** Takes a piece; the returned function says that the disk needs it no more. */
+  push(piece: Piece): () => void {
+    const at = this.#arrivedBytes;
+    if (piece.kind === 'file') {
+      this.#arrivedBytes += piece.bytes;
+      if (this.#state === 'open') this.#waiting.push({ ...piece, at });
+      else this.#options.onRead(piece.bytes);
+      this.#wake?.();
+      return () => undefined;
+    }
+    this.#arrivedBytes += piece.bytes.length;
+    const held: Held = { bytes: piece.bytes, users: 2, free: piece.free };
+    if (this.#state === 'open') {
+      this.#waiting.push({ kind: 'memory', held });
       this.#wake?.();
     } else held.users--;
     return () => {
-      this.#release(held);
+      release(held);
     };
   }
 
@@ -47,17 +73,24 @@ export class ChunkQueue implements ByteSource {
   /** The reader is gone, for whatever reason. */
   stop(): void {
     this.#state = 'stopped';
-    this.#letGo();
-    for (const held of this.#waiting.splice(0)) this.#release(held);
+    this.#reading = this.#letGo();
+    for (const waiting of this.#waiting.splice(0)) {
+      if (waiting.kind === 'memory') release(waiting.held);
+      else this.#options.onRead(waiting.bytes);
+    }
     this.#wake?.();
   }
 
   async next(): Promise<Uint8Array | null> {
-    this.#letGo();
+    this.#reading = this.#letGo();
     for (;;) {
       if (this.#state === 'stopped') return null;
-      this.#reading = this.#waiting.shift() ?? null;
-      if (this.#reading !== null) return this.#reading.bytes;
+      const waiting = this.#waiting[0];
+      if (waiting?.kind === 'file') return this.#readFile(waiting);
+      if (waiting !== undefined) {
+        this.#waiting.shift();
+        return this.#hand(waiting.held);
+      }
       if (this.#state === 'ended') return null;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -66,21 +99,46 @@ export class ChunkQueue implements ByteSource {
     }
   }
 
-  #letGo(): void {
-    if (this.#reading === null) return;
-    this.#release(this.#reading);
-    this.#reading = null;
+  async #readFile(waiting: { at: number; bytes: number }): Promise<Uint8Array | null> {
+    this.#buffer ??= new Uint8Array(readBytes);
+    const into = this.#buffer.subarray(0, Math.min(waiting.bytes, readBytes));
+    const length = await this.#options.read(waiting.at, into);
+    if (length === 0) throw new Error('the file is shorter than what was written');
+    if (this.#state === 'stopped') return null;
+    waiting.at += length;
+    waiting.bytes -= length;
+    if (waiting.bytes === 0) this.#waiting.shift();
+    const free = (): void => {
+      this.#options.onRead(length);
+    };
+    return this.#hand({ bytes: into.subarray(0, length), users: 1, free });
   }
 
-  #release(held: Held): void {
-    if (--held.users > 0) return;
-    const { length, buffer } = held.bytes;
-    if (length === reusedBytes) {
-      this.#credit(length, buffer);
-      return;
-    }
-    // Detaching into nothing frees the memory now; otherwise it waits for a collection.
-    buffer.transfer(0);
-    this.#credit(length);
+  #hand(held: Held): Uint8Array {
+    const reading = { held, hashed: false };
+    this.#reading = reading;
+    // Not now: first the reader shall give the piece to its engine, on another thread.
+    setImmediate(() => {
+      this.#hashOnce(reading);
+    });
+    return held.bytes;
   }
+
+  #hashOnce(reading: { held: Held; hashed: boolean }): void {
+    if (reading.hashed) return;
+    reading.hashed = true;
+    this.#options.hash.update(reading.held.bytes);
+  }
+
+  #letGo(): null {
+    if (this.#reading !== null) {
+      this.#hashOnce(this.#reading);
+      release(this.#reading.held);
+    }
+    return null;
+  }
+}
+
+function release(held: Held): void {
+  if (--held.users === 0) held.free();
 }

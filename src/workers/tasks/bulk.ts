@@ -5,47 +5,52 @@
 import { asFailure } from '../bulk/failure.ts';
 import { extractArchive } from '../bulk/extract.ts';
 import { calledOff, Receiver } from '../bulk/receiver.ts';
-import type {
-  ExtractReply,
-  ExtractTask,
-  ReceiveReply,
-  ReceiveRequest,
-  ServeTask,
+import {
+  type ExtractReply,
+  type ExtractTask,
+  type ReceiveReply,
+  type ReceiveRequest,
+  type ServeTask,
+  slotBytes,
 } from '../messages.ts';
 
-export async function serve({ port, replies }: ServeTask): Promise<void> {
+export async function serve({ port, memory }: ServeTask): Promise<void> {
   const receivers = new Map<number, Receiver>();
-  const counter = new Int32Array(replies);
-  const reply = (message: ReceiveReply, transferred: ArrayBuffer[] = []): void => {
-    port.postMessage(message, transferred);
-    Atomics.add(counter, 0, 1);
-    Atomics.notify(counter, 0);
+  const reply = (message: ReceiveReply): void => {
+    port.postMessage(message);
   };
   port.on('message', (request: ReceiveRequest) => {
     const { transfer } = request;
+    const receiver = receivers.get(transfer);
     switch (request.type) {
       case 'begin': {
         const { format, limits, temporary, final } = request;
-        const receiver = new Receiver({
+        const begun = new Receiver({
           ...{ format, limits, temporary, final },
-          credit: (bytes, buffer) => {
-            if (buffer === undefined) reply({ type: 'credit', transfer, bytes });
-            else reply({ type: 'credit', transfer, bytes, buffer }, [buffer]);
+          credit: (bytes, slot) => {
+            reply({ type: 'credit', transfer, bytes, slot });
           },
         });
-        receivers.set(transfer, receiver);
-        void follow(transfer, receiver, reply).then(() => receivers.delete(transfer));
+        receivers.set(transfer, begun);
+        void follow(transfer, begun, reply).then(() => receivers.delete(transfer));
         return;
       }
-      case 'chunk':
-        // Chunks that were on their way when the transfer failed find nobody.
-        receivers.get(transfer)?.chunk(request.bytes);
+      case 'chunk': {
+        const { slot, from, to } = request;
+        const bytes = new Uint8Array(memory, slot * slotBytes + from, to - from);
+        // What was on its way when the transfer failed finds nobody.
+        if (receiver === undefined) reply({ type: 'credit', transfer, bytes: 0, slot });
+        else receiver.chunk(bytes, slot);
+        return;
+      }
+      case 'spilled':
+        receiver?.spilled(request.bytes);
         return;
       case 'end':
-        receivers.get(transfer)?.end();
+        receiver?.end();
         return;
       case 'abort':
-        receivers.get(transfer)?.callOff();
+        receiver?.callOff();
     }
   });
   await new Promise<void>((resolve) => {

@@ -137,6 +137,56 @@ describe('BulkPool.receive()', () => {
     await narrow.close();
   });
 
+  it('loses no byte of a sender that cannot stop', async () => {
+    const narrow = open({ slots: 2 });
+    const bytes = gzipSync(tar({ name: 'a', data: random(6_000_000) }), { level: 0 });
+    for (const piece of [700_000, 512 * 1024, 300_001]) {
+      const { file } = await begin('tar.gz', String(piece), narrow);
+      const took = [];
+      for (let at = 0; at < bytes.length; at += piece) {
+        took.push(file.write(copy(bytes.subarray(at, at + piece))));
+      }
+      assert.ok(took.includes(false));
+      const { sizeBytes, sha256 } = await file.end();
+      assert.equal(sizeBytes, bytes.length);
+      assert.equal(sha256, createHash('sha256').update(bytes).digest('hex'));
+      assert.ok(readFileSync(join(root, 'app', String(piece))).equals(bytes));
+    }
+    await narrow.close();
+  });
+
+  it('writes a long archive as it is, whatever way its end takes to the disk', async () => {
+    const bytes = tar({ name: 'a', data: random(20_000_000) });
+    const { file, send } = await begin('tar', 'long');
+    // In pieces that begin off the borders of slots, then on them.
+    await send(bytes.subarray(0, 100_000), 30_000);
+    await send(bytes.subarray(100_000), 512 * 1024);
+    const { sha256 } = await file.end();
+    assert.equal(sha256, createHash('sha256').update(bytes).digest('hex'));
+    assert.ok(readFileSync(join(root, 'app', 'long')).equals(bytes));
+  });
+
+  it('gives every slot back, however transfers end', async () => {
+    const narrow = open({ slots: 2 });
+    const bytes = tar({ name: 'a', data: random(2_000_000) });
+    for (let i = 0; i < 10; i++) {
+      const { file } = await begin('tar', `gone-${i}`, narrow);
+      file.write(copy(bytes.subarray(0, 100 * (i + 1))));
+      file.write(copy(bytes));
+      await file.abort();
+      const bad = await begin('zip', `bad-${i}`, narrow);
+      bad.file.write(copy(bytes.subarray(0, 1_000_000)));
+      bad.file.write(copy(bytes.subarray(0, 10)));
+      await bad.failure;
+    }
+    assert.deepEqual(left(), []);
+    const { file, send } = await begin('tar', 'good', narrow);
+    assert.equal(file.write(copy(bytes.subarray(0, 1000))), true, 'there is a slot');
+    await send(bytes.subarray(1000));
+    await file.end();
+    await narrow.close();
+  });
+
   it('fails early with the refusal, and leaves nothing', async () => {
     const { file, send, failure } = await begin('tar', 'bad');
     await send(tar({ name: '../out' }, { name: 'more', data: random(1000) }));
