@@ -22,6 +22,7 @@ import { RecentMap } from './recent-map.ts';
 import { reachOfTeam } from './scope.ts';
 import { findSessionCookie, keepCookie, openSessionCookie } from './session-cookie.ts';
 import { SessionRenewer } from './session-renewer.ts';
+import { SessionUses } from './session-uses.ts';
 import { isWellFormedToken, tokenHash } from './token-codec.ts';
 import { TokenUses } from './token-uses.ts';
 
@@ -45,13 +46,15 @@ interface Remembered<P extends Principal> {
 }
 
 interface RememberedSession extends Remembered<Extract<Principal, { kind: 'person' }>> {
-  renewable: { sessionId: string; updatedAtMs: number };
+  renewable: { sessionId: string; updatedAtMs: number; seenAtMs: number };
 }
 
 interface RememberedToken extends Remembered<SignedIn> {
   tokenId: string;
   homeTeamId: string;
   lastUsedAtMs: number;
+  /** Issued to an OAuth client for the MCP endpoint and nothing else. */
+  mcpOnly: boolean;
 }
 
 export interface ClosableAuthenticator extends Authenticator, SessionRenewal {
@@ -75,6 +78,7 @@ class JournaledAuthenticator implements ClosableAuthenticator {
   readonly #tokens: RecentMap<RememberedToken>;
   readonly #uses: TokenUses;
   readonly #renewer: SessionRenewer;
+  readonly #sessionUses: SessionUses;
   readonly #unsubscribe: () => void;
 
   constructor(options: AuthenticatorOptions) {
@@ -83,6 +87,7 @@ class JournaledAuthenticator implements ClosableAuthenticator {
     this.#tokens = new RecentMap(options.rememberedMax ?? 10_000);
     this.#uses = new TokenUses(options);
     this.#renewer = new SessionRenewer(options);
+    this.#sessionUses = new SessionUses(options);
     this.#unsubscribe = options.subscribe((entry) => {
       if (!entry.changes.some((change) => decisive.has(change.table))) return;
       this.#sessions.clear();
@@ -92,7 +97,10 @@ class JournaledAuthenticator implements ClosableAuthenticator {
 
   byCookie(credentials: Credentials): Principal {
     const raw = findSessionCookie(credentials.cookieHeader);
-    return raw === '' ? anonymous : (this.#session(raw, credentials.team)?.principal ?? anonymous);
+    const found = raw === '' ? null : this.#session(raw, credentials.team);
+    if (found === null) return anonymous;
+    this.#sessionUses.note(found.renewable, this.#options.clock.now());
+    return found.principal;
   }
 
   renew(credentials: Credentials, secure: boolean): string | null {
@@ -104,13 +112,14 @@ class JournaledAuthenticator implements ClosableAuthenticator {
   }
 
   byToken(credentials: Credentials): SignedIn {
-    const { authorization, team, address } = credentials;
+    const { authorization, team, address, audience } = credentials;
     const secret = bearerOf(authorization);
     if (secret === null) throw noToken();
     const key = keyOf(secret, team);
     const found = this.#tokens.get(key) ?? this.#resolveToken(secret, team, key);
     const now = this.#options.clock.now();
-    if (found === null || found.expiresAtMs <= now) {
+    const isFor = audience === 'mcp' || found?.mcpOnly !== true;
+    if (found === null || found.expiresAtMs <= now || !isFor) {
       this.#options.onFailure?.(address);
       throw badToken();
     }
@@ -145,6 +154,7 @@ class JournaledAuthenticator implements ClosableAuthenticator {
   close(): void {
     this.#unsubscribe();
     this.#uses.close();
+    this.#sessionUses.close();
   }
 
   #session(raw: string, team: string): RememberedSession | null {
@@ -164,10 +174,16 @@ class JournaledAuthenticator implements ClosableAuthenticator {
     // An expired session is nobody, even where a team is named that it could not act in.
     if (expiresAtMs <= clock.now() || !reader.get(tables.auth, ['user', userId])) return null;
     const teamId = personTeam(reader, userId, team, currentTeam(session));
+    const updatedAtMs = millis(session.fields['updatedAt']);
+    const seen = reader.get(tables.sightings, session.id);
     const found: RememberedSession = {
       principal: { kind: 'person', userId, sessionId: session.id, teamId },
       expiresAtMs,
-      renewable: { sessionId: session.id, updatedAtMs: millis(session.fields['updatedAt']) },
+      renewable: {
+        sessionId: session.id,
+        updatedAtMs,
+        seenAtMs: seen?.lastSeenAtMs ?? updatedAtMs,
+      },
     };
     this.#sessions.set(key, found);
     return found;
@@ -176,9 +192,12 @@ class JournaledAuthenticator implements ClosableAuthenticator {
   #resolveToken(secret: string, team: string, key: string): RememberedToken | null {
     const { reader, clock } = this.#options;
     if (!isWellFormedToken(secret)) return null;
-    const token = reader.find(tables.tokens, 'hash', [tokenHash(secret)]);
+    const hash = tokenHash(secret);
+    const direct = reader.find(tables.tokens, 'hash', [hash]);
+    const issued = direct ? undefined : findIssued(reader, hash);
+    const token = direct ?? issued?.grant;
     if (!token || !reader.get(tables.auth, ['user', token.userId])) return null;
-    const expiresAtMs = token.expiresAtMs ?? Infinity;
+    const expiresAtMs = Math.min(token.expiresAtMs ?? Infinity, issued?.expiresAtMs ?? Infinity);
     // Before the team: a token that is no good is 401, whatever team it names.
     if (expiresAtMs <= clock.now()) return null;
     const teamId = tokenTeam(reader, token, team);
@@ -188,10 +207,36 @@ class JournaledAuthenticator implements ClosableAuthenticator {
       tokenId: token.id,
       homeTeamId: token.homeTeamId,
       lastUsedAtMs: token.lastUsedAtMs ?? 0,
+      mcpOnly: issued?.mcpOnly === true,
     };
     if (!isScopedBelowTeams(token)) this.#tokens.set(key, found);
     return found;
   }
+}
+
+interface Issued {
+  grant: Readonly<TokenRecord>;
+  expiresAtMs: number;
+  mcpOnly: boolean;
+}
+
+/** The grant behind an access token that the OAuth provider issued. */
+function findIssued(reader: Reader, hash: string): Issued | undefined {
+  const [row] = reader.list(tables.auth, 'field', ['oauthAccessToken', 'token', hash], {
+    limit: 1,
+  });
+  const { referenceId, expiresAt, resources } = row?.fields ?? {};
+  const grant =
+    typeof referenceId === 'string' ? reader.get(tables.tokens, referenceId) : undefined;
+  if (!grant?.oauth) return undefined;
+  const named: readonly unknown[] = Array.isArray(resources) ? resources : [];
+  return { grant, expiresAtMs: millis(expiresAt), mcpOnly: isMcpOnly(named) };
+}
+
+/** The provider issues tokens for the public URL and for the MCP endpoint below it (RFC 8707). */
+function isMcpOnly(resources: readonly unknown[]): boolean {
+  const isMcp = (one: unknown): boolean => typeof one === 'string' && one.endsWith('/api/mcp');
+  return resources.length > 0 && resources.every(isMcp);
 }
 
 function isScopedBelowTeams(token: Readonly<TokenRecord>): boolean {
