@@ -7,6 +7,9 @@ const usage = `Usage: gangway <command>
   snapshot <dir>     copies the data directory into a new folder, also while it is served
     --with-key       with the instance key: whoever has both can read every secret
   restore <dir>      puts a snapshot in the place of an empty data directory
+  reset-password <email>
+                     prints a link that sets a new password, once and within an hour
+    --disable-two-factor   which turns two-factor off, too
   --version          prints the version
 
 Configuration: config/default.json, the file named in GANGWAY_CONFIG, GANGWAY_* variables.
@@ -22,6 +25,10 @@ async function run(args: readonly string[]): Promise<number> {
     case 'restore': {
       const { copyCommand } = await import('./snapshots.ts');
       return (await copyCommand(command, rest)) ? 0 : misused();
+    }
+    case 'reset-password': {
+      const { resetPasswordCommand } = await import('./password-reset.ts');
+      return (await resetPasswordCommand(rest)) ? 0 : misused();
     }
     case '--version': {
       const { default: manifest } = await import('../package.json', { with: { type: 'json' } });

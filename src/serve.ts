@@ -10,6 +10,7 @@ import { pino } from 'pino';
 import { localServerId } from './actors/app/deps.ts';
 import { createAccountReads } from './auth/account-reads.ts';
 import type { Accounts, AccountReads } from './auth/accounts-contract.ts';
+import { Audit } from './auth/audit.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import type { ClosableAuthenticator } from './auth/authenticator.ts';
 import { authorize, can } from './auth/authorize.ts';
@@ -18,12 +19,13 @@ import { newSetupCode } from './auth/setup-code.ts';
 import { setVariable } from './config.ts';
 import type { Config, ResolvedConfig } from './config.ts';
 import type { LineSink } from './gateway/access-log.ts';
+import { auditedRoutes } from './gateway/audited.ts';
 import { Callers } from './gateway/credentials.ts';
 import type { PublicUrl } from './gateway/credentials.ts';
 import { singleSample } from './gateway/metrics-text.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
 import { Metrics } from './gateway/metrics.ts';
-import { RateLimit } from './gateway/rate-limit.ts';
+import { RateLimit } from './lib/rate-limit.ts';
 import { createGateway } from './gateway/server.ts';
 import type { Gateway } from './gateway/server.ts';
 import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
@@ -34,6 +36,7 @@ import { inviteRoutes } from './gateway/transports/invite.ts';
 import { loginRoutes } from './gateway/transports/login.ts';
 import { logRoutes } from './gateway/transports/logs.ts';
 import { metricsRoute } from './gateway/transports/metrics.ts';
+import { resetRoutes } from './gateway/transports/reset.ts';
 import { setupRoutes } from './gateway/transports/setup.ts';
 import { uploadRoutes } from './gateway/transports/upload.ts';
 import { createGraphql } from './graphql/graphql.ts';
@@ -88,6 +91,7 @@ class Service {
   readonly #gateway: Gateway;
   readonly #authenticator: ClosableAuthenticator;
   readonly #accountReads: AccountReads;
+  readonly #audit: Audit;
   readonly #callers: Callers;
   readonly #graphql: Graphql;
   readonly #graphqlStreams: GraphqlStreams;
@@ -113,11 +117,21 @@ class Service {
       log: logger,
       secret: this.#secret,
     });
+    this.#audit = new Audit({
+      causes: platform.causes,
+      actors: platform.actors,
+      reader: platform.store,
+      clock,
+      log: logger,
+    });
     this.#callers = new Callers({
       authenticator: this.#authenticator,
       renewal: this.#authenticator,
       publicUrl: () => this.#publicUrl(),
       failures: new RateLimit({ burst: failedTokensPerMinute, windowMs: 60_000 }),
+      onCaller: (principal) => {
+        this.#audit.identify(principal);
+      },
     });
     this.#graphql = this.#createGraphql();
     this.#graphqlStreams = new GraphqlStreams({ clock, logger });
@@ -125,7 +139,7 @@ class Service {
     this.#gateway = createGateway({
       host: config.host,
       port: config.port,
-      routes: this.#routes(metrics),
+      routes: auditedRoutes(this.#routes(metrics), this.#audit),
       logger,
       accessLines: this.#parts.accessLines,
       limits: {
@@ -203,6 +217,7 @@ class Service {
         needsSetup: () => this.#needsSetup(),
         refuseCrossSite,
       }),
+      ...resetRoutes({ accounts: () => this.#loadAccounts(), refuseCrossSite }),
       ...loginRoutes({
         accounts: () => this.#loadAccounts(),
         accountReads: this.#accountReads,
@@ -270,6 +285,7 @@ class Service {
       journal: store,
       streams: platform.streams,
       authenticator: this.#authenticator,
+      audit: this.#audit,
       clock,
       logger,
       limits: { inlineCost: config.inlineQueryCost },

@@ -6,7 +6,8 @@
  * 2. The target appears complete and synced, or not at all.
  * 3. The instance key stays out unless it is asked for.
  * 4. What belongs to processes of this machine stays out: a copy that is served must not take the
- *    original's for its own. So do the tools, which are made anew.
+ *    original's for its own. So do the tools, which are made anew, and links that are good for an
+ *    hour.
  */
 import { constants } from 'node:fs';
 import {
@@ -54,7 +55,7 @@ export async function copyDataDirectory(
   const to = resolve(target);
   await refuseTarget(from, to);
   const skip = new Set(
-    ['runner', 'run', join('apps', 'toolchain')].map((name) => join(from, name)),
+    ['runner', 'run', 'resets', join('apps', 'toolchain')].map((name) => join(from, name)),
   );
   skip.add(storeFolder(from));
   if (!options.withKey) skip.add(join(from, instanceKeyFile));

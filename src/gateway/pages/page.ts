@@ -68,6 +68,9 @@ label + button { margin-top: 1.5rem; }
 a + form { margin-top: .75rem; }
 a + form button { color: inherit; background: none; border-color: var(--line); }
 a + form button:hover { background: var(--paper); }
+form + a, form + a + a { margin-top: .75rem; color: inherit; background: none;
+  border-color: var(--line); }
+form + a:hover, form + a + a:hover { background: var(--paper); }
 input:focus-visible, button:focus-visible, a:focus-visible { outline: 2px solid var(--strong);
   outline-offset: 2px; }
 p[role=alert] { margin-top: 1rem; padding: .75rem 1rem; color: var(--bad); background: var(--bad-paper);

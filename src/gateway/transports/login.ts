@@ -13,6 +13,7 @@ import type { Callers } from '../credentials.ts';
 import { explorerPath, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
+import { codePagePath, loginCodeRoutes } from './login-code.ts';
 
 export interface LoginRoutesOptions {
   accounts: () => Promise<Accounts>;
@@ -31,6 +32,12 @@ export function loginRoutes(options: LoginRoutesOptions): Route[] {
     { method: 'GET', path: '/login', handle: (exchange) => pages.show(exchange) },
     { method: 'POST', path: '/login', handle: (exchange) => pages.signIn(exchange) },
     { method: 'POST', path: '/logout', handle: (exchange) => pages.signOut(exchange) },
+    ...loginCodeRoutes({
+      accounts: options.accounts,
+      refuseCrossSite: (exchange) => {
+        options.callers.refuseCrossSite(exchange);
+      },
+    }),
   ];
 }
 
@@ -70,9 +77,10 @@ class LoginPages {
     try {
       const accounts = await this.#options.accounts();
       const password = form.get('password') ?? '';
-      const { cookies } = await accounts.login({ email, password }, originOf(exchange));
+      const origin = originOf(exchange);
+      const { cookies, requiresTwoFactor } = await accounts.login({ email, password }, origin);
       for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
-      redirect(exchange, next);
+      redirect(exchange, requiresTwoFactor ? codePagePath(next) : next);
     } catch (error) {
       sendRefused(exchange, error, title, (problem) => signInPage(email, next, problem));
     }
