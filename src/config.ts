@@ -42,6 +42,8 @@ export interface Config {
   drainSeconds: number;
   logQuotaMb: number;
   logMaxDays: number;
+  activityDays: number;
+  activityMaxPerTeam: number;
   buildConcurrency: number;
   buildTimeoutMinutes: number;
   healthTimeoutSeconds: number;
@@ -77,6 +79,8 @@ const parsers: Parsers = {
   drainSeconds: integer(0, 600),
   logQuotaMb: integer(1, 1_048_576),
   logMaxDays: integer(1, 3650),
+  activityDays: integer(1, 3650),
+  activityMaxPerTeam: integer(100, 10_000_000),
   buildConcurrency: integer(1, 64),
   buildTimeoutMinutes: integer(1, 1440),
   healthTimeoutSeconds: integer(1, 3600),

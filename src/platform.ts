@@ -7,6 +7,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { accountActorDefinition } from './actors/account/actor.ts';
+import { activityActorDefinition } from './actors/activity/actor.ts';
+import { activityLog } from './actors/activity/protocol.ts';
+import { recordActivity } from './actors/activity/record.ts';
 import { appDefinition } from './actors/app/app-actor.ts';
 import { appDefaults } from './actors/app/deps.ts';
 import type { AppOptions } from './actors/app/deps.ts';
@@ -14,6 +17,7 @@ import { AppWatch } from './actors/app/watch.ts';
 import { BuildQueue } from './actors/build-queue/build-queue.ts';
 import { edgeDefinition } from './actors/edge/edge-actor.ts';
 import { instanceActorDefinition } from './actors/instance/actor.ts';
+import { Causes } from './actors/runtime/causes.ts';
 import { ActorRuntime } from './actors/runtime/runtime.ts';
 import { logIndexActor, logIndexDefinition } from './actors/streams/log-index.ts';
 import { createLogStreams } from './actors/streams/log-streams.ts';
@@ -47,6 +51,8 @@ export interface Platform {
   readonly store: Store;
   readonly secrets: SecretBox;
   readonly actors: ActorRuntime;
+  /** Whose request is under way. */
+  readonly causes: Causes;
   readonly streams: LiveLogs;
   readonly driver: Driver;
   readonly bulk: BulkPool;
@@ -90,6 +96,7 @@ class OpenPlatform implements Platform {
   readonly secrets: SecretBox;
   readonly appsRoot: AppsRoot;
   readonly actors: ActorRuntime;
+  readonly causes = new Causes();
   readonly streams: LiveLogs;
   readonly driver: Driver;
   readonly bulk: BulkPool;
@@ -110,7 +117,18 @@ class OpenPlatform implements Platform {
     this.appsRoot = parts.appsRoot;
     this.logsDir = join(config.dataDir, 'logs');
     this.uploadsDir = join(config.dataDir, 'uploads');
-    this.actors = new ActorRuntime({ store, clock, logger });
+    this.actors = new ActorRuntime({
+      store,
+      clock,
+      logger,
+      causes: this.causes,
+      recordCause: recordActivity({
+        reader: store,
+        onMany: (teamId) => {
+          this.actors.inside.tell(activityLog, { type: 'trim', teamId });
+        },
+      }),
+    });
     this.#writer = openLogWriter({
       dir: this.logsDir,
       reader: store,
@@ -144,6 +162,7 @@ class OpenPlatform implements Platform {
     // What is started again, after a restore also, needs the tools.
     if (!isEmpty(store.scan(tables.apps))) await this.#tools();
     this.actors.start();
+    this.actors.inside.tell(activityLog, { type: 'prune' });
     await this.driver.open();
     await this.#watch.start();
     this.#retain();
@@ -173,6 +192,8 @@ class OpenPlatform implements Platform {
     const { actors, driver, streams } = this;
     const options = appOptions(config, this.appsRoot, this.uploadsDir);
     actors.register(logIndexDefinition);
+    const { activityDays: days, activityMaxPerTeam: perTeamMax } = config;
+    actors.register(activityActorDefinition({ reader: store, clock, days, perTeamMax }));
     actors.register(
       accountActorDefinition({ reader: store, clock, logMaxDays: config.logMaxDays }),
     );

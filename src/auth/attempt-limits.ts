@@ -8,9 +8,9 @@
  * 2. A success forgets the failures of that account from that network.
  * 3. The memory is bounded; when it is full, what was not asked for lately is forgotten.
  */
-import { isIPv4 } from 'node:net';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { networkOf } from '../lib/networks.ts';
 import { RecentMap } from './recent-map.ts';
 
 export type Outcome = 'right' | 'wrong';
@@ -128,20 +128,4 @@ export class AttemptLimits {
     const startMs = this.#clock.now() - windowMs;
     while (times[0] !== undefined && times[0] <= startMs) times.shift();
   }
-}
-
-/** An IPv4 address, or the /64 of an IPv6 one: who has one address of it has them all. */
-export function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
-  if (isIPv4(address) || !address.includes(':')) return address;
-  const [head = '', tail = ''] = address.toLowerCase().split('%')[0]?.split('::') ?? [];
-  const front = head === '' ? [] : head.split(':');
-  const back = tail === '' ? [] : tail.split(':');
-  const zeros = Array.from({ length: Math.max(0, 8 - front.length - back.length) }, () => '0');
-  const groups = address.includes('::') ? [...front, ...zeros, ...back] : front;
-  return groups
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':');
 }

@@ -4,7 +4,7 @@
  * 1. The link is the credential: 256 random bits, shown once, kept as a hash. Whoever holds it
  *    joins, also under another address than the one that was invited.
  * 2. Unknown, malformed, used, revoked and expired tokens get one answer, and failed tries from one
- *    network are limited.
+ *    network are limited. A good one is never held up by others' failures.
  * 3. An account is made only with the address of the invite. Where that address has one, its owner
  *    signs in first: an invite never opens an account that exists.
  */
@@ -21,7 +21,8 @@ import type { InviteRecord } from '../store/records.ts';
 import { tables } from '../store/tables.ts';
 import { readUser } from './account-reads.ts';
 import type { InviteView, Origin, SignIn } from './accounts-contract.ts';
-import { AttemptLimits, networkOf } from './attempt-limits.ts';
+import { networkOf } from '../lib/networks.ts';
+import { RateLimit } from '../lib/rate-limit.ts';
 import { actingTeam, authorize } from './authorize.ts';
 import { assertMayGiveRole } from './escalation.ts';
 import type { Principal, SignedIn } from './principal.ts';
@@ -40,20 +41,24 @@ export interface InvitationsOptions {
 
 const inviteMs = 7 * 24 * 60 * 60 * 1_000;
 const tokenBytes = 32;
+// Wrong tokens from one network: as many at once, and as many in each 15 minutes.
+const failuresMax = 30;
+const failuresMs = 15 * 60 * 1_000;
 const wellFormed = /^[A-Za-z0-9_-]{43}$/;
 
 export class Invitations {
   readonly #options: InvitationsOptions;
-  readonly #tries: AttemptLimits;
+  readonly #failures: RateLimit;
 
   constructor(options: InvitationsOptions) {
     this.#options = options;
-    this.#tries = new AttemptLimits(options.clock);
+    const { clock } = options;
+    this.#failures = new RateLimit({ burst: failuresMax, windowMs: failuresMs, clock });
   }
 
   /** The token for the link. FORBIDDEN, NOT_FOUND for the role, BAD_USER_INPUT, CONFLICT. */
   async invite(principal: SignedIn, given: { email: string; roleId: string }): Promise<string> {
-    const { reader, actors, clock } = this.#options;
+    const { actors, clock } = this.#options;
     const teamId = actingTeam(principal);
     this.#mustInvite(principal, teamId, given.roleId);
     const email = emailKey(given.email);
@@ -80,9 +85,9 @@ export class Invitations {
   }
 
   /** What the link's holder may know before joining; NOT_FOUND, RATE_LIMITED. */
-  async view(token: string, origin: Origin): Promise<InviteView> {
+  view(token: string, origin: Origin): InviteView {
     const { reader } = this.#options;
-    const invite = await this.#find(token, origin);
+    const invite = this.#find(token, origin);
     return {
       email: invite.email,
       teamName: reader.get(tables.teams, invite.teamId)?.name ?? '',
@@ -103,7 +108,7 @@ export class Invitations {
     if (principal.kind === 'token') {
       throw new ServiceError('FORBIDDEN', 'An API token cannot do this; sign in.');
     }
-    const invite = await this.#find(given.token, origin);
+    const invite = this.#find(given.token, origin);
     if (principal.kind === 'person') return this.#join(principal.userId, invite);
     return this.#joinAsNew(invite, given, origin);
   }
@@ -156,22 +161,17 @@ export class Invitations {
     assertMayGiveRole(reader, principal, role);
   }
 
-  async #find(token: string, origin: Origin): Promise<Readonly<InviteRecord>> {
+  #find(token: string, origin: Origin): Readonly<InviteRecord> {
     const { reader, clock } = this.#options;
-    const invite = await this.#tries.run(
-      // By network alone: nobody's failures slow down who comes from elsewhere.
-      `invite ${networkOf(origin.address)}`,
-      origin.address,
-      () => {
-        const found = wellFormed.test(token)
-          ? reader.find(tables.invites, 'hash', [hashOf(token)])
-          : undefined;
-        return Promise.resolve(isOpen(reader, found, clock.now()) ? found : null);
-      },
-      (found) => (found === null ? 'wrong' : 'right'),
-    );
-    if (invite === null) throw noSuchInvite();
-    return invite;
+    const found = wellFormed.test(token)
+      ? reader.find(tables.invites, 'hash', [hashOf(token)])
+      : undefined;
+    if (isOpen(reader, found, clock.now())) return found;
+    const retryAfterS = this.#failures.take(networkOf(origin.address));
+    if (retryAfterS === 0) throw noSuchInvite();
+    throw new ServiceError('RATE_LIMITED', 'Too many wrong invites from here; try again later.', {
+      retryAfterS,
+    });
   }
 }
 

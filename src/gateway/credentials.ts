@@ -17,8 +17,9 @@ import type {
 } from '../auth/accounts-contract.ts';
 import type { Principal, SignedIn } from '../auth/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { networkOf } from '../lib/networks.ts';
+import type { RateLimit } from '../lib/rate-limit.ts';
 import type { Exchange } from './contract.ts';
-import type { RateLimit } from './rate-limit.ts';
 
 export interface PublicUrl {
   /** Origin without trailing slash, such as `https://panel.example.com`. */
@@ -33,8 +34,10 @@ export interface CallersOptions {
   renewal?: SessionRenewal;
   /** Asked at each check, since it may change while we run. */
   publicUrl: () => PublicUrl;
-  /** Failed tokens by address. */
+  /** Failed tokens by network. */
   failures?: RateLimit;
+  /** Told who makes a request. */
+  onCaller?: (principal: Principal) => void;
 }
 
 export type Person = Extract<Principal, { kind: 'person' }>;
@@ -66,9 +69,10 @@ export class Callers {
 
   /**
    * The principal behind the bearer token; UNAUTHENTICATED with `WWW-Authenticate: Bearer` and the
-   * parameters given, such as `resource_metadata="…"`; RATE_LIMITED after too many failures.
+   * parameters given, such as `resource_metadata="…"`; RATE_LIMITED after too many failures. A token
+   * that an OAuth client got for MCP is good only where that is the `audience`.
    */
-  bearer(exchange: Exchange, challenge = ''): SignedIn {
+  bearer(exchange: Exchange, challenge = '', audience: 'api' | 'mcp' = 'api'): SignedIn {
     try {
       if (!hasBearer(exchange)) {
         throw new ServiceError('UNAUTHENTICATED', 'An API token is needed.');
@@ -76,7 +80,12 @@ export class Callers {
       if (exchange.headerCount('authorization') !== 1) {
         throw new ServiceError('UNAUTHENTICATED', 'There is more than one Authorization header.');
       }
-      return this.#options.authenticator.byToken(credentialsOf(exchange));
+      const principal = this.#options.authenticator.byToken({
+        ...credentialsOf(exchange),
+        audience,
+      });
+      this.#options.onCaller?.(principal);
+      return principal;
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'UNAUTHENTICATED') throw error;
       if (hasBearer(exchange)) this.#countFailure(exchange);
@@ -109,6 +118,7 @@ export class Callers {
     const credentials = credentialsOf(exchange);
     const principal = this.#options.authenticator.byCookie(credentials);
     if (principal.kind === 'person') {
+      this.#options.onCaller?.(principal);
       const cookie = this.#options.renewal?.renew(credentials, exchange.secure) ?? null;
       if (cookie !== null) exchange.addHeader('Set-Cookie', cookie);
     }
@@ -116,7 +126,7 @@ export class Callers {
   }
 
   #countFailure(exchange: Exchange): void {
-    const retryAfterS = this.#options.failures?.take(exchange.address) ?? 0;
+    const retryAfterS = this.#options.failures?.take(networkOf(exchange.address)) ?? 0;
     if (retryAfterS === 0) return;
     throw new ServiceError('RATE_LIMITED', 'Too many failed tokens from this address.', {
       retryAfterS,

@@ -9,6 +9,7 @@
 import type { Actors } from '../actors/runtime/contract.ts';
 import type { LogStreams } from '../actors/streams/contract.ts';
 import type { Accounts, AccountReads, Origin } from '../auth/accounts-contract.ts';
+import type { Audit } from '../auth/audit.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Reader } from '../store/contract.ts';
 import type { LogReader } from '../store/logs/contract.ts';
@@ -83,6 +84,8 @@ export interface WriteSide {
   /** Loaded when first needed: signing in is slow and rare. */
   accounts(): Promise<Accounts>;
   readonly live: LiveSource;
+  /** Records mutations; absent in tests that look at other things. */
+  readonly audit?: Pick<Audit, 'during'>;
 }
 
 /** What there is to follow; the hub behind it is `live.ts`. */

@@ -5,6 +5,7 @@
 import type { Actors } from '../actors/runtime/contract.ts';
 import type { LogStreams } from '../actors/streams/contract.ts';
 import type { AccountReads, Accounts, Authenticator } from '../auth/accounts-contract.ts';
+import type { Audit } from '../auth/audit.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -27,6 +28,8 @@ export interface GraphqlOptions {
   authenticator: Pick<Authenticator, 'stillValid'>;
   clock: Clock;
   logger: Logger;
+  /** Records mutations. */
+  audit?: Pick<Audit, 'during'>;
   /** Asked once, at `load`, so that ports picked by the system are known. */
   settings: () => GraphqlSettings;
   limits?: Partial<GraphqlLimits>;
@@ -106,13 +109,13 @@ class LazyGraphql implements Graphql {
   }
 
   async #start(): Promise<Lanes> {
-    const { reader, logs, accountReads, accounts, actors, logger } = this.#options;
+    const { reader, logs, accountReads, accounts, actors, audit, logger } = this.#options;
     const { Lanes } = await import('./lanes.ts');
     const settings = this.#options.settings();
     const pool = (await this.#options.pool?.(settings, this.limits)) ?? null;
     this.#lanes = new Lanes({
       read: { reader, logs, accounts: accountReads, settings },
-      write: { actors, accounts, live: this.#live },
+      write: { actors, accounts, live: this.#live, ...(audit && { audit }) },
       limits: this.limits,
       pool,
       logger,

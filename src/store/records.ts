@@ -76,6 +76,16 @@ export interface TokenRecord {
   createdAtMs: number;
   lastUsedAtMs: number | null;
   expiresAtMs: number | null;
+  /** Set on what an OAuth client was granted: its own tokens come and go with this record. */
+  oauth?: OAuthClientRef | null;
+}
+
+/** The client of a grant, as it was when the person consented. */
+export interface OAuthClientRef {
+  clientId: string;
+  name: string;
+  /** Where its answers go: a host, or the scheme of an application. */
+  host: string;
 }
 
 export type DeploySource = 'UPLOAD' | 'GIT' | 'IMAGE' | 'COMPOSE';
@@ -309,4 +319,17 @@ export interface InviteRecord {
   invitedBy: string;
   createdAtMs: number;
   expiresAtMs: number;
+}
+
+/** What somebody did, with names as they were; written once, in the commit of what it tells of. */
+export interface ActivityRecord {
+  /** In the order of the requests. */
+  id: string;
+  /** Null: no team sees it. */
+  teamId: string | null;
+  atMs: number;
+  actor: string;
+  action: string;
+  target: string | null;
+  details: Record<string, unknown>;
 }

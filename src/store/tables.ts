@@ -1,5 +1,6 @@
 /** Owns the list of tables: what is stored, by which key, and how it is found. */
 import type {
+  ActivityRecord,
   AlarmRecord,
   AppRecord,
   AuthRecord,
@@ -66,6 +67,8 @@ export const tables = {
     hash: { of: (r) => [[r.hash]], unique: 'This token exists.' },
     team: { of: (r) => [[r.homeTeamId, r.id]] },
     user: { of: (r) => [[r.userId, r.id]] },
+    // What OAuth clients were granted, by when it ends.
+    grants: { of: (r) => (r.oauth ? [[r.expiresAtMs, r.id]] : []) },
   }),
   apps: table<AppRecord>()('apps', (r) => r.id, {
     // A slug stays taken while its app is in trash, so that it can come back.
@@ -113,5 +116,9 @@ export const tables = {
     team: { of: (r) => [[r.teamId, r.id]] },
     address: { of: (r) => [[r.teamId, r.email]], unique: 'This address is invited already.' },
     role: { of: (r) => [[r.roleId, r.id]] },
+  }),
+  activity: table<ActivityRecord>()('activity', (r) => r.id, {
+    // By id, which is by time: the oldest first, and none with what no team sees under null.
+    team: { of: (r) => [[r.teamId, r.id]] },
   }),
 } as const;

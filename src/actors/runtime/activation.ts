@@ -7,13 +7,22 @@
  *    refusal (CONFLICT, NOT_FOUND) of the newest commit, while its message is still being handled,
  *    is the handler's own to deal with.
  * 3. After the end nothing is committed: the epoch shuts it out.
+ * 4. The cause of a message is recorded in the first commit of its handler that no rule refuses.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { CommitRequest } from '../../store/contract.ts';
 import { put, remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import type { ActorContext, ActorRef, Actors, MessageOf, Protocol } from './contract.ts';
+import type {
+  ActorContext,
+  ActorRef,
+  Actors,
+  Cause,
+  MessageOf,
+  Protocol,
+  RecordCause,
+} from './contract.ts';
 
 interface Gated {
   seq: number;
@@ -26,6 +35,7 @@ export interface ActivationOptions {
   epoch: number;
   actors: Actors;
   commit: (request: CommitRequest) => Promise<number>;
+  recordCause: RecordCause;
   /** A commit failed: the actor must be activated anew. */
   onFailedCommit: (error: ServiceError) => void;
   /** Owned work or an effect threw: a crash. */
@@ -46,6 +56,8 @@ export class Activation implements ActorContext<Protocol> {
   #committed = 0;
   #durable = 0;
   #handling = false;
+  /** Of the message being handled, until it is recorded. */
+  #cause: Cause | null = null;
   #settled: (() => void)[] = [];
   /** Why it can't go on: no reply may leave that was built on what failed. */
   #failure: ServiceError | null = null;
@@ -71,13 +83,23 @@ export class Activation implements ActorContext<Protocol> {
     return this.#committed - this.#durable;
   }
 
-  beginMessage(): void {
+  beginMessage(cause: Cause | null = null): void {
     this.#handling = true;
+    this.#cause = cause;
     this.alarmsTouched.clear();
   }
 
   endMessage(): void {
     this.#handling = false;
+    this.#cause = null;
+  }
+
+  /** Records the cause of the message being handled by itself, unless a commit has done so. */
+  recordCause(): void {
+    if (this.#cause === null) return;
+    const records = this.#caused([], this.#cause);
+    this.#cause = null;
+    if (records.length > 0) void this.commit(records);
   }
 
   commit(changes: Change[]): Promise<void> {
@@ -86,16 +108,29 @@ export class Activation implements ActorContext<Protocol> {
     }
     this.#committed += 1;
     const seq = this.#committed;
-    const commit = this.#options.commit({ actor: this.address, epoch: this.epoch, changes }).then(
+    const cause = this.#cause;
+    this.#cause = null;
+    const request = {
+      actor: this.address,
+      epoch: this.epoch,
+      changes: this.#caused(changes, cause),
+    };
+    const commit = this.#options.commit(request).then(
       () => {
         this.#advance(seq);
       },
       (thrown: unknown) => {
-        this.#fail(seq, thrown);
+        if (this.#fail(seq, thrown) === 'refused') this.#cause ??= cause;
         throw thrown;
       },
     );
     return handled(commit);
+  }
+
+  #caused(changes: Change[], cause: Cause | null): Change[] {
+    if (cause === null) return changes;
+    const records = this.#options.recordCause(cause, changes, this.address);
+    return records.length === 0 ? changes : [...changes, ...records];
   }
 
   afterCommit(effect: () => void): void {
@@ -171,13 +206,13 @@ export class Activation implements ActorContext<Protocol> {
     this.#notifySettled();
   }
 
-  #fail(seq: number, thrown: unknown): void {
+  #fail(seq: number, thrown: unknown): 'refused' | 'failed' {
     const refused =
       thrown instanceof ServiceError && (thrown.code === 'CONFLICT' || thrown.code === 'NOT_FOUND');
     this.#durable = seq;
     if (refused && this.#handling && seq === this.#committed) {
       this.#advance(seq);
-      return;
+      return 'refused';
     }
     const error =
       thrown instanceof ServiceError
@@ -189,6 +224,7 @@ export class Activation implements ActorContext<Protocol> {
     for (const one of gated) one.reject(error);
     this.#notifySettled();
     this.#options.onFailedCommit(error);
+    return 'failed';
   }
 
   #notifySettled(): void {

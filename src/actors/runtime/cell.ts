@@ -16,7 +16,15 @@ import type { Logger } from '../../lib/log.ts';
 import { Activation } from './activation.ts';
 import { Backoff } from './backoff.ts';
 import type { BackoffOptions } from './backoff.ts';
-import type { Actor, ActorDefinition, ActorRef, Actors, Protocol } from './contract.ts';
+import type {
+  Actor,
+  ActorDefinition,
+  ActorRef,
+  Actors,
+  Cause,
+  Protocol,
+  RecordCause,
+} from './contract.ts';
 import { Mailbox } from './mailbox.ts';
 import type { CommitRequest } from '../../store/contract.ts';
 
@@ -28,6 +36,7 @@ export interface Envelope {
   reject: (error: ServiceError) => void;
   /** Name and time of the alarm that sent it. */
   alarm?: { name: string; atMs: number };
+  cause?: Cause;
 }
 
 type Phase =
@@ -49,6 +58,7 @@ export interface CellOptions {
   endingMs: number;
   nextEpoch: (address: string) => number;
   commit: (request: CommitRequest) => Promise<number>;
+  recordCause: RecordCause;
   /** Told when a message of an alarm was handled (`done`) or must come again. */
   onAlarm: (cell: Cell, alarm: { name: string; atMs: number }, done: boolean) => void;
 }
@@ -143,6 +153,7 @@ export class Cell {
       epoch: this.#options.nextEpoch(this.address),
       actors: this.#options.actors,
       commit: this.#options.commit,
+      recordCause: this.#options.recordCause,
       onFailedCommit: (error) => {
         this.#discard(activation, error, false);
       },
@@ -200,10 +211,11 @@ export class Cell {
       envelope.reject(new ServiceError('INTERNAL', 'This message is not known here.'));
       return;
     }
-    activation.beginMessage();
+    activation.beginMessage(envelope.cause);
     try {
       const pending = handler(envelope.message);
       const reply = isPromise(pending) ? await pending : pending;
+      if (envelope.cause?.always === true) activation.recordCause();
       activation.endMessage();
       this.#finishAlarm(activation, envelope);
       activation.gate(() => {

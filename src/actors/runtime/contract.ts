@@ -7,6 +7,8 @@
  *    every reply that waited.
  * 3. Messages and replies are plain data; the transport is invisible to both ends.
  * 4. Every bound (mailbox, deadline) ends in a ServiceError: MAILBOX_FULL, DEADLINE_EXCEEDED.
+ * 5. A message may carry its cause: who asked for it. What records the cause is committed with the
+ *    first change made while the message is handled, so that neither is there without the other.
  */
 import type { Change } from '../../store/table.ts';
 
@@ -37,7 +39,42 @@ export function actorKind<P extends Protocol>(kind: string): ActorKind<P> {
 export interface AskOptions {
   /** Milliseconds until DEADLINE_EXCEEDED; default 30,000. The message may still be handled. */
   deadlineMs?: number;
+  /** Who asks; default: the caller whose request is under way here, if any. */
+  cause?: Cause;
 }
+
+/** Whose request a message serves, and what it asked for; plain data. */
+export interface Cause {
+  /** Names the request: however many messages it takes, it is recorded once. */
+  readonly id: string;
+  readonly atMs: number;
+  /** The name of a GraphQL mutation, or of what a transport does, such as `deploy_hook`. */
+  readonly action: string;
+  /** Null: nobody who is known, such as who is just signing in. */
+  readonly userId: string | null;
+  /** The API token or OAuth grant that acts for the person; null for a session. */
+  readonly tokenId: string | null;
+  /** The team the caller acts in. */
+  readonly teamId: string | null;
+  readonly address: string;
+  readonly userAgent: string;
+  readonly via: 'http' | 'mcp';
+  /** What was asked to be changed, where the request names it. */
+  readonly targetId: string | null;
+  /** What else may be told of the request; nothing secret. */
+  readonly input: Readonly<Record<string, unknown>>;
+  /** Recorded also when nothing changes, such as when a secret is shown. */
+  readonly always: boolean;
+  /** Whether an earlier message of the same request may have recorded it. */
+  readonly again: boolean;
+}
+
+/** The changes that record a cause beside others that `address` is about to commit. */
+export type RecordCause = (
+  cause: Cause,
+  changes: readonly Change[],
+  address: string,
+) => readonly Change[];
 
 export interface Actors {
   /** Sends and waits for the durable reply. */

@@ -17,8 +17,10 @@ import type {
   ActorRef,
   Actors,
   AskOptions,
+  Cause,
   MessageOf,
   Protocol,
+  RecordCause,
 } from './contract.ts';
 
 export interface RuntimeStore extends Reader {
@@ -42,6 +44,10 @@ export interface RuntimeOptions {
   alarmRetryMs?: number;
   /** What a message goes through on its way; tests pass structuredClone to prove it is plain. */
   carry?: <T>(message: T) => T;
+  /** Whose request is under way where a message is sent from outside. */
+  causes?: { take(): Cause | null };
+  /** Default: causes are not recorded. */
+  recordCause?: RecordCause;
 }
 
 const defaultDeadlineMs = 30_000;
@@ -118,7 +124,8 @@ export class ActorRuntime implements Actors {
     options?: AskOptions,
   ): Promise<P[T]['out']> {
     this.#refuseOutsiders();
-    return await this.#ask(to, message, options);
+    const cause = options?.cause ?? this.#options.causes?.take();
+    return await this.#ask(to, message, cause ? { ...options, cause } : options);
   }
 
   tell<P extends Protocol>(to: ActorRef<P>, message: MessageOf<P>): void {
@@ -163,11 +170,12 @@ export class ActorRuntime implements Actors {
   #ask<P extends Protocol, T extends keyof P & string>(
     to: ActorRef<P>,
     message: { type: T } & P[T]['in'],
-    { deadlineMs = defaultDeadlineMs }: AskOptions = {},
+    { deadlineMs = defaultDeadlineMs, cause }: AskOptions = {},
   ): Promise<P[T]['out']> {
     return new Promise((resolve, reject) => {
       const envelope: Envelope = {
         message,
+        ...(cause && { cause }),
         answered: false,
         resolve: (reply) => {
           if (envelope.answered) return;
@@ -244,6 +252,7 @@ export class ActorRuntime implements Actors {
       endingMs,
       nextEpoch: (address) => store.nextEpoch(address),
       commit: (request) => store.commit(request),
+      recordCause: this.#options.recordCause ?? (() => []),
       onAlarm: (cell, alarm, done) => {
         this.#alarms.handled(cell.address, alarm, done);
       },

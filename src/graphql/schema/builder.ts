@@ -20,6 +20,7 @@ interface BuilderTypes {
     ID: { Input: string; Output: string };
     /** Milliseconds since the epoch inside, ISO 8601 UTC with milliseconds outside. */
     DateTime: { Input: number; Output: number };
+    JSON: { Input: unknown; Output: unknown };
   };
 }
 
@@ -43,6 +44,10 @@ export function createBuilder(): Builder {
     serialize: isoTexts(),
     parseValue: parseDateTime,
     parseLiteral: (node) => parseDateTime(node.kind === Kind.STRING ? node.value : undefined),
+  });
+  builder.scalarType('JSON', {
+    description: 'Any JSON value.',
+    serialize: (value) => value,
   });
   return builder;
 }

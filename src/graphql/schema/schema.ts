@@ -1,7 +1,9 @@
 /** Owns the assembly of the schema from its topics. What is not built yet is not in it. */
 import { defaultFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
 import { addAccountSecurity } from './account-security.ts';
+import { auditMutations } from '../audited-mutations.ts';
 import { addAccounts } from './accounts.ts';
+import { addActivity } from './activity.ts';
 import { addAppChanges } from './app-changes.ts';
 import { addAppParts } from './app-parts.ts';
 import { addApps } from './apps.ts';
@@ -38,9 +40,11 @@ export function createSchema(): GraphQLSchema {
   addTokens(builder, shared);
   addTrash(builder);
   addInstance(builder);
+  addActivity(builder, shared);
   addLive(builder, { app, logLine: logs.logLine });
   const schema = builder.toSchema({ directives: schemaDirectives });
   dropDefaultResolvers(schema);
+  auditMutations(schema);
   return schema;
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { AttemptLimits, type Outcome, networkOf } from '../../../src/auth/attempt-limits.ts';
+import { AttemptLimits, type Outcome } from '../../../src/auth/attempt-limits.ts';
+import { networkOf } from '../../../src/lib/networks.ts';
 import { ManualClock, settle } from '../../support/manual-clock.ts';
 
 const minuteMs = 60_000;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Authenticator } from '../../../src/auth/accounts-contract.ts';
 import { Callers, type PublicUrl } from '../../../src/gateway/credentials.ts';
 import type { Exchange } from '../../../src/gateway/contract.ts';
-import { RateLimit } from '../../../src/gateway/rate-limit.ts';
+import { RateLimit } from '../../../src/lib/rate-limit.ts';
 import { ServiceError, type ErrorCode } from '../../../src/lib/errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

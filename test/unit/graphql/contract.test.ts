@@ -16,11 +16,11 @@ import { createSchema } from '../../../src/graphql/schema/schema.ts';
 
 // What the contract holds and is not built yet. It shrinks; nothing is ever added to it.
 const missing = [
-  'ActivityConnection', 'ActivityEntry', 'AddServerPayload', 'BackupDestination', 'BackupRun',
+  'AddServerPayload', 'BackupDestination', 'BackupRun',
   'BackupRunConnection', 'BackupRunStatus', 'BackupSchedule', 'ConnectGitProviderInput',
   'CreateBackupScheduleInput', 'CreateDatabaseInput', 'CreateDestinationInput', 'Database',
   'DatabaseEngine', 'DatabaseStatus', 'DestinationKind', 'DestinationTest', 'ExecResult',
-  'GitConnection', 'GitDelivery', 'GitRepository', 'GithubConnectStart',   'JSON', 'MetricsSample', 'Mutation.addRegistry', 'Mutation.addServer',
+  'GitConnection', 'GitDelivery', 'GitRepository', 'GithubConnectStart', 'MetricsSample', 'Mutation.addRegistry', 'Mutation.addServer',
   'Mutation.approvePreview', 'Mutation.cancelBackupRun',
   'Mutation.closePreview', 'Mutation.connectGitProvider',
   'Mutation.createBackupSchedule', 'Mutation.createDatabase', 'Mutation.createDestination',
@@ -36,7 +36,7 @@ const missing = [
   'Mutation.rotateDatabasePassword', 'Mutation.runBackup', 'Mutation.setDatabaseRunning',
   'Mutation.startGithubConnect',
   'Mutation.testDestination', 'Mutation.updateBackupSchedule',
-    'OAuthGrant', 'Preview', 'PreviewStatus', 'Query.activity',
+    'OAuthGrant', 'Preview', 'PreviewStatus', 
   'Query.backupDestinations', 'Query.backupRun', 'Query.backupRuns', 'Query.backupSchedules',
   'Query.database', 'Query.databases', 'Query.gitConnections',
   'Query.gitDeliveries', 'Query.gitRepositories', 'Query.metrics',

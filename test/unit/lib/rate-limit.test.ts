@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RateLimit } from '../../../src/gateway/rate-limit.ts';
+import { RateLimit } from '../../../src/lib/rate-limit.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 describe('RateLimit', () => {

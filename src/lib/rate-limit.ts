@@ -5,7 +5,7 @@
  * 2. At most `keysMax` buckets: full ones are forgotten first come, first served, then the one that
  *    has not been used for longest. Whoever floods the table with keys can only make it forgetful.
  */
-import { systemClock, type Clock } from '../lib/clock.ts';
+import { systemClock, type Clock } from './clock.ts';
 
 export interface RateLimitOptions {
   /** How often at once, and how often in each window in the long run. */

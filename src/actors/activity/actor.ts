@@ -1,0 +1,106 @@
+/**
+ * Owns the bounds of what is recorded: days and entries of a team. Entries are dropped oldest first
+ * and many in one commit, never between two of the same age chosen one by one.
+ *
+ * 1. A team has at most `perTeamMax` entries, but for the few hundred since the last look.
+ * 2. No entry is older than `days`, but for the day since the last look.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { Reader } from '../../store/contract.ts';
+import { put, remove } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import { activityActor } from './protocol.ts';
+import type { ActivityProtocol } from './protocol.ts';
+
+export interface ActivityActorOptions {
+  reader: Reader;
+  clock: Clock;
+  days: number;
+  perTeamMax: number;
+}
+
+const dayMs = 86_400_000;
+const batch = 1_000;
+
+export function activityActorDefinition(
+  options: ActivityActorOptions,
+): ActorDefinition<ActivityProtocol> {
+  return {
+    kind: activityActor,
+    activate: (context) => {
+      const pruning = new Pruning(options, context);
+      return {
+        handlers: {
+          note: () => true,
+          failed: async ({ id, code }) => {
+            const entry = options.reader.get(tables.activity, id);
+            if (entry === undefined) return false;
+            const details = { ...entry.details, failed: code };
+            await context.commit([put(tables.activity, { ...entry, details })]);
+            return true;
+          },
+          prune: async () => {
+            const dropped = (await pruning.old()) + (await pruning.surplus());
+            const again = context.alarm('prune', options.clock.now() + dayMs, { type: 'prune' });
+            await context.commit([again]);
+            return dropped;
+          },
+          trim: ({ teamId }) => pruning.trim(teamId),
+        },
+      };
+    },
+  };
+}
+
+class Pruning {
+  readonly #options: ActivityActorOptions;
+  readonly #context: ActorContext<ActivityProtocol>;
+
+  constructor(options: ActivityActorOptions, context: ActorContext<ActivityProtocol>) {
+    this.#options = options;
+    this.#context = context;
+  }
+
+  /** Drops what is too old; ids order by time, so that it all stands at the start. */
+  async old(): Promise<number> {
+    const { reader, clock, days } = this.#options;
+    const endMs = clock.now() - days * dayMs;
+    let dropped = 0;
+    for (;;) {
+      const ids: string[] = [];
+      for (const { id, atMs } of reader.scan(tables.activity)) {
+        if (atMs >= endMs || ids.length === batch) break;
+        ids.push(id);
+      }
+      if (ids.length === 0) return dropped;
+      dropped += await this.#drop(ids);
+    }
+  }
+
+  /** Drops what any team has too many of. */
+  async surplus(): Promise<number> {
+    let dropped = await this.trim(null);
+    for (const { id } of this.#options.reader.scan(tables.teams)) dropped += await this.trim(id);
+    return dropped;
+  }
+
+  async trim(teamId: string | null): Promise<number> {
+    const { reader, perTeamMax } = this.#options;
+    let surplus = reader.count(tables.activity, 'team', [teamId]) - perTeamMax;
+    let dropped = 0;
+    while (surplus > 0) {
+      const limit = Math.min(surplus, batch);
+      const oldest = reader.list(tables.activity, 'team', [teamId], { limit });
+      if (oldest.length === 0) break;
+      dropped += await this.#drop(oldest.map(({ id }) => id));
+      surplus -= oldest.length;
+    }
+    return dropped;
+  }
+
+  async #drop(ids: readonly string[]): Promise<number> {
+    await this.#context.commit(ids.map((id) => remove(tables.activity, id)));
+    return ids.length;
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Owns who is written down for what is changed: makes the cause of a request, lets its messages
+ * carry it, and notes what changes nothing but is worth knowing, such as a sign-in that failed.
+ *
+ * 1. Every change asked for inside `during` is recorded, in the same commit (see `Causes`).
+ * 2. Failed sign-ins are noted for accounts that exist, at most five in 15 minutes for an account
+ *    from one network, and 60 a minute in all: nobody fills the log by guessing. What was typed is
+ *    not kept: it may be a password in the wrong field.
+ */
+import { activityLog } from '../actors/activity/protocol.ts';
+import type { Causes, CauseSeed } from '../actors/runtime/causes.ts';
+import type { Actors } from '../actors/runtime/contract.ts';
+import type { Clock } from '../lib/clock.ts';
+import { asServiceError } from '../lib/errors.ts';
+import { newId } from '../lib/ids.ts';
+import type { Logger } from '../lib/log.ts';
+import { networkOf } from '../lib/networks.ts';
+import { RateLimit } from '../lib/rate-limit.ts';
+import type { Reader } from '../store/contract.ts';
+import { tables } from '../store/tables.ts';
+import type { Principal } from './principal.ts';
+
+export interface AuditedRequest {
+  action: string;
+  principal: Principal;
+  address: string;
+  userAgent: string;
+  via?: 'http' | 'mcp';
+  targetId?: string | null;
+  /** What may be told of the request besides; nothing secret. */
+  input?: Readonly<Record<string, unknown>>;
+  /** Recorded also when nothing changes. */
+  always?: boolean;
+  /** Whose sign-in it is, as typed; noted when it fails. */
+  signInAs?: string | null;
+}
+
+export interface AuditOptions {
+  causes: Causes;
+  actors: Actors;
+  reader: Reader;
+  clock: Clock;
+  log: Logger;
+}
+
+const userAgentMax = 120;
+const windowMs = 15 * 60_000;
+
+export class Audit {
+  readonly #options: AuditOptions;
+  readonly #failures: RateLimit;
+  readonly #allFailures: RateLimit;
+
+  constructor(options: AuditOptions) {
+    this.#options = options;
+    const { clock } = options;
+    this.#failures = new RateLimit({ burst: 5, windowMs, clock });
+    this.#allFailures = new RateLimit({ burst: 60, windowMs: 60_000, clock });
+  }
+
+  /** Runs `work`; what it asks actors to change is recorded as this request's doing. */
+  during<T>(request: AuditedRequest, work: () => T | Promise<T>): Promise<T> {
+    const seed = this.#seed(request);
+    return this.#options.causes.during(seed, work, (error, asked) => {
+      const { code } = asServiceError(error);
+      if (asked) this.#tell({ type: 'failed', id: seed.id, code });
+      const { signInAs } = request;
+      const wrong = code === 'UNAUTHENTICATED' || code === 'RATE_LIMITED';
+      if (signInAs != null && wrong) this.#noteFailedSignIn(seed, signInAs, code);
+    });
+  }
+
+  /** Says who makes the request that is under way, where that turns out on the way. */
+  identify(principal: Principal): void {
+    if (principal.kind !== 'anonymous') this.#options.causes.amend(callerOf(principal));
+  }
+
+  #seed(request: AuditedRequest): CauseSeed {
+    const atMs = this.#options.clock.now();
+    return {
+      id: newId('act', atMs),
+      atMs,
+      action: request.action,
+      ...callerOf(request.principal),
+      address: request.address,
+      userAgent: request.userAgent.slice(0, userAgentMax),
+      via: request.via ?? 'http',
+      targetId: request.targetId ?? null,
+      input: request.input ?? {},
+      always: request.always ?? false,
+    };
+  }
+
+  #noteFailedSignIn(seed: CauseSeed, typed: string, code: string): void {
+    const { reader, clock } = this.#options;
+    const email = typed.trim().toLowerCase();
+    const user = email.length > 254 ? undefined : reader.find(tables.auth, 'email', [email]);
+    if (user === undefined) return;
+    if (this.#failures.take(`${user.id} ${networkOf(seed.address)}`) > 0) return;
+    if (this.#allFailures.take('all') > 0) return;
+    const first = reader.list(tables.members, 'user', [user.id], { limit: 1 })[0];
+    const cause = {
+      ...seed,
+      id: newId('act', clock.now()),
+      action: `${seed.action}_failed`,
+      teamId: first?.teamId ?? null,
+      targetId: user.id,
+      input: { code },
+      always: true,
+      again: false,
+    };
+    this.#options.actors.ask(activityLog, { type: 'note' }, { cause }).catch(this.#lost);
+  }
+
+  #tell(message: { type: 'failed'; id: string; code: string }): void {
+    this.#options.actors.ask(activityLog, message).catch(this.#lost);
+  }
+
+  readonly #lost = (error: unknown): void => {
+    this.#options.log.warn({ code: asServiceError(error).code }, 'activity_not_noted');
+  };
+}
+
+function callerOf(principal: Principal): Pick<CauseSeed, 'userId' | 'tokenId' | 'teamId'> {
+  if (principal.kind === 'anonymous') return { userId: null, tokenId: null, teamId: null };
+  const { userId, teamId } = principal;
+  return { userId, teamId, tokenId: principal.kind === 'token' ? principal.tokenId : null };
+}
