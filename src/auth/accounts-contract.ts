@@ -108,7 +108,7 @@ export interface Accounts {
   /** The token of the link. FORBIDDEN beyond the own power, NOT_FOUND, BAD_USER_INPUT, CONFLICT. */
   inviteMember(principal: SignedIn, input: { email: string; roleId: string }): Promise<string>;
   /** NOT_FOUND for whatever is wrong with it; RATE_LIMITED. */
-  viewInvite(token: string, origin: Origin): Promise<InviteView>;
+  viewInvite(token: string, origin: Origin): InviteView;
   /** Makes an account or joins who is signed in. NOT_FOUND, RATE_LIMITED, CONFLICT, BAD_USER_INPUT. */
   acceptInvite(
     principal: Principal,

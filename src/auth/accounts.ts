@@ -142,7 +142,7 @@ class LibraryAccounts implements Accounts {
     return this.#invitations.invite(principal, input);
   }
 
-  viewInvite(token: string, origin: Origin): Promise<InviteView> {
+  viewInvite(token: string, origin: Origin): InviteView {
     return this.#invitations.view(token, origin);
   }
 

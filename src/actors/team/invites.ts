@@ -54,12 +54,13 @@ export function inviteEnd(context: Context, invite: Readonly<InviteRecord>): Cha
 }
 
 export function inviteHandlers(
-  { reader, clock, invitesMax = 200, membersMax = 1_000 }: InviteOptions,
+  options: InviteOptions,
   context: Context,
 ): Pick<
   Actor<TeamProtocol>['handlers'],
   'invite-create' | 'invite-revoke' | 'invite-expire' | 'invite-accept'
 > {
+  const { reader, clock, invitesMax = 200 } = options;
   const teamId = context.ref.id;
   return {
     'invite-create': async ({ invite }) => {
@@ -98,6 +99,16 @@ export function inviteHandlers(
       await context.commit([remove(tables.invites, inviteId)]);
       return true;
     },
+    ...acceptHandler(options, context),
+  };
+}
+
+function acceptHandler(
+  { reader, clock, membersMax = 1_000 }: InviteOptions,
+  context: Context,
+): Pick<Actor<TeamProtocol>['handlers'], 'invite-accept'> {
+  const teamId = context.ref.id;
+  return {
     'invite-accept': async ({ hash, userId, person }) => {
       const invite = reader.find(tables.invites, 'hash', [hash]);
       if (invite?.teamId !== teamId || !isOpen(reader, invite, clock.now())) throw noSuchInvite();

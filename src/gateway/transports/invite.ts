@@ -42,7 +42,8 @@ class InvitePages {
     const person = this.#person(exchange, false);
     const token = exchange.param('token');
     try {
-      const view = await (await this.#options.accounts()).viewInvite(token, originOf(exchange));
+      const accounts = await this.#options.accounts();
+      const view = accounts.viewInvite(token, originOf(exchange));
       sendPage(exchange, 200, title, this.#page(view, token, person, '', null));
     } catch (error) {
       sendRefused(exchange, error, title, noInvitePage);
@@ -64,7 +65,7 @@ class InvitePages {
       for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
       redirect(exchange, explorerPath);
     } catch (error) {
-      const view = await viewAfter(error, () => accounts.viewInvite(token, origin));
+      const view = viewAfter(error, () => accounts.viewInvite(token, origin));
       sendRefused(exchange, error, title, (problem) =>
         view === null
           ? noInvitePage(problem)
@@ -101,14 +102,11 @@ class InvitePages {
 const nobody = { kind: 'anonymous' } as const;
 
 /** What the form shows again; null where the invite is no good any more, or may not be asked for. */
-async function viewAfter(
-  error: unknown,
-  look: () => Promise<InviteView>,
-): Promise<InviteView | null> {
+function viewAfter(error: unknown, look: () => InviteView): InviteView | null {
   if (!(error instanceof ServiceError)) return null;
   if (error.code === 'NOT_FOUND' || error.code === 'RATE_LIMITED') return null;
   try {
-    return await look();
+    return look();
   } catch (thrown) {
     if (thrown instanceof ServiceError) return null;
     throw thrown;
