@@ -353,6 +353,7 @@ class Service {
       resetsDir: join(this.#parts.config.dataDir, resetsFolder),
       setupCode: this.setupCode ?? newSetupCode(),
       publicUrl: this.#publicUrl().url,
+      onRefused: this.#audit.signInRefused,
     });
   }
 

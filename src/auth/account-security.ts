@@ -16,7 +16,7 @@ import type { Reader } from '../store/contract.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import { tables } from '../store/tables.ts';
 import { readUser } from './account-reads.ts';
-import type { Origin, SignIn, SignInSecurity, User } from './accounts-contract.ts';
+import type { Origin, RefusedSignIn, SignIn, SignInSecurity, User } from './accounts-contract.ts';
 import type { AttemptLimits } from './attempt-limits.ts';
 import { PasswordResets } from './password-resets.ts';
 import type { Checked, Passwords } from './passwords.ts';
@@ -39,6 +39,7 @@ export interface AccountSecurityOptions {
   limits: AttemptLimits;
   /** Starts a session; `secondFactor`: whether it was asked for and given. */
   startSession: (checked: Checked, origin: Origin, secondFactor: boolean) => Promise<SignIn>;
+  onRefused?: RefusedSignIn;
 }
 
 export class AccountSecurity implements SignInSecurity {
@@ -78,6 +79,7 @@ export class AccountSecurity implements SignInSecurity {
     if (!right) {
       this.#pending.failed(pending);
       this.#options.log.info({ userId, address: origin.address }, 'second-factor-refused');
+      this.#options.onRefused?.({ userId }, origin);
       throw new ServiceError('UNAUTHENTICATED', 'The code is wrong, or was used before.');
     }
     if (!this.#pending.end(pending)) {

@@ -22,6 +22,9 @@ export interface Origin {
   userAgent: string;
 }
 
+/** A sign-in with a wrong password or code: whose it was, by what was typed or by who it is. */
+export type RefusedSignIn = (who: { email: string } | { userId: string }, origin: Origin) => void;
+
 export interface SignIn {
   user: User;
   requiresTwoFactor: boolean;

@@ -16,7 +16,14 @@ import type { TeamRecord } from '../store/records.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import { tables } from '../store/tables.ts';
 import { readUser } from './account-reads.ts';
-import type { Accounts, InviteView, NewToken, Origin, SignIn } from './accounts-contract.ts';
+import type {
+  Accounts,
+  InviteView,
+  NewToken,
+  Origin,
+  RefusedSignIn,
+  SignIn,
+} from './accounts-contract.ts';
 import { isMember } from './acting-team.ts';
 import { AccountSecurity, personOf } from './account-security.ts';
 import { AttemptLimits } from './attempt-limits.ts';
@@ -43,6 +50,8 @@ export interface AccountsOptions {
   /** What off-loopback setup asks for; printed at start. */
   setupCode: string;
   publicUrl: string;
+  /** Told of sign-ins with a wrong password or code, by what was typed or by who it is. */
+  onRefused?: RefusedSignIn;
   /** Sessions a person may have at once; the longest unused ends. Default 100. */
   sessionsMax?: number;
 }
@@ -113,6 +122,7 @@ class LibraryAccounts implements Accounts {
     const user = checked && readUser(this.#options.reader, checked.userId);
     if (!user) {
       this.#options.log.info({ address: origin.address }, 'sign-in-refused');
+      this.#options.onRefused?.({ email: input.email }, origin);
       throw new ServiceError('UNAUTHENTICATED', 'The address or the password is wrong.');
     }
     if (user.twoFactorEnabled) return this.security.awaitCode(checked, user, origin);

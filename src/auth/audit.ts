@@ -18,7 +18,8 @@ import { networkOf } from '../lib/networks.ts';
 import { RateLimit } from '../lib/rate-limit.ts';
 import type { Reader } from '../store/contract.ts';
 import { tables } from '../store/tables.ts';
-import type { Principal } from './principal.ts';
+import type { RefusedSignIn } from './accounts-contract.ts';
+import { anonymous, type Principal } from './principal.ts';
 
 export interface AuditedRequest {
   action: string;
@@ -31,8 +32,6 @@ export interface AuditedRequest {
   input?: Readonly<Record<string, unknown>>;
   /** Recorded also when nothing changes. */
   always?: boolean;
-  /** Whose sign-in it is, as typed; noted when it fails. */
-  signInAs?: string | null;
 }
 
 export interface AuditOptions {
@@ -64,15 +63,32 @@ export class Audit {
     return this.#options.causes.during(seed, work, (error, asked) => {
       const { code } = asServiceError(error);
       if (asked) this.#tell({ type: 'failed', id: seed.id, code });
-      const { signInAs } = request;
-      const wrong = code === 'UNAUTHENTICATED' || code === 'RATE_LIMITED';
-      if (signInAs != null && wrong) this.#noteFailedSignIn(seed, signInAs, code);
     });
   }
 
   /** Says who makes the request that is under way, where that turns out on the way. */
   identify(principal: Principal): void {
     if (principal.kind !== 'anonymous') this.#options.causes.amend(callerOf(principal));
+  }
+
+  /** Notes a sign-in with a wrong password or code (promise 2). */
+  readonly signInRefused: RefusedSignIn = (who, { address, userAgent }) => {
+    const { reader } = this.#options;
+    const userId = 'userId' in who ? who.userId : this.#userIdOf(who.email);
+    if (userId === undefined) return;
+    if (this.#failures.take(`${userId} ${networkOf(address)}`) > 0) return;
+    if (this.#allFailures.take('all') > 0) return;
+    const request = { principal: anonymous, address, userAgent, targetId: userId, always: true };
+    const seed = this.#seed({ action: 'login_failed', ...request });
+    const first = reader.list(tables.members, 'user', [userId], { limit: 1 })[0];
+    const cause = { ...seed, teamId: first?.teamId ?? null, again: false };
+    this.#options.actors.ask(activityLog, { type: 'note' }, { cause }).catch(this.#lost);
+  };
+
+  #userIdOf(typed: string): string | undefined {
+    const email = typed.trim().toLowerCase();
+    if (email.length > 254) return undefined;
+    return this.#options.reader.find(tables.auth, 'email', [email])?.id;
   }
 
   #seed(request: AuditedRequest): CauseSeed {
@@ -89,27 +105,6 @@ export class Audit {
       input: request.input ?? {},
       always: request.always ?? false,
     };
-  }
-
-  #noteFailedSignIn(seed: CauseSeed, typed: string, code: string): void {
-    const { reader, clock } = this.#options;
-    const email = typed.trim().toLowerCase();
-    const user = email.length > 254 ? undefined : reader.find(tables.auth, 'email', [email]);
-    if (user === undefined) return;
-    if (this.#failures.take(`${user.id} ${networkOf(seed.address)}`) > 0) return;
-    if (this.#allFailures.take('all') > 0) return;
-    const first = reader.list(tables.members, 'user', [user.id], { limit: 1 })[0];
-    const cause = {
-      ...seed,
-      id: newId('act', clock.now()),
-      action: `${seed.action}_failed`,
-      teamId: first?.teamId ?? null,
-      targetId: user.id,
-      input: { code },
-      always: true,
-      again: false,
-    };
-    this.#options.actors.ask(activityLog, { type: 'note' }, { cause }).catch(this.#lost);
   }
 
   #tell(message: { type: 'failed'; id: string; code: string }): void {

@@ -18,6 +18,9 @@ const actions: Readonly<Record<string, string>> = {
   'POST /api/apps/:id/deploy-hook/:token': 'deploy_hook',
   'POST /api/apps/:id/upload': 'upload',
   'POST /login': 'login',
+  'POST /login/two-factor': 'verifyTwoFactorLogin',
+  'POST /reset/:token': 'resetPassword',
+  'POST /invite/:token': 'acceptInvite',
   'POST /logout': 'logout',
   'POST /setup': 'completeSetup',
 };

@@ -33,7 +33,6 @@ function audit(field: Field): void {
     const { principal, via } = context;
     // What somebody unknown types may be a password in the wrong field.
     const isKnown = principal.kind !== 'anonymous';
-    const typed = args['email'];
     return audit.during(
       {
         action: name,
@@ -44,7 +43,6 @@ function audit(field: Field): void {
         targetId: targetIdOf(args),
         input: isKnown ? toldOf(args, enums) : {},
         always,
-        signInAs: !isKnown && typeof typed === 'string' ? typed : null,
       },
       work,
     );
