@@ -13,7 +13,9 @@ import type { Accounts, AccountReads } from './auth/accounts-contract.ts';
 import { Audit } from './auth/audit.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import type { ClosableAuthenticator } from './auth/authenticator.ts';
-import { authorize, can } from './auth/authorize.ts';
+import { authorize, can, capabilitiesIn, teamIdsOf } from './auth/authorize.ts';
+import { createOAuth } from './auth/oauth/oauth.ts';
+import type { OAuth } from './auth/oauth/oauth.ts';
 import { resetsFolder } from './auth/password-resets.ts';
 import { newSetupCode } from './auth/setup-code.ts';
 import { setVariable } from './config.ts';
@@ -31,6 +33,7 @@ import type { Gateway } from './gateway/server.ts';
 import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from './gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from './gateway/transports/graphql.ts';
+import { oauthRoutes } from './gateway/transports/oauth.ts';
 import { healthRoute } from './gateway/transports/health.ts';
 import { inviteRoutes } from './gateway/transports/invite.ts';
 import { loginRoutes } from './gateway/transports/login.ts';
@@ -51,9 +54,12 @@ import { tables } from './store/tables.ts';
 import type { QuerySetup } from './workers/tasks/query.ts';
 import { StreamSessions } from './actors/stream-session/sessions.ts';
 import type { Route } from './gateway/contract.ts';
+import { AddressPolicy } from './lib/address-policy.ts';
+import { GuardedFetch } from './lib/guarded-fetch.ts';
 
 const clock = systemClock;
 const failedTokensPerMinute = 60;
+const registrationsPerHour = 10;
 
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
   const output = pino.destination({ dest: 1, sync: false, minLength: 8192, periodicFlush: 200 });
@@ -68,7 +74,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   const platform = await openPlatform(config, logger);
   const server = new Service({ config, logger, accessLines, platform });
   const { port } = await server.listen();
-  const panel = new URL(config.publicUrl ?? addressOf(config.host, port)).hostname;
+  const panel = new URL(server.publicUrl).hostname;
   if (sharesSite(panel, config.appsDomain)) {
     // Apps could set cookies that the panel's own requests carry.
     logger.warn({ panel, appsDomain: config.appsDomain }, 'apps_share_the_panels_site');
@@ -93,6 +99,7 @@ class Service {
   readonly #accountReads: AccountReads;
   readonly #audit: Audit;
   readonly #callers: Callers;
+  readonly #oauth: OAuth;
   readonly #graphql: Graphql;
   readonly #graphqlStreams: GraphqlStreams;
   readonly #sessions: StreamSessions;
@@ -133,6 +140,7 @@ class Service {
         this.#audit.identify(principal);
       },
     });
+    this.#oauth = this.#createOAuth();
     this.#graphql = this.#createGraphql();
     this.#graphqlStreams = new GraphqlStreams({ clock, logger });
     this.#sessions = this.#createSessions();
@@ -158,6 +166,11 @@ class Service {
       this.#graphqlStreams.drain();
       await this.#sessions.drain();
     });
+  }
+
+  /** Where people reach the panel: known once it listens. */
+  get publicUrl(): string {
+    return this.#publicUrl().url;
   }
 
   async listen(): Promise<{ port: number }> {
@@ -193,6 +206,7 @@ class Service {
     await platform.drain();
     await this.#graphql.close();
     this.#authenticator.close();
+    this.#oauth.close();
     await (await this.#accounts)?.close();
     await this.#gateway.close();
     await platform.close();
@@ -228,6 +242,15 @@ class Service {
         accounts: () => this.#loadAccounts(),
         accountReads: this.#accountReads,
         callers: this.#callers,
+      }),
+      ...oauthRoutes({
+        oauth: this.#oauth,
+        callers: this.#callers,
+        publicUrl: () => this.#publicUrl().url,
+        registrations: new RateLimit({ burst: registrationsPerHour, windowMs: 3_600_000 }),
+        teamsOf: (person) =>
+          teamIdsOf(store, person).flatMap((id) => store.get(tables.teams, id) ?? []),
+        capabilitiesIn: (person, teamId) => capabilitiesIn(store, person, teamId),
       }),
       ...graphqlRoutes({
         graphql: this.#graphql,
@@ -271,6 +294,25 @@ class Service {
       gauge('log_feeds', 'Workloads followed into logs.', feeds),
       gauge('log_storage_failures_total', 'Appends to logs that failed.', storageFailures),
     ];
+  }
+
+  #createOAuth(): OAuth {
+    const { config, logger, platform } = this.#parts;
+    const { store, actors } = platform;
+    const policy = new AddressPolicy({
+      privateNetworks: config.privateNetworks,
+      ownPorts: () => [this.#port, config.edgePort],
+    });
+    return createOAuth({
+      reader: store,
+      actors,
+      subscribe: (listener) => store.subscribe(listener),
+      clock,
+      log: logger,
+      secret: this.#secret,
+      publicUrl: () => this.#publicUrl().url,
+      fetch: new GuardedFetch({ policy }),
+    });
   }
 
   #createGraphql(): Graphql {

@@ -99,12 +99,13 @@ export class Gangway {
         this.output += text;
       });
     }
-    const line = /Gangway serves on http:\/\/[^\s;]*?:(\d+)/;
+    // A public URL of its own does not say the port; then it is the one it was given.
+    const line = /Gangway serves on (?:http:\/\/[^\s;]*?:(\d+)|https:)/;
     await until('it serves', startMs, () => {
       if (child.exitCode !== null) throw new Error(`it ended: ${this.output.slice(before)}`);
       return line.test(this.output.slice(before));
     });
-    this.port = Number(line.exec(this.output.slice(before))?.[1]);
+    this.port = Number(line.exec(this.output.slice(before))?.[1] ?? this.port);
   }
 
   /** Another command of the program, to its end, with the same variables and these besides. */
