@@ -30,6 +30,8 @@ export interface Config {
   edgePort: number;
   runtime: 'auto' | 'process';
   trustedProxies: string[];
+  /** Where our own requests may go besides public addresses. */
+  privateNetworks: string[];
   logLevel: LogLevel;
   metrics: 'off' | 'loopback' | 'all';
   /** 32 bytes in hex or base64; null: the file `instance.key`. */
@@ -68,6 +70,7 @@ const parsers: Parsers = {
   edgePort: integer(1, 65_535),
   runtime: oneOf('auto', 'process'),
   trustedProxies: networks,
+  privateNetworks: networks,
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
   metrics: oneOf('off', 'loopback', 'all'),
   instanceKey: optional(key32),

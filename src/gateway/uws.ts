@@ -68,5 +68,8 @@ export function registerHandler(
     case 'DELETE':
       app.del(path, handler);
       return;
+    case 'OPTIONS':
+      app.options(path, handler);
+      return;
   }
 }

@@ -15,6 +15,7 @@ import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.t
 import { endGrantsOnFolder, grantHandlers } from './grants.ts';
 import { inviteHandlers } from './invites.ts';
 import { memberHandlers, roleHandlers } from './people.ts';
+import { oauthGrantHandlers } from './oauth-grants.ts';
 import { type TeamProtocol, type TokenUse, teamActor } from './protocol.ts';
 import { teamLifeHandlers } from './team-life.ts';
 
@@ -46,6 +47,7 @@ export function teamActorDefinition(options: TeamActorOptions): ActorDefinition<
         ...roleHandlers(options, context),
         ...inviteHandlers(options, context),
         ...tokenHandlers(options, context),
+        ...oauthGrantHandlers(options, context),
         ...folderHandlers(options, context),
         ...grantHandlers(options, context),
       },

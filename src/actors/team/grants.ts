@@ -14,8 +14,6 @@ import type { Actor, ActorContext } from '../runtime/contract.ts';
 import type { TeamProtocol } from './protocol.ts';
 
 const grantsMax = 1_000;
-// Far above the folders a team may have.
-const foldersMax = 100_000;
 
 export function grantHandlers(
   { reader }: { reader: Reader },
@@ -49,18 +47,9 @@ export function grantHandlers(
 
 /** The changes that end all grants on a folder; they belong into the commit that deletes it. */
 export function endGrantsOnFolder(reader: Reader, folderId: string): Change[] {
-  return endAll(reader.list(tables.folderGrants, 'folder', [folderId], { limit: grantsMax }));
-}
-
-/** The changes that end all grants of a member; they belong into the commit that removes them. */
-export function endGrantsOfMember(reader: Reader, teamId: string, userId: string): Change[] {
-  return endAll(
-    reader.list(tables.folderGrants, 'member', [teamId, userId], { limit: foldersMax }),
-  );
-}
-
-function endAll(grants: readonly Readonly<FolderGrantRecord>[]): Change[] {
-  return grants.map(({ folderId, userId }) => remove(tables.folderGrants, [folderId, userId]));
+  return reader
+    .list(tables.folderGrants, 'folder', [folderId], { limit: grantsMax })
+    .map(({ userId }) => remove(tables.folderGrants, [folderId, userId]));
 }
 
 /** Each once, in the order of the contract. */

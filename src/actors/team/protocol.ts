@@ -72,6 +72,8 @@ export type TeamProtocol = {
   'token-create': { in: { token: TokenRecord }; out: TokenRecord };
   /** NOT_FOUND when it is gone or of another team. */
   'token-revoke': { in: { tokenId: string }; out: boolean };
+  /** Lets an OAuth client's grant live longer; NOT_FOUND when it is gone. */
+  'grant-extend': { in: { tokenId: string; expiresAtMs: number }; out: boolean };
   /** Notes when tokens were last used; those gone meanwhile are passed over. */
   'tokens-used': { in: { uses: TokenUse[] }; out: boolean };
 

@@ -73,6 +73,16 @@ form + a, form + a + a { margin-top: .75rem; color: inherit; background: none;
 form + a:hover, form + a + a:hover { background: var(--paper); }
 input:focus-visible, button:focus-visible, a:focus-visible { outline: 2px solid var(--strong);
   outline-offset: 2px; }
+fieldset { margin: 1.25rem 0; padding: 0; border: 0; }
+legend { padding: 0; margin-bottom: .5rem; font-weight: 600; }
+label:has(input[type=checkbox]) { display: flex; gap: .625rem; align-items: baseline;
+  margin-bottom: .375rem; font-weight: 400; }
+input[type=checkbox] { width: auto; margin: 0; }
+select { display: block; width: 100%; margin-top: .375rem; padding: .625rem .75rem; font: inherit;
+  font-weight: 400; color: inherit; background: var(--field); border: 1px solid var(--line);
+  border-radius: .5rem; }
+button.plain { margin-top: .75rem; color: inherit; background: none; border-color: var(--line); }
+button.plain:hover { background: var(--paper); }
 p[role=alert] { margin-top: 1rem; padding: .75rem 1rem; color: var(--bad); background: var(--bad-paper);
   border-left: 4px solid var(--bad); border-radius: .25rem; }
 @media (max-width: 30rem) { main { padding: 1.5rem 1.25rem; } }
@@ -91,12 +101,21 @@ const icon = `<svg xmlns="http://www.w3.org/2000/svg" ${drawn} stroke="#4c8dff">
 /** The icon of every page of ours. */
 export const iconUrl = `data:image/svg+xml,${encodeURIComponent(icon)}`;
 
+/** The policy of a page whose forms may lead on to `targets` as well. */
+export function pagePolicy(targets: readonly string[] = []): string {
+  const forms = ["'self'", ...targets].join(' ');
+  return (
+    `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; form-action ${forms}; ` +
+    `base-uri 'none'; frame-ancestors 'none'`
+  );
+}
+
 const headers = {
   'Content-Type': 'text/html; charset=utf-8',
   'Cache-Control': 'no-store',
-  'Content-Security-Policy':
-    `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; form-action 'self'; ` +
-    `base-uri 'none'; frame-ancestors 'none'`,
+  'Content-Security-Policy': pagePolicy(),
+  // For browsers that do not know `frame-ancestors`.
+  'X-Frame-Options': 'DENY',
   // With no-referrer a browser would send the forms here with "Origin: null", and where the address
   // is plain http it sends nothing else that tells its own forms from another site's.
   'Referrer-Policy': 'same-origin',

@@ -12,6 +12,7 @@ import { addDeployHook } from './deploy-hook.ts';
 import { addDeployments } from './deployments.ts';
 import { addEnv } from './env.ts';
 import { addFolders } from './folders.ts';
+import { addGrants } from './grants.ts';
 import { addInstance } from './instance.ts';
 import { addLive } from './live.ts';
 import { addLogs } from './logs.ts';
@@ -38,6 +39,7 @@ export function createSchema(): GraphQLSchema {
   addFolders(builder, shared);
   addDeployHook(builder, { app });
   addTokens(builder, shared);
+  addGrants(builder, shared);
   addTrash(builder);
   addInstance(builder);
   addActivity(builder, shared);

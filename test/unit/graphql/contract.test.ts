@@ -32,15 +32,14 @@ const missing = [
   'Mutation.moveDatabase', 'Mutation.reissueServerBootstrap', 'Mutation.removeGitConnection',
   'Mutation.removeRegistry', 'Mutation.removeServer',
   'Mutation.replayGitDelivery', 'Mutation.restoreBackup', 'Mutation.revealConnection',
-  'Mutation.revokeGrant',
   'Mutation.rotateDatabasePassword', 'Mutation.runBackup', 'Mutation.setDatabaseRunning',
   'Mutation.startGithubConnect',
   'Mutation.testDestination', 'Mutation.updateBackupSchedule',
-    'OAuthGrant', 'Preview', 'PreviewStatus', 
+    'Preview', 'PreviewStatus', 
   'Query.backupDestinations', 'Query.backupRun', 'Query.backupRuns', 'Query.backupSchedules',
   'Query.database', 'Query.databases', 'Query.gitConnections',
   'Query.gitDeliveries', 'Query.gitRepositories', 'Query.metrics',
-  'Query.myGrants', 'Query.previews', 'Query.registries', 'Query.restoreRun',
+  'Query.previews', 'Query.registries', 'Query.restoreRun',
   'Registry', 'RestoreRun', 'RestoreRunStatus', 'Subscription.databaseStatus',
  
 ]; // prettier-ignore

@@ -1,0 +1,160 @@
+/**
+ * Owns requests that the service makes to addresses a caller names.
+ *
+ * 1. The name is resolved once; every address it has must be admitted, and the connection goes to
+ *    one of those very addresses.
+ * 2. https only; plain http where all its addresses are in networks the operator admits.
+ * 3. No redirect is followed: the caller sees it as the answer.
+ * 4. Size and time are bounded, the whole of the exchange together.
+ */
+import type { LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP } from 'node:net';
+import type { AddressPolicy } from './address-policy.ts';
+
+export interface GuardedFetchOptions {
+  policy: AddressPolicy;
+  /** All addresses of a name; default the system's resolver. */
+  resolve?: (host: string) => Promise<LookupAddress[]>;
+}
+
+export interface GuardedRequest {
+  maxBytes: number;
+  timeoutMs: number;
+  headers?: Readonly<Record<string, string>>;
+}
+
+export interface GuardedAnswer {
+  status: number;
+  headers: IncomingMessage['headers'];
+  body: Buffer;
+}
+
+/** Why nothing was fetched; the message is safe to show to who named the address. */
+export class FetchRefused extends Error {
+  override name = 'FetchRefused';
+}
+
+export class GuardedFetch {
+  readonly #policy: AddressPolicy;
+  readonly #resolve: (host: string) => Promise<LookupAddress[]>;
+
+  constructor({ policy, resolve }: GuardedFetchOptions) {
+    this.#policy = policy;
+    this.#resolve = resolve ?? ((host) => lookup(host, { all: true, verbatim: true }));
+  }
+
+  /** Rejects with FetchRefused, whatever went wrong. */
+  async get(address: string, options: GuardedRequest): Promise<GuardedAnswer> {
+    const url = this.checked(address);
+    const late = AbortSignal.timeout(options.timeoutMs);
+    try {
+      const to = await raced(this.#addressOf(url), late);
+      return await exchange(url, to, options, late);
+    } catch (error) {
+      if (error instanceof FetchRefused) throw error;
+      const detail = late.aborted ? 'It took too long to answer.' : 'It cannot be reached.';
+      throw new FetchRefused(detail, { cause: error });
+    }
+  }
+
+  /** The address as far as it can be judged without asking anybody. Throws FetchRefused. */
+  checked(address: string): URL {
+    if (!URL.canParse(address)) throw new FetchRefused('It is no URL.');
+    const url = new URL(address);
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+      throw new FetchRefused('Only https is fetched.');
+    }
+    if (url.username !== '' || url.password !== '') {
+      throw new FetchRefused('A user name has no place in it.');
+    }
+    const host = hostOf(url);
+    if (isIP(host) !== 0) this.#mustAdmit(url, [host]);
+    return url;
+  }
+
+  async #addressOf(url: URL): Promise<LookupAddress> {
+    const host = hostOf(url);
+    const family = isIP(host);
+    const found = family !== 0 ? [{ address: host, family }] : await this.#resolve(host);
+    const [first] = found;
+    if (first === undefined) throw new FetchRefused('Its name has no address.');
+    this.#mustAdmit(
+      url,
+      found.map((one) => one.address),
+    );
+    return first;
+  }
+
+  #mustAdmit(url: URL, addresses: readonly string[]): void {
+    const admissions = addresses.map((address) => this.#policy.admit(address, portOf(url)));
+    if (admissions.includes('refused')) throw new FetchRefused('Its address is not public.');
+    if (url.protocol === 'http:' && admissions.includes('public')) {
+      throw new FetchRefused('Only https is fetched.');
+    }
+  }
+}
+
+function exchange(
+  url: URL,
+  to: LookupAddress,
+  { maxBytes, headers = {} }: GuardedRequest,
+  signal: AbortSignal,
+): Promise<GuardedAnswer> {
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const options: RequestOptions = {
+    agent: false,
+    headers: { ...headers, 'accept-encoding': 'identity' },
+    signal,
+    // The one that was checked, and no second look-up: the name may have another by now.
+    lookup: (_host, wanted, done) => {
+      if (wanted.all === true) done(null, [to]);
+      else done(null, to.address, to.family);
+    },
+  };
+  return new Promise((resolve, reject) => {
+    const request = send(url, options, (response) => {
+      gather(response, maxBytes).then((body) => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+      }, reject);
+    });
+    request.on('error', reject);
+    request.end();
+  });
+}
+
+function gather(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) chunks.push(chunk);
+      else response.destroy(new FetchRefused(`It is larger than ${String(maxBytes)} bytes.`));
+    });
+    response.on('end', () => {
+      resolve(Buffer.concat(chunks));
+    });
+    response.on('error', reject);
+  });
+}
+
+function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => {
+      reject(new FetchRefused('It took too long to answer.'));
+    });
+    work.then(resolve, reject);
+  });
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+function portOf(url: URL): number {
+  if (url.port !== '') return Number(url.port);
+  return url.protocol === 'https:' ? 443 : 80;
+}
