@@ -68,15 +68,22 @@ function lastUntrusted(peer: string, chain: string, trusted: InNetworks): string
 /** Some proxies write `192.0.2.1:4711` and `[2001:db8::1]:4711`. */
 function withoutPort(hop: string): string {
   const match = /^\[([^\]]+)\](?::\d+)?$/.exec(hop) ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(hop);
-  return unmapped(match?.[1] ?? hop);
+  return oneSpelling(match?.[1] ?? hop);
 }
 
 function isLoopback(address: string): boolean {
   return address.startsWith('127.') || address === '::1';
 }
 
-function unmapped(address: string): string {
-  return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address;
+/** IPv6 in the one spelling of RFC 5952, without zone; what is IPv4 inside it as IPv4. */
+function oneSpelling(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const [plain = ''] = address.split('%');
+  const text = new URL(`http://[${plain}]`).hostname.slice(1, -1);
+  const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(text);
+  if (mapped === null) return text;
+  const [high, low] = [mapped[1], mapped[2]].map((part) => Number.parseInt(part ?? '', 16));
+  return [high, low].flatMap((part = 0) => [part >> 8, part & 255]).join('.');
 }
 
 /** 4 or 16 bytes as text; IPv4 inside IPv6 as IPv4, zeros shortened. */

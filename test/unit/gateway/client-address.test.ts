@@ -45,6 +45,11 @@ describe('clientAddress()', () => {
     assert.equal(chain('198.51.100.7:1234'), '198.51.100.7');
     assert.equal(chain('[2001:db9::1]:1234'), '2001:db9::1');
     assert.equal(chain('::ffff:198.51.100.7'), '198.51.100.7');
+    assert.equal(chain('::ffff:c633:6407'), '198.51.100.7');
+    assert.equal(chain('0:0:0:0:0:ffff:198.51.100.7'), '198.51.100.7');
+    assert.equal(chain('198.51.100.7, ::ffff:a01:203'), '198.51.100.7');
+    assert.equal(chain('2001:DB9:0:0::0001'), '2001:db9::1');
+    assert.equal(chain('fe80::1%eth0'), 'fe80::1');
     assert.equal(chain('10.9.9.9'), '10.9.9.9');
     assert.equal(chain('198.51.100.7, unknown'), '10.0.0.1');
     assert.equal(chain('198.51.100.7, unknown, 10.2.3.4'), '10.2.3.4');
