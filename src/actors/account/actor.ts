@@ -9,7 +9,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Reader } from '../../store/contract.ts';
 import type { AuthRecord } from '../../store/records.ts';
-import { type Change, insert, put } from '../../store/table.ts';
+import { type Change, put } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
 import { newTeamChanges } from '../team/new-team.ts';

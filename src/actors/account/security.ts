@@ -16,7 +16,7 @@ import { type SecurityProtocol, type TwoFactorProof, enrolmentMs } from './secur
 export interface SecurityOptions {
   reader: Reader;
   clock: Clock;
-  commit(changes: Change[]): Promise<void>;
+  commit: (changes: Change[]) => Promise<void>;
 }
 
 export function securityHandlers(options: SecurityOptions): Actor<SecurityProtocol>['handlers'] {
