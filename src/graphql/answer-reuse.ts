@@ -87,13 +87,12 @@ function sizeOf({ request, answer }: Kept): number {
   return request.length + answer.length + 256;
 }
 
-/** Whether two principals would be answered alike. */
+/** Whether two principals would be answered alike: a list of sessions tells which one is asking. */
 function isSame(one: Principal, other: Principal): boolean {
   if (one === other) return true;
   if (one.kind === 'anonymous' || other.kind === 'anonymous') return one.kind === other.kind;
   if (one.userId !== other.userId || one.teamId !== other.teamId) return false;
-  const [ofOne, ofOther] = [one, other].map((each) => (each.kind === 'token' ? each.tokenId : ''));
-  return ofOne === ofOther;
+  return one.kind === other.kind && idOf(one) === idOf(other);
 }
 
 /** Of the length, some bytes of the request, and the end of who asks. */
@@ -115,7 +114,7 @@ function idOf(principal: Principal): string {
     case 'anonymous':
       return '';
     case 'person':
-      return principal.userId;
+      return principal.sessionId;
     case 'token':
       return principal.tokenId;
   }
