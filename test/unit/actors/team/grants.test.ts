@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { endGrantsOfMember } from '../../../../src/actors/team/grants.ts';
 import { teamActor } from '../../../../src/actors/team/protocol.ts';
 import type { Capability } from '../../../../src/lib/capabilities.ts';
 import type { FolderGrantRecord } from '../../../../src/store/records.ts';
@@ -67,7 +66,11 @@ describe('team actor, grants', () => {
       left().map(({ folderId }) => folderId),
       ['fld_2', 'fld_2'],
     );
-    given.store.write(endGrantsOfMember(given.store, 'team_a', 'eve'));
+    await given.runtime.ask(teamActor.at('team_a'), {
+      type: 'member-remove',
+      userId: 'eve',
+      by: 'ada',
+    });
     assert.deepEqual(
       left().map(({ userId }) => userId),
       ['ada'],
