@@ -88,6 +88,11 @@ export class OAuthEndpoints {
 
   /** RFC 7662, for the client's own tokens. */
   async introspect(sent: ClientForm): Promise<EndpointAnswer> {
+    const says = ['client_id', 'client_assertion'].some((name) => sent.form.has(name));
+    if (!says && sent.authorization === '') {
+      const body = { error: 'invalid_client', error_description: 'Say which client you are.' };
+      return { status: 401, headers: {}, body };
+    }
     const answer = answerOf(await this.#post('/oauth2/introspect', sent));
     if (answer.body?.['active'] !== true) return answer;
     const row = this.#find(sent.form.get('token') ?? '');
@@ -201,10 +206,11 @@ export class OAuthEndpoints {
 
 function answerOf({ status, headers, text }: LibraryAnswer): EndpointAnswer {
   const challenge = headers.get('www-authenticate');
+  const body = recordIn(text);
   return {
-    status,
+    status: body['error'] === 'invalid_client' ? 401 : status,
     headers: challenge === null ? {} : { 'WWW-Authenticate': challenge },
-    body: recordIn(text),
+    body,
   };
 }
 
