@@ -1,0 +1,251 @@
+/**
+ * What every field of the API and every route asks of its caller: the declaration that the access
+ * matrix is generated from. A field or a route without a line here fails it, and so does a line
+ * without a field or a route.
+ */
+import type { Capability } from '../../src/lib/capabilities.ts';
+import { emailOf, inTeam, join, makeRole, userIdOf } from './access-world.ts';
+import type { Caller, Place, Things, World } from './access-world.ts';
+
+/**
+ * A capability; null for seeing the thing; `signedIn` for any caller that is somebody; `person` for
+ * one by cookie; `owner` for one of the team in person; `admin` of the instance; `anybody`.
+ */
+export type Need = Capability | null | 'signedIn' | 'person' | 'owner' | 'admin' | 'anybody';
+
+/** What a line is about: the acting team, a thing in one of two folders, or neither. */
+export type Subject = 'team' | 'thing' | 'none';
+
+export interface Ask {
+  world: World;
+  caller: Caller;
+  place: Place;
+  /** Those of the position that is asked about. */
+  things: Things;
+  /** Different in each call. */
+  unique: string;
+}
+
+export interface FieldLine {
+  field: string;
+  need: Need;
+  on: Subject;
+  /** The operation behind its keyword: `apps { totalCount }`. */
+  ask: (ask: Ask) => string;
+  /** Where it is allowed: makes what the operation uses up. The text that replaces `$fresh`. */
+  fresh?: (ask: Ask) => Promise<string>;
+  /** The code by which an allowed call shows that it passed the gate; default success. */
+  past?: string;
+  /** A look-up that answers null for what is not seen. */
+  nullable?: true;
+  /** What nobody gets where anybody may ask. */
+  anonymous?: string;
+  /** What a token gets, whatever it holds. */
+  tokens?: string;
+  /** Whether each caller signs in anew for it, since it ends the session. */
+  ownSession?: true;
+}
+
+const app =
+  (field: string, more = '') =>
+  ({ things }: Ask): string =>
+    `${field}(id: "${things.appId}"${more}) { id }`;
+
+const spareApp = async ({ world, things, unique }: Ask): Promise<string> =>
+  (await world.maker.createApp(`Spare ${unique}`, { folderId: things.folderId })).id;
+
+const trashedApp = async (ask: Ask): Promise<string> => {
+  const id = await spareApp(ask);
+  await ask.world.maker.must('mutation($id: ID!) { deleteApp(id: $id) }', { id });
+  return id;
+};
+
+const tokenMade = async ({ world, place, unique }: Ask): Promise<string> => {
+  const { createToken } = await world.maker.must<{ createToken: { token: { id: string } } }>(
+    'mutation($input: CreateTokenInput!) { createToken(input: $input) { token { id } } }',
+    { input: { name: unique, teamIds: [place.teamId] } },
+    inTeam(place.teamId),
+  );
+  return createToken.token.id;
+};
+
+const inviteMade = async ({ world, place, unique }: Ask): Promise<string> => {
+  const { maker } = world;
+  const header = inTeam(place.teamId);
+  const email = emailOf(unique);
+  await maker.must(
+    'mutation($email: String!, $roleId: ID!) { inviteMember(email: $email, roleId: $roleId) }',
+    { email, roleId: place.roleId },
+    header,
+  );
+  const { invites } = await maker.must<{ invites: { id: string; email: string }[] }>(
+    '{ invites { id email } }',
+    {},
+    header,
+  );
+  return invites.find((one) => one.email === email)?.id ?? '';
+};
+
+/** Sorted by topic; one line a field, or one for each kind of thing it may be asked about. */
+// prettier-ignore
+export const fields: readonly FieldLine[] = [
+  // Who is calling.
+  { field: 'Query.needsSetup', need: 'anybody', on: 'none', ask: () => 'needsSetup' },
+  { field: 'Query.me', need: 'anybody', on: 'none', ask: () => 'me { id }', anonymous: 'ok, null' },
+  { field: 'Query.myTeams', need: 'signedIn', on: 'none', ask: () => 'myTeams { id }' },
+  { field: 'Query.viewerTeam', need: null, on: 'team', ask: () => 'viewerTeam { id capabilities }' },
+  { field: 'Mutation.completeSetup', need: 'anybody', on: 'none', past: 'CONFLICT', ask: () => 'completeSetup(email: "a@example.org", password: "correct horse", name: "A", teamName: "A") { requiresTwoFactor }' },
+  { field: 'Mutation.login', need: 'anybody', on: 'none', past: 'UNAUTHENTICATED', ask: ({ unique }) => `login(email: "${unique}@example.org", password: "wrong password") { requiresTwoFactor }` },
+  { field: 'Mutation.logout', need: 'anybody', on: 'none', tokens: 'FORBIDDEN', ownSession: true, ask: () => 'logout' },
+  { field: 'Mutation.switchTeam', need: 'person', on: 'none', past: 'FORBIDDEN', ask: () => 'switchTeam(teamId: "team_none") { id }' },
+  { field: 'Mutation.acceptInvite', need: 'anybody', on: 'none', past: 'NOT_FOUND', tokens: 'FORBIDDEN', ask: () => 'acceptInvite(token: "none") { requiresTwoFactor }' },
+
+  { field: 'Mutation.verifyTwoFactorLogin', need: 'anybody', on: 'none', past: 'UNAUTHENTICATED', ask: () => 'verifyTwoFactorLogin(code: "000000") { requiresTwoFactor }' },
+  { field: 'Mutation.changePassword', need: 'person', on: 'none', past: 'BAD_USER_INPUT', ask: () => 'changePassword(currentPassword: "correct horse battery", newPassword: "short")' },
+  { field: 'Mutation.startTwoFactorEnrolment', need: 'person', on: 'none', past: 'FORBIDDEN', ask: () => 'startTwoFactorEnrolment(password: "wrong password") { uri }' },
+  { field: 'Mutation.confirmTwoFactorEnrolment', need: 'person', on: 'none', past: 'CONFLICT', ask: () => 'confirmTwoFactorEnrolment(code: "000000")' },
+  { field: 'Mutation.disableTwoFactor', need: 'person', on: 'none', past: 'CONFLICT', ask: () => 'disableTwoFactor(password: "wrong password", code: "000000")' },
+  { field: 'Query.mySessions', need: 'person', on: 'none', ask: () => 'mySessions { id }' },
+  { field: 'Mutation.revokeSession', need: 'person', on: 'none', past: 'NOT_FOUND', ask: () => 'revokeSession(id: "none")' },
+  { field: 'Query.myGrants', need: 'person', on: 'none', ask: () => 'myGrants { id }' },
+  { field: 'Mutation.revokeGrant', need: 'person', on: 'none', past: 'NOT_FOUND', ask: () => 'revokeGrant(id: "none")' },
+
+  // Teams, people, roles.
+  { field: 'Mutation.createTeam', need: 'person', on: 'none', ask: ({ unique }) => `createTeam(name: "${unique}") { id }` },
+  { field: 'Mutation.updateTeam', need: 'manage_team', on: 'team', ask: () => 'updateTeam { id }' },
+  { field: 'Mutation.deleteTeam', need: 'owner', on: 'team', past: 'CONFLICT', ask: ({ place }) => `deleteTeam(id: "${place.teamId}")` },
+  { field: 'Query.members', need: null, on: 'team', ask: () => 'members { userId role { id } }' },
+  { field: 'Query.roles', need: null, on: 'team', ask: () => 'roles { id }' },
+  { field: 'Query.invites', need: 'manage_members', on: 'team', ask: () => 'invites { id }' },
+  { field: 'Mutation.inviteMember', need: 'manage_members', on: 'team', ask: ({ place, unique }) => `inviteMember(email: "${unique}@example.org", roleId: "${place.roleId}")` },
+  { field: 'Mutation.revokeInvite', need: 'manage_members', on: 'team', fresh: inviteMade, ask: () => 'revokeInvite(id: "$fresh")' },
+  { field: 'Mutation.updateMember', need: 'manage_members', on: 'team', ask: ({ place }) => `updateMember(userId: "${place.memberId}", roleId: "${place.roleId}") { userId }` },
+  { field: 'Mutation.removeMember', need: 'manage_members', on: 'team', ask: () => 'removeMember(userId: "$fresh")', fresh: async ({ world, place, unique }) => userIdOf(await join(world.gangway, place.teamId, place.roleId, unique)) },
+  { field: 'Mutation.createRole', need: 'manage_roles', on: 'team', ask: ({ unique }) => `createRole(name: "${unique}", capabilities: []) { id }` },
+  { field: 'Mutation.updateRole', need: 'manage_roles', on: 'team', ask: ({ place }) => `updateRole(id: "${place.roleId}") { id }` },
+  { field: 'Mutation.deleteRole', need: 'manage_roles', on: 'team', ask: () => 'deleteRole(id: "$fresh")', fresh: ({ world, place, unique }) => makeRole(world.maker, place.teamId, unique, []) },
+
+  { field: 'Query.activity', need: 'view_activity', on: 'team', ask: () => 'activity { nodes { id } }' },
+
+  // Folders.
+  { field: 'Query.folders', need: null, on: 'team', ask: () => 'folders { id parentId }' },
+  { field: 'Query.folderGrants', need: 'manage_members', on: 'thing', ask: ({ things }) => `folderGrants(folderId: "${things.folderId}") { userId }` },
+  { field: 'Mutation.setFolderGrant', need: 'manage_members', on: 'thing', ask: ({ things, place }) => `setFolderGrant(folderId: "${things.folderId}", userId: "${place.memberId}", capabilities: []) { userId }` },
+  { field: 'Mutation.createFolder', need: 'manage_folders', on: 'team', ask: ({ unique }) => `createFolder(name: "${unique}") { id }` },
+  { field: 'Mutation.createFolder', need: 'manage_folders', on: 'thing', ask: ({ things, unique }) => `createFolder(name: "${unique}", parentId: "${things.folderId}") { id }` },
+  { field: 'Mutation.deleteFolder', need: 'manage_folders', on: 'thing', past: 'CONFLICT', ask: ({ things }) => `deleteFolder(id: "${things.folderId}")` },
+
+  // Apps.
+  { field: 'Query.apps', need: null, on: 'team', ask: () => 'apps { totalCount nodes { id } }' },
+  { field: 'Query.app', need: null, on: 'thing', nullable: true, ask: app('app') },
+  { field: 'Mutation.createApp', need: 'create_apps', on: 'team', ask: ({ unique }) => `createApp(input: {name: "${unique}", source: UPLOAD}) { id }` },
+  { field: 'Mutation.createApp', need: 'create_apps', on: 'thing', ask: ({ things, unique }) => `createApp(input: {name: "${unique}", source: UPLOAD, folderId: "${things.folderId}"}) { id }` },
+  { field: 'Mutation.updateApp', need: 'configure_apps', on: 'thing', ask: app('updateApp') },
+  { field: 'Mutation.deleteApp', need: 'delete_apps', on: 'thing', fresh: spareApp, ask: ({ things }) => `deleteApp(id: "$fresh|${things.appId}")` },
+  { field: 'Mutation.startApp', need: 'control_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: app('startApp') },
+  { field: 'Mutation.stopApp', need: 'control_apps', on: 'thing', ask: app('stopApp') },
+  { field: 'Mutation.restartApp', need: 'control_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: app('restartApp') },
+  { field: 'Query.trash', need: null, on: 'team', ask: () => 'trash { id }' },
+  { field: 'Mutation.restoreFromTrash', need: 'delete_apps', on: 'thing', fresh: trashedApp, ask: ({ things }) => `restoreFromTrash(id: "$fresh|${things.trashedId}")` },
+  { field: 'Mutation.purgeFromTrash', need: 'delete_apps', on: 'thing', fresh: trashedApp, ask: ({ things }) => `purgeFromTrash(id: "$fresh|${things.trashedId}")` },
+  { field: 'Subscription.appStatus', need: null, on: 'thing', ask: app('appStatus') },
+
+  // Variables and the hook.
+  { field: 'Query.env', need: 'manage_env', on: 'thing', ask: ({ things }) => `env(appId: "${things.appId}") { key value }` },
+  { field: 'Mutation.upsertEnv', need: 'manage_env', on: 'thing', ask: ({ things }) => `upsertEnv(appId: "${things.appId}", entries: [{key: "OTHER", value: "1"}]) { key }` },
+  { field: 'Mutation.deleteEnv', need: 'manage_env', on: 'thing', ask: ({ things }) => `deleteEnv(appId: "${things.appId}", key: "NONE")` },
+  { field: 'Mutation.revealEnv', need: 'reveal_secrets', on: 'thing', ask: ({ things }) => `revealEnv(appId: "${things.appId}", key: "KEY")` },
+  { field: 'Mutation.revealAppDeployHook', need: 'configure_apps', on: 'thing', ask: ({ things }) => `revealAppDeployHook(id: "${things.appId}")` },
+  { field: 'Mutation.rotateAppDeployHook', need: 'configure_apps', on: 'thing', fresh: spareApp, ask: ({ things }) => `rotateAppDeployHook(id: "$fresh|${things.appId}")` },
+  { field: 'Mutation.setAppDeployHookEnabled', need: 'configure_apps', on: 'thing', ask: app('setAppDeployHookEnabled', ', enabled: true') },
+
+  // Deployments and logs.
+  { field: 'Query.deployment', need: null, on: 'thing', nullable: true, ask: ({ things }) => `deployment(id: "${things.deploymentId}") { id log { nodes { text } } }` },
+  { field: 'Mutation.redeploy', need: 'deploy_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: ({ things }) => `redeploy(appId: "${things.appId}") { id }` },
+  { field: 'Mutation.cancelDeployment', need: 'deploy_apps', on: 'thing', ask: ({ things }) => `cancelDeployment(id: "${things.deploymentId}")` },
+  { field: 'Mutation.rollbackDeployment', need: 'deploy_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: ({ things }) => `rollbackDeployment(deploymentId: "${things.deploymentId}") { id }` },
+  { field: 'Query.logs', need: 'view_logs', on: 'thing', ask: ({ things }) => `logs(appId: "${things.appId}") { nodes { text } }` },
+  { field: 'Subscription.deploymentLog', need: null, on: 'thing', ask: ({ things }) => `deploymentLog(id: "${things.deploymentId}") { text }` },
+
+  // Access for programs.
+  { field: 'Query.apiTokens', need: 'manage_tokens', on: 'team', ask: () => 'apiTokens { id }' },
+  { field: 'Mutation.createToken', need: 'manage_tokens', on: 'team', ask: ({ unique }) => `createToken(input: {name: "${unique}"}) { secret }` },
+  { field: 'Mutation.revokeToken', need: 'manage_tokens', on: 'team', fresh: tokenMade, ask: () => 'revokeToken(id: "$fresh")' },
+  { field: 'Query.mcpSettings', need: null, on: 'team', ask: () => 'mcpSettings { enabled }' },
+  { field: 'Mutation.setMcpSettings', need: 'manage_team', on: 'team', ask: () => 'setMcpSettings(enabled: true) { enabled }' },
+
+  // The instance.
+  { field: 'Query.servers', need: null, on: 'team', ask: () => 'servers { id }' },
+  { field: 'Query.instanceSettings', need: 'signedIn', on: 'none', ask: () => 'instanceSettings { logMaxDays }' },
+  { field: 'Mutation.updateInstanceSettings', need: 'admin', on: 'none', ask: () => 'updateInstanceSettings { logMaxDays }' },
+];
+
+export interface RouteLine {
+  route: string;
+  /** `cookie` and `bearer` take the one and refuse the other. */
+  takes: 'anything' | 'cookie' | 'bearer';
+  need: Need;
+  on: Subject;
+  path: (ask: Ask) => string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** Status of an allowed call, or those it may have; default 200. */
+  past?: number | readonly number[];
+  /** What a token gets, whatever it holds. */
+  tokens?: string;
+}
+
+const json = { 'content-type': 'application/json' };
+
+/** Documents for OAuth clients, which ask for them from any origin. */
+const discovery = [
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/oauth-authorization-server/api/auth',
+  '/.well-known/openid-configuration',
+  '/.well-known/openid-configuration/api/auth',
+  '/api/auth/.well-known/openid-configuration',
+  '/.well-known/oauth-protected-resource',
+  '/.well-known/oauth-protected-resource/api/mcp',
+];
+const crossOrigin = ['register', 'token', 'revoke', 'introspect', 'userinfo'].map(
+  (name) => `/api/auth/oauth2/${name}`,
+);
+const form = { 'content-type': 'application/x-www-form-urlencoded' };
+
+// prettier-ignore
+export const routes: readonly RouteLine[] = [
+  { route: 'GET /api/health', takes: 'anything', need: 'anybody', on: 'none', path: () => '/api/health' },
+  { route: 'GET /metrics', takes: 'anything', need: 'anybody', on: 'none', path: () => '/metrics' },
+  { route: 'POST /api/apps/:id/deploy-hook/:token', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 409, path: ({ things }) => things.hookPath },
+  { route: 'POST /api/apps/:id/upload', takes: 'cookie', need: 'deploy_apps', on: 'thing', past: 400, headers: { 'x-upload-filename': 'empty.zip' }, path: ({ things }) => `/api/apps/${things.appId}/upload` },
+  { route: 'GET /api/apps/:id/logs', takes: 'cookie', need: 'view_logs', on: 'thing', path: ({ things }) => `/api/apps/${things.appId}/logs` },
+  { route: 'DELETE /api/apps/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: ({ things }) => `/api/apps/${things.appId}/logs?sessionId=str_none` },
+  { route: 'GET /api/databases/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 404, path: () => '/api/databases/db_none/logs' },
+  { route: 'DELETE /api/databases/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: () => '/api/databases/db_none/logs?sessionId=str_none' },
+  { route: 'POST /api/graphql', takes: 'anything', need: 'anybody', on: 'none', headers: { 'content-type': 'application/json' }, body: '{"query":"{ needsSetup }"}', path: () => '/api/graphql' },
+  { route: 'GET /api/graphql', takes: 'anything', need: 'anybody', on: 'none', headers: { accept: 'text/html' }, path: () => '/api/graphql' },
+  { route: 'GET /api/graphql/assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/api/graphql/assets/none.js' },
+  { route: 'GET /', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], path: () => '/' },
+  { route: 'GET /login', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], path: () => '/login' },
+  { route: 'POST /login', takes: 'anything', need: 'anybody', on: 'none', past: [400, 401, 429], headers: form, body: 'email=none', path: () => '/login' },
+  { route: 'POST /logout', takes: 'anything', need: 'anybody', on: 'none', past: 403, headers: { 'sec-fetch-site': 'cross-site' }, path: () => '/logout' },
+  { route: 'GET /login/two-factor', takes: 'anything', need: 'anybody', on: 'none', past: 303, path: () => '/login/two-factor' },
+  { route: 'POST /login/two-factor', takes: 'anything', need: 'anybody', on: 'none', past: 401, headers: form, body: 'code=000000', path: () => '/login/two-factor' },
+  { route: 'GET /setup', takes: 'anything', need: 'anybody', on: 'none', past: 303, path: () => '/setup' },
+  { route: 'POST /setup', takes: 'anything', need: 'anybody', on: 'none', past: 409, headers: form, body: 'name=a', path: () => '/setup' },
+  { route: 'GET /reset/:token', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/reset/none' },
+  { route: 'POST /reset/:token', takes: 'anything', need: 'anybody', on: 'none', past: 404, headers: form, body: 'password=a', path: () => '/reset/none' },
+  { route: 'GET /invite/:token', takes: 'anything', need: 'anybody', on: 'none', past: 404, tokens: '403 FORBIDDEN', path: () => '/invite/none' },
+  { route: 'POST /invite/:token', takes: 'anything', need: 'anybody', on: 'none', past: 404, tokens: '403 FORBIDDEN', headers: form, body: 'name=a', path: () => '/invite/none' },
+  // The OAuth provider: what is sent here is of no use, and nobody is told more than that.
+  ...discovery.map((path): RouteLine => ({ route: `GET ${path}`, takes: 'anything', need: 'anybody', on: 'none', path: () => path })),
+  { route: 'GET /api/auth/oauth2/authorize', takes: 'anything', need: 'anybody', on: 'none', past: 400, path: () => '/api/auth/oauth2/authorize' },
+  { route: 'GET /api/auth/oauth2/consent', takes: 'anything', need: 'anybody', on: 'none', past: [303, 400], path: () => '/api/auth/oauth2/consent' },
+  { route: 'POST /api/auth/oauth2/consent', takes: 'cookie', need: 'signedIn', on: 'none', past: 400, headers: form, body: 'a=b', path: () => '/api/auth/oauth2/consent' },
+  { route: 'POST /api/auth/oauth2/register', takes: 'anything', need: 'anybody', on: 'none', past: [400, 429], headers: json, body: '{}', path: () => '/api/auth/oauth2/register' },
+  { route: 'POST /api/auth/oauth2/token', takes: 'anything', need: 'anybody', on: 'none', past: [400, 401], headers: form, body: 'grant_type=none', path: () => '/api/auth/oauth2/token' },
+  { route: 'POST /api/auth/oauth2/revoke', takes: 'anything', need: 'anybody', on: 'none', past: [400, 401], headers: form, body: 'token=none', path: () => '/api/auth/oauth2/revoke' },
+  { route: 'POST /api/auth/oauth2/introspect', takes: 'anything', need: 'anybody', on: 'none', past: [400, 401], headers: form, body: 'token=none', path: () => '/api/auth/oauth2/introspect' },
+  ...['GET', 'POST'].map((method): RouteLine => ({ route: `${method} /api/auth/oauth2/userinfo`, takes: 'anything', need: 'anybody', on: 'none', past: 401, path: () => '/api/auth/oauth2/userinfo' })),
+  ...[...discovery, ...crossOrigin].map((path): RouteLine => ({ route: `OPTIONS ${path}`, takes: 'anything', need: 'anybody', on: 'none', past: 204, path: () => path })),
+];
