@@ -13,9 +13,7 @@ import type { Accounts, AccountReads } from './auth/accounts-contract.ts';
 import { Audit } from './auth/audit.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import type { ClosableAuthenticator } from './auth/authenticator.ts';
-import { authorize, can, capabilitiesIn, teamIdsOf } from './auth/authorize.ts';
-import { createOAuth } from './auth/oauth/oauth.ts';
-import type { OAuth } from './auth/oauth/oauth.ts';
+import { authorize, can } from './auth/authorize.ts';
 import { resetsFolder } from './auth/password-resets.ts';
 import { newSetupCode } from './auth/setup-code.ts';
 import { setVariable } from './config.ts';
@@ -33,7 +31,6 @@ import type { Gateway } from './gateway/server.ts';
 import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from './gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from './gateway/transports/graphql.ts';
-import { oauthRoutes } from './gateway/transports/oauth.ts';
 import { healthRoute } from './gateway/transports/health.ts';
 import { inviteRoutes } from './gateway/transports/invite.ts';
 import { loginRoutes } from './gateway/transports/login.ts';
@@ -54,12 +51,10 @@ import { tables } from './store/tables.ts';
 import type { QuerySetup } from './workers/tasks/query.ts';
 import { StreamSessions } from './actors/stream-session/sessions.ts';
 import type { Route } from './gateway/contract.ts';
-import { AddressPolicy } from './lib/address-policy.ts';
-import { GuardedFetch } from './lib/guarded-fetch.ts';
+import { type ServedOAuth, serveOAuth } from './serve-oauth.ts';
 
 const clock = systemClock;
 const failedTokensPerMinute = 60;
-const registrationsPerHour = 10;
 
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
   const output = pino.destination({ dest: 1, sync: false, minLength: 8192, periodicFlush: 200 });
@@ -99,7 +94,7 @@ class Service {
   readonly #accountReads: AccountReads;
   readonly #audit: Audit;
   readonly #callers: Callers;
-  readonly #oauth: OAuth;
+  readonly #oauth: ServedOAuth;
   readonly #graphql: Graphql;
   readonly #graphqlStreams: GraphqlStreams;
   readonly #sessions: StreamSessions;
@@ -140,7 +135,13 @@ class Service {
         this.#audit.identify(principal);
       },
     });
-    this.#oauth = this.#createOAuth();
+    this.#oauth = serveOAuth({
+      ...parts,
+      callers: this.#callers,
+      secret: this.#secret,
+      publicUrl: () => this.#publicUrl().url,
+      port: () => this.#port,
+    });
     this.#graphql = this.#createGraphql();
     this.#graphqlStreams = new GraphqlStreams({ clock, logger });
     this.#sessions = this.#createSessions();
@@ -243,15 +244,7 @@ class Service {
         accountReads: this.#accountReads,
         callers: this.#callers,
       }),
-      ...oauthRoutes({
-        oauth: this.#oauth,
-        callers: this.#callers,
-        publicUrl: () => this.#publicUrl().url,
-        registrations: new RateLimit({ burst: registrationsPerHour, windowMs: 3_600_000 }),
-        teamsOf: (person) =>
-          teamIdsOf(store, person).flatMap((id) => store.get(tables.teams, id) ?? []),
-        capabilitiesIn: (person, teamId) => capabilitiesIn(store, person, teamId),
-      }),
+      ...this.#oauth.routes,
       ...graphqlRoutes({
         graphql: this.#graphql,
         callers: this.#callers,
@@ -294,25 +287,6 @@ class Service {
       gauge('log_feeds', 'Workloads followed into logs.', feeds),
       gauge('log_storage_failures_total', 'Appends to logs that failed.', storageFailures),
     ];
-  }
-
-  #createOAuth(): OAuth {
-    const { config, logger, platform } = this.#parts;
-    const { store, actors } = platform;
-    const policy = new AddressPolicy({
-      privateNetworks: config.privateNetworks,
-      ownPorts: () => [this.#port, config.edgePort],
-    });
-    return createOAuth({
-      reader: store,
-      actors,
-      subscribe: (listener) => store.subscribe(listener),
-      clock,
-      log: logger,
-      secret: this.#secret,
-      publicUrl: () => this.#publicUrl().url,
-      fetch: new GuardedFetch({ policy }),
-    });
   }
 
   #createGraphql(): Graphql {

@@ -43,7 +43,7 @@ export class GuardedFetch {
 
   constructor({ policy, resolve }: GuardedFetchOptions) {
     this.#policy = policy;
-    this.#resolve = resolve ?? ((host) => lookup(host, { all: true, verbatim: true }));
+    this.#resolve = resolve ?? ((host) => lookup(host, { all: true, order: 'verbatim' }));
   }
 
   /** Rejects with FetchRefused, whatever went wrong. */

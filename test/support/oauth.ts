@@ -1,7 +1,7 @@
 /** A person and a client that go through an authorization over HTTP, without a browser. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import type { Answer, Client } from './gangway-client.ts';
+import { type Answer, Client, type Place } from './gangway-client.ts';
 
 export const redirectUri = 'http://127.0.0.1:53127/callback';
 
@@ -159,6 +159,15 @@ export async function tokensOf(answer: ReturnType<typeof post>): Promise<Tokens>
   const { status, body } = await answer;
   assert.equal(status, 200, JSON.stringify(body));
   return body as unknown as Tokens;
+}
+
+/** Whether a token opens the API. */
+export async function works(place: Place, accessToken: string): Promise<boolean> {
+  const headers = { authorization: `Bearer ${accessToken}` };
+  const { errors } = await new Client(place).graphql('{ myTeams { id } }', {}, headers);
+  if (errors[0]?.extensions.code === 'UNAUTHENTICATED') return false;
+  assert.deepEqual(errors, []);
+  return true;
 }
 
 function formIn(page: string): URLSearchParams {

@@ -49,7 +49,7 @@ export function clientDocuments(options: ClientDocumentsOptions): ClientDiscover
     id: clientDiscoveryId,
     matches: isDocumentAddress,
     discoveryMetadata: { client_id_metadata_document_supported: true },
-    fetchClientMetadataResource: (input) => fetchKeys(fetch, input),
+    fetchClientMetadataResource: (input: Request | URL | string) => fetchKeys(fetch, input),
     resolve: async (context, clientId, existing) => {
       const ageMs = existing?.updatedAt ? clock.now() - existing.updatedAt.getTime() : Infinity;
       if (ageMs < freshMs || !mayFetch()) return existing;

@@ -132,8 +132,8 @@ export class OAuthEndpoints {
     const { form } = sent;
     const token = form.get('refresh_token') ?? '';
     const row = this.#findRefresh(token);
-    const own = row !== undefined && row.fields['clientId'] === clientIdOf(sent);
-    if (own && isRevoked(row)) {
+    const own = row?.fields['clientId'] === clientIdOf(sent);
+    if (row && own && isRevoked(row)) {
       await this.#endGrantOf(row);
       return failure('invalid_grant', 'This refresh token was used before.');
     }

@@ -1,0 +1,202 @@
+/** What OAuth refuses: redirect URIs and requests with a trick in them, documents, floods of clients. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { Client } from '../support/gangway-client.ts';
+import { Gangway } from '../support/gangway.ts';
+import * as oauth from '../support/oauth.ts';
+import { redirectUri } from '../support/oauth.ts';
+
+let gangway: Gangway;
+let clientId: string;
+/** Documents about clients, on an address that only the operator's word admits. */
+let documents: Server;
+let documentsUrl: string;
+let asked: string[] = [];
+
+before(async () => {
+  documents = createServer((request, response) => {
+    const path = request.url ?? '';
+    asked.push(path);
+    const client_id = documentsUrl + path;
+    const body = { client_id, client_name: 'By document', redirect_uris: [redirectUri] };
+    const json = { 'content-type': 'application/json' };
+    if (path === '/moved.json') response.writeHead(302, { location: '/client.json' }).end();
+    else if (path === '/huge.json') response.writeHead(200, json).end(' '.repeat(70_000) + '{}');
+    else if (path === '/text.json') response.writeHead(200).end(JSON.stringify(body));
+    else if (path === '/other.json') {
+      response.writeHead(200, json).end(JSON.stringify({ ...body, client_id: 'https://a.test/b' }));
+    } else response.writeHead(200, json).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => documents.listen(0, '127.0.0.2', resolve));
+  documentsUrl = `http://127.0.0.2:${String((documents.address() as AddressInfo).port)}`;
+  gangway = await Gangway.open({ env: { GANGWAY_PRIVATE_NETWORKS: '127.0.0.2/32' } });
+  const { status, body } = await oauth.register(gangway.url);
+  assert.equal(status, 201);
+  clientId = body.client_id;
+});
+
+after(async () => {
+  documents.close();
+  await gangway.end();
+});
+
+const authorizeUrl = (query: string): string => `/api/auth/oauth2/authorize?${query}`;
+
+describe('a request for authorization', () => {
+  const tricks = {
+    'a suffix': `${redirectUri}/more`,
+    'a longer host': 'http://127.0.0.1.evil.test/callback',
+    'a user name': 'http://127.0.0.1@evil.test/callback',
+    'a fragment': `${redirectUri}#there`,
+    'another path': 'http://127.0.0.1:53127/other',
+    'another scheme': 'https://127.0.0.1:53127/callback',
+    'a query': `${redirectUri}?x=1`,
+    'no address at all': '',
+  };
+  for (const [name, uri] of Object.entries(tricks)) {
+    it(`leads nowhere with ${name} in the redirect URI`, async () => {
+      const over = { redirect_uri: uri };
+      const query = oauth.authorizationQuery(clientId, oauth.pkce().challenge, over);
+      const { status, headers } = await gangway.client.ask(authorizeUrl(query));
+      assert.equal(status, 400);
+      assert.equal(headers.get('location'), null);
+    });
+  }
+
+  it('holds a redirect URI that is no loopback to its port', async () => {
+    const { body } = await oauth.register(gangway.url, { redirect_uris: ['https://a.test/cb'] });
+    const over = { redirect_uri: 'https://a.test:8443/cb' };
+    const query = oauth.authorizationQuery(body.client_id, oauth.pkce().challenge, over);
+    assert.equal((await gangway.client.ask(authorizeUrl(query))).status, 400);
+  });
+
+  const errors: [string, Record<string, string>, string][] = [
+    ['without PKCE', { code_challenge: '', code_challenge_method: '' }, 'invalid_request'],
+    ['with plain PKCE', { code_challenge_method: 'plain' }, 'invalid_request'],
+    ['for a scope there is not', { scope: 'root' }, 'invalid_scope'],
+    ['for another resource', { resource: 'https://other.test' }, 'invalid_target'],
+    ['for a token at once', { response_type: 'token' }, 'unsupported_response_type'],
+  ];
+  for (const [name, over, error] of errors) {
+    it(`refuses a request ${name}`, async () => {
+      const query = oauth.authorizationQuery(clientId, oauth.pkce().challenge, over);
+      const { headers, text } = await gangway.client.ask(authorizeUrl(query));
+      const to = headers.get('location');
+      if (to === null) {
+        assert.match(text, /This cannot go on/);
+        return;
+      }
+      // What was asked for as a token is answered behind the fragment (OAuth 2.0, 4.2.2.1).
+      const { searchParams, hash } = new URL(to);
+      const told = hash === '' ? searchParams : new URLSearchParams(hash.slice(1));
+      assert.equal(told.get('error'), error);
+      assert.equal(told.get('state'), 'a-state');
+    });
+  }
+
+  it('refuses a consent that was tampered with, or sent by another site', async () => {
+    const query = oauth.authorizationQuery(clientId, oauth.pkce().challenge);
+    const form = await oauth.consentForm(gangway.client, authorizeUrl(query));
+    form.set('decision', 'allow');
+    const forged = new URLSearchParams(form);
+    const inner = new URLSearchParams(form.get('request') ?? '');
+    inner.set('redirect_uri', 'http://127.0.0.1:1/callback');
+    forged.set('request', inner.toString());
+    const path = '/api/auth/oauth2/consent';
+    const tampered = await gangway.client.ask(path, { method: 'POST', body: forged });
+    assert.equal(tampered.status, 400);
+    const headers = { origin: 'https://evil.test', 'sec-fetch-site': 'cross-site' };
+    const foreign = await gangway.client.ask(path, { method: 'POST', body: form, headers });
+    assert.equal(foreign.status, 403);
+    const unsigned = await new Client(gangway).ask(path, { method: 'POST', body: form });
+    assert.equal(unsigned.status, 401);
+    form.set('team', 'team_of_somebody_else');
+    assert.equal((await gangway.client.ask(path, { method: 'POST', body: form })).status, 404);
+  });
+});
+
+describe('documents about clients', () => {
+  const ask = (path: string, person: Client = gangway.client): ReturnType<Client['ask']> => {
+    const id = path.startsWith('http') ? path : documentsUrl + path;
+    return person.ask(authorizeUrl(oauth.authorizationQuery(id, oauth.pkce().challenge)));
+  };
+
+  it('connect a client by its address, once somebody signed in asks for it', async () => {
+    asked = [];
+    const anonymous = await ask('/client.json', new Client(gangway));
+    assert.match(anonymous.headers.get('location') ?? '', /^\/login/);
+    assert.deepEqual(asked, []);
+    const { redeem } = await oauth.authorized(gangway.client, `${documentsUrl}/client.json`);
+    const tokens = await oauth.tokensOf(redeem());
+    assert.equal(await oauth.works(gangway, tokens.access_token), true);
+    // Read once for the whole of it.
+    assert.deepEqual(asked, ['/client.json']);
+  });
+
+  for (const path of ['/moved.json', '/huge.json', '/text.json', '/other.json']) {
+    it(`are refused as ${path}`, async () => {
+      asked = [];
+      const { status, headers } = await ask(path);
+      assert.equal(status, 400);
+      assert.equal(headers.get('location'), null);
+      assert.deepEqual(asked, [path]);
+    });
+  }
+
+  it('are not fetched from addresses that are not admitted', async () => {
+    const { port } = new URL(documentsUrl);
+    const addresses = [
+      `http://127.0.0.1:${port}/client.json`,
+      `https://localhost:${port}/client.json`,
+      `http://[::ffff:127.0.0.1]:${port}/client.json`,
+      'http://169.254.169.254/latest/meta-data',
+      `${gangway.url}/client.json`,
+    ];
+    asked = [];
+    for (const address of addresses) {
+      const { status, headers } = await ask(address);
+      assert.equal(status, 400, address);
+      assert.equal(headers.get('location'), null);
+    }
+    assert.deepEqual(asked, []);
+  });
+});
+
+describe('registration', () => {
+  // On an instance of its own: it is limited for each address.
+  let fresh: Gangway;
+  before(async () => {
+    fresh = await Gangway.open();
+  });
+  after(() => fresh.end());
+
+  it('refuses redirect URIs that cannot be trusted, what is too large, and the eleventh', async () => {
+    const bad = [
+      ['http://a.test/cb'],
+      ['https://a.test/cb#x'],
+      ['https://user@a.test/cb'],
+      ['javascript:alert(1)'],
+      ['http://127.0.0.1.evil.test/cb'],
+    ];
+    for (const redirect_uris of bad) {
+      const { status, body } = await oauth.register(fresh.url, { redirect_uris });
+      assert.equal(status, 400, redirect_uris.join());
+      assert.match(String(body['error']), /^invalid_(redirect_uri|client_metadata)$/);
+    }
+    const large = await oauth.register(fresh.url, { client_name: 'x'.repeat(20_000) });
+    assert.equal(large.status, 413);
+    for (let i = bad.length + 1; i < 10; i++) {
+      assert.equal((await oauth.register(fresh.url)).status, 201);
+    }
+    const answer = await fetch(`${fresh.url}/api/auth/oauth2/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(oauth.registration()),
+    });
+    assert.equal(answer.status, 429);
+    assert.ok(Number(answer.headers.get('retry-after')) > 0);
+  });
+});
