@@ -39,6 +39,7 @@ export interface AccountSecurityOptions {
   limits: AttemptLimits;
   /** Starts a session; `secondFactor`: whether it was asked for and given. */
   startSession: (checked: Checked, origin: Origin, secondFactor: boolean) => Promise<SignIn>;
+  /** Told of wrong codes. */
   onRefused?: RefusedSignIn;
 }
 
@@ -165,7 +166,8 @@ export class AccountSecurity implements SignInSecurity {
   async resetPassword(token: string, newPassword: string, origin: Origin): Promise<void> {
     const noLink = (): ServiceError =>
       new ServiceError('NOT_FOUND', 'This link was used, or is too old.');
-    if ((await this.findReset(token)) === null) throw noLink();
+    const found = await this.findReset(token);
+    if (found === null) throw noLink();
     const passwordHash = await this.#options.passwords.hash(checkedPassword(newPassword));
     const reset = await this.#resets.claim(token);
     if (reset === null) throw noLink();
@@ -179,6 +181,8 @@ export class AccountSecurity implements SignInSecurity {
       endTwoFactor,
     });
     const { address } = origin;
+    // Who forgot the password has tried others.
+    this.#options.limits.forgive(emailKey(found.user.email), address);
     this.#options.log.info({ userId, address, endTwoFactor }, 'password-reset');
   }
 

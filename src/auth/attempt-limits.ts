@@ -64,6 +64,12 @@ export class AttemptLimits {
     }
   }
 
+  /** Forgets the failures of an account from one network. */
+  forgive(account: string, address: string): void {
+    const key = account.slice(0, accountLength);
+    this.#succeeded(this.#pair(`${networkOf(address)} ${key}`), key);
+  }
+
   /** Waits for a place and takes it in the same breath, so that no two take one. */
   async #take(pair: Pair): Promise<void> {
     for (;;) {
