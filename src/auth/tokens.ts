@@ -42,6 +42,10 @@ export async function createToken(
   const now = clock.now();
   const wanted = checkedInput(input, now);
   const maker = makerOf(reader, principal);
+  if (maker?.oauth) {
+    // Its token would live on when the grant is revoked.
+    throw new ServiceError('FORBIDDEN', 'A connected client makes no API tokens.');
+  }
   mustNotOutlive(maker, wanted);
   if (maker !== null && !maker.allTeams && isUnnamed(wanted)) {
     throw new ServiceError('FORBIDDEN', 'A token cannot make one that reaches further.');

@@ -85,6 +85,15 @@ describe('createToken()', () => {
     }
   });
 
+  it('makes none for a connected client: it would outlive the grant', async () => {
+    const oauth = { clientId: 'client', name: 'Client', host: 'client.example' };
+    const { principal } = given.addToken('tok_client', 'owner', 'team_a', {
+      allTeams: true,
+      oauth,
+    });
+    await assert.rejects(create(principal), { code: 'FORBIDDEN', message: /connected client/ });
+  });
+
   it('lets a token hand on no more than itself', async () => {
     const expiresAtMs = given.clock.now() + 60_000;
     const { token } = await create(owner, {
