@@ -153,6 +153,47 @@ describe('the activity of a team', () => {
     assert.match(failed[0].target ?? '', /^person:\S+ Me me@example\.com$/);
   });
 
+  it('tells what is done to people, also by those who only just join', async () => {
+    const { roles } = await client.must<{ roles: { id: string; name: string }[] }>(
+      '{ roles { id name } }',
+    );
+    const role = (name: string): string | undefined => roles.find((one) => one.name === name)?.id;
+    const { inviteMember } = await client.must<{ inviteMember: string }>(
+      'mutation($roleId: ID!) { inviteMember(email: "bea@example.com", roleId: $roleId) }',
+      { roleId: role('Viewer') },
+    );
+    const invited = await latest();
+    assert.deepEqual([invited.actor, invited.action], [me, 'inviteMember']);
+    assert.match(JSON.stringify(invited.details), /bea@example\.com/);
+    const token = new URL(inviteMember).pathname.split('/').at(-1) ?? '';
+    assert.ok(!JSON.stringify(invited).includes(token));
+    const bea = gangway.stranger();
+    await bea.must(
+      `mutation($token: String!) {
+        acceptInvite(token: $token, name: "Bea", password: "correct horse battery") { viewer { id } }
+      }`,
+      { token },
+    );
+    const joined = await latest();
+    assert.deepEqual([joined.actor, joined.action], ['person:Bea bea@example.com', 'acceptInvite']);
+    await bea.must(
+      `mutation { changePassword(currentPassword: "correct horse battery",
+        newPassword: "another horse battery") }`,
+    );
+    const changed = await latest();
+    assert.deepEqual([changed.actor, changed.action], [joined.actor, 'changePassword']);
+    const userId = joined.details?.['userId'];
+    await client.must('mutation($userId: ID!) { removeMember(userId: $userId) }', { userId });
+    const removed = await latest();
+    assert.deepEqual(
+      [removed.actor, removed.action, removed.target],
+      [me, 'removeMember', `person:${String(userId)} Bea bea@example.com`],
+    );
+    const text = JSON.stringify((await page(500)).nodes);
+    assert.ok(!text.includes('horse battery'));
+    assert.ok(!text.includes(token));
+  });
+
   it('records nothing for what was refused', async () => {
     const { id } = await latest();
     const refused = 'mutation { createApp(input: { name: "", source: UPLOAD }) { id } }';

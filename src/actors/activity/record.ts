@@ -55,9 +55,10 @@ function newEntry(
     (cause.targetId === null ? null : subjectOf(reader, cause.targetId)) ??
     subjectOfChanges(reader, changes) ??
     subjectOfActor(reader, address);
+  const actorTeamId = address.startsWith('team:') ? address.slice('team:'.length) : null;
   return {
     id: cause.id,
-    teamId: subject?.teamId ?? cause.teamId ?? teamOf(reader, userId, changes),
+    teamId: subject?.teamId ?? actorTeamId ?? cause.teamId ?? teamOf(reader, userId, changes),
     atMs: cause.atMs,
     actor: actorText(reader, userId, cause.tokenId, changes),
     action: cause.action,

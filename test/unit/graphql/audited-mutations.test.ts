@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import type { GraphQLResolveInfo } from 'graphql';
 import type { AuditedRequest } from '../../../src/auth/audit.ts';
 import type { Principal } from '../../../src/auth/principal.ts';
-import type { GraphContext } from '../../../src/graphql/contract.ts';
 import { createSchema } from '../../../src/graphql/schema/schema.ts';
 
 const mutations = createSchema().getMutationType()?.getFields() ?? {};
@@ -23,12 +22,7 @@ async function audited(
     },
   };
   const context = { write: { audit }, http: null, principal, via: 'http' };
-  await mutations[name]?.resolve?.(
-    undefined,
-    args,
-    context,
-    {} as GraphQLResolveInfo,
-  );
+  await mutations[name]?.resolve?.(undefined, args, context, {} as GraphQLResolveInfo);
   assert.ok(seen, `${name} is recorded`);
   return seen;
 }
