@@ -21,12 +21,14 @@ const actions: Readonly<Record<string, string>> = {
   'POST /login/two-factor': 'verifyTwoFactorLogin',
   'POST /reset/:token': 'resetPassword',
   'POST /invite/:token': 'acceptInvite',
+  'POST /api/auth/oauth2/consent': 'oauth_consent',
+  'POST /api/auth/oauth2/revoke': 'oauth_revoke',
   'POST /logout': 'logout',
   'POST /setup': 'completeSetup',
 };
 
-/** GraphQL, and what makes and renews the tokens of a grant, which is recorded itself. */
-const passed = /^\/api\/(graphql|mcp)$|^\/api\/auth\/oauth2\/(token|introspect|userinfo)$/;
+/** GraphQL records by mutation. Clients register for no team, and renew what a consent began. */
+const passed = /^\/api\/(graphql|mcp)$|^\/api\/auth\/oauth2\/(register|token|introspect|userinfo)$/;
 
 export function auditedRoutes(routes: readonly Route[], audit: RequestAudit): Route[] {
   return routes.map((route) => (isAudited(route) ? audited(route, audit) : route));

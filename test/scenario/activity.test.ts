@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { Gangway } from '../support/gangway.ts';
 import { archiveOf, owner } from '../support/gangway-client.ts';
 import type { Client } from '../support/gangway-client.ts';
+import * as oauth from '../support/oauth.ts';
 
 interface Entry {
   id: string;
@@ -192,6 +193,25 @@ describe('the activity of a team', () => {
     const text = JSON.stringify((await page(500)).nodes);
     assert.ok(!text.includes('horse battery'));
     assert.ok(!text.includes(token));
+  });
+
+  it('tells the OAuth client that acts for a person, and the consent it has that by', async () => {
+    const clientId = (await oauth.register(gangway.url)).body.client_id;
+    const scope = { scope: 'offline_access create_apps' };
+    const { redeem } = await oauth.authorized(client, clientId, scope);
+    const consented = await latest();
+    assert.deepEqual([consented.actor, consented.action], [me, 'oauth_consent']);
+    const { access_token: token } = await oauth.tokensOf(redeem());
+    await gangway
+      .stranger()
+      .must(
+        'mutation { createApp(input: { name: "By a client", source: UPLOAD }) { id } }',
+        {},
+        { authorization: `Bearer ${token}` },
+      );
+    const made = await latest();
+    assert.deepEqual([made.actor, made.action], [`client:A client of ${owner.email}`, 'createApp']);
+    assert.ok(!JSON.stringify((await page(500)).nodes).includes(token));
   });
 
   it('records nothing for what was refused', async () => {
