@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AuthenticatorApp } from '../support/authenticator-app.ts';
-import type { Client} from '../support/gangway-client.ts';
+import type { Client } from '../support/gangway-client.ts';
 import { owner } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
 
