@@ -6,7 +6,7 @@
  *    those where a grant gives something, and no others.
  * 2. A role of another team, a role that is gone and a grant of another team give nothing.
  */
-import { type Capability, capabilities } from '../lib/capabilities.ts';
+import type { Capability } from '../lib/capabilities.ts';
 import type { Reader } from '../store/contract.ts';
 import type { FolderGrantRecord, RoleRecord } from '../store/records.ts';
 import { tables } from '../store/tables.ts';
@@ -42,19 +42,6 @@ export function personHolds(
 export function personSees(reader: Reader, userId: string, place: Place): boolean {
   if (showsTeam(roleIn(reader, place.teamId, userId))) return true;
   return someGrantAt(reader, userId, place, () => true);
-}
-
-/** All that a person holds at a place, in the order of the contract. */
-export function effectiveCapabilities(reader: Reader, userId: string, place: Place): Capability[] {
-  const role = roleIn(reader, place.teamId, userId);
-  const granted = new Set<Capability>();
-  someGrantAt(reader, userId, place, (grant) => {
-    for (const capability of grant.capabilities) granted.add(capability);
-    return false;
-  });
-  return capabilities.filter(
-    (capability) => roleHolds(role, capability) || granted.has(capability),
-  );
 }
 
 function roleHolds(role: Readonly<RoleRecord> | null, capability: Capability): boolean {

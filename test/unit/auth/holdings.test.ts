@@ -8,7 +8,7 @@ import {
   seenFolders,
 } from '../../../src/auth/authorize.ts';
 import type { Need, Resource } from '../../../src/auth/contract.ts';
-import { effectiveCapabilities } from '../../../src/auth/holdings.ts';
+import { capabilities } from '../../../src/lib/capabilities.ts';
 import { assertMayMove } from '../../../src/auth/moves.ts';
 import type { Principal } from '../../../src/auth/principal.ts';
 import { createToken } from '../../../src/auth/tokens.ts';
@@ -106,8 +106,11 @@ describe('a grant on a folder', () => {
   it('adds to the role and to grants above it', () => {
     given.addGrant('fld_top', 'member', ['deploy_apps']);
     given.addGrant('fld_low', 'member', ['delete_apps', 'view_logs']);
-    const held = (folderId: string | null) =>
-      effectiveCapabilities(given.store, 'member', { teamId: 'team_a', folderId, appId: null });
+    const member = person('member', 'team_a');
+    const held = (folderId: string | null): string[] => {
+      const place = folderId === null ? teamA : folder(folderId);
+      return capabilities.filter((one) => can(given.store, member, one, place));
+    };
     assert.deepEqual(held(null), ['configure_apps', 'view_logs']);
     assert.deepEqual(held('fld_mid'), ['configure_apps', 'deploy_apps', 'view_logs']);
     assert.deepEqual(held('fld_low'), [
@@ -137,8 +140,6 @@ describe('a grant on a folder', () => {
     given.addGrant('fld_mid', 'guest', ['deploy_apps']);
     given.store.write([remove(tables.members, ['team_a', 'guest'])]);
     assert.equal(outcome(guest, null, app('app_mid')), 'NOT_FOUND');
-    const place = { teamId: 'team_a', folderId: 'fld_mid', appId: null };
-    assert.deepEqual(effectiveCapabilities(given.store, 'guest', place), []);
   });
 
   it('shows apps in trash as it shows the others', () => {
