@@ -248,6 +248,40 @@ describe('teams and their people', () => {
     assert.equal(await gangway.stranger().fails(accept, given), 'NOT_FOUND');
   });
 
+  it('leaves no app in a team or a folder that ends while the app comes in', async () => {
+    const creating =
+      'mutation($folderId: ID) { createApp(input: { name: "Racer", source: UPLOAD, folderId: $folderId }) { id folderId } }';
+    for (let i = 0; i < 8; i++) {
+      const { createTeam } = await ann.must<{ createTeam: { id: string } }>(
+        'mutation { createTeam(name: "Race") { id } }',
+      );
+      const acting = { 'x-service-team': createTeam.id };
+      const [made, ended] = await Promise.all([
+        ann.graphql(creating, {}, acting),
+        ann.graphql(deletingTeam, { id: createTeam.id }),
+      ]);
+      const codes = [made, ended].flatMap(({ errors }) => errors.map((one) => one.extensions.code));
+      assert.equal(codes.length, 1, codes.join());
+      assert.match(codes[0] ?? '', /^(CONFLICT|NOT_FOUND)$/);
+    }
+    const { createFolder } = await ann.must<{ createFolder: { id: string } }>(
+      'mutation { createFolder(name: "Race") { id } }',
+    );
+    const { id: folderId } = createFolder;
+    const app = await ann.createApp('Walker');
+    const moving =
+      'mutation($id: ID!, $folderId: ID) { updateApp(id: $id, folderId: $folderId) { id } }';
+    const answers = await Promise.all([
+      ann.graphql(moving, { id: app.id, folderId }),
+      ann.graphql('mutation($id: ID!) { deleteFolder(id: $id) }', { id: folderId }),
+    ]);
+    assert.equal(answers.flatMap(({ errors }) => errors).length, 1);
+    const { activity } = await ann.must<{ activity: { nodes: { target: string | null }[] } }>(
+      '{ activity { nodes { action target } } }',
+    );
+    assert.ok(activity.nodes.some(({ target }) => target?.includes('Walker')));
+  });
+
   it('stops everything of a removed person at once', async () => {
     const role = await roleOf('manage_tokens', 'view_logs');
     const tom = await newcomer('tom', role);

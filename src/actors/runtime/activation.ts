@@ -74,6 +74,10 @@ export class Activation implements ActorContext<Protocol> {
     return this.#abort.signal;
   }
 
+  get cause(): Cause | null {
+    return this.#cause;
+  }
+
   /** Whether it must stay: owned work runs or commits are on their way. */
   get busy(): boolean {
     return this.#works.size > 0 || this.#durable < this.#committed;

@@ -92,6 +92,11 @@ export interface ActorContext<P extends Protocol> {
   readonly address: string;
   readonly epoch: number;
   readonly actors: Actors;
+  /**
+   * Of the message being handled, until a commit has recorded it: to be handed on where another
+   * actor makes the change.
+   */
+  readonly cause: Cause | null;
   /** Aborts when this activation ends: passivated, discarded, or shut down. */
   readonly signal: AbortSignal;
   /**

@@ -12,6 +12,7 @@ import type { FolderRecord, TeamRecord, TokenRecord } from '../../store/records.
 import { insert, put, take } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import { appPlaceHandlers } from './apps.ts';
 import { endGrantsOnFolder, grantHandlers } from './grants.ts';
 import { inviteHandlers } from './invites.ts';
 import { memberHandlers, roleHandlers } from './people.ts';
@@ -50,6 +51,7 @@ export function teamActorDefinition(options: TeamActorOptions): ActorDefinition<
         ...oauthGrantHandlers(options, context),
         ...folderHandlers(options, context),
         ...grantHandlers(options, context),
+        ...appPlaceHandlers(options, context),
       },
     }),
   };

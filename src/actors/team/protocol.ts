@@ -4,6 +4,7 @@
  */
 import type { Capability } from '../../lib/capabilities.ts';
 import type {
+  AppRecord,
   FolderGrantRecord,
   FolderRecord,
   InviteRecord,
@@ -13,6 +14,7 @@ import type {
   TokenRecord,
 } from '../../store/records.ts';
 import type { NewPerson } from '../account/new-person.ts';
+import type { AppPatch, NewApp } from '../app/protocol.ts';
 import { actorKind } from '../runtime/contract.ts';
 
 export interface TokenUse {
@@ -76,6 +78,11 @@ export type TeamProtocol = {
   'grant-extend': { in: { tokenId: string; expiresAtMs: number }; out: boolean };
   /** Notes when tokens were last used; those gone meanwhile are passed over. */
   'tokens-used': { in: { uses: TokenUse[] }; out: boolean };
+
+  /** Makes an app in this team. Refused: NOT_FOUND without the team, what `create` refuses. */
+  'app-create': { in: { appId: string; app: NewApp }; out: AppRecord };
+  /** Changes an app of this team, its folder too. Refused: NOT_FOUND, what `update` refuses. */
+  'app-move': { in: { appId: string; patch: AppPatch }; out: AppRecord };
 
   /** Refused: BAD_USER_INPUT, CONFLICT for a name taken there, NOT_FOUND for the parent. */
   'folder-create': { in: { name: string; parentId: string | null }; out: FolderRecord };

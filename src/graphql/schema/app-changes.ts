@@ -1,5 +1,6 @@
 /** Owns what changes an app in the schema: making, configuring, deleting, starting and stopping. */
 import { appActor, type AppPatch, type NewApp } from '../../actors/app/protocol.ts';
+import { teamActor } from '../../actors/team/protocol.ts';
 import { assertMayMove } from '../../auth/moves.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
@@ -71,8 +72,8 @@ function addCreate(
           resources: toPatch<Resources>(input.resources),
           env: (input.env ?? []).map((entry) => toEntry(entry)),
         };
-        const actor = appActor.at(newId('app'));
-        return writeSide(context).actors.ask(actor, { type: 'create', app: made });
+        const message = { type: 'app-create', appId: newId('app'), app: made } as const;
+        return writeSide(context).actors.ask(teamActor.at(teamId), message);
       },
     }),
   }));
@@ -103,7 +104,12 @@ function addUpdate(builder: Builder, { app }: ChangeTypes, inputs: Inputs): void
         if (git) patch.git = toGit(git);
         if (build) patch.build = toPatch<BuildConfig>(build);
         if (resources) patch.resources = toPatch<Resources>(resources);
-        return writeSide(context).actors.ask(appActor.at(record.id), { type: 'update', patch });
+        const { actors } = writeSide(context);
+        if (patch.folderId === undefined) {
+          return actors.ask(appActor.at(record.id), { type: 'update', patch });
+        }
+        const message = { type: 'app-move', appId: record.id, patch } as const;
+        return actors.ask(teamActor.at(record.teamId), message);
       },
     }),
     deleteApp: t.boolean({

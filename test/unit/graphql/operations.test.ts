@@ -155,16 +155,18 @@ describe('operations', () => {
     ]);
   });
 
-  it('createApp asks a new actor, with everything said in full', async () => {
+  it('createApp asks the team for a new app, with everything said in full', async () => {
     reply = appRecord('app_new', 'team_a');
     const made =
       await run(`mutation { createApp(input: { name: "Shop", source: GIT, folderId: "fld_1",
       git: { repository: "a/b", branch: "main" }, build: { port: 80 }, resources: { memoryMb: 64 },
       env: [{ key: "A", value: "1", isSecret: false, targets: [preview] }, { key: "B", value: "2" }] }) { id slug } }`);
     assert.deepEqual(made.data, { createApp: { id: 'app_new', slug: 'app-new' } });
-    assert.match(sent[0]!.to, /^app:app_[0-9a-z]{26}$/);
-    assert.deepEqual(sent[0]!.message, {
-      type: 'create',
+    assert.equal(sent[0]!.to, 'team:team_a');
+    const { appId, ...message } = sent[0]!.message;
+    assert.match(String(appId), /^app_[0-9a-z]{26}$/);
+    assert.deepEqual(message, {
+      type: 'app-create',
       app: {
         teamId: 'team_a',
         name: 'Shop',
