@@ -3,8 +3,9 @@
  *
  * 1. A document is fetched only while a signed-in person is asked about it; a known client is taken
  *    as it was last read everywhere else.
- * 2. A document speaks only for the address it was read from: its `client_id` is that address.
- * 3. It is read again after an hour; while it cannot be, what was read last counts for a day.
+ * 2. They are fetched so often and no more, whoever asks.
+ * 3. A document speaks only for the address it was read from: its `client_id` is that address.
+ * 4. It is read again after an hour; while it cannot be, what was read last counts for a day.
  */
 import { registerClientMetadataDocument } from '@better-auth/oauth-provider/internal';
 import type { ClientDiscovery, OAuthOptions, Scope } from '@better-auth/oauth-provider';
@@ -12,6 +13,7 @@ import { APIError } from 'better-call';
 import * as z from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { FetchRefused, type GuardedFetch } from '../../lib/guarded-fetch.ts';
+import { RateLimit } from '../../lib/rate-limit.ts';
 import { checkDocumentAddress, isDocumentAddress } from './document-address.ts';
 
 export interface ClientDocumentsOptions {
@@ -26,6 +28,7 @@ export interface ClientDocumentsOptions {
 type RegistrationMetadata = Parameters<typeof registerClientMetadataDocument>[2]['metadata'];
 
 export const documentBytesMax = 64 * 1024;
+const fetchesPerMinute = 60;
 const clientDiscoveryId = 'client-document';
 const timeoutMs = 5_000;
 const freshMs = 3_600_000;
@@ -45,6 +48,7 @@ const document = z.object({
 
 export function clientDocuments(options: ClientDocumentsOptions): ClientDiscovery {
   const { fetch, clock, mayFetch, provider } = options;
+  const fetches = new RateLimit({ burst: fetchesPerMinute, windowMs: 60_000, clock });
   return {
     id: clientDiscoveryId,
     matches: isDocumentAddress,
@@ -54,6 +58,7 @@ export function clientDocuments(options: ClientDocumentsOptions): ClientDiscover
       const ageMs = existing?.updatedAt ? clock.now() - existing.updatedAt.getTime() : Infinity;
       if (ageMs < freshMs || !mayFetch()) return existing;
       try {
+        if (fetches.take('all') > 0) throw refused('Too many are asked for; try again.');
         const metadata = await fetchDocument(fetch, clientId);
         const result = await registerClientMetadataDocument(context, provider(), {
           // Absent and undefined are one to it, though not to its types.
@@ -88,11 +93,15 @@ async function fetchDocument(
     return checkedDocument(clientId, answer.body.toString('utf8'));
   } catch (error) {
     if (!(error instanceof FetchRefused)) throw error;
-    throw new APIError('BAD_REQUEST', {
-      error: 'invalid_client',
-      error_description: `The client's metadata document cannot be used. ${error.message}`,
-    });
+    throw refused(error.message);
   }
+}
+
+function refused(why: string): APIError {
+  return new APIError('BAD_REQUEST', {
+    error: 'invalid_client',
+    error_description: `The client's metadata document cannot be used. ${why}`,
+  });
 }
 
 /** Throws FetchRefused. */
