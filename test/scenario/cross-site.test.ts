@@ -125,6 +125,14 @@ describe('requests of other sites', () => {
       send(gangway, 'POST', '/invite/none', { ...form, ...headers }, 'name=&password='),
     'the form of a new password': (headers) =>
       send(gangway, 'POST', '/reset/none', { ...form, ...headers }, 'password='),
+    'the form of a consent': (headers) =>
+      send(
+        gangway,
+        'POST',
+        '/api/auth/oauth2/consent',
+        { cookie, ...form, ...headers },
+        'decision=deny',
+      ),
     'the form of the setup': (headers) =>
       send(gangway, 'POST', '/setup', { ...form, ...headers }, 'email='),
   };
