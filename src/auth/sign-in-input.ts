@@ -2,11 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { checkedTeamName } from '../actors/team/new-team.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { isName } from '../lib/names.ts';
 
 export const passwordMin = 10;
 export const passwordMax = 128;
-
-const nameMax = 100;
 
 export interface SetupInput {
   email: string;
@@ -34,7 +33,7 @@ export function checkedSetup(given: SetupInput): SetupInput {
 /** A person's name as stored; BAD_USER_INPUT. */
 export function checkedPersonName(given: string): string {
   const name = given.trim();
-  if (name.length >= 1 && name.length <= nameMax && !/\p{Cc}/u.test(name)) return name;
+  if (isName(name)) return name;
   throw new ServiceError('BAD_USER_INPUT', 'A name has 1 to 100 characters.');
 }
 

@@ -11,6 +11,7 @@ import { capabilities } from '../lib/capabilities.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { newId } from '../lib/ids.ts';
+import { isName } from '../lib/names.ts';
 import type { Reader } from '../store/contract.ts';
 import type { TokenRecord } from '../store/records.ts';
 import { tables } from '../store/tables.ts';
@@ -29,7 +30,6 @@ interface TokensOptions {
 }
 
 const nodesMax = 100;
-const nameMax = 100;
 
 /** FORBIDDEN beyond the own power, NOT_FOUND for a node not seen, BAD_USER_INPUT. */
 export async function createToken(
@@ -98,7 +98,7 @@ export function listTokens(reader: Reader, principal: Principal): Readonly<Token
 
 function checkedInput(input: NewToken, now: number): NewToken {
   const name = input.name.trim();
-  if (name.length < 1 || name.length > nameMax || /\p{Cc}/u.test(name)) {
+  if (!isName(name)) {
     throw new ServiceError('BAD_USER_INPUT', 'A token name has 1 to 100 characters.');
   }
   const { expiresAtMs } = input;

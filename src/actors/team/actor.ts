@@ -7,6 +7,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
+import { isName } from '../../lib/names.ts';
 import type { Reader } from '../../store/contract.ts';
 import type { FolderRecord, TeamRecord, TokenRecord } from '../../store/records.ts';
 import { insert, put, take } from '../../store/table.ts';
@@ -166,7 +167,7 @@ function changedUses(reader: Reader, teamId: string, uses: readonly TokenUse[]):
 
 function folderName(given: string): string {
   const name = given.trim();
-  if (name.length < 1 || name.length > 100 || /\p{Cc}/u.test(name)) {
+  if (!isName(name)) {
     throw new ServiceError('BAD_USER_INPUT', 'A folder name has 1 to 100 characters.');
   }
   return name;

@@ -2,11 +2,11 @@
 import { type Capability, capabilities } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
+import { isName } from '../../lib/names.ts';
 import type { RoleRecord } from '../../store/records.ts';
 import { type Change, insert } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 
-const nameMax = 100;
 const slugMax = 40;
 
 /** All but team, roles, members and deletion. */
@@ -61,7 +61,7 @@ export function newTeamChanges({ teamId, name, ownerId, atMs, isSlugTaken }: New
 /** The name as stored; BAD_USER_INPUT. */
 export function checkedTeamName(given: string): string {
   const name = given.trim();
-  if (name.length < 1 || name.length > nameMax || /\p{Cc}/u.test(name)) {
+  if (!isName(name)) {
     throw new ServiceError('BAD_USER_INPUT', 'A team name has 1 to 100 characters.');
   }
   return name;

@@ -10,6 +10,7 @@ import { capabilities, type Capability } from '../../lib/capabilities.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
+import { isName } from '../../lib/names.ts';
 import type { Reader } from '../../store/contract.ts';
 import type { MemberRecord, RoleRecord, TokenRecord } from '../../store/records.ts';
 import { type Change, insert, put, remove, take } from '../../store/table.ts';
@@ -157,7 +158,7 @@ function inOrder(held: readonly Capability[]): Capability[] {
 
 function roleName(given: string): string {
   const name = given.trim();
-  if (name.length < 1 || name.length > 100 || /\p{Cc}/u.test(name)) {
+  if (!isName(name)) {
     throw new ServiceError('BAD_USER_INPUT', 'A role name has 1 to 100 characters.');
   }
   return name;
