@@ -104,7 +104,7 @@ function toldOf(args: Told, enums: ReadonlySet<string>, depth = 0): Told {
 function shownOf(name: string, value: unknown, enums: ReadonlySet<string>, depth: number): unknown {
   if (typeof value === 'boolean' || typeof value === 'number') return value;
   if (typeof value === 'string') {
-    return isTellable(name) || enums.has(name) ? value.slice(0, textMax) : undefined;
+    return isTellable(name) || enums.has(name) ? tellable(value) : undefined;
   }
   if (depth >= depthMax) return undefined;
   if (Array.isArray(value)) {
@@ -112,6 +112,11 @@ function shownOf(name: string, value: unknown, enums: ReadonlySet<string>, depth
     return items.filter((item) => item !== undefined);
   }
   return isObject(value) ? toldOf(value, enums, depth + 1) : undefined;
+}
+
+/** Without what stands for a password in the address of a repository or a host. */
+function tellable(text: string): string {
+  return text.replace(/:\/\/[^/?#\s]*@/g, '://').slice(0, textMax);
 }
 
 function isObject(value: unknown): value is Told {

@@ -3,6 +3,7 @@
  * the field and what is allowed; what passes is normalised (trimmed, '' as null).
  */
 import { ServiceError } from '../../lib/errors.ts';
+import { isName } from '../../lib/names.ts';
 import type { BuildConfig, DeploySource, GitSource, Resources } from '../../store/records.ts';
 import type { NewApp } from './protocol.ts';
 
@@ -22,7 +23,7 @@ export function checkName(name: string): string {
   const { length } = Array.from(trimmed);
   if (length < 1 || length > 100) throw bad('The name must have 1 to 100 characters.');
   if (controls.test(trimmed)) throw bad('The name must not contain control characters.');
-  if (!trimmed.isWellFormed()) throw bad('The name must be well-formed text.');
+  if (!isName(trimmed)) throw bad('The name must be text that people can see, on one line.');
   return trimmed;
 }
 
@@ -73,6 +74,10 @@ export function checkGit(git: GitSource): GitSource {
   const repository = git.repository.trim();
   if (repository === '' || repository.length > 2048 || controls.test(repository)) {
     throw bad('git.repository must have 1 to 2048 characters.');
+  }
+  // Whoever sees the app sees its repository; `ssh://git@host` names a user and no secret.
+  if (/^https?:\/\/[^/?#]*@/i.test(repository) || /^\w+:\/\/[^/?#@]*:[^/?#]*@/.test(repository)) {
+    throw bad('git.repository must not hold a password or token.');
   }
   return {
     connectionId: git.connectionId,

@@ -66,6 +66,12 @@ describe('auditMutations()', () => {
     assert.deepEqual(input, {});
   });
 
+  it('leaves out what an address holds of a password', async () => {
+    const repository = 'https://ann:hidden@git.example/a/b@c';
+    const { input } = await audited('createApp', { input: { git: { repository } } });
+    assert.deepEqual(input, { input: { git: { repository: 'https://git.example/a/b@c' } } });
+  });
+
   it('bounds what it tells', async () => {
     const long = 'x'.repeat(100_000);
     const many = Array.from({ length: 1_000 }, (_, i) => ({ key: `K${String(i)}`, value: long }));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   checkBuild,
+  checkGit,
   checkName,
   checkPreviewBranches,
   checkResources,
@@ -88,6 +89,22 @@ describe('settings of an app', () => {
     const image = { ...app, ...rest, source: 'IMAGE' as const };
     assert.equal(checkSource({ ...image, image: ' nginx:1.2 ' }).image, 'nginx:1.2');
     assert.throws(() => checkSource({ ...image, image: 'no spaces' }), refused);
+  });
+
+  it('takes no password in the address of a repository', () => {
+    const at = (repository: string) =>
+      checkGit({ connectionId: null, repository, branch: 'main', path: null }).repository;
+    for (const repository of [
+      'a/b',
+      'https://git.example/a/b@c',
+      'ssh://git@git.example/a',
+      'git@h:a/b',
+    ]) {
+      assert.equal(at(repository), repository);
+    }
+    for (const repository of ['https://x@git.example/a', 'HTTP://a:b@h/c', 'ssh://git:pw@h/a']) {
+      assert.throws(() => at(repository), { code: 'BAD_USER_INPUT' });
+    }
   });
 
   it('takes some preview branches, once each', () => {
