@@ -171,6 +171,25 @@ describe('an upload', () => {
     assert.deepEqual(fixture.files(), []);
   });
 
+  it('whose sender loses the right on the way is refused, and leaves nothing', async () => {
+    let allowed = true;
+    fixture = await startUploads({
+      authorize: () => {
+        if (!allowed) throw new ServiceError('FORBIDDEN', 'deploy_apps');
+      },
+    });
+    const client = new RawClient(fixture.gateway.port);
+    client.write(head(['X-Upload-Filename: a.tar', `Content-Length: ${good.length}`]));
+    client.write(good.subarray(0, 700));
+    await begun();
+    allowed = false;
+    client.write(good.subarray(700));
+    assert.equal((await client.answer()).status, 403);
+    client.destroy();
+    assert.deepEqual(fixture.files(), []);
+    assert.deepEqual(fixture.diary, ['upload-begin', 'upload-abort']);
+  });
+
   it('whose commit fails is removed, and the reservation ends', async () => {
     fixture = await startUploads();
     fixture.refuse.set('upload-commit', new ServiceError('STORAGE_FULL', 'full'));

@@ -5,7 +5,8 @@
  *    name (400, 415), the declared length (413), the state of the app (409); then the body is read.
  * 2. The app points at the archive only when that is checked, in its place and on disk. However an
  *    upload ends otherwise, the previous archive is untouched and nothing is left.
- * 3. 200 leaves once the app's new state is durable.
+ * 3. Who loses the right while the body arrives is refused as if the body had come later.
+ * 4. 200 leaves once the app's new state is durable.
  */
 import { randomUUID } from 'node:crypto';
 import { unlink } from 'node:fs/promises';
@@ -82,10 +83,7 @@ export function uploadRoutes(options: UploadRoutesOptions): Route[] {
 
 /** Everything that can be judged before the body is read. */
 function admit(options: UploadRoutesOptions, exchange: Exchange, archiveBytes: number): Upload {
-  const principal = options.authenticate(exchange);
-  const app = options.reader.get(tables.apps, exchange.param('id'));
-  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
-  options.authorize(options.reader, principal, 'deploy_apps', { kind: 'app', app });
+  const app = permittedApp(options, exchange);
   if (exchange.headerCount('x-upload-filename') > 1) {
     throw new ServiceError('FILENAME_REQUIRED', 'There is more than one X-Upload-Filename.');
   }
@@ -98,6 +96,15 @@ function admit(options: UploadRoutesOptions, exchange: Exchange, archiveBytes: n
   }
   const id = randomUUID();
   return { id, app, filename, format, blob: `${id}.${format}` };
+}
+
+/** The app, for who may upload to it now: UNAUTHENTICATED, CROSS_SITE, NOT_FOUND, FORBIDDEN. */
+function permittedApp(options: UploadRoutesOptions, exchange: Exchange): Readonly<AppRecord> {
+  const principal = options.authenticate(exchange);
+  const app = options.reader.get(tables.apps, exchange.param('id'));
+  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
+  options.authorize(options.reader, principal, 'deploy_apps', { kind: 'app', app });
+  return app;
 }
 
 /** Reserves the app, receives the body, and makes the app point at it. */
@@ -120,7 +127,7 @@ async function store(
       uploadedAtMs: now(),
       blob: upload.blob,
     };
-    await commit(options, upload, stored, dir);
+    await commit(options, exchange, upload, stored, dir);
     return stored;
   } catch (error) {
     // Also after a commit that failed: the reservation may be there still.
@@ -133,13 +140,17 @@ async function store(
 }
 
 async function commit(
-  { actors, reader, logger }: UploadRoutesOptions,
+  options: UploadRoutesOptions,
+  exchange: Exchange,
   { id, app, blob }: Upload,
   stored: StoredUpload,
   dir: string,
 ): Promise<void> {
+  const { actors, reader, logger } = options;
   const message = { type: 'upload-commit', uploadId: id, upload: stored } as const;
   try {
+    // The body may have taken long: whoever sent it may have lost the right, or the session.
+    permittedApp(options, exchange);
     await actors.ask(appActor.at(app.id), message);
   } catch (error) {
     // An answer that came too late may have been a yes; then the actor itself clears up later.
