@@ -83,6 +83,10 @@ function tokenHandlers(
     'token-create': async ({ token }) => {
       mustExist(reader, teamId);
       if (token.homeTeamId !== teamId) throw new Error('a token of another team');
+      // Who was removed meanwhile leaves no token for the day of coming back.
+      if (!reader.get(tables.members, [teamId, token.userId])) {
+        throw new ServiceError('FORBIDDEN', 'You are not in this team.');
+      }
       if (reader.count(tables.tokens, 'team', [teamId]) >= tokensMax) {
         throw new ServiceError('CONFLICT', `A team has at most ${String(tokensMax)} tokens.`);
       }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { NewToken } from '../../../src/auth/accounts-contract.ts';
 import type { SignedIn } from '../../../src/auth/principal.ts';
 import { tokenHash } from '../../../src/auth/token-codec.ts';
+import { teamActor } from '../../../src/actors/team/protocol.ts';
 import { createToken, listTokens, revokeToken } from '../../../src/auth/tokens.ts';
 import { remove } from '../../../src/store/table.ts';
 import { tables } from '../../../src/store/tables.ts';
@@ -69,6 +70,18 @@ describe('createToken()', () => {
       message: /manage_tokens/,
     });
     await assert.rejects(create(person('owner')), { code: 'FORBIDDEN' });
+  });
+
+  it('leaves none of somebody who is removed at the same moment', async () => {
+    const removed = given.runtime.ask(teamActor.at('team_a'), {
+      type: 'member-remove',
+      userId: 'member',
+      by: 'owner',
+    });
+    // The team's actor handles it behind the removal, which was decided after it was allowed.
+    await assert.rejects(create(member), { code: 'FORBIDDEN' });
+    assert.equal(await removed, true);
+    assert.deepEqual(given.store.list(tables.tokens, 'user', ['member']), []);
   });
 
   it('knows no node outside of what the maker sees', async () => {
