@@ -34,7 +34,7 @@ export function checkedSetup(given: SetupInput): SetupInput {
 export function checkedPersonName(given: string): string {
   const name = given.trim();
   if (isName(name)) return name;
-  throw new ServiceError('BAD_USER_INPUT', 'A name has 1 to 100 characters.');
+  throw new ServiceError('BAD_USER_INPUT', 'A name has 1 to 100 visible characters, on one line.');
 }
 
 /** A password somebody chose; BAD_USER_INPUT when it is too short or too long. */
