@@ -99,7 +99,10 @@ export function listTokens(reader: Reader, principal: Principal): Readonly<Token
 function checkedInput(input: NewToken, now: number): NewToken {
   const name = input.name.trim();
   if (!isName(name)) {
-    throw new ServiceError('BAD_USER_INPUT', 'A token name has 1 to 100 visible characters, on one line.');
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      'A token name has 1 to 100 visible characters, on one line.',
+    );
   }
   const { expiresAtMs } = input;
   if (expiresAtMs !== null && !(Number.isSafeInteger(expiresAtMs) && expiresAtMs > now)) {

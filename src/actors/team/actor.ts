@@ -172,7 +172,10 @@ function changedUses(reader: Reader, teamId: string, uses: readonly TokenUse[]):
 function folderName(given: string): string {
   const name = given.trim();
   if (!isName(name)) {
-    throw new ServiceError('BAD_USER_INPUT', 'A folder name has 1 to 100 visible characters, on one line.');
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      'A folder name has 1 to 100 visible characters, on one line.',
+    );
   }
   return name;
 }

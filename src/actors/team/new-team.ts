@@ -62,7 +62,10 @@ export function newTeamChanges({ teamId, name, ownerId, atMs, isSlugTaken }: New
 export function checkedTeamName(given: string): string {
   const name = given.trim();
   if (!isName(name)) {
-    throw new ServiceError('BAD_USER_INPUT', 'A team name has 1 to 100 visible characters, on one line.');
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      'A team name has 1 to 100 visible characters, on one line.',
+    );
   }
   return name;
 }

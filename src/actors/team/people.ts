@@ -159,7 +159,10 @@ function inOrder(held: readonly Capability[]): Capability[] {
 function roleName(given: string): string {
   const name = given.trim();
   if (!isName(name)) {
-    throw new ServiceError('BAD_USER_INPUT', 'A role name has 1 to 100 visible characters, on one line.');
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      'A role name has 1 to 100 visible characters, on one line.',
+    );
   }
   return name;
 }
