@@ -68,7 +68,9 @@ export class LogText {
       line.stream,
       end === whole.length ? nothing : Buffer.from(whole.subarray(end)),
     );
-    return whole.subarray(0, end);
+    const shown = whole.subarray(0, end);
+    // Cut off for good, it must not be completed by what another stream happens to show next.
+    return incompleteTail(shown) === 0 ? shown : Buffer.from(shown.toString('utf8'));
   }
 
   #stampOf(atMs: number): Buffer {

@@ -53,7 +53,8 @@ describe('the gateway and request bodies', () => {
       one.flow = exchange.streamBody(limitBytes, {
         chunk(bytes) {
           one.bytes += bytes.byteLength;
-          one.chunks.push(bytes);
+          // They are only lent.
+          one.chunks.push(bytes.slice(0));
           changed();
           return takes;
         },
@@ -99,14 +100,13 @@ describe('the gateway and request bodies', () => {
     return until(() => flows[index]);
   }
 
-  it('gives every chunk as a copy of its own that may be transferred', async () => {
+  it('gives every byte once and in order', async () => {
     const index = flows.length;
-    const body = Buffer.alloc(700_000, 7);
+    const body = Buffer.from(Uint32Array.from({ length: 175_000 }, (_, i) => i).buffer);
     const answer = await fetch(`${server.url}/upload`, { method: 'POST', body });
     assert.deepEqual(await answer.json(), { bytes: body.length });
     const { chunks } = await last(index);
-    const moved = structuredClone(chunks, { transfer: chunks });
-    assert.ok(Buffer.concat(moved.map((one) => Buffer.from(one))).equals(body));
+    assert.ok(Buffer.concat(chunks.map((one) => Buffer.from(one))).equals(body));
   });
 
   it('keeps what comes before the handler reads', async () => {

@@ -77,6 +77,13 @@ describe('LogText', () => {
     assert.equal(framed(lines, new Set([1, 2]), false), 'err\n€\n');
   });
 
+  it('never makes a character of the ends of two streams', () => {
+    const lines = [line(Buffer.from([0xc2, 0xc2])), line(Buffer.from([0x80]), 'stderr')];
+    for (const cuts of [[], [1]]) {
+      assert.equal(framed(lines, new Set(cuts), false), '\ufffd\ufffd');
+    }
+  });
+
   it('replaces what is no UTF-8 and keeps ANSI sequences and a byte order mark', () => {
     const codec = new LogText(false);
     codec.add(line(Buffer.from([0xff, 0x41, 0xc3, 0x0a])));
