@@ -116,6 +116,17 @@ describe('a request for authorization', () => {
     form.set('team', 'team_of_somebody_else');
     assert.equal((await gangway.client.ask(path, { method: 'POST', body: form })).status, 404);
   });
+
+  it('lets one request be consented to once, also when it is sent twice at once', async () => {
+    const query = oauth.authorizationQuery(clientId, oauth.pkce().challenge);
+    const form = await oauth.consentForm(gangway.client, authorizeUrl(query));
+    form.set('decision', 'allow');
+    const path = '/api/auth/oauth2/consent';
+    const answers = await Promise.all(
+      [0, 1, 2].map(() => gangway.client.ask(path, { method: 'POST', body: form })),
+    );
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [303, 400, 400]);
+  });
 });
 
 describe('documents about clients', () => {

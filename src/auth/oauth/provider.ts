@@ -4,7 +4,7 @@
  *
  * 1. Nothing leads to a redirect URI that the client did not register, errors neither.
  * 2. A client is given what the person ticked, of what it asked for and the person holds: no more.
- * 3. A consent counts for the session that the page was made for.
+ * 3. A consent counts for the session that the page was made for, and once.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Capability } from '../../lib/capabilities.ts';
@@ -55,11 +55,14 @@ export interface ConsentRequest {
 
 const authorizePath = '/oauth2/authorize';
 const nameMax = 60;
+const consentsKept = 10_000;
 /** Codes live shorter, but a grant without tokens should not be swept while one is on its way. */
 const firstTokensMs = 120_000;
 
 export class OAuthProvider {
   readonly #options: OAuthProviderOptions;
+  /** Requests that were said yes to; each runs out long before it is the oldest here. */
+  readonly #allowed = new Set<string>();
 
   constructor(options: OAuthProviderOptions) {
     this.#options = options;
@@ -132,6 +135,7 @@ export class OAuthProvider {
     if (capabilities.length === 0 && !asked.identity.includes('openid')) {
       throw new ServiceError('BAD_USER_INPUT', 'Leave at least one permission, or refuse.');
     }
+    this.#allowOnce(request);
     const { userId } = person;
     const { client } = asked;
     const expiresAtMs = clock.now() + firstTokensMs;
@@ -152,7 +156,17 @@ export class OAuthProvider {
   async #mustOpen(request: string, person: Person): Promise<ConsentRequest> {
     const asked = await this.openConsent(request, person);
     if (asked) return asked;
-    throw new ServiceError('BAD_REQUEST', 'This request has run out. Start again at the client.');
+    throw runOut();
+  }
+
+  #allowOnce(request: string): void {
+    if (this.#allowed.has(request)) throw runOut();
+    this.#allowed.add(request);
+    if (this.#allowed.size <= consentsKept) return;
+    for (const oldest of this.#allowed) {
+      this.#allowed.delete(oldest);
+      return;
+    }
   }
 
   async #decide(cookie: string, body: object, occasion: LibraryOccasion): Promise<string> {
@@ -174,7 +188,7 @@ export class OAuthProvider {
       const next = this.#whereTo(url, '');
       if (next.to === 'client') return next.location;
     }
-    throw new ServiceError('BAD_REQUEST', 'This request has run out. Start again at the client.');
+    throw runOut();
   }
 
   #prepared(asked: URLSearchParams): URLSearchParams {
@@ -220,6 +234,10 @@ export class OAuthProvider {
   #clientFields(clientId: string): Readonly<Record<string, unknown>> | undefined {
     return this.#options.grants.rowsOf('oauthClient', 'clientId', clientId)[0]?.fields;
   }
+}
+
+function runOut(): ServiceError {
+  return new ServiceError('BAD_REQUEST', 'This request has run out. Start again at the client.');
 }
 
 /** As the library knows it: an origin has no slash at its end there. */
