@@ -1,14 +1,13 @@
 /**
- * Owns when sessions were last used: noted in memory on the hot path, written in batches.
- *
- * 1. A session's use is written at most every five minutes.
- * 2. What is lost by a crash is a few seconds of this note, nothing else.
+ * Owns when sessions were last used: noted on the hot path, written late (see `LateBatch`), for one
+ * session at most every five minutes.
  */
 import { accountActor, directory } from '../actors/account/protocol.ts';
 import type { Actors } from '../actors/runtime/contract.ts';
 import type { Clock } from '../lib/clock.ts';
 import { asServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { LateBatch } from './late-batch.ts';
 
 export interface UsedSession {
   sessionId: string;
@@ -17,47 +16,32 @@ export interface UsedSession {
 }
 
 const notedEveryMs = 5 * 60_000;
-const writtenAfterMs = 5_000;
-const pendingMax = 10_000;
 
 export class SessionUses {
-  readonly #actors: Actors;
-  readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #pending = new Map<string, number>();
-  #cancel: (() => void) | null = null;
+  readonly #batch: LateBatch<number>;
 
-  constructor(options: { actors: Actors; clock: Clock; log: Logger }) {
-    this.#actors = options.actors;
-    this.#clock = options.clock;
-    this.#log = options.log;
+  constructor({ actors, clock, log }: { actors: Actors; clock: Clock; log: Logger }) {
+    this.#batch = new LateBatch({
+      clock,
+      write: (notes) => {
+        const uses = notes.map(([sessionId, atMs]) => ({ sessionId, atMs }));
+        try {
+          actors.tell(accountActor.at(directory), { type: 'sessions-seen', uses });
+        } catch (thrown) {
+          // A full mailbox: the next use of these sessions is noted again.
+          log.warn({ code: asServiceError(thrown).code }, 'session-uses-dropped');
+        }
+      },
+    });
   }
 
   note(session: UsedSession, now: number): void {
     if (now - session.seenAtMs < notedEveryMs) return;
     session.seenAtMs = now;
-    if (this.#pending.size >= pendingMax) return;
-    this.#pending.set(session.sessionId, now);
-    this.#cancel ??= this.#clock.after(writtenAfterMs, () => {
-      this.#write();
-    });
+    this.#batch.note(session.sessionId, now);
   }
 
   close(): void {
-    this.#cancel?.();
-    this.#write();
-  }
-
-  #write(): void {
-    this.#cancel = null;
-    if (this.#pending.size === 0) return;
-    const uses = [...this.#pending].map(([sessionId, atMs]) => ({ sessionId, atMs }));
-    this.#pending.clear();
-    try {
-      this.#actors.tell(accountActor.at(directory), { type: 'sessions-seen', uses });
-    } catch (thrown) {
-      // A full mailbox: the next use of these sessions is noted again.
-      this.#log.warn({ code: asServiceError(thrown).code }, 'session-uses-dropped');
-    }
+    this.#batch.close();
   }
 }

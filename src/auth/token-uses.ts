@@ -1,14 +1,13 @@
 /**
- * Owns when tokens were last used: noted in memory on the hot path, written in batches.
- *
- * 1. A token's use is written at most once a minute.
- * 2. What is lost by a crash is a few seconds of this note, nothing else.
+ * Owns when tokens were last used: noted on the hot path, written late (see `LateBatch`), for one
+ * token at most once a minute.
  */
 import type { Actors } from '../actors/runtime/contract.ts';
 import { teamActor } from '../actors/team/protocol.ts';
 import type { Clock } from '../lib/clock.ts';
 import { asServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { LateBatch } from './late-batch.ts';
 
 export interface UsedToken {
   tokenId: string;
@@ -18,49 +17,35 @@ export interface UsedToken {
 }
 
 const notedEveryMs = 60_000;
-const writtenAfterMs = 5_000;
-const pendingMax = 10_000;
 
 export class TokenUses {
-  readonly #actors: Actors;
-  readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #pending = new Map<string, { teamId: string; atMs: number }>();
-  #cancel: (() => void) | null = null;
+  readonly #batch: LateBatch<{ teamId: string; atMs: number }>;
 
-  constructor(options: { actors: Actors; clock: Clock; log: Logger }) {
-    this.#actors = options.actors;
-    this.#clock = options.clock;
-    this.#log = options.log;
+  constructor({ actors, clock, log }: { actors: Actors; clock: Clock; log: Logger }) {
+    this.#batch = new LateBatch({
+      clock,
+      write: (notes) => {
+        for (const [teamId, entries] of Map.groupBy(notes, ([, use]) => use.teamId)) {
+          const uses = entries.map(([tokenId, { atMs }]) => ({ tokenId, atMs }));
+          try {
+            actors.tell(teamActor.at(teamId), { type: 'tokens-used', uses });
+          } catch (thrown) {
+            // A full mailbox: the next use of these tokens is noted again.
+            log.warn({ teamId, code: asServiceError(thrown).code }, 'token-uses-dropped');
+          }
+        }
+      },
+    });
   }
 
   note(token: UsedToken, now: number): void {
     if (now - token.lastUsedAtMs < notedEveryMs) return;
     token.lastUsedAtMs = now;
-    if (this.#pending.size >= pendingMax || this.#pending.has(token.tokenId)) return;
-    this.#pending.set(token.tokenId, { teamId: token.homeTeamId, atMs: now });
-    this.#cancel ??= this.#clock.after(writtenAfterMs, () => {
-      this.#write();
-    });
+    if (this.#batch.has(token.tokenId)) return;
+    this.#batch.note(token.tokenId, { teamId: token.homeTeamId, atMs: now });
   }
 
   close(): void {
-    this.#cancel?.();
-    this.#write();
-  }
-
-  #write(): void {
-    this.#cancel = null;
-    const byTeam = Map.groupBy(this.#pending, ([, use]) => use.teamId);
-    this.#pending.clear();
-    for (const [teamId, entries] of byTeam) {
-      const uses = entries.map(([tokenId, { atMs }]) => ({ tokenId, atMs }));
-      try {
-        this.#actors.tell(teamActor.at(teamId), { type: 'tokens-used', uses });
-      } catch (thrown) {
-        // A full mailbox: the next use of these tokens is noted again.
-        this.#log.warn({ teamId, code: asServiceError(thrown).code }, 'token-uses-dropped');
-      }
-    }
+    this.#batch.close();
   }
 }
