@@ -10,6 +10,7 @@ import type { AccountReads, Accounts, InviteView } from '../../auth/accounts-con
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../contract.ts';
 import { type Callers, originOf, type Person } from '../credentials.ts';
+import { nameField, newPasswordField } from '../pages/fields.ts';
 import { explorerPath, readForm, sendRefused } from '../pages/form.ts';
 import { html, type Html, redirect, sendPage } from '../pages/page.ts';
 
@@ -20,8 +21,6 @@ export interface InviteRoutesOptions {
 }
 
 const title = 'Invite';
-const focused = html`autofocus`;
-
 export function inviteRoutes(options: InviteRoutesOptions): Route[] {
   const pages = new InvitePages(options);
   const path = '/invite/:token';
@@ -130,30 +129,7 @@ function newPersonForm(email: string, token: string, name: string): Html {
       >Email
       <input type="email" value="${email}" readonly autocomplete="username" />
     </label>
-    <label
-      >Your name
-      <input
-        name="name"
-        value="${name}"
-        required
-        ${again ? null : focused}
-        maxlength="100"
-        autocomplete="name"
-      />
-    </label>
-    <label
-      >Password
-      <input
-        name="password"
-        type="password"
-        required
-        ${again ? focused : null}
-        minlength="10"
-        maxlength="128"
-        autocomplete="new-password"
-      />
-      <small>10 characters at least.</small>
-    </label>
+    ${nameField(name, !again)} ${newPasswordField('Password', again)}
     <button>Create the account and join</button>
   </form>`;
 }

@@ -10,6 +10,7 @@ import type { AccountReads, Accounts } from '../../auth/accounts-contract.ts';
 import type { Exchange, Route } from '../contract.ts';
 import { originOf } from '../credentials.ts';
 import type { Callers } from '../credentials.ts';
+import { focused } from '../pages/fields.ts';
 import { explorerPath, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
@@ -23,8 +24,6 @@ export interface LoginRoutesOptions {
 }
 
 const title = 'Sign in';
-const focused = html`autofocus`;
-
 export function loginRoutes(options: LoginRoutesOptions): Route[] {
   const pages = new LoginPages(options);
   return [

@@ -6,6 +6,7 @@ import type { Accounts } from '../../auth/accounts-contract.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../contract.ts';
 import { originOf } from '../credentials.ts';
+import { newPasswordField } from '../pages/fields.ts';
 import { readForm, sendRefused } from '../pages/form.ts';
 import { html, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
@@ -63,19 +64,7 @@ function formPage(token: string, { user, endsTwoFactor }: Reset, problem: Html |
     ${problem}
     <form method="post" action="/reset/${token}">
       <input type="hidden" name="email" value="${user.email}" autocomplete="username" />
-      <label
-        >New password
-        <input
-          name="password"
-          type="password"
-          required
-          autofocus
-          minlength="10"
-          maxlength="128"
-          autocomplete="new-password"
-        />
-        <small>10 characters at least.</small>
-      </label>
+      ${newPasswordField('New password', true)}
       <button>Set the password</button>
     </form>`;
 }

@@ -6,6 +6,7 @@ import type { Accounts } from '../../auth/accounts-contract.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../contract.ts';
 import { originOf } from '../credentials.ts';
+import { nameField, newPasswordField } from '../pages/fields.ts';
 import { explorerPath, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
@@ -18,8 +19,6 @@ export interface SetupRoutesOptions {
 }
 
 const title = 'Set up';
-const focused = html`autofocus`;
-
 export function setupRoutes(options: SetupRoutesOptions): Route[] {
   return [
     {
@@ -82,17 +81,7 @@ function setupPage(form: URLSearchParams, needsCode: boolean, problem: Html | nu
 /** What was refused has to be sent again with the password, which no page repeats. */
 function accountFields(form: URLSearchParams, again: boolean): Html {
   const value = (name: string): string => form.get(name) ?? '';
-  return html`<label
-      >Your name
-      <input
-        name="name"
-        value="${value('name')}"
-        required
-        ${again ? null : focused}
-        maxlength="100"
-        autocomplete="name"
-      />
-    </label>
+  return html`${nameField(value('name'), !again)}
     <label
       >Email
       <input
@@ -104,19 +93,7 @@ function accountFields(form: URLSearchParams, again: boolean): Html {
         autocomplete="username"
       />
     </label>
-    <label
-      >Password
-      <input
-        name="password"
-        type="password"
-        required
-        ${again ? focused : null}
-        minlength="10"
-        maxlength="128"
-        autocomplete="new-password"
-      />
-      <small>10 characters at least.</small>
-    </label>
+    ${newPasswordField('Password', again)}
     <label
       >Team
       <input name="teamName" value="${value('teamName')}" required maxlength="100" />
