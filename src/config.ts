@@ -53,6 +53,10 @@ export interface Config {
   queryThreads: number;
   bulkThreads: number;
   inlineQueryCost: number;
+  /** Of one token. */
+  mcpCallsPerMinute: number;
+  /** Calls of one token under way at a time. */
+  mcpCallsAtOnce: number;
 }
 
 type Key = keyof Config;
@@ -91,6 +95,8 @@ const parsers: Parsers = {
   queryThreads: integer(1, 64),
   bulkThreads: integer(1, 64),
   inlineQueryCost: integer(0, 1_000_000),
+  mcpCallsPerMinute: integer(1, 1_000_000_000),
+  mcpCallsAtOnce: integer(1, 10_000),
 };
 
 const secretKeys: ReadonlySet<Key> = new Set(['instanceKey']);
