@@ -1,6 +1,6 @@
 /**
- * Owns what a document is made into, once: parsed, guarded, validated, its operation chosen and its
- * cost known; and the bounded cache of that.
+ * Owns what a document is made into, once: parsed, guarded, validated, its operation chosen, its cost
+ * known, and what of it may not come over MCP; and the bounded cache of that.
  *
  * 1. The same text and operation name always give the same outcome, refusals included.
  * 2. What is hostile is refused in time linear in its size: text, then tokens, then shape, and only
@@ -22,10 +22,13 @@ import { ServiceError } from '../lib/errors.ts';
 import type { GraphqlLimits } from './contract.ts';
 import { type CostOf, staticCost } from './cost.ts';
 import { formatRefusal, formatServiceError } from './errors.ts';
+import { type Exposed, exposesNothing, type Exposure } from './exposure.ts';
 import { guardShape } from './guards.ts';
 
 export interface ReadyDocument {
   kind: 'ready';
+  /** Why it is refused over MCP, whatever else it is. */
+  exposed: Exposed;
   document: DocumentNode;
   operation: OperationDefinitionNode;
   operationName: string | undefined;
@@ -38,36 +41,48 @@ export interface ReadyDocument {
 
 export type Prepared =
   /** A long query that was not judged here, for another thread to judge. */
-  | { kind: 'deferred' }
+  | { kind: 'deferred'; exposed: Exposed }
   | ReadyDocument
-  | { kind: 'refused'; errors: readonly GraphQLFormattedError[] };
+  | { kind: 'refused'; exposed: Exposed; errors: readonly GraphQLFormattedError[] };
+
+/** By what documents are judged. */
+export interface Judgement {
+  schema: GraphQLSchema;
+  exposure: Exposure;
+  limits: GraphqlLimits;
+  /** Whether the judgement of long documents is left to another thread. */
+  defer: boolean;
+}
 
 // Suggestions make each of them dear.
 const validationErrorsMax = 5;
 
-/** `defer`: leave the judgement of long documents to another thread. */
 export function prepare(
-  schema: GraphQLSchema,
-  limits: GraphqlLimits,
+  { schema, exposure, limits, defer }: Judgement,
   query: string,
   operationName: string | undefined,
-  defer = false,
 ): Prepared {
+  let exposed = exposesNothing;
+  const refused = (...errors: GraphQLFormattedError[]): Prepared => {
+    return { kind: 'refused', exposed, errors };
+  };
   try {
     const document = parseWithin(query, limits);
     const { heavy } = guardShape(document, limits);
+    exposed = exposure.judge(document);
     const operation = chooseOperation(document, operationName);
     const isQuery = operation.operation === OperationTypeNode.QUERY;
     if (heavy && defer) {
-      if (isQuery) return { kind: 'deferred' };
+      if (isQuery) return { kind: 'deferred', exposed };
       throw new ServiceError('COST_LIMIT', 'Only a document of queries may be as long as this.');
     }
     const invalid = validate(schema, document, undefined, { maxErrors: validationErrorsMax });
     if (invalid.length > 0) {
-      return refused(invalid.map((error) => formatRefusal('GRAPHQL_VALIDATION_FAILED', error)));
+      return refused(...invalid.map((error) => formatRefusal('GRAPHQL_VALIDATION_FAILED', error)));
     }
     return {
       kind: 'ready',
+      exposed,
       document,
       operation,
       operationName,
@@ -76,15 +91,10 @@ export function prepare(
       repeatable: isQuery && !mentions(document, logFields),
     };
   } catch (error) {
-    if (error instanceof ServiceError) return refused([formatServiceError(error)]);
-    if (error instanceof GraphQLError)
-      return refused([formatRefusal('GRAPHQL_PARSE_FAILED', error)]);
+    if (error instanceof ServiceError) return refused(formatServiceError(error));
+    if (error instanceof GraphQLError) return refused(formatRefusal('GRAPHQL_PARSE_FAILED', error));
     throw error;
   }
-}
-
-function refused(errors: readonly GraphQLFormattedError[]): Prepared {
-  return { kind: 'refused', errors };
 }
 
 function parseWithin(query: string, limits: GraphqlLimits): DocumentNode {

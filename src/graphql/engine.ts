@@ -7,6 +7,8 @@
  * 2. Mutations and subscriptions are always interpreted.
  * 3. An answer is of one kind: `executed` without an error, `partial` with data and errors, or
  *    `refused` before anything ran.
+ * 4. What a document may not name over MCP is refused before anything else is looked at, here and so
+ *    on every thread.
  */
 import {
   execute,
@@ -21,11 +23,13 @@ import type { GraphContext, GraphqlLimits } from './contract.ts';
 import {
   DocumentCache,
   documentKey,
+  type Judgement,
   type Prepared,
   prepare,
   type ReadyDocument,
 } from './documents.ts';
 import { formatError, formatServiceError, type InternalSink } from './errors.ts';
+import { Exposure } from './exposure.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
@@ -57,13 +61,16 @@ interface Entry {
 export class Engine {
   readonly schema: GraphQLSchema;
   readonly #options: EngineOptions;
+  readonly #judgement: Judgement;
   readonly #documents = new DocumentCache<Entry>();
   #compile: Compile | null = null;
   #loading: Promise<void> | null = null;
 
   constructor(options: EngineOptions) {
-    this.schema = options.schema;
+    const { schema, limits, defer = false } = options;
+    this.schema = schema;
     this.#options = options;
+    this.#judgement = { schema, exposure: new Exposure(schema), limits, defer };
   }
 
   /** What is known of a document, preparing it when it is new. */
@@ -80,6 +87,9 @@ export class Engine {
   ): Answer | Promise<Answer> {
     const entry = this.#entry(query, operationName);
     const { prepared } = entry;
+    if (isExposing(prepared, context.via)) {
+      return refusal([...prepared.exposed.fields, ...prepared.exposed.subscriptions]);
+    }
     if (prepared.kind === 'refused') return refusal(prepared.errors);
     if (prepared.kind === 'deferred')
       throw new Error('A deferred query was run where it was not judged.');
@@ -106,6 +116,8 @@ export class Engine {
     variables: Variables,
     context: GraphContext,
   ): Promise<Answer | AsyncGenerator<string, void>> {
+    const { fields } = prepared.exposed;
+    if (context.via === 'mcp' && fields.length > 0) return refusal(fields);
     const tooCostly = this.#overCost(prepared, variables);
     if (tooCostly) return tooCostly;
     const source = await subscribe({
@@ -137,11 +149,10 @@ export class Engine {
       known.uses++;
       return known;
     }
-    const { limits, defer } = this.#options;
-    const prepared = prepare(this.schema, limits, query, operationName, defer);
+    const prepared = prepare(this.#judgement, query, operationName);
     const entry: Entry = { prepared, uses: 1, run: undefined };
     // A text beyond the bound is not worth keeping to refuse it faster.
-    if (query.length <= limits.queryChars) this.#documents.set(key, entry);
+    if (query.length <= this.#options.limits.queryChars) this.#documents.set(key, entry);
     return entry;
   }
 
@@ -187,6 +198,12 @@ export class Engine {
 
 export function refusal(errors: readonly GraphQLFormattedError[]): Answer {
   return { kind: 'refused', json: JSON.stringify({ errors }) };
+}
+
+/** Whether a document is refused for what it names and the way it came. */
+export function isExposing({ exposed }: Prepared, via: GraphContext['via']): boolean {
+  if (via !== 'mcp') return false;
+  return exposed.fields.length > 0 || exposed.subscriptions.length > 0;
 }
 
 function isClean(result: unknown): boolean {

@@ -2,7 +2,7 @@
  * Owns what a client learns of an error: a code of the table, a safe sentence, and where in the
  * document it was. What nobody expected is INTERNAL, and its cause goes to the log alone.
  */
-import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { type ASTNode, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { asServiceError, type ErrorCode, ServiceError } from '../lib/errors.ts';
 
 /** Told of every error that was masked. */
@@ -21,6 +21,11 @@ export function formatError(error: GraphQLError, onInternal: InternalSink): Grap
 /** A refusal of a whole request, before anything of it ran. */
 export function formatRefusal(code: ErrorCode, error: GraphQLError): GraphQLFormattedError {
   return withPlace(error, codeOnly(code, error.message));
+}
+
+/** A refusal of a whole request for what stands at one place in it. */
+export function formatRefusalAt(node: ASTNode, error: ServiceError): GraphQLFormattedError {
+  return withPlace(new GraphQLError(error.message, { nodes: node }), error);
 }
 
 export function formatServiceError(error: ServiceError): GraphQLFormattedError {

@@ -1,6 +1,9 @@
 /**
  * Owns GraphQL as the rest of the program sees it. Nothing heavy is imported before `load`: the
  * schema, graphql-js, the compiler and the pool come with the first request.
+ *
+ * What is asked from within comes over MCP: it is refused what documents may not name there, and it
+ * waits for nothing that is there at once.
  */
 import type { Actors } from '../actors/runtime/contract.ts';
 import type { LogStreams } from '../actors/streams/contract.ts';
@@ -14,7 +17,7 @@ import type { Journal, Reader } from '../store/contract.ts';
 import type { LogReader } from '../store/logs/contract.ts';
 import { defaultLimits, type GraphqlLimits, type GraphqlSettings } from './contract.ts';
 import type { Variables } from './engine.ts';
-import type { GraphqlAnswer, Lanes, QueryLane } from './lanes.ts';
+import type { GraphqlAnswer, GraphqlCall, Lanes, OperationKind, QueryLane } from './lanes.ts';
 import { LiveHub } from './live.ts';
 
 export interface GraphqlOptions {
@@ -35,7 +38,7 @@ export interface GraphqlOptions {
   limits?: Partial<GraphqlLimits>;
   /** Makes the pool when it is first needed; without it everything runs on this thread. */
   pool?: (settings: GraphqlSettings, limits: GraphqlLimits) => Promise<QueryLane>;
-  /** Bytes of answers that may be given again as they are; default 8 MiB, 0 for none. */
+  /** Bytes of answers kept to be given again, for each way they are asked for; default 8 MiB. */
   reuseBytes?: number;
 }
 
@@ -45,15 +48,44 @@ export interface Graphql {
   load(): Promise<Lanes>;
   /** What `load` gave, when it has; saves a turn of the loop for every request after the first. */
   readonly loaded: Lanes | null;
-  /** Runs a document from within, as a principal; `body` is the JSON of the answer. */
+  /**
+   * Runs a query or a mutation from within, as a principal; `body` is the JSON of the answer. Throws,
+   * or rejects, as `Lanes.answer` does.
+   */
   execute(
     query: string,
     variables: Variables,
     principal: Principal,
-    options?: { operationName?: string; signal?: AbortSignal },
-  ): Promise<GraphqlAnswer>;
+    options?: CallOptions,
+  ): GraphqlAnswer | Promise<GraphqlAnswer>;
+  /**
+   * The results of a subscription from within, each the JSON of an answer; of anything else its one
+   * answer. It ends with `options.signal`, or when what it follows ends. Unlike `execute` it takes
+   * subscriptions, so the document must be the service's own.
+   */
+  subscribe(
+    query: string,
+    variables: Variables,
+    principal: Principal,
+    options?: CallOptions,
+  ): AsyncGenerator<string, void>;
+  /** The kind of a document's operation; null for one that `execute` will refuse, and say why. */
+  kindOf(
+    query: string,
+    operationName?: string | undefined,
+  ): OperationKind | null | Promise<OperationKind | null>;
+  /**
+   * The body of an answer given before to the very bytes that were `options.request`, still true.
+   * They must tell all that the answer depends on besides the principal.
+   */
+  recall(principal: Principal, request: Uint8Array): Uint8Array | undefined;
   close(): Promise<void>;
 }
+
+/** What may be said of a call from within besides what it asks. */
+export type CallOptions = Partial<
+  Omit<GraphqlCall, 'query' | 'variables' | 'principal' | 'http' | 'via'>
+>;
 
 export function createGraphql(options: GraphqlOptions): Graphql {
   return new LazyGraphql(options);
@@ -82,23 +114,37 @@ class LazyGraphql implements Graphql {
     return (this.#loading ??= this.#start());
   }
 
-  async execute(
+  execute(
     query: string,
     variables: Variables,
     principal: Principal,
-    { operationName, signal }: { operationName?: string; signal?: AbortSignal } = {},
-  ): Promise<GraphqlAnswer> {
+    options?: CallOptions,
+  ): GraphqlAnswer | Promise<GraphqlAnswer> {
+    const call = callFrom(query, variables, principal, options);
+    if (this.#lanes !== null) return this.#lanes.answer(call);
+    return this.load().then((lanes) => lanes.answer(call));
+  }
+
+  async *subscribe(
+    query: string,
+    variables: Variables,
+    principal: Principal,
+    options?: CallOptions,
+  ): AsyncGenerator<string, void> {
     const lanes = this.#lanes ?? (await this.load());
-    return lanes.answer({
-      query,
-      operationName,
-      variables,
-      principal,
-      http: null,
-      via: 'mcp',
-      signal: signal ?? null,
-      request: null,
-    });
+    yield* lanes.results(callFrom(query, variables, principal, options));
+  }
+
+  kindOf(
+    query: string,
+    operationName?: string | undefined,
+  ): OperationKind | null | Promise<OperationKind | null> {
+    if (this.#lanes !== null) return this.#lanes.kindOf(query, operationName);
+    return this.load().then((lanes) => lanes.kindOf(query, operationName));
+  }
+
+  recall(principal: Principal, request: Uint8Array): Uint8Array | undefined {
+    return this.#lanes?.recall(principal, request, 'mcp');
   }
 
   async close(): Promise<void> {
@@ -123,6 +169,25 @@ class LazyGraphql implements Graphql {
     });
     return this.#lanes;
   }
+}
+
+function callFrom(
+  query: string,
+  variables: Variables,
+  principal: Principal,
+  options: CallOptions = {},
+): GraphqlCall {
+  return {
+    query,
+    operationName: undefined,
+    variables,
+    principal,
+    http: null,
+    via: 'mcp',
+    signal: null,
+    request: null,
+    ...options,
+  };
 }
 
 function shuttingDown(): ServiceError {

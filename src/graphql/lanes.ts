@@ -4,7 +4,7 @@
  *
  * 1. The answer is the same whichever lane it came from.
  * 2. What a request may see is decided by its principal alone; an answer is used again only for the
- *    same principal, request and journal position.
+ *    same principal, request and journal position, and for who came the same way.
  * 3. `drain` ends subscriptions and lets requests finish; `close` also ends the pool.
  */
 import { OperationTypeNode } from 'graphql';
@@ -16,7 +16,7 @@ import { AnswerReuse } from './answer-reuse.ts';
 import { Crowd } from './crowd.ts';
 import type { GraphContext, GraphqlLimits, HttpSide, ReadSide, WriteSide } from './contract.ts';
 import type { Prepared, ReadyDocument } from './documents.ts';
-import { type Answer, Engine, type Variables } from './engine.ts';
+import { type Answer, Engine, isExposing, type Variables } from './engine.ts';
 import { createSchema } from './schema/schema.ts';
 
 export interface GraphqlCall {
@@ -48,7 +48,7 @@ export interface LanesOptions {
   limits: GraphqlLimits;
   pool: QueryLane | null;
   logger: Logger;
-  /** Bytes of answers kept for reuse; 0 for none. */
+  /** Bytes of answers kept for reuse, for each way they are asked for; 0 for none. */
   reuseBytes: number;
 }
 
@@ -57,12 +57,14 @@ export type OperationKind = `${OperationTypeNode}`;
 export class Lanes {
   readonly #options: LanesOptions;
   readonly #engine: Engine;
-  readonly #reuse: AnswerReuse;
+  // Over MCP less may be named, and a request of one way may read as one of the other.
+  readonly #reuse: Readonly<Record<GraphqlCall['via'], AnswerReuse>>;
   readonly #crowd = new Crowd();
 
   constructor(options: LanesOptions) {
     this.#options = options;
-    this.#reuse = new AnswerReuse(options.reuseBytes);
+    const { reuseBytes } = options;
+    this.#reuse = { http: new AnswerReuse(reuseBytes), mcp: new AnswerReuse(reuseBytes) };
     this.#engine = new Engine({
       schema: createSchema(),
       limits: options.limits,
@@ -85,8 +87,12 @@ export class Lanes {
   }
 
   /** An answer given before to the very same request, still true. */
-  recall(principal: Principal, request: Uint8Array): Uint8Array | undefined {
-    return this.#reuse.get(principal, request, this.#options.read.reader.position);
+  recall(
+    principal: Principal,
+    request: Uint8Array,
+    via: GraphqlCall['via'] = 'http',
+  ): Uint8Array | undefined {
+    return this.#reuse[via].get(principal, request, this.#options.read.reader.position);
   }
 
   /**
@@ -96,6 +102,7 @@ export class Lanes {
   answer(call: GraphqlCall): GraphqlAnswer | Promise<GraphqlAnswer> {
     const { query, operationName, variables } = call;
     const prepared = this.#engine.prepare(query, operationName);
+    if (isExposing(prepared, call.via)) return this.#answerHere(call);
     if (prepared.kind === 'ready' && isSubscription(prepared)) {
       throw new ServiceError('NOT_ACCEPTABLE', 'Subscriptions are sent as text/event-stream.');
     }
@@ -111,10 +118,10 @@ export class Lanes {
   }
 
   #keep(call: GraphqlCall, answer: GraphqlAnswer, askedAt: number): GraphqlAnswer {
-    const { principal, request } = call;
+    const { principal, request, via } = call;
     if (answer.kind === 'executed' && request !== null) {
       const now = this.#options.read.reader.position;
-      this.#reuse.keep(principal, request, answer.body, askedAt, now);
+      this.#reuse[via].keep(principal, request, answer.body, askedAt, now);
     }
     return answer;
   }
