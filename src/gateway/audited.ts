@@ -25,6 +25,7 @@ const actions: Readonly<Record<string, string>> = {
   'POST /api/auth/oauth2/revoke': 'oauth_revoke',
   'POST /logout': 'logout',
   'POST /setup': 'completeSetup',
+  'POST /connect': 'setMcpSettings',
 };
 
 /** GraphQL records by mutation. Clients register for no team, and renew what a consent began. */

@@ -21,6 +21,24 @@ query Start {
 }
 `;
 
+// What other pages of ours open the explorer with, by the fragment of the address. Only these: a link
+// of somebody else must not bring a document along that a person then runs with all their rights.
+const prepared = {
+  '#create-token': `# A token for an AI client or a program. Name it, give it what it needs and no more,
+# run this (Ctrl-Enter), and copy the secret: it is shown once.
+
+mutation CreateToken {
+  createToken(input: {
+    name: "my agent"
+    capabilities: [view_logs, deploy_apps, control_apps]
+  }) {
+    secret
+    token { id name prefix }
+  }
+}
+`,
+};
+
 const address = '/api/graphql';
 
 function request(params, headers, accept) {
@@ -85,6 +103,7 @@ window.ReactDOM.createRoot(root).render(
     {
       fetcher,
       defaultQuery: greeting,
+      query: prepared[window.location.hash],
       defaultEditorToolsVisibility: true,
       shouldPersistHeaders: false,
     },

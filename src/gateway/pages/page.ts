@@ -1,9 +1,10 @@
 /**
- * Owns the look of pages that are rendered here: plain HTML and one style sheet in the page, no
- * script, nothing from elsewhere.
+ * Owns the look of pages that are rendered here: plain HTML and one style sheet in the page, nothing
+ * from elsewhere. A page works without script; where it brings one, that only adds to it.
  *
  * 1. Values come in through the `html` tag and are escaped; only another `html` result is not.
- * 2. The Content-Security-Policy allows the page's own style, by hash, its icon, and nothing else.
+ * 2. The Content-Security-Policy allows the page's own styles, by hash, its icon, the one script it
+ *    brings, by nonce, and nothing else.
  */
 import { createHash } from 'node:crypto';
 import type { Exchange, Headers } from '../contract.ts';
@@ -81,16 +82,35 @@ input[type=checkbox] { width: auto; margin: 0; }
 select { display: block; width: 100%; margin-top: .375rem; padding: .625rem .75rem; font: inherit;
   font-weight: 400; color: inherit; background: var(--field); border: 1px solid var(--line);
   border-radius: .5rem; }
-button.plain { margin-top: .75rem; color: inherit; background: none; border-color: var(--line); }
-button.plain:hover { background: var(--paper); }
+button.plain, a.plain { margin-top: .75rem; color: inherit; background: none;
+  border-color: var(--line); }
+button.plain:hover, a.plain:hover { background: var(--paper); }
 p[role=alert] { margin-top: 1rem; padding: .75rem 1rem; color: var(--bad); background: var(--bad-paper);
   border-left: 4px solid var(--bad); border-radius: .25rem; }
 @media (max-width: 30rem) { main { padding: 1.5rem 1.25rem; } }
 `;
 
-const styleHash = createHash('sha256').update(style).digest('base64');
-// In one piece: white space between the tags would be part of what is hashed.
-const styleTag = new Html(`<style>${style}</style>`);
+/** A style sheet that stands in a page, and what lets it in. */
+export interface PageStyle {
+  readonly tag: Html;
+  /** As in the policy: `'sha256-…'`. */
+  readonly source: string;
+}
+
+export function pageStyle(css: string): PageStyle {
+  const hash = createHash('sha256').update(css).digest('base64');
+  // In one piece: white space between the tags would be part of what is hashed.
+  return { tag: new Html(`<style>${css}</style>`), source: `'sha256-${hash}'` };
+}
+
+/** What a page brings along besides what all have. */
+export interface PageExtras {
+  style: PageStyle;
+  /** A file of ours; it may ask this origin, and nobody else. */
+  script: { src: string; nonce: string };
+}
+
+const commonStyle = pageStyle(style);
 
 const gate = '<path d="M4 21V10a8 8 0 0 1 16 0v11M9 21v-9a3 3 0 0 1 6 0v9M2 21h20"/>';
 const drawn =
@@ -102,18 +122,21 @@ const icon = `<svg xmlns="http://www.w3.org/2000/svg" ${drawn} stroke="#4c8dff">
 export const iconUrl = `data:image/svg+xml,${encodeURIComponent(icon)}`;
 
 /** The policy of a page whose forms may lead on to `targets` as well. */
-export function pagePolicy(targets: readonly string[] = []): string {
+export function pagePolicy(targets: readonly string[] = [], extras?: PageExtras): string {
   const forms = ["'self'", ...targets].join(' ');
+  const styles = [commonStyle.source, ...(extras ? [extras.style.source] : [])].join(' ');
+  const script = extras ? `script-src 'nonce-${extras.script.nonce}'; connect-src 'self'; ` : '';
   return (
-    `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; form-action ${forms}; ` +
+    `default-src 'none'; style-src ${styles}; ${script}img-src data:; form-action ${forms}; ` +
     `base-uri 'none'; frame-ancestors 'none'`
   );
 }
 
+const plainPolicy = pagePolicy();
+
 const headers = {
   'Content-Type': 'text/html; charset=utf-8',
   'Cache-Control': 'no-store',
-  'Content-Security-Policy': pagePolicy(),
   // For browsers that do not know `frame-ancestors`.
   'X-Frame-Options': 'DENY',
   // With no-referrer a browser would send the forms here with "Origin: null", and where the address
@@ -128,7 +151,9 @@ export function sendPage(
   title: string,
   body: Html,
   further: Headers = {},
+  extras?: PageExtras,
 ): void {
+  const policy = extras ? pagePolicy([], extras) : plainPolicy;
   const page = html`<!doctype html>
     <html lang="en">
       <head>
@@ -136,7 +161,7 @@ export function sendPage(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${title} · Gangway</title>
         <link rel="icon" href="${iconUrl}" />
-        ${styleTag}
+        ${commonStyle.tag} ${extras?.style.tag ?? null} ${extras ? scriptTag(extras) : null}
       </head>
       <body>
         <main>
@@ -145,7 +170,11 @@ export function sendPage(
         </main>
       </body>
     </html> `;
-  exchange.send(status, { ...headers, ...further }, page.text);
+  exchange.send(status, { ...headers, 'Content-Security-Policy': policy, ...further }, page.text);
+}
+
+function scriptTag({ script }: PageExtras): Html {
+  return html`<script nonce="${script.nonce}" defer src="${script.src}"></script>`;
 }
 
 /** Answers with a redirect that turns a POST into a GET. */

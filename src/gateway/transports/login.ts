@@ -10,6 +10,7 @@ import type { AccountReads, Accounts } from '../../auth/accounts-contract.ts';
 import type { Exchange, Route } from '../contract.ts';
 import { originOf } from '../credentials.ts';
 import type { Callers } from '../credentials.ts';
+import { connectPath } from '../pages/connect-page.ts';
 import { focused } from '../pages/fields.ts';
 import { explorerPath, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
@@ -132,6 +133,7 @@ function signedInPage(user: { name: string; email: string }, next: string): Html
   return html`<h1>Signed in</h1>
     <p>As <b>${user.name}</b>, ${user.email}.</p>
     <a href="${next}">Continue</a>
+    <a href="${connectPath}" class="plain">Connect an AI client</a>
     <form method="post" action="/logout">
       <button>Sign out</button>
     </form>`;

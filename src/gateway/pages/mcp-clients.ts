@@ -1,0 +1,243 @@
+/**
+ * Owns what is pasted into the common MCP clients to connect them, each in two ways: by signing in
+ * (OAuth, where the address is all there is to say), and by an API token.
+ *
+ * 1. No snippet holds a secret or a place to paste one: a token comes from the variable
+ *    `GANGWAY_TOKEN`, or is asked for by the client, so that what is shared gives nothing away.
+ * 2. A snippet is right whatever the address: it is quoted for the shell, JSON or TOML that it is in.
+ */
+
+/** One thing to paste, and where to. */
+export interface Snippet {
+  /** What to do with it, in a few words; file names stand in it as they are. */
+  readonly into: string;
+  readonly text: string;
+}
+
+/** A link that makes the client set itself up. */
+export interface ClientLink {
+  readonly label: string;
+  readonly href: string;
+}
+
+export interface Way {
+  readonly snippets: readonly Snippet[];
+  readonly link?: ClientLink;
+  readonly note?: string;
+}
+
+export interface McpClient {
+  /** For ids in the page: lower-case letters. */
+  readonly id: string;
+  readonly name: string;
+  readonly oauth: Way;
+  readonly token: Way;
+}
+
+export interface Endpoint {
+  readonly url: string;
+  /** The slug for `X-Service-Team`; null where the token's own first team is meant. */
+  readonly team: string | null;
+}
+
+const name = 'gangway';
+const variable = 'GANGWAY_TOKEN';
+
+export function mcpClients(endpoint: Endpoint): McpClient[] {
+  return [
+    claudeCode(endpoint),
+    claude(endpoint),
+    cursor(endpoint),
+    vsCode(endpoint),
+    codex(endpoint),
+    gemini(endpoint),
+    inspector(endpoint),
+    curl(endpoint),
+  ];
+}
+
+function claudeCode({ url, team }: Endpoint): McpClient {
+  const server = { type: 'http', url, headers: headersWith(`\${${variable}}`, team) };
+  return {
+    id: 'claudecode',
+    name: 'Claude Code',
+    oauth: {
+      snippets: [
+        { into: 'In a terminal', text: `claude mcp add --transport http ${name} ${sh(url)}` },
+      ],
+      note: 'Then /mcp in Claude Code signs you in.',
+    },
+    token: { snippets: [{ into: '.mcp.json of the project', text: servers(server) }] },
+  };
+}
+
+/** Its connectors take an address and nothing else. */
+function claude({ url }: Endpoint): McpClient {
+  const reach = 'Connectors are called from the internet: this address has to be https and public.';
+  return {
+    id: 'claude',
+    name: 'Claude',
+    oauth: {
+      snippets: [{ into: 'Settings, Connectors, Add custom connector', text: url }],
+      note: reach,
+    },
+    token: {
+      snippets: [],
+      note: 'The connectors of claude.ai and Claude Desktop take no token: sign in instead.',
+    },
+  };
+}
+
+function cursor({ url, team }: Endpoint): McpClient {
+  const into = '.cursor/mcp.json of the project, or ~/.cursor/mcp.json';
+  const config = Buffer.from(JSON.stringify({ url })).toString('base64');
+  const query = new URLSearchParams({ name, config }).toString();
+  return {
+    id: 'cursor',
+    name: 'Cursor',
+    oauth: {
+      snippets: [{ into, text: servers({ url }) }],
+      link: {
+        label: 'Add to Cursor',
+        href: `cursor://anysphere.cursor-deeplink/mcp/install?${query}`,
+      },
+    },
+    token: {
+      snippets: [
+        { into, text: servers({ url, headers: headersWith(`\${env:${variable}}`, team) }) },
+      ],
+    },
+  };
+}
+
+function vsCode({ url, team }: Endpoint): McpClient {
+  const server = { type: 'http', url };
+  const named = JSON.stringify({ name, ...server });
+  const id = `${name}-token`;
+  const input = { type: 'promptString', id, description: 'Gangway API token', password: true };
+  const headers = headersWith(`\${input:${id}}`, team);
+  const withToken = { inputs: [input], servers: { [name]: { ...server, headers } } };
+  return {
+    id: 'vscode',
+    name: 'VS Code',
+    oauth: {
+      snippets: [
+        { into: '.vscode/mcp.json', text: pretty({ servers: { [name]: server } }) },
+        { into: 'Or in a terminal', text: `code --add-mcp ${sh(named)}` },
+      ],
+      link: { label: 'Add to VS Code', href: `vscode:mcp/install?${encodeURIComponent(named)}` },
+    },
+    token: {
+      snippets: [{ into: '.vscode/mcp.json', text: pretty(withToken) }],
+      note: 'VS Code asks for the token once and keeps it encrypted, outside the file.',
+    },
+  };
+}
+
+function codex({ url, team }: Endpoint): McpClient {
+  const into = '~/.codex/config.toml';
+  // A JSON string is a basic string of TOML.
+  const table = `[mcp_servers.${name}]\nurl = ${JSON.stringify(url)}`;
+  const inTeam = team === null ? '' : `\nhttp_headers = { "${teamHeader}" = ${quoted(team)} }`;
+  return {
+    id: 'codex',
+    name: 'Codex',
+    oauth: {
+      snippets: [
+        { into, text: table },
+        { into: 'Then in a terminal', text: `codex mcp login ${name}` },
+      ],
+    },
+    token: {
+      snippets: [{ into, text: `${table}\nbearer_token_env_var = "${variable}"${inTeam}` }],
+    },
+  };
+}
+
+function gemini({ url, team }: Endpoint): McpClient {
+  const into = '~/.gemini/settings.json, or .gemini/settings.json of the project';
+  const headers = headersWith(`\${${variable}}`, team);
+  return {
+    id: 'gemini',
+    name: 'Gemini CLI',
+    oauth: {
+      snippets: [{ into, text: servers({ httpUrl: url }) }],
+      note: `Then /mcp auth ${name} in Gemini CLI signs you in.`,
+    },
+    token: { snippets: [{ into, text: servers({ httpUrl: url, headers }) }] },
+  };
+}
+
+function inspector({ url, team }: Endpoint): McpClient {
+  const command = 'npx @modelcontextprotocol/inspector';
+  const headers = shellHeaders(team).map((one) => ` \\\n  --header ${one}`);
+  return {
+    id: 'inspector',
+    name: 'MCP Inspector',
+    oauth: {
+      snippets: [
+        { into: 'In a terminal', text: `${command} --transport http --server-url ${sh(url)}` },
+      ],
+      note: 'It opens in the browser; Connect there signs you in.',
+    },
+    token: {
+      snippets: [
+        {
+          into: 'In a terminal',
+          text: `${command} --cli ${sh(url)} --transport http --method tools/list${headers.join('')}`,
+        },
+      ],
+    },
+  };
+}
+
+function curl({ url, team }: Endpoint): McpClient {
+  const headers = ['"Content-Type: application/json"', ...shellHeaders(team)];
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+  const lines = [`curl -sS ${sh(url)}`, ...headers.map((one) => `-H ${one}`)];
+  return {
+    id: 'curl',
+    name: 'curl',
+    oauth: { snippets: [], note: 'curl does not sign in: use a token.' },
+    token: {
+      snippets: [
+        {
+          into: 'In a terminal',
+          text: [...lines, `-d ${sh(JSON.stringify(call))}`].join(' \\\n  '),
+        },
+      ],
+    },
+  };
+}
+
+const teamHeader = 'X-Service-Team';
+
+function headersWith(token: string, team: string | null): Record<string, string> {
+  return {
+    Authorization: `Bearer ${token}`,
+    ...(team !== null && { [teamHeader]: team }),
+  };
+}
+
+/** Each in double quotes, for a shell that fills in the variable. */
+function shellHeaders(team: string | null): string[] {
+  const inTeam = team === null ? [] : [sh(`${teamHeader}: ${team}`)];
+  return [`"Authorization: Bearer $${variable}"`, ...inTeam];
+}
+
+function servers(server: object): string {
+  return pretty({ mcpServers: { [name]: server } });
+}
+
+function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}
+
+function quoted(value: string): string {
+  return JSON.stringify(value);
+}
+
+/** One word of a POSIX shell. */
+function sh(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
