@@ -237,6 +237,9 @@ export const routes: readonly RouteLine[] = [
   { route: 'POST /reset/:token', takes: 'anything', need: 'anybody', on: 'none', past: 404, headers: form, body: 'password=a', path: () => '/reset/none' },
   { route: 'GET /invite/:token', takes: 'anything', need: 'anybody', on: 'none', past: 404, tokens: '403 FORBIDDEN', path: () => '/invite/none' },
   { route: 'POST /invite/:token', takes: 'anything', need: 'anybody', on: 'none', past: 404, tokens: '403 FORBIDDEN', headers: form, body: 'name=a', path: () => '/invite/none' },
+  { route: 'GET /connect', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], tokens: '403 FORBIDDEN', path: () => '/connect' },
+  { route: 'POST /connect', takes: 'cookie', need: 'manage_team', on: 'team', past: 303, headers: form, body: 'enabled=true', path: ({ place }) => `/connect?team=${place.teamId}` },
+  { route: 'GET /connect/assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/connect/assets/none.js' },
   // The OAuth provider: what is sent here is of no use, and nobody is told more than that.
   ...discovery.map((path): RouteLine => ({ route: `GET ${path}`, takes: 'anything', need: 'anybody', on: 'none', path: () => path })),
   { route: 'GET /api/auth/oauth2/authorize', takes: 'anything', need: 'anybody', on: 'none', past: 400, path: () => '/api/auth/oauth2/authorize' },
