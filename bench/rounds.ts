@@ -1,4 +1,7 @@
-/** Owns the shape of a comparison over HTTP: warm-up, then ours and bare in turn, round by round. */
+/**
+ * Owns the shape of a comparison over HTTP: warm-up, then each contender in turn, round by round, so
+ * that a noisy machine hits all of them.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compare } from './harness.ts';
@@ -6,35 +9,55 @@ import type { Bench, Row, Server } from './harness.ts';
 import { httpLoad, once } from './load/http.ts';
 import type { HttpLoad, HttpResult } from './load/http.ts';
 
+export type Request = Omit<HttpLoad, 'connections' | 'seconds'>;
+
+export interface Contender {
+  server: Server;
+  request: Request;
+}
+
+/** The same load on each, in turn; the results of the same index are of the same round. */
+export async function inTurn<Name extends string>(
+  bench: Bench,
+  contenders: Readonly<Record<Name, Contender>>,
+): Promise<Record<Name, HttpResult[]>> {
+  const entries = Object.entries<Contender>(contenders) as [Name, Contender][];
+  const load = (one: Contender, seconds: number): Promise<HttpResult> =>
+    httpLoad(bench, one.server, { ...one.request, connections: 50, seconds });
+  const results = Object.fromEntries(entries.map(([name]) => [name, [] as HttpResult[]]));
+  for (const [, contender] of entries) await load(contender, 1);
+  for (let i = 0; i < bench.pick(7, 1); i++) {
+    for (const [name, contender] of entries) {
+      results[name]?.push(await load(contender, bench.pick(4, 1)));
+    }
+  }
+  return results as Record<Name, HttpResult[]>;
+}
+
+/** The bare library that answers everything with these bytes. */
+export async function startBare(bench: Bench, answer: Buffer): Promise<Server> {
+  const file = join(bench.tempDir(), 'answer');
+  writeFileSync(file, answer);
+  return await bench.startServer('bench/bare/reply.ts', [file]);
+}
+
 /** Ours against the bare library that sends the very bytes ours answered. */
 export async function againstBare(
   bench: Bench,
   ours: Server,
-  load: Omit<HttpLoad, 'connections' | 'seconds'>,
+  request: Request,
   goals: { throughput: string; cpu: string },
 ): Promise<Row[]> {
-  const round = { ...load, connections: 50, seconds: bench.pick(4, 1) };
-  const expected = await once(ours, round);
-  const file = join(bench.tempDir(), 'answer');
-  writeFileSync(file, expected);
-  const bare = await bench.startServer('bench/bare/reply.ts', [file]);
-  await httpLoad(bench, ours, { ...round, seconds: 1 });
-  await httpLoad(bench, bare, { ...round, seconds: 1 });
-  const results: { ours: HttpResult[]; bare: HttpResult[] } = { ours: [], bare: [] };
-  for (let i = 0; i < bench.pick(7, 1); i++) {
-    results.ours.push(await httpLoad(bench, ours, round));
-    results.bare.push(await httpLoad(bench, bare, round));
-  }
-  const after = await once(ours, round);
+  const expected = await once(ours, request);
+  const bare = await startBare(bench, expected);
+  const results = await inTurn(bench, {
+    ours: { server: ours, request },
+    bare: { server: bare, request },
+  });
+  const after = await once(ours, request);
   if (!after.equals(expected)) throw new Error('the answer changed under load');
   const row = (what: string, unit: string, goal: string, key: keyof HttpResult): Row =>
-    compare(
-      what,
-      unit,
-      goal,
-      results.ours.map((one) => one[key]),
-      results.bare.map((one) => one[key]),
-    );
+    compareBy(what, unit, goal, key, results.ours, results.bare);
   return [
     row(
       `throughput, 50 connections, ${expected.length} bytes`,
@@ -45,4 +68,22 @@ export async function againstBare(
     row('CPU of the server', 'us/req', goals.cpu, 'cpuUs'),
     row('latency, 99th percentile', 'ms', '', 'p99Ms'),
   ];
+}
+
+/** One reading of two contenders, round by round. */
+export function compareBy(
+  what: string,
+  unit: string,
+  goal: string,
+  key: keyof HttpResult,
+  ours: readonly HttpResult[],
+  against: readonly HttpResult[],
+): Row {
+  return compare(
+    what,
+    unit,
+    goal,
+    ours.map((one) => one[key]),
+    against.map((one) => one[key]),
+  );
 }

@@ -1,5 +1,8 @@
 /** HTTP load from plain sockets, for machines without wrk: one request in flight a connection. */
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { AnswerReader } from './answers.ts';
+import { requestBytes } from './requests.ts';
 
 interface Load {
   port: number;
@@ -7,21 +10,18 @@ interface Load {
   method?: string;
   headers?: Record<string, string>;
   body?: string;
+  /** A JSON list of bodies that are sent in turn instead. */
+  bodiesFile?: string;
   connections: number;
   seconds: number;
 }
 
 const load = JSON.parse(process.argv[2] ?? '{}') as Load;
-const body = Buffer.from(load.body ?? '');
-const head = [
-  `${load.method ?? 'GET'} ${load.path} HTTP/1.1`,
-  'Host: 127.0.0.1',
-  ...Object.entries(load.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
-  ...(body.length > 0 ? [`Content-Length: ${body.length}`] : []),
-].join('\r\n');
-const request = Buffer.concat([Buffer.from(`${head}\r\n\r\n`), body]);
+const requests = bodiesOf(load).map((body) => requestBytes({ ...load, body }));
 
 const latenciesMs: number[] = [];
+let sent = 0;
+let bytes = 0;
 let errors = 0;
 let open = load.connections;
 const startMs = performance.now();
@@ -29,33 +29,38 @@ const endMs = startMs + load.seconds * 1000;
 
 for (let i = 0; i < load.connections; i++) drive();
 
+function bodiesOf({ body = '', bodiesFile }: Load): string[] {
+  if (bodiesFile === undefined) return [body];
+  return JSON.parse(readFileSync(bodiesFile, 'utf8')) as string[];
+}
+
 function drive(): void {
   const socket = connect(load.port, '127.0.0.1');
-  let received = Buffer.alloc(0);
+  const reader = new AnswerReader();
   let sentMs = 0;
   const send = (): void => {
     sentMs = performance.now();
-    if (sentMs >= endMs) socket.end();
+    const request = requests[sent % requests.length];
+    sent += 1;
+    if (sentMs >= endMs || request === undefined) socket.end();
     else socket.write(request);
   };
   socket.setNoDelay(true);
   socket.on('connect', send);
   socket.on('data', (chunk) => {
-    received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
-    const headEnd = received.indexOf('\r\n\r\n');
-    if (headEnd < 0) return;
-    const answer = received.subarray(0, headEnd).toString('latin1');
-    const length = Number(/content-length: (\d+)/i.exec(answer)?.[1] ?? 0);
-    if (received.length < headEnd + 4 + length) return;
-    if (!answer.startsWith('HTTP/1.1 200')) errors += 1;
-    received = received.subarray(headEnd + 4 + length);
-    latenciesMs.push(performance.now() - sentMs);
-    send();
+    for (const answer of reader.push(chunk)) {
+      if (answer.status !== 200) errors += 1;
+      bytes += answer.bytes;
+      latenciesMs.push(performance.now() - sentMs);
+      send();
+    }
   });
   socket.on('error', () => {
     errors += 1;
   });
   socket.on('close', () => {
+    // Only we end a connection.
+    if (performance.now() < endMs) errors += 1;
     open -= 1;
     if (open === 0) report();
   });
@@ -65,5 +70,5 @@ function report(): void {
   latenciesMs.sort((a, b) => a - b);
   const p99Ms = latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? 0;
   const seconds = (performance.now() - startMs) / 1000;
-  console.log(JSON.stringify({ requests: latenciesMs.length, seconds, p99Ms, errors }));
+  console.log(JSON.stringify({ requests: latenciesMs.length, seconds, p99Ms, bytes, errors }));
 }

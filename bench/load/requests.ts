@@ -1,0 +1,50 @@
+/** Owns requests as bytes, ready to be written to a socket as often as wanted, and one exchange. */
+import { connect } from 'node:net';
+import { AnswerReader, type HttpAnswer } from './answers.ts';
+
+export interface RequestParts {
+  path: string;
+  method?: string;
+  headers?: Readonly<Record<string, string>>;
+  body?: string;
+}
+
+export function requestBytes({
+  path,
+  method = 'GET',
+  headers = {},
+  body = '',
+}: RequestParts): Buffer {
+  const length = Buffer.byteLength(body);
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...(length > 0 ? [`Content-Length: ${length}`] : []),
+  ];
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+/** Sends a request on a connection of its own and reads the answer. */
+export async function ask(port: number, parts: RequestParts): Promise<HttpAnswer> {
+  const socket = connect(port, '127.0.0.1');
+  const reader = new AnswerReader();
+  try {
+    return await new Promise((resolve, reject) => {
+      socket.on('data', (chunk) => {
+        try {
+          for (const answer of reader.push(chunk)) resolve(answer);
+        } catch (error) {
+          reject(new Error('no HTTP answer came', { cause: error }));
+        }
+      });
+      socket.on('error', reject);
+      socket.on('close', () => {
+        reject(new Error(`${parts.path}: the connection was closed without an answer`));
+      });
+      socket.write(requestBytes(parts));
+    });
+  } finally {
+    socket.destroy();
+  }
+}
