@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { html, sendPage } from '../../../../src/gateway/pages/page.ts';
+import { html, pageStyle, sendPage } from '../../../../src/gateway/pages/page.ts';
 import { startGateway } from '../../../support/gateway.ts';
 import type { TestGateway } from '../../../support/gateway.ts';
 
@@ -25,6 +25,22 @@ describe('sendPage()', () => {
         handle: (exchange) =>
           sendPage(exchange, 400, '<Title>', html`<p>here</p>`, { 'Retry-After': '3' }),
       },
+      {
+        method: 'GET',
+        path: '/more',
+        handle: (exchange) =>
+          sendPage(
+            exchange,
+            200,
+            'More',
+            html`<p>here</p>`,
+            {},
+            {
+              style: pageStyle('p { color: red; }'),
+              script: { src: '/script.js', nonce: 'bm9uY2U=' },
+            },
+          ),
+      },
     ]);
   });
   after(() => gateway.close());
@@ -43,6 +59,21 @@ describe('sendPage()', () => {
     assert.match(text, /<title>&#60;Title&#62; · Gangway<\/title>/);
     assert.equal(page.headers.get('retry-after'), '3');
     assert.equal(page.status, 400);
+  });
+
+  it('allows what one page brings along, and nothing more', async () => {
+    const page = await fetch(`${gateway.url}/more`);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    const text = await page.text();
+    const styles = [...text.matchAll(/<style>([^]*?)<\/style>/g)].map(([, style = '']) => style);
+    const hashes = styles.map((style) => createHash('sha256').update(style).digest('base64'));
+    assert.equal(hashes.length, 2);
+    const allowed = hashes.map((hash) => `'sha256-${hash}'`).join(' ');
+    assert.ok(policy.includes(`style-src ${allowed};`), policy);
+    assert.ok(policy.includes(`script-src 'nonce-bm9uY2U='; connect-src 'self';`), policy);
+    assert.match(text, /<script nonce="bm9uY2U=" defer src="\/script\.js">/);
+    assert.match(policy, /^default-src 'none';/);
+    assert.doesNotMatch(policy, /unsafe/);
   });
 
   it('lets browsers say that its forms are of this site', async () => {

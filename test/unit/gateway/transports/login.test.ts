@@ -115,6 +115,7 @@ describe('GET /login', () => {
     const text = await (await get('/login?next=/apps', { cookie })).text();
     assert.match(text, /<b>Ann &#60;3<\/b>, ann@example\.com/);
     assert.match(text, /<a href="\/apps">/);
+    assert.match(text, /<a href="\/connect" class="plain">/);
     assert.match(text, /<form method="post" action="\/logout">/);
     assert.doesNotMatch(text, /type="password"/);
   });
