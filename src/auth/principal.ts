@@ -22,3 +22,15 @@ export type Principal =
 export type SignedIn = Exclude<Principal, { kind: 'anonymous' }>;
 
 export const anonymous: Principal = { kind: 'anonymous' };
+
+/** What asks: one session or one token; '' for anybody else. */
+export function callerOf(principal: Principal): string {
+  switch (principal.kind) {
+    case 'anonymous':
+      return '';
+    case 'person':
+      return principal.sessionId;
+    case 'token':
+      return principal.tokenId;
+  }
+}

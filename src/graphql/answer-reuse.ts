@@ -6,7 +6,7 @@
  * 2. Bounded by bytes; when they are full everything goes, which the next write would do anyway.
  * 3. Requests are compared byte by byte; the hash that finds them looks at some of the bytes only.
  */
-import type { Principal } from '../auth/principal.ts';
+import { callerOf, type Principal } from '../auth/principal.ts';
 
 interface Kept {
   principal: Principal;
@@ -92,7 +92,7 @@ function isSame(one: Principal, other: Principal): boolean {
   if (one === other) return true;
   if (one.kind === 'anonymous' || other.kind === 'anonymous') return one.kind === other.kind;
   if (one.userId !== other.userId || one.teamId !== other.teamId) return false;
-  return one.kind === other.kind && idOf(one) === idOf(other);
+  return one.kind === other.kind && callerOf(one) === callerOf(other);
 }
 
 /** Of the length, some bytes of the request, and the end of who asks. */
@@ -102,20 +102,9 @@ function hashOf(principal: Principal, request: Uint8Array): number {
   for (let i = 0; i < request.length; i += step) {
     hash = (Math.imul(hash, 31) + (request[i] ?? 0)) | 0;
   }
-  const id = idOf(principal);
+  const id = callerOf(principal);
   for (let i = Math.max(0, id.length - 8); i < id.length; i++) {
     hash = (Math.imul(hash, 31) + id.charCodeAt(i)) | 0;
   }
   return hash;
-}
-
-function idOf(principal: Principal): string {
-  switch (principal.kind) {
-    case 'anonymous':
-      return '';
-    case 'person':
-      return principal.sessionId;
-    case 'token':
-      return principal.tokenId;
-  }
 }

@@ -53,6 +53,8 @@ export interface GraphqlLimits {
   aloneInlineCost: number;
   /** The same while no worker is ready: starting one takes longer than such a query. */
   coldInlineCost: number;
+  /** Above it a query runs on a thread of its own, where no light one waits behind it. */
+  heavyCost: number;
 }
 
 export const defaultLimits: GraphqlLimits = {
@@ -70,6 +72,7 @@ export const defaultLimits: GraphqlLimits = {
   inlineCost: 40,
   aloneInlineCost: 1_000,
   coldInlineCost: 2_000,
+  heavyCost: 2_000,
 };
 
 export interface ReadSide {

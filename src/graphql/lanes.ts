@@ -1,6 +1,6 @@
 /**
  * Owns where a GraphQL request runs: small queries here, others in the pool, changes here where the
- * actors are.
+ * actors are. What is small is told by the static cost, and by how long a document took before.
  *
  * 1. The answer is the same whichever lane it came from.
  * 2. What a request may see is decided by its principal alone; an answer is used again only for the
@@ -8,7 +8,7 @@
  * 3. `drain` ends subscriptions and lets requests finish; `close` also ends the pool.
  */
 import { OperationTypeNode } from 'graphql';
-import type { Principal } from '../auth/principal.ts';
+import { callerOf, type Principal } from '../auth/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { QueryPool } from '../workers/query-pool.ts';
@@ -17,6 +17,7 @@ import { Crowd } from './crowd.ts';
 import type { GraphContext, GraphqlLimits, HttpSide, ReadSide, WriteSide } from './contract.ts';
 import type { Prepared, ReadyDocument } from './documents.ts';
 import { type Answer, Engine, isExposing, type Variables } from './engine.ts';
+import { Paces } from './pace.ts';
 import { createSchema } from './schema/schema.ts';
 
 export interface GraphqlCall {
@@ -52,6 +53,9 @@ export interface LanesOptions {
   reuseBytes: number;
 }
 
+// What a document that nobody here has judged counts in its queue: about what validating it takes.
+const deferredUs = 5_000;
+
 export type OperationKind = `${OperationTypeNode}`;
 
 export class Lanes {
@@ -60,6 +64,7 @@ export class Lanes {
   // Over MCP less may be named, and a request of one way may read as one of the other.
   readonly #reuse: Readonly<Record<GraphqlCall['via'], AnswerReuse>>;
   readonly #crowd = new Crowd();
+  readonly #paces = new Paces();
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -100,18 +105,14 @@ export class Lanes {
    * with OVERLOADED, DEADLINE_EXCEEDED, SHUTTING_DOWN.
    */
   answer(call: GraphqlCall): GraphqlAnswer | Promise<GraphqlAnswer> {
-    const { query, operationName, variables } = call;
+    const { query, operationName } = call;
     const prepared = this.#engine.prepare(query, operationName);
     if (isExposing(prepared, call.via)) return this.#answerHere(call);
     if (prepared.kind === 'ready' && isSubscription(prepared)) {
       throw new ServiceError('NOT_ACCEPTABLE', 'Subscriptions are sent as text/event-stream.');
     }
-    const { pool, read } = this.#options;
-    const askedAt = read.reader.position;
-    const answer =
-      pool !== null && this.#isForPool(pool, prepared, variables)
-        ? this.#askPool(pool, call)
-        : this.#answerHere(call);
+    const askedAt = this.#options.read.reader.position;
+    const answer = this.#run(call, prepared);
     if (prepared.kind !== 'ready' || !prepared.repeatable) return answer;
     if (!(answer instanceof Promise)) return this.#keep(call, answer, askedAt);
     return answer.then((settled) => this.#keep(call, settled, askedAt));
@@ -126,6 +127,21 @@ export class Lanes {
     return answer;
   }
 
+  #run(call: GraphqlCall, prepared: Prepared): GraphqlAnswer | Promise<GraphqlAnswer> {
+    const { pool, limits } = this.#options;
+    if (prepared.kind === 'deferred' && pool) return this.#askPool(pool, call, null, limits.cost);
+    if (prepared.kind !== 'ready' || isMutation(prepared)) return this.#answerHere(call);
+    const cost = prepared.cost(call.variables);
+    if (cost > limits.cost) return this.#answerHere(call);
+    if (pool && this.#isForPool(pool, this.#paces.costOf(prepared, cost))) {
+      return this.#askPool(pool, call, prepared, cost);
+    }
+    const startMs = performance.now();
+    const answer = this.#answerHere(call);
+    this.#paces.learn(prepared, cost, (performance.now() - startMs) * 1_000);
+    return answer;
+  }
+
   #answerHere(call: GraphqlCall): GraphqlAnswer | Promise<GraphqlAnswer> {
     const { query, operationName, variables } = call;
     const context = this.context(call);
@@ -133,20 +149,31 @@ export class Lanes {
     return answer instanceof Promise ? answer.then(toBytes) : toBytes(answer);
   }
 
-  async #askPool(pool: QueryLane, call: GraphqlCall): Promise<GraphqlAnswer> {
+  /** `document`: null where nobody here knows it. */
+  async #askPool(
+    pool: QueryLane,
+    call: GraphqlCall,
+    document: ReadyDocument | null,
+    cost: number,
+  ): Promise<GraphqlAnswer> {
     const { query, operationName = null, variables, principal, via } = call;
-    const caller = call.caller ?? call.signal;
-    const asked = { query, operationName, variables, principal, via, caller };
-    const { kind, bytes } = await pool.ask(asked);
+    const { kind, bytes, tookUs } = await pool.ask({
+      query,
+      operationName,
+      variables,
+      principal,
+      via,
+      key: callerOf(principal),
+      caller: call.caller ?? call.signal,
+      heavy: !document || this.#paces.costOf(document, cost) > this.#options.limits.heavyCost,
+      weight: document ? this.#paces.expectUs(document, cost) : deferredUs,
+    });
+    if (document) this.#paces.learn(document, cost, tookUs);
     return { kind, body: bytes };
   }
 
   /** Workers take a moment to start: until then this thread answers what it can answer soon. */
-  #isForPool(pool: QueryLane, prepared: Prepared, variables: Variables): boolean {
-    if (prepared.kind === 'deferred') return true;
-    if (prepared.kind !== 'ready') return false;
-    if (prepared.operation.operation !== OperationTypeNode.QUERY) return false;
-    const cost = prepared.cost(variables);
+  #isForPool(pool: QueryLane, cost: number): boolean {
     const { inlineCost, aloneInlineCost, coldInlineCost } = this.#options.limits;
     if (cost <= inlineCost) return false;
     if (pool.ready) {
@@ -177,6 +204,10 @@ export class Lanes {
   async close(): Promise<void> {
     await this.#options.pool?.close();
   }
+}
+
+function isMutation({ operation }: ReadyDocument): boolean {
+  return operation.operation === OperationTypeNode.MUTATION;
 }
 
 function isSubscription({ operation }: ReadyDocument): boolean {

@@ -19,7 +19,7 @@ export interface QueryCall {
   via: string;
 }
 
-/** All requests of one turn of the gateway's loop. */
+/** Requests that the gateway sends as one message. */
 export interface QueryBatch {
   seq: number;
   calls: QueryCall[];
@@ -36,6 +36,8 @@ export interface QueryBatchReply {
   kinds: Uint8Array;
   /** Where each answer ends in `bytes`. */
   ends: Uint32Array;
+  /** Microseconds each took. */
+  tookUs: Uint32Array;
   bytes: Uint8Array<ArrayBuffer>;
   /** What was masked as INTERNAL, for the log. */
   faults: { path: string; cause: string }[];

@@ -44,8 +44,14 @@ export async function serveQueries({ port, setup }: QueryWorkerStart<QuerySetup>
   });
   await engine.loadCompiler();
   port.on('message', (batch: QueryBatch) => {
-    const answers = batch.calls.map((call) => answer(engine, read, call));
-    const reply = pack(batch.seq, answers, faults);
+    const tookUs = new Uint32Array(batch.calls.length);
+    const answers = batch.calls.map((call, i) => {
+      const startMs = performance.now();
+      const answered = answer(engine, read, call);
+      tookUs[i] = (performance.now() - startMs) * 1_000;
+      return answered;
+    });
+    const reply = pack(batch.seq, answers, tookUs, faults);
     faults = [];
     port.postMessage(reply, [reply.bytes.buffer]);
   });
@@ -75,6 +81,7 @@ function answer(engine: Engine, read: GraphContext['read'], call: QueryCall): An
 function pack(
   seq: number,
   answers: readonly Answer[],
+  tookUs: Uint32Array,
   faults: QueryBatchReply['faults'],
 ): QueryBatchReply {
   const sizes = answers.map(({ json }) => Buffer.byteLength(json));
@@ -87,5 +94,5 @@ function pack(
     kinds[i] = answerKinds.indexOf(kind);
     ends[i] = at;
   }
-  return { seq, kinds, ends, bytes, faults };
+  return { seq, kinds, ends, tookUs, bytes, faults };
 }

@@ -50,7 +50,8 @@ describe('the lanes, over MCP', () => {
   /** What a worker says that is asked past the gateway's thread. */
   async function askWorker(one: ExposingDocument, via: 'http' | 'mcp'): Promise<GraphqlAnswer> {
     const { query, operationName = null, variables = {} } = one;
-    const asked = { query, operationName, variables, principal: ann, via, caller: null };
+    const who = { principal: ann, key: 'ann', via, caller: null };
+    const asked = { query, operationName, variables, ...who, weight: 1, heavy: false };
     const { kind, bytes } = await data.pool.ask(asked);
     return { kind, body: bytes };
   }

@@ -1,0 +1,241 @@
+/**
+ * Owns one worker that answers queries, and what it was asked and has not answered.
+ *
+ * 1. The worker starts with the first batch and is started anew after it was lost; one that cannot
+ *    live is not started all the time.
+ * 2. A batch that is not answered by its deadline fails and ends the worker. What else it was asked
+ *    is handed back once; what was lost with a worker twice fails.
+ */
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { Clock } from '../lib/clock.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import {
+  answerKinds,
+  type AnswerKind,
+  type QueryBatch,
+  type QueryBatchReply,
+  type QueryCall,
+} from './query-messages.ts';
+
+export interface QueryAnswer {
+  kind: AnswerKind;
+  bytes: Uint8Array;
+  /** Microseconds the worker took for it. */
+  tookUs: number;
+}
+
+/** A question, and who is told of its answer. */
+export interface PendingQuery {
+  readonly call: QueryCall;
+  /** What it may take, as guessed when it was asked. */
+  readonly weight: number;
+  /** Workers lost while they had it. */
+  losses: number;
+  resolve(answer: QueryAnswer): void;
+  reject(error: ServiceError): void;
+}
+
+/** Runs the worker's task; settles when the worker is gone. */
+export type RunWorker = (port: MessagePort, signal: AbortSignal) => Promise<void>;
+
+export interface QueryWorkerOptions<P extends PendingQuery> {
+  clock: Clock;
+  logger: Logger;
+  deadlineMs: number;
+  run: RunWorker;
+  /** Takes back a question that the worker could not be blamed for. */
+  again(pending: P): void;
+  /** A batch is settled: there is room for another. */
+  onRoom(): void;
+}
+
+interface Worker {
+  port: MessagePort;
+  controller: AbortController;
+  /** Resolves when the worker's task has ended, however. */
+  done: Promise<void>;
+}
+
+interface SentBatch<P> {
+  pending: readonly P[];
+  weight: number;
+  sentAtMs: number;
+}
+
+const restartPauseMs = 250;
+
+export class QueryWorker<P extends PendingQuery> {
+  readonly #options: QueryWorkerOptions<P>;
+  readonly #sent = new Map<number, SentBatch<P>>();
+  #worker: Worker | null = null;
+  #resting: Promise<void> = Promise.resolve();
+  #startNotBeforeMs = 0;
+  /** Workers lost since one answered. */
+  #losses = 0;
+  #seq = 0;
+  #cancelDeadline: (() => void) | null = null;
+  #stopped = false;
+  #weight = 0;
+  #ready = false;
+
+  constructor(options: QueryWorkerOptions<P>) {
+    this.#options = options;
+  }
+
+  /** Whether this worker has answered. */
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  /** The weight of what it was asked and has not answered. */
+  get weight(): number {
+    return this.#weight;
+  }
+
+  /** Whether it takes a batch: there is a worker, or one may be started now. */
+  get takes(): boolean {
+    return this.#worker !== null || this.#options.clock.now() >= this.#startNotBeforeMs;
+  }
+
+  /** Starts the worker when there is none: an empty batch tells when it is ready. */
+  open(): void {
+    if (!this.#worker && !this.#stopped && this.takes) this.send([]);
+  }
+
+  /** Only while it `takes`. */
+  send(pending: readonly P[]): void {
+    const worker = this.#worker ?? this.#start();
+    const batch: QueryBatch = { seq: this.#seq++, calls: pending.map((one) => one.call) };
+    try {
+      worker.port.postMessage(batch);
+    } catch (error) {
+      // A value that cannot cross threads: no client can send one.
+      for (const one of pending) one.reject(internal(error));
+      return;
+    }
+    const weight = pending.reduce((sum, one) => sum + one.weight, 0);
+    this.#weight += weight;
+    this.#sent.set(batch.seq, { pending, weight, sentAtMs: this.#options.clock.now() });
+    this.#watchDeadline();
+  }
+
+  /** Lets go of a worker that has nothing to answer; the next batch starts another. */
+  rest(): void {
+    const worker = this.#worker;
+    if (!worker || this.#sent.size > 0) return;
+    this.#worker = null;
+    this.#ready = false;
+    worker.port.close();
+    this.#resting = worker.done;
+  }
+
+  /** Ends the worker's task; resolves when it has let go of what it holds. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelDeadline?.();
+    this.#worker?.port.close();
+    await Promise.all([this.#worker?.done, this.#resting]);
+  }
+
+  #start(): Worker {
+    const { port1, port2 } = new MessageChannel();
+    const controller = new AbortController();
+    port1.on('message', (reply: QueryBatchReply) => this.#settle(reply));
+    // The worker's thread keeps the process alive while it should live; its port need not.
+    port1.unref();
+    const run = this.#options.run(port2, controller.signal);
+    const worker: Worker = { port: port1, controller, done: run.catch(() => undefined) };
+    this.#worker = worker;
+    run.then(
+      () => this.#lost(worker, null),
+      (error: unknown) => {
+        if (!this.#stopped) this.#options.logger.error({ err: error }, 'query_worker_lost');
+        this.#lost(worker, error);
+      },
+    );
+    return worker;
+  }
+
+  #settle({ seq, kinds, ends, tookUs, bytes, faults }: QueryBatchReply): void {
+    for (const fault of faults) this.#options.logger.error(fault, 'graphql_internal_error');
+    const batch = this.#sent.get(seq);
+    if (!batch) return;
+    this.#losses = 0;
+    this.#ready = true;
+    this.#drop(seq, batch);
+    if (this.#sent.size === 0) {
+      this.#cancelDeadline?.();
+      this.#cancelDeadline = null;
+    }
+    let from = 0;
+    for (const [i, pending] of batch.pending.entries()) {
+      const end = ends[i] ?? from;
+      const kind = answerKinds[kinds[i] ?? 1] ?? 'refused';
+      pending.resolve({ kind, bytes: bytes.subarray(from, end), tookUs: tookUs[i] ?? 0 });
+      from = end;
+    }
+    this.#options.onRoom();
+  }
+
+  /** The worker is gone: what it was asked is handed back. */
+  #lost(worker: Worker, cause: unknown): void {
+    if (this.#worker !== worker) return;
+    this.#worker = null;
+    this.#ready = false;
+    worker.port.close();
+    if (this.#stopped) return;
+    // The first loss is made good at once; a worker that cannot live is not started all the time.
+    if (++this.#losses > 1) {
+      this.#startNotBeforeMs = this.#options.clock.now() + restartPauseMs;
+    }
+    const orphans = [...this.#sent.values()].flatMap((batch) => batch.pending);
+    this.#sent.clear();
+    this.#weight = 0;
+    for (const pending of orphans) {
+      if (pending.losses++ > 0) pending.reject(internal(cause));
+      else this.#options.again(pending);
+    }
+    this.#options.onRoom();
+  }
+
+  #drop(seq: number, batch: SentBatch<P>): void {
+    this.#sent.delete(seq);
+    this.#weight = this.#sent.size === 0 ? 0 : this.#weight - batch.weight;
+  }
+
+  #watchDeadline(): void {
+    if (this.#cancelDeadline) return;
+    const oldest = this.#sent.values().next().value;
+    if (!oldest) return;
+    const { clock, deadlineMs } = this.#options;
+    const restMs = oldest.sentAtMs + deadlineMs - clock.now();
+    this.#cancelDeadline = clock.after(Math.max(restMs, 1), () => {
+      this.#cancelDeadline = null;
+      this.#endStuck();
+      this.#watchDeadline();
+    });
+  }
+
+  #endStuck(): void {
+    const { clock, deadlineMs, logger } = this.#options;
+    const due = clock.now() - deadlineMs;
+    const late = [...this.#sent].filter(([, batch]) => batch.sentAtMs <= due);
+    if (late.length === 0) return;
+    for (const [seq, batch] of late) {
+      this.#drop(seq, batch);
+      for (const pending of batch.pending) {
+        pending.reject(new ServiceError('DEADLINE_EXCEEDED', 'The query took too long.'));
+      }
+    }
+    logger.error({ batches: late.length }, 'query_worker_stuck');
+    const worker = this.#worker;
+    if (!worker) return;
+    worker.controller.abort();
+    this.#lost(worker, null);
+  }
+}
+
+function internal(cause: unknown): ServiceError {
+  return new ServiceError('INTERNAL', 'Something went wrong on our side.', { cause });
+}
