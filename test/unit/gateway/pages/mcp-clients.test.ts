@@ -85,7 +85,7 @@ describe('mcpClients()', () => {
     };
     assert.equal(inputs[0]?.password, true);
     assert.deepEqual(servers, {
-      gangway: { type: 'http', url, headers: headers(`\${input:${inputs[0]?.id ?? ''}}`) },
+      gangway: { type: 'http', url, headers: headers(`\${input:${inputs[0].id}}`) },
     });
     assert.equal(
       textOf('codex', 'token', 'home'),
