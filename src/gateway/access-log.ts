@@ -5,11 +5,13 @@
  * 1. Given a sink for lines, it writes them itself, as the logger would, and hands over many at a
  *    time: a line costs a tenth of what the logger takes for it.
  * 2. No line waits longer than `heldMs`; `flush` hands over what waits.
+ * 3. Words of a client's own stand in a line only as `line-notes.ts` lets them.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Ending } from './exchange-host.ts';
 import type { HttpExchange } from './exchange.ts';
+import { noteFields, noteMembers } from './line-notes.ts';
 
 /** Takes whole lines of JSON, each with its line end. */
 export type LineSink = (lines: string) => void;
@@ -70,7 +72,7 @@ export class AccessLog {
       `{"level":30,"time":"${this.#now()}","route":${route === '' ? 'null' : `"${route}"`},` +
       `"method":${method},"status":${status},"durationMs":${tenths(durationMs)},` +
       `"bytes":${bytes},"requestId":"${exchange.requestId}","address":${quoted(exchange.address)},` +
-      `${aborted ? '"aborted":true,' : ''}"msg":"request"}\n`
+      `${noteMembers(exchange)}${aborted ? '"aborted":true,' : ''}"msg":"request"}\n`
     );
   }
 
@@ -93,6 +95,7 @@ function fieldsOf(exchange: HttpExchange, ending: Ending, durationMs: number): o
     bytes: ending.bytes,
     requestId: exchange.requestId,
     address: exchange.address,
+    ...noteFields(exchange),
     ...(ending.aborted && { aborted: true }),
   };
 }

@@ -12,6 +12,7 @@ import type {
   BodySink,
   Exchange,
   Headers,
+  LineNotes,
   Method,
   ResponseStream,
   Route,
@@ -119,6 +120,10 @@ export class BareExchange implements Exchange {
 
   onAbort(callback: () => void): void {
     this.#whole().onAbort(callback);
+  }
+
+  note(notes: LineNotes): void {
+    this.#whole().note(notes);
   }
 
   body(maxBytes: number): Promise<Buffer> {

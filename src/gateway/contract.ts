@@ -20,6 +20,17 @@ export interface Route {
   handle(exchange: Exchange): void | Promise<void>;
 }
 
+/** What a transport knows of a request that no header says. */
+export interface LineNotes {
+  /** The method inside the message. */
+  readonly rpc?: string | null;
+  readonly tool?: string | null;
+  /** What the client calls itself. */
+  readonly client?: string | null;
+  /** A `traceparent` that came in the body: stands in for a header that is missing or is none. */
+  readonly traceparent?: string | null;
+}
+
 export interface Exchange {
   readonly requestId: string;
   readonly method: Method;
@@ -42,6 +53,11 @@ export interface Exchange {
   headerCount(name: string): number;
   /** Calls back once when the client leaves before the answer is complete. */
   onAbort(callback: () => void): void;
+  /**
+   * Says more of the request in the access log, until it is answered; what is said again wins. Never
+   * a secret; words of the client are cut and made fit to be shown.
+   */
+  note(notes: LineNotes): void;
 
   /** The whole body. Rejects: PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT; never settles after an abort. */
   body(maxBytes: number): Promise<Buffer>;

@@ -17,6 +17,7 @@ import type {
   BodySink,
   Exchange,
   Headers,
+  LineNotes,
   Method,
   ResponseStream,
   Route,
@@ -34,8 +35,6 @@ type State = 'waiting' | 'sending' | 'streaming' | 'lingering' | 'over';
 
 /** Bodies up to here are handed to the library whole; it keeps a copy of what the socket refuses. */
 const wholeBytes = 128 * 1024;
-/** A rest of the request up to here is cheaper to read than a new connection. */
-const shortRestBytes = 64 * 1024;
 const jsonType: Headers = Object.freeze({ 'Content-Type': 'application/json' });
 
 const nothingFlows: BodyFlow = Object.freeze({ resume: () => undefined });
@@ -55,6 +54,7 @@ export class HttpExchange implements Exchange {
   #controller: AbortController | undefined;
   #abortCallbacks: (() => void)[] = [];
   #stream: OpenStream | undefined;
+  #notes: LineNotes | undefined;
   #status = 0;
   #sinceMs = 0;
   #lingerStart = 0;
@@ -150,6 +150,14 @@ export class HttpExchange implements Exchange {
     this.#abortCallbacks.push(callback);
   }
 
+  note(notes: LineNotes): void {
+    this.#notes = this.#notes === undefined ? notes : { ...this.#notes, ...notes };
+  }
+
+  get notes(): LineNotes | undefined {
+    return this.#notes;
+  }
+
   /** Calls the route's handler; afterwards the library no longer corks for us. */
   run(route: Pick<Route, 'handle'>): void {
     try {
@@ -198,7 +206,8 @@ export class HttpExchange implements Exchange {
   send(status: number, headers: Headers, body: Uint8Array | string): void {
     if (!this.#mayAnswer(status)) return;
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-    if (this.#longRest()) this.#sendAhead(status, headers, bytes);
+    if (this.#request.body?.hasLongRest(this.#writer.closes) === true)
+      this.#sendAhead(status, headers, bytes);
     else {
       this.#request.body?.drop();
       if (bytes.byteLength > wholeBytes && this.#request.method !== 'HEAD') {
@@ -324,11 +333,6 @@ export class HttpExchange implements Exchange {
     }
     this.#status = status;
     return true;
-  }
-
-  #longRest(): boolean {
-    const body = this.#request.body;
-    return body?.unfinished === true && (this.#writer.closes || body.restBytes > shortRestBytes);
   }
 
   #sendLarge(status: number, headers: Headers, bytes: Uint8Array): void {

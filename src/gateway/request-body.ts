@@ -35,6 +35,9 @@ export interface BodyLimits {
   windowMs: number;
 }
 
+/** A rest of the request up to here is cheaper to read than a new connection. */
+const shortRestBytes = 64 * 1024;
+
 type Reader =
   | { kind: 'none' }
   | { kind: 'sink'; sink: BodySink; maxBytes: number; stopped: boolean }
@@ -68,15 +71,11 @@ export class RequestBody {
     this.#ended = this.#arrived;
   }
 
-  /** Whether bytes of this request are still to come. */
-  get unfinished(): boolean {
-    return !this.#arrived;
-  }
-
-  /** Bytes still to come; Infinity when the length is not known. */
-  get restBytes(): number {
-    if (this.#arrived) return 0;
-    return this.#framing.kind === 'length' ? this.#framing.bytes - this.#receivedBytes : Infinity;
+  /** Whether what is still to come is too much to read past, on a connection that is to be kept. */
+  hasLongRest(closes: boolean): boolean {
+    if (this.#arrived) return false;
+    if (closes || this.#framing.kind !== 'length') return true;
+    return this.#framing.bytes - this.#receivedBytes > shortRestBytes;
   }
 
   get receivedBytes(): number {

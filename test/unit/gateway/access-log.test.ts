@@ -6,6 +6,8 @@ import type { Route } from '../../../src/gateway/contract.ts';
 import type { HttpExchange } from '../../../src/gateway/exchange.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+const hostile = 'a"\\\u0000\n\u001b[31m\u009b2J\u202e\ud800","status":200,"x":"b';
 const ending = { status: 200, bytes: 42, aborted: false };
 
 function exchange(more: object = {}): HttpExchange {
@@ -17,6 +19,8 @@ function exchange(more: object = {}): HttpExchange {
     requestMethod: 'POST',
     requestId: 'abc0001',
     address: '2001:db8::1',
+    header: () => '',
+    notes: undefined,
     ...more,
   } as unknown as HttpExchange;
 }
@@ -41,6 +45,10 @@ describe('AccessLog', () => {
       [exchange({ requestMethod: 'P"\\\u0001Ü', address: '' }), ending, 1234.56],
       [exchange({ route: '', definition: undefined }), { ...ending, status: 404 }, 3],
       [exchange({ address: 'fe80::1%eth0' }), { ...ending, aborted: true }, 0.04],
+      [exchange({ header: () => traceparent }), { ...ending, aborted: true }, 1],
+      [exchange({ header: () => 'no "trace"\n' }), ending, 1],
+      [exchange({ notes: { rpc: 'tools/call', client: hostile, tool: null } }), ending, 1],
+      [exchange({ header: () => traceparent, notes: { tool: 'list_apps' } }), ending, 1],
     ];
     const [past, through] = [start(true), start(false)];
     for (const { log } of [past, through]) for (const one of cases) log.write(...one);

@@ -175,7 +175,7 @@ describe('RequestBody', () => {
       lend(body, 'abcdef', true);
       assert.equal(sink.seen, 'abcdef');
       assert.deepEqual(
-        [sink.text, sink.ended, body.unfinished, body.flowing],
+        [sink.text, sink.ended, body.hasLongRest(true), body.flowing],
         ['', 0, false, false],
       );
       body.fail('aborted');
