@@ -17,21 +17,26 @@ export interface Contender {
 }
 
 /** The same load on each, in turn; the results of the same index are of the same round. */
-export async function inTurn<Name extends string>(
+export async function inTurn<Contenders extends Readonly<Record<string, Contender>>>(
   bench: Bench,
-  contenders: Readonly<Record<Name, Contender>>,
-): Promise<Record<Name, HttpResult[]>> {
-  const entries = Object.entries<Contender>(contenders) as [Name, Contender][];
-  const load = (one: Contender, seconds: number): Promise<HttpResult> =>
-    httpLoad(bench, one.server, { ...one.request, connections: 50, seconds });
-  const results = Object.fromEntries(entries.map(([name]) => [name, [] as HttpResult[]]));
-  for (const [, contender] of entries) await load(contender, 1);
+  contenders: Contenders,
+  warmUpSeconds = 1,
+): Promise<{ [Name in keyof Contenders]: HttpResult[] }> {
+  const entries = Object.entries(contenders).map(([name, contender]) => {
+    return { name, contender, results: [] as HttpResult[] };
+  });
+  const load = ({ server, request }: Contender, seconds: number): Promise<HttpResult> =>
+    httpLoad(bench, server, { ...request, connections: 50, seconds });
+  if (warmUpSeconds > 0) {
+    for (const { contender } of entries) await load(contender, warmUpSeconds);
+  }
   for (let i = 0; i < bench.pick(7, 1); i++) {
-    for (const [name, contender] of entries) {
-      results[name]?.push(await load(contender, bench.pick(4, 1)));
+    for (const { contender, results } of entries) {
+      results.push(await load(contender, bench.pick(4, 1)));
     }
   }
-  return results as Record<Name, HttpResult[]>;
+  const named = entries.map(({ name, results }) => [name, results] as const);
+  return Object.fromEntries(named) as { [Name in keyof Contenders]: HttpResult[] };
 }
 
 /** The bare library that answers everything with these bytes. */

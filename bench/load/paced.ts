@@ -1,0 +1,179 @@
+/**
+ * Calls that come when they are due, whatever became of those before (open loop): each caller has a
+ * connection of its own, and a call that finds it busy waits there. Latency counts from the moment a
+ * call was due, so that a server that stops for a while is charged for all that waited. Argument: a
+ * file that holds `Paced`; the last line printed is `PacedResult`, as JSON.
+ */
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { AnswerReader } from './answers.ts';
+import { requestBytes } from './requests.ts';
+import type { RequestParts } from './requests.ts';
+
+export interface Paced {
+  port: number;
+  seconds: number;
+  /** Of all callers together, evenly spread. */
+  perSecond: number;
+  /** Values of `Authorization`, one a caller. */
+  callers: string[];
+  /** Made in turn, as often as `share` says. */
+  calls: PacedCall[];
+  /** How many calls earlier loads made: this one begins behind them in the order of things. */
+  before?: number;
+}
+
+export interface PacedCall {
+  request: RequestParts;
+  share: number;
+  /** The body that must come, with 200. */
+  expected: string;
+  /** Holds something of its own each time: only its length and its start are looked at. */
+  varies?: boolean;
+}
+
+export interface PacedResult {
+  calls: number;
+  seconds: number;
+  p50Ms: number;
+  p99Ms: number;
+  maxMs: number;
+}
+
+/** Timers are no finer: a call that is sent within it counts as sent when it was due. */
+const grainMs = 2;
+
+interface Sendable {
+  bytes: Buffer;
+  expected: Buffer;
+  varies: boolean;
+}
+
+const startBytes = 60;
+
+interface Due {
+  what: Sendable;
+  fromMs: number;
+}
+
+class Caller {
+  readonly socket: Socket;
+  readonly #waiting: Due[] = [];
+  readonly #reader = new AnswerReader();
+  readonly #settled: (ms: number) => void;
+  #underWay: Due | null = null;
+
+  constructor(port: number, settled: (ms: number) => void) {
+    this.#settled = settled;
+    this.socket = connect(port, '127.0.0.1').setNoDelay(true);
+    this.socket.on('data', (chunk) => {
+      for (const { status, body } of this.#reader.push(chunk)) this.#take(status, body);
+    });
+  }
+
+  call(due: Due): void {
+    if (this.#underWay === null) this.#send(due);
+    else this.#waiting.push(due);
+  }
+
+  #send(due: Due): void {
+    this.#underWay = due;
+    this.socket.write(due.what.bytes);
+  }
+
+  #take(status: number, body: Buffer): void {
+    const due = this.#underWay;
+    if (due === null) throw new Error('an answer came that nobody asked for');
+    if (status !== 200 || !isExpected(body, due.what)) {
+      const came = `${status} ${body.toString().slice(0, 300)}`;
+      throw new Error(`wrong answer: ${came}, not ${due.what.expected.toString().slice(0, 300)}`);
+    }
+    this.#settled(performance.now() - due.fromMs);
+    this.#underWay = null;
+    const next = this.#waiting.shift();
+    if (next !== undefined) this.#send(next);
+  }
+}
+
+const paced = JSON.parse(readFileSync(fileOf(process.argv[2]), 'utf8')) as Paced;
+const { before = 0 } = paced;
+const total = Math.floor(paced.seconds * paced.perSecond);
+const latenciesMs: number[] = [];
+const turns = turnsOf(paced.calls);
+const kinds = paced.callers.map((authorization) =>
+  paced.calls.map(({ request, expected, varies = false }) => ({
+    bytes: requestBytes({ ...request, headers: { ...request.headers, authorization } }),
+    expected: Buffer.from(expected),
+    varies,
+  })),
+);
+const callers = paced.callers.map(() => new Caller(paced.port, settled));
+await Promise.all(callers.map((caller) => once(caller.socket, 'connect')));
+let over = false;
+for (const { socket } of callers) {
+  socket.on('close', () => {
+    if (!over) throw new Error('a connection was closed');
+  });
+}
+
+const startMs = performance.now();
+let made = 0;
+const timer = setInterval(makeDue, 1);
+
+function makeDue(): void {
+  const nowMs = performance.now();
+  for (; made < total; made++) {
+    const dueMs = startMs + (made * 1000) / paced.perSecond;
+    if (dueMs > nowMs) return;
+    const number = before + made;
+    const at = number % callers.length;
+    // One step further each time round, so that no caller makes the same call for ever.
+    const turn = (number + Math.floor(number / callers.length)) % turns.length;
+    const what = kinds[at]?.[turns[turn] ?? 0];
+    if (what !== undefined) {
+      callers[at]?.call({ what, fromMs: nowMs - dueMs < grainMs ? nowMs : dueMs });
+    }
+  }
+  clearInterval(timer);
+}
+
+function settled(ms: number): void {
+  latenciesMs.push(ms);
+  if (latenciesMs.length < total) return;
+  over = true;
+  for (const { socket } of callers) socket.destroy();
+  const sorted = latenciesMs.sort((a, b) => a - b);
+  const quantile = (q: number): number => sorted[Math.floor((sorted.length - 1) * q)] ?? 0;
+  const result: PacedResult = {
+    calls: total,
+    seconds: (performance.now() - startMs) / 1000,
+    p50Ms: quantile(0.5),
+    p99Ms: quantile(0.99),
+    maxMs: quantile(1),
+  };
+  console.log(JSON.stringify(result));
+}
+
+function isExpected(body: Buffer, { expected, varies }: Sendable): boolean {
+  if (!varies) return body.equals(expected);
+  const starts = body.subarray(0, startBytes).equals(expected.subarray(0, startBytes));
+  return starts && body.length === expected.length;
+}
+
+/** Indexes of the calls, each as often as its share, mixed so that none comes in a row it need not. */
+function turnsOf(calls: readonly PacedCall[]): number[] {
+  const sum = calls.reduce((all, { share }) => all + share, 0);
+  const owed = calls.map(() => 0);
+  return Array.from({ length: sum }, () => {
+    for (const [i, { share }] of calls.entries()) owed[i] = (owed[i] ?? 0) + share;
+    const most = owed.indexOf(Math.max(...owed));
+    owed[most] = (owed[most] ?? 0) - sum;
+    return most;
+  });
+}
+
+function fileOf(argument = '{}'): string {
+  return (JSON.parse(argument) as { file: string }).file;
+}
