@@ -13,11 +13,8 @@ interface Selection {
   below: readonly Selection[];
 }
 
-interface Trees {
-  selections: readonly Selection[];
-  field: Selection;
-  inline: Selection;
-}
+// An interface would not do: letrec wants a record.
+type Trees = { selections: readonly Selection[]; field: Selection; inline: Selection };
 
 const exposure = new Exposure(createSchema());
 const refused = ['revealEnv', 'rotateIt', 'execConsole', 'createToken', 'login', 'value', 'secret'];
