@@ -77,7 +77,7 @@ class ConnectPages {
     const standing = team && this.#standing(principal, team);
     const tools = exchange.query.getAll('tools').flatMap((one) => one.split(','));
     const filter = {
-      groups: toolGroups.filter((group) => tools.includes(group)),
+      groups: toolGroups.filter((one) => tools.includes(one)),
       readonly: exchange.query.get('readonly') === '1',
     };
     const page = connectPage({ publicUrl: publicUrl(), teams, team, standing, filter });

@@ -5,6 +5,10 @@ import { anonymous } from '../../../../src/auth/principal.ts';
 import type { Principal } from '../../../../src/auth/principal.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';
 import { connectRoutes } from '../../../../src/gateway/transports/mcp-connect.ts';
+import { offeredGroups } from '../../../../src/gateway/pages/connect-page.ts';
+import { createSchema } from '../../../../src/graphql/schema/schema.ts';
+import { Rights } from '../../../../src/mcp/rights.ts';
+import { createTools } from '../../../../src/mcp/tools/tools.ts';
 import { put } from '../../../../src/store/table.ts';
 import { tables } from '../../../../src/store/tables.ts';
 import { AccountsFixture } from '../../../support/accounts-fixture.ts';
@@ -179,6 +183,14 @@ describe('the page that connects MCP clients', () => {
 
     it('has a page for who is in no team', async () => {
       assert.match(await pageFor('usr_none'), /You are in no team yet/);
+    });
+
+    it('offers the groups that have tools', () => {
+      const { store } = accounts;
+      const rights = new Rights({ reader: store, subscribe: (one) => store.subscribe(one) });
+      const groups = new Set(createTools(createSchema(), rights).map(({ group }) => group));
+      rights.close();
+      assert.deepEqual([...offeredGroups].sort(), [...groups].sort());
     });
 
     it('narrows every address by what is ticked, and by nothing else', async () => {
