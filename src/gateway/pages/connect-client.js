@@ -14,6 +14,11 @@ const hints = {
   503: 'The service is busy or stopping.',
 };
 
+/** Where the code says more than the status. */
+const hintsByCode = {
+  CROSS_SITE: 'Open this page at the public address of the instance, which is shown above.',
+};
+
 async function call(path, token, team, method, params) {
   const headers = {
     'content-type': 'application/json',
@@ -46,7 +51,8 @@ async function answerOf(response) {
 function refusalOf(response, body) {
   const said = body && ((body.error && body.error.message) || body.detail);
   const parts = [`Status ${response.status}.`];
-  if (hints[response.status]) parts.push(hints[response.status]);
+  const hint = hintsByCode[body && body.code] || hints[response.status];
+  if (hint) parts.push(hint);
   if (said) parts.push(`Gangway says: ${said}`);
   const wait = response.headers.get('retry-after');
   if (wait) parts.push(`Try again in ${wait} seconds.`);

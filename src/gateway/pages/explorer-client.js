@@ -91,12 +91,10 @@ async function fetcher(params, options) {
 }
 
 const root = document.getElementById('explorer');
-const { createElement } = window.React;
-const account = createElement(
-  'a',
-  { className: 'account', href: `/login?next=${encodeURIComponent(address)}` },
-  root.dataset.account,
-);
+const { createElement, Fragment } = window.React;
+const link = (href, text) => createElement('a', { className: 'account', href }, text);
+const account = link(`/login?next=${encodeURIComponent(address)}`, root.dataset.account);
+const connect = root.dataset.account === 'Account' ? link('/connect', 'Connect') : null;
 window.ReactDOM.createRoot(root).render(
   createElement(
     window.GraphiQL,
@@ -107,6 +105,6 @@ window.ReactDOM.createRoot(root).render(
       defaultEditorToolsVisibility: true,
       shouldPersistHeaders: false,
     },
-    createElement(window.GraphiQL.Logo, null, account),
+    createElement(window.GraphiQL.Logo, null, createElement(Fragment, null, connect, ' ', account)),
   ),
 );

@@ -170,6 +170,7 @@ function pageText(names: readonly string[], nonce: string, account: string): str
       html, body, #explorer { height: 100%; margin: 0; }
       #explorer { min-width: 48rem; }
       .graphiql-container a.account { color: inherit; font-size: 1rem; font-weight: 500; }
+      .graphiql-container a.account + a.account { margin-left: 0.75rem; }
     </style>
   </head>
   <body>
