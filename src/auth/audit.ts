@@ -9,11 +9,12 @@
  */
 import { activityLog } from '../actors/activity/protocol.ts';
 import type { Causes, CauseSeed } from '../actors/runtime/causes.ts';
-import type { Actors } from '../actors/runtime/contract.ts';
+import type { Actors, CauseAgent } from '../actors/runtime/contract.ts';
 import type { Clock } from '../lib/clock.ts';
 import { asServiceError } from '../lib/errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
+import { shownText } from '../lib/names.ts';
 import { networkOf } from '../lib/networks.ts';
 import { RateLimit } from '../lib/rate-limit.ts';
 import type { Reader } from '../store/contract.ts';
@@ -27,6 +28,8 @@ export interface AuditedRequest {
   address: string;
   userAgent: string;
   via?: 'http' | 'mcp';
+  /** Over MCP; the client's name as it was sent. */
+  agent?: CauseAgent | null;
   targetId?: string | null;
   /** What may be told of the request besides; nothing secret. */
   input?: Readonly<Record<string, unknown>>;
@@ -43,6 +46,7 @@ export interface AuditOptions {
 }
 
 const userAgentMax = 120;
+const clientMax = 100;
 const windowMs = 15 * 60_000;
 
 export class Audit {
@@ -101,6 +105,7 @@ export class Audit {
       address: request.address,
       userAgent: request.userAgent.slice(0, userAgentMax),
       via: request.via ?? 'http',
+      agent: agentOf(request),
       targetId: request.targetId ?? null,
       input: request.input ?? {},
       always: request.always ?? false,
@@ -114,6 +119,13 @@ export class Audit {
   readonly #lost = (error: unknown): void => {
     this.#options.log.warn({ code: asServiceError(error).code }, 'activity_not_noted');
   };
+}
+
+/** The name is a stranger's text that people will read. */
+function agentOf({ agent }: AuditedRequest): CauseAgent | null {
+  if (!agent) return null;
+  const client = shownText(agent.client ?? '', clientMax);
+  return { client: client === '' ? null : client, tool: agent.tool };
 }
 
 function callerOf(principal: Principal): Pick<CauseSeed, 'userId' | 'tokenId' | 'teamId'> {

@@ -29,8 +29,8 @@ function audit(field: Field): void {
     const work = (): unknown => resolve(root, args, context, info);
     const audit = context.write?.audit;
     if (!audit) return work();
-    const origin = context.http?.origin;
-    const { principal, via } = context;
+    const { principal, via, agent = null } = context;
+    const origin = context.http?.origin ?? agent;
     // What somebody unknown types may be a password in the wrong field.
     const isKnown = principal.kind !== 'anonymous';
     return audit.during(
@@ -40,6 +40,7 @@ function audit(field: Field): void {
         address: origin?.address ?? '',
         userAgent: origin?.userAgent ?? '',
         via,
+        agent,
         targetId: targetIdOf(args),
         input: isKnown ? toldOf(args, enums) : {},
         always,

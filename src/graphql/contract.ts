@@ -114,6 +114,15 @@ export interface HttpSide {
   tooMany(retryAfterS: number): void;
 }
 
+/** Who asks over MCP; plain data. Told in the activity, and trusted in nothing. */
+export interface AgentSide {
+  readonly address: string;
+  readonly userAgent: string;
+  /** Name and version, as the client says them; null where it does not. */
+  readonly client: string | null;
+  readonly tool: string;
+}
+
 export interface GraphContext {
   readonly read: ReadSide;
   readonly write: WriteSide | null;
@@ -121,6 +130,8 @@ export interface GraphContext {
   readonly principal: Principal;
   /** Whether a deployment asked for here was asked for through MCP. */
   readonly via: 'http' | 'mcp';
+  /** Set on calls over MCP. */
+  readonly agent?: AgentSide | null;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal | null;
 }

@@ -14,7 +14,14 @@ import type { Logger } from '../lib/log.ts';
 import type { QueryPool } from '../workers/query-pool.ts';
 import { AnswerReuse } from './answer-reuse.ts';
 import { Crowd } from './crowd.ts';
-import type { GraphContext, GraphqlLimits, HttpSide, ReadSide, WriteSide } from './contract.ts';
+import type {
+  AgentSide,
+  GraphContext,
+  GraphqlLimits,
+  HttpSide,
+  ReadSide,
+  WriteSide,
+} from './contract.ts';
 import type { Prepared, ReadyDocument } from './documents.ts';
 import { type Answer, Engine, isExposing, type Variables } from './engine.ts';
 import { Paces } from './pace.ts';
@@ -30,6 +37,8 @@ export interface GraphqlCall {
   signal: AbortSignal | null;
   /** Who waits, where that can be told without making a signal; default: `signal`. */
   caller?: { readonly aborted: boolean };
+  /** Who asks over MCP, for the activity. */
+  agent?: AgentSide | null;
   /** The request as it came, when its answer may be used again; kept as it is. */
   request: Uint8Array | null;
 }
@@ -197,7 +206,7 @@ export class Lanes {
     else yield* source;
   }
 
-  context(call: Pick<GraphqlCall, 'principal' | 'http' | 'via' | 'signal'>): GraphContext {
+  context(call: ContextCall): GraphContext {
     return new CallContext(this.#options, call);
   }
 
@@ -218,18 +227,17 @@ function toBytes({ kind, json }: Answer): GraphqlAnswer {
   return { kind, body: Buffer.from(json) };
 }
 
+type ContextCall = Pick<GraphqlCall, 'principal' | 'http' | 'via' | 'agent' | 'signal'>;
+
 /** What few resolvers ask for is read from the call when they do. */
 class CallContext implements GraphContext {
   readonly read: ReadSide;
   readonly write: WriteSide;
   readonly principal: Principal;
   readonly via: 'http' | 'mcp';
-  readonly #call: Pick<GraphqlCall, 'http' | 'signal'>;
+  readonly #call: ContextCall;
 
-  constructor(
-    { read, write }: Pick<LanesOptions, 'read' | 'write'>,
-    call: Pick<GraphqlCall, 'principal' | 'http' | 'via' | 'signal'>,
-  ) {
+  constructor({ read, write }: Pick<LanesOptions, 'read' | 'write'>, call: ContextCall) {
     this.read = read;
     this.write = write;
     this.principal = call.principal;
@@ -239,6 +247,10 @@ class CallContext implements GraphContext {
 
   get http(): HttpSide | null {
     return this.#call.http;
+  }
+
+  get agent(): AgentSide | null {
+    return this.#call.agent ?? null;
   }
 
   get signal(): AbortSignal | null {

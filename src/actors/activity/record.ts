@@ -96,7 +96,7 @@ function detailsOf(
   userId: string | null,
   targetId: string | null,
 ): Record<string, unknown> {
-  const { tokenId, address, userAgent, via, input } = cause;
+  const { tokenId, address, userAgent, via, agent, input } = cause;
   return {
     userId,
     ...(tokenId !== null && { tokenId }),
@@ -104,6 +104,7 @@ function detailsOf(
     address,
     userAgent,
     ...(via === 'mcp' && { via }),
+    ...(agent && { client: agent.client, tool: agent.tool }),
     ...(Object.keys(input).length > 0 && { input }),
   };
 }

@@ -43,6 +43,13 @@ export interface AskOptions {
   cause?: Cause;
 }
 
+/** The program that speaks for a caller over MCP. */
+export interface CauseAgent {
+  /** What it calls itself, fit to be shown; null where it did not say. */
+  readonly client: string | null;
+  readonly tool: string;
+}
+
 /** Whose request a message serves, and what it asked for; plain data. */
 export interface Cause {
   /** Names the request: however many messages it takes, it is recorded once. */
@@ -59,6 +66,8 @@ export interface Cause {
   readonly address: string;
   readonly userAgent: string;
   readonly via: 'http' | 'mcp';
+  /** Over MCP: which program asked, and by which tool. */
+  readonly agent?: CauseAgent | null;
   /** What was asked to be changed, where the request names it. */
   readonly targetId: string | null;
   /** What else may be told of the request; nothing secret. */

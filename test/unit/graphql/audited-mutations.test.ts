@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { GraphQLResolveInfo } from 'graphql';
 import type { AuditedRequest } from '../../../src/auth/audit.ts';
 import type { Principal } from '../../../src/auth/principal.ts';
+import type { GraphContext } from '../../../src/graphql/contract.ts';
 import { createSchema } from '../../../src/graphql/schema/schema.ts';
 
 const mutations = createSchema().getMutationType()?.getFields() ?? {};
@@ -13,6 +14,7 @@ async function audited(
   name: string,
   args: Record<string, unknown> = {},
   principal = person,
+  more: Partial<GraphContext> = {},
 ): Promise<AuditedRequest> {
   let seen: AuditedRequest | undefined;
   const audit = {
@@ -21,7 +23,7 @@ async function audited(
       return Promise.resolve(undefined as never);
     },
   };
-  const context = { write: { audit }, http: null, principal, via: 'http' };
+  const context = { write: { audit }, http: null, principal, via: 'http', ...more };
   await mutations[name]?.resolve?.(undefined, args, context, {} as GraphQLResolveInfo);
   assert.ok(seen, `${name} is recorded`);
   return seen;
@@ -31,6 +33,15 @@ describe('auditMutations()', () => {
   it('records every mutation there is, by its name', async () => {
     assert.ok(Object.keys(mutations).length > 30);
     for (const name of Object.keys(mutations)) assert.equal((await audited(name)).action, name);
+  });
+
+  it('records from where a call over MCP came, by which client and tool', async () => {
+    const agent = { address: '192.0.2.9', userAgent: 'node', client: 'Bot 1.0', tool: 'stop_app' };
+    const seen = await audited('stopApp', { id: 'app_1' }, person, { via: 'mcp', agent });
+    assert.deepEqual([seen.address, seen.userAgent, seen.via], ['192.0.2.9', 'node', 'mcp']);
+    assert.deepEqual([seen.agent?.client, seen.agent?.tool], ['Bot 1.0', 'stop_app']);
+    const { agent: none, address } = await audited('stopApp', { id: 'app_1' });
+    assert.deepEqual([none, address], [null, '']);
   });
 
   it('records what shows a secret also when it changes nothing', async () => {
