@@ -24,6 +24,7 @@ import { type CostOf, staticCost } from './cost.ts';
 import { formatRefusal, formatServiceError } from './errors.ts';
 import { type Exposed, exposesNothing, type Exposure } from './exposure.ts';
 import { guardShape } from './guards.ts';
+import { PlacedSource } from './places.ts';
 
 export interface ReadyDocument {
   kind: 'ready';
@@ -57,6 +58,9 @@ export interface Judgement {
 // Suggestions make each of them dear.
 const validationErrorsMax = 5;
 
+// Values are validated, too, and shown in errors: a microsecond a token.
+const lightTokens = 1_000;
+
 export function prepare(
   { schema, exposure, limits, defer }: Judgement,
   query: string,
@@ -72,8 +76,10 @@ export function prepare(
     exposed = exposure.judge(document);
     const operation = chooseOperation(document, operationName);
     const isQuery = operation.operation === OperationTypeNode.QUERY;
-    if (heavy && defer) {
-      if (isQuery) return { kind: 'deferred', exposed };
+    if (defer && isQuery && (heavy || (document.tokenCount ?? 0) > lightTokens)) {
+      return { kind: 'deferred', exposed };
+    }
+    if (defer && heavy) {
       throw new ServiceError('COST_LIMIT', 'Only a document of queries may be as long as this.');
     }
     const invalid = validate(schema, document, undefined, { maxErrors: validationErrorsMax });
@@ -105,7 +111,10 @@ function parseWithin(query: string, limits: GraphqlLimits): DocumentNode {
     );
   }
   try {
-    return parse(query, { maxTokens: limits.tokens });
+    const source = new PlacedSource(query);
+    const document = parse(source, { maxTokens: limits.tokens });
+    source.endParsing();
+    return document;
   } catch (error) {
     // graphql-js tells this bound from a syntax error by its words only.
     if (error instanceof GraphQLError && error.message.includes('Parsing aborted')) {
@@ -145,7 +154,7 @@ function isCompilable(document: DocumentNode): boolean {
 const uncompiledNames: ReadonlySet<string> = new Set(['__proto__', '__schema', '__type']);
 
 // Logs grow without an entry in the journal.
-const logFields: ReadonlySet<string> = new Set(['log', 'logs']);
+const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs']);
 
 /** Whether one of the names, or a node of the kind, stands anywhere in the document. */
 function mentions(document: DocumentNode, names: ReadonlySet<string>, kind?: Kind): boolean {

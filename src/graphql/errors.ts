@@ -4,6 +4,7 @@
  */
 import { type ASTNode, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { asServiceError, type ErrorCode, ServiceError } from '../lib/errors.ts';
+import { placesOf } from './places.ts';
 
 /** Told of every error that was masked. */
 export type InternalSink = (cause: unknown, path: string) => void;
@@ -43,9 +44,10 @@ function isInputError(error: GraphQLError): boolean {
 }
 
 function withPlace(error: GraphQLError, shown: ServiceError): GraphQLFormattedError {
+  const locations = placesOf(error);
   return {
     message: shown.message,
-    ...(error.locations && { locations: error.locations }),
+    ...(locations && { locations }),
     ...(error.path && { path: error.path }),
     extensions: extensionsOf(shown),
   };
