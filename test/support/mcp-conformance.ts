@@ -8,8 +8,6 @@ import { fileURLToPath } from 'node:url';
 const suite = fileURLToPath(new URL('../../node_modules/.bin/conformance', import.meta.url));
 const endMs = 90_000;
 
-export const revision = '2026-07-28';
-
 interface Check {
   id: string;
   name: string;

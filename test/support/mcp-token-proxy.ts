@@ -8,7 +8,8 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
 export interface TokenProxy {
-  port: number;
+  /** By the name `localhost`, as the suite wants it. */
+  mcpUrl: string;
   close(): Promise<void>;
 }
 
@@ -38,8 +39,9 @@ export async function startTokenProxy(target: string, token: string): Promise<To
     client.on('end', () => upstream.end());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
   return {
-    port: (server.address() as AddressInfo).port,
+    mcpUrl: `http://localhost:${String(port)}/api/mcp`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

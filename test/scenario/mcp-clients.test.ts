@@ -1,0 +1,115 @@
+/** The official MCP clients against a whole Gangway: each by an API token, and from the address alone. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type AppInfo, archiveOf } from '../support/gangway-client.ts';
+import { Gangway } from '../support/gangway.ts';
+import {
+  type AgentClient,
+  agentClients,
+  type AgentSession,
+  type CallAnswer,
+  type Progress,
+} from '../support/mcp-clients.ts';
+
+const capabilities = ['view_logs', 'deploy_apps', 'control_apps'];
+
+let gangway: Gangway;
+let url: string;
+let token: string;
+let app: AppInfo;
+
+before(async () => {
+  gangway = await Gangway.open();
+  url = `${gangway.url}/api/mcp`;
+  token = await gangway.client.token({ capabilities });
+  app = await gangway.client.createApp('Shop');
+  await gangway.client.mustUpload(app.id, archiveOf({ 'index.html': 'open' }));
+});
+
+after(() => gangway.end());
+
+const textOf = ({ content }: CallAnswer): string => content.map(({ text }) => text ?? '').join('');
+
+/** What an agent does first: look around, look closer, and get something wrong. */
+async function lookAround(agent: AgentClient, session: AgentSession): Promise<void> {
+  assert.equal(session.revision, agent.revision);
+  assert.ok(session.serverName);
+  const tools = await session.tools();
+  const names = tools.map(({ name }) => name);
+  for (const name of ['list_teams', 'list_apps', 'get_app', 'deploy_app']) {
+    assert.ok(names.includes(name), name);
+  }
+  assert.ok(!names.includes('delete_app'), 'it was not given that');
+  // The clients hold an answer to the schema that was listed with the tool.
+  const { teams } = (await session.call('list_teams')).structuredContent as {
+    teams: { name: string }[];
+  };
+  assert.deepEqual(
+    teams.map(({ name }) => name),
+    ['Home'],
+  );
+  const list = await session.call('list_apps');
+  const { apps } = list.structuredContent as { apps: { nodes: { id: string }[] } };
+  assert.deepEqual(
+    apps.nodes.map(({ id }) => id),
+    [app.id],
+  );
+  assert.deepEqual(JSON.parse(textOf(list)), list.structuredContent);
+  const got = await session.call('get_app', { appId: app.slug });
+  const { app: one } = got.structuredContent as { app: { id: string; name: string } };
+  assert.deepEqual({ id: one.id, name: one.name }, { id: app.id, name: 'Shop' });
+  await getItWrong(session);
+  assert.deepEqual(session.errors, []);
+}
+
+async function getItWrong(session: AgentSession): Promise<void> {
+  const missing = await session.call('get_app', { appId: 'nowhere' });
+  assert.equal(missing.isError, true);
+  assert.notEqual(textOf(missing), '');
+  const misspelt = await session.call('get_app', { appID: app.id });
+  assert.equal(misspelt.isError, true);
+  assert.match(textOf(misspelt), /appI[dD]/);
+  await assert.rejects(session.call('no_such_tool'), /no_such_tool/);
+}
+
+describe('the official MCP clients', () => {
+  for (const agent of agentClients) {
+    describe(agent.name, () => {
+      it('connects by an API token, lists and calls', async () => {
+        const session = await agent.connect(url, token);
+        await lookAround(agent, session);
+        await session.close();
+      });
+
+      it('connects from the address alone, once its person consented', async () => {
+        const session = await agent.authorize(url, gangway.client);
+        const names = (await session.tools()).map(({ name }) => name);
+        assert.ok(names.includes('list_apps'));
+        const list = await session.call('list_apps');
+        assert.match(textOf(list), new RegExp(app.id));
+        assert.deepEqual(session.errors, []);
+        await session.close();
+      });
+
+      it('deploys, hears how far it is, and is told the outcome', async () => {
+        const session = await agent.connect(url, token);
+        // So that the client knows the schemas of the answers.
+        await session.tools();
+        const steps: Progress[] = [];
+        const answer = await session.call('deploy_app', { appId: app.id, wait: true }, (step) =>
+          steps.push(step),
+        );
+        assert.notEqual(answer.isError, true, textOf(answer));
+        assert.match(textOf(answer), /ready/);
+        assert.ok(steps.length > 0, 'it was told of progress');
+        const numbers = steps.map(({ progress }) => progress);
+        assert.deepEqual(
+          numbers,
+          [...new Set(numbers)].sort((a, b) => a - b),
+        );
+        assert.deepEqual(session.errors, []);
+        await session.close();
+      });
+    });
+  }
+});
