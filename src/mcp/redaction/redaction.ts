@@ -1,0 +1,120 @@
+/**
+ * Owns taking secrets out of what an agent is given.
+ *
+ * 1. What has nothing to be taken out comes back as the same string, and costs a walk over it; the
+ *    same text again costs less still.
+ * 2. Doing it twice changes nothing more: what stands between the marks is looked at until nothing
+ *    more is found.
+ * 3. JSON stays JSON (see `changeStrings`).
+ */
+import { isSecretKey, isSecretValue, kindOf } from './assignments.ts';
+import { changeStrings } from './json-strings.ts';
+import type { Patterns } from './patterns.ts';
+import { betweenMarks, markStart, replaceSpans, type Span } from './spans.ts';
+import type { Sees, ValueIndex } from './value-index.ts';
+
+export interface Redaction {
+  /** Of plain text. Redact before cutting: half of a value is not found. */
+  text(text: string): string;
+  /** Of a JSON text, such as the `dataJson` of a reply: string values are looked at, decoded. */
+  json(json: string): string;
+}
+
+/** Each round takes something out; a text made so that one uncovers the next may need several. */
+const roundsMax = 8;
+const pemBegins = /-----BEGIN [0-9A-Z ]{0,40}PRIVATE KEY/;
+const pemLine = /^(?:\S{1,40}\s)?(?:[0-9A-Za-z+/=]{16,80}|[0-9A-Za-z+/]{2,80}={1,2})$/;
+const pemLinesMax = 200;
+const wholeMark = /^\[redacted: [a-zA-Z0-9_ ]{1,80}\]$/;
+const cleanMax = 8;
+const cleanCharsMax = 64 * 1024;
+
+/** The last texts that had nothing in them: the same answer is often given again. */
+export class CleanTexts {
+  readonly #texts: string[] = [];
+  #version = -1;
+  #next = 0;
+
+  has(text: string, version: number): boolean {
+    return this.#version === version && this.#texts.includes(text);
+  }
+
+  add(text: string, version: number): void {
+    if (text.length > cleanCharsMax) return;
+    if (this.#version !== version) this.#texts.length = this.#next = 0;
+    this.#version = version;
+    this.#texts[this.#next] = text;
+    this.#next = (this.#next + 1) % cleanMax;
+  }
+}
+
+export interface RedactionParts {
+  readonly patterns: Patterns;
+  readonly values: ValueIndex;
+  readonly clean: CleanTexts;
+  /** Whose values count; default: all. */
+  readonly sees?: Sees | undefined;
+}
+
+export class ValueRedaction implements Redaction {
+  readonly #parts: RedactionParts;
+
+  constructor(parts: RedactionParts) {
+    this.#parts = parts;
+  }
+
+  text(text: string): string {
+    return this.#isClean(text) ? text : this.#text(text);
+  }
+
+  json(json: string): string {
+    // What would be found is found in the encoded text, too, unless an escape hides it.
+    const isClean = this.#isClean(json);
+    if (isClean && !json.includes('\\')) return json;
+    let pemLines = 0;
+    return changeStrings(json, (value, key, escaped) => {
+      if (isClean && !escaped) return value;
+      if (pemLines > 0) {
+        pemLines = value.includes('-----END') ? 0 : pemLines - 1;
+        if (pemLine.test(value.trim())) return `${markStart}private key]`;
+      }
+      if (pemBegins.test(value) && !value.includes('-----END')) pemLines = pemLinesMax;
+      if (isSecretKey(key) && isSecretValue(value) && !wholeMark.test(value)) {
+        return `${markStart}${kindOf(key)}]`;
+      }
+      return this.#text(value);
+    });
+  }
+
+  #text(text: string): string {
+    let before = text;
+    for (let round = 0; round < roundsMax; round++) {
+      const after = betweenMarks(before, this.#isKnown, this.#once);
+      if (after === before) break;
+      before = after;
+    }
+    return before;
+  }
+
+  /** Whether nothing is to be found in it by anybody; keys and quotes of JSON end what they end. */
+  #isClean(text: string): boolean {
+    const { patterns, values, clean } = this.#parts;
+    if (clean.has(text, values.version)) return true;
+    const spans: Span[] = [];
+    values.find(text, spans);
+    if (spans.length === 0) patterns.find(text, spans);
+    if (spans.length > 0) return false;
+    clean.add(text, values.version);
+    return true;
+  }
+
+  readonly #isKnown = (what: string): boolean => this.#parts.values.knows(what);
+
+  readonly #once = (part: string): string => {
+    const { patterns, values, sees } = this.#parts;
+    const spans: Span[] = [];
+    values.find(part, spans, sees);
+    patterns.find(part, spans);
+    return spans.length === 0 ? part : replaceSpans(part, spans);
+  };
+}

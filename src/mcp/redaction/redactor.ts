@@ -1,0 +1,243 @@
+/**
+ * Owns what is known of the secret values of apps, and the redactions made of it.
+ *
+ * 1. A value is opened once, and is in memory only, of so many apps and characters at most.
+ * 2. A redaction knows every value that is in force when it is asked: the journal entry that changes
+ *    a variable, or takes an app away, changes what is known before the change is answered.
+ * 3. Nothing here takes long at a time: many apps are opened in slices, between which others run.
+ * 4. A value that cannot be opened is told in the log, by name, and is not looked for.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Logger } from '../../lib/log.ts';
+import type { Journal, JournalEntry, Reader } from '../../store/contract.ts';
+import type { AppRecord, EnvRecord } from '../../store/records.ts';
+import type { Change } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import { AppSecrets, type OpenSecret } from './app-secrets.ts';
+import { Patterns } from './patterns.ts';
+import { publicValues } from './public-values.ts';
+import { CleanTexts, type Redaction, ValueRedaction } from './redaction.ts';
+import { type Sees, ValueIndex } from './value-index.ts';
+
+export interface RedactorOptions {
+  reader: Pick<Reader, 'get' | 'find' | 'list'>;
+  subscribe: Journal['subscribe'];
+  /** Opens a secret variable; what it throws counts as null. */
+  open: OpenSecret;
+  log: Logger;
+  limits?: Partial<RedactorLimits>;
+}
+
+export interface RedactorLimits {
+  /** Apps and teams kept ready; those not asked for the longest go first. */
+  scopes: number;
+  /** Characters of all forms of all values kept, and of one team's. */
+  chars: number;
+  /** Apps opened at a time. */
+  slice: number;
+}
+
+const limitDefaults: RedactorLimits = { scopes: 512, chars: 32 * 2 ** 20, slice: 8 };
+const variablesMax = 1_000;
+const pageApps = 500;
+
+/** What is ready for an app, or for a team and its apps. */
+interface Scope {
+  readonly id: string;
+  readonly index: ValueIndex;
+  readonly clean: CleanTexts;
+  readonly apps: Map<string, AppSecrets>;
+  /** Of a team, until all its apps are in. */
+  building: Promise<void> | null;
+}
+
+export class Redactor {
+  readonly #options: RedactorOptions;
+  readonly #limits: RedactorLimits;
+  readonly #patterns = new Patterns();
+  /** By id of app or team, the least recently used first. */
+  readonly #scopes = new Map<string, Scope>();
+  readonly #unsubscribe: () => void;
+  /** Finds what needs no values: for texts that belong to no team. */
+  readonly shapes: Redaction;
+
+  constructor(options: RedactorOptions) {
+    this.#options = options;
+    this.#limits = { ...limitDefaults, ...options.limits };
+    this.shapes = this.#redaction(newScope(''));
+    this.#unsubscribe = options.subscribe((entry) => this.#follow(entry));
+  }
+
+  /** For what tells of this app alone, such as its logs. */
+  forApp(appId: string): Redaction {
+    const known = this.#recent(appId);
+    if (known) return this.#redaction(known);
+    const scope = newScope(appId);
+    this.#load(scope, appId);
+    this.#keep(scope);
+    return this.#redaction(scope);
+  }
+
+  /**
+   * For what may tell of any app of a team. `sees` leaves out apps that the caller cannot see, whose
+   * values would tell by their absence what they are. At once when the team is ready.
+   */
+  forTeam(teamId: string, sees?: Sees): Redaction | Promise<Redaction> {
+    const scope = this.#recent(teamId) ?? this.#startTeam(teamId);
+    if (scope.building === null) return this.#redaction(scope, sees);
+    return scope.building.then(() => this.#redaction(scope, sees));
+  }
+
+  /** Forgets everything and stops listening. */
+  close(): void {
+    this.#unsubscribe();
+    this.#scopes.clear();
+  }
+
+  #redaction(scope: Scope, sees?: Sees): Redaction {
+    const { index: values, clean } = scope;
+    return new ValueRedaction({ patterns: this.#patterns, values, clean, sees });
+  }
+
+  #recent(id: string): Scope | undefined {
+    const scope = this.#scopes.get(id);
+    if (scope === undefined) return undefined;
+    this.#scopes.delete(id);
+    this.#scopes.set(id, scope);
+    return scope;
+  }
+
+  #keep(scope: Scope): void {
+    this.#scopes.set(scope.id, scope);
+    let chars = 0;
+    for (const one of this.#scopes.values()) chars += one.index.chars;
+    for (const [id, oldest] of this.#scopes) {
+      if (this.#scopes.size <= this.#limits.scopes && chars <= this.#limits.chars) return;
+      if (oldest === scope || oldest.building !== null) continue;
+      this.#scopes.delete(id);
+      chars -= oldest.index.chars;
+    }
+  }
+
+  #startTeam(teamId: string): Scope {
+    const scope = newScope(teamId);
+    scope.building = this.#build(scope, teamId).then(
+      () => {
+        scope.building = null;
+        this.#keep(scope);
+      },
+      (error: unknown) => {
+        this.#scopes.delete(teamId);
+        throw error;
+      },
+    );
+    this.#scopes.set(teamId, scope);
+    return scope;
+  }
+
+  async #build(scope: Scope, teamId: string): Promise<void> {
+    const { reader } = this.#options;
+    let after: readonly string[] | undefined;
+    for (;;) {
+      const page: readonly Readonly<AppRecord>[] = reader.list(tables.apps, 'team', [teamId], {
+        limit: pageApps,
+        ...(after && { after }),
+      });
+      for (const [i, app] of page.entries()) {
+        // The journal may have brought it in meanwhile, or taken it away.
+        if (!scope.apps.has(app.id) && belongs(reader.get(tables.apps, app.id), teamId)) {
+          this.#load(scope, app.id);
+        }
+        if (i % this.#limits.slice === this.#limits.slice - 1) await turn();
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < pageApps) return;
+      after = [teamId, last.id];
+    }
+  }
+
+  #load(scope: Scope, appId: string): void {
+    const secrets = new AppSecrets(appId);
+    const options = { limit: variablesMax };
+    for (const record of this.#options.reader.list(tables.env, 'app', [appId], options)) {
+      secrets.set(record.key, this.#open(record));
+    }
+    scope.apps.set(appId, secrets);
+    this.#enter(scope, secrets);
+  }
+
+  #enter(scope: Scope, secrets: AppSecrets): void {
+    const { reader, log } = this.#options;
+    scope.index.remove(secrets.appId);
+    if (scope.index.chars > this.#limits.chars) {
+      log.warn({ appId: secrets.appId, scope: scope.id }, 'redaction_values_left_out');
+      return;
+    }
+    secrets.addTo(scope.index, publicValues(reader, secrets.appId));
+  }
+
+  #open(record: Readonly<EnvRecord>): string | null {
+    if (!record.isSecret) return null;
+    try {
+      return this.#options.open(record);
+    } catch (error) {
+      const { appId, key } = record;
+      this.#options.log.error({ err: error, appId, key }, 'redaction_value_unreadable');
+      return null;
+    }
+  }
+
+  #follow(entry: JournalEntry): void {
+    if (this.#scopes.size === 0) return;
+    const changed = new Set<string>();
+    for (const change of entry.changes) {
+      if (change.table === tables.env.name) changed.add(this.#variable(change));
+      else if (change.table === tables.apps.name) this.#app(change);
+    }
+    for (const scope of this.#scopes.values()) {
+      for (const appId of changed) {
+        const secrets = scope.apps.get(appId);
+        if (secrets) this.#enter(scope, secrets);
+      }
+    }
+  }
+
+  #variable(change: Change): string {
+    const [appId = '', key = ''] = change.key as readonly string[];
+    const scopes = [...this.#scopes.values()].filter((scope) => scope.apps.has(appId));
+    if (scopes.length === 0) return appId;
+    const record = isPut(change) ? (change.value as EnvRecord) : null;
+    const value = record && this.#open(record);
+    for (const { apps } of scopes) {
+      apps.get(appId)?.set(key, value);
+      if (record?.isSecret === false) apps.get(appId)?.show(record.value ?? '');
+    }
+    return appId;
+  }
+
+  /** Apps come to a team and leave it; in trash they are of none. */
+  #app(change: Change): void {
+    const app = isPut(change) ? (change.value as AppRecord) : undefined;
+    const appId = change.key as string;
+    if (app === undefined) this.#scopes.delete(appId);
+    for (const scope of this.#scopes.values()) {
+      if (scope.id === appId) continue;
+      const isHere = belongs(app, scope.id);
+      if (isHere && !scope.apps.has(appId)) this.#load(scope, appId);
+      if (!isHere && scope.apps.delete(appId)) scope.index.remove(appId);
+    }
+  }
+}
+
+function newScope(id: string): Scope {
+  const [index, clean] = [new ValueIndex(), new CleanTexts()];
+  return { id, index, clean, apps: new Map(), building: null };
+}
+
+function belongs(app: Readonly<AppRecord> | undefined, teamId: string): boolean {
+  return app?.teamId === teamId && app.deletedAtMs === null;
+}
+
+function isPut(change: Change): change is Extract<Change, { value: unknown }> {
+  return change.op === 'put' || change.op === 'insert';
+}
