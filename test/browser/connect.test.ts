@@ -1,6 +1,8 @@
 /** The page that connects MCP clients, in a real browser: what a person reads, pastes and tries. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { complaintsOf, openBrowser } from '../support/browser.ts';
 import { owner } from '../support/gangway-client.ts';
@@ -106,6 +108,15 @@ describe('the page that connects MCP clients, in a browser', () => {
     assert.equal(copied, await shown.innerText());
   });
 
+  it('gives a line for curl that works as it is', async () => {
+    await page.getByText('curl', { exact: true }).click();
+    const line = await page.locator('.client pre:visible').innerText();
+    const env = { PATH: process.env['PATH'] ?? '', GANGWAY_TOKEN: token };
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', line], { env });
+    const { result } = JSON.parse(stdout) as { result: { tools: { name: string }[] } };
+    assert.equal(result.tools[0]?.name, 'list_teams');
+  });
+
   it('narrows the address, and tries it as it is', async () => {
     await page.getByText('Offer fewer tools').click();
     await page.getByLabel('Only those that change nothing').check();
@@ -122,9 +133,12 @@ describe('the page that connects MCP clients, in a browser', () => {
   it('leads to the explorer with the mutation that makes a token', async () => {
     await page.getByRole('link', { name: 'Make a token in the explorer' }).click();
     const editor = page.locator('.graphiql-query-editor .CodeMirror');
-    await editor.getByText('createToken').waitFor();
+    await editor.getByText('createToken', { exact: true }).waitFor();
     await page.locator('.graphiql-execute-button').click();
-    await page.locator('.result-window').getByText('"gwy_').waitFor();
+    await page
+      .locator('.result-window')
+      .getByText(/"gwy_\w{40}"/)
+      .waitFor();
     assert.deepEqual(complaints, []);
   });
 

@@ -115,6 +115,7 @@ function setUpTest(form) {
     }
     button.disabled = false;
   });
+  document.getElementById('untested').remove();
   form.hidden = false;
 }
 

@@ -197,11 +197,11 @@ function tokens(): Html {
   </section>`;
 }
 
-/** Without script it stays hidden, and no name means that no form could ever send the token. */
+/** Without its script it stays hidden, and no name means that no form could ever send the token. */
 function testing(path: string, team: string | null): Html {
   return html`<section>
     <h2>Test</h2>
-    <noscript><p>Without JavaScript, take the line for curl above.</p></noscript>
+    <p id="untested">Without JavaScript, take the line for curl above.</p>
     <form id="test" data-path="${path}" data-team="${team ?? ''}" hidden>
       <label
         >API token
@@ -277,5 +277,5 @@ output:not(:empty) { display: block; margin-top: 1rem; padding: .25rem 1rem .75r
   border-radius: .25rem; }
 output.good { border-left-color: #2e9e5b; }
 output.bad { border-left-color: var(--bad); }
-section + a { margin-top: 2rem; }
+section + a.plain { margin-top: 2rem; }
 `);
