@@ -13,7 +13,7 @@ import type { Accounts, AccountReads } from './auth/accounts-contract.ts';
 import { Audit } from './auth/audit.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import type { ClosableAuthenticator } from './auth/authenticator.ts';
-import { authorize, can } from './auth/authorize.ts';
+import { can } from './auth/authorize.ts';
 import { resetsFolder } from './auth/password-resets.ts';
 import { newSetupCode } from './auth/setup-code.ts';
 import { setVariable } from './config.ts';
@@ -28,17 +28,7 @@ import { Metrics } from './gateway/metrics.ts';
 import { RateLimit } from './lib/rate-limit.ts';
 import { createGateway } from './gateway/server.ts';
 import type { Gateway } from './gateway/server.ts';
-import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from './gateway/transports/graphql-streams.ts';
-import { graphqlRoutes } from './gateway/transports/graphql.ts';
-import { healthRoute } from './gateway/transports/health.ts';
-import { inviteRoutes } from './gateway/transports/invite.ts';
-import { loginRoutes } from './gateway/transports/login.ts';
-import { logRoutes } from './gateway/transports/logs.ts';
-import { metricsRoute } from './gateway/transports/metrics.ts';
-import { resetRoutes } from './gateway/transports/reset.ts';
-import { setupRoutes } from './gateway/transports/setup.ts';
-import { uploadRoutes } from './gateway/transports/upload.ts';
 import { createGraphql } from './graphql/graphql.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import { systemClock } from './lib/clock.ts';
@@ -51,7 +41,9 @@ import { tables } from './store/tables.ts';
 import type { QuerySetup } from './workers/tasks/query.ts';
 import { StreamSessions } from './actors/stream-session/sessions.ts';
 import type { Route } from './gateway/contract.ts';
+import { type ServedMcp, serveMcp } from './serve-mcp.ts';
 import { type ServedOAuth, serveOAuth } from './serve-oauth.ts';
+import { transportRoutes } from './serve-routes.ts';
 
 const clock = systemClock;
 const failedTokensPerMinute = 60;
@@ -95,6 +87,7 @@ class Service {
   readonly #audit: Audit;
   readonly #callers: Callers;
   readonly #oauth: ServedOAuth;
+  readonly #mcp: ServedMcp;
   readonly #graphql: Graphql;
   readonly #graphqlStreams: GraphqlStreams;
   readonly #sessions: StreamSessions;
@@ -145,12 +138,30 @@ class Service {
     this.#graphql = this.#createGraphql();
     this.#graphqlStreams = new GraphqlStreams({ clock, logger });
     this.#sessions = this.#createSessions();
-    this.#gateway = createGateway({
+    this.#mcp = serveMcp({
+      ...parts,
+      authenticator: this.#authenticator,
+      callers: this.#callers,
+      graphql: this.#graphql,
+      publicUrl: () => this.#publicUrl().url,
+    });
+    this.#gateway = this.#createGateway(metrics);
+    metrics.register(() => this.#families());
+    this.#gateway.onDrain(async () => {
+      this.#graphqlStreams.drain();
+      this.#mcp.streams.drain();
+      await this.#sessions.drain();
+    });
+  }
+
+  #createGateway(metrics: Metrics): Gateway {
+    const { config, logger, accessLines } = this.#parts;
+    return createGateway({
       host: config.host,
       port: config.port,
       routes: auditedRoutes(this.#routes(metrics), this.#audit),
       logger,
-      accessLines: this.#parts.accessLines,
+      accessLines,
       limits: {
         headerBytes: config.maxHeaderKb * 1024,
         maxSockets: config.maxSockets,
@@ -161,11 +172,6 @@ class Service {
       metrics,
       logBare: config.logLevel === 'debug',
       setVariable,
-    });
-    metrics.register(() => this.#families());
-    this.#gateway.onDrain(async () => {
-      this.#graphqlStreams.drain();
-      await this.#sessions.drain();
     });
   }
 
@@ -208,6 +214,7 @@ class Service {
     await this.#graphql.close();
     this.#authenticator.close();
     this.#oauth.close();
+    this.#mcp.close();
     await (await this.#accounts)?.close();
     await this.#gateway.close();
     await platform.close();
@@ -221,54 +228,21 @@ class Service {
   }
 
   #routes(metrics: Metrics): Route[] {
-    const { config, logger, platform } = this.#parts;
-    const { store, actors } = platform;
-    const refuseCrossSite = this.#callers.refuseCrossSite.bind(this.#callers);
     return [
-      healthRoute,
-      metricsRoute(metrics, config.metrics),
-      ...setupRoutes({
-        accounts: () => this.#loadAccounts(),
-        needsSetup: () => this.#needsSetup(),
-        refuseCrossSite,
-      }),
-      ...resetRoutes({ accounts: () => this.#loadAccounts(), refuseCrossSite }),
-      ...loginRoutes({
+      ...transportRoutes({
+        ...this.#parts,
+        metrics,
         accounts: () => this.#loadAccounts(),
         accountReads: this.#accountReads,
         needsSetup: () => this.#needsSetup(),
         callers: this.#callers,
-      }),
-      ...inviteRoutes({
-        accounts: () => this.#loadAccounts(),
-        accountReads: this.#accountReads,
-        callers: this.#callers,
+        graphql: this.#graphql,
+        graphqlStreams: this.#graphqlStreams,
+        sessions: this.#sessions,
+        publicUrl: () => this.#publicUrl().url,
       }),
       ...this.#oauth.routes,
-      ...graphqlRoutes({
-        graphql: this.#graphql,
-        callers: this.#callers,
-        streams: this.#graphqlStreams,
-        logger,
-      }),
-      ...deployHookRoutes({ reader: store, actors, callers: this.#callers, authorize }),
-      ...uploadRoutes({
-        bulk: platform.bulk,
-        actors,
-        reader: store,
-        authenticate: (exchange) => this.#callers.cookiePerson(exchange, { changes: true }),
-        authorize,
-        limits: { archiveBytes: config.maxUploadMb * 2 ** 20 },
-        logger,
-      }),
-      ...logRoutes({
-        reader: store,
-        sessions: this.#sessions,
-        authenticate: (exchange) => this.#callers.cookiePerson(exchange, { changes: false }),
-        authorize,
-        refuseCrossSite,
-        logMaxDays: config.logMaxDays,
-      }),
+      ...this.#mcp.routes,
     ];
   }
 
@@ -282,6 +256,7 @@ class Service {
       gauge('actors', 'Actors known, active or at rest.', active),
       gauge('mailbox_messages', 'Messages that wait for actors.', waiting),
       gauge('log_streams', 'Open log streams.', this.#sessions.size),
+      gauge('mcp_streams', 'Open event streams of the MCP endpoint.', this.#mcp.streams.size),
       gauge('graphql_streams', 'Open GraphQL subscriptions.', this.#graphqlStreams.size),
       gauge('live_logs', 'Logs with viewers or a feed.', channels),
       gauge('log_feeds', 'Workloads followed into logs.', feeds),

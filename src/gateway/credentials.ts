@@ -72,7 +72,11 @@ export class Callers {
    * parameters given, such as `resource_metadata="…"`; RATE_LIMITED after too many failures. A token
    * that an OAuth client got for MCP is good only where that is the `audience`.
    */
-  bearer(exchange: Exchange, challenge = '', audience: 'api' | 'mcp' = 'api'): SignedIn {
+  bearer(
+    exchange: Exchange,
+    challenge: string | (() => string) = '',
+    audience: 'api' | 'mcp' = 'api',
+  ): SignedIn {
     try {
       if (!hasBearer(exchange)) {
         throw new ServiceError('UNAUTHENTICATED', 'An API token is needed.');
@@ -89,7 +93,8 @@ export class Callers {
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'UNAUTHENTICATED') throw error;
       if (hasBearer(exchange)) this.#countFailure(exchange);
-      throw challenged(error, challenge, hasBearer(exchange));
+      const asked = typeof challenge === 'string' ? challenge : challenge();
+      throw challenged(error, asked, hasBearer(exchange));
     }
   }
 
@@ -112,6 +117,16 @@ export class Callers {
     // Whoever reaches us by a name we were not told of has nothing else to go by.
     const hint = publicUrl.configured ? '' : ' If it is this one, set GANGWAY_PUBLIC_URL.';
     throw new ServiceError('CROSS_SITE', `The request comes from another site.${hint}`);
+  }
+
+  /** Throws CROSS_SITE for an Origin that is not ours; on a loopback host every local name is. */
+  refuseForeignOrigin(exchange: Exchange): void {
+    const origin = exchange.header('origin');
+    if (origin === '') return;
+    const ours = this.#options.publicUrl();
+    if (isOurs(origin, ours)) return;
+    if (isOnThisMachine(origin) && isOnThisMachine(ours.url)) return;
+    throw new ServiceError('CROSS_SITE', 'The request comes from another site.');
   }
 
   #byCookie(exchange: Exchange): Principal {
@@ -175,6 +190,10 @@ function isOurs(origin: string, ours: PublicUrl): boolean {
   const own = new URL(ours.url);
   if (theirs.origin === own.origin) return true;
   return !ours.configured && samePort(theirs, own) && isThisMachine(theirs) && isThisMachine(own);
+}
+
+function isOnThisMachine(url: string): boolean {
+  return URL.canParse(url) && isThisMachine(new URL(url));
 }
 
 function samePort(one: URL, other: URL): boolean {

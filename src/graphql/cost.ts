@@ -43,7 +43,7 @@ const introspectionFactors: Readonly<Record<string, number>> = {
 // No list takes more: beyond it the resolver refuses, with a better word than cost.
 const sizeMax = 5_000;
 
-const sizeArguments = ['first', 'tail'];
+const sizeArguments = ['first', 'tail', 'lines'];
 
 /** A count that stands in the document, or the variable (with its default) that holds it. */
 type Size = number | { variable: string; preset: number };

@@ -21,6 +21,7 @@ export const errorTable = {
   CROSS_SITE: { status: 403, title: 'Forbidden' },
   SETUP_CODE_REQUIRED: { status: 403, title: 'Forbidden' },
   HOOK_DISABLED: { status: 403, title: 'Forbidden' },
+  MCP_DISABLED: { status: 403, title: 'Forbidden' },
   TWO_FACTOR_REQUIRED: { status: 403, title: 'Forbidden' },
   NOT_FOUND: { status: 404, title: 'Not Found' },
   NO_SUCH_CONTAINER: { status: 404, title: 'Not Found' },

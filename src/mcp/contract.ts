@@ -8,15 +8,17 @@
  */
 import type { SignedIn } from '../auth/principal.ts';
 import type { Variables } from '../graphql/engine.ts';
+import type { OperationKind } from '../graphql/lanes.ts';
 import type { Capability } from '../lib/capabilities.ts';
 
 /** A JSON Schema (2020-12) as it is sent. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** What `?tools=` may name besides the tools themselves; `read` stands for all that change nothing. */
+// prettier-ignore
 export const toolGroups = [
   'teams', 'apps', 'deployments', 'logs', 'env', 'databases', 'backups', 'search', 'graphql',
-] as const; // prettier-ignore
+] as const;
 export type ToolGroup = (typeof toolGroups)[number];
 
 /** `destroys`: what is gone, or stopped, may be missed. Its two neighbours are hints of it. */
@@ -46,6 +48,10 @@ export interface Tool {
   readonly output: JsonSchema | null;
   /** Whether it may take long and tells of its progress. */
   readonly slow?: boolean;
+  /** `ClientCapabilities` without which it is refused, such as `{ sampling: {} }`. */
+  readonly needsOfClient?: Readonly<Record<string, object>>;
+  /** Whether its answer depends on the caller, the arguments and the journal alone. */
+  readonly repeatable?: boolean;
   run(call: ToolCall, args: ToolArguments): ToolOutcome | Promise<ToolOutcome>;
 }
 
@@ -57,9 +63,25 @@ export interface ToolCall {
   /** Aborts when the client leaves. Making one costs: ask only where something is waited for. */
   readonly signal: AbortSignal;
   /** Runs a document as the caller, through the lanes and gates of `/api/graphql`. */
-  graphql(document: string, variables: Variables): GraphqlReply | Promise<GraphqlReply>;
-  /** Results of a subscription as they come, each the JSON of a GraphQL answer. */
-  subscribe(document: string, variables: Variables): AsyncGenerator<string, void>;
+  graphql(
+    document: string,
+    variables: Variables,
+    operationName?: string,
+  ): GraphqlReply | Promise<GraphqlReply>;
+  /** The kind of a document's operation; null for one that will be refused. */
+  kindOf(
+    document: string,
+    operationName?: string,
+  ): OperationKind | null | Promise<OperationKind | null>;
+  /** Results of a subscription as they come, each the JSON of a GraphQL answer, until `signal`. */
+  subscribe(
+    document: string,
+    variables: Variables,
+    signal: AbortSignal,
+  ): AsyncGenerator<string, void>;
+  /** Without what looks like a credential, and the values of the app's secret variables; without an
+   * app, those of every app of the team. */
+  redact(text: string, appId?: string): string;
   /** Tells who asked for it how far it is; nothing where nobody did. */
   progress(message: string): void;
   /** Milliseconds that a slow tool may take before it answers with what is so far. */

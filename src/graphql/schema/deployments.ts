@@ -75,6 +75,15 @@ function addDeployment(
           return readLines(read.logs, `build:${record.id}`, count, after ?? null, 'start');
         },
       }),
+      logTail: t.field({
+        type: logConnection,
+        description: 'The last lines of the log; `log` reads on from its endCursor.',
+        args: { lines: t.arg.int({ defaultValue: 100 }) },
+        resolve: (record, { lines }, { read }) => {
+          const count = boundedCount('lines', lines, 100, logPageMax);
+          return readLines(read.logs, `build:${record.id}`, count, null, 'end');
+        },
+      }),
       createdAt: t.field({ type: 'DateTime', resolve: (record) => record.createdAtMs }),
       startedAt: t.field({
         type: 'DateTime',

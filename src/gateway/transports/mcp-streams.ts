@@ -1,0 +1,138 @@
+/**
+ * Owns answers of the MCP endpoint that are Server-Sent Events: calls that tell of their progress, and
+ * clients that listen.
+ *
+ * 1. At most `openMax` are open; beyond that TOO_MANY_STREAMS.
+ * 2. One that listens ends within a second after its token lost the right to be here.
+ * 3. A comment every `pingMs` keeps the connection alive.
+ * 4. `drain` ends those that listen; calls are ended by the signal of their exchange.
+ */
+import { asServiceError, ServiceError } from '../../lib/errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { McpAnswer } from '../../mcp/answer.ts';
+import { sseComment, sseHeaders } from '../../protocol/sse.ts';
+import type { Exchange, ResponseStream } from '../contract.ts';
+
+export interface McpStreamsOptions {
+  clock: Clock;
+  logger: Logger;
+  /** Default 1,024. */
+  openMax?: number;
+  pingMs?: number;
+  checkMs?: number;
+}
+
+interface Listener {
+  stream: ResponseStream;
+  mayStay: () => boolean;
+}
+
+const ping = sseComment('ping');
+
+export class McpStreams {
+  readonly #options: Required<McpStreamsOptions>;
+  readonly #open = new Set<ResponseStream>();
+  readonly #listeners = new Set<Listener>();
+  #stopPings: (() => void) | null = null;
+  #stopChecks: (() => void) | null = null;
+  #draining = false;
+
+  constructor(options: McpStreamsOptions) {
+    this.#options = { openMax: 1_024, pingMs: 15_000, checkMs: 500, ...options };
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Runs a call that sends events, to its response. */
+  async run(exchange: Exchange, { run }: Extract<McpAnswer, { kind: 'events' }>): Promise<void> {
+    const stream = this.#begin(exchange);
+    try {
+      await run((json) => void stream.write(eventOf(json)));
+    } catch (error) {
+      // The head is sent: all that is left is to end without a response.
+      const { code } = asServiceError(error);
+      this.#options.logger.error({ err: error, code }, 'mcp_stream_failed');
+    } finally {
+      this.#end(stream);
+    }
+  }
+
+  /** Holds a connection open, as long as `mayStay` says so. */
+  listen(exchange: Exchange, first: string, mayStay: () => boolean): void {
+    const stream = this.#begin(exchange);
+    stream.write(eventOf(first));
+    const listener = { stream, mayStay };
+    this.#listeners.add(listener);
+    exchange.onAbort(() => this.#listeners.delete(listener));
+    this.#stopChecks ??= this.#every(this.#options.checkMs, () => this.#check());
+  }
+
+  drain(): void {
+    this.#draining = true;
+    for (const { stream } of this.#listeners) this.#end(stream);
+    this.#listeners.clear();
+    this.#rest();
+  }
+
+  #begin(exchange: Exchange): ResponseStream {
+    const { openMax, pingMs } = this.#options;
+    if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
+    if (this.#open.size >= openMax) {
+      throw new ServiceError('TOO_MANY_STREAMS', `There are ${openMax} event streams already.`);
+    }
+    const stream = exchange.stream(200, sseHeaders);
+    this.#open.add(stream);
+    exchange.onAbort(() => {
+      this.#open.delete(stream);
+      this.#rest();
+    });
+    this.#stopPings ??= this.#every(pingMs, () => {
+      for (const one of this.#open) one.write(ping);
+    });
+    return stream;
+  }
+
+  #end(stream: ResponseStream): void {
+    if (!stream.closed) stream.end();
+    this.#open.delete(stream);
+    this.#rest();
+  }
+
+  #check(): void {
+    for (const listener of this.#listeners) {
+      if (listener.mayStay()) continue;
+      this.#listeners.delete(listener);
+      this.#end(listener.stream);
+    }
+  }
+
+  /** No timer runs while nothing is open. */
+  #rest(): void {
+    if (this.#listeners.size === 0) {
+      this.#stopChecks?.();
+      this.#stopChecks = null;
+    }
+    if (this.#open.size > 0) return;
+    this.#stopPings?.();
+    this.#stopPings = null;
+  }
+
+  #every(ms: number, work: () => void): () => void {
+    let cancel = (): void => undefined;
+    const arm = (): void => {
+      cancel = this.#options.clock.after(ms, () => {
+        arm();
+        work();
+      });
+    };
+    arm();
+    return () => cancel();
+  }
+}
+
+function eventOf(json: string): string {
+  return `event: message\ndata: ${json}\n\n`;
+}

@@ -1,0 +1,214 @@
+/**
+ * Owns `POST /api/mcp`: the Model Context Protocol over HTTP.
+ *
+ * 1. In this order: 403 for an Origin that is not ours; 401 without a usable token, with where to get
+ *    one; 403 where the team has MCP off or the token's owner may not use it; 429 above the token's
+ *    rate; 415, 413; then what the protocol says.
+ * 2. There are no sessions: no id of one is sent, and what clients send of it is ignored.
+ * 3. Nothing heavy is loaded for who has no token.
+ */
+import { mcpResource } from '../../auth/oauth/metadata.ts';
+import type { Authenticator } from '../../auth/accounts-contract.ts';
+import { asServiceError, ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { RateLimit } from '../../lib/rate-limit.ts';
+import type { McpAnswer } from '../../mcp/answer.ts';
+import type { McpPrincipal } from '../../mcp/contract.ts';
+import type { Caller } from '../../mcp/graphql-call.ts';
+import type { Rights } from '../../mcp/rights.ts';
+import { readingScopes, toolScopes } from '../../mcp/scopes.ts';
+import type { McpServer } from '../../mcp/server.ts';
+import type { Exchange, Headers, Route } from '../contract.ts';
+import type { Callers } from '../credentials.ts';
+import type { McpStreams } from './mcp-streams.ts';
+
+export interface McpRoutesOptions {
+  /** Loads the server with the first request that has a token. */
+  server: () => McpServer | Promise<McpServer>;
+  rights: Rights;
+  callers: Pick<Callers, 'bearer' | 'refuseForeignOrigin'>;
+  authenticator: Pick<Authenticator, 'stillValid'>;
+  /** By token. */
+  rate: RateLimit;
+  streams: McpStreams;
+  publicUrl: () => string;
+  logger: Logger;
+  /** Bytes of a message; default 4 MiB. */
+  bodyMax?: number;
+}
+
+const jsonHeaders: Headers = Object.freeze({
+  'Content-Type': 'application/json',
+  'Cache-Control': 'no-store',
+});
+
+export function mcpRoutes(options: McpRoutesOptions): Route[] {
+  const transport = new McpTransport(options);
+  return [{ method: 'POST', path: '/api/mcp', handle: (exchange) => transport.handle(exchange) }];
+}
+
+class McpTransport {
+  readonly #options: McpRoutesOptions;
+
+  constructor(options: McpRoutesOptions) {
+    this.#options = options;
+  }
+
+  handle(exchange: Exchange): void {
+    const principal = this.#admit(exchange);
+    requireJson(exchange);
+    const { server, bodyMax = 4 * 1024 * 1024 } = this.#options;
+    exchange.lendBody(
+      bodyMax,
+      (lent) => {
+        const loaded = server();
+        if (!(loaded instanceof Promise)) {
+          this.#take(exchange, principal, loaded, lent);
+          return;
+        }
+        const body = Buffer.from(lent);
+        loaded.then(
+          (ready) => this.#take(exchange, principal, ready, body),
+          (error: unknown) => this.#fail(exchange, error),
+        );
+      },
+      (reason) => exchange.problem(reason),
+    );
+  }
+
+  /** Who calls, once it may be here. */
+  #admit(exchange: Exchange): McpPrincipal {
+    const { callers, rights, rate } = this.#options;
+    callers.refuseForeignOrigin(exchange);
+    const principal = callers.bearer(exchange, () => this.#challenge(exchange), 'mcp');
+    const retryAfterS = rate.take(
+      principal.kind === 'token' ? principal.tokenId : principal.userId,
+    );
+    if (retryAfterS > 0) {
+      throw new ServiceError('RATE_LIMITED', 'This token called too often.', { retryAfterS });
+    }
+    return rights.admit(principal);
+  }
+
+  #challenge(exchange: Exchange): string {
+    const { query } = exchange;
+    const reads = query.get('readonly') === '1' || query.get('tools') === 'read';
+    const scope = [...(reads ? readingScopes : toolScopes), 'offline_access'].join(' ');
+    return `resource_metadata="${resourceMetadataUrl(this.#options.publicUrl())}", scope="${scope}"`;
+  }
+
+  #take(exchange: Exchange, principal: McpPrincipal, server: McpServer, body: Uint8Array): void {
+    if (exchange.aborted) return;
+    try {
+      const answer = server.answer(
+        {
+          body,
+          header: (name) => exchange.header(name),
+          principal,
+          query: exchange.query.toString(),
+          takesEvents: takesEvents(exchange.header('accept')),
+          caller: new ExchangeCaller(exchange),
+        },
+        (note) => exchange.note(note),
+      );
+      if (!(answer instanceof Promise)) this.#send(exchange, principal, answer);
+      else {
+        answer.then(
+          (settled) => this.#send(exchange, principal, settled),
+          (error: unknown) => this.#fail(exchange, error),
+        );
+      }
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  #send(exchange: Exchange, principal: McpPrincipal, answer: McpAnswer): void {
+    if (exchange.aborted) return;
+    try {
+      switch (answer.kind) {
+        case 'json':
+          exchange.send(answer.status, jsonHeaders, answer.body);
+          return;
+        case 'accepted':
+          exchange.send(202, noStore, '');
+          return;
+        case 'events':
+          void this.#options.streams.run(exchange, answer);
+          return;
+        case 'listen':
+          this.#options.streams.listen(exchange, answer.first, () => this.#mayStay(principal));
+      }
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  #mayStay(principal: McpPrincipal): boolean {
+    const { authenticator, rights } = this.#options;
+    if (!authenticator.stillValid(principal)) return false;
+    try {
+      rights.admit(principal);
+      return true;
+    } catch (error) {
+      if (error instanceof ServiceError) return false;
+      throw error;
+    }
+  }
+
+  #fail(exchange: Exchange, thrown: unknown): void {
+    if (exchange.aborted) return;
+    const error = asServiceError(thrown);
+    if (error.code === 'INTERNAL') {
+      const { requestId } = exchange;
+      this.#options.logger.error({ err: thrown, requestId }, 'mcp_request_failed');
+    }
+    exchange.problem(error);
+  }
+}
+
+const noStore: Headers = Object.freeze({ 'Cache-Control': 'no-store' });
+
+/** Where the metadata of the MCP endpoint as a protected resource stands (RFC 9728). */
+export function resourceMetadataUrl(publicUrl: string): string {
+  const { pathname } = new URL(mcpResource(publicUrl));
+  return `${publicUrl}/.well-known/oauth-protected-resource${pathname}`;
+}
+
+function requireJson(exchange: Exchange): void {
+  const type = exchange.header('content-type').split(';', 1)[0]?.trim().toLowerCase();
+  const encoding = exchange.header('content-encoding');
+  if (type === 'application/json' && (encoding === '' || encoding === 'identity')) return;
+  throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'Send application/json, not encoded.', {
+    headers: { 'Accept-Post': 'application/json' },
+  });
+}
+
+function takesEvents(accept: string): boolean {
+  return accept.includes('text/event-stream');
+}
+
+/** What a call is told of its exchange, asked for when it is needed. */
+class ExchangeCaller implements Caller {
+  readonly #exchange: Exchange;
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange;
+  }
+
+  get aborted(): boolean {
+    return this.#exchange.aborted;
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal;
+  }
+
+  get address(): string {
+    return this.#exchange.address;
+  }
+
+  get userAgent(): string {
+    return this.#exchange.header('user-agent');
+  }
+}

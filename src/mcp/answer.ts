@@ -1,0 +1,19 @@
+/** Owns the forms an answer to a message can take; the transport makes HTTP of them. */
+import { errorJson, type RpcFault, type RpcId } from '../protocol/json-rpc.ts';
+
+export type McpAnswer =
+  | { kind: 'json'; status: number; body: Uint8Array | string }
+  /** A notification was taken. */
+  | { kind: 'accepted' }
+  /** Events: `run` sends each as JSON, the response last, and resolves after it. */
+  | { kind: 'events'; run: (send: (json: string) => void) => Promise<void> }
+  /** Events without an end of their own: `first`, and then the connection is held. */
+  | { kind: 'listen'; first: string };
+
+export function answerJson(body: Uint8Array | string): McpAnswer {
+  return { kind: 'json', status: 200, body };
+}
+
+export function answerFault(status: number, id: RpcId | undefined, fault: RpcFault): McpAnswer {
+  return { kind: 'json', status, body: errorJson(id, fault) };
+}

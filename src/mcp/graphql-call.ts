@@ -1,0 +1,136 @@
+/**
+ * Owns one call of a tool as the tool sees it: documents run as the caller, progress, and the end of
+ * patience.
+ */
+import type { Principal } from '../auth/principal.ts';
+import type { Variables } from '../graphql/engine.ts';
+import type { GraphqlAnswer, OperationKind } from '../graphql/lanes.ts';
+import { isObject } from '../protocol/json-rpc.ts';
+import type { GraphqlReply, McpPrincipal, ToolCall } from './contract.ts';
+
+/** Who asks over MCP, as the activity tells it. */
+export interface AgentOrigin {
+  address: string;
+  userAgent: string;
+  /** Name and version as the client says. */
+  client: string | null;
+  tool: string;
+}
+
+export interface DoorOptions {
+  signal?: AbortSignal;
+  caller?: { readonly aborted: boolean };
+  agent?: AgentOrigin;
+}
+
+/** What the MCP server needs of GraphQL. */
+export interface GraphqlDoor {
+  execute(
+    query: string,
+    variables: Variables,
+    principal: Principal,
+    options?: DoorOptions & { operationName?: string },
+  ): GraphqlAnswer | Promise<GraphqlAnswer>;
+  subscribe(
+    query: string,
+    variables: Variables,
+    principal: Principal,
+    options?: DoorOptions,
+  ): AsyncGenerator<string, void>;
+  kindOf(
+    query: string,
+    operationName?: string,
+  ): OperationKind | null | Promise<OperationKind | null>;
+}
+
+/** What a call comes from; the transport's. */
+export interface Caller {
+  /** Whether nobody waits any more. */
+  readonly aborted: boolean;
+  /** Made when first asked for. */
+  readonly signal: AbortSignal;
+  readonly address: string;
+  readonly userAgent: string;
+}
+
+export interface CallOptions {
+  door: GraphqlDoor;
+  redact: (text: string, teamId: string, appId?: string) => string;
+  principal: McpPrincipal;
+  caller: Caller;
+  agent: AgentOrigin;
+  progress: ((message: string) => void) | null;
+  patienceMs: number;
+}
+
+export class GraphqlCall implements ToolCall {
+  readonly #options: CallOptions;
+
+  constructor(options: CallOptions) {
+    this.#options = options;
+  }
+
+  get principal(): McpPrincipal {
+    return this.#options.principal;
+  }
+
+  get signal(): AbortSignal {
+    return this.#options.caller.signal;
+  }
+
+  get patienceMs(): number {
+    return this.#options.patienceMs;
+  }
+
+  graphql(document: string, variables: Variables, operationName?: string) {
+    const { door, principal, caller, agent } = this.#options;
+    const answer = door.execute(document, variables, principal, {
+      caller,
+      agent,
+      ...(operationName !== undefined && { operationName }),
+    });
+    return answer instanceof Promise ? answer.then(replyOf) : replyOf(answer);
+  }
+
+  subscribe(
+    document: string,
+    variables: Variables,
+    signal: AbortSignal,
+  ): AsyncGenerator<string, void> {
+    const { door, principal, caller, agent } = this.#options;
+    const either = AbortSignal.any([caller.signal, signal]);
+    return door.subscribe(document, variables, principal, { signal: either, agent });
+  }
+
+  kindOf(document: string, operationName?: string) {
+    return this.#options.door.kindOf(document, operationName);
+  }
+
+  redact(text: string, appId?: string): string {
+    return this.#options.redact(text, this.#options.principal.teamId, appId);
+  }
+
+  progress(message: string): void {
+    this.#options.progress?.(message);
+  }
+}
+
+const dataStart = '{"data":'.length;
+
+function replyOf({ kind, body }: GraphqlAnswer): GraphqlReply {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
+  if (kind === 'executed') return { clean: true, dataJson: text.slice(dataStart, -1), errors: [] };
+  const { data, errors } = JSON.parse(text) as { data?: unknown; errors?: unknown };
+  return {
+    clean: false,
+    dataJson: data === undefined || data === null ? 'null' : JSON.stringify(data),
+    errors: Array.isArray(errors) ? errors.map(sentenceOf) : [],
+  };
+}
+
+function sentenceOf(error: unknown): string {
+  if (!isObject(error)) return 'Something went wrong.';
+  const { message, extensions } = error;
+  const code = isObject(extensions) ? extensions['code'] : undefined;
+  return typeof code === 'string' ? `${String(message)} (${code})` : String(message);
+}

@@ -1,0 +1,85 @@
+/**
+ * Owns values of headers that stand for values of the body: `Mcp-Name`, and `Mcp-Param-*` for the
+ * arguments whose schema carries `x-mcp-header`. Pure.
+ *
+ * 1. What a header cannot hold comes as `=?base64?…?=`, decoded strictly; all else is meant literally.
+ * 2. A header that is declared stands exactly where its argument does; one that is not is ignored.
+ */
+import { isObject, type RpcFault } from '../protocol/json-rpc.ts';
+import type { JsonSchema, ToolArguments } from './contract.ts';
+
+const prefix = '=?base64?';
+const suffix = '?=';
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The value a header stands for; null for an encoding that is broken. */
+export function decodeHeaderValue(value: string): string | null {
+  const isEncoded =
+    value.startsWith(prefix) &&
+    value.endsWith(suffix) &&
+    value.length >= prefix.length + suffix.length;
+  if (!isEncoded) return value;
+  const encoded = value.slice(prefix.length, -suffix.length);
+  if (!base64.test(encoded)) return null;
+  try {
+    return utf8.decode(Buffer.from(encoded, 'base64'));
+  } catch {
+    // Not UTF-8.
+    return null;
+  }
+}
+
+/** An argument that comes in a header as well. */
+export interface HeaderParam {
+  /** Lower-case, `mcp-param-…`. */
+  header: string;
+  /** Where the argument stands. */
+  path: readonly string[];
+}
+
+/** The arguments of a schema that carry `x-mcp-header`, at any depth of `properties`. */
+export function headerParamsOf(schema: JsonSchema, path: readonly string[] = []): HeaderParam[] {
+  const properties = schema['properties'];
+  if (!isObject(properties)) return [];
+  return Object.entries(properties).flatMap(([name, property]) => {
+    if (!isObject(property)) return [];
+    const here = [...path, name];
+    const given = property['x-mcp-header'];
+    const own =
+      typeof given === 'string' ? [{ header: `mcp-param-${given.toLowerCase()}`, path: here }] : [];
+    return [...own, ...headerParamsOf(property, here)];
+  });
+}
+
+/** The first header that does not say what the arguments say; null when all do. */
+export function paramFault(
+  header: (name: string) => string,
+  params: readonly HeaderParam[],
+  args: ToolArguments,
+  code: number,
+): RpcFault | null {
+  for (const { header: name, path } of params) {
+    if (!agrees(header(name).trim(), valueAt(args, path))) {
+      return { code, message: `${name} must be the argument ${path.join('.')}.` };
+    }
+  }
+  return null;
+}
+
+function agrees(header: string, value: unknown): boolean {
+  if (value === undefined || value === null) return header === '';
+  const decoded = decodeHeaderValue(header);
+  if (decoded === null || header === '') return false;
+  if (typeof value === 'number') return Number(decoded) === value;
+  return decoded === (typeof value === 'boolean' ? String(value) : value);
+}
+
+function valueAt(args: ToolArguments, path: readonly string[]): unknown {
+  let value: unknown = args;
+  for (const name of path) {
+    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
+    value = value[name];
+  }
+  return value;
+}

@@ -1,0 +1,47 @@
+/**
+ * Owns the arguments of a tool: written once, as a zod object, from which come the JSON Schema that is
+ * listed and the check of what is sent.
+ *
+ * 1. Every tool takes `team`; none takes what it does not name.
+ */
+import * as z from 'zod';
+import { isObject } from '../protocol/json-rpc.ts';
+import type { JsonSchema, ToolInput } from './contract.ts';
+
+const teamArgument = z.string().optional().describe('Team id or slug.');
+
+/** What a tool takes. `Shape` is known to the tool alone: `run` is given what `read` let through. */
+export function toolInput<Shape extends z.ZodRawShape>(shape: Shape): ToolInput {
+  const object = z.strictObject({ ...shape, team: teamArgument });
+  return {
+    schema: schemaOf(object),
+    read: (args) => {
+      const read = object.safeParse(args);
+      if (read.success) return { ok: true, value: read.data };
+      return { ok: false, sentence: sentenceOf(read.error) };
+    },
+  };
+}
+
+function schemaOf(object: z.ZodObject): JsonSchema {
+  return withoutNoise(z.toJSONSchema(object, { io: 'input' })) as JsonSchema;
+}
+
+/** Every list of tools pays for what tells a model nothing: the dialect, how long a text may be. */
+function withoutNoise(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNoise);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => name !== 'maxLength' && name !== '$schema')
+      .map(([name, one]) => [name, withoutNoise(one)]),
+  );
+}
+
+function sentenceOf(error: z.ZodError): string {
+  const parts = error.issues.slice(0, 5).map(({ path, message }) => {
+    const where = path.join('.').slice(0, 200);
+    return where === '' ? message.slice(0, 300) : `${where}: ${message.slice(0, 300)}`;
+  });
+  return `The arguments do not fit: ${parts.join('; ')}.`;
+}

@@ -1,0 +1,80 @@
+/**
+ * Owns the schema of a tool's answer, derived from its document and the GraphQL schema: what is listed
+ * is what comes.
+ */
+import {
+  type FieldNode,
+  getNullableType,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  isScalarType,
+  Kind,
+  OperationTypeNode,
+  parse,
+  type SelectionSetNode,
+  type GraphQLObjectType,
+} from 'graphql';
+import type { JsonSchema } from './contract.ts';
+
+const scalarTypes: Readonly<Record<string, string>> = {
+  Int: 'integer',
+  Float: 'number',
+  Boolean: 'boolean',
+};
+
+// Objects that lie deeper are told as objects: what a list costs a context is counted.
+const depthMax = 1;
+
+/** The schema of the `data` that a document's first operation answers with. Fields only. */
+export function outputOf(schema: GraphQLSchema, document: string): JsonSchema {
+  const operation = parse(document).definitions[0];
+  if (operation?.kind !== Kind.OPERATION_DEFINITION) {
+    throw new Error('The document of a tool begins with its operation.');
+  }
+  const root =
+    operation.operation === OperationTypeNode.MUTATION
+      ? schema.getMutationType()
+      : schema.getQueryType();
+  if (!root) throw new Error(`The schema has no ${operation.operation}.`);
+  const object = objectSchema(root, operation.selectionSet, 0);
+  return { ...object, required: Object.keys(object.properties) };
+}
+
+interface ObjectSchema extends Record<string, unknown> {
+  type: 'object';
+  properties: Record<string, JsonSchema>;
+}
+
+function objectSchema(type: GraphQLObjectType, set: SelectionSetNode, depth: number): ObjectSchema {
+  const properties: Record<string, JsonSchema> = {};
+  for (const node of set.selections) {
+    if (node.kind !== Kind.FIELD) throw new Error('Documents of tools are written out in fields.');
+    const field = type.getFields()[node.name.value];
+    if (!field) throw new Error(`${type.name} has no field ${node.name.value}.`);
+    properties[(node.alias ?? node.name).value] = schemaOf(field.type, node, depth);
+  }
+  return { type: 'object', properties };
+}
+
+function schemaOf(type: GraphQLOutputType, node: FieldNode, depth: number): JsonSchema {
+  const schema = presentSchema(type, node, depth);
+  if (isNonNullType(type) || schema['type'] === undefined) return schema;
+  return { ...schema, type: [schema['type'], 'null'] };
+}
+
+function presentSchema(type: GraphQLOutputType, node: FieldNode, depth: number): JsonSchema {
+  const present = getNullableType(type);
+  if (isListType(present)) {
+    return { type: 'array', items: schemaOf(present.ofType, node, 0) };
+  }
+  if (isObjectType(present)) {
+    if (!node.selectionSet || depth >= depthMax) return { type: 'object' };
+    return objectSchema(present, node.selectionSet, depth + 1);
+  }
+  // Any JSON value.
+  if (isScalarType(present) && present.name === 'JSON') return {};
+  return { type: isScalarType(present) ? (scalarTypes[present.name] ?? 'string') : 'string' };
+}

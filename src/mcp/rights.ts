@@ -1,0 +1,148 @@
+/**
+ * Owns what a connection may do here before any tool runs: whether MCP is on for it in a team, and
+ * which capabilities it holds anywhere, by which tools are listed.
+ *
+ * 1. A team must have MCP switched on, and the token's owner must hold `manage_mcp` there: asked on
+ *    every call, for the team of that call.
+ * 2. What is remembered of a principal is dropped by the journal entry that may change it.
+ * 3. Listing decides nothing: what a tool may do is decided when its document runs.
+ */
+import { tokenTeam } from '../auth/acting-team.ts';
+import { authorize, capabilitiesIn, teamIdsOf } from '../auth/authorize.ts';
+import type { Principal, SignedIn } from '../auth/principal.ts';
+import type { Capability } from '../lib/capabilities.ts';
+import { capabilities } from '../lib/capabilities.ts';
+import { ServiceError } from '../lib/errors.ts';
+import type { Journal, Reader } from '../store/contract.ts';
+import type { TeamRecord } from '../store/records.ts';
+import { tables } from '../store/tables.ts';
+import type { McpPrincipal } from './contract.ts';
+
+export interface RightsOptions {
+  reader: Reader;
+  subscribe: Journal['subscribe'];
+}
+
+// What `authorize` and `capabilitiesIn` read.
+const decisive: ReadonlySet<string> = new Set(
+  [
+    tables.auth,
+    tables.tokens,
+    tables.members,
+    tables.roles,
+    tables.teams,
+    tables.folders,
+    tables.folderGrants,
+    tables.apps,
+  ].map((table) => table.name),
+);
+
+interface Standing {
+  refusal: ServiceError | null;
+  held: ReadonlySet<Capability> | null;
+}
+
+export class Rights {
+  readonly #reader: Reader;
+  readonly #unsubscribe: () => void;
+  // Principals of the authenticator live as long as what they were made of.
+  #standings = new WeakMap<Principal, Standing>();
+
+  constructor({ reader, subscribe }: RightsOptions) {
+    this.#reader = reader;
+    this.#unsubscribe = subscribe((entry) => {
+      if (entry.changes.some((change) => decisive.has(change.table))) {
+        this.#standings = new WeakMap();
+      }
+    });
+  }
+
+  /** Throws FORBIDDEN, MCP_DISABLED or TWO_FACTOR_REQUIRED unless it may act in its team. */
+  admit(principal: SignedIn): McpPrincipal {
+    const { refusal } = this.#standing(principal);
+    if (refusal !== null) throw refusal;
+    return principal as McpPrincipal;
+  }
+
+  /**
+   * The caller in another team, by id or slug; null where it is in none of that name. Throws as
+   * `admit`.
+   */
+  actingIn(principal: SignedIn, team: string): McpPrincipal | null {
+    const token =
+      principal.kind === 'token' ? this.#reader.get(tables.tokens, principal.tokenId) : undefined;
+    if (principal.kind !== 'token' || !token) return null;
+    let teamId: string | null;
+    try {
+      teamId = tokenTeam(this.#reader, token, team);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'FORBIDDEN') return null;
+      throw error;
+    }
+    if (teamId === null) return null;
+    return this.admit({ ...principal, teamId });
+  }
+
+  /** What the principal holds in any team it may act in, somewhere in it. */
+  heldBy(principal: SignedIn): ReadonlySet<Capability> {
+    const standing = this.#standing(principal);
+    standing.held ??= this.#held(principal);
+    return standing.held;
+  }
+
+  /** The teams it may act in, its own first. */
+  teamsOf(principal: SignedIn): Readonly<TeamRecord>[] {
+    return teamIdsOf(this.#reader, principal).flatMap((teamId) => {
+      const team = this.#reader.get(tables.teams, teamId);
+      return team && this.#refusal({ ...principal, teamId }) === null ? [team] : [];
+    });
+  }
+
+  /** What the token itself was given; what its owner holds of that is another question. */
+  givenTo(principal: SignedIn): readonly Capability[] {
+    if (principal.kind !== 'token') return capabilities;
+    return this.#reader.get(tables.tokens, principal.tokenId)?.capabilities ?? [];
+  }
+
+  close(): void {
+    this.#unsubscribe();
+  }
+
+  #standing(principal: SignedIn): Standing {
+    const known = this.#standings.get(principal);
+    if (known !== undefined) return known;
+    const standing: Standing = { refusal: this.#refusal(principal), held: null };
+    this.#standings.set(principal, standing);
+    return standing;
+  }
+
+  #refusal(principal: SignedIn): ServiceError | null {
+    const { teamId, userId } = principal;
+    if (teamId === null) {
+      return new ServiceError('FORBIDDEN', 'The token acts in no team; name one: X-Service-Team.');
+    }
+    try {
+      // The owner's own right, whatever the token was given of it.
+      const owner = { kind: 'person', userId, sessionId: '', teamId } as const;
+      authorize(this.#reader, owner, 'manage_mcp', { kind: 'team', teamId });
+    } catch (error) {
+      if (error instanceof ServiceError) return error;
+      throw error;
+    }
+    if (this.#reader.get(tables.teams, teamId)?.mcpEnabled === true) return null;
+    return new ServiceError('MCP_DISABLED', 'MCP is switched off in this team.');
+  }
+
+  #held(principal: SignedIn): ReadonlySet<Capability> {
+    const given = new Set(this.givenTo(principal));
+    const held = new Set<Capability>();
+    for (const { id } of this.teamsOf(principal)) {
+      for (const capability of capabilitiesIn(this.#reader, principal, id)) held.add(capability);
+      const grants = this.#reader.list(tables.folderGrants, 'member', [id, principal.userId]);
+      for (const capability of grants.flatMap((grant) => grant.capabilities)) {
+        if (given.has(capability)) held.add(capability);
+      }
+    }
+    return held;
+  }
+}

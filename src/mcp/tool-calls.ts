@@ -1,0 +1,287 @@
+/**
+ * Owns `tools/call`: from the name and the arguments to the bytes of the result.
+ *
+ * 1. A tool that the token was not given the capability for is 403 `insufficient_scope`, with all
+ *    scopes a wider token needs; what its owner may not do, GraphQL says, and the result is an error.
+ * 2. The call runs in the team that `team` names, with MCP on there, or in the connection's own.
+ * 3. One token has at most `callsAtOnce` calls under way.
+ * 4. An answer is used again only for the same caller, tool and arguments, at one journal position.
+ */
+import { AnswerReuse } from '../graphql/answer-reuse.ts';
+import { asServiceError, ServiceError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import {
+  isObject,
+  notificationJson,
+  resultBytes,
+  resultJson,
+  rpcCodes,
+  type RpcId,
+  type RpcParams,
+} from '../protocol/json-rpc.ts';
+import { answerFault, answerJson, type McpAnswer } from './answer.ts';
+import type { Catalog, Selection } from './catalog.ts';
+import type { McpPrincipal, Tool, ToolArguments, ToolOutcome } from './contract.ts';
+import { type Caller, GraphqlCall, type GraphqlDoor } from './graphql-call.ts';
+import { paramFault } from './header-value.ts';
+import { outcomeJson } from './results.ts';
+import {
+  capabilityFault,
+  clientOf,
+  type Era,
+  type HeaderOf,
+  mcpCodes,
+  metaOf,
+  nameFault,
+} from './revision.ts';
+import type { Rights } from './rights.ts';
+
+export interface ToolCallsOptions {
+  rights: Rights;
+  door: GraphqlDoor;
+  /** Where the journal stands. */
+  position: () => number;
+  /** Takes credentials out of a text; without an app, those of every app of the team. */
+  redact: (text: string, teamId: string, appId?: string) => string;
+  /** Where clients learn how to get a wider token. */
+  resourceMetadata: () => string;
+  logger: Logger;
+  callsAtOnce: number;
+  /** Told of every call of a tool. */
+  onCall?: (note: CallNote) => void;
+  /** Bytes of answers that may be given again; default 8 MiB, 0 for none. */
+  reuseBytes?: number;
+}
+
+export interface CallNote {
+  principal: McpPrincipal;
+  tool: Tool;
+  /** As the client says; null when it says nothing. */
+  client: string | null;
+  outcome: 'ok' | 'failed' | 'refused';
+}
+
+export interface CallRequest {
+  id: RpcId;
+  params: RpcParams;
+  era: Era;
+  header: HeaderOf;
+  principal: McpPrincipal;
+  selection: Selection;
+  takesEvents: boolean;
+  caller: Caller;
+}
+
+/** Milliseconds that a slow tool may take: clients give up on a silent answer after a minute. */
+const patienceMs = 55_000;
+const patienceWithEventsMs = 600_000;
+const defaultReuseBytes = 8 * 1024 * 1024;
+
+export class ToolCalls {
+  readonly #options: ToolCallsOptions;
+  readonly #catalog: Catalog;
+  readonly #tail: string;
+  readonly #reuse: AnswerReuse;
+  readonly #underWay = new Map<string, number>();
+
+  constructor(options: ToolCallsOptions, catalog: Catalog, tail: string) {
+    this.#options = options;
+    this.#catalog = catalog;
+    this.#tail = tail;
+    this.#reuse = new AnswerReuse(options.reuseBytes ?? defaultReuseBytes);
+  }
+
+  answer(request: CallRequest): McpAnswer | Promise<McpAnswer> {
+    const { id, params, era, header, selection, principal } = request;
+    const { name, arguments: args = {} } = params;
+    if (typeof name !== 'string' || !isObject(args)) {
+      const message = 'tools/call takes name, a string, and arguments, an object.';
+      return answerFault(200, id, { code: rpcCodes.invalidParams, message });
+    }
+    const wrongName = era === 'modern' ? nameFault(header, name) : null;
+    if (wrongName) return answerFault(400, id, wrongName);
+    const tool = this.#catalog.find(name, selection);
+    if (!tool) {
+      const message = `Unknown tool: ${name.slice(0, 100)}`;
+      return answerFault(200, id, { code: rpcCodes.invalidParams, message });
+    }
+    if (era === 'modern') {
+      const fault =
+        capabilityFault(params, tool.needsOfClient ?? {}) ??
+        paramFault(header, this.#catalog.headerParams(tool), args, mcpCodes.headerMismatch);
+      if (fault) return answerFault(400, id, fault);
+    }
+    this.#requireScope(tool, principal);
+    const key = tool.repeatable === true ? Buffer.from(`${name} ${JSON.stringify(args)}`) : null;
+    const known = key && this.#reuse.get(principal, key, this.#options.position());
+    if (known) {
+      this.#note(request, tool, 'ok');
+      return answerJson(resultBytes(id, known));
+    }
+    return this.#run(request, tool, args, key);
+  }
+
+  #run(
+    request: CallRequest,
+    tool: Tool,
+    args: ToolArguments,
+    key: Uint8Array | null,
+  ): McpAnswer | Promise<McpAnswer> {
+    const read = tool.input.read(args);
+    if (!read.ok) return this.#refuse(request, tool, read.sentence);
+    const acting = this.#acting(request.principal, read.value['team']);
+    if (typeof acting === 'string') return this.#refuse(request, tool, acting);
+    const token = metaOf(request.params)['progressToken'];
+    const tells = typeof token === 'string' || Number.isSafeInteger(token);
+    if (tool.slow === true && tells && request.takesEvents) {
+      return this.#events(request, tool, acting, read.value, token);
+    }
+    const call = this.#call(request, tool, acting, null, patienceMs);
+    const askedAt = this.#options.position();
+    const outcome = this.#held(request, () => tool.run(call, read.value));
+    const finish = (settled: ToolOutcome): McpAnswer =>
+      this.#finish(request, tool, settled, key && { key, askedAt });
+    return outcome instanceof Promise ? outcome.then(finish) : finish(outcome);
+  }
+
+  #events(
+    request: CallRequest,
+    tool: Tool,
+    acting: McpPrincipal,
+    args: ToolArguments,
+    progressToken: unknown,
+  ): McpAnswer {
+    this.#admitOneMore(request.principal);
+    return {
+      kind: 'events',
+      run: async (send) => {
+        let progress = 0;
+        const tell = (message: string): void => {
+          send(
+            notificationJson('notifications/progress', {
+              progressToken,
+              progress: ++progress,
+              message,
+            }),
+          );
+        };
+        const call = this.#call(request, tool, acting, tell, patienceWithEventsMs);
+        const outcome = await this.#held(request, () => tool.run(call, args));
+        this.#note(request, tool, outcome.kind === 'failed' ? 'failed' : 'ok');
+        send(resultJson(request.id, outcomeJson(outcome, this.#tail)));
+      },
+    };
+  }
+
+  #call(
+    { caller, params }: CallRequest,
+    tool: Tool,
+    principal: McpPrincipal,
+    progress: ((message: string) => void) | null,
+    patience: number,
+  ): GraphqlCall {
+    const { door, redact } = this.#options;
+    const { address, userAgent } = caller;
+    const client = clientOf(params);
+    return new GraphqlCall({
+      door,
+      redact,
+      principal,
+      caller,
+      agent: {
+        address,
+        userAgent,
+        client: client && `${client.name} ${client.version}`.trim(),
+        tool: tool.name,
+      },
+      progress,
+      patienceMs: patience,
+    });
+  }
+
+  /** Runs what counts as a call under way, until it settles. What it throws is an outcome. */
+  #held(
+    { principal }: CallRequest,
+    run: () => ToolOutcome | Promise<ToolOutcome>,
+  ): ToolOutcome | Promise<ToolOutcome> {
+    this.#admitOneMore(principal);
+    let outcome: ToolOutcome | Promise<ToolOutcome>;
+    try {
+      outcome = run();
+    } catch (error) {
+      return this.#failure(error);
+    }
+    if (!(outcome instanceof Promise)) return outcome;
+    const token = idOf(principal);
+    this.#underWay.set(token, (this.#underWay.get(token) ?? 0) + 1);
+    return outcome
+      .catch((error: unknown) => this.#failure(error))
+      .finally(() => {
+        const rest = (this.#underWay.get(token) ?? 1) - 1;
+        if (rest > 0) this.#underWay.set(token, rest);
+        else this.#underWay.delete(token);
+      });
+  }
+
+  #admitOneMore(principal: McpPrincipal): void {
+    const { callsAtOnce } = this.#options;
+    if ((this.#underWay.get(idOf(principal)) ?? 0) < callsAtOnce) return;
+    throw new ServiceError('RATE_LIMITED', `This token has ${callsAtOnce} calls under way.`);
+  }
+
+  #failure(thrown: unknown): ToolOutcome {
+    const error = asServiceError(thrown);
+    if (error.code === 'INTERNAL') this.#options.logger.error({ err: thrown }, 'mcp_tool_failed');
+    return { kind: 'failed', sentence: `${error.message} (${error.code})` };
+  }
+
+  #finish(
+    request: CallRequest,
+    tool: Tool,
+    outcome: ToolOutcome,
+    keep: { key: Uint8Array; askedAt: number } | null,
+  ): McpAnswer {
+    this.#note(request, tool, outcome.kind === 'failed' ? 'failed' : 'ok');
+    const result = Buffer.from(outcomeJson(outcome, this.#tail));
+    if (keep && outcome.kind === 'structured') {
+      const now = this.#options.position();
+      this.#reuse.keep(request.principal, keep.key, result, keep.askedAt, now);
+    }
+    return answerJson(resultBytes(request.id, result));
+  }
+
+  #refuse(request: CallRequest, tool: Tool, sentence: string): McpAnswer {
+    return this.#finish(request, tool, { kind: 'failed', sentence }, null);
+  }
+
+  #note({ principal, params }: CallRequest, tool: Tool, outcome: CallNote['outcome']): void {
+    const { onCall } = this.#options;
+    if (onCall) onCall({ principal, tool, client: clientOf(params)?.name ?? null, outcome });
+  }
+
+  /** The caller in the team it names, or a sentence that says why not. */
+  #acting(principal: McpPrincipal, team: unknown): McpPrincipal | string {
+    if (typeof team !== 'string' || team === '') return principal;
+    const acting = this.#options.rights.actingIn(principal, team);
+    return acting ?? `There is no team ${team.slice(0, 100)} here; list_teams names yours.`;
+  }
+
+  /** Throws FORBIDDEN with what a wider token needs (RFC 6750, section 3.1). */
+  #requireScope(tool: Tool, principal: McpPrincipal): void {
+    if (tool.needs === null) return;
+    const given = this.#options.rights.givenTo(principal);
+    if (given.includes(tool.needs)) return;
+    const scope = [...given, tool.needs].join(' ');
+    const metadata = this.#options.resourceMetadata();
+    throw new ServiceError('FORBIDDEN', `The token lacks the capability ${tool.needs}.`, {
+      extensions: { capability: tool.needs },
+      headers: {
+        'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}", resource_metadata="${metadata}"`,
+      },
+    });
+  }
+}
+
+function idOf(principal: McpPrincipal): string {
+  return principal.kind === 'token' ? principal.tokenId : principal.sessionId;
+}

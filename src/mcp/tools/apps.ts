@@ -1,0 +1,158 @@
+/** Owns the tools for teams and apps. */
+import type { GraphQLSchema } from 'graphql';
+import * as z from 'zod';
+import type { Tool } from '../contract.ts';
+import { toolInput } from '../input.ts';
+import type { Rights } from '../rights.ts';
+import { appArgument, appIdIn, withAppId, without } from './app-argument.ts';
+import { type DocumentTool, documentTool, outcomeOf } from './document-tool.ts';
+
+export const pageArguments = {
+  first: z.int().min(1).max(100).default(50),
+  after: z.string().max(200).optional().describe('endCursor of the last page.'),
+};
+
+const appFields = 'id name slug source status url';
+
+export function appTools(schema: GraphQLSchema): Tool[] {
+  return [...readTools, ...changeTools].map((tool) => documentTool(schema, tool));
+}
+
+const readTools: readonly DocumentTool[] = [
+  {
+    name: 'list_apps',
+    description: 'Apps of the team: id, slug, status, address.',
+    group: 'apps',
+    effect: 'reads',
+    needs: null,
+    input: toolInput({
+      search: z.string().max(100).optional().describe('Part of name or slug.'),
+      folderId: z.string().max(100).optional(),
+      ...pageArguments,
+    }),
+    document: `query ($first: Int, $after: String, $search: String, $folderId: ID) {
+      apps(first: $first, after: $after, search: $search, folderId: $folderId) {
+        nodes { ${appFields} } pageInfo { hasNextPage endCursor } totalCount } }`,
+  },
+  {
+    name: 'get_app',
+    description: 'One app: settings, containers, latest deployment.',
+    group: 'apps',
+    effect: 'reads',
+    needs: null,
+    input: toolInput({ appId: appArgument }),
+    document: `query ($id: ID) { app(id: $id) {
+      ${appFields} folderId createdAt image compose autoDeploy previewBranches
+      git { repository branch path }
+      build { buildCommand startCommand outputDir dockerfile port healthPath nodeVersion }
+      resources { memoryMb cpus pids replicas }
+      containers { name state startedAt }
+      latestDeployment { id status trigger commitSha error createdAt finishedAt } } }`,
+    variables: withAppId(),
+    absent: ['app', 'app'],
+    redacted: appIdIn,
+  },
+];
+
+const control = (verb: 'start' | 'stop' | 'restart'): DocumentTool => ({
+  name: `${verb}_app`,
+  description: `${verb[0]?.toUpperCase() ?? ''}${verb.slice(1)} an app.`,
+  group: 'apps',
+  effect: verb === 'stop' ? 'destroys' : 'changes',
+  idempotent: verb !== 'restart',
+  needs: 'control_apps',
+  input: toolInput({ appId: appArgument }),
+  document: `mutation ($id: ID!) { ${verb}App(id: $id) { ${appFields} } }`,
+  variables: withAppId(),
+});
+
+const buildArguments = ['buildCommand', 'startCommand', 'healthPath'];
+
+const changeTools: readonly DocumentTool[] = [
+  {
+    name: 'create_app',
+    description:
+      'Create an app; deploy_app runs it. UPLOAD archives come over HTTP by a person, not over MCP.',
+    group: 'apps',
+    effect: 'changes',
+    needs: 'create_apps',
+    input: toolInput({
+      name: z.string().min(1).max(100),
+      source: z.enum(['UPLOAD', 'GIT', 'IMAGE', 'COMPOSE']),
+      repository: z.string().max(2_000).optional().describe('GIT: https address.'),
+      branch: z.string().max(300).optional(),
+      image: z.string().max(500).optional(),
+      compose: z.string().max(100_000).optional(),
+      folderId: z.string().max(100).optional(),
+      buildCommand: z.string().max(2_000).optional(),
+      startCommand: z.string().max(2_000).optional(),
+      healthPath: z.string().max(500).optional(),
+    }),
+    document: `mutation ($input: CreateAppInput!) { createApp(input: $input) { ${appFields} } }`,
+    variables: (args) => {
+      const { repository, branch, buildCommand, startCommand, healthPath } = args;
+      const rest = without(args, 'team', 'repository', 'branch', ...buildArguments);
+      const build = { buildCommand, startCommand, healthPath };
+      const isBuilt = Object.values(build).some((value) => value !== undefined);
+      const git = { repository, branch: branch ?? 'main' };
+      return {
+        input: { ...rest, ...(repository !== undefined && { git }), ...(isBuilt && { build }) },
+      };
+    },
+  },
+  control('start'),
+  control('stop'),
+  control('restart'),
+  {
+    name: 'delete_app',
+    description: 'Stop an app and move it to trash for 7 days.',
+    group: 'apps',
+    effect: 'destroys',
+    idempotent: true,
+    needs: 'delete_apps',
+    input: toolInput({ appId: appArgument }),
+    document: 'mutation ($id: ID!) { deleteApp(id: $id) }',
+    variables: withAppId(),
+  },
+];
+
+/** The teams of the connection, which `team` of the other tools takes. */
+export function listTeams(rights: Rights): Tool {
+  return {
+    name: 'list_teams',
+    description: 'Teams this connection can act in.',
+    group: 'teams',
+    effect: 'reads',
+    idempotent: true,
+    needs: null,
+    input: toolInput({}),
+    output: {
+      type: 'object',
+      properties: {
+        teams: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              id: { type: 'string' },
+              slug: { type: 'string' },
+              name: { type: 'string' },
+              isDefault: { type: 'boolean' },
+            },
+          },
+        },
+      },
+      required: ['teams'],
+    },
+    run: async (call) => {
+      const reply = await call.graphql('query { myTeams { id slug name } }', {});
+      if (!reply.clean) return outcomeOf(reply);
+      const usable = new Set(rights.teamsOf(call.principal).map(({ id }) => id));
+      const { myTeams } = JSON.parse(reply.dataJson) as { myTeams: Record<string, string>[] };
+      const teams = myTeams
+        .filter(({ id = '' }) => usable.has(id))
+        .map((team) => ({ ...team, isDefault: team['id'] === call.principal.teamId }));
+      return { kind: 'structured', json: JSON.stringify({ teams }) };
+    },
+  };
+}

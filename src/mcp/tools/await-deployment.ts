@@ -1,0 +1,71 @@
+/**
+ * Owns waiting for a deployment: what it is told of on the way, and how it ended.
+ *
+ * 1. It ends with the deployment, with the caller's patience, when the client leaves, and with the
+ *    error when the right to see it is lost.
+ * 2. Of one that failed the end of its log is told.
+ */
+import type { ToolCall } from '../contract.ts';
+
+export interface DeploymentState {
+  id: string;
+  appId: string;
+  status: string;
+  /** The end of its log, when it failed. */
+  log?: string;
+  [field: string]: unknown;
+}
+
+/** The last state seen, or a sentence that says why there is none. */
+export type Waited = { state: DeploymentState } | { state: null; sentence: string };
+
+const stateOf = `query ($id: ID!) { deployment(id: $id) {
+  id appId status trigger url error commitSha branch createdAt startedAt finishedAt } }`;
+const changesOf = 'subscription ($id: ID!) { appStatus(id: $id) { status } }';
+const endOfLog = `query ($id: ID!, $lines: Int) { deployment(id: $id) {
+  logTail(lines: $lines) { nodes { text } } } }`;
+
+const failedLines = 60;
+const open: ReadonlySet<string> = new Set(['queued', 'building', 'starting']);
+
+export async function awaitDeployment(
+  call: ToolCall,
+  id: string,
+  timeoutMs: number,
+): Promise<Waited> {
+  let seen = await look(call, id);
+  if (seen.state === null || !open.has(seen.state.status)) return await withLog(call, seen);
+  call.progress(`Deployment ${id} is ${seen.state.status}.`);
+  const timeout = AbortSignal.timeout(Math.max(1, timeoutMs));
+  const changes = call.subscribe(changesOf, { id: seen.state.appId }, timeout);
+  for (let change = await changes.next(); !change.done; change = await changes.next()) {
+    const before = seen.state.status;
+    seen = await look(call, id);
+    if (seen.state === null) return seen;
+    if (seen.state.status !== before) call.progress(`Deployment ${id} is ${seen.state.status}.`);
+    if (!open.has(seen.state.status)) break;
+  }
+  return await withLog(call, seen);
+}
+
+export function isOpen({ status }: DeploymentState): boolean {
+  return open.has(status);
+}
+
+async function look(call: ToolCall, id: string): Promise<Waited> {
+  const reply = await call.graphql(stateOf, { id });
+  if (!reply.clean) return { state: null, sentence: reply.errors.join('\n') };
+  const { deployment } = JSON.parse(reply.dataJson) as { deployment: DeploymentState | null };
+  if (deployment) return { state: deployment };
+  return { state: null, sentence: 'There is no such deployment here.' };
+}
+
+async function withLog(call: ToolCall, seen: Waited): Promise<Waited> {
+  if (seen.state?.status !== 'failed') return seen;
+  const reply = await call.graphql(endOfLog, { id: seen.state.id, lines: failedLines });
+  const data = JSON.parse(reply.dataJson) as {
+    deployment?: { logTail: { nodes: { text: string }[] } } | null;
+  } | null;
+  const lines = data?.deployment?.logTail.nodes ?? [];
+  return { state: { ...seen.state, log: lines.map(({ text }) => text).join('\n') } };
+}

@@ -1,0 +1,91 @@
+/**
+ * Owns tools that are a document and nothing more: its `data` is the structured content, so that the
+ * schema that is listed follows from the document.
+ *
+ * 1. A page that would not fit is asked for again, shorter, so that its cursor stays true.
+ */
+import type { GraphQLSchema } from 'graphql';
+import type { Variables } from '../../graphql/engine.ts';
+import type { GraphqlReply, Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
+import { outputOf } from '../output.ts';
+import { fits } from '../results.ts';
+import { without } from './app-argument.ts';
+
+export interface DocumentTool extends Pick<
+  Tool,
+  'name' | 'description' | 'group' | 'effect' | 'needs' | 'input'
+> {
+  idempotent?: boolean;
+  /** One operation, written out in fields. */
+  document: string;
+  /** The variables of the document; default: the arguments by their names. */
+  variables?: (args: ToolArguments, call: ToolCall) => Variables | Promise<Variables>;
+  /** The member of `data` that is null where there is no such thing, and what the thing is called. */
+  absent?: readonly [member: string, thing: string];
+  /** What to look for credentials in: nothing, or the answer, with the values of this app. */
+  redacted?: (args: ToolArguments) => string | undefined;
+}
+
+export function documentTool(schema: GraphQLSchema, tool: DocumentTool): Tool {
+  const { document, variables = withoutTeam, absent, redacted } = tool;
+  const isRepeatable = tool.effect === 'reads' && !redacted;
+  const finish = (reply: GraphqlReply, args: ToolArguments, call: ToolCall): ToolOutcome => {
+    const outcome = outcomeOf(reply, absent);
+    if (outcome.kind !== 'structured' || !redacted) return outcome;
+    return { kind: 'structured', json: call.redact(outcome.json, redacted(args)) };
+  };
+  const runPage = (
+    call: ToolCall,
+    given: Variables,
+    args: ToolArguments,
+  ): ToolOutcome | Promise<ToolOutcome> => {
+    const settle = (reply: GraphqlReply): ToolOutcome | Promise<ToolOutcome> => {
+      const first = shorter(given['first'], reply);
+      if (first === null) return finish(reply, args, call);
+      return runPage(call, { ...given, first }, args);
+    };
+    const reply = call.graphql(document, given);
+    return reply instanceof Promise ? reply.then(settle) : settle(reply);
+  };
+  return {
+    name: tool.name,
+    description: tool.description,
+    group: tool.group,
+    effect: tool.effect,
+    idempotent: tool.idempotent ?? false,
+    needs: tool.needs,
+    input: tool.input,
+    output: outputOf(schema, document),
+    repeatable: isRepeatable,
+    run: (call, args) => {
+      const given = variables(args, call);
+      if (given instanceof Promise) return given.then((one) => runPage(call, one, args));
+      return runPage(call, given, args);
+    },
+  };
+}
+
+/** How many to ask for instead of `first` so that the page fits; null when it does, or cannot. */
+function shorter(first: unknown, { dataJson }: GraphqlReply): number | null {
+  if (typeof first !== 'number' || first <= 1 || fits(dataJson)) return null;
+  const share = Math.min(0.9, pageChars / dataJson.length);
+  return Math.max(1, Math.floor(first * share));
+}
+
+// About what fits twice, once as it is and once as text.
+const pageChars = 9_500;
+
+export function outcomeOf(
+  reply: GraphqlReply,
+  absent?: readonly [member: string, thing: string],
+): ToolOutcome {
+  if (!reply.clean) return { kind: 'failed', sentence: reply.errors.join('\n') };
+  if (absent && reply.dataJson.startsWith(`{"${absent[0]}":null`)) {
+    return { kind: 'failed', sentence: `There is no such ${absent[1]} here.` };
+  }
+  return { kind: 'structured', json: reply.dataJson };
+}
+
+function withoutTeam(args: ToolArguments): Variables {
+  return without(args, 'team');
+}

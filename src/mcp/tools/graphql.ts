@@ -1,0 +1,140 @@
+/**
+ * Owns the tools that run a document the agent wrote, and the one that tells it what there is.
+ *
+ * 1. What shows a credential or runs a command is refused by GraphQL itself, for whatever comes over
+ *    MCP.
+ * 2. A query never changes anything: each tool takes one kind of operation.
+ */
+import {
+  type GraphQLField,
+  type GraphQLSchema,
+  isInputObjectType,
+  isObjectType,
+  isSpecifiedScalarType,
+  type GraphQLObjectType,
+  printType,
+} from 'graphql';
+import * as z from 'zod';
+import type { Effect, Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
+import { toolInput } from '../input.ts';
+import { fits } from '../results.ts';
+
+const documentArguments = {
+  query: z.string().min(1).max(65_536).describe('A GraphQL document.'),
+  variables: z.record(z.string(), z.unknown()).optional(),
+  operationName: z.string().max(200).optional(),
+};
+
+export function graphqlTools(schema: GraphQLSchema): Tool[] {
+  return [
+    {
+      name: 'graphql_schema',
+      description: 'The GraphQL schema: all operations, or one type or operation by name.',
+      group: 'graphql',
+      effect: 'reads',
+      idempotent: true,
+      needs: null,
+      input: toolInput({ name: z.string().max(100).optional() }),
+      output: null,
+      run: (_call, args) => describe(schema, args['name']),
+    },
+    documentTool('graphql_query', 'query', 'reads', 'Run a GraphQL query.'),
+    documentTool(
+      'graphql_mutate',
+      'mutation',
+      'destroys',
+      'Run a GraphQL mutation. Fields that show a credential or run a command are refused.',
+    ),
+  ];
+}
+
+function documentTool(
+  name: string,
+  kind: 'query' | 'mutation',
+  effect: Effect,
+  description: string,
+): Tool {
+  return {
+    name,
+    description,
+    group: 'graphql',
+    effect,
+    idempotent: false,
+    needs: null,
+    input: toolInput(documentArguments),
+    // It has the shape the agent asked for.
+    output: null,
+    run: (call, args) => runDocument(call, args, name, kind),
+  };
+}
+
+async function runDocument(
+  call: ToolCall,
+  args: ToolArguments,
+  name: string,
+  wanted: 'query' | 'mutation',
+): Promise<ToolOutcome> {
+  const { query, variables, operationName } = args as {
+    query: string;
+    variables?: Record<string, unknown>;
+    operationName?: string;
+  };
+  const kind = await call.kindOf(query, operationName);
+  if (kind !== null && kind !== wanted) {
+    return { kind: 'failed', sentence: `${name} runs no ${kind}.` };
+  }
+  const reply = await call.graphql(query, variables ?? {}, operationName);
+  const json = call.redact(`{"data":${reply.dataJson}}`);
+  if (reply.clean) return fits(json) ? { kind: 'structured', json } : { kind: 'text', text: json };
+  const errors = call.redact(reply.errors.join('\n'));
+  // What there is beside the errors is worth having, too.
+  const rest = reply.dataJson === 'null' ? '' : `\n${json}`;
+  return { kind: 'failed', sentence: `${errors}${rest}` };
+}
+
+function describe(schema: GraphQLSchema, name: unknown): ToolOutcome {
+  if (typeof name !== 'string' || name === '') return { kind: 'text', text: overview(schema) };
+  const type = schema.getType(name);
+  if (type) return { kind: 'text', text: printType(type) };
+  const lines = roots(schema).flatMap(([kind, root]) => {
+    const field = root.getFields()[name];
+    return field ? [`${kind} ${signature(field)}`, ...inputsOf(schema, field)] : [];
+  });
+  if (lines.length > 0) return { kind: 'text', text: lines.join('\n') };
+  return { kind: 'failed', sentence: `There is no type or operation ${name}.` };
+}
+
+/** Every operation in a line, and the names of the types. */
+function overview(schema: GraphQLSchema): string {
+  const operations = roots(schema).map(([kind, root]) => {
+    const fields = Object.values(root.getFields());
+    return `${kind}\n${fields.map((field) => `  ${signature(field)}`).join('\n')}`;
+  });
+  const types = Object.values(schema.getTypeMap())
+    .filter((type) => !type.name.startsWith('__') && !isSpecifiedScalarType(type))
+    .map(({ name }) => name)
+    .filter((name) => !['Query', 'Mutation', 'Subscription'].includes(name));
+  return `${operations.join('\n')}\ntypes\n  ${types.join(' ')}`;
+}
+
+function roots(schema: GraphQLSchema): [string, GraphQLObjectType][] {
+  const found = [
+    ['query', schema.getQueryType()],
+    ['mutation', schema.getMutationType()],
+  ] as const;
+  return found.flatMap(([kind, type]) => (type ? [[kind, type]] : []));
+}
+
+function signature({ name, args, type }: GraphQLField<unknown, unknown>): string {
+  const given = args.map((one) => `${one.name}: ${String(one.type)}`).join(', ');
+  return `${name}${given === '' ? '' : `(${given})`}: ${String(type)}`;
+}
+
+/** The input types and the answer's type of an operation, printed. */
+function inputsOf(schema: GraphQLSchema, field: GraphQLField<unknown, unknown>): string[] {
+  const named = [...field.args.map(({ type }) => String(type)), String(field.type)];
+  return named.flatMap((text) => {
+    const type = schema.getType(text.replace(/[[\]!]/g, ''));
+    return type && (isInputObjectType(type) || isObjectType(type)) ? [printType(type)] : [];
+  });
+}

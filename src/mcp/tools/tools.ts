@@ -1,0 +1,22 @@
+/** Owns the list of tools. One whose operations the schema does not have yet is not in it. */
+import type { GraphQLSchema } from 'graphql';
+import type { Tool } from '../contract.ts';
+import type { Rights } from '../rights.ts';
+import { appTools, listTeams } from './apps.ts';
+import { deploymentTools } from './deployments.ts';
+import { envTools } from './env.ts';
+import { graphqlTools } from './graphql.ts';
+import { logTools } from './logs.ts';
+import { search } from './search.ts';
+
+export function createTools(schema: GraphQLSchema, rights: Rights): Tool[] {
+  return [
+    listTeams(rights),
+    ...appTools(schema),
+    ...deploymentTools(schema),
+    ...logTools(),
+    ...envTools(schema),
+    search(),
+    ...graphqlTools(schema),
+  ];
+}

@@ -1,0 +1,138 @@
+/**
+ * Owns JSON-RPC 2.0 as bytes: what a body says, and what an answer looks like. Pure.
+ *
+ * 1. What is hostile is refused before it is parsed: nesting and the number of members are bounded in
+ *    one pass over the bytes.
+ * 2. An id is given back exactly as it came: a string, or an integer that a double holds. Any other is
+ *    refused, and where it cannot be read the answer has none.
+ * 3. Of a name that stands twice in one object the last counts, for everything that is decided by it.
+ *
+ * Source: https://www.jsonrpc.org/specification
+ */
+
+export type RpcId = string | number;
+export type RpcParams = Readonly<Record<string, unknown>>;
+
+export const rpcCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+} as const;
+
+export type RpcMessage =
+  | { kind: 'request'; id: RpcId; method: string; params: RpcParams }
+  | { kind: 'notification'; method: string; params: RpcParams }
+  | { kind: 'refused'; code: number; message: string; id?: RpcId };
+
+const depthMax = 100;
+const membersMax = 20_000;
+const idCharsMax = 1_000;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Reads one message; never throws. */
+export function readMessage(body: Uint8Array): RpcMessage {
+  const excess = excessOf(body);
+  if (excess !== null) return refused(rpcCodes.invalidRequest, excess);
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8.decode(body));
+  } catch {
+    // The parser's own words would quote the body.
+    return refused(rpcCodes.parseError, 'The body is no JSON in UTF-8.');
+  }
+  if (Array.isArray(value)) {
+    return refused(rpcCodes.invalidRequest, 'One message at a time: batches are not taken.');
+  }
+  if (!isObject(value)) return refused(rpcCodes.invalidRequest, 'The body is no JSON-RPC message.');
+  return messageOf(value);
+}
+
+function messageOf(value: Readonly<Record<string, unknown>>): RpcMessage {
+  const { jsonrpc, id, method, params = {} } = value;
+  if (id !== undefined && !isId(id)) {
+    return refused(rpcCodes.invalidRequest, 'id must be a string or an integer.');
+  }
+  if (jsonrpc !== '2.0') return refused(rpcCodes.invalidRequest, 'jsonrpc must be "2.0".', id);
+  if (typeof method !== 'string') {
+    return refused(rpcCodes.invalidRequest, 'method must be a string.', id);
+  }
+  if (!isObject(params)) {
+    return refused(rpcCodes.invalidRequest, 'params must be an object.', id);
+  }
+  if (id === undefined) return { kind: 'notification', method, params };
+  return { kind: 'request', id, method, params };
+}
+
+function isId(id: unknown): id is RpcId {
+  if (typeof id === 'string') return id.length <= idCharsMax;
+  return Number.isSafeInteger(id);
+}
+
+function refused(code: number, message: string, id?: RpcId): RpcMessage {
+  return { kind: 'refused', code, message, ...(id !== undefined && { id }) };
+}
+
+/** What there is too much of in a JSON text; null when it is within the bounds. */
+function excessOf(body: Uint8Array): string | null {
+  let depth = 0;
+  let members = 0;
+  let inString = false;
+  for (let i = 0; i < body.length; i++) {
+    const byte = body[i];
+    if (inString) {
+      if (byte === backslash) i++;
+      else if (byte === quote) inString = false;
+    } else if (byte === quote) inString = true;
+    else if (byte === comma) {
+      if (++members > membersMax) return `The body has more than ${membersMax} members.`;
+    } else if (byte === openBrace || byte === openBracket) {
+      if (++depth > depthMax) return `The body nests deeper than ${depthMax} levels.`;
+    } else if (byte === closeBrace || byte === closeBracket) depth--;
+  }
+  return null;
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+/** A response with a result whose JSON is ready. */
+export function resultBytes(id: RpcId, result: Uint8Array): Buffer {
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
+  const headBytes = Buffer.byteLength(head);
+  const bytes = Buffer.allocUnsafe(headBytes + result.length + 1);
+  bytes.write(head, 0);
+  bytes.set(result, headBytes);
+  bytes[bytes.length - 1] = closeBrace;
+  return bytes;
+}
+
+export function resultJson(id: RpcId, resultAsJson: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultAsJson}}`;
+}
+
+export interface RpcFault {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+/** An error response; without an id where the request's could not be read. */
+export function errorJson(id: RpcId | undefined, { code, message, data }: RpcFault): string {
+  const error = { code, message, ...(data !== undefined && { data }) };
+  return JSON.stringify({ jsonrpc: '2.0', ...(id !== undefined && { id }), error });
+}
+
+export function notificationJson(method: string, params: object): string {
+  return JSON.stringify({ jsonrpc: '2.0', method, params });
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
