@@ -1,4 +1,4 @@
-/** Owns the fleet: many agents, each at the very rate that a token is given, on the defaults. */
+/** Owns the fleet: many agents, each all the time at the very rate that a token is given. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bench, Row, Server } from '../harness.ts';
@@ -6,16 +6,22 @@ import { usageOf } from '../harness.ts';
 import { ask } from '../load/requests.ts';
 import type { Paced, PacedCall, PacedResult } from '../load/paced.ts';
 import type { Request } from '../rounds.ts';
-import { appCount, callRequest, listRequest, newToken, resultOf, startMcp } from './instance.ts';
+import {
+  appCount,
+  callRequest,
+  listRequest,
+  type McpInstance,
+  newToken,
+  newTokens,
+  resultOf,
+} from './instance.ts';
 
 const agents = 200;
-/** Of `mcpCallsPerMinute`, as it is by default. */
+/** What `mcpCallsPerMinute` is by default. */
 const callsPerMinute = 120;
 
-export async function fleetRows(bench: Bench): Promise<Row[]> {
-  const { gangway, appIds } = await startMcp(bench, {}, 500);
-  const callers: string[] = [];
-  for (let i = 0; i < agents; i++) callers.push(await newToken(gangway, `agent ${i}`));
+export async function fleetRows(bench: Bench, { gangway, appIds }: McpInstance): Promise<Row[]> {
+  const callers = await newTokens(gangway, 'agent', agents);
   const spare = await newToken(gangway, 'looks first');
   const [appId] = appIds;
   const calls = [

@@ -3,7 +3,14 @@ import { compare, median } from '../harness.ts';
 import type { Bench, Row } from '../harness.ts';
 import { ask } from '../load/requests.ts';
 import type { PacedCall } from '../load/paced.ts';
-import { appCount, callRequest, type McpInstance, newToken } from './instance.ts';
+import {
+  appCount,
+  callRequest,
+  type McpInstance,
+  newToken,
+  newTokens,
+  resultOf,
+} from './instance.ts';
 import { paced, pacedCall } from './fleet.ts';
 
 const others = 20;
@@ -17,8 +24,7 @@ const mediumQuery = `query ($first: Int!) { apps(first: $first) { nodes {
 
 export async function greedyRows(bench: Bench, instance: McpInstance): Promise<Row[]> {
   const { gangway, appIds } = instance;
-  const callers: string[] = [];
-  for (let i = 0; i < others; i++) callers.push(await newToken(gangway, `modest ${i}`));
+  const callers = await newTokens(gangway, 'modest', others);
   const calls = await modestCalls(instance);
   const heavy = callRequest(
     'graphql_query',
@@ -27,6 +33,7 @@ export async function greedyRows(bench: Bench, instance: McpInstance): Promise<R
   );
   const first = await ask(gangway.port, heavy);
   if (first.status !== 200) throw new Error(`the heavy document: ${first.body.toString()}`);
+  resultOf(first.body);
   const seconds = bench.pick(2, 1);
   let before = 0;
   const modest = async (): Promise<number> => {
@@ -90,6 +97,6 @@ async function modestCalls({ gangway }: McpInstance): Promise<PacedCall[]> {
 /** Just below the cost that is allowed: as many lines of logs as a document may ask for. */
 function heaviest(appId: string): string {
   const logs = (name: string): string =>
-    `${name}: logs(appId: "${appId}", tail: 5000) { nodes { text } }`;
-  return `{ ${Array.from({ length: 9 }, (_, i) => logs(`l${i}`)).join(' ')} }`;
+    `${name}: logs(appId: "${appId}", tail: 4999) { nodes { text } }`;
+  return `{ ${Array.from({ length: 5 }, (_, i) => logs(`l${i}`)).join(' ')} }`;
 }

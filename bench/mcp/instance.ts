@@ -56,6 +56,12 @@ export async function newToken(gangway: Gangway, name: string): Promise<string> 
   return `Bearer ${createToken.secret}`;
 }
 
+/** The same for many at once. */
+export async function newTokens(gangway: Gangway, name: string, count: number): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, i) => `${name} ${i}`);
+  return await Promise.all(names.map((one) => newToken(gangway, one)));
+}
+
 const meta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
