@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Redactor, type RedactorLimits } from '../../../../src/mcp/redaction/redactor.ts';
+import type { EnvRecord } from '../../../../src/store/records.ts';
+import { put, remove } from '../../../../src/store/table.ts';
+import { tables } from '../../../../src/store/tables.ts';
+import { appRecord } from '../../../support/graphql-fixture.ts';
+import { memoryLogger } from '../../../support/memory-logger.ts';
+import { MemoryStore } from '../../../support/memory-store.ts';
+
+const app = appRecord('app_1', 'team_1', { slug: 'my-shop', name: 'My shop' });
+const other = appRecord('app_2', 'team_1');
+const foreign = appRecord('app_3', 'team_2');
+
+function variable(appId: string, key: string, value: string, isSecret = true): EnvRecord {
+  return {
+    id: `env_${key}`,
+    appId,
+    key,
+    isSecret,
+    value: isSecret ? null : value,
+    sealed: isSecret ? Buffer.from(value) : null,
+    masked: '••••••••',
+    targets: ['production'],
+    updatedAtMs: 0,
+  };
+}
+
+function world(limits: Partial<RedactorLimits> = {}) {
+  const store = new MemoryStore();
+  const log = memoryLogger();
+  const opened: string[] = [];
+  const open = (record: Readonly<EnvRecord>): string | null => {
+    opened.push(`${record.appId}:${record.key}`);
+    if (record.key === 'BROKEN') throw new Error('no key');
+    return record.sealed && Buffer.from(record.sealed).toString();
+  };
+  const subscribe: MemoryStore['subscribe'] = (listener) => store.subscribe(listener);
+  store.write([
+    ...[app, other, foreign].map((one) => put(tables.apps, one)),
+    put(tables.env, variable('app_1', 'DATABASE_URL', 'hunter2-one')),
+    put(tables.env, variable('app_2', 'API', 'hunter2-two')),
+    put(tables.env, variable('app_3', 'API', 'hunter2-three')),
+  ]);
+  const redactor = new Redactor({ reader: store, subscribe, open, log, limits });
+  const ofApp = (text: string): string => redactor.forApp('app_1').text(text);
+  const ofTeam = async (text: string): Promise<string> =>
+    (await redactor.forTeam('team_1')).text(text);
+  const set = (...records: EnvRecord[]): void => {
+    store.write(records.map((record) => put(tables.env, record)));
+  };
+  return { store, log, opened, redactor, ofApp, ofTeam, set };
+}
+
+describe('Redactor', () => {
+  it('takes out the values of an app and names the variable', () => {
+    const { ofApp } = world();
+    assert.equal(ofApp('at hunter2-one!'), 'at [redacted: variable DATABASE_URL]!');
+    assert.equal(ofApp('at hunter2-two!'), 'at hunter2-two!');
+  });
+
+  it('takes out the values of all apps of a team and of no other', async () => {
+    const { ofTeam } = world();
+    assert.equal(
+      await ofTeam('hunter2-one hunter2-two hunter2-three'),
+      '[redacted: variable DATABASE_URL] [redacted: variable API] hunter2-three',
+    );
+  });
+
+  it('takes out of a team only what the caller sees', async () => {
+    const { redactor } = world();
+    const redaction = await redactor.forTeam('team_1', (appId) => appId === 'app_2');
+    assert.equal(redaction.text('hunter2-one hunter2-two'), 'hunter2-one [redacted: variable API]');
+  });
+
+  it('gives a team that is ready at once', async () => {
+    const { redactor } = world();
+    assert.ok(redactor.forTeam('team_1') instanceof Promise);
+    await redactor.forTeam('team_1');
+    assert.ok(!(redactor.forTeam('team_1') instanceof Promise));
+  });
+
+  it('opens each value once', async () => {
+    const { ofApp, opened } = world();
+    for (let i = 0; i < 5; i++) ofApp('text');
+    assert.deepEqual(opened, ['app_1:DATABASE_URL']);
+  });
+
+  it('knows a value that was set a moment ago, and the one it replaced', async () => {
+    const { ofApp, ofTeam, set } = world();
+    ofApp('');
+    await ofTeam('');
+    set(variable('app_1', 'DATABASE_URL', 'swordfish'), variable('app_1', 'NEW', 'correct horse'));
+    const left =
+      '[redacted: variable DATABASE_URL], [redacted: variable DATABASE_URL], [redacted: variable NEW]';
+    assert.equal(ofApp('hunter2-one, swordfish, correct horse'), left);
+    assert.equal(await ofTeam('hunter2-one, swordfish, correct horse'), left);
+  });
+
+  it('knows what was removed, and forgets what its owner shows', () => {
+    const { ofApp, store, set } = world();
+    ofApp('');
+    store.write([remove(tables.env, ['app_1', 'DATABASE_URL'])]);
+    assert.equal(ofApp('hunter2-one'), '[redacted: variable DATABASE_URL]');
+    set(variable('app_1', 'DATABASE_URL', 'hunter2-one', false));
+    assert.equal(ofApp('hunter2-one'), 'hunter2-one');
+  });
+
+  it('keeps a bounded number of values that were replaced', () => {
+    const { ofApp, set } = world();
+    ofApp('');
+    for (let i = 0; i < 100; i++) set(variable('app_1', 'DATABASE_URL', `value-${String(i)}-`));
+    assert.equal(ofApp('value-98-'), '[redacted: variable DATABASE_URL]');
+    assert.equal(ofApp('value-10-'), 'value-10-');
+  });
+
+  it('remembers no text as clean that is not so any more', () => {
+    const { ofApp, set } = world();
+    assert.equal(ofApp('swordfish'), 'swordfish');
+    assert.equal(ofApp('swordfish'), 'swordfish');
+    set(variable('app_1', 'FISH', 'swordfish'));
+    assert.equal(ofApp('swordfish'), '[redacted: variable FISH]');
+  });
+
+  it('follows apps into a team and out of it', async () => {
+    const { ofTeam, store } = world();
+    await ofTeam('');
+    store.write([put(tables.apps, { ...foreign, teamId: 'team_1' })]);
+    store.write([put(tables.apps, { ...other, deletedAtMs: 1 })]);
+    assert.equal(await ofTeam('hunter2-three hunter2-two'), '[redacted: variable API] hunter2-two');
+  });
+
+  it('sees what changes while a team is being opened', async () => {
+    const { redactor, store, set } = world({ slice: 1 });
+    const pending = redactor.forTeam('team_1');
+    set(variable('app_1', 'LATE', 'late-arrival'), variable('app_2', 'LATE', 'later-arrival'));
+    store.write([put(tables.apps, { ...foreign, teamId: 'team_1' })]);
+    const redaction = await pending;
+    const left = redaction.text('late-arrival later-arrival hunter2-three');
+    assert.equal(
+      left,
+      '[redacted: variable LATE] [redacted: variable LATE] [redacted: variable API]',
+    );
+  });
+
+  it('tells of a value that cannot be opened, and goes on with the others', () => {
+    const { ofApp, set, log } = world();
+    set(variable('app_1', 'BROKEN', 'whatever'));
+    assert.equal(ofApp('hunter2-one'), '[redacted: variable DATABASE_URL]');
+    assert.deepEqual(
+      log.events.map(({ event }) => event),
+      ['redaction_value_unreadable'],
+    );
+  });
+
+  it('leaves values that are no secret to who sees the app', () => {
+    const { ofApp, set } = world();
+    set(
+      variable('app_1', 'NODE_ENV', 'production'),
+      variable('app_1', 'NAME', 'my-shop'),
+      variable('app_1', 'URL', 'http://my-shop.localhost:3080'),
+      variable('app_1', 'SHORT', 'abcde'),
+    );
+    const text = 'my-shop in production at http://my-shop.localhost:3080/ abcde';
+    assert.equal(ofApp(text), text);
+  });
+
+  it('keeps no more than its bounds and opens again what went', () => {
+    const { redactor, opened } = world({ scopes: 1 });
+    const at = (appId: string): string => redactor.forApp(appId).text('hunter2-one hunter2-two');
+    assert.equal(at('app_1'), '[redacted: variable DATABASE_URL] hunter2-two');
+    assert.equal(at('app_2'), 'hunter2-one [redacted: variable API]');
+    assert.equal(at('app_1'), '[redacted: variable DATABASE_URL] hunter2-two');
+    assert.deepEqual(opened, ['app_1:DATABASE_URL', 'app_2:API', 'app_1:DATABASE_URL']);
+  });
+
+  it('says when a team has more than is kept', async () => {
+    const { ofTeam, log } = world({ chars: 10 });
+    await ofTeam('');
+    assert.deepEqual(
+      log.events.map(({ event, fields }) => [event, fields]),
+      [['redaction_values_left_out', { scope: 'team_1', appId: 'app_2' }]],
+    );
+  });
+
+  it('finds shapes where there is no team', () => {
+    const { redactor } = world();
+    assert.equal(
+      redactor.shapes.text('redis://:pw@h hunter2-one'),
+      'redis://:[redacted: password]@h hunter2-one',
+    );
+  });
+
+  it('forgets everything when it is closed', () => {
+    const { redactor, opened, set } = world();
+    redactor.forApp('app_1');
+    redactor.close();
+    set(variable('app_1', 'LATE', 'late-arrival'));
+    assert.deepEqual(opened, ['app_1:DATABASE_URL']);
+  });
+
+  it('takes out the lines of a value that a log shows one by one', () => {
+    const { redactor, set } = world();
+    set(variable('app_1', 'KEY', '{\n  "first": "of the key",\n  "second": "part"\n}\n'));
+    const nodes = ['  "first": "of the key",', '2026-11-21 "second": "part"', '}'];
+    const json = redactor
+      .forApp('app_1')
+      .json(JSON.stringify({ nodes: nodes.map((text) => ({ text })) }));
+    assert.deepEqual(JSON.parse(json), {
+      nodes: [
+        { text: '  [redacted: variable KEY]' },
+        { text: '2026-11-21 [redacted: variable KEY]' },
+        { text: '}' },
+      ],
+    });
+  });
+});
