@@ -53,21 +53,27 @@ export function mcpClients(endpoint: Endpoint): McpClient[] {
     gemini(endpoint),
     inspector(endpoint),
     curl(endpoint),
+    others(endpoint),
   ];
 }
 
 function claudeCode({ url, team }: Endpoint): McpClient {
   const server = { type: 'http', url, headers: headersWith(`\${${variable}}`, team) };
+  const add = `claude mcp add --transport http ${name} ${sh(url)}`;
+  const headers = shellHeaders(team).map((one) => `--header ${one}`);
   return {
     id: 'claudecode',
     name: 'Claude Code',
     oauth: {
-      snippets: [
-        { into: 'In a terminal', text: `claude mcp add --transport http ${name} ${sh(url)}` },
-      ],
+      snippets: [{ into: 'In a terminal', text: add }],
       note: 'Then /mcp in Claude Code signs you in.',
     },
-    token: { snippets: [{ into: '.mcp.json of the project', text: servers(server) }] },
+    token: {
+      snippets: [
+        { into: '.mcp.json of the project, which may be shared', text: servers(server) },
+        { into: 'Or in a terminal, for yourself', text: [add, ...headers].join(' \\\n  ') },
+      ],
+    },
   };
 }
 
@@ -76,7 +82,7 @@ function claude({ url }: Endpoint): McpClient {
   const reach = 'Connectors are called from the internet: this address has to be https and public.';
   return {
     id: 'claude',
-    name: 'Claude',
+    name: 'Claude Desktop, claude.ai',
     oauth: {
       snippets: [{ into: 'Settings, Connectors, Add custom connector', text: url }],
       note: reach,
@@ -207,6 +213,21 @@ function curl({ url, team }: Endpoint): McpClient {
         },
       ],
     },
+  };
+}
+
+function others({ url, team }: Endpoint): McpClient {
+  const address = { into: 'The address, over streamable HTTP', text: url };
+  const headers = headersWith(`\${${variable}}`, team);
+  const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
+  return {
+    id: 'others',
+    name: 'Others',
+    oauth: {
+      snippets: [address],
+      note: 'A client that registers itself, or has a metadata document, finds the rest.',
+    },
+    token: { snippets: [address, { into: 'Headers', text: lines.join('\n') }] },
   };
 }
 

@@ -37,6 +37,10 @@ describe('mcpClients()', () => {
     assert.deepEqual(words(textOf('claudecode', 'oauth')), [
       ...['claude', 'mcp', 'add', '--transport', 'http', 'gangway', url],
     ]);
+    assert.deepEqual(words(wayOf('claudecode', 'token', 'home').snippets[1]?.text ?? ''), [
+      ...['claude', 'mcp', 'add', '--transport', 'http', 'gangway', url],
+      ...['--header', 'Authorization: Bearer gwy_secret', '--header', 'X-Service-Team: home'],
+    ]);
     assert.deepEqual(words(textOf('curl', 'token', 'home')), [
       ...['curl', '-sS', url, '-H', 'Content-Type: application/json'],
       ...['-H', 'Authorization: Bearer gwy_secret'],
@@ -63,6 +67,7 @@ describe('mcpClients()', () => {
     assert.deepEqual(json('vscode', 'oauth'), { servers: { gangway: { type: 'http', url } } });
     assert.equal(textOf('codex', 'oauth'), `[mcp_servers.gangway]\nurl = "${url}"`);
     assert.equal(textOf('claude', 'oauth'), url);
+    assert.equal(textOf('others', 'oauth'), url);
   });
 
   it('gives files that take a token from elsewhere, in the syntax of each client', () => {
