@@ -142,7 +142,7 @@ export class Lanes {
     if (prepared.kind !== 'ready' || isMutation(prepared)) return this.#answerHere(call);
     const cost = prepared.cost(call.variables);
     if (cost > limits.cost) return this.#answerHere(call);
-    if (pool && this.#isForPool(pool, this.#paces.costOf(prepared, cost))) {
+    if (pool && this.#isForPool(pool, prepared, cost)) {
       return this.#askPool(pool, call, prepared, cost);
     }
     const startMs = performance.now();
@@ -182,12 +182,14 @@ export class Lanes {
   }
 
   /** Workers take a moment to start: until then this thread answers what it can answer soon. */
-  #isForPool(pool: QueryLane, cost: number): boolean {
+  #isForPool(pool: QueryLane, document: ReadyDocument, staticCost: number): boolean {
     const { inlineCost, aloneInlineCost, coldInlineCost } = this.#options.limits;
+    const cost = this.#paces.costOf(document, staticCost);
     if (cost <= inlineCost) return false;
     if (pool.ready) {
-      // A crowd shares the way there and back.
-      return !this.#crowd.join() || pool.underWay > 0 || cost > aloneInlineCost;
+      // A crowd shares the way there and back; and what is new may be slower than it looks.
+      const alone = this.#crowd.join() && pool.underWay === 0;
+      return !alone || !this.#paces.knows(document) || cost > aloneInlineCost;
     }
     pool.start();
     return cost > coldInlineCost;

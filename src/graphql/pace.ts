@@ -8,6 +8,8 @@
 
 /** Microseconds for a unit of cost, as long as nothing is known of a document. */
 const usualPace = 1;
+/** From here on a document counts as more than its cost; a busy machine makes all look slower. */
+const slowPace = 2;
 const slowestPace = 100;
 const fastestPace = 1 / 20;
 /** What any query takes. */
@@ -16,6 +18,11 @@ const leastUs = 10;
 export class Paces {
   readonly #paces = new WeakMap<object, number>();
 
+  /** Whether it ran before. */
+  knows(document: object): boolean {
+    return this.#paces.has(document);
+  }
+
   /** What a document of this cost takes, in about microseconds. */
   expectUs(document: object, cost: number): number {
     return leastUs + cost * this.#of(document);
@@ -23,7 +30,7 @@ export class Paces {
 
   /** The cost it would have if it counted as much as it takes; never below its static cost. */
   costOf(document: object, cost: number): number {
-    return cost * Math.max(this.#of(document) / usualPace, 1);
+    return cost * Math.max(this.#of(document) / slowPace, 1);
   }
 
   learn(document: object, cost: number, tookUs: number): void {

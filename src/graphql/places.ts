@@ -43,6 +43,9 @@ export class PlacedSource extends Source {
   }
 }
 
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
 /** Where an error lies; undefined when it lies nowhere. */
 export function placesOf({
   source,
@@ -54,7 +57,11 @@ export function placesOf({
 
 function lineStartsOf(text: string): Uint32Array {
   const starts = [0];
-  for (const lineEnd of text.matchAll(/\r\n|[\n\r]/g))
-    starts.push(lineEnd.index + lineEnd[0].length);
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === lineFeed || (code === carriageReturn && text.charCodeAt(at + 1) !== lineFeed)) {
+      starts.push(at + 1);
+    }
+  }
   return Uint32Array.from(starts);
 }
