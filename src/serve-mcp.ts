@@ -26,7 +26,9 @@ export interface ServeMcpOptions {
 
 export interface ServedMcp {
   routes: Route[];
-  streams: McpStreams;
+  /** Open event streams. */
+  readonly size: number;
+  drain(): void;
   close(): void;
 }
 
@@ -65,7 +67,13 @@ export function serveMcp(options: ServeMcpOptions): ServedMcp {
   });
   return {
     routes,
-    streams,
+    get size() {
+      return streams.size;
+    },
+    drain: () => {
+      if (server !== null && !(server instanceof Promise)) server.drain();
+      streams.drain();
+    },
     close: () => {
       rights.close();
     },

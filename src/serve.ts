@@ -149,7 +149,7 @@ class Service {
     metrics.register(() => this.#families());
     this.#gateway.onDrain(async () => {
       this.#graphqlStreams.drain();
-      this.#mcp.streams.drain();
+      this.#mcp.drain();
       await this.#sessions.drain();
     });
   }
@@ -256,7 +256,7 @@ class Service {
       gauge('actors', 'Actors known, active or at rest.', active),
       gauge('mailbox_messages', 'Messages that wait for actors.', waiting),
       gauge('log_streams', 'Open log streams.', this.#sessions.size),
-      gauge('mcp_streams', 'Open event streams of the MCP endpoint.', this.#mcp.streams.size),
+      gauge('mcp_streams', 'Open event streams of the MCP endpoint.', this.#mcp.size),
       gauge('graphql_streams', 'Open GraphQL subscriptions.', this.#graphqlStreams.size),
       gauge('live_logs', 'Logs with viewers or a feed.', channels),
       gauge('log_feeds', 'Workloads followed into logs.', feeds),

@@ -61,6 +61,8 @@ export interface CallOptions {
   agent: AgentOrigin;
   progress: ((message: string) => void) | null;
   patienceMs: number;
+  /** Aborts when the service drains: nothing is waited for any more. */
+  draining: AbortSignal;
 }
 
 export class GraphqlCall implements ToolCall {
@@ -97,9 +99,9 @@ export class GraphqlCall implements ToolCall {
     variables: Variables,
     signal: AbortSignal,
   ): AsyncGenerator<string, void> {
-    const { door, principal, caller, agent } = this.#options;
-    const either = AbortSignal.any([caller.signal, signal]);
-    return door.subscribe(document, variables, principal, { signal: either, agent });
+    const { door, principal, caller, agent, draining } = this.#options;
+    const any = AbortSignal.any([caller.signal, signal, draining]);
+    return door.subscribe(document, variables, principal, { signal: any, agent });
   }
 
   kindOf(document: string, operationName?: string) {

@@ -104,8 +104,9 @@ export class McpServer {
     return this.#dispatch(request, message, era, selection);
   }
 
-  close(): void {
-    this.#options.rights.close();
+  /** Lets calls that wait answer with what is so far. */
+  drain(): void {
+    this.#calls.drain();
   }
 
   #dispatch(

@@ -5,7 +5,8 @@
  *    scopes a wider token needs; what its owner may not do, GraphQL says, and the result is an error.
  * 2. The call runs in the team that `team` names, with MCP on there, or in the connection's own.
  * 3. One token has at most `callsAtOnce` calls under way.
- * 4. An answer is used again only for the same caller, tool and arguments, at one journal position.
+ * 4. When the service drains, whoever waits is told what is so far.
+ * 5. An answer is used again only for the same caller, tool and arguments, at one journal position.
  */
 import { AnswerReuse } from '../graphql/answer-reuse.ts';
 import { asServiceError, ServiceError } from '../lib/errors.ts';
@@ -83,12 +84,18 @@ export class ToolCalls {
   readonly #tail: string;
   readonly #reuse: AnswerReuse;
   readonly #underWay = new Map<string, number>();
+  readonly #draining = new AbortController();
 
   constructor(options: ToolCallsOptions, catalog: Catalog, tail: string) {
     this.#options = options;
     this.#catalog = catalog;
     this.#tail = tail;
     this.#reuse = new AnswerReuse(options.reuseBytes ?? defaultReuseBytes);
+  }
+
+  /** Ends what waits: it answers with what is so far. */
+  drain(): void {
+    this.#draining.abort();
   }
 
   answer(request: CallRequest): McpAnswer | Promise<McpAnswer> {
@@ -196,6 +203,7 @@ export class ToolCalls {
       },
       progress,
       patienceMs: patience,
+      draining: this.#draining.signal,
     });
   }
 
