@@ -85,6 +85,12 @@ export function transportRoutes(options: TransportRoutesOptions): Route[] {
       refuseCrossSite,
       logMaxDays: config.logMaxDays,
     }),
-    ...connectRoutes({ reader: store, actors, callers, publicUrl: options.publicUrl }),
+    ...connectRoutes({
+      reader: store,
+      actors,
+      causes: platform.causes,
+      callers,
+      publicUrl: options.publicUrl,
+    }),
   ];
 }

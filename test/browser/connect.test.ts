@@ -59,11 +59,12 @@ describe('the page that connects MCP clients, in a browser', () => {
     await page.getByRole('button', { name: 'Switch MCP on' }).click();
     await page.getByText('MCP is on in Home').waitFor();
     const { activity } = await gangway.client.must<{
-      activity: { nodes: { action: string; actor: string }[] };
-    }>('{ activity(first: 1) { nodes { action actor } } }');
+      activity: { nodes: { action: string; actor: string; details: { input?: object } }[] };
+    }>('{ activity(first: 1) { nodes { action actor details } } }');
     const [entry] = activity.nodes;
     assert.equal(entry?.action, 'setMcpSettings');
     assert.equal(entry.actor, `person:Me ${owner.email}`);
+    assert.deepEqual(entry.details.input, { enabled: true });
   });
 
   it('shows what a token reaches', async () => {

@@ -9,6 +9,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { teamActor } from '../../actors/team/protocol.ts';
+import type { Causes } from '../../actors/runtime/causes.ts';
 import type { Actors } from '../../actors/runtime/contract.ts';
 import { actingTeam, authorize, can, teamIdsOf } from '../../auth/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -25,6 +26,8 @@ import { redirect, sendPage } from '../pages/page.ts';
 export interface ConnectRoutesOptions {
   reader: Reader;
   actors: Pick<Actors, 'ask'>;
+  /** Told what is asked for, as the activity shows it. */
+  causes: Pick<Causes, 'amend'>;
   callers: Pick<Callers, 'either' | 'cookiePerson' | 'refuseCrossSite'>;
   /** Origin without trailing slash; asked for each page, since it may change while we run. */
   publicUrl: () => string;
@@ -88,7 +91,7 @@ class ConnectPages {
   }
 
   async switchMcp(exchange: Exchange): Promise<void> {
-    const { callers, actors, reader } = this.#options;
+    const { callers, causes, actors, reader } = this.#options;
     const form = await readForm(exchange, (one) => {
       callers.refuseCrossSite(one);
     });
@@ -96,12 +99,13 @@ class ConnectPages {
     const named = exchange.query.get('team');
     const teamId = named === null ? actingTeam(person) : ownTeam(this.#teamsOf(person), named).id;
     authorize(reader, person, 'manage_team', { kind: 'team', teamId });
-    const enabled = form.get('enabled');
-    if (enabled !== 'true' && enabled !== 'false') {
+    const wish = form.get('enabled');
+    if (wish !== 'true' && wish !== 'false') {
       throw new ServiceError('BAD_USER_INPUT', 'enabled is true or false.');
     }
-    const message = { type: 'mcp-set', enabled: enabled === 'true' } as const;
-    const { slug } = await actors.ask(teamActor.at(teamId), message);
+    const enabled = wish === 'true';
+    causes.amend({ input: { enabled } });
+    const { slug } = await actors.ask(teamActor.at(teamId), { type: 'mcp-set', enabled });
     redirect(exchange, `${connectPath}?team=${encodeURIComponent(slug)}`);
   }
 

@@ -33,6 +33,7 @@ describe('the page that connects MCP clients', () => {
   const accounts = new AccountsFixture();
   let gateway: TestGateway;
   let publicUrl = '';
+  let told: unknown[] = [];
 
   before(async () => {
     for (const id of ['owner', 'viewer', 'agents', 'none']) accounts.addUser(`usr_${id}`);
@@ -45,6 +46,11 @@ describe('the page that connects MCP clients', () => {
       connectRoutes({
         reader: accounts.store,
         actors: accounts.runtime,
+        causes: {
+          amend: ({ input }) => {
+            told.push(input);
+          },
+        },
         callers: new Callers({
           authenticator,
           publicUrl: () => ({ url: 'https://panel.example.com', configured: true }),
@@ -58,6 +64,7 @@ describe('the page that connects MCP clients', () => {
     await accounts.close();
   });
   beforeEach(() => {
+    told = [];
     publicUrl = 'https://panel.example.com';
     change('home', { name, mcpEnabled: true });
     change('strict', { requireTwoFactor: true });
@@ -213,6 +220,7 @@ describe('the page that connects MCP clients', () => {
       assert.equal(isOn(), false);
       await post('usr_owner/home', 'enabled=true', {}, '/connect');
       assert.equal(isOn(), true);
+      assert.deepEqual(told, [{ enabled: false }, { enabled: true }]);
     });
 
     it('asks for manage_team in the very team', async () => {
