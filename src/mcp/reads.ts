@@ -112,7 +112,7 @@ export class McpReads {
     const tokenId = principal.kind === 'token' ? principal.tokenId : null;
     const times = { firstMs: now, lastMs: now };
     const who = { day: this.#day, teamId, userId, tokenId, client };
-    const row = { id: newId('act', now), ...who, calls: new Map(), ...times, due: false };
+    const row: Row = { id: newId('act', now), ...who, calls: new Map(), ...times, due: false };
     rows.push(row);
     this.#rowCount += 1;
     this.#toBeTold(row, Math.max(now + firstToldMs, this.#toldAtMs + firstToldApartMs));
@@ -199,6 +199,8 @@ function mayHaveName(rows: readonly Row[], client: string): boolean {
   return names.has(client) || names.size < clientsMax;
 }
 
-function plain({ due: _, calls, ...reads }: Row): ReadsOfDay {
-  return { ...reads, calls: Object.fromEntries(calls) };
+function plain(row: Row): ReadsOfDay {
+  const { id, day, teamId, userId, tokenId, client, firstMs, lastMs } = row;
+  const calls = Object.fromEntries(row.calls);
+  return { id, day, teamId, userId, tokenId, client, calls, firstMs, lastMs };
 }

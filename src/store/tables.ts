@@ -120,5 +120,10 @@ export const tables = {
   activity: table<ActivityRecord>()('activity', (r) => r.id, {
     // By id, which is by time: the oldest first, and none with what no team sees under null.
     team: { of: (r) => [[r.teamId, r.id]] },
+    // What was read over MCP, which is counted by the day and by who read.
+    reads: {
+      of: ({ id, action, details: { day, tokenId, userId } }) =>
+        action === 'mcp_reads' ? [[String(day), String(tokenId ?? userId), id]] : [],
+    },
   }),
 } as const;

@@ -12,6 +12,7 @@ import { tables } from '../../store/tables.ts';
 import type { ActorContext, ActorDefinition } from '../runtime/contract.ts';
 import { activityActor } from './protocol.ts';
 import type { ActivityProtocol } from './protocol.ts';
+import { readsEntry } from './reads.ts';
 
 export interface ActivityActorOptions {
   reader: Reader;
@@ -38,6 +39,11 @@ export function activityActorDefinition(
             if (entry === undefined) return false;
             const details = { ...entry.details, failed: code };
             await context.commit([put(tables.activity, { ...entry, details })]);
+            return true;
+          },
+          reads: async ({ reads }) => {
+            const entries = reads.map((one) => readsEntry(options.reader, one));
+            await context.commit(entries.map((entry) => put(tables.activity, entry)));
             return true;
           },
           prune: async () => {

@@ -110,11 +110,11 @@ function detailsOf(
 }
 
 /** A person, a token or an OAuth client of one, or `nobody`. */
-function actorText(
+export function actorText(
   reader: Reader,
   userId: string | null,
   tokenId: string | null,
-  changes: readonly Change[],
+  changes: readonly Change[] = [],
 ): string {
   if (userId === null) return 'nobody';
   const { name, email } = userFields(reader, userId, changes);
