@@ -9,6 +9,7 @@ import {
   type AgentSession,
   type CallAnswer,
   type Progress,
+  refused,
 } from '../support/mcp-clients.ts';
 
 const capabilities = ['view_logs', 'deploy_apps', 'control_apps'];
@@ -73,7 +74,7 @@ async function getItWrong(session: AgentSession): Promise<void> {
 }
 
 describe('the official MCP clients', () => {
-  for (const agent of agentClients) {
+  for (const agent of agentClients()) {
     describe(agent.name, () => {
       it('connects by an API token, lists and calls', async () => {
         const session = await agent.connect(url, token);
@@ -82,11 +83,40 @@ describe('the official MCP clients', () => {
       });
 
       it('connects from the address alone, once its person consented', async () => {
-        const session = await agent.authorize(url, gangway.client);
+        const { session } = await agent.authorize(url, gangway.client);
         const names = (await session.tools()).map(({ name }) => name);
         assert.ok(names.includes('list_apps'));
         const list = await session.call('list_apps');
         assert.match(textOf(list), new RegExp(app.id));
+        assert.deepEqual(session.errors, []);
+        await session.close();
+      });
+
+      it('asks its person for more when a tool needs more, and then may', async () => {
+        const grant = await agent.authorize(url, gangway.client, { keep: ['view_logs'] });
+        const names = (await grant.session.tools()).map(({ name }) => name);
+        assert.ok(!names.includes('stop_app'));
+        if (!agent.widens) {
+          await assert.rejects(grant.session.call('stop_app', { appId: app.id }), /403/);
+          await grant.session.close();
+          return;
+        }
+        await refused(grant.session.call('stop_app', { appId: app.id }));
+        await grant.session.close();
+        const session = await grant.widened(gangway.client);
+        const stopped = await session.call('stop_app', { appId: app.id });
+        assert.notEqual(stopped.isError, true, textOf(stopped));
+        await session.close();
+      });
+
+      it('gets another token by itself when its own is not taken any more', async () => {
+        const grant = await agent.authorize(`${url}?readonly=1`, gangway.client);
+        await grant.session.close();
+        grant.spoil();
+        const session = await grant.again();
+        for (const { name, annotations } of await session.tools()) {
+          assert.equal(annotations?.readOnlyHint, true, name);
+        }
         assert.deepEqual(session.errors, []);
         await session.close();
       });

@@ -1,6 +1,7 @@
 /** The official clients as one: each connects, lists and calls as an agent's host does. */
 import {
   Client as ModernClient,
+  type OAuthDiscoveryState,
   StreamableHTTPClientTransport as ModernTransport,
   UnauthorizedError as ModernUnauthorized,
 } from '@modelcontextprotocol/client';
@@ -21,13 +22,18 @@ export interface Progress {
   message?: string | undefined;
 }
 
+export interface ListedTool {
+  name: string;
+  annotations?: { readOnlyHint?: boolean | undefined } | undefined;
+}
+
 export interface AgentSession {
   /** The revision both sides settled on. */
   revision: string | undefined;
   serverName: string | undefined;
   /** Whatever went wrong besides the calls. */
   errors: Error[];
-  tools(): Promise<{ name: string; outputSchema?: unknown }[]>;
+  tools(): Promise<ListedTool[]>;
   call(
     name: string,
     args?: Record<string, unknown>,
@@ -36,12 +42,25 @@ export interface AgentSession {
   close(): Promise<void>;
 }
 
+/** What an agent got by OAuth, and keeps. */
+export interface Granted {
+  session: AgentSession;
+  /** Another session with what it keeps. */
+  again(): Promise<AgentSession>;
+  /** After a call that was refused for its scope: the person consents to what the client asks. */
+  widened(person: Person): Promise<AgentSession>;
+  /** Makes its access token one that no server takes. */
+  spoil(): void;
+}
+
 export interface AgentClient {
   name: string;
   revision: string;
+  /** Whether it asks its person for a wider token; the others refresh theirs, which widens nothing. */
+  widens: boolean;
   connect(url: string, token: string): Promise<AgentSession>;
   /** From the address alone: what it opens in a browser, `person` consents to. */
-  authorize(url: string, person: Person): Promise<AgentSession>;
+  authorize(url: string, person: Person, choice?: oauth.Choice): Promise<Granted>;
 }
 
 const info = { name: 'agent-of-a-test', version: '1.0.0' };
@@ -50,33 +69,58 @@ const bearer = (token: string) => ({
   requestInit: { headers: { authorization: `Bearer ${token}` } },
 });
 
-/** Keeps what a client learns, and goes where it sends the person. */
-class Provider {
+/** A client registers once. */
+interface Registration {
+  information?: oauth.Registered;
+}
+
+interface KeptTokens {
+  access_token: string;
+  token_type: string;
+  refresh_token?: string | undefined;
+  scope?: string | undefined;
+}
+
+/** Keeps what a client learns, and where it sends its person. */
+class Memory {
   readonly redirectUrl = oauth.redirectUri;
   readonly clientMetadata = { client_name: 'Agent', redirect_uris: [oauth.redirectUri] };
-  location = '';
-  #information: oauth.Registered | undefined;
-  #tokens: { access_token: string; token_type: string } | undefined;
+  kept: KeptTokens | undefined;
+  readonly #registration: Registration;
+  #location = '';
   #verifier = '';
+  #discovered: OAuthDiscoveryState | undefined;
+
+  constructor(registration: Registration) {
+    this.#registration = registration;
+  }
 
   clientInformation() {
-    return this.#information;
+    return this.#registration.information;
   }
 
   saveClientInformation(information: oauth.Registered) {
-    this.#information = information;
+    this.#registration.information = information;
+  }
+
+  discoveryState() {
+    return this.#discovered;
+  }
+
+  saveDiscoveryState(discovered: OAuthDiscoveryState) {
+    this.#discovered = discovered;
   }
 
   tokens() {
-    return this.#tokens;
+    return this.kept;
   }
 
-  saveTokens(tokens: { access_token: string; token_type: string }) {
-    this.#tokens = tokens;
+  saveTokens(tokens: KeptTokens) {
+    this.kept = tokens;
   }
 
   redirectToAuthorization(url: URL) {
-    this.location = url.href;
+    this.#location = url.href;
   }
 
   saveCodeVerifier(verifier: string) {
@@ -87,9 +131,9 @@ class Provider {
     return this.#verifier;
   }
 
-  /** Where the person is led back to. */
-  async consented(person: Person): Promise<URLSearchParams> {
-    return (await oauth.redirectAfter(oauth.consent(person, this.location))).searchParams;
+  /** What the person is led back with. */
+  async consented(person: Person, choice?: oauth.Choice): Promise<URLSearchParams> {
+    return (await oauth.redirectAfter(oauth.consent(person, this.#location, choice))).searchParams;
   }
 }
 
@@ -98,6 +142,7 @@ type Mode = NonNullable<
 >['mode'];
 
 function modern(name: string, revision: string, mode?: Mode): AgentClient {
+  const registration: Registration = {};
   const open = async (transport: ModernTransport): Promise<AgentSession> => {
     const client = new ModernClient(info, mode && { versionNegotiation: { mode } });
     const errors: Error[] = [];
@@ -119,18 +164,19 @@ function modern(name: string, revision: string, mode?: Mode): AgentClient {
   return {
     name,
     revision,
+    widens: true,
     connect: (url, token) => open(new ModernTransport(new URL(url), bearer(token))),
-    async authorize(url, person) {
-      const provider = new Provider();
-      const first = new ModernTransport(new URL(url), { authProvider: provider });
-      await refused(open(first), ModernUnauthorized);
-      await first.finishAuth(await provider.consented(person));
-      return open(new ModernTransport(new URL(url), { authProvider: provider }));
+    authorize: (url, person, choice) => {
+      const authProvider = new Memory(registration);
+      const transport = (): ModernTransport => new ModernTransport(new URL(url), { authProvider });
+      const back = (by: ModernTransport, params: URLSearchParams) => by.finishAuth(params);
+      return granted(authProvider, { open, transport, back }, person, choice);
     },
   };
 }
 
 function earlier(name: string, revision: string): AgentClient {
+  const registration: Registration = {};
   const open = async (transport: EarlierTransport): Promise<AgentSession> => {
     const client = new EarlierClient(info);
     const errors: Error[] = [];
@@ -154,31 +200,61 @@ function earlier(name: string, revision: string): AgentClient {
   return {
     name,
     revision,
+    widens: false,
     connect: (url, token) => open(new EarlierTransport(new URL(url), bearer(token))),
-    async authorize(url, person) {
-      const provider = new Provider();
-      const first = new EarlierTransport(new URL(url), { authProvider: provider });
-      await refused(open(first), UnauthorizedError);
-      await first.finishAuth((await provider.consented(person)).get('code') ?? '');
-      return open(new EarlierTransport(new URL(url), { authProvider: provider }));
+    authorize: (url, person, choice) => {
+      const authProvider = new Memory(registration);
+      const transport = (): EarlierTransport =>
+        new EarlierTransport(new URL(url), { authProvider });
+      const back = (by: EarlierTransport, params: URLSearchParams) =>
+        by.finishAuth(params.get('code') ?? '');
+      return granted(authProvider, { open, transport, back }, person, choice);
     },
   };
 }
 
-async function refused(
-  connecting: Promise<unknown>,
-  expected: new (message?: string) => Error,
-): Promise<void> {
-  try {
-    await connecting;
-  } catch (error) {
-    if (error instanceof expected) return;
-    throw error;
-  }
-  throw new Error('It connected without a token.');
+interface Flow<Transport> {
+  transport: () => Transport;
+  open: (transport: Transport) => Promise<AgentSession>;
+  /** The person was led back with these. */
+  back: (transport: Transport, params: URLSearchParams) => Promise<void>;
 }
 
-export const agentClients: readonly AgentClient[] = [
+async function granted<Transport>(
+  memory: Memory,
+  { transport, open, back }: Flow<Transport>,
+  person: Person,
+  choice?: oauth.Choice,
+): Promise<Granted> {
+  const first = transport();
+  await refused(open(first));
+  await back(first, await memory.consented(person, choice));
+  const used = transport();
+  return {
+    session: await open(used),
+    again: () => open(transport()),
+    async widened(whom) {
+      await back(used, await memory.consented(whom));
+      return open(transport());
+    },
+    spoil() {
+      if (memory.kept) memory.kept = { ...memory.kept, access_token: 'no-longer' };
+    },
+  };
+}
+
+/** It asked its person instead. */
+export async function refused(doing: Promise<unknown>): Promise<void> {
+  try {
+    await doing;
+  } catch (error) {
+    if (error instanceof ModernUnauthorized || error instanceof UnauthorizedError) return;
+    throw error;
+  }
+  throw new Error('It went on without asking its person.');
+}
+
+export const agentClients = (): AgentClient[] => [
   modern('SDK 2.x as it comes', '2025-11-25'),
   modern('SDK 2.x that asks for the newest', '2026-07-28', 'auto'),
   modern('SDK 2.x that takes no other', '2026-07-28', { pin: '2026-07-28' }),
