@@ -9,6 +9,8 @@ export interface QueryWorkerStart<Setup extends object = object> {
   port: MessagePort;
   /** What the worker needs to read and to execute. */
   setup: Setup;
+  /** Whether this worker leaves the processor to other threads when they need it. */
+  yields: boolean;
 }
 
 export interface QueryCall {

@@ -1,6 +1,6 @@
 /**
- * Owns the threads that answer queries: some for light ones, one for heavy ones, so that no light
- * query waits behind a heavy one.
+ * Owns the threads that answer queries: some for light ones, and one for heavy ones that leaves the
+ * processor to the others, so that no light query waits behind a heavy one.
  *
  * 1. No thread runs before the first question of its kind; the one for heavy questions ends when
  *    none came for a while.
@@ -15,8 +15,9 @@ import type { Piscina } from 'piscina';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { type AskedCall, QueryLine } from './query-line.ts';
-import type { QueryAnswer } from './query-worker.ts';
+import { type AskedCall, QueryLine, type QueryLineOptions } from './query-line.ts';
+import type { QueryWorkerStart } from './query-messages.ts';
+import type { QueryAnswer, RunWorker } from './query-worker.ts';
 
 export interface QueryPoolOptions {
   /** Worker threads for light queries. */
@@ -39,6 +40,8 @@ export interface QueryPoolOptions {
   task?: URL;
 }
 
+type LineBounds = Pick<QueryLineOptions, 'workers' | 'windowUs' | 'turnUs' | 'callsMax' | 'idleMs'>;
+
 export interface PoolCall extends AskedCall {
   /** Whether it may take so long that light ones must not wait behind it. */
   heavy: boolean;
@@ -52,40 +55,30 @@ const heavyWindowUs = 1;
 const heavyTurnUs = 10_000;
 
 export class QueryPool {
-  readonly #options: Required<QueryPoolOptions>;
   readonly #light: QueryLine;
   readonly #heavy: QueryLine;
-  #piscina: Promise<Piscina> | null = null;
+  readonly #threads: Threads[] = [];
   #closing: Promise<void> | null = null;
 
   constructor(options: QueryPoolOptions) {
-    this.#options = {
-      callsMax: 10_000,
-      heavyCallsMax: 500,
-      deadlineMs: 15_000,
-      heavyIdleMs: 60_000,
-      heapMb: 256,
-      task: new URL('./tasks/query.ts', import.meta.url),
-      ...options,
+    const { clock, logger, threads, setup } = options;
+    const { callsMax = 10_000, heavyCallsMax = 500, heavyIdleMs = 60_000 } = options;
+    const { deadlineMs = 15_000, heapMb = 256 } = options;
+    const { task = new URL('./tasks/query.ts', import.meta.url) } = options;
+    const newLine = (yields: boolean, line: LineBounds): QueryLine => {
+      const pool = new Threads({ threads: line.workers, setup, yields, heapMb, task });
+      this.#threads.push(pool);
+      const run: RunWorker = (port, signal) => pool.run(port, signal);
+      return new QueryLine({ ...line, deadlineMs, clock, logger, run });
     };
-    const { threads, callsMax, heavyCallsMax, heavyIdleMs, deadlineMs, clock, logger } =
-      this.#options;
-    const common = {
-      deadlineMs,
-      clock,
-      logger,
-      run: (port: MessagePort, signal: AbortSignal) => this.#run(port, signal),
-    };
-    this.#light = new QueryLine({
-      ...common,
+    this.#light = newLine(false, {
       workers: threads,
       windowUs: lightWindowUs,
       turnUs: lightTurnUs,
       callsMax,
       idleMs: null,
     });
-    this.#heavy = new QueryLine({
-      ...common,
+    this.#heavy = newLine(true, {
       workers: 1,
       windowUs: heavyWindowUs,
       turnUs: heavyTurnUs,
@@ -124,14 +117,37 @@ export class QueryPool {
 
   async #close(): Promise<void> {
     await Promise.all([this.#light.close(), this.#heavy.close()]);
-    const piscina = await this.#piscina;
-    await piscina?.destroy();
+    await Promise.all(this.#threads.map((threads) => threads.close()));
+  }
+}
+
+interface ThreadsOptions {
+  threads: number;
+  setup: object;
+  yields: boolean;
+  heapMb: number;
+  task: URL;
+}
+
+/** The threads of one line; those of the other have another priority, which a thread never gets back. */
+class Threads {
+  readonly #options: ThreadsOptions;
+  #piscina: Promise<Piscina> | null = null;
+
+  constructor(options: ThreadsOptions) {
+    this.#options = options;
   }
 
-  async #run(port: MessagePort, signal: AbortSignal): Promise<void> {
+  async run(port: MessagePort, signal: AbortSignal): Promise<void> {
+    const { setup, yields } = this.#options;
     const piscina = await (this.#piscina ??= this.#start());
-    const task = { port, setup: this.#options.setup };
+    const task: QueryWorkerStart = { port, setup, yields };
     await piscina.run(task, { name: 'serveQueries', transferList: [port], signal });
+  }
+
+  async close(): Promise<void> {
+    const piscina = await this.#piscina;
+    await piscina?.destroy();
   }
 
   async #start(): Promise<Piscina> {
@@ -140,7 +156,7 @@ export class QueryPool {
     return new Piscina({
       filename: task.href,
       minThreads: 0,
-      maxThreads: threads + 1,
+      maxThreads: threads,
       // Tasks last as long as their worker is wanted.
       idleTimeout: 100,
       resourceLimits: { maxOldGenerationSizeMb: heapMb },

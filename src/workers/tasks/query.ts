@@ -2,6 +2,7 @@
  * Owns a query worker: its own reader, schema and documents, and the answers to the batches it is
  * sent, until its port closes.
  */
+import { setPriority } from 'node:os';
 import { createAccountReads } from '../../auth/account-reads.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { GraphContext, GraphqlLimits, GraphqlSettings } from '../../graphql/contract.ts';
@@ -26,7 +27,16 @@ export interface QuerySetup {
   limits: GraphqlLimits;
 }
 
-export async function serveQueries({ port, setup }: QueryWorkerStart<QuerySetup>): Promise<void> {
+// As `nice` counts: a third of what others get where they compete, all that they leave.
+const yieldingPriority = 5;
+
+export async function serveQueries({
+  port,
+  setup,
+  yields,
+}: QueryWorkerStart<QuerySetup>): Promise<void> {
+  // Only on Linux does it hold for the calling thread alone.
+  if (yields && process.platform === 'linux') setPriority(yieldingPriority);
   const reader = openReader(setup.reader);
   const read: GraphContext['read'] = {
     reader,
