@@ -3,7 +3,7 @@
  * one, whatever their case, with two looks for each four characters.
  */
 
-export interface Anchor<R> {
+interface Anchor<R> {
   /** At least four ASCII characters. */
   readonly word: string;
   readonly rule: R;

@@ -9,7 +9,7 @@ import { type Form, formsOf } from './forms.ts';
 import { variableName } from './spans.ts';
 import type { ValueIndex } from './value-index.ts';
 
-export interface KnownSecret {
+interface KnownSecret {
   readonly key: string;
   readonly value: string;
   readonly forms: readonly Form[];

@@ -10,7 +10,7 @@
  * Gives a value in the place of another; `key` is the one it stands under, '' in a list; `escaped`:
  * it is not written as it is.
  */
-export type ChangeString = (value: string, key: string, escaped: boolean) => string;
+type ChangeString = (value: string, key: string, escaped: boolean) => string;
 
 export function changeStrings(json: string, change: ChangeString): string {
   let result = '';

@@ -18,6 +18,8 @@ export interface Redaction {
   text(text: string): string;
   /** Of a JSON text, such as the `dataJson` of a reply: string values are looked at, decoded. */
   json(json: string): string;
+  /** Of either: as JSON where it is an object or a list, else as plain text. */
+  any(text: string): string;
 }
 
 /** Each round takes something out; a text made so that one uncovers the next may need several. */
@@ -48,7 +50,7 @@ export class CleanTexts {
   }
 }
 
-export interface RedactionParts {
+interface RedactionParts {
   readonly patterns: Patterns;
   readonly values: ValueIndex;
   readonly clean: CleanTexts;
@@ -84,6 +86,24 @@ export class ValueRedaction implements Redaction {
       }
       return this.#text(value);
     });
+  }
+
+  any(text: string): string {
+    return /^[{[]/.test(text) && /[}\]]$/.test(text) && this.#isJson(text)
+      ? this.json(text)
+      : this.text(text);
+  }
+
+  /** Costs the parsing only where something may have to be changed. */
+  #isJson(text: string): boolean {
+    if (!text.includes('\\') && this.#isClean(text)) return true;
+    try {
+      JSON.parse(text);
+      return true;
+    } catch {
+      // A log may begin like JSON and be none.
+      return false;
+    }
   }
 
   #text(text: string): string {

@@ -88,6 +88,17 @@ export class Redactor {
     return scope.building.then(() => this.#redaction(scope, sees));
   }
 
+  /**
+   * Takes out what an answer to this team must not hold: values of the app that it tells of, named by
+   * id or slug, or of all apps of the team where it may tell of any. A team that is not ready is
+   * opened here and now; await `forTeam` before, where there is time.
+   */
+  redact(text: string, teamId: string, appId?: string, sees?: Sees): string {
+    const app = appId === undefined ? undefined : this.#appOf(teamId, appId);
+    if (app) return this.forApp(app.id).any(text);
+    return this.#redaction(this.#teamNow(teamId), sees).any(text);
+  }
+
   /** Forgets everything and stops listening. */
   close(): void {
     this.#unsubscribe();
@@ -136,6 +147,30 @@ export class Redactor {
   }
 
   async #build(scope: Scope, teamId: string): Promise<void> {
+    let count = 0;
+    for (const appId of this.#steps(scope, teamId)) {
+      this.#load(scope, appId);
+      if (++count % this.#limits.slice === 0) await turn();
+    }
+  }
+
+  #teamNow(teamId: string): Scope {
+    const scope = this.#recent(teamId) ?? this.#startTeam(teamId);
+    // What is opened in slices meanwhile finds nothing left to open.
+    if (scope.building !== null) {
+      for (const appId of this.#steps(scope, teamId)) this.#load(scope, appId);
+    }
+    return scope;
+  }
+
+  #appOf(teamId: string, idOrSlug: string): Readonly<AppRecord> | undefined {
+    const { reader } = this.#options;
+    const app = reader.get(tables.apps, idOrSlug) ?? reader.find(tables.apps, 'slug', [idOrSlug]);
+    return app?.teamId === teamId ? app : undefined;
+  }
+
+  /** Apps of a team that are not open yet, one at a time. */
+  *#steps(scope: Scope, teamId: string): Generator<string, void> {
     const { reader } = this.#options;
     let after: readonly string[] | undefined;
     for (;;) {
@@ -143,12 +178,10 @@ export class Redactor {
         limit: pageApps,
         ...(after && { after }),
       });
-      for (const [i, app] of page.entries()) {
+      for (const app of page) {
         // The journal may have brought it in meanwhile, or taken it away.
-        if (!scope.apps.has(app.id) && belongs(reader.get(tables.apps, app.id), teamId)) {
-          this.#load(scope, app.id);
-        }
-        if (i % this.#limits.slice === this.#limits.slice - 1) await turn();
+        if (scope.apps.has(app.id)) continue;
+        if (belongs(reader.get(tables.apps, app.id), teamId)) yield app.id;
       }
       const last = page.at(-1);
       if (last === undefined || page.length < pageApps) return;

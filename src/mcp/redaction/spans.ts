@@ -14,7 +14,7 @@ export interface Span {
 }
 
 /** What may be taken out for its shape alone. */
-export const kinds = [
+const kinds = [
   'api token',
   'authorization',
   'cookie',

@@ -10,14 +10,14 @@ import type { Kind, Span } from './spans.ts';
 /** What is to be taken out at a place, null where it is nothing. */
 export type Rule = (text: string, at: number) => Span | null;
 
-export interface Shape {
+interface Shape {
   /** One of these begins it, whatever the case; four characters at least. */
   readonly words: readonly string[];
   readonly rule: Rule;
 }
 
 /** The first group of `pattern` (sticky), or all of it; `judge` looks at what it is. */
-export function matching(pattern: RegExp, what: Kind, judge?: (found: string) => boolean): Rule {
+function matching(pattern: RegExp, what: Kind, judge?: (found: string) => boolean): Rule {
   return (text, at) => {
     pattern.lastIndex = at;
     const match = pattern.exec(text);

@@ -183,6 +183,34 @@ describe('Redactor', () => {
     );
   });
 
+  it('redacts at once for an app by id or slug, and for a team that is not ready', async () => {
+    const { redactor } = world();
+    const both = 'hunter2-one hunter2-two';
+    const one = '[redacted: variable DATABASE_URL] hunter2-two';
+    const all = '[redacted: variable DATABASE_URL] [redacted: variable API]';
+    assert.equal(redactor.redact(both, 'team_1', 'app_1'), one);
+    assert.equal(redactor.redact(both, 'team_1', 'my-shop'), one);
+    const opening = redactor.forTeam('team_1');
+    assert.equal(redactor.redact(both, 'team_1'), all);
+    assert.equal((await opening).text(both), all);
+    assert.equal(redactor.redact(both, 'team_1', 'nothing'), all);
+    // An app of another team is none of this one's.
+    assert.equal(redactor.redact('hunter2-three', 'team_1', 'app_3'), 'hunter2-three');
+  });
+
+  it('tells JSON from a text that only begins like it', () => {
+    const { redactor } = world();
+    const json = JSON.stringify({ a: 'say "hunter2-one"', n: 1 });
+    assert.deepEqual(JSON.parse(redactor.redact(json, 'team_1')), {
+      a: 'say "[redacted: variable DATABASE_URL]"',
+      n: 1,
+    });
+    assert.equal(
+      redactor.redact('[info] hunter2-one {done}', 'team_1'),
+      '[info] [redacted: variable DATABASE_URL] {done}',
+    );
+  });
+
   it('finds shapes where there is no team', () => {
     const { redactor } = world();
     assert.equal(
