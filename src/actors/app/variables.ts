@@ -127,7 +127,8 @@ export function openVariables(
   return Object.fromEntries(wanted.map((record) => [record.key, valueOf(secrets, record)]));
 }
 
-function valueOf(secrets: SecretBox, record: EnvRecord): string {
+/** The value of a variable; of a secret, opened. */
+export function valueOf(secrets: SecretBox, record: Readonly<EnvRecord>): string {
   if (record.sealed === null) return record.value ?? '';
   return secrets.open(record.sealed, contextOf(record.appId, record.key));
 }
