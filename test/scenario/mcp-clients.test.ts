@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type AppInfo, archiveOf } from '../support/gangway-client.ts';
-import { Gangway } from '../support/gangway.ts';
+import { Gangway, until } from '../support/gangway.ts';
 import {
   type AgentClient,
   agentClients,
@@ -14,22 +14,51 @@ import {
 
 const capabilities = ['view_logs', 'deploy_apps', 'control_apps'];
 
+const neverBuilt = {
+  'package.json': JSON.stringify({
+    name: 'slow',
+    private: true,
+    scripts: { build: 'node wait.js', start: 'node wait.js' },
+  }),
+  'package-lock.json': JSON.stringify({ name: 'slow', lockfileVersion: 3, packages: {} }),
+  'wait.js': 'setInterval(() => {}, 1000);',
+};
+
 let gangway: Gangway;
 let url: string;
 let token: string;
 let app: AppInfo;
+let slow: AppInfo;
 
 before(async () => {
-  gangway = await Gangway.open();
+  // One place for each token, so that one that is not given back is missed.
+  gangway = await Gangway.open({ env: { GANGWAY_MCP_CALLS_AT_ONCE: '1' } });
   url = `${gangway.url}/api/mcp`;
   token = await gangway.client.token({ capabilities });
   app = await gangway.client.createApp('Shop');
   await gangway.client.mustUpload(app.id, archiveOf({ 'index.html': 'open' }));
+  slow = await gangway.client.createApp('Slow');
+  await gangway.client.mustUpload(slow.id, archiveOf(neverBuilt));
 });
 
 after(() => gangway.end());
 
+const yes = (): boolean => true;
+const no = (): boolean => false;
 const textOf = ({ content }: CallAnswer): string => content.map(({ text }) => text ?? '').join('');
+
+const endingToken = (): Promise<string> =>
+  gangway.client.token({ name: 'ending', capabilities: ['view_logs'] });
+
+async function endTokens(): Promise<void> {
+  const { apiTokens } = await gangway.client.must<{ apiTokens: { id: string; name: string }[] }>(
+    '{ apiTokens { id name } }',
+  );
+  for (const { id, name } of apiTokens) {
+    if (name !== 'ending') continue;
+    await gangway.client.must('mutation($id: ID!) { revokeToken(id: $id) }', { id });
+  }
+}
 
 /** What an agent does first: look around, look closer, and get something wrong. */
 async function lookAround(agent: AgentClient, session: AgentSession): Promise<void> {
@@ -49,7 +78,7 @@ async function lookAround(agent: AgentClient, session: AgentSession): Promise<vo
     teams.map(({ name }) => name),
     ['Home'],
   );
-  const list = await session.call('list_apps');
+  const list = await session.call('list_apps', { search: 'Shop' });
   const { apps } = list.structuredContent as { apps: { nodes: { id: string }[] } };
   assert.deepEqual(
     apps.nodes.map(({ id }) => id),
@@ -126,8 +155,10 @@ describe('the official MCP clients', () => {
         // So that the client knows the schemas of the answers.
         await session.tools();
         const steps: Progress[] = [];
-        const answer = await session.call('deploy_app', { appId: app.id, wait: true }, (step) =>
-          steps.push(step),
+        const answer = await session.call(
+          'deploy_app',
+          { appId: app.id, wait: true },
+          { onprogress: (step) => steps.push(step) },
         );
         assert.notEqual(answer.isError, true, textOf(answer));
         assert.match(textOf(answer), /ready/);
@@ -138,6 +169,43 @@ describe('the official MCP clients', () => {
           [...new Set(numbers)].sort((a, b) => a - b),
         );
         assert.deepEqual(session.errors, []);
+        await session.close();
+      });
+
+      it('gives its place back when it stops waiting', async () => {
+        const id = await gangway.client.redeploy(slow.id);
+        const [waiting, other] = [await agent.connect(url, token), await agent.connect(url, token)];
+        const stop = new AbortController();
+        const heard = Promise.withResolvers<void>();
+        const wait = waiting.call(
+          'wait_for_deployment',
+          { deploymentId: id },
+          { signal: stop.signal, onprogress: () => heard.resolve() },
+        );
+        wait.catch(() => undefined);
+        await Promise.race([heard.promise, wait]);
+        await assert.rejects(other.call('list_teams'), /429|under way/);
+        stop.abort();
+        await assert.rejects(wait);
+        // Earlier revisions stay connected, for all that they want no answer any more.
+        if (agent.revision !== '2026-07-28') await waiting.close();
+        await until('its place is free', 10_000, () => other.call('list_teams').then(yes, no));
+        await gangway.client.must('mutation($id: ID!) { cancelDeployment(id: $id) }', { id });
+        await waiting.close();
+        await other.close();
+      });
+
+      if (agent.revision !== '2026-07-28') return;
+      it('listens until its token ends', async () => {
+        const session = await agent.connect(url, await endingToken());
+        const quitting = await session.listen!();
+        // There is nothing yet that it could be told of.
+        assert.deepEqual(quitting.honoredFilter, {});
+        await quitting.close();
+        assert.equal(await quitting.closed, 'local');
+        const staying = await session.listen!();
+        await endTokens();
+        assert.equal(await staying.closed, 'remote');
         await session.close();
       });
     });

@@ -1,6 +1,7 @@
 /** The official clients as one: each connects, lists and calls as an agent's host does. */
 import {
   Client as ModernClient,
+  type McpSubscription,
   type OAuthDiscoveryState,
   StreamableHTTPClientTransport as ModernTransport,
   UnauthorizedError as ModernUnauthorized,
@@ -27,6 +28,11 @@ export interface ListedTool {
   annotations?: { readOnlyHint?: boolean | undefined } | undefined;
 }
 
+export interface CallOptions {
+  onprogress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+}
+
 export interface AgentSession {
   /** The revision both sides settled on. */
   revision: string | undefined;
@@ -34,11 +40,9 @@ export interface AgentSession {
   /** Whatever went wrong besides the calls. */
   errors: Error[];
   tools(): Promise<ListedTool[]>;
-  call(
-    name: string,
-    args?: Record<string, unknown>,
-    onProgress?: (progress: Progress) => void,
-  ): Promise<CallAnswer>;
+  call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<CallAnswer>;
+  /** Null where the revision has no such thing. */
+  listen: (() => Promise<McpSubscription>) | null;
   close(): Promise<void>;
 }
 
@@ -153,11 +157,12 @@ function modern(name: string, revision: string, mode?: Mode): AgentClient {
       serverName: client.getServerVersion()?.name,
       errors,
       tools: async () => (await client.listTools()).tools,
-      call: async (tool, args = {}, onProgress) =>
-        (await client.callTool(
-          { name: tool, arguments: args },
-          onProgress && { onprogress: onProgress },
-        )) as CallAnswer,
+      call: async (tool, args = {}, options = {}) =>
+        (await client.callTool({ name: tool, arguments: args }, options)) as CallAnswer,
+      listen:
+        client.getProtocolEra() === 'modern'
+          ? () => client.listen({ toolsListChanged: true })
+          : null,
       close: () => client.close(),
     };
   };
@@ -188,12 +193,9 @@ function earlier(name: string, revision: string): AgentClient {
       serverName: client.getServerVersion()?.name,
       errors,
       tools: async () => (await client.listTools()).tools,
-      call: async (tool, args = {}, onProgress) =>
-        (await client.callTool(
-          { name: tool, arguments: args },
-          undefined,
-          onProgress && { onprogress: onProgress },
-        )) as CallAnswer,
+      call: async (tool, args = {}, options = {}) =>
+        (await client.callTool({ name: tool, arguments: args }, undefined, options)) as CallAnswer,
+      listen: null,
       close: () => client.close(),
     };
   };
