@@ -7,16 +7,21 @@ import type { Callers } from './gateway/credentials.ts';
 import { mcpRoutes, resourceMetadataUrl } from './gateway/transports/mcp.ts';
 import { McpStreams } from './gateway/transports/mcp-streams.ts';
 import type { Graphql } from './graphql/graphql.ts';
+import { valueOf } from './actors/app/variables.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { RateLimit } from './lib/rate-limit.ts';
+import { McpCounts } from './mcp/counts.ts';
+import { McpReads } from './mcp/reads.ts';
 import { Rights } from './mcp/rights.ts';
+import type { Redactor } from './mcp/redaction/redactor.ts';
 import type { McpServer } from './mcp/server.ts';
+import type { MetricFamily } from './gateway/metrics-text.ts';
 import type { Platform } from './platform.ts';
 
 export interface ServeMcpOptions {
   config: Config;
-  platform: Pick<Platform, 'store'>;
+  platform: Pick<Platform, 'store' | 'actors' | 'secrets'>;
   authenticator: Pick<ClosableAuthenticator, 'stillValid'>;
   callers: Callers;
   graphql: Graphql;
@@ -28,31 +33,45 @@ export interface ServedMcp {
   routes: Route[];
   /** Open event streams. */
   readonly size: number;
+  families(): MetricFamily[];
   drain(): void;
-  close(): void;
+  /** Writes what was counted and not told yet. */
+  close(): Promise<void>;
 }
 
 // Tokens counted at once; beyond that the one unused for longest begins anew.
 const countedTokensMax = 100_000;
 
+interface Parts {
+  rights: Rights;
+  reads: McpReads;
+  counts: McpCounts;
+}
+
+interface Loaded {
+  server: McpServer;
+  redactor: Redactor;
+}
+
 export function serveMcp(options: ServeMcpOptions): ServedMcp {
   const { config, platform, authenticator, callers, logger, publicUrl } = options;
-  const { store } = platform;
+  const { store, actors } = platform;
   const rights = new Rights({ reader: store, subscribe: (listener) => store.subscribe(listener) });
   const streams = new McpStreams({ clock: systemClock, logger });
-  let server: McpServer | Promise<McpServer> | null = null;
-  const load = (): McpServer | Promise<McpServer> => {
-    server ??= loadServer(options, rights).then(
-      (loaded) => (server = loaded),
-      (error: unknown) => {
-        server = null;
-        throw error;
-      },
-    );
-    return server;
+  const reads = new McpReads({ actors, reader: store, clock: systemClock, log: logger });
+  const counts = new McpCounts();
+  let loaded: Loaded | null = null;
+  let loading: Promise<McpServer> | null = null;
+  const load = async (): Promise<McpServer> => {
+    try {
+      loaded = await loadServer(options, { rights, reads, counts });
+      return loaded.server;
+    } finally {
+      loading = null;
+    }
   };
   const routes = mcpRoutes({
-    server: load,
+    server: () => loaded?.server ?? (loading ??= load()),
     rights,
     callers,
     authenticator,
@@ -71,32 +90,60 @@ export function serveMcp(options: ServeMcpOptions): ServedMcp {
       return streams.size;
     },
     drain: () => {
-      if (server !== null && !(server instanceof Promise)) server.drain();
+      loaded?.server.drain();
       streams.drain();
     },
-    close: () => {
+    families: () => counts.families(),
+    close: async () => {
       rights.close();
+      loaded?.redactor.close();
+      await reads.close();
     },
   };
 }
 
-/** Loads what is heavy: zod, and the GraphQL schema that tools are described by. */
-async function loadServer(options: ServeMcpOptions, rights: Rights): Promise<McpServer> {
+/** Loads what is heavy: zod, the GraphQL schema that tools are described by, and the redactor. */
+async function loadServer(
+  options: ServeMcpOptions,
+  { rights, reads, counts }: Parts,
+): Promise<Loaded> {
   const { config, graphql, platform, logger, publicUrl } = options;
-  const [{ McpServer }, { createTools }, lanes] = await Promise.all([
+  const { store, secrets } = platform;
+  const [{ McpServer }, { createTools }, { Redactor }, lanes] = await Promise.all([
     import('./mcp/server.ts'),
     import('./mcp/tools/tools.ts'),
+    import('./mcp/redaction/redactor.ts'),
     graphql.load(),
   ]);
-  return new McpServer({
+  const redactor = new Redactor({
+    reader: store,
+    subscribe: (listener) => store.subscribe(listener),
+    open: (record) => valueOf(secrets, record),
+    log: logger,
+  });
+  const server = new McpServer({
     info: { name: 'gangway', version: manifest.version },
     tools: createTools(lanes.engine.schema, rights),
     rights,
     door: graphql,
-    position: () => platform.store.position,
-    redact: (text) => text,
+    position: () => store.position,
+    redaction: {
+      redact: (text, principal, appId) =>
+        redactor.redact(text, principal.teamId, appId, (id) => rights.sees(principal, id)),
+      open: async (teamId) => {
+        await redactor.forTeam(teamId);
+      },
+    },
     resourceMetadata: () => resourceMetadataUrl(publicUrl()),
     logger,
     callsAtOnce: config.mcpCallsAtOnce,
+    onMessage: (method) => counts.request(method),
+    onCall: ({ principal, tool, client, outcome }) => {
+      counts.call(tool.name, outcome);
+      if (tool.effect === 'reads' && outcome !== 'refused') {
+        reads.note(principal, client, tool.name);
+      }
+    },
   });
+  return { server, redactor };
 }

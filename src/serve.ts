@@ -146,7 +146,7 @@ class Service {
       publicUrl: () => this.#publicUrl().url,
     });
     this.#gateway = this.#createGateway(metrics);
-    metrics.register(() => this.#families());
+    metrics.register(() => [...this.#families(), ...this.#mcp.families()]);
     this.#gateway.onDrain(async () => {
       this.#graphqlStreams.drain();
       this.#mcp.drain();
@@ -210,11 +210,12 @@ class Service {
     this.#ending = true;
     logger.info({ signal }, 'draining');
     await this.#gateway.drain();
+    // It tells actors what was counted.
+    await this.#mcp.close();
     await platform.drain();
     await this.#graphql.close();
     this.#authenticator.close();
     this.#oauth.close();
-    this.#mcp.close();
     await (await this.#accounts)?.close();
     await this.#gateway.close();
     await platform.close();

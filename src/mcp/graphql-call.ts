@@ -53,9 +53,17 @@ export interface Caller {
   readonly userAgent: string;
 }
 
+/** Takes credentials out of what is told to a caller. */
+export interface CallRedaction {
+  /** Without an app, those of every app of the team that the caller sees. */
+  redact(text: string, principal: McpPrincipal, appId?: string): string;
+  /** Opens what `redact` of a whole team needs. */
+  open(teamId: string): Promise<void>;
+}
+
 export interface CallOptions {
   door: GraphqlDoor;
-  redact: (text: string, teamId: string, appId?: string) => string;
+  redaction: CallRedaction;
   principal: McpPrincipal;
   caller: Caller;
   agent: AgentOrigin;
@@ -109,7 +117,11 @@ export class GraphqlCall implements ToolCall {
   }
 
   redact(text: string, appId?: string): string {
-    return this.#options.redact(text, this.#options.principal.teamId, appId);
+    return this.#options.redaction.redact(text, this.#options.principal, appId);
+  }
+
+  openSecrets(): Promise<void> {
+    return this.#options.redaction.open(this.#options.principal.teamId);
   }
 
   progress(message: string): void {

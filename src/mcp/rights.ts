@@ -8,7 +8,7 @@
  * 3. Listing decides nothing: what a tool may do is decided when its document runs.
  */
 import { tokenTeam } from '../auth/acting-team.ts';
-import { authorize, capabilitiesIn, teamIdsOf } from '../auth/authorize.ts';
+import { authorize, can, capabilitiesIn, teamIdsOf } from '../auth/authorize.ts';
 import type { Principal, SignedIn } from '../auth/principal.ts';
 import type { Capability } from '../lib/capabilities.ts';
 import { capabilities } from '../lib/capabilities.ts';
@@ -96,6 +96,12 @@ export class Rights {
       const team = this.#reader.get(tables.teams, teamId);
       return team && this.#refusal({ ...principal, teamId }) === null ? [team] : [];
     });
+  }
+
+  /** Whether the principal sees an app. */
+  sees(principal: SignedIn, appId: string): boolean {
+    const app = this.#reader.get(tables.apps, appId);
+    return app !== undefined && can(this.#reader, principal, null, { kind: 'app', app });
   }
 
   /** What the token itself was given; what its owner holds of that is another question. */

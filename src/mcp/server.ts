@@ -38,6 +38,8 @@ import { ToolCalls, type ToolCallsOptions } from './tool-calls.ts';
 export interface McpServerOptions extends ToolCallsOptions {
   info: ServerInfo;
   tools: readonly Tool[];
+  /** Told the method of every message; `other` for one there is not. */
+  onMessage?: (method: string) => void;
 }
 
 export interface McpRequest {
@@ -89,8 +91,10 @@ export class McpServer {
     const { method, params } = message;
     const client = clientOf(params);
     const traceparent = metaOf(params)['traceparent'];
+    const rpc = methods.has(method) ? method : 'other';
+    this.#options.onMessage?.(rpc);
     note({
-      rpc: methods.has(method) ? method : 'other',
+      rpc,
       tool: method === 'tools/call' ? this.#toolName(params['name']) : null,
       client: client?.name ?? null,
       traceparent: typeof traceparent === 'string' ? traceparent : null,

@@ -23,7 +23,7 @@ import {
 import { answerFault, answerJson, type McpAnswer } from './answer.ts';
 import type { Catalog, Selection } from './catalog.ts';
 import type { McpPrincipal, Tool, ToolArguments, ToolOutcome } from './contract.ts';
-import { type Caller, GraphqlCall, type GraphqlDoor } from './graphql-call.ts';
+import { type Caller, type CallRedaction, GraphqlCall, type GraphqlDoor } from './graphql-call.ts';
 import { paramFault } from './header-value.ts';
 import { outcomeJson } from './results.ts';
 import {
@@ -42,8 +42,7 @@ export interface ToolCallsOptions {
   door: GraphqlDoor;
   /** Where the journal stands. */
   position: () => number;
-  /** Takes credentials out of a text; without an app, those of every app of the team. */
-  redact: (text: string, teamId: string, appId?: string) => string;
+  redaction: CallRedaction;
   /** Where clients learn how to get a wider token. */
   resourceMetadata: () => string;
   logger: Logger;
@@ -118,7 +117,7 @@ export class ToolCalls {
         paramFault(header, this.#catalog.headerParams(tool), args, mcpCodes.headerMismatch);
       if (fault) return answerFault(400, id, fault);
     }
-    this.#requireScope(tool, principal);
+    this.#requireScope(request, tool);
     const key = tool.repeatable === true ? Buffer.from(`${name} ${JSON.stringify(args)}`) : null;
     const known = key && this.#reuse.get(principal, key, this.#options.position());
     if (known) {
@@ -187,12 +186,12 @@ export class ToolCalls {
     progress: ((message: string) => void) | null,
     patience: number,
   ): GraphqlCall {
-    const { door, redact } = this.#options;
+    const { door, redaction } = this.#options;
     const { address, userAgent } = caller;
     const client = clientOf(params);
     return new GraphqlCall({
       door,
-      redact,
+      redaction,
       principal,
       caller,
       agent: {
@@ -259,7 +258,9 @@ export class ToolCalls {
   }
 
   #refuse(request: CallRequest, tool: Tool, sentence: string): McpAnswer {
-    return this.#finish(request, tool, { kind: 'failed', sentence }, null);
+    this.#note(request, tool, 'refused');
+    const result = outcomeJson({ kind: 'failed', sentence }, this.#tail);
+    return answerJson(resultJson(request.id, result));
   }
 
   #note({ principal, params }: CallRequest, tool: Tool, outcome: CallNote['outcome']): void {
@@ -275,10 +276,11 @@ export class ToolCalls {
   }
 
   /** Throws FORBIDDEN with what a wider token needs (RFC 6750, section 3.1). */
-  #requireScope(tool: Tool, principal: McpPrincipal): void {
+  #requireScope(request: CallRequest, tool: Tool): void {
     if (tool.needs === null) return;
-    const given = this.#options.rights.givenTo(principal);
+    const given = this.#options.rights.givenTo(request.principal);
     if (given.includes(tool.needs)) return;
+    this.#note(request, tool, 'refused');
     const scope = [...given, tool.needs].join(' ');
     const metadata = this.#options.resourceMetadata();
     throw new ServiceError('FORBIDDEN', `The token lacks the capability ${tool.needs}.`, {

@@ -2,7 +2,11 @@
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { Callers } from '../../src/gateway/credentials.ts';
 import { McpStreams } from '../../src/gateway/transports/mcp-streams.ts';
-import { mcpRoutes } from '../../src/gateway/transports/mcp.ts';
+import {
+  mcpRoutes,
+  type McpRoutesOptions,
+  resourceMetadataUrl,
+} from '../../src/gateway/transports/mcp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { RateLimit } from '../../src/lib/rate-limit.ts';
 import type { Tool } from '../../src/mcp/contract.ts';
@@ -13,14 +17,25 @@ import { AccountsFixture } from './accounts-fixture.ts';
 import { startGateway } from './gateway.ts';
 import { fixtureTools } from './mcp-fixture-tools.ts';
 
+export interface McpGatewayOptions extends Pick<McpRoutesOptions, 'bodyMax'> {
+  tools?: readonly Tool[];
+  publicUrl?: string;
+  callsPerMinute?: number;
+  callsAtOnce?: number;
+  listenersMax?: number;
+}
+
 export interface McpGateway {
+  /** Origin of the gateway. */
   url: string;
-  /** Of `team_a`, with all its owner may do. */
+  /** Of `usr_ann` in `team_a`, with all its owner may do. */
   token: string;
+  accounts: AccountsFixture;
+  streams: McpStreams;
   close(): Promise<void>;
 }
 
-export async function startMcpGateway(tools: readonly Tool[] = fixtureTools): Promise<McpGateway> {
+export async function startMcpGateway(options: McpGatewayOptions = {}): Promise<McpGateway> {
   const accounts = new AccountsFixture();
   const { store, log: logger } = accounts;
   accounts.addUser('usr_ann');
@@ -36,35 +51,45 @@ export async function startMcpGateway(tools: readonly Tool[] = fixtureTools): Pr
     log: logger,
     secret: 'secret-of-a-test',
   });
-  const publicUrl = { url: 'http://127.0.0.1:3000', configured: true };
+  const { publicUrl = 'http://127.0.0.1:3000', listenersMax, bodyMax } = options;
   const rights = new Rights({ reader: store, subscribe });
   const server = new McpServer({
     info: { name: 'Gangway', version: '0.0.0' },
-    tools,
+    tools: options.tools ?? fixtureTools,
     rights,
     door: noGraphql,
     position: () => store.position,
-    redact: (text) => text,
-    resourceMetadata: () => publicUrl.url,
+    redaction: noRedaction,
+    resourceMetadata: () => resourceMetadataUrl(publicUrl),
     logger,
-    callsAtOnce: 64,
+    callsAtOnce: options.callsAtOnce ?? 64,
   });
-  const streams = new McpStreams({ clock, logger });
+  const streams = new McpStreams({
+    clock,
+    logger,
+    ...(listenersMax !== undefined && { openMax: listenersMax }),
+  });
   const gateway = await startGateway(
     mcpRoutes({
       server: () => server,
       rights,
-      callers: new Callers({ authenticator, publicUrl: () => publicUrl }),
+      callers: new Callers({
+        authenticator,
+        publicUrl: () => ({ url: publicUrl, configured: true }),
+      }),
       authenticator,
-      rate: new RateLimit({ burst: 100_000, windowMs: 60_000 }),
+      rate: new RateLimit({ burst: options.callsPerMinute ?? 100_000, windowMs: 60_000 }),
       streams,
-      publicUrl: () => publicUrl.url,
+      publicUrl: () => publicUrl,
       logger,
+      ...(bodyMax !== undefined && { bodyMax }),
     }),
   );
   return {
     url: gateway.url,
     token,
+    accounts,
+    streams,
     async close() {
       streams.drain();
       await gateway.close();

@@ -5,9 +5,11 @@ import type { ToolArguments, ToolCall } from '../contract.ts';
 
 export const appArgument = z.string().min(1).max(100).describe('App id or slug.');
 
+export const noApp = 'There is no such app here; see list_apps.';
+
 /** The id behind `appId`. Throws NOT_FOUND for a slug of no app that the caller sees. */
 export function appIdOf(args: ToolArguments, call: ToolCall): string | Promise<string> {
-  const named = String(args['appId']);
+  const named = appNamedIn(args);
   return named.startsWith('app_') ? named : idOfSlug(named, call);
 }
 
@@ -16,7 +18,7 @@ async function idOfSlug(slug: string, call: ToolCall): Promise<string> {
     slug,
   });
   const data = JSON.parse(dataJson) as { app?: { id: string } | null } | null;
-  if (!data?.app) throw new ServiceError('NOT_FOUND', 'There is no such app here; see list_apps.');
+  if (!data?.app) throw new ServiceError('NOT_FOUND', noApp);
   return data.app.id;
 }
 
@@ -30,9 +32,9 @@ export function withAppId(name = 'id') {
   };
 }
 
-/** The id among the arguments, where it is one and no slug. */
-export function appIdIn({ appId }: ToolArguments): string | undefined {
-  return typeof appId === 'string' && appId.startsWith('app_') ? appId : undefined;
+/** What the argument names: an id or a slug. */
+export function appNamedIn({ appId }: ToolArguments): string {
+  return String(appId);
 }
 
 /** The arguments but for some of them. */

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { Tool } from '../contract.ts';
 import { toolInput } from '../input.ts';
 import type { Rights } from '../rights.ts';
-import { appArgument, appIdIn, withAppId, without } from './app-argument.ts';
+import { appArgument, appNamedIn, withAppId, without } from './app-argument.ts';
 import { type DocumentTool, documentTool, outcomeOf } from './document-tool.ts';
 
 export const pageArguments = {
@@ -50,7 +50,7 @@ const readTools: readonly DocumentTool[] = [
       latestDeployment { id status trigger commitSha error createdAt finishedAt } } }`,
     variables: withAppId(),
     absent: ['app', 'app'],
-    redacted: appIdIn,
+    redacted: appNamedIn,
   },
 ];
 

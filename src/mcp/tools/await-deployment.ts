@@ -6,13 +6,14 @@
  * 2. Of one that failed the end of its log is told.
  */
 import type { ToolCall } from '../contract.ts';
+import { plainText } from './log-lines.ts';
 
 export interface DeploymentState {
   id: string;
   appId: string;
   status: string;
-  /** The end of its log, when it failed. */
-  log?: string;
+  /** The end of its log, when it failed: a line each. */
+  log?: string[];
   [field: string]: unknown;
 }
 
@@ -24,6 +25,9 @@ const stateOf = `query ($id: ID!) { deployment(id: $id) {
 const changesOf = 'subscription ($id: ID!) { appStatus(id: $id) { status } }';
 const endOfLog = `query ($id: ID!, $lines: Int) { deployment(id: $id) {
   logTail(lines: $lines) { nodes { text } } } }`;
+
+export const noDeployment =
+  'There is no such deployment here; list_deployments names those of an app.';
 
 const failedLines = 60;
 const open: ReadonlySet<string> = new Set(['queued', 'building', 'starting']);
@@ -43,9 +47,10 @@ export async function awaitDeployment(
     seen = await look(call, id);
     if (seen.state === null) return seen;
     if (seen.state.status !== before) call.progress(`Deployment ${id} is ${seen.state.status}.`);
-    if (!open.has(seen.state.status)) break;
+    if (!open.has(seen.state.status)) return await withLog(call, seen);
   }
-  return await withLog(call, seen);
+  // Out of patience; or the app is gone, and with it what was seen.
+  return await withLog(call, await look(call, id));
 }
 
 export function isOpen({ status }: DeploymentState): boolean {
@@ -57,7 +62,7 @@ async function look(call: ToolCall, id: string): Promise<Waited> {
   if (!reply.clean) return { state: null, sentence: reply.errors.join('\n') };
   const { deployment } = JSON.parse(reply.dataJson) as { deployment: DeploymentState | null };
   if (deployment) return { state: deployment };
-  return { state: null, sentence: 'There is no such deployment here.' };
+  return { state: null, sentence: noDeployment };
 }
 
 async function withLog(call: ToolCall, seen: Waited): Promise<Waited> {
@@ -67,5 +72,5 @@ async function withLog(call: ToolCall, seen: Waited): Promise<Waited> {
     deployment?: { logTail: { nodes: { text: string }[] } } | null;
   } | null;
   const lines = data?.deployment?.logTail.nodes ?? [];
-  return { state: { ...seen.state, log: lines.map(({ text }) => text).join('\n') } };
+  return { state: { ...seen.state, log: lines.map(({ text }) => plainText(text)) } };
 }

@@ -1,14 +1,14 @@
 /** Owns the tools for deployments, and what is told of one that is waited for. */
 import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
-import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
+import type { JsonSchema, Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
 import { toolInput } from '../input.ts';
 import { outputOf } from '../output.ts';
-import { endOfText } from '../results.ts';
-import { appArgument, appIdIn, appIdOf, withAppId } from './app-argument.ts';
+import { appArgument, appNamedIn, appIdOf, withAppId } from './app-argument.ts';
 import { pageArguments } from './apps.ts';
 import { type DocumentTool, documentTool, outcomeOf } from './document-tool.ts';
 import { awaitDeployment, isOpen } from './await-deployment.ts';
+import { chooseLines } from './log-lines.ts';
 import { asData } from './logs.ts';
 
 const deploymentFields =
@@ -42,7 +42,7 @@ const documents: readonly DocumentTool[] = [
         pageInfo { hasNextPage endCursor } } } }`,
     variables: withAppId(),
     absent: ['app', 'app'],
-    redacted: appIdIn,
+    redacted: appNamedIn,
   },
   {
     name: 'get_deployment',
@@ -54,7 +54,7 @@ const documents: readonly DocumentTool[] = [
     document: `query ($deploymentId: ID!) { deployment(id: $deploymentId) {
       ${deploymentFields} commitMessage queuePosition canRollback } }`,
     absent: ['deployment', 'deployment'],
-    redacted: () => undefined,
+    redacted: (_args, json) => /"appId":"(\w+)"/.exec(json)?.[1],
   },
   {
     name: 'cancel_deployment',
@@ -70,8 +70,11 @@ const documents: readonly DocumentTool[] = [
 
 const rollback = `mutation ($deploymentId: ID!) {
   rollbackDeployment(deploymentId: $deploymentId) { ${deploymentFields} } }`;
-const kept = `query ($id: ID) { app(id: $id) {
-  deployments(first: 50) { nodes { id canRollback } } } }`;
+const noRelease =
+  'There is no such earlier release of this app to run: list_deployments says canRollback of each.';
+const one = `query ($id: ID!) { deployment(id: $id) { id appId canRollback } }`;
+const newest = `query ($id: ID) { app(id: $id) {
+  deployments(first: 100) { nodes { id appId canRollback } } } }`;
 
 function rollbackApp(schema: GraphQLSchema): Tool {
   return {
@@ -85,21 +88,32 @@ function rollbackApp(schema: GraphQLSchema): Tool {
     input: toolInput({ appId: appArgument, deploymentId: deploymentArgument.optional() }),
     output: outputOf(schema, rollback),
     run: async (call, args) => {
-      const deploymentId = args['deploymentId'] ?? (await lastKept(call, args));
-      if (deploymentId === undefined) {
-        return { kind: 'failed', sentence: 'The app has no earlier release that is kept.' };
-      }
+      const deploymentId = await releaseOf(call, args);
+      if (deploymentId === undefined) return { kind: 'failed', sentence: noRelease };
       return outcomeOf(await call.graphql(rollback, { deploymentId }));
     },
   };
 }
 
-async function lastKept(call: ToolCall, args: ToolArguments): Promise<string | undefined> {
-  const { dataJson } = await call.graphql(kept, { id: await appIdOf(args, call) });
+interface Release {
+  id: string;
+  appId: string;
+  canRollback: boolean;
+}
+
+/** The id of the deployment whose release is to run: of this app, and kept; or none. */
+async function releaseOf(call: ToolCall, args: ToolArguments): Promise<string | undefined> {
+  const appId = await appIdOf(args, call);
+  const { deploymentId } = args;
+  const { dataJson } = await (deploymentId === undefined
+    ? call.graphql(newest, { id: appId })
+    : call.graphql(one, { id: deploymentId }));
   const data = JSON.parse(dataJson) as {
-    app?: { deployments: { nodes: { id: string; canRollback: boolean }[] } } | null;
+    app?: { deployments: { nodes: Release[] } } | null;
+    deployment?: Release | null;
   } | null;
-  return data?.app?.deployments.nodes.find((one) => one.canRollback)?.id;
+  const releases = data?.app?.deployments.nodes ?? [data?.deployment];
+  return releases.find((each) => each?.appId === appId && each.canRollback)?.id;
 }
 
 const redeploy = `mutation ($appId: ID!) { redeploy(appId: $appId) { ${deploymentFields} } }`;
@@ -123,7 +137,7 @@ function deployApp(schema: GraphQLSchema): Tool {
       wait: z.boolean().default(false),
       timeoutSeconds: timeoutArgument,
     }),
-    output: outputOf(schema, redeploy),
+    output: withEnd(outputOf(schema, redeploy)),
     slow: true,
     run: async (call, args) => {
       const reply = await call.graphql(redeploy, { appId: await appIdOf(args, call) });
@@ -143,14 +157,20 @@ function waitForDeployment(): Tool {
     idempotent: true,
     needs: null,
     input: toolInput({ deploymentId: deploymentArgument, timeoutSeconds: timeoutArgument }),
-    output: {
+    output: withEnd({
       type: 'object',
       properties: { deployment: { type: 'object' } },
       required: ['deployment'],
-    },
+    }),
     slow: true,
     run: (call, args) => waited(call, 'deployment', String(args['deploymentId']), args),
   };
+}
+
+/** The schema of an answer that may tell how a deployment ended. */
+function withEnd(schema: JsonSchema): JsonSchema {
+  const text = { type: 'string' };
+  return { ...schema, properties: { ...(schema['properties'] as object), note: text, log: text } };
 }
 
 async function waited(
@@ -163,16 +183,18 @@ async function waited(
   const seen = await awaitDeployment(call, deploymentId, timeoutMs);
   if (seen.state === null) return { kind: 'failed', sentence: seen.sentence };
   const { log, ...state } = seen.state;
-  const shown = log === undefined ? undefined : endOfText(call.redact(log, state.appId), logBytes);
   const told = {
     [member]: state,
     ...(isOpen(state) && { note: 'Not ended yet: call wait_for_deployment again.' }),
-    ...(shown !== undefined && { log: shown }),
   };
   const json = call.redact(JSON.stringify(told), state.appId);
-  if (shown === undefined) return { kind: 'structured', json };
-  const facts = call.redact(JSON.stringify(state), state.appId);
-  return { kind: 'structured', json, text: `${facts}\n${asData(shown, 'build log')}` };
+  if (log === undefined) return { kind: 'structured', json };
+  const lines = JSON.parse(call.redact(JSON.stringify(log), state.appId)) as string[];
+  const end = chooseLines(lines, { from: 'end', linesMax: lines.length, bytesMax: logBytes });
+  const shown = end.lines.join('\n');
+  const both = { ...(JSON.parse(json) as object), log: shown };
+  const text = `${json}\n${asData(shown, 'end of the build log')}`;
+  return { kind: 'structured', json: JSON.stringify(both), text };
 }
 
 // Twice in a result.

@@ -20,10 +20,10 @@ export interface DocumentTool extends Pick<
   document: string;
   /** The variables of the document; default: the arguments by their names. */
   variables?: (args: ToolArguments, call: ToolCall) => Variables | Promise<Variables>;
-  /** The member of `data` that is null where there is no such thing, and what the thing is called. */
-  absent?: readonly [member: string, thing: string];
-  /** What to look for credentials in: nothing, or the answer, with the values of this app. */
-  redacted?: (args: ToolArguments) => string | undefined;
+  /** The member of `data` that is null where there is no such thing, and the sentence that says so. */
+  absent?: readonly [member: string, sentence: string];
+  /** Whose secrets may stand in the answer: an app's, by id or slug; without it nobody's are sought. */
+  redacted?: (args: ToolArguments, json: string) => string | undefined;
 }
 
 export function documentTool(schema: GraphQLSchema, tool: DocumentTool): Tool {
@@ -32,7 +32,7 @@ export function documentTool(schema: GraphQLSchema, tool: DocumentTool): Tool {
   const finish = (reply: GraphqlReply, args: ToolArguments, call: ToolCall): ToolOutcome => {
     const outcome = outcomeOf(reply, absent);
     if (outcome.kind !== 'structured' || !redacted) return outcome;
-    return { kind: 'structured', json: call.redact(outcome.json, redacted(args)) };
+    return { kind: 'structured', json: call.redact(outcome.json, redacted(args, outcome.json)) };
   };
   const runPage = (
     call: ToolCall,
@@ -77,11 +77,11 @@ const pageChars = 9_500;
 
 export function outcomeOf(
   reply: GraphqlReply,
-  absent?: readonly [member: string, thing: string],
+  absent?: readonly [member: string, sentence: string],
 ): ToolOutcome {
   if (!reply.clean) return { kind: 'failed', sentence: reply.errors.join('\n') };
   if (absent && reply.dataJson.startsWith(`{"${absent[0]}":null`)) {
-    return { kind: 'failed', sentence: `There is no such ${absent[1]} here.` };
+    return { kind: 'failed', sentence: absent[1] };
   }
   return { kind: 'structured', json: reply.dataJson };
 }

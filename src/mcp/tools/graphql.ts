@@ -79,11 +79,16 @@ async function runDocument(
     variables?: Record<string, unknown>;
     operationName?: string;
   };
+  const other = wanted === 'query' ? 'graphql_mutate' : 'graphql_query';
   const kind = await call.kindOf(query, operationName);
   if (kind !== null && kind !== wanted) {
-    return { kind: 'failed', sentence: `${name} runs no ${kind}.` };
+    return {
+      kind: 'failed',
+      sentence: `${name} runs no ${kind}${kind === 'subscription' ? '' : `: call ${other}`}.`,
+    };
   }
   const reply = await call.graphql(query, variables ?? {}, operationName);
+  await call.openSecrets();
   const json = call.redact(`{"data":${reply.dataJson}}`);
   if (reply.clean) return fits(json) ? { kind: 'structured', json } : { kind: 'text', text: json };
   const errors = call.redact(reply.errors.join('\n'));
@@ -101,7 +106,10 @@ function describe(schema: GraphQLSchema, name: unknown): ToolOutcome {
     return field ? [`${kind} ${signature(field)}`, ...inputsOf(schema, field)] : [];
   });
   if (lines.length > 0) return { kind: 'text', text: lines.join('\n') };
-  return { kind: 'failed', sentence: `There is no type or operation ${name}.` };
+  return {
+    kind: 'failed',
+    sentence: `There is no type or operation ${name}; without name all are listed.`,
+  };
 }
 
 /** Every operation in a line, and the names of the types. */

@@ -31,6 +31,8 @@ export function search(): Tool {
               kind: { type: 'string' },
               id: { type: 'string' },
               name: { type: 'string' },
+              slug: { type: 'string' },
+              appId: { type: 'string' },
               status: { type: 'string' },
             },
           },

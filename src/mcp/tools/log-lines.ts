@@ -1,0 +1,72 @@
+/**
+ * Owns which lines of a log fit into an answer, and what of a line is text.
+ *
+ * 1. Lines are whole; one that is longer than an answer is cut at its end.
+ * 2. Colours, cursor moves and other control characters of a terminal are no text: they cost a context
+ *    much, tell it nothing, and may do harm where an answer is printed.
+ */
+import { cutText } from '../results.ts';
+
+export interface LineChoice {
+  /** `end`: the last that fit; `start`: the first. */
+  from: 'start' | 'end';
+  linesMax: number;
+  /** As JSON; default what an answer holds beside little else. */
+  bytesMax?: number;
+  /** Only lines with this text. */
+  contains?: string | undefined;
+}
+
+export interface ChosenLines {
+  /** In their order. */
+  lines: string[];
+  /** How many of those given were looked at, from the side they were read from. */
+  read: number;
+  /** How many more would have been chosen. */
+  left: number;
+  isShortened: boolean;
+}
+
+// A log stands in the text of an answer and in its structured content.
+const logBytes = 10_500;
+
+export function chooseLines(given: readonly string[], choice: LineChoice): ChosenLines {
+  const { from, linesMax, bytesMax = logBytes, contains = '' } = choice;
+  const ordered = from === 'start' ? given : given.toReversed();
+  const chosen: ChosenLines = { lines: [], read: 0, left: 0, isShortened: false };
+  // The quotes of a line stand for the escaped newline after it.
+  let bytes = 0;
+  let isFull = false;
+  for (const line of ordered) {
+    const isWanted = line.includes(contains);
+    if (isWanted && !isFull) {
+      const shown = chosen.lines.length === 0 ? cutText(line, bytesMax) : line;
+      bytes += Buffer.byteLength(JSON.stringify(shown));
+      isFull = chosen.lines.length === linesMax || bytes > bytesMax;
+      if (!isFull) {
+        chosen.lines.push(shown);
+        chosen.isShortened ||= shown.length < line.length;
+      }
+    }
+    if (!isFull) chosen.read += 1;
+    else if (isWanted) chosen.left += 1;
+  }
+  if (from === 'end') chosen.lines.reverse();
+  return chosen;
+}
+
+const escape = '\u001B';
+// ECMA-48: control sequences, strings up to their terminator, and the short ones.
+const sequences = new RegExp(
+  `${escape}(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\\u0007${escape}]{0,4096}(?:\\u0007|${escape}\\\\)|[ -/]*[0-~])`,
+  'g',
+);
+const controls = /[^\P{Cc}\t]/gu;
+
+/** A line without what a terminal obeys. */
+export function plainText(line: string): string {
+  if (!hasControl.test(line)) return line;
+  return line.replace(sequences, '').replaceAll('\r', ' ').replace(controls, '\uFFFD');
+}
+
+const hasControl = /[^\P{Cc}\t]/u;
