@@ -23,7 +23,7 @@ import {
 
 export interface QueryLineOptions {
   workers: number;
-  /** Work, in about microseconds, that a worker is sent ahead; it goes in halves. */
+  /** Work, in about microseconds, that a worker is sent ahead. */
   windowUs: number;
   /** Work that a caller is served before the next one's turn. */
   turnUs: number;
@@ -89,11 +89,15 @@ export class QueryLine {
   }
 
   /** Rejects with OVERLOADED, RATE_LIMITED, DEADLINE_EXCEEDED or INTERNAL. */
-  ask({ caller, key, weight, ...call }: AskedCall): Promise<QueryAnswer> {
+  ask(asked: AskedCall): Promise<QueryAnswer> {
+    const { key, weight, caller } = asked;
     const refusal = this.#refusalOf(key);
     if (refusal) return Promise.reject(refusal);
     this.#underWay++;
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+    // Nothing but what crosses to the worker.
+    const { query, operationName, variables, principal, via } = asked;
+    const call: QueryCall = { query, operationName, variables, principal, via };
     return new Promise((resolve, reject) => {
       this.#enqueue({
         call,
@@ -176,17 +180,15 @@ export class QueryLine {
     for (const worker of takers) this.#fill(worker, share);
   }
 
-  /** Sends a worker its share, in halves of its window: so it has work while an answer is read. */
+  /**
+   * Sends a worker its share when it has less than half of its window left to do: so it has work while
+   * an answer is read, and what comes meanwhile goes together.
+   */
   #fill(worker: QueryWorker<Pending>, share: number): void {
     const { windowUs } = this.#options;
-    let left = share;
-    while (left > 0 && worker.weight < windowUs) {
-      const roomUs = Math.min(windowUs - worker.weight, windowUs / 2);
-      const batch = this.#takeBatch(left, roomUs);
-      if (batch.length === 0) return;
-      left -= batch.length;
-      worker.send(batch);
-    }
+    if (worker.weight >= windowUs / 2) return;
+    const batch = this.#takeBatch(share, windowUs - worker.weight);
+    if (batch.length > 0) worker.send(batch);
   }
 
   #takeBatch(callsMax: number, roomUs: number): Pending[] {

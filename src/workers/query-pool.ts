@@ -88,11 +88,11 @@ export class QueryPool {
   }
 
   /** Rejects with OVERLOADED, RATE_LIMITED, DEADLINE_EXCEEDED, SHUTTING_DOWN or INTERNAL. */
-  ask({ heavy, ...call }: PoolCall): Promise<QueryAnswer> {
+  ask(call: PoolCall): Promise<QueryAnswer> {
     if (this.#closing) {
       return Promise.reject(new ServiceError('SHUTTING_DOWN', 'The service is shutting down.'));
     }
-    return (heavy ? this.#heavy : this.#light).ask(call);
+    return (call.heavy ? this.#heavy : this.#light).ask(call);
   }
 
   /** Whether a worker is there to answer a light question at once. */
