@@ -1,10 +1,11 @@
 /** Owns the tools for teams and apps. */
 import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
-import type { Tool } from '../contract.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Tool, ToolArguments } from '../contract.ts';
 import { toolInput } from '../input.ts';
 import type { Rights } from '../rights.ts';
-import { appArgument, appNamedIn, withAppId, without } from './app-argument.ts';
+import { appArgument, appNamedIn, noApp, withAppId, without } from './app-argument.ts';
 import { type DocumentTool, documentTool, outcomeOf } from './document-tool.ts';
 
 export const pageArguments = {
@@ -49,7 +50,7 @@ const readTools: readonly DocumentTool[] = [
       containers { name state startedAt }
       latestDeployment { id status trigger commitSha error createdAt finishedAt } } }`,
     variables: withAppId(),
-    absent: ['app', 'app'],
+    absent: ['app', noApp],
     redacted: appNamedIn,
   },
 ];
@@ -67,6 +68,20 @@ const control = (verb: 'start' | 'stop' | 'restart'): DocumentTool => ({
 });
 
 const buildArguments = ['buildCommand', 'startCommand', 'healthPath'];
+
+const sourceArguments: Readonly<Record<string, string>> = {
+  GIT: 'repository',
+  IMAGE: 'image',
+  COMPOSE: 'compose',
+};
+
+/** Throws BAD_USER_INPUT with the argument that the source of an app lacks. */
+function requireSource(args: ToolArguments): void {
+  const source = String(args['source']);
+  const needed = sourceArguments[source];
+  if (needed === undefined || args[needed] !== undefined) return;
+  throw new ServiceError('BAD_USER_INPUT', `An app with source ${source} needs ${needed}.`);
+}
 
 const changeTools: readonly DocumentTool[] = [
   {
@@ -90,6 +105,7 @@ const changeTools: readonly DocumentTool[] = [
     }),
     document: `mutation ($input: CreateAppInput!) { createApp(input: $input) { ${appFields} } }`,
     variables: (args) => {
+      requireSource(args);
       const { repository, branch, buildCommand, startCommand, healthPath } = args;
       const rest = without(args, 'team', 'repository', 'branch', ...buildArguments);
       const build = { buildCommand, startCommand, healthPath };

@@ -4,10 +4,10 @@ import * as z from 'zod';
 import type { JsonSchema, Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
 import { toolInput } from '../input.ts';
 import { outputOf } from '../output.ts';
-import { appArgument, appNamedIn, appIdOf, withAppId } from './app-argument.ts';
+import { appArgument, appNamedIn, appIdOf, noApp, withAppId } from './app-argument.ts';
 import { pageArguments } from './apps.ts';
 import { type DocumentTool, documentTool, outcomeOf } from './document-tool.ts';
-import { awaitDeployment, isOpen } from './await-deployment.ts';
+import { awaitDeployment, isOpen, noDeployment } from './await-deployment.ts';
 import { chooseLines } from './log-lines.ts';
 import { asData } from './logs.ts';
 
@@ -41,7 +41,7 @@ const documents: readonly DocumentTool[] = [
         nodes { id status trigger error commitSha commitMessage canRollback createdAt finishedAt }
         pageInfo { hasNextPage endCursor } } } }`,
     variables: withAppId(),
-    absent: ['app', 'app'],
+    absent: ['app', noApp],
     redacted: appNamedIn,
   },
   {
@@ -53,7 +53,7 @@ const documents: readonly DocumentTool[] = [
     input: toolInput({ deploymentId: deploymentArgument }),
     document: `query ($deploymentId: ID!) { deployment(id: $deploymentId) {
       ${deploymentFields} commitMessage queuePosition canRollback } }`,
-    absent: ['deployment', 'deployment'],
+    absent: ['deployment', noDeployment],
     redacted: (_args, json) => /"appId":"(\w+)"/.exec(json)?.[1],
   },
   {
