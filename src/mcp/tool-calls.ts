@@ -265,7 +265,11 @@ export class ToolCalls {
 
   #note({ principal, params }: CallRequest, tool: Tool, outcome: CallNote['outcome']): void {
     const { onCall } = this.#options;
-    if (onCall) onCall({ principal, tool, client: clientOf(params)?.name ?? null, outcome });
+    if (!onCall) return;
+    const args = params['arguments'];
+    const acting = this.#acting(principal, isObject(args) ? args['team'] : undefined);
+    const caller = typeof acting === 'string' ? principal : acting;
+    onCall({ principal: caller, tool, client: clientOf(params)?.name ?? null, outcome });
   }
 
   /** The caller in the team it names, or a sentence that says why not. */

@@ -2,8 +2,8 @@
  * Owns `POST /api/mcp`: the Model Context Protocol over HTTP.
  *
  * 1. In this order: 403 for an Origin that is not ours; 401 without a usable token, with where to get
- *    one; 403 where the team has MCP off or the token's owner may not use it; 429 above the token's
- *    rate; 415, 413; then what the protocol says.
+ *    one; 429 above the token's rate; 403 where the team has MCP off or the token's owner may not use
+ *    it; 415, 413; then what the protocol says.
  * 2. There are no sessions: no id of one is sent, and what clients send of it is ignored.
  * 3. Nothing heavy is loaded for who has no token.
  */
