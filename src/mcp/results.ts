@@ -4,9 +4,10 @@
  *
  * 1. A result of a tool is at most `resultBytesMax` bytes, its text and its structured content
  *    together; what was cut is said in a block of its own.
- * 2. Structured content that was cut still has the shape it had: texts are shortened, lists too.
+ * 2. Structured content that was cut still has the shape it had: texts are shortened, lists too. What
+ *    cannot be cut so far is a failure that says so.
  */
-import type { ToolOutcome } from './contract.ts';
+import type { ContentBlock, ToolOutcome } from './contract.ts';
 import { resultBytesMax } from './contract.ts';
 
 export interface ServerInfo {
@@ -25,6 +26,8 @@ const frameBytes = 700;
 const cutNote =
   'Cut to fit 24 kB: texts or lists were shortened. Ask for fewer items or fields, or page on.';
 
+const tooLarge = 'The answer is too large, even cut: ask for fewer items or fields.';
+
 /** The JSON of a tool's result. */
 export function outcomeJson(outcome: ToolOutcome, tail: string): string {
   switch (outcome.kind) {
@@ -36,7 +39,7 @@ export function outcomeJson(outcome: ToolOutcome, tail: string): string {
       return `{"content":${textBlocks(outcome.sentence)},"isError":true,${tail}`;
     case 'content': {
       const isError = outcome.isError === true ? '"isError":true,' : '';
-      return `{"content":${JSON.stringify(outcome.content)},${isError}${tail}`;
+      return `{"content":${contentBlocks(outcome.content)},${isError}${tail}`;
     }
   }
 }
@@ -55,9 +58,10 @@ function structuredJson(json: string, text: string | undefined, tail: string): s
     const block = JSON.stringify(text ?? json);
     return `{"content":[{"type":"text","text":${block}}],"structuredContent":${json},${tail}`;
   }
-  const cut = cutJson(json, text === undefined ? shareOfTwo : shareOfTwo - escapedBytes(text));
-  const shown = text === undefined ? cut : cutText(text, shareOfTwo);
-  const blocks = [shown, cutNote].map((one) => ({ type: 'text', text: one }));
+  const shown = text === undefined ? null : cutText(text, shareOfTwo);
+  const cut = cutJson(json, shown === null ? shareOfTwo : 2 * shareOfTwo - escapedBytes(shown));
+  if (cut === null) return outcomeJson({ kind: 'failed', sentence: tooLarge }, tail);
+  const blocks = [shown ?? cut, cutNote].map((one) => ({ type: 'text', text: one }));
   return `{"content":${JSON.stringify(blocks)},"structuredContent":${cut},${tail}`;
 }
 
@@ -70,20 +74,46 @@ function textBlocks(text: string): string {
   return JSON.stringify(blocks);
 }
 
+/** The blocks from the first on while there is room: of the one that has none left, its text's start. */
+function contentBlocks(content: readonly ContentBlock[]): string {
+  const whole = JSON.stringify(content);
+  if (bytesOf(whole) <= resultBytesMax - frameBytes) return whole;
+  const kept: string[] = [];
+  let room = resultBytesMax - frameBytes;
+  for (const block of content) {
+    const json = JSON.stringify(block);
+    room -= bytesOf(json) + 1;
+    if (room >= 0) {
+      kept.push(json);
+      continue;
+    }
+    if (block.type === 'text' && typeof block['text'] === 'string') {
+      const text = cutText(block['text'], room + escapedBytes(block['text']));
+      if (text !== '') kept.push(JSON.stringify({ ...block, text }));
+    }
+    break;
+  }
+  return `[${[...kept, JSON.stringify({ type: 'text', text: cutNote })].join()}]`;
+}
+
 /** The start of a text whose JSON form takes at most so many bytes; never half a character. */
 export function cutText(text: string, bytesMax: number): string {
-  let shown = text.length > bytesMax ? text.slice(0, bytesMax) : text;
-  for (let bytes = escapedBytes(shown); bytes > bytesMax; bytes = escapedBytes(shown)) {
-    shown = shown.slice(0, Math.floor((shown.length * bytesMax) / bytes) - 1);
+  let shown = text.slice(0, Math.max(0, bytesMax));
+  // The shortest text there is has its quotes.
+  for (let bytes = escapedBytes(shown); bytes > bytesMax && shown !== '';) {
+    shown = shown.slice(0, Math.max(0, Math.floor((shown.length * bytesMax) / bytes) - 1));
+    bytes = escapedBytes(shown);
   }
   return endsInHalf(shown) ? shown.slice(0, -1) : shown;
 }
 
 /** The end of a text within so many bytes of JSON; never half a character. */
 export function endOfText(text: string, bytesMax: number): string {
-  let shown = text.length > bytesMax ? text.slice(-bytesMax) : text;
-  for (let bytes = escapedBytes(shown); bytes > bytesMax; bytes = escapedBytes(shown)) {
-    shown = shown.slice(shown.length - Math.floor((shown.length * bytesMax) / bytes) + 1);
+  let shown = text.slice(Math.max(0, text.length - Math.max(0, bytesMax)));
+  for (let bytes = escapedBytes(shown); bytes > bytesMax && shown !== '';) {
+    const kept = Math.max(0, Math.floor((shown.length * bytesMax) / bytes) - 1);
+    shown = shown.slice(shown.length - kept);
+    bytes = escapedBytes(shown);
   }
   const first = shown.charCodeAt(0);
   return first >= 0xdc00 && first <= 0xdfff ? shown.slice(1) : shown;
@@ -102,25 +132,34 @@ function bytesOf(...texts: string[]): number {
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
-/** Shortens texts, then lists, ever harder until the JSON fits. */
-function cutJson(json: string, bytesMax: number): string {
+/** Shortens texts and lists ever harder until the JSON fits; null when that is not enough. */
+function cutJson(json: string, bytesMax: number): string | null {
   const value: unknown = JSON.parse(json);
-  for (let chars = 2_000, items = 100; items > 0; chars = chars >> 1, items = items >> 1) {
-    const cut = JSON.stringify(shortened(value, chars, items));
-    if (escapedBytes(cut) <= bytesMax) return cut;
+  for (let chars = 2_000, items = 100; chars > 0; chars = chars >> 1, items = items >> 1) {
+    const cut = JSON.stringify(shortened(value, { chars, items }, 0));
+    if (cut.length <= bytesMax && escapedBytes(cut) <= bytesMax) return cut;
   }
-  return JSON.stringify(shortened(value, 0, 0));
+  return null;
 }
 
-function shortened(value: unknown, chars: number, items: number): unknown {
+// Far deeper than any answer of GraphQL; what calls itself for each level must end before the stack.
+const levelsMax = 100;
+
+function shortened(
+  value: unknown,
+  to: Readonly<{ chars: number; items: number }>,
+  level: number,
+): unknown {
   if (typeof value === 'string') {
-    return value.length <= chars ? value : `${cutText(value.slice(0, chars), chars)}…`;
-  }
-  if (Array.isArray(value)) {
-    return value.slice(0, items).map((one) => shortened(one, chars, items));
+    return value.length <= to.chars ? value : `${cutText(value, to.chars)}…`;
   }
   if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = level < levelsMax ? value.slice(0, to.items) : [];
+    return items.map((one) => shortened(one, to, level + 1));
+  }
+  if (level >= levelsMax) return {};
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, shortened(one, chars, items)]),
+    Object.entries(value).map(([name, one]) => [name, shortened(one, to, level + 1)]),
   );
 }
