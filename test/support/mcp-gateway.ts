@@ -10,7 +10,7 @@ import {
 import { systemClock } from '../../src/lib/clock.ts';
 import { RateLimit } from '../../src/lib/rate-limit.ts';
 import type { Tool } from '../../src/mcp/contract.ts';
-import type { GraphqlDoor } from '../../src/mcp/graphql-call.ts';
+import type { CallRedaction, GraphqlDoor } from '../../src/mcp/graphql-call.ts';
 import { Rights } from '../../src/mcp/rights.ts';
 import { McpServer } from '../../src/mcp/server.ts';
 import { AccountsFixture } from './accounts-fixture.ts';
@@ -105,3 +105,5 @@ const unasked = (): never => {
 };
 
 const noGraphql: GraphqlDoor = { execute: unasked, subscribe: unasked, kindOf: unasked };
+
+const noRedaction: CallRedaction = { redact: (text) => text, open: () => Promise.resolve() };
