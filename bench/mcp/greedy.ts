@@ -94,7 +94,7 @@ async function modestCalls({ gangway }: McpInstance): Promise<PacedCall[]> {
   return calls;
 }
 
-/** Just below the cost that is allowed: as many lines of logs as a document may ask for. */
+/** Just below the cost that is allowed: as many lines of logs as a document may ask for, 20 MB. */
 function heaviest(appId: string): string {
   const logs = (name: string): string =>
     `${name}: logs(appId: "${appId}", tail: 4999) { nodes { text } }`;

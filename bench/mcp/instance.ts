@@ -18,7 +18,7 @@ export const unlimited = {
   GANGWAY_MCP_CALLS_AT_ONCE: '10000',
 };
 
-/** `lines`: how many the first app prints when it starts; without them none is deployed. */
+/** `lines`: how many long ones the first app prints when it starts; without them none is deployed. */
 export async function startMcp(
   bench: Bench,
   env: Readonly<Record<string, string>>,
@@ -39,9 +39,11 @@ export async function startMcp(
   return { gangway, appIds };
 }
 
+/** Long lines, and behind them as many of the usual length as a tail shows. */
 function printer(lines: number): Record<string, string> {
   const program = `
-for (let i = 0; i < ${lines}; i++) console.log('request ' + i + ' GET /some/path/of/the/app 200 ' + 'x'.repeat(40));
+for (let i = 0; i < ${lines}; i++) console.log('long ' + i + ' ' + 'x'.repeat(820));
+for (let i = 0; i < 200; i++) console.log('request ' + i + ' GET /some/path/of/the/app 200');
 require('node:http').createServer((q, r) => r.end('ok')).listen(process.env.PORT);
 `;
   return { Procfile: 'web: node app.js\n', 'app.js': program };

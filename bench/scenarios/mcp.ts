@@ -8,7 +8,7 @@ export const scenario: Scenario = {
   title:
     'MCP at 50 connections against bare uWebSockets.js and the official SDK; a fleet; one greedy',
   async run(bench) {
-    const instance = await startMcp(bench, unlimited, 6_000);
+    const instance = await startMcp(bench, unlimited, 5_000);
     return [
       ...(await throughputRows(bench, instance)),
       ...(await fleetRows(bench, instance)),
