@@ -11,7 +11,10 @@ import type { JsonSchema, ToolArguments } from './contract.ts';
 const prefix = '=?base64?';
 const suffix = '?=';
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+// A byte order mark is a character of the value like any other.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+const decimal = /^-?\d+$/;
 
 /** The value a header stands for; null for an encoding that is broken. */
 export function decodeHeaderValue(value: string): string | null {
@@ -71,7 +74,7 @@ function agrees(header: string, value: unknown): boolean {
   if (value === undefined || value === null) return header === '';
   const decoded = decodeHeaderValue(header);
   if (decoded === null || header === '') return false;
-  if (typeof value === 'number') return Number(decoded) === value;
+  if (typeof value === 'number') return decimal.test(decoded) && Number(decoded) === value;
   return decoded === (typeof value === 'boolean' ? String(value) : value);
 }
 
