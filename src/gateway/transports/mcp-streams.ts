@@ -46,9 +46,18 @@ export class McpStreams {
     return this.#open.size;
   }
 
-  /** Runs a call that sends events, to its response. */
-  async run(exchange: Exchange, { run }: Extract<McpAnswer, { kind: 'events' }>): Promise<void> {
-    const stream = this.#begin(exchange);
+  /**
+   * Runs a call that sends events, to its response. Throws where there is no room for one more; what
+   * it returns never rejects.
+   */
+  run(exchange: Exchange, answer: Extract<McpAnswer, { kind: 'events' }>): Promise<void> {
+    return this.#carry(this.#begin(exchange), answer);
+  }
+
+  async #carry(
+    stream: ResponseStream,
+    { run }: Extract<McpAnswer, { kind: 'events' }>,
+  ): Promise<void> {
     try {
       await run((json) => void stream.write(eventOf(json)));
     } catch (error) {

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Exchange, ResponseStream } from '../../../../src/gateway/contract.ts';
+import { McpStreams } from '../../../../src/gateway/transports/mcp-streams.ts';
+import { ServiceError } from '../../../../src/lib/errors.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { recordingLogger } from '../../../support/silent-logger.ts';
+
+/** A client at the other end of an exchange. */
+class Visitor {
+  written = '';
+  ended = false;
+  closed = false;
+  #onAbort: (() => void)[] = [];
+  readonly exchange: Exchange;
+
+  constructor() {
+    const stream: ResponseStream = {
+      closed: false,
+      write: (chunk) => {
+        assert.ok(!this.closed, 'nothing is written to who left');
+        this.written += String(chunk);
+        return true;
+      },
+      onWritable: () => undefined,
+      end: () => {
+        assert.ok(!this.ended, 'it ends once');
+        this.ended = true;
+      },
+    };
+    Object.defineProperty(stream, 'closed', { get: () => this.closed });
+    this.exchange = {
+      stream: () => stream,
+      onAbort: (callback: () => void) => this.#onAbort.push(callback),
+    } as unknown as Exchange;
+  }
+
+  leave(): void {
+    this.closed = true;
+    for (const callback of this.#onAbort.splice(0)) callback();
+  }
+}
+
+function open(openMax = 1_024) {
+  const clock = new ManualClock();
+  const logger = recordingLogger();
+  return { clock, logger, streams: new McpStreams({ clock, logger, openMax }) };
+}
+
+const refusedWith = (code: string) => (error: unknown) =>
+  error instanceof ServiceError && error.code === code;
+const stays = (): boolean => true;
+
+describe('McpStreams', () => {
+  it('sends what a call tells of, its response, and ends', async () => {
+    const { streams } = open();
+    const visitor = new Visitor();
+    await streams.run(visitor.exchange, {
+      kind: 'events',
+      run: (send) => {
+        send('{"a":1}');
+        send('{"b":2}');
+        return Promise.resolve();
+      },
+    });
+    assert.equal(
+      visitor.written,
+      'event: message\ndata: {"a":1}\n\nevent: message\ndata: {"b":2}\n\n',
+    );
+    assert.ok(visitor.ended);
+    assert.equal(streams.size, 0);
+  });
+
+  it('ends without a response, and says so in the log, when a call breaks', async () => {
+    const { streams, logger } = open();
+    const visitor = new Visitor();
+    await streams.run(visitor.exchange, {
+      kind: 'events',
+      run: () => Promise.reject(new Error('broken')),
+    });
+    assert.ok(visitor.ended);
+    assert.deepEqual(
+      logger.records.map(({ event }) => event),
+      ['mcp_stream_failed'],
+    );
+  });
+
+  it('acknowledges a listener, keeps it with comments, and forgets it when it leaves', async () => {
+    const { streams, clock } = open();
+    const visitor = new Visitor();
+    streams.listen(visitor.exchange, '{"ack":1}', stays);
+    assert.equal(visitor.written, 'event: message\ndata: {"ack":1}\n\n');
+    await clock.advance(30_000);
+    assert.match(visitor.written, /\n\n: ping\n\n: ping\n\n$/);
+    visitor.leave();
+    assert.equal(streams.size, 0);
+    await clock.advance(60_000);
+    assert.ok(!visitor.ended, 'who left is not answered any more');
+  });
+
+  it('ends a listener within a second after it may not stay, and no other', async () => {
+    const { streams, clock } = open();
+    const [one, other] = [new Visitor(), new Visitor()];
+    let may = true;
+    streams.listen(one.exchange, '{}', () => may);
+    streams.listen(other.exchange, '{}', stays);
+    await clock.advance(10_000);
+    assert.ok(!one.ended);
+    may = false;
+    await clock.advance(1_000);
+    assert.ok(one.ended);
+    assert.ok(!other.ended);
+    assert.equal(streams.size, 1);
+  });
+
+  it('refuses one more than there may be, listener or call, until another leaves', async () => {
+    const { streams } = open(3);
+    const visitors = [new Visitor(), new Visitor(), new Visitor()];
+    for (const { exchange } of visitors) streams.listen(exchange, '{}', stays);
+    const late = new Visitor();
+    const call = { kind: 'events' as const, run: () => Promise.resolve() };
+    const tooMany = refusedWith('TOO_MANY_STREAMS');
+    assert.throws(() => streams.listen(late.exchange, '{}', stays), tooMany);
+    // Thrown, not rejected: who runs a call does not wait for it.
+    assert.throws(() => void streams.run(late.exchange, call), tooMany);
+    assert.equal(late.written, '');
+    visitors[0]?.leave();
+    await streams.run(late.exchange, call);
+    assert.ok(late.ended);
+    assert.equal(streams.size, 2);
+  });
+
+  it('has room for 1,024', () => {
+    const { streams } = open();
+    for (let i = 0; i < 1_024; i++) streams.listen(new Visitor().exchange, '{}', stays);
+    const late = new Visitor().exchange;
+    assert.throws(() => streams.listen(late, '{}', stays), refusedWith('TOO_MANY_STREAMS'));
+  });
+
+  it('ends listeners when it drains, lets calls finish, and begins none', async () => {
+    const { streams } = open();
+    const [listener, caller, late] = [new Visitor(), new Visitor(), new Visitor()];
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    streams.listen(listener.exchange, '{}', stays);
+    const call = streams.run(caller.exchange, { kind: 'events', run: () => promise });
+    streams.drain();
+    assert.ok(listener.ended);
+    assert.ok(!caller.ended);
+    const shuttingDown = refusedWith('SHUTTING_DOWN');
+    assert.throws(() => streams.listen(late.exchange, '{}', stays), shuttingDown);
+    resolve(undefined);
+    await call;
+    assert.ok(caller.ended);
+    assert.equal(streams.size, 0);
+    streams.drain();
+  });
+});
