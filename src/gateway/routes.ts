@@ -66,9 +66,12 @@ export class RouteTable {
   }
 }
 
-/** The `Allow` value for a set of methods; HEAD goes with a GET that may be asked without body. */
+/**
+ * The `Allow` value for a set of methods; HEAD goes with a GET that may be asked without body. OPTIONS,
+ * which browsers ask ahead of pages elsewhere, does nothing to the resource and is not named.
+ */
 function allow(entry: Entry): string {
-  const methods = [...entry.methods.keys()];
+  const methods = [...entry.methods.keys()].filter((method) => method !== 'OPTIONS');
   if (entry.methods.get('GET')?.bare === true) methods.push('HEAD');
   return methods.sort().join(', ');
 }

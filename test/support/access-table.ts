@@ -239,6 +239,7 @@ export const routes: readonly RouteLine[] = [
   { route: 'POST /invite/:token', takes: 'anything', need: 'anybody', on: 'none', past: 404, tokens: '403 FORBIDDEN', headers: form, body: 'name=a', path: () => '/invite/none' },
   // Whether MCP is on in the team, and the owner's own right to it, is tested where MCP is.
   { route: 'POST /api/mcp', takes: 'bearer', need: 'signedIn', on: 'none', past: [200, 403], headers: json, body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', path: () => '/api/mcp' },
+  { route: 'OPTIONS /api/mcp', takes: 'anything', need: 'anybody', on: 'none', past: 204, path: () => '/api/mcp' },
   { route: 'GET /connect', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], tokens: '403 FORBIDDEN', path: () => '/connect' },
   { route: 'POST /connect', takes: 'cookie', need: 'manage_team', on: 'team', past: 303, headers: form, body: 'enabled=true', path: ({ place }) => `/connect?team=${place.teamId}` },
   { route: 'GET /connect/assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/connect/assets/none.js' },

@@ -4,6 +4,7 @@
  * 1. In this order: 403 for an Origin that is not ours; 401 without a usable token, with where to get
  *    one; 429 above the token's rate; 403 where the team has MCP off or the token's owner may not use
  *    it; 415, 413; then what the protocol says.
+ *    A page of ours, or on this machine while we are, may read what it is answered.
  * 2. There are no sessions: no id of one is sent, and what clients send of it is ignored.
  * 3. Nothing heavy is loaded for who has no token.
  */
@@ -44,8 +45,21 @@ const jsonHeaders: Headers = Object.freeze({
 
 export function mcpRoutes(options: McpRoutesOptions): Route[] {
   const transport = new McpTransport(options);
-  return [{ method: 'POST', path: '/api/mcp', handle: (exchange) => transport.handle(exchange) }];
+  return [
+    { method: 'POST', path, handle: (exchange) => transport.handle(exchange) },
+    { method: 'OPTIONS', path, handle: (exchange) => transport.preflight(exchange) },
+  ];
 }
+
+const path = '/api/mcp';
+
+const preflightHeaders: Headers = Object.freeze({
+  'Access-Control-Allow-Methods': 'POST, OPTIONS',
+  'Access-Control-Allow-Headers':
+    'Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, ' +
+    'Last-Event-ID, X-Service-Team, traceparent',
+  'Access-Control-Max-Age': '7200',
+});
 
 class McpTransport {
   readonly #options: McpRoutesOptions;
@@ -76,10 +90,26 @@ class McpTransport {
     );
   }
 
+  /** What a browser asks before a page, such as an inspector on this machine, may send here. */
+  preflight(exchange: Exchange): void {
+    this.#allowOrigin(exchange);
+    exchange.send(204, preflightHeaders, '');
+  }
+
+  /** Throws CROSS_SITE; a page whose Origin is ours may read the answer. */
+  #allowOrigin(exchange: Exchange): void {
+    this.#options.callers.refuseForeignOrigin(exchange);
+    const origin = exchange.header('origin');
+    if (origin === '') return;
+    exchange.addHeader('Access-Control-Allow-Origin', origin);
+    exchange.addHeader('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After');
+    exchange.addHeader('Vary', 'Origin');
+  }
+
   /** Who calls, once it may be here. */
   #admit(exchange: Exchange): McpPrincipal {
     const { callers, rights, rate } = this.#options;
-    callers.refuseForeignOrigin(exchange);
+    this.#allowOrigin(exchange);
     const principal = callers.bearer(exchange, () => this.#challenge(exchange), 'mcp');
     const retryAfterS = rate.take(
       principal.kind === 'token' ? principal.tokenId : principal.userId,
@@ -137,7 +167,7 @@ class McpTransport {
           void this.#options.streams.run(exchange, answer);
           return;
         case 'listen':
-          this.#options.streams.listen(exchange, answer.first, () => this.#mayStay(principal));
+          this.#options.streams.listen(exchange, answer, () => this.#mayStay(principal));
       }
     } catch (error) {
       this.#fail(exchange, error);
