@@ -7,8 +7,8 @@ export type McpAnswer =
   | { kind: 'accepted' }
   /** Events: `run` sends each as JSON, the response last, and resolves after it. */
   | { kind: 'events'; run: (send: (json: string) => void) => Promise<void> }
-  /** Events without an end of their own: `first`, and then the connection is held. */
-  | { kind: 'listen'; first: string };
+  /** Events: `first`, then the connection is held; `last` is the response, when we end it. */
+  | { kind: 'listen'; first: string; last: string };
 
 export function answerJson(body: Uint8Array | string): McpAnswer {
   return { kind: 'json', status: 200, body };

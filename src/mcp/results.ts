@@ -16,9 +16,9 @@ export interface ServerInfo {
 }
 
 /** Ends a result: its type, and who answers. */
-export function resultTail({ name, version }: ServerInfo): string {
-  const serverInfo = { 'io.modelcontextprotocol/serverInfo': { name, version } };
-  return `"resultType":"complete","_meta":${JSON.stringify(serverInfo)}}`;
+export function resultTail({ name, version }: ServerInfo, more: object = {}): string {
+  const meta = { 'io.modelcontextprotocol/serverInfo': { name, version }, ...more };
+  return `"resultType":"complete","_meta":${JSON.stringify(meta)}}`;
 }
 
 // Braces, names and marks around what is counted.

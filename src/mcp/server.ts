@@ -133,7 +133,7 @@ export class McpServer {
       case 'server/discover':
         return answerJson(resultJson(id, this.#discovery()));
       case 'subscriptions/listen':
-        return { kind: 'listen', first: acknowledgement(id) };
+        return { kind: 'listen', first: acknowledgement(id), last: this.#farewell(id) };
       case 'initialize':
         if (era !== 'modern') return answerJson(resultJson(id, this.#initialization(params)));
         break;
@@ -162,6 +162,10 @@ export class McpServer {
     return `${JSON.stringify(members).slice(0, -1)},${this.#tail}`;
   }
 
+  #farewell(id: RpcId): string {
+    return resultJson(id, `{${resultTail(this.#options.info, { [subscriptionKey]: id })}`);
+  }
+
   #initialization(params: Readonly<Record<string, unknown>>): string {
     const asked = params['protocolVersion'];
     const known = earlierRevisions.find((version) => version === asked);
@@ -188,6 +192,8 @@ const methods: ReadonlySet<string> = new Set([
 function acknowledgement(id: RpcId): string {
   return notificationJson('notifications/subscriptions/acknowledged', {
     notifications: {},
-    _meta: { 'io.modelcontextprotocol/subscriptionId': id },
+    _meta: { [subscriptionKey]: id },
   });
 }
+
+const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';

@@ -25,6 +25,8 @@ export interface McpStreamsOptions {
 
 interface Listener {
   stream: ResponseStream;
+  /** Tells that we end it, and nothing went wrong. */
+  last: string;
   mayStay: () => boolean;
 }
 
@@ -70,10 +72,14 @@ export class McpStreams {
   }
 
   /** Holds a connection open, as long as `mayStay` says so. */
-  listen(exchange: Exchange, first: string, mayStay: () => boolean): void {
+  listen(
+    exchange: Exchange,
+    { first, last }: Extract<McpAnswer, { kind: 'listen' }>,
+    mayStay: () => boolean,
+  ): void {
     const stream = this.#begin(exchange);
     stream.write(eventOf(first));
-    const listener = { stream, mayStay };
+    const listener = { stream, last, mayStay };
     this.#listeners.add(listener);
     exchange.onAbort(() => this.#listeners.delete(listener));
     this.#stopChecks ??= this.#every(this.#options.checkMs, () => this.#check());
@@ -81,7 +87,10 @@ export class McpStreams {
 
   drain(): void {
     this.#draining = true;
-    for (const { stream } of this.#listeners) this.#end(stream);
+    for (const { stream, last } of this.#listeners) {
+      stream.write(eventOf(last));
+      this.#end(stream);
+    }
     this.#listeners.clear();
     this.#rest();
   }

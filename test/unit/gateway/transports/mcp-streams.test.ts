@@ -50,6 +50,7 @@ function open(openMax = 1_024) {
 const refusedWith = (code: string) => (error: unknown) =>
   error instanceof ServiceError && error.code === code;
 const stays = (): boolean => true;
+const listening = { kind: 'listen', first: '{"ack":1}', last: '{"end":1}' } as const;
 
 describe('McpStreams', () => {
   it('sends what a call tells of, its response, and ends', async () => {
@@ -88,7 +89,7 @@ describe('McpStreams', () => {
   it('acknowledges a listener, keeps it with comments, and forgets it when it leaves', async () => {
     const { streams, clock } = open();
     const visitor = new Visitor();
-    streams.listen(visitor.exchange, '{"ack":1}', stays);
+    streams.listen(visitor.exchange, listening, stays);
     assert.equal(visitor.written, 'event: message\ndata: {"ack":1}\n\n');
     await clock.advance(30_000);
     assert.match(visitor.written, /\n\n: ping\n\n: ping\n\n$/);
@@ -102,13 +103,14 @@ describe('McpStreams', () => {
     const { streams, clock } = open();
     const [one, other] = [new Visitor(), new Visitor()];
     let may = true;
-    streams.listen(one.exchange, '{}', () => may);
-    streams.listen(other.exchange, '{}', stays);
+    streams.listen(one.exchange, listening, () => may);
+    streams.listen(other.exchange, listening, stays);
     await clock.advance(10_000);
     assert.ok(!one.ended);
     may = false;
     await clock.advance(1_000);
     assert.ok(one.ended);
+    assert.doesNotMatch(one.written, /"end"/);
     assert.ok(!other.ended);
     assert.equal(streams.size, 1);
   });
@@ -116,11 +118,11 @@ describe('McpStreams', () => {
   it('refuses one more than there may be, listener or call, until another leaves', async () => {
     const { streams } = open(3);
     const visitors = [new Visitor(), new Visitor(), new Visitor()];
-    for (const { exchange } of visitors) streams.listen(exchange, '{}', stays);
+    for (const { exchange } of visitors) streams.listen(exchange, listening, stays);
     const late = new Visitor();
     const call = { kind: 'events' as const, run: () => Promise.resolve() };
     const tooMany = refusedWith('TOO_MANY_STREAMS');
-    assert.throws(() => streams.listen(late.exchange, '{}', stays), tooMany);
+    assert.throws(() => streams.listen(late.exchange, listening, stays), tooMany);
     // Thrown, not rejected: who runs a call does not wait for it.
     assert.throws(() => void streams.run(late.exchange, call), tooMany);
     assert.equal(late.written, '');
@@ -132,22 +134,23 @@ describe('McpStreams', () => {
 
   it('has room for 1,024', () => {
     const { streams } = open();
-    for (let i = 0; i < 1_024; i++) streams.listen(new Visitor().exchange, '{}', stays);
+    for (let i = 0; i < 1_024; i++) streams.listen(new Visitor().exchange, listening, stays);
     const late = new Visitor().exchange;
-    assert.throws(() => streams.listen(late, '{}', stays), refusedWith('TOO_MANY_STREAMS'));
+    assert.throws(() => streams.listen(late, listening, stays), refusedWith('TOO_MANY_STREAMS'));
   });
 
   it('ends listeners when it drains, lets calls finish, and begins none', async () => {
     const { streams } = open();
     const [listener, caller, late] = [new Visitor(), new Visitor(), new Visitor()];
     const { promise, resolve } = Promise.withResolvers<undefined>();
-    streams.listen(listener.exchange, '{}', stays);
+    streams.listen(listener.exchange, listening, stays);
     const call = streams.run(caller.exchange, { kind: 'events', run: () => promise });
     streams.drain();
     assert.ok(listener.ended);
+    assert.ok(listener.written.endsWith('\n\nevent: message\ndata: {"end":1}\n\n'));
     assert.ok(!caller.ended);
     const shuttingDown = refusedWith('SHUTTING_DOWN');
-    assert.throws(() => streams.listen(late.exchange, '{}', stays), shuttingDown);
+    assert.throws(() => streams.listen(late.exchange, listening, stays), shuttingDown);
     resolve(undefined);
     await call;
     assert.ok(caller.ended);

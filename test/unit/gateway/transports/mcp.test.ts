@@ -176,17 +176,27 @@ describe('events', () => {
           `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
       );
       await listener.until(() => listener.received.includes('acknowledged'));
-      const first = /data: (.*)/.exec(listener.received)?.[1] ?? '';
-      assert.deepEqual(JSON.parse(first), {
+      const eventAt = (at: number): unknown => eventsIn(bodyOf(listener.received)).at(at);
+      const _meta = { [`${metaPrefix}subscriptionId`]: 'one' };
+      assert.deepEqual(eventAt(0), {
         jsonrpc: '2.0',
         method: 'notifications/subscriptions/acknowledged',
-        params: { notifications: {}, _meta: { [`${metaPrefix}subscriptionId`]: 'one' } },
+        params: { notifications: {}, _meta },
       });
       assert.equal((await other.post(body)).status, 429);
       const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: progress };
       assert.equal((await other.post(call, { accept: 'text/event-stream' })).status, 429);
       at.streams.drain();
       await listener.until(() => listener.received.endsWith('\r\n0\r\n\r\n'));
+      const serverInfo = { name: 'Gangway', version: '0.0.0' };
+      assert.deepEqual(eventAt(-1), {
+        jsonrpc: '2.0',
+        id: 'one',
+        result: {
+          resultType: 'complete',
+          _meta: { ..._meta, [`${metaPrefix}serverInfo`]: serverInfo },
+        },
+      });
       assert.equal((await other.post(body)).status, 503);
     } finally {
       listener.socket.destroy();
@@ -194,6 +204,14 @@ describe('events', () => {
     }
   });
 });
+
+/** What came in chunks, each of whole events. */
+function bodyOf(received: string): string {
+  return received
+    .slice(received.indexOf('\r\n\r\n') + 4)
+    .replaceAll(/[\da-f]+\r\n/g, '')
+    .replaceAll('\r\n', '');
+}
 
 describe('the address of a connection', () => {
   const all = ['test_simple_text', 'test_image_content'];
