@@ -210,4 +210,14 @@ describe('the official MCP clients', () => {
       });
     });
   }
+
+  // The last: nothing serves any more behind it.
+  it('tell the end of the service from a fault when they listen', async () => {
+    const agent = agentClients().find(({ revision }) => revision === '2026-07-28')!;
+    const session = await agent.connect(url, token);
+    const listening = await session.listen!();
+    await gangway.stop();
+    assert.equal(await listening.closed, 'graceful');
+    await session.close();
+  });
 });
