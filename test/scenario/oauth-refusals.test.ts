@@ -209,5 +209,7 @@ describe('registration', () => {
     });
     assert.equal(answer.status, 429);
     assert.ok(Number(answer.headers.get('retry-after')) > 0);
+    const { code, error } = (await answer.json()) as Record<string, unknown>;
+    assert.deepEqual([code, error], ['RATE_LIMITED', 'too_many_requests']);
   });
 });

@@ -48,7 +48,10 @@ export function oauthRoutes(options: OAuthRoutesOptions): Route[] {
     ...clientRoutes('POST', 'register', async (exchange) => {
       const retryAfterS = registrations.take(networkOf(exchange.address));
       if (retryAfterS > 0) {
-        throw new ServiceError('RATE_LIMITED', 'Too many clients from here.', { retryAfterS });
+        const said = 'Too many clients from here.';
+        // In the words of OAuth as well: clients show nothing else to their people.
+        const extensions = { error: 'too_many_requests', error_description: said };
+        throw new ServiceError('RATE_LIMITED', said, { retryAfterS, extensions });
       }
       mustBe(exchange, 'application/json');
       return endpoints.register((await exchange.body(bodyMax)).toString('utf8'));
