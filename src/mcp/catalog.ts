@@ -120,7 +120,8 @@ export class Catalog {
         `tools names no group or tool "${unknown.slice(0, 64)}"; groups are read, ${toolGroups.join(', ')}.`,
       );
     }
-    const readOnly = isOn(params.get('readonly'));
+    // Whoever says it anywhere means it.
+    const readOnly = params.getAll('readonly').map(isOn).includes(true);
     const groups = new Set(named);
     const all = groups.size === 0;
     return {
@@ -156,8 +157,8 @@ function isGroup(name: string): name is ToolGroup {
   return (toolGroups as readonly string[]).includes(name);
 }
 
-function isOn(value: string | null): boolean {
-  if (value === null || value === '0' || value === 'false') return false;
+function isOn(value: string): boolean {
+  if (value === '0' || value === 'false') return false;
   if (value === '1' || value === 'true' || value === '') return true;
   throw new ServiceError('BAD_REQUEST', 'readonly is 1 or 0.');
 }
