@@ -14,21 +14,25 @@ import {
 
 const capabilities = ['view_logs', 'deploy_apps', 'control_apps'];
 
-const neverBuilt = {
+const builtBy = (script: string) => ({
   'package.json': JSON.stringify({
-    name: 'slow',
+    name: 'built',
     private: true,
-    scripts: { build: 'node wait.js', start: 'node wait.js' },
+    scripts: { build: 'node build.js', start: 'node build.js' },
   }),
-  'package-lock.json': JSON.stringify({ name: 'slow', lockfileVersion: 3, packages: {} }),
-  'wait.js': 'setInterval(() => {}, 1000);',
-};
+  'package-lock.json': JSON.stringify({ name: 'built', lockfileVersion: 3, packages: {} }),
+  'build.js': script,
+});
+const neverBuilt = builtBy('setInterval(() => {}, 1000);');
+const brokenBuild = builtBy("throw new Error('the shelf is empty');");
 
 let gangway: Gangway;
 let url: string;
 let token: string;
 let app: AppInfo;
 let slow: AppInfo;
+/** A deployment. */
+let failed: string;
 
 before(async () => {
   // One place for each token, so that one that is not given back is missed.
@@ -39,6 +43,10 @@ before(async () => {
   await gangway.client.mustUpload(app.id, archiveOf({ 'index.html': 'open' }));
   slow = await gangway.client.createApp('Slow');
   await gangway.client.mustUpload(slow.id, archiveOf(neverBuilt));
+  const broken = await gangway.client.createApp('Broken');
+  await gangway.client.mustUpload(broken.id, archiveOf(brokenBuild));
+  failed = await gangway.client.redeploy(broken.id);
+  assert.equal(await gangway.client.finished(failed), 'failed');
 });
 
 after(() => gangway.end());
@@ -169,6 +177,14 @@ describe('the official MCP clients', () => {
           [...new Set(numbers)].sort((a, b) => a - b),
         );
         assert.deepEqual(session.errors, []);
+        await session.close();
+      });
+
+      it('reads why a deployment failed', async () => {
+        const session = await agent.connect(url, token);
+        await session.tools();
+        const answer = await session.call('wait_for_deployment', { deploymentId: failed });
+        assert.match(textOf(answer), /the shelf is empty/);
         await session.close();
       });
 
