@@ -1,49 +1,236 @@
 /**
- * Owns the shape of a comparison over HTTP: warm-up, then each contender in turn, round by round, so
- * that a noisy machine hits all of them.
+ * Owns the shape of a contest over HTTP: warm-up, then each contender in turn, round by round, so
+ * that a noisy machine hits all of them. The answers of each are checked before and after every round.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Server } from './gangway.ts';
 import { compare } from './harness.ts';
-import type { Bench, Row, Server } from './harness.ts';
+import type { Bench, LegacyRow } from './harness.ts';
+import type { HttpAnswer } from './load/answers.ts';
 import { httpLoad, once } from './load/http.ts';
 import type { HttpLoad, HttpResult } from './load/http.ts';
+import { openLoop } from './load/open-loop.ts';
+import { ask } from './load/requests.ts';
+import { row } from './model.ts';
+import type { Goal, LatencyMs, Row } from './model.ts';
+import { median } from './stats.ts';
 
 export type Request = Omit<HttpLoad, 'connections' | 'seconds'>;
 
 export interface Contender {
   server: Server;
   request: Request;
+  /** Throws where an answer is not what it must be. */
+  check?: (answer: HttpAnswer) => void;
 }
 
-/** The same load on each, in turn; the results of the same index are of the same round. */
-export async function inTurn<Contenders extends Readonly<Record<string, Contender>>>(
-  bench: Bench,
-  contenders: Contenders,
-  warmUpSeconds = 1,
-): Promise<{ [Name in keyof Contenders]: HttpResult[] }> {
-  const entries = Object.entries(contenders).map(([name, contender]) => {
-    return { name, contender, results: [] as HttpResult[] };
-  });
-  const load = ({ server, request }: Contender, seconds: number): Promise<HttpResult> =>
-    httpLoad(bench, server, { ...request, connections: 50, seconds });
-  if (warmUpSeconds > 0) {
-    for (const { contender } of entries) await load(contender, warmUpSeconds);
-  }
-  for (let i = 0; i < bench.pick(7, 1); i++) {
-    for (const { contender, results } of entries) {
-      results.push(await load(contender, bench.pick(4, 1)));
+/** `ours` is Gangway, `bare` the bare library; others stand under the name that is shown. */
+export type Contenders = Readonly<Record<string, Contender>>;
+
+export type Results<Of extends Contenders> = { [Name in keyof Of]: HttpResult[] };
+
+export interface ContestOptions {
+  connections?: number;
+  seconds?: number;
+  warmUpSeconds?: number;
+}
+
+/** The answer is a 200 with these very bytes. */
+export function sameBytes(expected: Buffer): (answer: HttpAnswer) => void {
+  return ({ status, body }) => {
+    if (status !== 200 || !body.equals(expected)) throw wrong(status, body, expected);
+  };
+}
+
+/** The answer is a 200 that says the same, whatever the order of its fields. */
+export function sameJson(expected: Buffer): (answer: HttpAnswer) => void {
+  const wanted: unknown = JSON.parse(expected.toString());
+  return ({ status, body }) => {
+    if (status !== 200 || !isDeepStrictEqual(JSON.parse(body.toString()), wanted)) {
+      throw wrong(status, body, expected);
     }
+  };
+}
+
+function wrong(status: number, body: Buffer, expected: Buffer): Error {
+  const came = body.toString('utf8', 0, 300);
+  return new Error(`wrong answer: ${status} ${came}, not ${expected.toString('utf8', 0, 300)}`);
+}
+
+/** The same closed-loop load on each, in turn; the results of the same index are of the same round. */
+export async function inTurn<Of extends Contenders>(
+  bench: Bench,
+  contenders: Of,
+  options: ContestOptions | number = {},
+): Promise<Results<Of>> {
+  const given = typeof options === 'number' ? { warmUpSeconds: options } : options;
+  const { connections = 50, seconds = bench.pick(3, 1), warmUpSeconds = 1 } = given;
+  const all = Object.entries(contenders).map(([name, contender]) => ({
+    name,
+    contender,
+    results: [] as HttpResult[],
+  }));
+  const running = all.filter(({ contender }) => takesPart(bench, contender));
+  const load = async ({ server, request, check }: Contender, s: number): Promise<HttpResult> => {
+    const { bytes, body } = await asked(server, request, check);
+    const size = { answerBytes: bytes, headBytes: bytes - body.length };
+    const known = request.bodies === undefined ? size : {};
+    const result = await httpLoad(bench, server, { ...known, ...request, connections, seconds: s });
+    await asked(server, request, check);
+    return result;
+  };
+  for (const { contender } of running) {
+    if (warmUpSeconds > 0) await load(contender, warmUpSeconds);
   }
-  const named = entries.map(({ name, results }) => [name, results] as const);
-  return Object.fromEntries(named) as { [Name in keyof Contenders]: HttpResult[] };
+  await bench.eachRound(5, async (round) => {
+    for (const { contender, results } of turned(running, round)) {
+      results.push(await load(contender, seconds));
+    }
+  });
+  const named = all.map(({ name, results }) => [name, results] as const);
+  return Object.fromEntries(named) as Results<Of>;
+}
+
+function takesPart(bench: Bench, { server }: Contender): boolean {
+  return !bench.oursOnly || bench.isOurs(server);
+}
+
+/** Each round another one begins: nobody always runs behind the same neighbour's heat. */
+function turned<T>(list: readonly T[], round: number): T[] {
+  const first = round % list.length;
+  return [...list.slice(first), ...list.slice(0, first)];
+}
+
+async function asked(
+  server: Server,
+  request: Request,
+  check: Contender['check'],
+): Promise<HttpAnswer> {
+  const body = request.body ?? request.bodies?.[0];
+  const answer = await ask(server.port, { ...request, ...(body !== undefined && { body }) });
+  if (answer.status !== 200) throw wrong(answer.status, answer.body, Buffer.from('a 200'));
+  check?.(answer);
+  return answer;
+}
+
+export interface HttpGoals {
+  throughput?: readonly Goal[];
+  cpu?: readonly Goal[];
+  latency?: readonly Goal[];
+}
+
+/** Throughput, CPU and closed-loop latency of a contest. */
+export function httpRows(
+  group: string,
+  results: Readonly<Record<string, HttpResult[]>> & { ours: HttpResult[] },
+  goals: HttpGoals = {},
+): Row[] {
+  const rounds = (read: (result: HttpResult) => number) => ({
+    ours: results.ours.map(read),
+    ...mapped(results, (list) => list.map(read)),
+  });
+  const note = 'closed loop';
+  return [
+    row({
+      group,
+      what: 'throughput',
+      unit: 'req/s',
+      better: 'higher',
+      rounds: rounds(({ requestsPerS }) => requestsPerS),
+      goals: goals.throughput ?? [],
+      note,
+    }),
+    row({
+      group,
+      what: 'CPU of the server',
+      unit: 'us/req',
+      better: 'lower',
+      rounds: rounds(({ cpuUs }) => cpuUs),
+      goals: goals.cpu ?? [],
+      note,
+    }),
+    row({
+      group,
+      what: 'latency under full load, 99th percentile',
+      unit: 'ms',
+      better: 'lower',
+      rounds: rounds(({ latency }) => latency.p99),
+      percentiles: middles(mapped(results, (list) => list.map(({ latency }) => latency))),
+      goals: goals.latency ?? [],
+      note,
+    }),
+  ];
+}
+
+function mapped<From, To>(
+  record: Readonly<Record<string, From>>,
+  change: (value: From) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
+}
+
+/** Percentile by percentile the median of the rounds; the longest of all. */
+export function middles(
+  rounds: Readonly<Record<string, readonly LatencyMs[]>>,
+): Record<string, LatencyMs> {
+  return mapped(rounds, (list) => {
+    const middle = (key: keyof LatencyMs): number => median(list.map((one) => one[key]));
+    return {
+      p50: middle('p50'),
+      p90: middle('p90'),
+      p99: middle('p99'),
+      p999: middle('p999'),
+      max: Math.max(...list.map(({ max }) => max)),
+    };
+  });
+}
+
+export interface LatencyOptions extends ContestOptions {
+  perSecond: number;
+  goals?: readonly Goal[];
+}
+
+/** What a request waits that comes when it is due, at a rate that all of them can bear. */
+export async function latencyRow(
+  bench: Bench,
+  group: string,
+  contenders: Contenders,
+  options: LatencyOptions,
+): Promise<Row> {
+  const { perSecond, goals = [], connections = 50, seconds = bench.pick(3, 1) } = options;
+  const running = Object.entries(contenders).filter(([, one]) => takesPart(bench, one));
+  const latencies: Record<string, LatencyMs[]> = mapped(contenders, () => []);
+  await bench.eachRound(3, async (round) => {
+    for (const [name, { server, request, check }] of turned(running, round)) {
+      const { body } = await asked(server, request, check);
+      const again = await asked(server, request, check);
+      const varies = !body.equals(again.body);
+      const calls = [{ request, share: 1, expected: body.toString(), varies }];
+      const { latency } = await openLoop(bench, server, { calls, connections, perSecond, seconds });
+      latencies[name]?.push(latency);
+    }
+  });
+  const p99 = mapped(latencies, (list) => list.map((one) => one.p99));
+  const rate = perSecond.toLocaleString('en');
+  return row({
+    group,
+    what: `latency at ${rate} req/s, 99th percentile`,
+    unit: 'ms',
+    better: 'lower',
+    rounds: { ours: [], ...p99 },
+    percentiles: middles(latencies),
+    goals,
+    note: 'open loop',
+  });
 }
 
 /** The bare library that answers everything with these bytes. */
-export async function startBare(bench: Bench, answer: Buffer): Promise<Server> {
+export async function startBare(bench: Bench, answer: Buffer, type?: string): Promise<Server> {
   const file = join(bench.tempDir(), 'answer');
   writeFileSync(file, answer);
-  return await bench.startServer('bench/bare/reply.ts', [file]);
+  return await bench.startServer('bench/bare/reply.ts', [file, ...(type ? [type] : [])]);
 }
 
 /** Ours against the bare library that sends the very bytes ours answered. */
@@ -51,44 +238,33 @@ export async function againstBare(
   bench: Bench,
   ours: Server,
   request: Request,
-  goals: { throughput: string; cpu: string },
+  goals: HttpGoals,
+  { group = '', perSecond = 2_000 } = {},
 ): Promise<Row[]> {
   const expected = await once(ours, request);
-  const bare = await startBare(bench, expected);
-  const results = await inTurn(bench, {
-    ours: { server: ours, request },
-    bare: { server: bare, request },
-  });
-  const after = await once(ours, request);
-  if (!after.equals(expected)) throw new Error('the answer changed under load');
-  const row = (what: string, unit: string, goal: string, key: keyof HttpResult): Row =>
-    compareBy(what, unit, goal, key, results.ours, results.bare);
+  const check = sameBytes(expected);
+  const contenders = {
+    ours: { server: ours, request, check },
+    bare: { server: await startBare(bench, expected), request, check },
+  };
+  const heading = [group, `${expected.length.toLocaleString('en')} bytes, 50 connections`]
+    .filter(Boolean)
+    .join(', ');
+  const results = await inTurn(bench, contenders);
   return [
-    row(
-      `throughput, 50 connections, ${expected.length} bytes`,
-      'req/s',
-      goals.throughput,
-      'requestsPerS',
-    ),
-    row('CPU of the server', 'us/req', goals.cpu, 'cpuUs'),
-    row('latency, 99th percentile', 'ms', '', 'p99Ms'),
+    ...httpRows(heading, results, goals),
+    await latencyRow(bench, heading, contenders, { perSecond }),
   ];
 }
 
-/** One reading of two contenders, round by round. */
 export function compareBy(
   what: string,
   unit: string,
   goal: string,
-  key: keyof HttpResult,
+  key: 'requestsPerS' | 'p99Ms' | 'cpuUs',
   ours: readonly HttpResult[],
   against: readonly HttpResult[],
-): Row {
-  return compare(
-    what,
-    unit,
-    goal,
-    ours.map((one) => one[key]),
-    against.map((one) => one[key]),
-  );
+): LegacyRow {
+  const read = (list: readonly HttpResult[]): number[] => list.map((one) => one[key]);
+  return compare(what, unit, goal, read(ours), read(against));
 }

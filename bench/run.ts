@@ -1,84 +1,103 @@
 /**
- * `npm run bench -- [--quick] [name …]`: runs scenarios, prints a table each and writes
- * `bench/results/<name>.json`. Every figure stands beside the bare library's of the same run.
+ * `npm run bench`: runs scenarios, prints a table each, and writes `bench/results/<name>.json` and one
+ * page of all of them. Ends with 1 where a scenario failed: it has no figures then.
  */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Bench } from './harness.ts';
-import type { Row, Scenario } from './harness.ts';
+import type { LegacyRow, Scenario } from './harness.ts';
+import { describeMachine, findAffinity } from './machine.ts';
+import type { Row } from './model.ts';
+import { row } from './model.ts';
+import { parseOptions, usage } from './options.ts';
+import type { Options } from './options.ts';
+import { page } from './report/page.ts';
+import { writeResults } from './report/results.ts';
+import type { Result, Run } from './report/results.ts';
+import { table } from './report/table.ts';
+import { machineLines } from './report/words.ts';
 
 const folder = new URL('./scenarios/', import.meta.url);
-const all = readdirSync(folder)
-  .filter((file) => file.endsWith('.ts'))
-  .map((file) => file.slice(0, -3))
-  .sort();
+const resultsFolder = fileURLToPath(new URL('./results/', import.meta.url));
+const affinity = findAffinity();
 
-const args = process.argv.slice(2);
-const quick = args.includes('--quick');
-const names = args.filter((arg) => !arg.startsWith('--'));
-const unknown = names.filter((name) => !all.includes(name));
-if (unknown.length > 0) {
-  console.error(`There is no scenario ${unknown.join(', ')}; there are ${all.join(', ')}.`);
-  process.exit(2);
+process.exit(await main());
+
+async function main(): Promise<number> {
+  const known = scenarioNames();
+  let options: Options;
+  try {
+    options = parseOptions(process.argv.slice(2), known);
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    return 2;
+  }
+  if (options.help || options.list) {
+    console.log(options.help ? usage : known.join('\n'));
+    return 0;
+  }
+  return await measure(options);
 }
 
-let failed = false;
-for (const name of names.length > 0 ? names : all) {
-  const { scenario } = (await import(new URL(`${name}.ts`, folder).href)) as { scenario: Scenario };
-  console.log(`\n${name}: ${scenario.title}`);
-  const bench = new Bench(quick);
+async function measure({ names, quick, out }: Options): Promise<number> {
+  const machine = describeMachine(affinity);
+  for (const [name, text] of machineLines(machine)) console.log(`${name}: ${text}`);
+  const results: Result[] = [];
+  for (const name of names) results.push(await runScenario(name, quick));
+  const run: Run = { at: new Date().toISOString(), quick, machine, results };
+  writeResults(resultsFolder, run);
+  const file = out ?? `${resultsFolder}report.html`;
+  writeFileSync(file, page(run));
+  const failed = results.filter((result) => 'failed' in result);
+  for (const { name, failed: why } of failed) console.error(`\n${name} failed, no figures: ${why}`);
+  console.log(`\nThe page: ${file}`);
+  return failed.length > 0 ? 1 : 0;
+}
+
+async function runScenario(name: string, quick: boolean): Promise<Result> {
+  const { scenario } = await loadScenario(name);
+  const { title } = scenario;
+  console.log(`\n${name}: ${title}`);
+  const startedMs = performance.now();
+  const seconds = (): number => Math.round((performance.now() - startedMs) / 1000);
+  const bench = new Bench({ quick, affinity });
+  const interrupted = (): void => {
+    void bench.close().finally(() => process.exit(130));
+  };
+  process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
   try {
-    const rows = await scenario.run(bench);
-    print(rows);
-    write(name, rows);
+    const rows = (await scenario.run(bench)).map(fromLegacy);
+    if (rows.length === 0) throw new Error('it measured nothing');
+    console.log(table(rows, quick));
+    return { name, title, seconds: seconds(), rows };
   } catch (error) {
-    failed = true;
-    console.error(`${name} failed, no figures:`, error);
+    console.error(`${name} failed:`, error);
+    return { name, title, seconds: seconds(), failed: (error as Error).message };
   } finally {
     await bench.close();
+    process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
   }
 }
-process.exit(failed ? 1 : 0);
 
-function print(rows: readonly Row[]): void {
-  const shown = rows.map((row) => ({
-    what: row.what,
-    ours: number(row.ours),
-    against: row.against === null ? '' : number(row.against),
-    unit: row.unit,
-    ratio: row.ratio === null ? '' : row.ratio.toFixed(2),
-    goal: row.goal,
-  }));
-  const columns = ['what', 'ours', 'against', 'unit', 'ratio', 'goal'] as const;
-  const widths = columns.map((column) =>
-    Math.max(column.length, ...shown.map((row) => row[column].length)),
-  );
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd();
-  console.log(line(columns));
-  for (const row of shown) console.log(line(columns.map((column) => row[column])));
+function fromLegacy(one: Row | LegacyRow): Row {
+  if (!('against' in one)) return one;
+  const { what, unit, goal, ours, against } = one;
+  const better = unit.endsWith('/s') ? 'higher' : 'lower';
+  const value = Number(/[\d.]+/.exec(goal)?.[0]);
+  const goals = Number.isNaN(value)
+    ? []
+    : [against === null || goal.endsWith('ms') ? { value } : { against: 'other', ratio: value }];
+  const rounds = { ours: [ours], ...(against !== null && { other: [against] }) };
+  return row({ what, unit, better, goals, rounds });
 }
 
-function number(value: number): string {
-  return value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(2);
+function scenarioNames(): string[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => file.slice(0, -3))
+    .sort();
 }
 
-function write(name: string, rows: readonly Row[]): void {
-  mkdirSync(new URL('./results/', import.meta.url), { recursive: true });
-  const machine = { cores: cpus().length, model: cpus()[0]?.model, memoryBytes: totalmem() };
-  const result = {
-    name,
-    quick,
-    at: new Date().toISOString(),
-    node: process.version,
-    machine,
-    rows,
-  };
-  writeFileSync(
-    new URL(`./results/${name}.json`, import.meta.url),
-    `${JSON.stringify(result, null, 2)}\n`,
-  );
+async function loadScenario(name: string): Promise<{ scenario: Scenario }> {
+  return (await import(new URL(`${name}.ts`, folder).href)) as { scenario: Scenario };
 }

@@ -9,16 +9,20 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
 import { AnswerReader } from './answers.ts';
+import { Histogram } from './histogram.ts';
 import { requestBytes } from './requests.ts';
 import type { RequestParts } from './requests.ts';
+import type { LatencyMs } from '../model.ts';
 
 export interface Paced {
   port: number;
   seconds: number;
   /** Of all callers together, evenly spread. */
   perSecond: number;
-  /** Values of `Authorization`, one a caller. */
-  callers: string[];
+  /** Values of `Authorization`, one a caller; without them the requests go as they are. */
+  callers?: string[];
+  /** How many callers there are where none of them has a name. */
+  connections?: number;
   /** Made in turn, as often as `share` says. */
   calls: PacedCall[];
   /** How many calls earlier loads made: this one begins behind them in the order of things. */
@@ -28,8 +32,8 @@ export interface Paced {
 export interface PacedCall {
   request: RequestParts;
   share: number;
-  /** The body that must come, with 200. */
-  expected: string;
+  /** The body that must come, with 200; where none is given, the first that came. */
+  expected?: string;
   /** Holds something of its own each time: only its length and its start are looked at. */
   varies?: boolean;
 }
@@ -37,6 +41,7 @@ export interface PacedCall {
 export interface PacedResult {
   calls: number;
   seconds: number;
+  latency: LatencyMs;
   p50Ms: number;
   p99Ms: number;
   maxMs: number;
@@ -47,7 +52,7 @@ const grainMs = 2;
 
 interface Sendable {
   bytes: Buffer;
-  expected: Buffer;
+  expected: Buffer | null;
   varies: boolean;
 }
 
@@ -86,9 +91,11 @@ class Caller {
   #take(status: number, body: Buffer): void {
     const due = this.#underWay;
     if (due === null) throw new Error('an answer came that nobody asked for');
+    if (status === 200) due.what.expected ??= Buffer.from(body);
     if (status !== 200 || !isExpected(body, due.what)) {
       const came = `${status} ${body.toString().slice(0, 300)}`;
-      throw new Error(`wrong answer: ${came}, not ${due.what.expected.toString().slice(0, 300)}`);
+      const expected = due.what.expected?.toString().slice(0, 300) ?? 'a 200';
+      throw new Error(`wrong answer: ${came}, not ${expected}`);
     }
     this.#settled(performance.now() - due.fromMs);
     this.#underWay = null;
@@ -100,16 +107,20 @@ class Caller {
 const paced = JSON.parse(readFileSync(fileOf(process.argv[2]), 'utf8')) as Paced;
 const { before = 0 } = paced;
 const total = Math.floor(paced.seconds * paced.perSecond);
-const latenciesMs: number[] = [];
+const histogram = new Histogram();
 const turns = turnsOf(paced.calls);
-const kinds = paced.callers.map((authorization) =>
-  paced.calls.map(({ request, expected, varies = false }) => ({
-    bytes: requestBytes({ ...request, headers: { ...request.headers, authorization } }),
-    expected: Buffer.from(expected),
-    varies,
-  })),
+const names = paced.callers ?? Array.from({ length: paced.connections ?? 50 }, () => null);
+const kinds: Sendable[][] = names.map((authorization) =>
+  paced.calls.map(({ request, expected, varies = false }) => {
+    const headers = { ...request.headers, ...(authorization !== null && { authorization }) };
+    return {
+      bytes: requestBytes({ ...request, headers }),
+      expected: expected === undefined ? null : Buffer.from(expected),
+      varies,
+    };
+  }),
 );
-const callers = paced.callers.map(() => new Caller(paced.port, settled));
+const callers = names.map(() => new Caller(paced.port, settled));
 await Promise.all(callers.map((caller) => once(caller.socket, 'connect')));
 let over = false;
 for (const { socket } of callers) {
@@ -140,23 +151,24 @@ function makeDue(): void {
 }
 
 function settled(ms: number): void {
-  latenciesMs.push(ms);
-  if (latenciesMs.length < total) return;
+  histogram.record(ms);
+  if (histogram.count < total) return;
   over = true;
   for (const { socket } of callers) socket.destroy();
-  const sorted = latenciesMs.sort((a, b) => a - b);
-  const quantile = (q: number): number => sorted[Math.floor((sorted.length - 1) * q)] ?? 0;
+  const latency = histogram.percentiles();
   const result: PacedResult = {
     calls: total,
     seconds: (performance.now() - startMs) / 1000,
-    p50Ms: quantile(0.5),
-    p99Ms: quantile(0.99),
-    maxMs: quantile(1),
+    latency,
+    p50Ms: latency.p50,
+    p99Ms: latency.p99,
+    maxMs: latency.max,
   };
   console.log(JSON.stringify(result));
 }
 
 function isExpected(body: Buffer, { expected, varies }: Sendable): boolean {
+  if (expected === null) return false;
   if (!varies) return body.equals(expected);
   const starts = body.subarray(0, startBytes).equals(expected.subarray(0, startBytes));
   return starts && body.length === expected.length;

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { AnswerReader } from './answers.ts';
+import { Histogram } from './histogram.ts';
 import { requestBytes } from './requests.ts';
 
 interface Load {
@@ -19,7 +20,7 @@ interface Load {
 const load = JSON.parse(process.argv[2] ?? '{}') as Load;
 const requests = bodiesOf(load).map((body) => requestBytes({ ...load, body }));
 
-const latenciesMs: number[] = [];
+const histogram = new Histogram();
 let sent = 0;
 let bytes = 0;
 let errors = 0;
@@ -51,7 +52,7 @@ function drive(): void {
     for (const answer of reader.push(chunk)) {
       if (answer.status !== 200) errors += 1;
       bytes += answer.bytes;
-      latenciesMs.push(performance.now() - sentMs);
+      histogram.record(performance.now() - sentMs);
       send();
     }
   });
@@ -67,8 +68,7 @@ function drive(): void {
 }
 
 function report(): void {
-  latenciesMs.sort((a, b) => a - b);
-  const p99Ms = latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? 0;
   const seconds = (performance.now() - startMs) / 1000;
-  console.log(JSON.stringify({ requests: latenciesMs.length, seconds, p99Ms, bytes, errors }));
+  const latency = histogram.percentiles();
+  console.log(JSON.stringify({ requests: histogram.count, seconds, latency, bytes, errors }));
 }

@@ -189,9 +189,9 @@ async function overHttp(bench: Bench, dir: string, secrets: readonly string[]): 
   };
   const rows: Row[] = [];
   for (const [way, headers] of Object.entries(ways)) {
-    const goals = { throughput: '>= 0.4', cpu: '' };
-    const found = await againstBare(bench, ours, { ...load, headers }, goals);
-    rows.push(...found.map((row) => ({ ...row, what: `{ me } by ${way}: ${row.what}` })));
+    const goals = { throughput: [{ against: 'bare', ratio: 0.4 }] };
+    const group = `{ me } by ${way}`;
+    rows.push(...(await againstBare(bench, ours, { ...load, headers }, goals, { group })));
   }
   return rows;
 }

@@ -1,37 +1,21 @@
+import { apollo, graphqlRows, mercurius, yoga } from '../graphql/contest.ts';
+import { small } from '../graphql/documents.ts';
+import { startApps } from '../graphql/instance.ts';
 import type { Scenario } from '../harness.ts';
-import { againstBare } from '../rounds.ts';
-
-const query = `query Small {
-  me { id email name }
-  apps(first: 20) { nodes { id slug name source status url createdAt } totalCount pageInfo { hasNextPage endCursor } }
-}`;
 
 export const scenario: Scenario = {
-  title: 'me and 20 apps with a token, against bare uWebSockets.js with the same bytes',
+  title: 'me and 20 apps with a token, against bare uWebSockets.js and other GraphQL servers',
   async run(bench) {
-    const ours = await bench.startGangway();
-    for (let i = 0; i < 20; i++) {
-      await ours.graphql(
-        `mutation ($name: String!) { createApp(input: {name: $name, source: UPLOAD}) { id } }`,
-        { name: `Bench app ${i}` },
-      );
-    }
-    const { createToken } = await ours.graphql<{ createToken: { secret: string } }>(
-      `mutation { createToken(input: {name: "bench", capabilities: [view_logs]}) { secret } }`,
-    );
-    return await againstBare(
-      bench,
-      ours,
-      {
-        path: '/api/graphql',
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          authorization: `Bearer ${createToken.secret}`,
-        },
-        body: JSON.stringify({ query }),
-      },
-      { throughput: '>= 0.4', cpu: '' },
-    );
+    return await graphqlRows(bench, await startApps(bench, 20), {
+      what: 'me and 20 apps',
+      document: small,
+      peers: [mercurius, yoga, apollo],
+      goals: [
+        { against: 'bare', ratio: 0.55 },
+        { against: yoga, ratio: 5 },
+        { against: mercurius, ratio: 3 },
+      ],
+      reuse: [{ against: 'bare', ratio: 0.7 }],
+    });
   },
 };

@@ -1,0 +1,33 @@
+/**
+ * Owns load that comes when it is due, whatever became of what came before: latency counts from the
+ * moment a request was due, so that a server that stops for a while is charged for all that waited
+ * (no coordinated omission).
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Server } from '../gangway.ts';
+import type { Bench } from '../harness.ts';
+import type { LatencyMs } from '../model.ts';
+import { usageOf } from '../processes.ts';
+import type { Paced, PacedResult } from './paced.ts';
+
+export type OpenLoad = Omit<Paced, 'port'>;
+
+export interface OpenResult {
+  calls: number;
+  seconds: number;
+  latency: LatencyMs;
+  /** CPU of the server a request, in microseconds. */
+  cpuUs: number;
+}
+
+/** Every answer must be a 200 with the body that was expected, or this throws. */
+export async function openLoop(bench: Bench, server: Server, load: OpenLoad): Promise<OpenResult> {
+  const file = join(bench.tempDir(), 'paced.json');
+  writeFileSync(file, JSON.stringify({ port: server.port, ...load } satisfies Paced));
+  const before = usageOf(server.pid).cpuUs;
+  const timeoutMs = load.seconds * 1000 + 60_000;
+  const result = await bench.load<PacedResult>('bench/load/paced.ts', { file }, { timeoutMs });
+  const { calls, seconds, latency } = result;
+  return { calls, seconds, latency, cpuUs: (usageOf(server.pid).cpuUs - before) / calls };
+}

@@ -1,0 +1,154 @@
+/**
+ * Owns the processes of a scenario: servers and loads.
+ *
+ * 1. Everything started here is ended by `close`, by pid.
+ * 2. A server that ends without being told to fails whatever is under way and all that comes after.
+ * 3. Nothing is waited for without an end.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+export interface Program {
+  command: string;
+  args: readonly string[];
+  cwd?: string;
+  env?: Readonly<Record<string, string>>;
+  /** The cores it may run on, as `taskset -c` wants them. */
+  cpus?: string | null;
+}
+
+export type Child = ChildProcess & { stdout: Readable; pid: number };
+
+const listensMs = 60_000;
+const endsMs = 15_000;
+
+export class Processes {
+  readonly #children = new Set<Child>();
+  readonly #ending = new WeakSet<Child>();
+  readonly #failure = new AbortController();
+
+  /** Starts a server and waits for the line of its output that says that it listens. */
+  async serve(program: Program, isReady: (line: string) => boolean): Promise<[Child, string]> {
+    const child = this.start(program);
+    return [child, await this.#orFailure(lineOf(child, program, isReady))];
+  }
+
+  /** Starts a server that says nothing when it listens. */
+  start(program: Program): Child {
+    const child = this.#spawn(program);
+    child.once('exit', (code, signal) => {
+      if (this.#ending.has(child)) return;
+      this.#failure.abort(new Error(`${nameOf(program)} died: ${String(signal ?? code)}`));
+    });
+    return child;
+  }
+
+  /** Runs a load to its end and returns what it printed. */
+  async run(program: Program, timeoutMs: number): Promise<string> {
+    this.#failure.signal.throwIfAborted();
+    const child = this.#spawn(program);
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
+    const closed = new Promise<number | string | null>((resolve) => {
+      child.once('close', (code, signal) => resolve(signal ?? code));
+    });
+    const limit = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+    try {
+      const code = await this.#orFailure(closed);
+      if (code === 0) return said;
+      throw new Error(`${nameOf(program)} ended with ${String(code)}`);
+    } finally {
+      clearTimeout(limit);
+      await this.end(child);
+    }
+  }
+
+  /** Throws where a server died. */
+  check(): void {
+    this.#failure.signal.throwIfAborted();
+  }
+
+  async end(child: Child): Promise<void> {
+    this.#ending.add(child);
+    if (child.exitCode === null && child.signalCode === null) {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGTERM');
+      const hard = setTimeout(() => child.kill('SIGKILL'), endsMs);
+      await ended;
+      clearTimeout(hard);
+    }
+    this.#children.delete(child);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#children, (child) => this.end(child)));
+  }
+
+  #spawn({ command, args, cwd, env = {}, cpus }: Program): Child {
+    const pinned = cpus == null ? [command, ...args] : ['taskset', '-c', cpus, command, ...args];
+    const child = spawn(pinned[0] ?? '', pinned.slice(1), {
+      ...(cwd !== undefined && { cwd }),
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }) as unknown as Child;
+    // A program that cannot be started at all has no exit: nothing could be waited for.
+    child.once('error', (error) => this.#failure.abort(error));
+    if ((child.pid as number | undefined) !== undefined) this.#children.add(child);
+    return child;
+  }
+
+  async #orFailure<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#failure;
+    signal.throwIfAborted();
+    return await new Promise<T>((resolve, reject) => {
+      const fail = (): void => reject(signal.reason as Error);
+      signal.addEventListener('abort', fail, { once: true });
+      work.then(resolve, reject).finally(() => signal.removeEventListener('abort', fail));
+    });
+  }
+}
+
+async function lineOf(
+  child: Child,
+  program: Program,
+  isReady: (line: string) => boolean,
+): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    const limit = setTimeout(() => {
+      reject(new Error(`${nameOf(program)} did not listen within ${listensMs} ms`));
+    }, listensMs);
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (!isReady(line)) return;
+      clearTimeout(limit);
+      resolve(line);
+    });
+    child.once('exit', (code) => {
+      clearTimeout(limit);
+      reject(new Error(`${nameOf(program)} ended with ${String(code)} before it listened`));
+    });
+  });
+}
+
+function nameOf({ args, command }: Program): string {
+  const file = args.find((arg) => /\.[cm]?[jt]s$/.test(arg) && !arg.endsWith('strip-cache.mjs'));
+  return file ?? command;
+}
+
+export interface Usage {
+  /** User and system time so far, in microseconds. */
+  cpuUs: number;
+  rssBytes: number;
+}
+
+/** Reads a process's usage from /proc. */
+export function usageOf(pid: number): Usage {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  const rss = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  if (rss === undefined) throw new Error(`process ${pid} is dead`);
+  return { cpuUs: ticks * 10_000, rssBytes: Number(rss) * 1024 };
+}

@@ -1,0 +1,4 @@
+import type { Run } from './results.ts';
+export function page(run: Run): string {
+  return JSON.stringify(run);
+}
