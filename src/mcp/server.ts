@@ -9,6 +9,7 @@
  *
  * Source: https://modelcontextprotocol.io/specification/2026-07-28
  */
+import { shownText } from '../lib/names.ts';
 import {
   notificationJson,
   readMessage,
@@ -143,7 +144,7 @@ export class McpServer {
     }
     // Clients of earlier revisions take any other status than 200 for the end of the connection.
     const status = era === 'earlier' ? 200 : 404;
-    const unknown = `There is no method ${method.slice(0, 100)}.`;
+    const unknown = `There is no method ${shownText(method, 100)}.`;
     return answerFault(status, id, { code: rpcCodes.methodNotFound, message: unknown });
   }
 

@@ -11,6 +11,7 @@
 import { AnswerReuse } from '../graphql/answer-reuse.ts';
 import { asServiceError, ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { shownText } from '../lib/names.ts';
 import {
   isObject,
   notificationJson,
@@ -108,7 +109,7 @@ export class ToolCalls {
     if (wrongName) return answerFault(400, id, wrongName);
     const tool = this.#catalog.find(name, selection);
     if (!tool) {
-      const message = `Unknown tool: ${name.slice(0, 100)}`;
+      const message = `Unknown tool: ${shownText(name, 100)}`;
       return answerFault(200, id, { code: rpcCodes.invalidParams, message });
     }
     if (era === 'modern') {
@@ -276,7 +277,7 @@ export class ToolCalls {
   #acting(principal: McpPrincipal, team: unknown): McpPrincipal | string {
     if (typeof team !== 'string' || team === '') return principal;
     const acting = this.#options.rights.actingIn(principal, team);
-    return acting ?? `There is no team ${team.slice(0, 100)} here; list_teams names yours.`;
+    return acting ?? `There is no team ${shownText(team, 100)} here; list_teams names yours.`;
   }
 
   /** Throws FORBIDDEN with what a wider token needs (RFC 6750, section 3.1). */
