@@ -1,0 +1,157 @@
+/**
+ * Owns a contest of GraphQL servers over one document: Gangway, the bare library with the very bytes
+ * of the answer, and the servers of `bench/peers` with the same part of the schema and the same data.
+ *
+ * 1. Every server must answer the same, byte for byte, before and after each round.
+ * 2. As `ours` Gangway executes every request, because it never keeps an answer until the same request
+ *    comes again: each says another number in `extensions`, which no server looks at, or asks in a
+ *    text of its own. All contenders get these very requests, so that all are loaded alike.
+ * 3. Where answers are reused, Gangway is asked the same bytes again and again, as the bare library
+ *    beside it.
+ */
+import type { Server } from '../gangway.ts';
+import type { Bench } from '../harness.ts';
+import type { HttpAnswer } from '../load/answers.ts';
+import { once } from '../load/http.ts';
+import type { HttpResult } from '../load/http.ts';
+import { ask } from '../load/requests.ts';
+import type { Goal, Row } from '../model.ts';
+import { startPeer } from '../peers.ts';
+import { httpRows, inTurn, startBare } from '../rounds.ts';
+import type { Contender, Request } from '../rounds.ts';
+import { renamed } from './documents.ts';
+import { type AppsInstance, questionRequest, servedFile } from './instance.ts';
+
+export const yoga = 'graphql-yoga';
+export const mercurius = 'mercurius with JIT';
+export const apollo = 'Apollo Server';
+
+export interface GraphqlContest {
+  /** What is asked for, in words. */
+  what: string;
+  document: string;
+  peers: readonly (typeof yoga | typeof mercurius | typeof apollo)[];
+  connections?: number;
+  /** A text of its own for every request; default one that is known. */
+  freshTexts?: boolean;
+  goals: readonly Goal[];
+  /** Also the same request again and again, held against these; default not. */
+  reuse?: readonly Goal[];
+}
+
+/** More than any server keeps answers or documents of. */
+const distinct = 4_000;
+
+export async function graphqlRows(
+  bench: Bench,
+  instance: AppsInstance,
+  contest: GraphqlContest,
+): Promise<Row[]> {
+  const { document, connections = 50, freshTexts = false, goals, reuse } = contest;
+  const same = questionRequest(instance, { query: document });
+  const varied: Request = { ...same, bodies: bodiesOf(instance, document, freshTexts) };
+  const answer = await once(instance.gangway, same);
+  requireData(answer);
+  const bare = await startBare(bench, answer);
+  const enter = (server: Server, request: Request): Promise<Contender> =>
+    contender(server, request, answer);
+  const contenders: Record<string, Contender> & { ours: Contender } = {
+    ours: await enter(instance.gangway, varied),
+    bare: await enter(bare, varied),
+  };
+  for (const [name, server] of await startPeers(bench, instance, contest.peers)) {
+    contenders[name] = await enter(server, varied);
+  }
+  if (reuse !== undefined) {
+    contenders[reused] = await enter(instance.gangway, same);
+    contenders[bareReused] = await enter(bare, same);
+  }
+  const results = await inTurn(bench, contenders, {
+    connections,
+    seconds: bench.pick(2, 1),
+    warmUpSeconds: bench.pick(1, 0),
+  });
+  const how = `${answer.length.toLocaleString('en')} bytes, ${connections} connections`;
+  const text = freshTexts ? 'each in a text of its own' : 'executed every time';
+  return [
+    ...httpRows(`${contest.what}, ${text}, ${how}`, executedOf(results), { throughput: goals }),
+    ...(reuse === undefined
+      ? []
+      : httpRows(`${contest.what}, answers reused, ${how}`, reusedOf(results), {
+          throughput: reuse,
+        })),
+  ];
+}
+
+const reused = 'reused';
+const bareReused = 'bare, reused';
+
+type Results = Record<string, HttpResult[]> & { ours: HttpResult[] };
+
+function executedOf({ ours, ...others }: Results): Results {
+  const executed = Object.entries(others).filter(
+    ([name]) => name !== reused && name !== bareReused,
+  );
+  return { ours, ...Object.fromEntries(executed) };
+}
+
+function reusedOf(results: Results): Results {
+  return { ours: results[reused] ?? [], bare: results[bareReused] ?? [] };
+}
+
+function bodiesOf(instance: AppsInstance, document: string, freshTexts: boolean): string[] {
+  return Array.from({ length: distinct }, (_, i) =>
+    freshTexts
+      ? questionRequest(instance, { query: renamed(document, i) }).body
+      : questionRequest(instance, { query: document }, i).body,
+  );
+}
+
+const programs = {
+  [yoga]: ['graphql-yoga.ts', 'jit'],
+  [mercurius]: ['mercurius.ts'],
+  [apollo]: ['apollo-server.ts'],
+} as const;
+
+async function startPeers(
+  bench: Bench,
+  instance: AppsInstance,
+  names: GraphqlContest['peers'],
+): Promise<[string, Server][]> {
+  // Held against itself, nobody else takes part.
+  if (bench.oursOnly) return [];
+  const file = await servedFile(bench, instance);
+  return await Promise.all(
+    names.map(async (name): Promise<[string, Server]> => {
+      const [program, ...args] = programs[name];
+      return [name, await startPeer(bench, program, [file, ...args])];
+    }),
+  );
+}
+
+/** A server that answers as it should, known by how many bytes it takes. */
+async function contender(server: Server, request: Request, answer: Buffer): Promise<Contender> {
+  const check = sameText(answer);
+  for (const body of [request.bodies?.at(0), request.bodies?.at(-1), request.body]) {
+    if (body !== undefined) check(await ask(server.port, { ...request, body }));
+  }
+  const { bytes } = await ask(server.port, request);
+  return { server, request: { ...request, answerBytes: bytes }, check };
+}
+
+/** The very bytes, but for white space around them. */
+function sameText(expected: Buffer): (answer: HttpAnswer) => void {
+  const wanted = expected.toString();
+  return ({ status, body }) => {
+    const came = body.toString().trim();
+    if (status === 200 && came === wanted) return;
+    throw new Error(`wrong answer: ${status} ${came.slice(0, 300)}, not ${wanted.slice(0, 300)}`);
+  };
+}
+
+/** What comes in place of data is a refusal. */
+function requireData(answer: Buffer): void {
+  const { data, errors } = JSON.parse(answer.toString()) as { data?: object; errors?: object[] };
+  if (data !== undefined && errors === undefined) return;
+  throw new Error(`no data: ${answer.toString('utf8', 0, 300)}`);
+}
