@@ -1,7 +1,8 @@
 /** Owns a Gangway with MCP on, its apps and tokens, and requests of the MCP as agents send them. */
 import { capabilities } from '../../src/lib/capabilities.ts';
 import { deployFiles } from '../deploy.ts';
-import type { Bench, Gangway } from '../harness.ts';
+import type { Gangway } from '../gangway.ts';
+import type { Bench } from '../harness.ts';
 import type { Request } from '../rounds.ts';
 
 export interface McpInstance {

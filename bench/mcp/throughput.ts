@@ -2,11 +2,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Bench, Row, Server } from '../harness.ts';
-import type { HttpResult } from '../load/http.ts';
-import { ask } from '../load/requests.ts';
+import type { Server } from '../gangway.ts';
+import type { Bench } from '../harness.ts';
+import type { HttpAnswer } from '../load/answers.ts';
+import { once } from '../load/http.ts';
+import type { Goal, Row } from '../model.ts';
 import { startPeer } from '../peers.ts';
-import { compareBy, type Contender, inTurn, type Request, startBare } from '../rounds.ts';
+import { type Contender, httpRows, inTurn, type Request, startBare } from '../rounds.ts';
 import {
   appCount,
   callRequest,
@@ -21,43 +23,42 @@ interface ToolList {
   tools: { name: string }[];
 }
 
-interface Goals {
-  bare: string;
-  sdk: string;
-}
-
-interface Results extends Record<'ours' | 'bare' | 'sdk', HttpResult[]> {
-  executed?: HttpResult[];
-  low?: HttpResult[];
-}
+const sdk = 'official SDK';
+const lowSdk = 'official SDK, low-level server';
 
 export async function throughputRows(bench: Bench, { gangway }: McpInstance): Promise<Row[]> {
   const token = await newToken(gangway, 'fast');
   const list = listRequest(token);
   const call = callRequest('list_apps', { first: appCount }, token);
-  const tools = resultOf<ToolList>(await bodyOf(gangway, list)).tools;
-  const apps = resultOf(await bodyOf(gangway, call));
+  const tools = resultOf<ToolList>(await once(gangway, list)).tools;
+  const apps = resultOf(await once(gangway, call));
   const file = join(bench.tempDir(), 'served.json');
   writeFileSync(file, servedJson(token, tools, apps));
-  const peers: Peers = { sdk: await startPeer(bench, 'mcp-sdk.ts', [file, 'high']) };
-  if (!bench.quick) peers.low = await startPeer(bench, 'mcp-sdk.ts', [file, 'low']);
-  const listed = await contest(bench, gangway, peers, { request: list });
-  const called = await contest(bench, gangway, peers, { request: call, varied: varied(token) });
+  const peers: Peers = { [sdk]: await startPeer(bench, 'mcp-sdk.ts', [file, 'high']) };
+  if (!bench.quick) peers[lowSdk] = await startPeer(bench, 'mcp-sdk.ts', [file, 'low']);
   return [
-    ...rowsOf(`tools/list, ${tools.length} tools`, listed, { bare: '>= 0.5', sdk: '>= 40' }),
-    ...rowsOf(`list_apps, ${appCount} apps`, called, { bare: '>= 0.3', sdk: '>= 10' }),
+    ...(await contest(bench, gangway, peers, {
+      what: `tools/list, ${tools.length} tools`,
+      request: list,
+      goals: { bare: 0.5, sdk: 40 },
+    })),
+    ...(await contest(bench, gangway, peers, {
+      what: `tools/call list_apps, ${appCount} apps`,
+      request: call,
+      bodies: varied(token),
+      goals: { bare: 0.3, sdk: 10 },
+    })),
   ];
 }
 
-interface Peers {
-  sdk: Server;
-  low?: Server;
-}
+type Peers = Record<string, Server>;
 
-async function bodyOf(server: Server, request: Request): Promise<Buffer> {
-  const { status, body } = await ask(server.port, request);
-  if (status !== 200) throw new Error(`${request.path} answered ${status}: ${body.toString()}`);
-  return body;
+interface Contest {
+  what: string;
+  request: Request;
+  /** Ways to ask for the same that each have to be executed. */
+  bodies?: string[];
+  goals: { bare: number; sdk: number };
 }
 
 function servedJson(token: string, tools: ToolList['tools'], apps: ToolResult): string {
@@ -88,75 +89,53 @@ async function contest(
   bench: Bench,
   ours: Server,
   peers: Peers,
-  { request, varied: bodies }: { request: Request; varied?: string[] },
-): Promise<Measured> {
-  const answer = await bodyOf(ours, request);
-  const contenders = {
-    ours: await contender(ours, request, answer),
-    ...(bodies && { executed: await contender(ours, { ...request, bodies }, answer) }),
-    bare: await contender(await startBare(bench, answer), request, answer),
-    sdk: await contender(peers.sdk, request, answer),
-    ...(peers.low && { low: await contender(peers.low, request, answer) }),
+  { what, request, bodies, goals }: Contest,
+): Promise<Row[]> {
+  const answer = await once(ours, request);
+  const check = sameResult(answer);
+  const contender = (server: Server): Contender => ({ server, request, check });
+  const rivals = {
+    bare: contender(await startBare(bench, answer)),
+    ...Object.fromEntries(Object.entries(peers).map(([name, one]) => [name, contender(one)])),
   };
-  const results: Results = await inTurn(bench, contenders, bench.pick(1, 0));
-  for (const { server } of Object.values(contenders)) await contender(server, request, answer);
-  return { results, bytes: answer.length };
-}
-
-interface Measured {
-  results: Results;
-  bytes: number;
-}
-
-/** Who answers as it should: the same result, in about as many bytes. */
-async function contender(server: Server, request: Request, answer: Buffer): Promise<Contender> {
-  const expected = resultOf<object>(answer);
-  for (const body of [request.body, request.bodies?.at(0), request.bodies?.at(-1)]) {
-    if (body === undefined) continue;
-    const came = await ask(server.port, { ...request, body });
-    if (came.status !== 200 || !isSame(resultOf<object>(came.body), expected)) {
-      throw new Error(`${server.url} answered ${came.status}: ${came.body.toString()}`);
-    }
-    if (Math.abs(came.body.length / answer.length - 1) > 0.03) {
-      throw new Error(`${server.url} sent ${came.body.length} bytes, not ${answer.length}`);
-    }
-  }
-  const { bytes } = await ask(server.port, request);
-  return { server, request: { ...request, answerBytes: bytes } };
-}
-
-/** What an answer is there for; how long it may be kept is each server's own to say. */
-function isSame(one: object, other: object): boolean {
-  const [mine, theirs] = [one, other].map((result) => {
-    const { tools, content, structuredContent } = result as Partial<ToolList & ToolResult>;
-    return { tools, content, structuredContent };
-  });
-  return isDeepStrictEqual(mine, theirs);
-}
-
-function rowsOf(what: string, { results, bytes }: Measured, goals: Goals): Row[] {
-  const { ours, executed, bare, sdk, low } = results;
-  const reuse = executed === undefined ? '' : ', answers reused';
-  const part = (name: string, mine: HttpResult[], goal: Goals): Row[] => [
-    compareBy(
-      `${name}: against bare uWebSockets.js`,
-      'req/s',
-      goal.bare,
-      'requestsPerS',
-      mine,
-      bare,
-    ),
-    compareBy('  against the official SDK', 'req/s', goal.sdk, 'requestsPerS', mine, sdk),
-    ...(low === undefined
-      ? []
-      : [compareBy('  against its low-level server', 'req/s', '', 'requestsPerS', mine, low)]),
-    compareBy('  latency, 99th percentile', 'ms', '< 15 ms', 'p99Ms', mine, bare),
-    compareBy('  CPU of the server', 'us/req', '', 'cpuUs', mine, bare),
+  const executed = bodies && { server: ours, request: { ...request, bodies }, check };
+  const results = await inTurn(
+    bench,
+    { ours: contender(ours), ...(executed && { executed }), ...rivals },
+    { warmUpSeconds: bench.pick(1, 0) },
+  );
+  const { executed: again, ...reused } = { executed: undefined, ...results };
+  const throughput: Goal[] = [
+    { against: 'bare', ratio: goals.bare },
+    { against: sdk, ratio: goals.sdk },
   ];
+  const all = { throughput, latency: [{ value: 15 }] };
+  const heading = `${what}, ${answer.length.toLocaleString('en')} bytes`;
+  if (again === undefined) return httpRows(heading, reused, all);
   return [
-    ...part(`${what}, ${bytes} bytes${reuse}`, ours, goals),
-    ...(executed === undefined
-      ? []
-      : part(`${what}, executed each time (other arguments)`, executed, goals)),
+    ...httpRows(`${heading}, answers reused`, reused, all),
+    ...httpRows(
+      `${heading}, executed each time (other arguments)`,
+      { ...reused, ours: again },
+      all,
+    ),
   ];
+}
+
+/** The same result in about as many bytes; how long it may be kept is each server's own to say. */
+function sameResult(expected: Buffer): (answer: HttpAnswer) => void {
+  const wanted = shownIn(expected);
+  return ({ status, body }) => {
+    if (status !== 200 || !isDeepStrictEqual(shownIn(body), wanted)) {
+      throw new Error(`wrong answer: ${status} ${body.toString('utf8', 0, 300)}`);
+    }
+    if (Math.abs(body.length / expected.length - 1) > 0.03) {
+      throw new Error(`an answer of ${body.length} bytes, not about ${expected.length}`);
+    }
+  };
+}
+
+function shownIn(body: Buffer): unknown {
+  const { tools, content, structuredContent } = resultOf<Partial<ToolList & ToolResult>>(body);
+  return { tools, content, structuredContent };
 }
