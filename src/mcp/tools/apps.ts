@@ -34,6 +34,9 @@ const readTools: readonly DocumentTool[] = [
     document: `query ($first: Int, $after: String, $search: String, $folderId: ID) {
       apps(first: $first, after: $after, search: $search, folderId: $folderId) {
         nodes { ${appFields} } pageInfo { hasNextPage endCursor } totalCount } }`,
+    redacted: () => undefined,
+    // Variables, whose values are sought, are in the journal as well.
+    repeatable: true,
   },
   {
     name: 'get_app',

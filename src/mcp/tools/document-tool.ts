@@ -22,17 +22,29 @@ export interface DocumentTool extends Pick<
   variables?: (args: ToolArguments, call: ToolCall) => Variables | Promise<Variables>;
   /** The member of `data` that is null where there is no such thing, and the sentence that says so. */
   absent?: readonly [member: string, sentence: string];
-  /** Whose secrets may stand in the answer: an app's, by id or slug; without it nobody's are sought. */
+  /**
+   * Whose secrets may stand in the answer: an app's, by id or slug, or those of any app of the team;
+   * without it nobody's are sought.
+   */
   redacted?: (args: ToolArguments, json: string) => string | undefined;
+  /** As in `Tool`; default: of what reads, unless it is redacted. */
+  repeatable?: boolean;
 }
 
 export function documentTool(schema: GraphQLSchema, tool: DocumentTool): Tool {
   const { document, variables = withoutTeam, absent, redacted } = tool;
-  const isRepeatable = tool.effect === 'reads' && !redacted;
-  const finish = (reply: GraphqlReply, args: ToolArguments, call: ToolCall): ToolOutcome => {
+  const isRepeatable = tool.repeatable ?? (tool.effect === 'reads' && !redacted);
+  const finish = (
+    reply: GraphqlReply,
+    args: ToolArguments,
+    call: ToolCall,
+  ): ToolOutcome | Promise<ToolOutcome> => {
     const outcome = outcomeOf(reply, absent);
     if (outcome.kind !== 'structured' || !redacted) return outcome;
-    return { kind: 'structured', json: call.redact(outcome.json, redacted(args, outcome.json)) };
+    const { json } = outcome;
+    const app = redacted(args, json);
+    const told = (): ToolOutcome => ({ kind: 'structured', json: call.redact(json, app) });
+    return app === undefined ? call.openSecrets().then(told) : told();
   };
   const runPage = (
     call: ToolCall,

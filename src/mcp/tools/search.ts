@@ -73,5 +73,6 @@ async function run(call: ToolCall, args: ToolArguments): Promise<ToolOutcome> {
   ];
   const shownApps = apps?.nodes.length ?? 0;
   const more = (apps?.totalCount ?? 0) - shownApps + Math.max(0, matching.length - foldersMax);
-  return { kind: 'structured', json: JSON.stringify({ results, more }) };
+  await call.openSecrets();
+  return { kind: 'structured', json: call.redact(JSON.stringify({ results, more })) };
 }
