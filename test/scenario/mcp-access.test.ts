@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { capabilities } from '../../src/lib/capabilities.ts';
-import { inTeam, join, makeRole } from '../support/access-world.ts';
+import { inTeam, join, makeRole, userIdOf } from '../support/access-world.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import type { Client } from '../support/gangway-client.ts';
 import { assertResult, McpPeer, meta } from '../support/mcp-peer.ts';
@@ -175,6 +175,10 @@ describe('who may not', () => {
       { id: roleId },
     );
     assertProblem(await peer.modern('tools/list'), 403, 'FORBIDDEN');
+    await owner.must('mutation($id: ID!) { removeMember(userId: $id) }', {
+      id: await userIdOf(maker),
+    });
+    assertProblem(await peer.modern('tools/list'), 401, 'UNAUTHENTICATED');
   });
 
   it('is refused in a team that wants two-factor, and in one it is not in', async () => {
