@@ -12,6 +12,7 @@ import { callerOf, type Principal } from '../auth/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { QueryPool } from '../workers/query-pool.ts';
+import { startOfAnswer } from './answer-start.ts';
 import { AnswerReuse } from './answer-reuse.ts';
 import { Crowd } from './crowd.ts';
 import type {
@@ -41,6 +42,8 @@ export interface GraphqlCall {
   agent?: AgentSide | null;
   /** The request as it came, when its answer may be used again; kept as it is. */
   request: Uint8Array | null;
+  /** Of longer data only the start is wanted, itself JSON. */
+  charsMax?: number;
 }
 
 export interface GraphqlAnswer {
@@ -155,7 +158,10 @@ export class Lanes {
     const { query, operationName, variables } = call;
     const context = this.context(call);
     const answer = this.#engine.answer(query, operationName, variables, context);
-    return answer instanceof Promise ? answer.then(toBytes) : toBytes(answer);
+    const { charsMax } = call;
+    return answer instanceof Promise
+      ? answer.then((settled) => toBytes(startOfAnswer(settled, charsMax)))
+      : toBytes(startOfAnswer(answer, charsMax));
   }
 
   /** `document`: null where nobody here knows it. */
@@ -165,13 +171,14 @@ export class Lanes {
     document: ReadyDocument | null,
     cost: number,
   ): Promise<GraphqlAnswer> {
-    const { query, operationName = null, variables, principal, via } = call;
+    const { query, operationName = null, variables, principal, via, charsMax } = call;
     const { kind, bytes, tookUs } = await pool.ask({
       query,
       operationName,
       variables,
       principal,
       via,
+      ...(charsMax !== undefined && { charsMax }),
       key: callerOf(principal),
       caller: call.caller ?? call.signal,
       heavy: !document || this.#paces.costOf(document, cost) > this.#options.limits.heavyCost,

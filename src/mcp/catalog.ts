@@ -7,6 +7,7 @@
  */
 import type { Capability } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { ReadyResult } from '../protocol/json-rpc.ts';
 import { type HeaderParam, headerParamsOf } from './header-value.ts';
 import { type Effect, type Tool, type ToolGroup, toolGroups } from './contract.ts';
 
@@ -35,9 +36,9 @@ export class Catalog {
   readonly #tail: string;
   readonly #listTtlMs: number;
   readonly #encoded = new Map<Tool, string>();
-  readonly #lists = new Map<string, Uint8Array>();
+  readonly #lists = new Map<string, ReadyResult>();
   // The same sets come again and again, and to compare them costs more than to send the list.
-  readonly #recent = new WeakMap<ReadonlySet<Capability>, WeakMap<Selection, Uint8Array>>();
+  readonly #recent = new WeakMap<ReadonlySet<Capability>, WeakMap<Selection, ReadyResult>>();
   readonly #selections = new Map<string, Selection>();
 
   constructor({ tools, tail, listTtlMs = 60_000 }: CatalogOptions) {
@@ -75,9 +76,9 @@ export class Catalog {
     );
   }
 
-  /** The `result` of `tools/list`, JSON in UTF-8. */
-  list(held: ReadonlySet<Capability>, selection: Selection): Uint8Array {
-    const lists = this.#recent.get(held) ?? new WeakMap<Selection, Uint8Array>();
+  /** The result of `tools/list`. */
+  list(held: ReadonlySet<Capability>, selection: Selection): ReadyResult {
+    const lists = this.#recent.get(held) ?? new WeakMap<Selection, ReadyResult>();
     const recent = lists.get(selection);
     if (recent) return recent;
     const list = this.#listOf(held, selection);
@@ -85,16 +86,16 @@ export class Catalog {
     return list;
   }
 
-  #listOf(held: ReadonlySet<Capability>, selection: Selection): Uint8Array {
+  #listOf(held: ReadonlySet<Capability>, selection: Selection): ReadyResult {
     const key = `${selection.key} ${[...held].sort().join()}`;
     const known = this.#lists.get(key);
     if (known) return known;
     const tools = this.callable(held, selection).map((tool) => this.#encode(tool));
     const json = `{"tools":[${tools.join()}],"ttlMs":${this.#listTtlMs},"cacheScope":"private",${this.#tail}`;
-    const bytes = Buffer.from(json);
+    const list = new ReadyResult(Buffer.from(json));
     if (this.#lists.size >= listsMax) this.#lists.clear();
-    this.#lists.set(key, bytes);
-    return bytes;
+    this.#lists.set(key, list);
+    return list;
   }
 
   /** What a query string chooses. Throws BAD_REQUEST for what names no group and no tool. */

@@ -67,6 +67,8 @@ export interface ToolCall {
     document: string,
     variables: Variables,
     operationName?: string,
+    /** Of longer data only the start is wanted, itself JSON. */
+    charsMax?: number,
   ): GraphqlReply | Promise<GraphqlReply>;
   /** The kind of a document's operation; null for one that will be refused. */
   kindOf(

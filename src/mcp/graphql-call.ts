@@ -1,6 +1,9 @@
 /**
  * Owns one call of a tool as the tool sees it: documents run as the caller, progress, and the end of
  * patience.
+ *
+ * 1. A call runs in one team: for its documents nothing exists in another one, whatever ids they name.
+ *    There MCP may be off, and its secrets are not among those that are taken out.
  */
 import type { Principal } from '../auth/principal.ts';
 import type { Variables } from '../graphql/engine.ts';
@@ -29,7 +32,7 @@ export interface GraphqlDoor {
     query: string,
     variables: Variables,
     principal: Principal,
-    options?: DoorOptions & { operationName?: string },
+    options?: DoorOptions & { operationName?: string; charsMax?: number },
   ): GraphqlAnswer | Promise<GraphqlAnswer>;
   subscribe(
     query: string,
@@ -75,9 +78,11 @@ export interface CallOptions {
 
 export class GraphqlCall implements ToolCall {
   readonly #options: CallOptions;
+  readonly #confined: McpPrincipal;
 
   constructor(options: CallOptions) {
     this.#options = options;
+    this.#confined = { ...options.principal, confined: true };
   }
 
   get principal(): McpPrincipal {
@@ -92,12 +97,13 @@ export class GraphqlCall implements ToolCall {
     return this.#options.patienceMs;
   }
 
-  graphql(document: string, variables: Variables, operationName?: string) {
-    const { door, principal, caller, agent } = this.#options;
-    const answer = door.execute(document, variables, principal, {
+  graphql(document: string, variables: Variables, operationName?: string, charsMax?: number) {
+    const { door, caller, agent } = this.#options;
+    const answer = door.execute(document, variables, this.#confined, {
       caller,
       agent,
       ...(operationName !== undefined && { operationName }),
+      ...(charsMax !== undefined && { charsMax }),
     });
     return answer instanceof Promise ? answer.then(replyOf) : replyOf(answer);
   }
@@ -107,9 +113,9 @@ export class GraphqlCall implements ToolCall {
     variables: Variables,
     signal: AbortSignal,
   ): AsyncGenerator<string, void> {
-    const { door, principal, caller, agent, draining } = this.#options;
+    const { door, caller, agent, draining } = this.#options;
     const any = AbortSignal.any([caller.signal, signal, draining]);
-    return door.subscribe(document, variables, principal, { signal: any, agent });
+    return door.subscribe(document, variables, this.#confined, { signal: any, agent });
   }
 
   kindOf(document: string, operationName?: string) {

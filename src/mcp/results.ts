@@ -46,16 +46,26 @@ export function outcomeJson(outcome: ToolOutcome, tail: string): string {
 
 /** Whether a result with this structured content, and the same as text, stays within the bound. */
 export function fits(json: string, text = json): boolean {
-  if ((json.length + text.length) * worstFactor <= resultBytesMax - frameBytes) return true;
-  return bytesOf(json, JSON.stringify(text)) <= resultBytesMax - frameBytes;
+  // Of JSON no character takes more, escaped or not: it has no control characters.
+  if (text === json && json.length * 2 * utf8Max <= room) return true;
+  return fittingBlock(json, text) !== null;
 }
 
-/** No character takes more bytes than this, escaped and in UTF-8. */
-const worstFactor = 6;
+/** The text as JSON where there is room for it and the structured content; else null. */
+function fittingBlock(json: string, text: string): string | null {
+  if (json.length + text.length > room) return null;
+  const block = JSON.stringify(text);
+  const isSmall = (json.length + block.length) * utf8Max <= room;
+  return isSmall || bytesOf(json, block) <= room ? block : null;
+}
+
+const room = resultBytesMax - frameBytes;
+/** Bytes of one character. */
+const utf8Max = 3;
 
 function structuredJson(json: string, text: string | undefined, tail: string): string {
-  if (fits(json, text)) {
-    const block = JSON.stringify(text ?? json);
+  const block = fittingBlock(json, text ?? json);
+  if (block !== null) {
     return `{"content":[{"type":"text","text":${block}}],"structuredContent":${json},${tail}`;
   }
   const shown = text === undefined ? null : cutText(text, shareOfTwo);

@@ -13,7 +13,6 @@ import { shownText } from '../lib/names.ts';
 import {
   notificationJson,
   readMessage,
-  resultBytes,
   resultJson,
   rpcCodes,
   type RpcId,
@@ -129,7 +128,7 @@ export class McpServer {
           return answerFault(200, id, { code: rpcCodes.invalidParams, message: noCursor });
         }
         const held = this.#options.rights.heldBy(request.principal);
-        return answerJson(resultBytes(id, this.#catalog.list(held, selection)));
+        return answerJson(this.#catalog.list(held, selection).response(id));
       }
       case 'server/discover':
         return answerJson(resultJson(id, this.#discovery()));

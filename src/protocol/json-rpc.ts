@@ -104,13 +104,40 @@ const closeBrace = 0x7d;
 
 /** A response with a result whose JSON is ready. */
 export function resultBytes(id: RpcId, result: Uint8Array): Buffer {
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
+  const head = headOf(id);
   const headBytes = Buffer.byteLength(head);
   const bytes = Buffer.allocUnsafe(headBytes + result.length + 1);
   bytes.write(head, 0);
   bytes.set(result, headBytes);
   bytes[bytes.length - 1] = closeBrace;
   return bytes;
+}
+
+// An id takes less, but for long texts.
+const headRoom = 128;
+
+/** A result that is sent again and again: only what stands before it is written each time. */
+export class ReadyResult {
+  readonly #bytes: Buffer;
+
+  constructor(result: Uint8Array) {
+    this.#bytes = Buffer.allocUnsafeSlow(headRoom + result.length + 1);
+    this.#bytes.set(result, headRoom);
+    this.#bytes[this.#bytes.length - 1] = closeBrace;
+  }
+
+  /** A response with it, lent until the next one is asked for: send it, or copy it. */
+  response(id: RpcId): Buffer {
+    const head = headOf(id);
+    const headBytes = Buffer.byteLength(head);
+    if (headBytes > headRoom) return resultBytes(id, this.#bytes.subarray(headRoom, -1));
+    this.#bytes.write(head, headRoom - headBytes);
+    return this.#bytes.subarray(headRoom - headBytes);
+  }
+}
+
+function headOf(id: RpcId): string {
+  return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"result":`;
 }
 
 export function resultJson(id: RpcId, resultAsJson: string): string {

@@ -96,8 +96,15 @@ export class QueryLine {
     this.#underWay++;
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
     // Nothing but what crosses to the worker.
-    const { query, operationName, variables, principal, via } = asked;
-    const call: QueryCall = { query, operationName, variables, principal, via };
+    const { query, operationName, variables, principal, via, charsMax } = asked;
+    const call: QueryCall = {
+      query,
+      operationName,
+      variables,
+      principal,
+      via,
+      ...(charsMax !== undefined && { charsMax }),
+    };
     return new Promise((resolve, reject) => {
       this.#enqueue({
         call,

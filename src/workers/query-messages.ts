@@ -19,6 +19,8 @@ export interface QueryCall {
   variables: object;
   principal: object;
   via: string;
+  /** Of longer data only the start is wanted, itself JSON. */
+  charsMax?: number;
 }
 
 /** Requests that the gateway sends as one message. */

@@ -68,6 +68,9 @@ function documentTool(
   };
 }
 
+// More than can be shown; what is more than this is not even looked at.
+const readChars = 65_536;
+
 async function runDocument(
   call: ToolCall,
   args: ToolArguments,
@@ -87,7 +90,7 @@ async function runDocument(
       sentence: `${name} runs no ${kind}${kind === 'subscription' ? '' : `: call ${other}`}.`,
     };
   }
-  const reply = await call.graphql(query, variables ?? {}, operationName);
+  const reply = await call.graphql(query, variables ?? {}, operationName, readChars);
   await call.openSecrets();
   const json = call.redact(`{"data":${reply.dataJson}}`);
   if (reply.clean) return fits(json) ? { kind: 'structured', json } : { kind: 'text', text: json };

@@ -6,6 +6,7 @@ import { setPriority } from 'node:os';
 import { createAccountReads } from '../../auth/account-reads.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { GraphContext, GraphqlLimits, GraphqlSettings } from '../../graphql/contract.ts';
+import { startOfAnswer } from '../../graphql/answer-start.ts';
 import { type Answer, Engine, type Variables } from '../../graphql/engine.ts';
 import { createSchema } from '../../graphql/schema/schema.ts';
 import { openLogReader } from '../../store/logs/reader.ts';
@@ -85,7 +86,7 @@ function answer(engine: Engine, read: GraphContext['read'], call: QueryCall): An
   const answered = engine.answer(call.query, call.operationName ?? undefined, variables, context);
   // Resolvers of queries are synchronous: a promise would be a change, sent to the wrong thread.
   if (answered instanceof Promise) throw new Error('A query worker was sent what is no query.');
-  return answered;
+  return startOfAnswer(answered, call.charsMax);
 }
 
 function pack(

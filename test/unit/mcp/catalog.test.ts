@@ -39,8 +39,10 @@ interface List {
   ttlMs: number;
 }
 
-const listOf = (held: ReadonlySet<Capability>, query = ''): List =>
-  JSON.parse(Buffer.from(catalog.list(held, catalog.select(query))).toString()) as List;
+const listOf = (held: ReadonlySet<Capability>, query = ''): List => {
+  const response = catalog.list(held, catalog.select(query)).response(1);
+  return (JSON.parse(response.toString()) as { result: List }).result;
+};
 const namesOf = (query: string, held: ReadonlySet<Capability> = all): string[] =>
   listOf(held, query).tools.map(({ name }) => name);
 

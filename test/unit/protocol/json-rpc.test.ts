@@ -4,6 +4,7 @@ import {
   errorJson,
   notificationJson,
   readMessage,
+  ReadyResult,
   resultBytes,
   resultJson,
   rpcCodes,
@@ -170,5 +171,18 @@ describe('answers', () => {
       method: 'm',
       params: { a: 1 },
     });
+  });
+});
+
+describe('ReadyResult', () => {
+  it('is sent behind any id, the longest ones included', () => {
+    const ready = new ReadyResult(Buffer.from('{"tools":["é"]}'));
+    for (const id of [0, -7, 'a', 'ü'.repeat(90), 'x'.repeat(1_000)]) {
+      assert.deepEqual(JSON.parse(ready.response(id).toString()), {
+        jsonrpc: '2.0',
+        id,
+        result: { tools: ['é'] },
+      });
+    }
   });
 });
