@@ -29,6 +29,7 @@ export class Processes {
   readonly #children = new Set<Child>();
   readonly #ending = new WeakSet<Child>();
   readonly #failure = new AbortController();
+  #isClosed = false;
 
   /** Starts a server and waits for the line of its output that says that it listens. */
   async serve(program: Program, isReady: (line: string) => boolean): Promise<[Child, string]> {
@@ -84,10 +85,12 @@ export class Processes {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all(Array.from(this.#children, (child) => this.end(child)));
   }
 
   #spawn({ command, args, cwd, env = {}, cpus }: Program): Child {
+    if (this.#isClosed) throw new Error('Cannot start a process: the scenario is over');
     const pinned = cpus == null ? [command, ...args] : ['taskset', '-c', cpus, command, ...args];
     const child = spawn(pinned[0] ?? '', pinned.slice(1), {
       ...(cwd !== undefined && { cwd }),

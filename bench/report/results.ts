@@ -6,8 +6,8 @@ import type { Row } from '../model.ts';
 
 export type Result = { name: string; title: string; seconds: number } & (
   | { rows: readonly Row[] }
-  /** Why there are no figures. */
-  | { failed: string }
+  /** Why there are no figures; a base that has not what is measured is no fault. */
+  | { failed: string; isFault: boolean }
 );
 
 export interface Run {
@@ -15,16 +15,17 @@ export interface Run {
   /** A smoke: its figures say that the answers are right, and no more. */
   quick: boolean;
   machine: Machine;
+  /** The state of the project that this tree was held against, if it was. */
+  against?: { ref: string; commit: string };
   results: readonly Result[];
 }
 
-/** One file a scenario, and none that a scenario of this run left behind before it failed. */
+/** One file a scenario: `health.json`, or `health.compare.json` where states were held against each other. */
 export function writeResults(folder: string, { results, ...run }: Run): void {
   mkdirSync(folder, { recursive: true });
+  const suffix = run.against === undefined ? 'json' : 'compare.json';
   for (const result of results) {
-    writeFileSync(
-      join(folder, `${result.name}.json`),
-      `${JSON.stringify({ ...run, ...result }, null, 2)}\n`,
-    );
+    const text = JSON.stringify({ ...run, ...result }, null, 2);
+    writeFileSync(join(folder, `${result.name}.${suffix}`), `${text}\n`);
   }
 }

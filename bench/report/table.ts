@@ -1,5 +1,6 @@
 /** Owns the table of a scenario in the terminal: one line for ours, one for each it is held against. */
 import type { OtherFigure, Row } from '../model.ts';
+import { columns } from './columns.ts';
 import { goalText, number, ratio, spread, subject, verdict } from './words.ts';
 
 type Cells = readonly [
@@ -24,9 +25,7 @@ export function table(rows: readonly Row[], quick: boolean): string {
     group = row.group;
     lines.push(...linesOf(row, quick));
   }
-  const cells = lines.filter((line) => typeof line !== 'string');
-  const widths = head.map((_, i) => Math.max(...cells.map((line) => line[i]?.length ?? 0)));
-  return lines.map((line) => (typeof line === 'string' ? line : aligned(line, widths))).join('\n');
+  return columns(lines, right);
 }
 
 function linesOf(row: Row, quick: boolean): Cells[] {
@@ -57,11 +56,4 @@ function againstCells(
     .map((one) => `${goalText(one.goal, row)}: ${verdict(one, quick)}`);
   const goals = [...judged, absolute].filter(Boolean).join(', ');
   return [subject(other.name), number(other.median), ratio(other.ratio), goals];
-}
-
-function aligned(cells: Cells, widths: readonly number[]): string {
-  return cells
-    .map((cell, i) => (right.has(i) ? cell.padStart(widths[i] ?? 0) : cell.padEnd(widths[i] ?? 0)))
-    .join('  ')
-    .trimEnd();
 }

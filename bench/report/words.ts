@@ -20,10 +20,16 @@ export function spread({ rounds, quartiles: [low, high], median }: Figure): stri
   return `±${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
-export function subject(name: string): string {
+/** What a name of the model is called. */
+export type Subject = (name: string) => string;
+
+export const subject: Subject = (name) => {
   if (name === 'ours') return 'Gangway';
   return name === 'bare' ? 'bare uWebSockets.js' : name;
-}
+};
+
+/** The same where this state of the project is held against another. */
+export const state: Subject = (name) => (name === 'ours' ? 'head' : name);
 
 /** `>= 0.9 of bare uWebSockets.js`, `<= 15 ms`. */
 export function goalText(goal: Goal, { better, unit }: Pick<Row, 'better' | 'unit'>): string {

@@ -1,0 +1,29 @@
+/** Owns what is open while the bench runs, so that a signal ends it, too: then the process exits. */
+export interface Closable {
+  close(): void | Promise<void>;
+}
+
+export class Interrupts {
+  readonly #open = new Set<Closable>();
+
+  listen(): void {
+    const stop = (): void => void this.#closeAll().finally(() => process.exit(130));
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop);
+  }
+
+  /** Works with something and closes it, whatever happens. */
+  async using<C extends Closable, T>(closable: C, work: (closable: C) => Promise<T>): Promise<T> {
+    this.#open.add(closable);
+    try {
+      return await work(closable);
+    } finally {
+      await closable.close();
+      this.#open.delete(closable);
+    }
+  }
+
+  async #closeAll(): Promise<void> {
+    // What was opened last goes first: a server before the tree that it runs from.
+    for (const closable of [...this.#open].reverse()) await closable.close();
+  }
+}
