@@ -5,7 +5,8 @@
  * 1. What the principal cannot see does not exist: NOT_FOUND.
  * 2. What it sees but may not do is FORBIDDEN with the capability's name.
  * 3. A token never does what its owner cannot do now, and nothing outside its scope.
- * 4. Unknown kinds, missing records, things in trash and missing scope are refused.
+ * 4. For who is confined nothing exists outside the acting team.
+ * 5. Unknown kinds, missing records, things in trash and missing scope are refused.
  */
 import type { Capability } from '../lib/capabilities.ts';
 import { capabilities } from '../lib/capabilities.ts';
@@ -143,6 +144,7 @@ function judge(reader: Reader, principal: Principal, need: Need, resource: Resou
   }
   const place = placeOf(resource);
   if (place === undefined || !reader.get(tables.teams, place.teamId)) return 'invisible';
+  if (principal.confined === true && place.teamId !== principal.teamId) return 'invisible';
   if (!reader.get(tables.members, [place.teamId, principal.userId])) return 'invisible';
   let token: Readonly<TokenRecord> | null = null;
   // A token that reaches something in a team sees the team, but holds nothing over it.

@@ -11,12 +11,15 @@ export type Principal =
       sessionId: string;
       /** Acting team: named by `X-Service-Team`, else the session's current one; null without any. */
       teamId: string | null;
+      confined?: true;
     }
   | {
       kind: 'token';
       userId: string;
       tokenId: string;
       teamId: string | null;
+      /** Whether what lies in another team than the acting one does not exist for it, as over MCP. */
+      confined?: true;
     };
 
 export type SignedIn = Exclude<Principal, { kind: 'anonymous' }>;

@@ -92,6 +92,7 @@ function isSame(one: Principal, other: Principal): boolean {
   if (one === other) return true;
   if (one.kind === 'anonymous' || other.kind === 'anonymous') return one.kind === other.kind;
   if (one.userId !== other.userId || one.teamId !== other.teamId) return false;
+  if (one.confined !== other.confined) return false;
   return one.kind === other.kind && callerOf(one) === callerOf(other);
 }
 

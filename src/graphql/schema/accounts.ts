@@ -103,9 +103,12 @@ function addQueries(builder: Builder, { viewer, team, role, member }: AccountTyp
       type: [team],
       resolve: (_root, _args, context) => {
         const { reader } = context.read;
-        return teamIdsOf(reader, requireSignedIn(context)).flatMap(
+        const principal = requireSignedIn(context);
+        const teams = teamIdsOf(reader, principal).flatMap(
           (id) => reader.get(tables.teams, id) ?? [],
         );
+        // Over MCP only those that let it in.
+        return principal.confined ? teams.filter(({ mcpEnabled }) => mcpEnabled) : teams;
       },
     }),
     roles: t.field({

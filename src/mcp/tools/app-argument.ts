@@ -5,7 +5,7 @@ import type { ToolArguments, ToolCall } from '../contract.ts';
 
 export const appArgument = z.string().min(1).max(100).describe('App id or slug.');
 
-export const noApp = 'There is no such app here; see list_apps.';
+export const noApp = 'There is no such app here; see list_apps, or name its team.';
 
 /** The id behind `appId`. Throws NOT_FOUND for a slug of no app that the caller sees. */
 export function appIdOf(args: ToolArguments, call: ToolCall): string | Promise<string> {

@@ -214,6 +214,29 @@ describe('authorize() for tokens', () => {
   });
 });
 
+describe('authorize() for who is confined', () => {
+  it('knows nothing outside the acting team, whoever may do what there', () => {
+    given.addMember('team_b', 'owner', 'owner');
+    const { principal } = given.addToken('tok_all', 'owner', 'team_a', {
+      allTeams: true,
+      capabilities: [...capabilities],
+    });
+    const confined = { ...principal, confined: true as const };
+    for (const teamId of ['team_a', 'team_b']) {
+      const inside = teamId === 'team_a' ? 'app_top' : 'app_b';
+      const outside = teamId === 'team_a' ? 'app_b' : 'app_top';
+      const acting = { ...confined, teamId };
+      assert.equal(outcome({ ...principal, teamId }, 'delete_apps', app(outside)), 'yes');
+      assert.equal(outcome(acting, 'delete_apps', app(inside)), 'yes');
+      for (const need of [null, 'delete_apps'] as const) {
+        assert.equal(outcome(acting, need, app(outside)), 'NOT_FOUND');
+      }
+    }
+    assert.equal(outcome({ ...confined, teamId: 'team_b' }, null, teamA), 'NOT_FOUND');
+    assert.equal(outcome({ ...confined, teamId: null }, null, teamA), 'NOT_FOUND');
+  });
+});
+
 describe('capabilitiesIn(), teamIdsOf() and actingTeam()', () => {
   it('list what a person holds, in the order of the contract', () => {
     assert.deepEqual(capabilitiesIn(given.store, person('owner'), 'team_a'), [...capabilities]);
