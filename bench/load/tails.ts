@@ -14,6 +14,8 @@ export interface Tails {
   /** Counted from when all are open and this long has passed. */
   warmUpSeconds: number;
   seconds: number;
+  /** Whether nothing is sent to them; else every tail that is not stalled must get something. */
+  silent: boolean;
 }
 
 export interface TailCount {
@@ -30,10 +32,13 @@ const request = [
   '\r\n',
 ].join('\r\n');
 
+const newLine = 10;
+
 let counting = false;
 let frames = 0;
 let bytes = 0;
 const sockets: Socket[] = [];
+const served = new Set<Socket>();
 
 for (let opened = 0; opened < args.tails; opened += 50) {
   const batch = Math.min(50, args.tails - opened);
@@ -49,6 +54,8 @@ const seconds = (performance.now() - startMs) / 1000;
 const closed = sockets.filter((socket) => socket.destroyed).length;
 for (const socket of sockets) socket.destroy();
 if (closed > 0) throw new Error(`${closed} of ${sockets.length} streams were closed`);
+const unserved = args.silent ? 0 : args.tails - served.size;
+if (unserved > 0) throw new Error(`nothing came on ${unserved} of ${args.tails} streams`);
 console.log(JSON.stringify({ frames, bytes, seconds } satisfies TailCount));
 
 async function open(stalled: boolean): Promise<void> {
@@ -67,14 +74,22 @@ async function open(stalled: boolean): Promise<void> {
   });
   socket.on('error', () => socket.destroy());
   if (stalled) socket.pause();
-  else socket.on('data', count);
+  else countFrames(socket);
 }
 
-function count(chunk: Buffer): void {
-  if (!counting) return;
-  bytes += chunk.length;
-  // A frame ends with an empty line; a line of log text is escaped and holds none.
-  for (let at = chunk.indexOf('\n\n'); at >= 0; at = chunk.indexOf('\n\n', at + 2)) frames += 1;
+/** A frame ends with an empty line; a line of log text is escaped and holds none. */
+function countFrames(socket: Socket): void {
+  let endsWithLine = false;
+  socket.on('data', (chunk) => {
+    if (counting) {
+      bytes += chunk.length;
+      const before = frames;
+      if (endsWithLine && chunk[0] === newLine) frames += 1;
+      for (let at = chunk.indexOf('\n\n'); at >= 0; at = chunk.indexOf('\n\n', at + 2)) frames += 1;
+      if (frames > before) served.add(socket);
+    }
+    endsWithLine = chunk[chunk.length - 1] === newLine;
+  });
 }
 
 async function sleep(s: number): Promise<void> {
