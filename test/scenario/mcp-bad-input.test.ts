@@ -233,6 +233,45 @@ describe('a thousand at once', () => {
   });
 });
 
+describe('many at once', () => {
+  it('are each given their own id back, with the list that is ready for all', async () => {
+    const ids = Array.from({ length: 300 }, (_, i) => (i % 3 === 0 ? i : `${i}:${'é'.repeat(i)}`));
+    const answers = await Promise.all(ids.map((id) => peer.minimal('tools/list', {}, id)));
+    const lists = new Set(answers.map(({ rpc }) => JSON.stringify(rpc.result)));
+    assert.deepEqual(
+      answers.map(({ rpc }) => rpc.id),
+      ids,
+    );
+    assert.equal(lists.size, 1);
+  });
+});
+
+describe('many on one connection', () => {
+  it('are answered whole and in order to who reads late', async () => {
+    const client = new RawClient(place.port);
+    client.socket.pause();
+    const count = 400;
+    for (let id = 0; id < count; id++) {
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' });
+      client.write(headOf(place, `Content-Length: ${body.length}`) + body);
+    }
+    // By then what is not read has filled the socket: a list takes 19 kB.
+    await assertResult(peer.minimal('tools/list'));
+    client.socket.resume();
+    for (let id = 0; id < count; id++) {
+      const { status, body } = await client.answer();
+      assert.equal(status, 200);
+      const { id: given, result } = JSON.parse(body) as {
+        id: number;
+        result: { tools: unknown[] };
+      };
+      assert.equal(given, id);
+      assert.ok(result.tools.length > 20);
+    }
+    client.destroy();
+  });
+});
+
 describe('a client that leaves', () => {
   it('leaves nothing under way, while the deployment goes on', { timeout: 60_000 }, async () => {
     const { client } = gangway;
