@@ -18,7 +18,7 @@ export function toolInput<Shape extends z.ZodRawShape>(shape: Shape): ToolInput 
     read: (args) => {
       const read = object.safeParse(args);
       if (read.success) return { ok: true, value: read.data };
-      return { ok: false, sentence: sentenceOf(read.error) };
+      return { ok: false, sentence: sentenceOf(read.error, Object.keys(object.shape)) };
     },
   };
 }
@@ -38,10 +38,12 @@ function withoutNoise(value: unknown): unknown {
   );
 }
 
-function sentenceOf(error: z.ZodError): string {
+function sentenceOf(error: z.ZodError, names: readonly string[]): string {
   const parts = error.issues.slice(0, 5).map(({ path, message }) => {
     const where = path.join('.').slice(0, 200);
     return where === '' ? message.slice(0, 300) : `${where}: ${message.slice(0, 300)}`;
   });
-  return `The arguments do not fit: ${parts.join('; ')}.`;
+  const isUnknown = error.issues.some(({ code }) => code === 'unrecognized_keys');
+  const known = isUnknown ? ` There are: ${names.join(', ')}.` : '';
+  return `The arguments do not fit: ${parts.join('; ')}.${known}`;
 }

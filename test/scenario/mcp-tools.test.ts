@@ -210,6 +210,9 @@ describe('the tools of MCP', () => {
     assert.match(overview, /^query\n[^]*\nmutation\n[^]*\ntypes\n/);
     const one = textOf(await mcp.call(token, 'graphql_schema', { name: 'updateApp' }));
     assert.match(one, /^mutation updateApp\([^]*input BuildConfigInput \{/);
+    assert.doesNotMatch(overview, /revealEnv|createToken|changePassword/);
+    const refused = await mcp.fails(token, 'graphql_schema', { name: 'revealEnv' });
+    assert.equal(refused, 'revealEnv is refused over MCP.');
     const query = 'query Q($id: ID) { app(id: $id) { name } } query R { myTeams { name } }';
     const args = { query, variables: { id: talking.id }, operationName: 'Q' };
     assert.deepEqual(await call('graphql_query', args), { data: { app: { name: 'Talking' } } });
@@ -222,7 +225,11 @@ describe('the tools of MCP', () => {
     const wrong: [string, object, RegExp][] = [
       ['get_app', { appId: 'nowhere' }, /no such app here; see list_apps/],
       ['get_app', { appId: 'app_nowhere' }, /no such app here; see list_apps/],
-      ['get_app', { app: 'talking' }, /appId: .*Unrecognized key: "app"/],
+      [
+        'get_app',
+        { app: 'talking' },
+        /appId: .*Unrecognized key: "app"\. There are: appId, team\.$/,
+      ],
       ['get_deployment', { deploymentId: 'dpl_no' }, /no such deployment here; .*list_deployments/],
       ['read_logs', { appId: talking.id, after: 'x' }, /after is not a cursor/],
       ['read_logs', { appId: talking.id, tail: 9_999 }, /tail: .*2000/],

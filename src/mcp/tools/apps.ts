@@ -58,9 +58,9 @@ const readTools: readonly DocumentTool[] = [
   },
 ];
 
-const control = (verb: 'start' | 'stop' | 'restart'): DocumentTool => ({
+const control = (verb: 'start' | 'stop' | 'restart', description: string): DocumentTool => ({
   name: `${verb}_app`,
-  description: `${verb[0]?.toUpperCase() ?? ''}${verb.slice(1)} an app.`,
+  description,
   group: 'apps',
   effect: verb === 'stop' ? 'destroys' : 'changes',
   idempotent: verb !== 'restart',
@@ -90,7 +90,7 @@ const changeTools: readonly DocumentTool[] = [
   {
     name: 'create_app',
     description:
-      'Create an app; deploy_app runs it. UPLOAD archives come over HTTP by a person, not over MCP.',
+      'Create an app; deploy_app runs it. For UPLOAD a person uploads the archive: MCP cannot.',
     group: 'apps',
     effect: 'changes',
     needs: 'create_apps',
@@ -119,9 +119,9 @@ const changeTools: readonly DocumentTool[] = [
       };
     },
   },
-  control('start'),
-  control('stop'),
-  control('restart'),
+  control('start', 'Start the last release of a stopped app.'),
+  control('stop', 'Stop an app until start_app.'),
+  control('restart', 'Restart an app; it gets its variables anew.'),
   {
     name: 'delete_app',
     description: 'Stop an app and move it to trash for 7 days.',

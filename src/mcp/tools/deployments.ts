@@ -58,7 +58,7 @@ const documents: readonly DocumentTool[] = [
   },
   {
     name: 'cancel_deployment',
-    description: 'Cancel a deployment that is queued or building; false when it had finished.',
+    description: 'Cancel a deployment; false when it had ended.',
     group: 'deployments',
     effect: 'changes',
     idempotent: true,
@@ -80,7 +80,7 @@ function rollbackApp(schema: GraphQLSchema): Tool {
   return {
     name: 'rollback_app',
     description:
-      'Run a kept earlier release again; without deploymentId the one before the live one.',
+      'Run a kept earlier release again: deploymentId, or the newest that is not live. See wait_for_deployment.',
     group: 'deployments',
     effect: 'destroys',
     idempotent: false,
@@ -127,7 +127,8 @@ const timeoutArgument = z
 function deployApp(schema: GraphQLSchema): Tool {
   return {
     name: 'deploy_app',
-    description: 'Build and run the newest source of an app. With wait, answers when it has ended.',
+    description:
+      'Build and run the newest source of an app. With wait, answers when it has ended; else see wait_for_deployment.',
     group: 'deployments',
     effect: 'changes',
     idempotent: false,

@@ -4,6 +4,7 @@
  * 1. What shows a credential or runs a command is refused by GraphQL itself, for whatever comes over
  *    MCP.
  * 2. A query never changes anything: each tool takes one kind of operation.
+ * 3. Operations that are refused are not told of: to try them would be a waste.
  */
 import {
   type GraphQLField,
@@ -15,6 +16,7 @@ import {
   printType,
 } from 'graphql';
 import * as z from 'zod';
+import { Exposure } from '../../graphql/exposure.ts';
 import type { Effect, Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
 import { toolInput } from '../input.ts';
 import { fits } from '../results.ts';
@@ -26,6 +28,7 @@ const documentArguments = {
 };
 
 export function graphqlTools(schema: GraphQLSchema): Tool[] {
+  const exposure = new Exposure(schema);
   return [
     {
       name: 'graphql_schema',
@@ -36,9 +39,14 @@ export function graphqlTools(schema: GraphQLSchema): Tool[] {
       needs: null,
       input: toolInput({ name: z.string().max(100).optional() }),
       output: null,
-      run: (_call, args) => describe(schema, args['name']),
+      run: (_call, args) => describe(schema, exposure, args['name']),
     },
-    documentTool('graphql_query', 'query', 'reads', 'Run a GraphQL query.'),
+    documentTool(
+      'graphql_query',
+      'query',
+      'reads',
+      'Run a GraphQL query; graphql_schema says what there is.',
+    ),
     documentTool(
       'graphql_mutate',
       'mutation',
@@ -100,8 +108,13 @@ async function runDocument(
   return { kind: 'failed', sentence: `${errors}${rest}` };
 }
 
-function describe(schema: GraphQLSchema, name: unknown): ToolOutcome {
-  if (typeof name !== 'string' || name === '') return { kind: 'text', text: overview(schema) };
+function describe(schema: GraphQLSchema, exposure: Exposure, name: unknown): ToolOutcome {
+  if (typeof name !== 'string' || name === '') {
+    return { kind: 'text', text: overview(schema, exposure) };
+  }
+  if (exposure.of(name) !== null) {
+    return { kind: 'failed', sentence: `${name} is refused over MCP.` };
+  }
   const type = schema.getType(name);
   if (type) return { kind: 'text', text: printType(type) };
   const lines = roots(schema).flatMap(([kind, root]) => {
@@ -116,9 +129,11 @@ function describe(schema: GraphQLSchema, name: unknown): ToolOutcome {
 }
 
 /** Every operation in a line, and the names of the types. */
-function overview(schema: GraphQLSchema): string {
+function overview(schema: GraphQLSchema, exposure: Exposure): string {
   const operations = roots(schema).map(([kind, root]) => {
-    const fields = Object.values(root.getFields());
+    const fields = Object.values(root.getFields()).filter(
+      (field) => exposure.of(field.name) === null,
+    );
     return `${kind}\n${fields.map((field) => `  ${signature(field)}`).join('\n')}`;
   });
   const types = Object.values(schema.getTypeMap())

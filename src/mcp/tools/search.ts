@@ -14,7 +14,7 @@ const foldersMax = 20;
 export function search(): Tool {
   return {
     name: 'search',
-    description: 'Find apps and folders by part of a name, or anything by its id.',
+    description: 'Find apps and folders by part of a name, or an app or deployment by id.',
     group: 'search',
     effect: 'reads',
     idempotent: true,
