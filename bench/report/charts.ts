@@ -6,9 +6,9 @@
  *    the picture says so.
  * 2. What a colour says, words say, too.
  */
-import type { Figure, LatencyMs, OtherFigure, Row } from '../model.ts';
+import type { Figure, JudgedGoal, LatencyMs, OtherFigure, Row } from '../model.ts';
 import { label } from '../model.ts';
-import type { Markup} from './markup.ts';
+import type { Markup } from './markup.ts';
 import { markup } from './markup.ts';
 import { goalText, number, ratio, verdict } from './words.ts';
 import type { Subject } from './words.ts';
@@ -165,18 +165,18 @@ function grid(
 /** How far each goal of a scenario was reached: the line in the middle is the goal. */
 export function goalChart(rows: readonly Row[], id: string, title: string, quick: boolean): Markup {
   const goals = rows.flatMap((row) => row.goals.map((judged) => ({ row, judged })));
-  const lines = goals.map(({ row, judged }, i) => {
-    const top = i * lineHeight;
-    const limit = 'value' in judged.goal ? judged.goal.value : judged.goal.ratio;
-    const factor = row.better === 'higher' ? judged.reached / limit : limit / judged.reached;
-    // A tenth of the goal on the left, ten times the goal on the right.
-    const place = clamp((Math.log10(factor) + 1) / 2);
-    const from = Math.min(0.5, place);
-    const passed = judged.met ? 'met' : 'missed';
-    return markup`<text x="0" y="${top + 13}" class="small">${label(row)}</text>
-<rect class="track" x="0" y="${top + 18}" width="${width}" height="${barHeight}" rx="2"/>
-<rect class="${passed}" x="${x(from)}" y="${top + 18}" width="${x(Math.abs(place - 0.5))}" height="${barHeight}"/>
-<line class="goal" x1="${x(0.5)}" x2="${x(0.5)}" y1="${top + 16}" y2="${top + 30}"/>`;
+  let top = 0;
+  let group = '';
+  const lines = goals.map(({ row, judged }) => {
+    const isNew = row.group !== group && row.group !== '';
+    group = row.group;
+    const heading = isNew
+      ? markup`<text x="0" y="${top + 13}" class="us">${short(group)}</text>`
+      : '';
+    if (isNew) top += 18;
+    const line = goalLine(row, judged, top, quick);
+    top += lineHeight;
+    return [heading, line];
   });
   const description = goals.map(({ row, judged }) => {
     const goal = goalText(judged.goal, row);
@@ -185,11 +185,31 @@ export function goalChart(rows: readonly Row[], id: string, title: string, quick
   return figureOf({
     id,
     title,
-    note: 'to the right of the line: better than the goal; logarithmic, 0.1 to 10 times the goal',
+    note: 'right of the line: better than the goal; logarithmic, 0.1 to 10 times the goal',
     description: description.join(' '),
-    height: goals.length * lineHeight,
+    height: top,
     picture: markup`${lines}`,
   });
+}
+
+function goalLine(row: Row, judged: JudgedGoal, top: number, quick: boolean): Markup {
+  const { goal, reached, met } = judged;
+  const limit = 'value' in goal ? goal.value : goal.ratio;
+  const factor = row.better === 'higher' ? reached / limit : limit / reached;
+  // A tenth of the goal on the left, ten times the goal on the right.
+  const place = clamp((Math.log10(factor) + 1) / 2);
+  const fill = quick ? 'unjudged' : met ? 'met' : 'missed';
+  const far = 'value' in goal ? number(reached) : ratio(reached);
+  return markup`<text x="0" y="${top + 13}" class="small">${short(row.what, 32)}</text>
+<text x="${width}" y="${top + 13}" class="end small">${short(`${far}; ${goalText(goal, row)}`, 34)}</text>
+<rect class="track" x="0" y="${top + 18}" width="${width}" height="${barHeight}" rx="2"/>
+<rect class="${fill}" x="${x(Math.min(0.5, place))}" y="${top + 18}" width="${x(Math.abs(place - 0.5))}" height="${barHeight}"/>
+<line class="goal" x1="${x(0.5)}" x2="${x(0.5)}" y1="${top + 16}" y2="${top + 30}"/>`;
+}
+
+/** As much as there is room for; the description and the table say all of it. */
+function short(text: string, room = 54): string {
+  return text.length <= room ? text : `${text.slice(0, room - 1).trimEnd()}…`;
 }
 
 interface Picture {

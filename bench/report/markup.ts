@@ -25,7 +25,6 @@ const escapes: Readonly<Record<string, string>> = {
 
 export function escaped(text: string): string {
   // Control characters are in no document, not even by number.
-   
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
     .replace(/[&<>"']/g, (character) => escapes[character] ?? character);

@@ -21,7 +21,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.1rem 1rem; ma
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; padding: 0; list-style: none; }
 a { color: var(--ours); }
-.charts { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); }
+.charts { display: grid; gap: 1rem; align-items: start; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); }
 figure { margin: 0; padding: 0.8rem; background: var(--card); border-radius: 6px; break-inside: avoid; }
 figcaption b, figcaption span { display: block; } figcaption span { color: var(--soft); font-size: 0.8rem; }
 svg { display: block; width: 100%; max-width: 30rem; height: auto; margin-top: 0.5rem; overflow: visible; }
@@ -30,7 +30,7 @@ svg .small { font-size: 11px; }
 svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
 .bar.ours { fill: var(--ours); } .bar.bare { fill: var(--bare); } .bar.peer { fill: var(--peer); }
 .range { stroke: var(--range); stroke-width: 2; } .grid { stroke: var(--rule); stroke-width: 1; }
-.track { fill: var(--rule); } .met { fill: var(--good); } .missed { fill: var(--bad); }
+.track { fill: var(--rule); } .met { fill: var(--good); } .missed { fill: var(--bad); } .unjudged { fill: var(--peer); }
 .goal { stroke: var(--text); stroke-width: 2; }
 .line { fill: none; stroke-width: 2; } .line.ours { stroke: var(--ours); stroke-width: 3; }
 .line.first { stroke: var(--bare); stroke-dasharray: 6 3; } .line.second { stroke: var(--second); stroke-dasharray: 2 3; }
