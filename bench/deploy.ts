@@ -20,6 +20,18 @@ export async function deployFiles(
   appId: string,
   files: Readonly<Record<string, string>>,
 ): Promise<void> {
+  await uploadFiles(bench, gangway, appId, files);
+  await gangway.graphql(`mutation ($id: ID!) { redeploy(appId: $id) { id } }`, { id: appId });
+  await untilActive(gangway, appId);
+}
+
+/** Uploads the files as one archive; what becomes of it is up to who deploys the app. */
+export async function uploadFiles(
+  bench: Bench,
+  gangway: Gangway,
+  appId: string,
+  files: Readonly<Record<string, string>>,
+): Promise<void> {
   const dir = join(bench.tempDir(), 'app');
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(dir, name)), { recursive: true });
@@ -34,8 +46,6 @@ export async function deployFiles(
     body: readFileSync(archive),
   });
   if (response.status !== 200) throw new Error(`upload answered ${await response.text()}`);
-  await gangway.graphql(`mutation ($id: ID!) { redeploy(appId: $id) { id } }`, { id: appId });
-  await untilActive(gangway, appId);
 }
 
 async function untilActive(gangway: Gangway, appId: string): Promise<void> {

@@ -15,13 +15,20 @@ import type { Affinity } from './machine.ts';
 import type { Row as ModelRow } from './model.ts';
 import { median, medianRatio } from './stats.ts';
 import { Processes, usageOf } from './processes.ts';
-import type { Program } from './processes.ts';
+import type { Child, Program } from './processes.ts';
 
 export type Row = ModelRow | LegacyRow;
 
 export interface Scenario {
   title: string;
   run(bench: Bench): Promise<Row[]>;
+}
+
+export interface MeasuredStart {
+  firstAnswerMs: number;
+  idleRssBytes: number;
+  /** Of it, what is no page of a file: a store that was read through stands in the page cache. */
+  idleOwnBytes: number;
 }
 
 export interface BenchOptions {
@@ -122,32 +129,30 @@ export class Bench {
   }
 
   /** A start of its own: time to the first answer, and memory at rest after it. */
-  async measureStart(
-    env: Readonly<Record<string, string>> = {},
-  ): Promise<{ firstAnswerMs: number; idleRssBytes: number }> {
-    const port = await freePort();
-    const edgePort = String(await freePort());
-    const dataDir = env['GANGWAY_DATA_DIR'] ?? this.tempDir();
-    const startedMs = performance.now();
-    const child = this.#processes.start(
-      this.#gangway({
-        GANGWAY_PORT: String(port),
-        GANGWAY_EDGE_PORT: edgePort,
-        ...env,
-        GANGWAY_DATA_DIR: dataDir,
-      }),
-    );
-    child.stdout.resume();
-    while (!(await answers(`http://127.0.0.1:${port}/api/health`))) {
-      this.#processes.check();
-      if (performance.now() - startedMs > startMs) throw new Error('Gangway does not start');
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+  async measureStart(env: Readonly<Record<string, string>> = {}): Promise<MeasuredStart> {
+    const { child, startedMs } = await this.#freshStart(env);
     const firstAnswerMs = performance.now() - startedMs;
     await new Promise((resolve) => setTimeout(resolve, 2000));
-    const idleRssBytes = usageOf(child.pid).rssBytes;
+    const { rssBytes: idleRssBytes, ownBytes: idleOwnBytes } = usageOf(child.pid);
     await this.#processes.end(child);
-    return { firstAnswerMs, idleRssBytes };
+    return { firstAnswerMs, idleRssBytes, idleOwnBytes };
+  }
+
+  /** A start of its own: milliseconds until `ask`, begun at the first sign of life, has its answer. */
+  async measureFirst(
+    env: Readonly<Record<string, string>>,
+    ask: (url: string) => Promise<void>,
+  ): Promise<number> {
+    const { child, startedMs, url } = await this.#freshStart(env);
+    await ask(url);
+    const answeredMs = performance.now() - startedMs;
+    await this.#processes.end(child);
+    return answeredMs;
+  }
+
+  /** Ends a server as a crash does, without a word: what it promised to keep can be looked for. */
+  async crash({ pid }: Server): Promise<void> {
+    await this.#processes.kill(pid);
   }
 
   /** Runs a load program to its end; its last line is its result as JSON. */
@@ -177,6 +182,32 @@ export class Bench {
       await endRunner(dir);
       rmSync(dir, { recursive: true, force: true });
     }
+  }
+
+  /** Returns once it answers for the first time. */
+  async #freshStart(
+    env: Readonly<Record<string, string>>,
+  ): Promise<{ child: Child; startedMs: number; url: string }> {
+    const port = await freePort();
+    const edgePort = String(await freePort());
+    const dataDir = env['GANGWAY_DATA_DIR'] ?? this.tempDir();
+    const url = `http://127.0.0.1:${port}`;
+    const startedMs = performance.now();
+    const child = this.#processes.start(
+      this.#gangway({
+        GANGWAY_PORT: String(port),
+        GANGWAY_EDGE_PORT: edgePort,
+        ...env,
+        GANGWAY_DATA_DIR: dataDir,
+      }),
+    );
+    child.stdout.resume();
+    while (!(await answers(`${url}/api/health`))) {
+      this.#processes.check();
+      if (performance.now() - startedMs > startMs) throw new Error('Gangway does not start');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return { child, startedMs, url };
   }
 
   #gangway(env: Readonly<Record<string, string>>): Program {

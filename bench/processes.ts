@@ -84,6 +84,17 @@ export class Processes {
     this.#children.delete(child);
   }
 
+  /** Ends one of ours at once, with no time to finish anything. */
+  async kill(pid: number): Promise<void> {
+    const child = [...this.#children].find((one) => one.pid === pid);
+    if (child === undefined) throw new Error(`process ${pid} is none of ours, or has ended`);
+    this.#ending.add(child);
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+    this.#children.delete(child);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(Array.from(this.#children, (child) => this.end(child)));
@@ -144,6 +155,8 @@ export interface Usage {
   /** User and system time so far, in microseconds. */
   cpuUs: number;
   rssBytes: number;
+  /** Of it, what is no page of a file. */
+  ownBytes: number;
 }
 
 /** Reads a process's usage from /proc. */
@@ -151,7 +164,11 @@ export function usageOf(pid: number): Usage {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const ticks = Number(fields[11]) + Number(fields[12]);
-  const rss = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  if (rss === undefined) throw new Error(`process ${pid} is dead`);
-  return { cpuUs: ticks * 10_000, rssBytes: Number(rss) * 1024 };
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const bytesOf = (name: string): number => {
+    const kb = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1];
+    if (kb === undefined) throw new Error(`process ${pid} is dead`);
+    return Number(kb) * 1024;
+  };
+  return { cpuUs: ticks * 10_000, rssBytes: bytesOf('VmRSS'), ownBytes: bytesOf('RssAnon') };
 }
