@@ -109,8 +109,10 @@ export class Catalog {
   }
 
   #parse(params: URLSearchParams): Selection {
-    const named = params
-      .getAll('tools')
+    // A name in other letters must not open what it was meant to close.
+    const allOf = (wanted: string): string[] =>
+      [...params].flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
+    const named = allOf('tools')
       .flatMap((list) => list.split(','))
       .map((name) => name.trim())
       .filter((name) => name !== '');
@@ -122,7 +124,7 @@ export class Catalog {
       );
     }
     // Whoever says it anywhere means it.
-    const readOnly = params.getAll('readonly').map(isOn).includes(true);
+    const readOnly = allOf('readonly').map(isOn).includes(true);
     const groups = new Set(named);
     const all = groups.size === 0;
     return {

@@ -93,12 +93,13 @@ describe('Catalog', () => {
     assert.deepEqual(namesOf('tools=read'), ['look', 'logs']);
     assert.deepEqual(namesOf('tools=read,set'), ['look', 'logs', 'set']);
     assert.deepEqual(namesOf('readonly=1&tools=apps,set'), ['look']);
+    assert.deepEqual(namesOf('Tools=logs'), ['logs']);
     assert.deepEqual(namesOf('tools=,'), namesOf(''));
     assert.deepEqual(namesOf('other=1'), namesOf(''));
   });
 
   it('takes readonly in each of its spellings, and as on when any says so', () => {
-    for (const query of ['readonly', 'readonly=', 'readonly=1', 'readonly=true']) {
+    for (const query of ['readonly', 'readonly=', 'readonly=1', 'readonly=true', 'readOnly=1']) {
       assert.deepEqual(namesOf(query), ['look', 'logs'], query);
     }
     assert.deepEqual(namesOf('readonly=0&readonly=1'), ['look', 'logs']);
