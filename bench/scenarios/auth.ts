@@ -2,23 +2,52 @@
  * What it costs to tell who is calling, with many tokens stored: the authenticator over a real store
  * in this process, then whole requests over HTTP against the bare library.
  */
-import { createAuthenticator } from '../../src/auth/authenticator.ts';
+import type * as AuthenticatorModule from '../../src/auth/authenticator.ts';
 import type { ClosableAuthenticator } from '../../src/auth/authenticator.ts';
-import { sealSessionCookie, sessionCookieName } from '../../src/auth/session-cookie.ts';
-import { newTokenSecret, shownPrefix, tokenHash } from '../../src/auth/token-codec.ts';
-import { newTeamChanges } from '../../src/actors/team/new-team.ts';
+import type * as CookieModule from '../../src/auth/session-cookie.ts';
+import type * as CodecModule from '../../src/auth/token-codec.ts';
+import type * as TeamModule from '../../src/actors/team/new-team.ts';
 import type { Actors } from '../../src/actors/runtime/contract.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import type * as ClockModule from '../../src/lib/clock.ts';
 import type { Logger } from '../../src/lib/log.ts';
 import type { AuthRecord, TokenRecord } from '../../src/store/records.ts';
-import { openStore } from '../../src/store/store.ts';
+import type * as StoreModule from '../../src/store/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { insert } from '../../src/store/table.ts';
+import type * as TableModule from '../../src/store/table.ts';
 import type { Change } from '../../src/store/table.ts';
-import { tables } from '../../src/store/tables.ts';
-import { median } from '../harness.ts';
-import type { Bench, Row, Scenario } from '../harness.ts';
+import type * as TablesModule from '../../src/store/tables.ts';
+import type { Bench, Scenario } from '../harness.ts';
+import { row } from '../model.ts';
+import type { Row } from '../model.ts';
 import { againstBare } from '../rounds.ts';
+import { median } from '../stats.ts';
+
+/** What of the project runs in this process: of the state that is measured, which may be another. */
+type Parts = typeof AuthenticatorModule &
+  typeof CookieModule &
+  typeof CodecModule &
+  typeof TeamModule &
+  typeof ClockModule &
+  typeof StoreModule &
+  typeof TableModule &
+  typeof TablesModule;
+
+async function partsOf(bench: Bench): Promise<Parts> {
+  const files = [
+    'auth/authenticator',
+    'auth/session-cookie',
+    'auth/token-codec',
+    'actors/team/new-team',
+    'lib/clock',
+    'store/store',
+    'store/table',
+    'store/tables',
+  ];
+  const modules = await Promise.all(
+    files.map((file) => bench.module<Partial<Parts>>(`src/${file}.ts`)),
+  );
+  return Object.assign({}, ...modules) as Parts;
+}
 
 const silent: Logger = {
   debug: () => undefined,
@@ -38,14 +67,16 @@ export const scenario: Scenario = {
   async run(bench) {
     const count = bench.pick(100_000, 5_000);
     const dir = bench.tempDir();
-    const secrets = await seed(dir, count);
-    const rows = await inProcess(bench, dir, secrets);
+    const parts = await partsOf(bench);
+    const secrets = await seed(parts, dir, count);
+    const rows = await inProcess(bench, parts, dir, secrets);
     return [...rows, ...(await overHttp(bench, dir, secrets))];
   },
 };
 
 /** A person with a session and many tokens, stored in big commits; the texts of the tokens. */
-async function seed(dir: string, count: number): Promise<string[]> {
+async function seed(parts: Parts, dir: string, count: number): Promise<string[]> {
+  const { insert, newTeamChanges, newTokenSecret, openStore, tables } = parts;
   const store = await openStore({ dir, logger: silent });
   const epoch = store.nextEpoch('bench:seed');
   const commit = (changes: Change[]): Promise<number> =>
@@ -66,13 +97,20 @@ async function seed(dir: string, count: number): Promise<string[]> {
   const secrets = Array.from({ length: count }, newTokenSecret);
   for (let start = 0; start < count; start += batch) {
     const part = secrets.slice(start, start + batch);
-    await commit(part.map((secret, i) => insert(tables.tokens, token(secret, start + i, atMs))));
+    await commit(
+      part.map((secret, i) => insert(tables.tokens, token(parts, secret, start + i, atMs))),
+    );
   }
   await store.close();
   return secrets;
 }
 
-function token(secret: string, number: number, atMs: number): TokenRecord {
+function token(
+  { shownPrefix, tokenHash }: Parts,
+  secret: string,
+  number: number,
+  atMs: number,
+): TokenRecord {
   return {
     id: `tok_${String(number).padStart(26, '0')}`,
     name: `bench ${String(number)}`,
@@ -93,38 +131,57 @@ function token(secret: string, number: number, atMs: number): TokenRecord {
   };
 }
 
-async function inProcess(bench: Bench, dir: string, secrets: readonly string[]): Promise<Row[]> {
-  const goal = { against: null, ratio: null, unit: 'us', goal: '<= 5' };
-  const plain = { ...goal, goal: '' };
-  const rounds = bench.pick(2_000, 200);
+async function inProcess(
+  bench: Bench,
+  parts: Parts,
+  dir: string,
+  secrets: readonly string[],
+): Promise<Row[]> {
+  const { newTokenSecret, openStore, sealSessionCookie, sessionCookieName } = parts;
+  const batches = bench.pick(2_000, 200);
   const unknown = Array.from({ length: 1_000 }, newTokenSecret);
-  const shuffled = secrets.toSorted(() => Math.random() - 0.5);
-  const store = await openStore({ dir, logger: silent });
-  const authenticator = authenticatorOf(store);
   const cookieHeader = `${sessionCookieName}=${sealSessionCookie(sessionToken, cookieSecret)}`;
+  const us: Record<'cold' | 'again' | 'hot' | 'cookie' | 'wrong', number[]> = {
+    cold: [],
+    again: [],
+    hot: [],
+    cookie: [],
+    wrong: [],
+  };
+  const store = await openStore({ dir, logger: silent });
   try {
-    const cold = perCall(shuffled.length / 100, (i) => byToken(authenticator, shuffled, i));
-    const again = perCall(shuffled.length / 100, (i) => byToken(authenticator, shuffled, i));
-    const hot = perCall(rounds, () => byToken(authenticator, secrets, 0));
-    const cookie = perCall(rounds, () => {
-      const { kind } = authenticator.byCookie(credentials('', cookieHeader));
-      if (kind !== 'person') throw new Error('the cookie is nobody');
+    await bench.eachRound(5, async () => {
+      const shuffled = secrets.toSorted(() => Math.random() - 0.5);
+      const authenticator = authenticatorOf(parts, store);
+      const all = shuffled.length / 100;
+      us.cold.push(perCall(all, (i) => byToken(authenticator, shuffled, i)));
+      us.again.push(perCall(all, (i) => byToken(authenticator, shuffled, i)));
+      us.hot.push(perCall(batches, () => byToken(authenticator, secrets, 0)));
+      us.cookie.push(perCall(batches, () => byCookie(authenticator, cookieHeader)));
+      us.wrong.push(perCall(batches / 10, (i) => refused(authenticator, unknown[i % 1_000] ?? '')));
+      authenticator.close();
     });
-    const wrong = perCall(rounds / 10, (i) => refused(authenticator, unknown[i % 1_000] ?? ''));
-    return [
-      { what: 'one token again and again, median', ours: hot, ...goal },
-      { what: 'one cookie again and again, median', ours: cookie, ...goal },
-      { what: `${number(secrets)} tokens in turn, the first time`, ours: cold, ...plain },
-      { what: `${number(secrets)} tokens in turn, once more`, ours: again, ...plain },
-      { what: 'tokens that are not known', ours: wrong, ...plain },
-    ];
   } finally {
-    authenticator.close();
     await store.close();
   }
+  const group = `in process, ${secrets.length.toLocaleString('en')} tokens stored`;
+  const rowOf = (what: string, ours: readonly number[], limit?: number): Row => {
+    const goals = limit === undefined ? [] : [{ value: limit }];
+    return row({ group, what, unit: 'us/call', better: 'lower', rounds: { ours }, goals });
+  };
+  return [
+    rowOf('one token again and again', us.hot, 5),
+    rowOf('one cookie again and again', us.cookie, 5),
+    rowOf('all tokens in turn, the first time', us.cold),
+    rowOf('all tokens in turn, once more', us.again),
+    rowOf('tokens that are not known', us.wrong),
+  ];
 }
 
-function authenticatorOf(store: Store): ClosableAuthenticator {
+function authenticatorOf(
+  { createAuthenticator, systemClock }: Parts,
+  store: Store,
+): ClosableAuthenticator {
   // Uses are not written here: nothing is told to anybody.
   const actors = { tell: () => undefined, ask: () => new Promise(() => undefined) } as Actors;
   return createAuthenticator({
@@ -150,6 +207,11 @@ function byToken(
   if (kind !== 'token') throw new Error('the token is nobody');
 }
 
+function byCookie(authenticator: ClosableAuthenticator, cookieHeader: string): void {
+  const { kind } = authenticator.byCookie(credentials('', cookieHeader));
+  if (kind !== 'person') throw new Error('the cookie is nobody');
+}
+
 function refused(authenticator: ClosableAuthenticator, secret: string): void {
   try {
     authenticator.byToken(credentials(`Bearer ${secret}`));
@@ -169,10 +231,6 @@ function perCall(batches: number, call: (i: number) => void): number {
     times.push((performance.now() - begun) * 10);
   }
   return median(times);
-}
-
-function number(list: readonly unknown[]): string {
-  return list.length.toLocaleString('en');
 }
 
 async function overHttp(bench: Bench, dir: string, secrets: readonly string[]): Promise<Row[]> {
