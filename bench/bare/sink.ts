@@ -1,13 +1,17 @@
-/** Bare uWebSockets.js that writes a body to a file and answers: no hash, no check, no fsync. */
+/**
+ * Bare uWebSockets.js that writes bodies to files and answers: no hash, no check, no fsync.
+ * Argument: a folder, in which the last part of the path names the file.
+ */
 import { createWriteStream } from 'node:fs';
+import { basename, join } from 'node:path';
 import * as uWS from 'uWebSockets.js';
 
-const [file = ''] = process.argv.slice(2);
+const [folder = ''] = process.argv.slice(2);
 
 uWS
   .App()
-  .post('/*', (res) => {
-    const sink = createWriteStream(file);
+  .post('/*', (res, req) => {
+    const sink = createWriteStream(join(folder, basename(req.getUrl())));
     res.onAborted(() => sink.destroy());
     sink.on('drain', () => res.resume());
     res.onData((chunk, last) => {

@@ -1,24 +1,46 @@
-/** Uploads a file once and prints the seconds it took, as JSON. */
+/**
+ * Uploads files, all at once, and prints the seconds it took till the last was answered, and the
+ * answers, as JSON. Argument: `Uploads`.
+ */
 import { createReadStream, statSync } from 'node:fs';
 import { request } from 'node:http';
 
-const args = JSON.parse(process.argv[2] ?? '{}') as {
+export interface Uploads {
+  uploads: Upload[];
+}
+
+export interface Upload {
   url: string;
+  method: 'POST' | 'PUT';
   headers: Record<string, string>;
   file: string;
-};
+}
+
+export interface UploadResult {
+  seconds: number;
+  /** Of the same index. */
+  answers: { status: number; body: string }[];
+}
+
+const { uploads } = JSON.parse(process.argv[2] ?? '{}') as Uploads;
 const startMs = performance.now();
-const sent = request(args.url, {
-  method: 'POST',
-  headers: { ...args.headers, 'content-length': String(statSync(args.file).size) },
-});
-sent.on('response', (response) => {
-  let body = '';
-  response.setEncoding('utf8');
-  response.on('data', (chunk: string) => (body += chunk));
-  response.on('end', () => {
-    if (response.statusCode !== 200) throw new Error(`${String(response.statusCode)}: ${body}`);
-    console.log(JSON.stringify({ seconds: (performance.now() - startMs) / 1000 }));
+const answers = await Promise.all(uploads.map(send));
+const seconds = (performance.now() - startMs) / 1000;
+console.log(JSON.stringify({ seconds, answers } satisfies UploadResult));
+
+async function send({ url, method, headers, file }: Upload): Promise<UploadResult['answers'][0]> {
+  const length = String(statSync(file).size);
+  return await new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers: { ...headers, 'content-length': length } });
+    sent.on('response', (response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (body += chunk));
+      response.on('end', () => {
+        resolve({ status: response.statusCode ?? 0, body });
+      });
+    });
+    sent.on('error', reject);
+    createReadStream(file, { highWaterMark: 1 << 20 }).pipe(sent);
   });
-});
-createReadStream(args.file, { highWaterMark: 1 << 20 }).pipe(sent);
+}

@@ -1,129 +1,152 @@
-import { spawnSync } from 'node:child_process';
-import { createReadStream, createWriteStream, statSync } from 'node:fs';
-import { randomFillSync } from 'node:crypto';
-import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { createUploadApp } from '../deploy.ts';
-import { compare, usageOf } from '../harness.ts';
-import type { Bench, Gangway, Row, Scenario, Server } from '../harness.ts';
+import { availableParallelism } from 'node:os';
+import type { Gangway } from '../gangway.ts';
+import type { Bench, Scenario } from '../harness.ts';
+import type { UploadResult } from '../load/upload.ts';
+import { type Goal, type Row, row } from '../model.ts';
+import { usageOf } from '../processes.ts';
+import type { Archive } from '../upload/archives.ts';
+import { randomTar, sourceTar, sourceZip, truncated } from '../upload/archives.ts';
+import { gangwayTarget, nginxTarget, sinkTarget, speed, type Target } from '../upload/targets.ts';
+
+interface Targets {
+  gangway: Gangway;
+  /** Of Gangway before the first upload. */
+  idleBytes: number;
+  ours: Target;
+  sink: Target | null;
+  nginx: Target | null;
+}
+
+type Speeds = Record<'ours' | typeof sink | typeof zlib | typeof slower | typeof nginx, number[]>;
+
+const sink = 'bare sink to a file';
+const zlib = 'one zlib thread';
+const slower = 'the slower of the two';
+const nginx = 'nginx';
+const atOnceMax = 16;
 
 export const scenario: Scenario = {
-  title: 'one upload, validated, against the slower of a bare sink to a file and one zlib thread',
+  title: 'uploads, validated and synced, against a sink to a file, nginx, and one zlib thread',
   async run(bench) {
     const bytes = bench.pick(512, 16) * 2 ** 20;
-    const ours = await bench.startGangway();
-    const bare = await bench.startServer('bench/bare/sink.ts', [join(bench.tempDir(), 'sink')]);
-    const appId = await createUploadApp(ours, 'upload');
-    const rows: Row[] = [];
-    for (const [content, make] of [
-      ['source code', sourceCode],
-      ['random bytes', randomBytes],
-    ] as const) {
-      rows.push(...(await rowsOf(bench, { ours, bare, appId }, content, await make(bench, bytes))));
-    }
-    return rows;
+    const gangway = await bench.startGangway();
+    const targets: Targets = {
+      gangway,
+      idleBytes: usageOf(gangway.pid).rssBytes,
+      ours: await gangwayTarget(gangway, atOnceMax),
+      // Held against itself, nobody else takes part.
+      sink: bench.oursOnly ? null : await sinkTarget(bench),
+      nginx: bench.oursOnly ? null : await nginxTarget(bench),
+    };
+    // These are also the first of the process, which starts the thread that the others find.
+    await requireRefusal(bench, targets.ours, sourceTar(bench, 2 ** 20));
+    await requireRefusal(bench, targets.ours, sourceZip(bench, 2 ** 20));
+    const tar = sourceTar(bench, bytes);
+    return [
+      ...(await one(bench, targets, 'source code, tar.gz', tar)),
+      ...(await one(bench, targets, 'source code, zip', sourceZip(bench, bytes))),
+      ...(await one(bench, targets, 'random bytes, tar.gz', randomTar(bench, bytes))),
+      await atOnce(bench, targets, tar, 2),
+      await atOnce(bench, targets, sourceTar(bench, bytes / atOnceMax), atOnceMax),
+    ];
   },
 };
 
-async function rowsOf(
+async function one(
   bench: Bench,
-  { ours, bare, appId }: { ours: Gangway; bare: Server; appId: string },
+  targets: Targets,
   content: string,
-  file: string,
+  archive: Archive,
 ): Promise<Row[]> {
-  const mib = statSync(file).size / 2 ** 20;
-  const speeds: Record<'ours' | 'sink' | 'inflate' | 'slower', number[]> = {
-    ours: [],
-    sink: [],
-    inflate: [],
-    slower: [],
-  };
-  const before = usageOf(ours.pid).rssBytes;
-  const upload = (): Promise<{ seconds: number }> =>
-    bench.load('bench/load/upload.ts', {
-      url: `${ours.url}/api/apps/${appId}/upload`,
-      headers: { cookie: ours.cookie, 'x-upload-filename': 'bench.tar.gz' },
-      file,
-    });
-  // The first one of a process starts the thread that the others find; its memory does count.
-  if (bench.quick) await upload();
-  let peak = before;
-  for (let i = 0; i < bench.pick(3, 1); i++) {
-    const watch = setInterval(() => (peak = Math.max(peak, usageOf(ours.pid).rssBytes)), 20);
-    const mine = await upload();
-    clearInterval(watch);
-    const sink = await bench.load<{ seconds: number }>('bench/load/upload.ts', {
-      url: `${bare.url}/`,
-      headers: {},
-      file,
-    });
-    const inflate = await bench.load<{ seconds: number }>('bench/load/inflate.ts', { file });
-    speeds.ours.push(mib / mine.seconds);
-    speeds.sink.push(mib / sink.seconds);
-    speeds.inflate.push(mib / inflate.seconds);
-    speeds.slower.push(mib / Math.max(sink.seconds, inflate.seconds));
-  }
-  const size = `${Math.round(mib)} MiB of ${content}`;
-  const grown = (peak - before) / 2 ** 20;
+  const { gangway, ours, idleBytes } = targets;
+  const speeds: Speeds = { ours: [], [sink]: [], [zlib]: [], [slower]: [], [nginx]: [] };
+  let peak = 0;
+  await bench.eachRound(2, async () => {
+    const watch = setInterval(() => {
+      peak = Math.max(peak, usageOf(gangway.pid).rssBytes);
+    }, 20);
+    try {
+      speeds.ours.push(await speed(bench, ours, archive));
+    } finally {
+      clearInterval(watch);
+    }
+    if (targets.sink === null) return;
+    const sunk = await speed(bench, targets.sink, archive);
+    const inflated = await inflateSpeed(bench, archive);
+    speeds[sink].push(sunk);
+    speeds[zlib].push(inflated);
+    speeds[slower].push(Math.min(sunk, inflated));
+    if (targets.nginx !== null) speeds[nginx].push(await speed(bench, targets.nginx, archive));
+  });
+  const group = `${Math.round(archive.bytes / 2 ** 20)} MiB of ${content}`;
   return [
-    compare(
-      `${size}, against the slower of the two`,
-      'MiB/s',
-      '>= 0.8',
-      speeds.ours,
-      speeds.slower,
-    ),
-    compare('  against the bare sink', 'MiB/s', '', speeds.ours, speeds.sink),
-    compare('  against zlib', 'MiB/s', '', speeds.ours, speeds.inflate),
-    { what: '  RSS grows by', ours: grown, against: null, unit: 'MiB', ratio: null, goal: '<= 64' },
+    row({
+      group,
+      what: 'one upload',
+      unit: 'MiB/s',
+      better: 'higher',
+      rounds: speeds,
+      goals: [{ against: slower, ratio: 0.8 }],
+      note: noteOf(targets),
+    }),
+    row({
+      group,
+      what: 'RSS grows by',
+      unit: 'MiB',
+      better: 'lower',
+      rounds: { ours: [(peak - idleBytes) / 2 ** 20] },
+      goals: [{ value: 64 }],
+    }),
   ];
 }
 
-/** A .tar.gz of about `bytes` that holds this project's dependencies, over and over. */
-async function sourceCode(bench: Bench, bytes: number): Promise<string> {
-  const dir = bench.tempDir();
-  const once = join(dir, 'once.tar');
-  const folders = ['typescript/lib', 'eslint/lib', 'zod', 'graphql', '@types/node'];
-  spawnSync('tar', ['-b1', '-cf', once, '-C', 'node_modules', ...folders]);
-  const file = join(dir, 'source.tar.gz');
-  const gzip = spawnSync('sh', [
-    '-c',
-    'i=0; while [ $i -lt "$3" ]; do head -c -1024 "$1"; i=$((i+1)); done | cat - /dev/zero | head -c "$4" | gzip -6 > "$2"',
-    'sh',
-    once,
-    file,
-    String(repeats(once, bytes)),
-    String(tarBytes(once, bytes)),
-  ]);
-  if (gzip.status !== 0) throw new Error(`cannot make the archive: ${String(gzip.stderr)}`);
-  return file;
+/** The others keep whatever comes; where `nginx` is missing, its place in the row stays empty. */
+function noteOf({ nginx: installed, sink: others }: Targets): string {
+  const missing = installed === null && others !== null ? '; nginx is not installed' : '';
+  return `the others check nothing${missing}`;
 }
 
-/** How often the tar goes into an archive that is gzipped to about a fifth. */
-function repeats(once: string, bytes: number): number {
-  return Math.max(1, Math.round((bytes * 5) / statSync(once).size));
-}
-
-function tarBytes(once: string, bytes: number): number {
-  return repeats(once, bytes) * (statSync(once).size - 1024) + 1024;
-}
-
-/** A .tar.gz of `bytes` that no compression makes smaller. */
-async function randomBytes(bench: Bench, bytes: number): Promise<string> {
-  const dir = bench.tempDir();
-  const raw = join(dir, 'random.bin');
-  const block = Buffer.alloc(2 ** 20);
-  const blocks = Array.from({ length: bytes / block.length - 1 }, (_, i) => i);
-  await pipeline(
-    Readable.from(blocks.map(() => 0)).map(() => Buffer.from(randomFillSync(block))),
-    createWriteStream(raw),
-  );
-  const file = join(dir, 'random.tar.gz');
-  if (spawnSync('tar', ['-czf', file, '-C', dir, 'random.bin']).status !== 0) {
-    throw new Error('cannot make the archive');
+/** An archive that ends too soon is no upload, however fast it was taken. */
+async function requireRefusal(bench: Bench, ours: Target, whole: Archive): Promise<void> {
+  const uploads = [ours.upload(truncated(bench, whole), 0)];
+  const { answers } = await bench.load<UploadResult>('bench/load/upload.ts', { uploads });
+  for (const { status, body } of answers) {
+    if (status === 422 && body.includes('"ARCHIVE_CORRUPT"')) continue;
+    throw new Error(`half an archive was answered with ${status}: ${body}`);
   }
-  // Read once, so that every round finds it in the page cache.
-  await pipeline(createReadStream(file), createWriteStream('/dev/null'));
-  return file;
+}
+
+async function inflateSpeed(bench: Bench, { file, bytes }: Archive): Promise<number> {
+  const { seconds } = await bench.load<{ seconds: number }>('bench/load/inflate.ts', { file });
+  return bytes / 2 ** 20 / seconds;
+}
+
+async function atOnce(
+  bench: Bench,
+  targets: Targets,
+  archive: Archive,
+  count: number,
+): Promise<Row> {
+  const alone = 'one alone';
+  const speeds = { ours: [] as number[], [alone]: [] as number[], [sink]: [] as number[] };
+  const others = { [nginx]: [] as number[] };
+  await bench.eachRound(2, async () => {
+    speeds[alone].push(await speed(bench, targets.ours, archive));
+    speeds.ours.push(await speed(bench, targets.ours, archive, count));
+    if (targets.sink !== null) speeds[sink].push(await speed(bench, targets.sink, archive, count));
+    if (targets.nginx !== null) {
+      others[nginx].push(await speed(bench, targets.nginx, archive, count));
+    }
+  });
+  // Two that are to be as fast as two alone need a core each, and who sends them needs some as well.
+  const goals: Goal[] = availableParallelism() >= 4 ? [{ against: alone, ratio: 1.6 }] : [];
+  return row({
+    group: `${Math.round(archive.bytes / 2 ** 20)} MiB of source code, tar.gz`,
+    what: `${count} uploads at once, all together`,
+    unit: 'MiB/s',
+    better: 'higher',
+    rounds: { ...speeds, ...others },
+    goals,
+    note: noteOf(targets),
+  });
 }

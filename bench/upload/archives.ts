@@ -1,0 +1,183 @@
+/**
+ * Owns archives of a wanted size to be uploaded: source code, over and over, and random bytes. What is
+ * repeated is compressed once, so that making half a gigabyte takes seconds.
+ */
+import { spawnSync } from 'node:child_process';
+import { randomFillSync } from 'node:crypto';
+import {
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
+import { type Bench, home } from '../harness.ts';
+
+export type Format = 'tar.gz' | 'zip';
+
+export interface Archive {
+  file: string;
+  format: Format;
+  bytes: number;
+}
+
+/** What everybody has that runs this bench: the project's own dependencies. */
+const folders = ['typescript/lib', 'eslint/lib', 'zod', 'graphql', '@types/node'];
+const tarEnd = Buffer.alloc(1_024);
+
+/** A tar of source code, compressed to about `bytes`: many members of gzip, as parallel gzips write. */
+export function sourceTar(bench: Bench, bytes: number): Archive {
+  const dir = bench.tempDir();
+  const tar = join(dir, 'once.tar');
+  run('tar', ['-b1', '-cf', tar, '-C', join(home, 'node_modules'), ...folders]);
+  // Its end is left out, so that the next copy goes on where this one stops.
+  truncateSync(tar, statSync(tar).size - tarEnd.length);
+  const once = gzipSync(readFileSync(tar));
+  return written(join(dir, 'source.tar.gz'), 'tar.gz', (write) => {
+    for (let i = 0; i < repeats(bytes, once); i++) write(once);
+    write(gzipSync(tarEnd));
+  });
+}
+
+function repeats(bytes: number, once: Buffer): number {
+  return Math.max(1, Math.floor(bytes / once.length));
+}
+
+/** A tar.gz of about `bytes` that no compression makes smaller. */
+export function randomTar(bench: Bench, bytes: number): Archive {
+  const dir = bench.tempDir();
+  const raw = join(dir, 'random.bin');
+  const block = Buffer.alloc(2 ** 20);
+  written(raw, 'tar.gz', (write) => {
+    for (let i = 1; i < bytes / block.length; i++) write(randomFillSync(block));
+  });
+  const file = join(dir, 'random.tar.gz');
+  run('tar', ['-I', 'gzip -1', '-cf', file, '-C', dir, 'random.bin']);
+  return { file, format: 'tar.gz', bytes: statSync(file).size };
+}
+
+interface Entry {
+  name: string;
+  crc: number;
+  packed: Buffer;
+  size: number;
+}
+
+// Smaller files would make more entries than the format has room for without its extensions.
+const fileBytesMin = 16_384;
+
+/** A zip of the same source code of about `bytes`, each copy in a folder of its own. */
+export function sourceZip(bench: Bench, bytes: number): Archive {
+  const entries = filesBelow(join(home, 'node_modules'), folders).map((path): Entry => {
+    const content = readFileSync(join(home, 'node_modules', path));
+    return {
+      name: path,
+      crc: crc32(content),
+      packed: deflateRawSync(content),
+      size: content.length,
+    };
+  });
+  const once = entries.reduce((sum, { packed }) => sum + packed.length, 0);
+  const copies = Math.max(1, Math.floor(bytes / once));
+  return written(join(bench.tempDir(), 'source.zip'), 'zip', (write) => {
+    const directory: Buffer[] = [];
+    let offset = 0;
+    for (let copy = 0; copy < copies; copy++) {
+      for (const entry of entries) {
+        const name = Buffer.from(`copy-${copy}/${entry.name}`);
+        const fields = entryFields(entry, name);
+        directory.push(centralHeader(fields, name, offset));
+        const local = Buffer.concat([signature(0x04034b50), fields, name]);
+        write(local);
+        write(entry.packed);
+        offset += local.length + entry.packed.length;
+      }
+    }
+    const central = Buffer.concat(directory);
+    write(central);
+    write(endRecord(directory.length, central.length, offset));
+  });
+}
+
+function filesBelow(root: string, below: readonly string[]): string[] {
+  return below.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .map((name) => join(folder, name))
+      .filter((path) => {
+        const stats = statSync(join(root, path));
+        return stats.isFile() && stats.size >= fileBytesMin;
+      }),
+  );
+}
+
+function signature(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+/** What local and central header have in common: version needed up to the length of extra fields. */
+function entryFields({ crc, packed, size }: Entry, name: Buffer): Buffer {
+  const fields = Buffer.alloc(26);
+  fields.writeUInt16LE(20, 0);
+  fields.writeUInt16LE(8, 4);
+  // The first day that the format knows.
+  fields.writeUInt16LE(0x21, 8);
+  fields.writeUInt32LE(crc, 10);
+  fields.writeUInt32LE(packed.length, 14);
+  fields.writeUInt32LE(size, 18);
+  fields.writeUInt16LE(name.length, 22);
+  return fields;
+}
+
+function centralHeader(fields: Buffer, name: Buffer, offset: number): Buffer {
+  const madeBy = Buffer.from([20, 0]);
+  const rest = Buffer.alloc(14);
+  rest.writeUInt32LE(offset, 10);
+  return Buffer.concat([signature(0x02014b50), madeBy, fields, rest, name]);
+}
+
+function endRecord(count: number, bytes: number, offset: number): Buffer {
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(count, 8);
+  end.writeUInt16LE(count, 10);
+  end.writeUInt32LE(bytes, 12);
+  end.writeUInt32LE(offset, 16);
+  return end;
+}
+
+/** A copy that ends too soon. */
+export function truncated(bench: Bench, { file, format }: Archive): Archive {
+  const whole = readFileSync(file);
+  const part = whole.subarray(0, Math.floor(whole.length / 2));
+  const copy = join(bench.tempDir(), `truncated.${format}`);
+  writeFileSync(copy, part);
+  return { file: copy, format, bytes: part.length };
+}
+
+function written(
+  file: string,
+  format: Format,
+  make: (write: (bytes: Buffer) => void) => void,
+): Archive {
+  const descriptor = openSync(file, 'w');
+  try {
+    make((bytes) => {
+      for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
+    });
+  } finally {
+    closeSync(descriptor);
+  }
+  return { file, format, bytes: statSync(file).size };
+}
+
+function run(command: string, args: readonly string[]): void {
+  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`cannot make the archive: ${command}: ${stderr}`);
+}
