@@ -149,4 +149,14 @@ describe('answers of tools', () => {
       return page.lines === 1 && page.note.includes('A line was too long');
     });
   });
+
+  it('say how far back they looked, where lines are long', async () => {
+    await say(gangway.client, talking, '/count', { lines: '40', bytes: '40000' });
+    await until('the last is there', 10_000, async () => {
+      return (await read({ contains: 'no 40. x', tail: 1 })).lines === 1;
+    });
+    const { lines, note } = await read({ contains: 'nowhere' });
+    assert.equal(lines, 0);
+    assert.match(note, /Only the last \d+ lines were searched/);
+  });
 });
