@@ -33,15 +33,16 @@ export class Anchors<R> {
     }
   }
 
-  /** Calls `use` for each word in `text`, in the order of where they stand, give or take one. */
-  each(text: string, use: (rule: R, at: number) => void): void {
+  /** Calls `use` for each word in `text`, in the order of where they stand, give or take one; until it
+   * says that it is enough. */
+  each(text: string, use: (rule: R, at: number) => boolean): void {
     const table = this.#table;
     const end = text.length - 2;
     for (let i = 0; i < end; i += stride) {
       const hash = foldedHash(text, i);
       if (table[hash] === 0) continue;
       for (const { anchor, at } of this.#blocks.get(hash) ?? []) {
-        if (standsAt(text, anchor.word, i - at)) use(anchor.rule, i - at);
+        if (standsAt(text, anchor.word, i - at) && use(anchor.rule, i - at)) return;
       }
     }
   }

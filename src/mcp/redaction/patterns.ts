@@ -13,18 +13,20 @@ export class Patterns {
     this.#anchors = new Anchors<Rule>([...shapes, ...assignments]);
   }
 
-  /** Adds to `spans` what is to be taken out of `text`. */
-  find(text: string, spans: Span[]): void {
+  /** Adds to `spans` what is to be taken out of `text`; stops once they are more than `spansMax`. */
+  find(text: string, spans: Span[], spansMax = Infinity): void {
     let done = 0;
     this.#anchors.each(text, (rule, at) => {
       // What stands in what was found is taken out with it.
       if (at >= done) done = take(rule(text, at), spans) ?? done;
+      return spans.length > spansMax;
     });
     const { word, rule } = skShape;
-    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at)) {
-      at = take(rule(text, at), spans) ?? at + 1;
+    let at = text.indexOf(word);
+    while (at >= 0 && spans.length <= spansMax) {
+      at = text.indexOf(word, take(rule(text, at), spans) ?? at + 1);
     }
-    findAddresses(text, spans);
+    if (spans.length <= spansMax) findAddresses(text, spans, spansMax);
   }
 }
 

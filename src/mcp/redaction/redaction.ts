@@ -6,6 +6,8 @@
  * 2. Doing it twice changes nothing more: what stands between the marks is looked at until nothing
  *    more is found.
  * 3. JSON stays JSON (see `changeStrings`).
+ * 4. In one text, or one JSON text, `spansMax` places are looked at one by one; of what has more, the
+ *    texts behind are withheld whole. Nobody is shown as many marks, and to make them takes long.
  */
 import { isSecretKey, isSecretValue, kindOf } from './assignments.ts';
 import { changeStrings } from './json-strings.ts';
@@ -28,6 +30,8 @@ const pemBegins = /-----BEGIN [0-9A-Z ]{0,40}PRIVATE KEY/;
 const pemLine = /^(?:\S{1,40}\s)?(?:[0-9A-Za-z+/=]{16,80}|[0-9A-Za-z+/]{2,80}={1,2})$/;
 const pemLinesMax = 200;
 const wholeMark = /^\[redacted: [a-zA-Z0-9_ ]{1,80}\]$/;
+const spansMax = 2_000;
+const withheld = `${markStart}secret]`;
 const cleanMax = 8;
 const cleanCharsMax = 64 * 1024;
 
@@ -60,16 +64,20 @@ interface RedactionParts {
 
 export class ValueRedaction implements Redaction {
   readonly #parts: RedactionParts;
+  /** How many more spans are looked at one by one. */
+  #spansLeft = spansMax;
 
   constructor(parts: RedactionParts) {
     this.#parts = parts;
   }
 
   text(text: string): string {
+    this.#spansLeft = spansMax;
     return this.#isClean(text) ? text : this.#text(text);
   }
 
   json(json: string): string {
+    this.#spansLeft = spansMax;
     // What would be found is found in the encoded text, too, unless an escape hides it.
     const isClean = this.#isClean(json);
     if (isClean && !json.includes('\\')) return json;
@@ -111,6 +119,7 @@ export class ValueRedaction implements Redaction {
     for (let round = 0; round < roundsMax; round++) {
       const after = betweenMarks(before, this.#isKnown, this.#once);
       if (after === before) break;
+      if (this.#spansLeft < 0) return withheld;
       before = after;
     }
     return before;
@@ -122,7 +131,7 @@ export class ValueRedaction implements Redaction {
     if (clean.has(text, values.version)) return true;
     const spans: Span[] = [];
     values.find(text, spans);
-    if (spans.length === 0) patterns.find(text, spans);
+    if (spans.length === 0) patterns.find(text, spans, 0);
     if (spans.length > 0) return false;
     clean.add(text, values.version);
     return true;
@@ -134,7 +143,9 @@ export class ValueRedaction implements Redaction {
     const { patterns, values, sees } = this.#parts;
     const spans: Span[] = [];
     values.find(part, spans, sees);
-    patterns.find(part, spans);
+    patterns.find(part, spans, Math.max(0, this.#spansLeft));
+    this.#spansLeft -= spans.length;
+    if (this.#spansLeft < 0) return spans.length === 0 ? part : withheld;
     return spans.length === 0 ? part : replaceSpans(part, spans);
   };
 }

@@ -113,20 +113,43 @@ export const skShape: { word: string; rule: Rule } = {
 const addresses = [
   // As far as an authority goes, the last @ ends the password; slashes may be escaped as in JSON.
   /:(?:\\*\/){2}[^\s/?#@:"'<>[\\]{0,256}:([^\s/?#"'<>]+)@/g,
-  // A password with a slash in it, which is no port.
-  /:(?:\\*\/){2}[^\s/?#@:"'<>[\\]{0,256}:((?!\d{1,5}(?:\\*[/?#]))[^\s"'<>@]{1,256})@/g,
   // A token in the place of the user.
   /:(?:\\*\/){2}([0-9A-Za-z_-]{20,256})@/g,
 ];
 
-/** Credentials in addresses: user and host stay. */
-export function findAddresses(text: string, spans: Span[]): void {
+/** Up to where a password of an address begins. */
+const toPassword = /:(?:\\*\/){2}[^\s/?#@:"'<>[\\]{0,256}:/g;
+const port = /\d{1,5}\\*[/?#]/y;
+const passwordMax = 256;
+
+/** Credentials in addresses: user and host stay. Stops once there are more than `spansMax`. */
+export function findAddresses(text: string, spans: Span[], spansMax = Infinity): void {
   if (!text.includes('@') || !/:\\*\//.test(text)) return;
   for (const pattern of addresses) {
     for (const match of text.matchAll(pattern)) {
       const end = match.index + match[0].length - 1;
       spans.push({ start: end - (match[1] ?? '').length, end, what: 'password' });
+      if (spans.length > spansMax) return;
     }
+  }
+  findSlashed(text, spans, spansMax);
+}
+
+/** A password with a slash in it, which is no port. Each stretch is gone over once for all of them. */
+function findSlashed(text: string, spans: Span[], spansMax: number): void {
+  const stop = /[\s"'<>@]/g;
+  let end = -1;
+  for (const match of text.matchAll(toPassword)) {
+    const start = match.index + match[0].length;
+    if (end < start) {
+      stop.lastIndex = start;
+      end = stop.exec(text)?.index ?? text.length;
+    }
+    if (text[end] !== '@' || end === start || end - start > passwordMax) continue;
+    port.lastIndex = start;
+    if (port.test(text)) continue;
+    spans.push({ start, end, what: 'password' });
+    if (spans.length > spansMax) return;
   }
 }
 

@@ -53,6 +53,21 @@ function world(limits: Partial<RedactorLimits> = {}) {
 }
 
 describe('Redactor', () => {
+  it('withholds whole texts behind so many secrets that nobody is shown them, and no others', () => {
+    const { redactor } = world();
+    const secrets = ['http://ann:pw1@host', 'TOKEN=abc123', 'hunter2-one'];
+    const lines = Array.from({ length: 6_000 }, (_, i) => `${i} ${secrets[i % 3] ?? ''} end`);
+    const mixed = lines.flatMap((line, i) => [line, `${String(i)} plain`]);
+    const clean = JSON.parse(redactor.forApp('app_1').json(JSON.stringify(mixed))) as string[];
+    assert.equal(clean.length, mixed.length);
+    assert.deepEqual(clean.slice(0, 2), ['0 http://ann:[redacted: password]@host end', '0 plain']);
+    assert.deepEqual(clean.slice(-2), ['[redacted: secret]', '5999 plain']);
+    assert.doesNotMatch(clean.join('\n'), /pw1|abc123|hunter2/);
+    const text = redactor.forApp('app_1').text('://a:pw1@'.repeat(5_000));
+    assert.equal(text, '[redacted: secret]');
+    assert.equal(redactor.forApp('app_1').text('at hunter2-one!').slice(0, 12), 'at [redacted');
+  });
+
   it('takes out the values of an app and names the variable', () => {
     const { ofApp } = world();
     assert.equal(ofApp('at hunter2-one!'), 'at [redacted: variable DATABASE_URL]!');
