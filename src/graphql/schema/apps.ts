@@ -3,14 +3,14 @@ import { can, seenApps } from '../../auth/authorize.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/contract.ts';
-import type { AppRecord } from '../../store/records.ts';
+import type { AppRecord, TeamRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import { findApp, findAppBySlug, requireTeam } from '../access.ts';
 import type { GraphContext, GraphqlSettings } from '../contract.ts';
 import { boundedCount, decodeCursor, type Page, pageMax, pageOf } from '../page.ts';
 import type { addAccounts } from './accounts.ts';
 import type { addAppParts, ContainerView } from './app-parts.ts';
-import type { Builder, Shared } from './builder.ts';
+import { type Builder, ofRecord, type Shared } from './builder.ts';
 import type { addDeployments } from './deployments.ts';
 import { defaultContainer } from './logs.ts';
 
@@ -49,6 +49,7 @@ function addApp(builder: Builder, parts: AppParts) {
       source: t.expose('source', { type: leaves.source }),
       status: t.expose('status', { type: leaves.status }),
       url: t.string({
+        ...ofRecord,
         nullable: true,
         resolve: (record, _args, { read }) => appUrl(read.settings, record.slug),
       }),
@@ -61,11 +62,7 @@ function addApp(builder: Builder, parts: AppParts) {
       serverId: t.exposeID('serverId'),
       team: t.field({
         type: parts.accounts.team,
-        resolve: (record, _args, { read }) => {
-          const team = read.reader.get(tables.teams, record.teamId);
-          if (!team) throw new Error('An app has a team that does not exist.');
-          return team;
-        },
+        resolve: (record, _args, { read }) => teamOf(read.reader, record),
       }),
       upload: t.expose('upload', { type: leaves.upload, nullable: true }),
       git: t.expose('git', { type: leaves.git, nullable: true }),
@@ -99,14 +96,21 @@ function addApp(builder: Builder, parts: AppParts) {
         },
       }),
       containers: t.field({
+        ...ofRecord,
         type: [leaves.container],
         description: 'What runs of it now.',
         resolve: (record) => containersOf(record),
       }),
-      createdAt: t.field({ type: 'DateTime', resolve: (record) => record.createdAtMs }),
-      updatedAt: t.field({ type: 'DateTime', resolve: (record) => record.updatedAtMs }),
+      createdAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (app) => app.createdAtMs }),
+      updatedAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (app) => app.updatedAtMs }),
     }),
   });
+}
+
+function teamOf(reader: Reader, { teamId }: Readonly<AppRecord>): Readonly<TeamRecord> {
+  const team = reader.get(tables.teams, teamId);
+  if (!team) throw new Error('An app has a team that does not exist.');
+  return team;
 }
 
 /** A person who sees an app sees its folder; a token may be for the app alone. */

@@ -6,7 +6,7 @@ import { tables } from '../../store/tables.ts';
 import { findDeployment, requireApp, requireDeployment, writeSide } from '../access.ts';
 import type { GraphContext } from '../contract.ts';
 import { boundedCount, type Page } from '../page.ts';
-import type { Builder, Shared } from './builder.ts';
+import { type Builder, ofRecord, type Shared } from './builder.ts';
 import { type addLogs, logPageMax, readLines } from './logs.ts';
 
 export function addDeployments(
@@ -84,13 +84,19 @@ function addDeployment(
           return readLines(read.logs, `build:${record.id}`, count, null, 'end');
         },
       }),
-      createdAt: t.field({ type: 'DateTime', resolve: (record) => record.createdAtMs }),
+      createdAt: t.field({
+        ...ofRecord,
+        type: 'DateTime',
+        resolve: (record) => record.createdAtMs,
+      }),
       startedAt: t.field({
+        ...ofRecord,
         type: 'DateTime',
         nullable: true,
         resolve: (record) => record.startedAtMs,
       }),
       finishedAt: t.field({
+        ...ofRecord,
         type: 'DateTime',
         nullable: true,
         resolve: (record) => record.finishedAtMs,

@@ -53,7 +53,6 @@ export async function serveQueries({
       faults.push({ path, cause: cause instanceof Error ? (cause.stack ?? '') : String(cause) });
     },
   });
-  await engine.loadCompiler();
   port.on('message', (batch: QueryBatch) => {
     const tookUs = new Uint32Array(batch.calls.length);
     const answers = batch.calls.map((call, i) => {

@@ -13,7 +13,6 @@ const schema = createSchema();
 const options = { schema, limits: fixture.limits, onInternal: () => undefined };
 const interpreted = new Engine({ ...options, compile: false });
 const compiled = new Engine(options);
-await compiled.loadCompiler();
 after(() => fixture.close());
 
 function reference({ query, variables, operationName }: CorpusQuery, principal = fixture.ann) {
