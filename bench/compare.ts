@@ -12,6 +12,9 @@ import { Turns } from './turns.ts';
 /** The name under which the other state stands in the rows. */
 export const base = 'base';
 
+/** With fewer, the middle half of the rounds says nothing. */
+const roundsMin = 3;
+
 export interface Sides {
   quick: boolean;
   affinity: BenchOptions['affinity'];
@@ -27,7 +30,7 @@ export class Comparison {
 
   constructor({ quick, affinity = null, base: { root, node } }: Sides) {
     const turn = (): Promise<void> => this.#turns.next();
-    const shared = { quick, affinity, turn, oursOnly: true };
+    const shared = { quick, affinity, turn, oursOnly: true, quickRounds: roundsMin };
     this.#base = new Bench({ ...shared, root, node });
     this.#head = new Bench({ ...shared, root: home });
   }
@@ -35,7 +38,7 @@ export class Comparison {
   async run(scenario: Scenario): Promise<Row[]> {
     const side = async (name: string, bench: Bench): Promise<Row[]> => {
       try {
-        return (await scenario.run(bench)).filter((one): one is Row => !('against' in one));
+        return await scenario.run(bench);
       } catch (error) {
         throw new SideError(name, error);
       }
@@ -83,9 +86,6 @@ export interface Difference {
   /** The distance between the first and the third quartile of the rounds' ratios. */
   spread: number | null;
 }
-
-/** With fewer, the middle half of the rounds says nothing. */
-const roundsMin = 3;
 
 /**
  * Whether head differs from base by more than the rounds do among themselves: the median of the

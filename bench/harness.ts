@@ -12,12 +12,11 @@ import { fileURLToPath } from 'node:url';
 import { answers, endRunner, freePort, graphql, setUp } from './gangway.ts';
 import type { Gangway, Server } from './gangway.ts';
 import type { Affinity } from './machine.ts';
-import type { Row as ModelRow } from './model.ts';
-import { median, medianRatio } from './stats.ts';
+import type { Row } from './model.ts';
 import { Processes, usageOf } from './processes.ts';
 import type { Child, Program } from './processes.ts';
 
-export type Row = ModelRow | LegacyRow;
+export type { Gangway, Server };
 
 export interface Scenario {
   title: string;
@@ -42,6 +41,8 @@ export interface BenchOptions {
   turn?: () => Promise<void>;
   /** Leave out what is not Gangway: when it is held against itself. */
   oursOnly?: boolean;
+  /** How many rounds a smoke has. */
+  quickRounds?: number;
 }
 
 /** The project that this bench belongs to. */
@@ -60,6 +61,7 @@ export class Bench {
   readonly #processes = new Processes();
   readonly #ours = new Set<number>();
   readonly #dirs: string[] = [];
+  readonly #quickRounds: number;
 
   constructor(options: BenchOptions) {
     const { quick, root = home, node = process.execPath, affinity = null } = options;
@@ -68,6 +70,7 @@ export class Bench {
     this.#root = root;
     this.#node = node;
     this.#affinity = affinity;
+    this.#quickRounds = options.quickRounds ?? 1;
     this.#turn = options.turn ?? (() => Promise.resolve());
   }
 
@@ -87,9 +90,9 @@ export class Bench {
     return this.#ours.has(pid);
   }
 
-  /** Measures round by round; one round in a smoke. A server that died meanwhile ends it. */
+  /** Measures round by round; one round in a smoke, as a rule. A server that died meanwhile ends it. */
   async eachRound(full: number, work: (round: number) => Promise<void>): Promise<void> {
-    for (let round = 0; round < this.pick(full, 1); round++) {
+    for (let round = 0; round < this.pick(full, this.#quickRounds); round++) {
       await this.#turn();
       await work(round);
       this.#processes.check();
@@ -221,29 +224,4 @@ export class Bench {
     const flags = ['--disable-warning=ExperimentalWarning', ...stripped];
     return { command: process.execPath, args: [...flags, file, ...args], cwd: root };
   }
-}
-
-// Till the last scenario fills the model itself.
-export { median } from './stats.ts';
-export { usageOf } from './processes.ts';
-export type { Gangway, Server } from './gangway.ts';
-
-export interface LegacyRow {
-  what: string;
-  ours: number;
-  against: number | null;
-  unit: string;
-  ratio: number | null;
-  goal: string;
-}
-
-export function compare(
-  what: string,
-  unit: string,
-  goal: string,
-  ours: readonly number[],
-  against: readonly number[],
-): LegacyRow {
-  const ratio = medianRatio(ours, against);
-  return { what, unit, goal, ours: median(ours), against: median(against), ratio };
 }

@@ -7,8 +7,14 @@ export class Interrupts {
   readonly #open = new Set<Closable>();
 
   listen(): void {
-    const stop = (): void => void this.#closeAll().finally(() => process.exit(130));
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop);
+    const stop = (code: number): void => void this.closeAll().finally(() => process.exit(code));
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.once(signal, () => stop(130));
+    }
+    process.once('uncaughtException', (error) => {
+      console.error(error);
+      stop(1);
+    });
   }
 
   /** Works with something and closes it, whatever happens. */
@@ -22,7 +28,7 @@ export class Interrupts {
     }
   }
 
-  async #closeAll(): Promise<void> {
+  async closeAll(): Promise<void> {
     // What was opened last goes first: a server before the tree that it runs from.
     for (const closable of [...this.#open].reverse()) await closable.close();
   }

@@ -6,8 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Server } from './gangway.ts';
-import { compare } from './harness.ts';
-import type { Bench, LegacyRow } from './harness.ts';
+import type { Bench } from './harness.ts';
 import type { HttpAnswer } from './load/answers.ts';
 import { httpLoad, once } from './load/http.ts';
 import type { HttpLoad, HttpResult } from './load/http.ts';
@@ -63,10 +62,9 @@ function wrong(status: number, body: Buffer, expected: Buffer): Error {
 export async function inTurn<Of extends Contenders>(
   bench: Bench,
   contenders: Of,
-  options: ContestOptions | number = {},
+  options: ContestOptions = {},
 ): Promise<Results<Of>> {
-  const given = typeof options === 'number' ? { warmUpSeconds: options } : options;
-  const { connections = 50, seconds = bench.pick(3, 1), warmUpSeconds = 1 } = given;
+  const { connections = 50, seconds = bench.pick(3, 1), warmUpSeconds = 1 } = options;
   const all = Object.entries(contenders).map(([name, contender]) => ({
     name,
     contender,
@@ -255,16 +253,4 @@ export async function againstBare(
     ...httpRows(heading, results, goals),
     await latencyRow(bench, heading, contenders, { perSecond }),
   ];
-}
-
-export function compareBy(
-  what: string,
-  unit: string,
-  goal: string,
-  key: 'requestsPerS' | 'p99Ms' | 'cpuUs',
-  ours: readonly HttpResult[],
-  against: readonly HttpResult[],
-): LegacyRow {
-  const read = (list: readonly HttpResult[]): number[] => list.map((one) => one[key]);
-  return compare(what, unit, goal, read(ours), read(against));
 }

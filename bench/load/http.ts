@@ -31,7 +31,6 @@ export interface HttpLoad {
 
 export interface HttpResult {
   requestsPerS: number;
-  p99Ms: number;
   latency: LatencyMs;
   /** CPU of the server a request, in microseconds. */
   cpuUs: number;
@@ -59,7 +58,7 @@ export async function httpLoad(bench: Bench, server: Server, load: HttpLoad): Pr
     throw new Error(`answers of ${server.url} had ${mean} bytes on average, not ${answerBytes}`);
   }
   const cpuUs = (usageOf(server.pid).cpuUs - before) / requests;
-  return { requestsPerS: requests / seconds, latency, p99Ms: latency.p99, cpuUs };
+  return { requestsPerS: requests / seconds, latency, cpuUs };
 }
 
 async function raw(bench: Bench, server: Server, load: HttpLoad): Promise<RawResult> {

@@ -42,9 +42,6 @@ export interface PacedResult {
   calls: number;
   seconds: number;
   latency: LatencyMs;
-  p50Ms: number;
-  p99Ms: number;
-  maxMs: number;
 }
 
 /** Timers are no finer: a call that is sent within it counts as sent when it was due. */
@@ -155,14 +152,10 @@ function settled(ms: number): void {
   if (histogram.count < total) return;
   over = true;
   for (const { socket } of callers) socket.destroy();
-  const latency = histogram.percentiles();
   const result: PacedResult = {
     calls: total,
     seconds: (performance.now() - startMs) / 1000,
-    latency,
-    p50Ms: latency.p50,
-    p99Ms: latency.p99,
-    maxMs: latency.max,
+    latency: histogram.percentiles(),
   };
   console.log(JSON.stringify(result));
 }

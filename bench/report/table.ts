@@ -1,5 +1,5 @@
 /** Owns the table of a scenario in the terminal: one line for ours, one for each it is held against. */
-import type { OtherFigure, Row } from '../model.ts';
+import type { JudgedGoal, OtherFigure, Row } from '../model.ts';
 import { columns } from './columns.ts';
 import { goalText, number, ratio, spread, subject, verdict } from './words.ts';
 
@@ -34,7 +34,7 @@ function linesOf(row: Row, quick: boolean): Cells[] {
   const mine = [`${indent}${row.what}${note}`, number(row.ours.median), row.unit, spread(row.ours)];
   const absolute = row.goals
     .filter(({ goal }) => 'value' in goal)
-    .map((judged) => `${goalText(judged.goal, row)}: ${verdict(judged, quick)}`)
+    .map((judged) => `${goalText(judged.goal, row)}${said(judged, quick)}`)
     .join(', ');
   const [first, ...rest] = row.others;
   const [what = '', ours = '', unit = '', spreadText = ''] = mine;
@@ -53,7 +53,13 @@ function againstCells(
 ): [against: string, theirs: string, ratio: string, goal: string] {
   const judged = row.goals
     .filter(({ goal }) => 'against' in goal && goal.against === other.name)
-    .map((one) => `${goalText(one.goal, row)}: ${verdict(one, quick)}`);
+    // Whom it is held against stands before it.
+    .map((one) => `${goalText(one.goal, row, false)}${said(one, quick)}`);
   const goals = [...judged, absolute].filter(Boolean).join(', ');
   return [subject(other.name), number(other.median), ratio(other.ratio), goals];
+}
+
+/** A smoke judges nothing. */
+function said(judged: JudgedGoal, quick: boolean): string {
+  return quick ? '' : `: ${verdict(judged, quick)}`;
 }

@@ -32,10 +32,14 @@ export const subject: Subject = (name) => {
 export const state: Subject = (name) => (name === 'ours' ? 'head' : name);
 
 /** `>= 0.9 of bare uWebSockets.js`, `<= 15 ms`. */
-export function goalText(goal: Goal, { better, unit }: Pick<Row, 'better' | 'unit'>): string {
+export function goalText(
+  goal: Goal,
+  { better, unit }: Pick<Row, 'better' | 'unit'>,
+  isNamed = true,
+): string {
   const sign = better === 'higher' ? '>=' : '<=';
   if ('value' in goal) return `${sign} ${goal.value} ${unit}`;
-  return `${sign} ${goal.ratio} x ${subject(goal.against)}`;
+  return isNamed ? `${sign} ${goal.ratio} x ${subject(goal.against)}` : `${sign} ${goal.ratio}`;
 }
 
 export type Verdict = 'met' | 'not met' | 'not judged';
