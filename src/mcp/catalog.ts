@@ -109,13 +109,7 @@ export class Catalog {
   }
 
   #parse(params: URLSearchParams): Selection {
-    // A name in other letters must not open what it was meant to close.
-    const allOf = (wanted: string): string[] =>
-      [...params].flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
-    const named = allOf('tools')
-      .flatMap((list) => list.split(','))
-      .map((name) => name.trim())
-      .filter((name) => name !== '');
+    const named = namedIn(params);
     const unknown = named.find((name) => !this.#isChoice(name));
     if (unknown !== undefined) {
       throw new ServiceError(
@@ -123,8 +117,7 @@ export class Catalog {
         `tools names no group or tool "${unknown.slice(0, 64)}"; groups are read, ${toolGroups.join(', ')}.`,
       );
     }
-    // Whoever says it anywhere means it.
-    const readOnly = allOf('readonly').map(isOn).includes(true);
+    const readOnly = isReadOnly(params);
     const groups = new Set(named);
     const all = groups.size === 0;
     return {
@@ -156,14 +149,42 @@ export class Catalog {
   }
 }
 
-function isGroup(name: string): name is ToolGroup {
-  return (toolGroups as readonly string[]).includes(name);
+/** Whether an address asks for nothing but reading; what it says wrongly is judged later. */
+export function asksToRead(params: URLSearchParams): boolean {
+  const named = namedIn(params);
+  if (named.length > 0 && named.every((name) => name === 'read')) return true;
+  return valuesOf(params, 'readonly').some((value) => readOnlyWords.get(value) === true);
 }
 
-function isOn(value: string): boolean {
-  if (value === '0' || value === 'false') return false;
-  if (value === '1' || value === 'true' || value === '') return true;
-  throw new ServiceError('BAD_REQUEST', 'readonly is 1 or 0.');
+function namedIn(params: URLSearchParams): string[] {
+  return valuesOf(params, 'tools')
+    .flatMap((list) => list.split(','))
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+/** Whoever says it anywhere means it. Throws BAD_REQUEST for what says neither. */
+function isReadOnly(params: URLSearchParams): boolean {
+  const words = valuesOf(params, 'readonly').map((value) => readOnlyWords.get(value));
+  if (words.includes(undefined)) throw new ServiceError('BAD_REQUEST', 'readonly is 1 or 0.');
+  return words.includes(true);
+}
+
+const readOnlyWords: ReadonlyMap<string, boolean> = new Map([
+  ['1', true],
+  ['true', true],
+  ['', true],
+  ['0', false],
+  ['false', false],
+]);
+
+/** A name in other letters must not open what it was meant to close. */
+function valuesOf(params: URLSearchParams, wanted: string): string[] {
+  return [...params].flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
+}
+
+function isGroup(name: string): name is ToolGroup {
+  return (toolGroups as readonly string[]).includes(name);
 }
 
 /** All four, since what is left out means destructive and open. */

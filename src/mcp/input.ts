@@ -16,11 +16,17 @@ export function toolInput<Shape extends z.ZodRawShape>(shape: Shape): ToolInput 
   return {
     schema: schemaOf(object),
     read: (args) => {
-      const read = object.safeParse(args);
+      const read = object.safeParse(withoutNulls(args));
       if (read.success) return { ok: true, value: read.data };
       return { ok: false, sentence: sentenceOf(read.error, Object.keys(object.shape)) };
     },
   };
+}
+
+/** Some models say null for every argument that they leave out. */
+function withoutNulls(args: unknown): unknown {
+  if (!isObject(args)) return args;
+  return Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
 }
 
 function schemaOf(object: z.ZodObject): JsonSchema {

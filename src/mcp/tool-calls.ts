@@ -268,9 +268,20 @@ export class ToolCalls {
     const { onCall } = this.#options;
     if (!onCall) return;
     const args = params['arguments'];
-    const acting = this.#acting(principal, isObject(args) ? args['team'] : undefined);
-    const caller = typeof acting === 'string' ? principal : acting;
+    const caller = this.#teamOf(principal, isObject(args) ? args['team'] : undefined);
     onCall({ principal: caller, tool, client: clientOf(params)?.name ?? null, outcome });
+  }
+
+  /** The caller in the team it names, as far as it may still be there. */
+  #teamOf(principal: McpPrincipal, team: unknown): McpPrincipal {
+    try {
+      const acting = this.#acting(principal, team);
+      return typeof acting === 'string' ? principal : acting;
+    } catch (error) {
+      // The right was lost while the call ran.
+      if (error instanceof ServiceError) return principal;
+      throw error;
+    }
   }
 
   /** The caller in the team it names, or a sentence that says why not. */

@@ -2,7 +2,8 @@
  * Owns answers of the MCP endpoint that are Server-Sent Events: calls that tell of their progress, and
  * clients that listen.
  *
- * 1. At most `openMax` are open; beyond that TOO_MANY_STREAMS.
+ * 1. At most `openMax` calls and as many listeners are open, so that who listens takes no place of who
+ *    works; beyond that TOO_MANY_STREAMS.
  * 2. One that listens ends within a second after its token lost the right to be here.
  * 3. A comment every `pingMs` keeps the connection alive.
  * 4. `drain` ends those that listen; calls are ended by the signal of their exchange.
@@ -17,7 +18,7 @@ import type { Exchange, ResponseStream } from '../contract.ts';
 export interface McpStreamsOptions {
   clock: Clock;
   logger: Logger;
-  /** Default 1,024. */
+  /** Calls, and listeners besides; default 1,024. */
   openMax?: number;
   pingMs?: number;
   checkMs?: number;
@@ -41,7 +42,12 @@ export class McpStreams {
   #draining = false;
 
   constructor(options: McpStreamsOptions) {
-    this.#options = { openMax: 1_024, pingMs: 15_000, checkMs: 500, ...options };
+    this.#options = {
+      openMax: 1_024,
+      pingMs: 15_000,
+      checkMs: 500,
+      ...options,
+    };
   }
 
   get size(): number {
@@ -53,7 +59,7 @@ export class McpStreams {
    * it returns never rejects.
    */
   run(exchange: Exchange, answer: Extract<McpAnswer, { kind: 'events' }>): Promise<void> {
-    return this.#carry(this.#begin(exchange), answer);
+    return this.#carry(this.#begin(exchange, this.#open.size - this.#listeners.size), answer);
   }
 
   async #carry(
@@ -71,13 +77,13 @@ export class McpStreams {
     }
   }
 
-  /** Holds a connection open, as long as `mayStay` says so. */
+  /** Holds a connection open, as long as `mayStay` says so. Throws as `run`. */
   listen(
     exchange: Exchange,
     { first, last }: Extract<McpAnswer, { kind: 'listen' }>,
     mayStay: () => boolean,
   ): void {
-    const stream = this.#begin(exchange);
+    const stream = this.#begin(exchange, this.#listeners.size);
     stream.write(eventOf(first));
     const listener = { stream, last, mayStay };
     this.#listeners.add(listener);
@@ -95,11 +101,11 @@ export class McpStreams {
     this.#rest();
   }
 
-  #begin(exchange: Exchange): ResponseStream {
+  #begin(exchange: Exchange, alike: number): ResponseStream {
     const { openMax, pingMs } = this.#options;
     if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
-    if (this.#open.size >= openMax) {
-      throw new ServiceError('TOO_MANY_STREAMS', `There are ${openMax} event streams already.`);
+    if (alike >= openMax) {
+      throw new ServiceError('TOO_MANY_STREAMS', `There are ${openMax} such streams already.`);
     }
     const stream = exchange.stream(200, sseHeaders);
     this.#open.add(stream);

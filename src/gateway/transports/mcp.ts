@@ -10,10 +10,12 @@
  */
 import { mcpResource } from '../../auth/oauth/metadata.ts';
 import type { Authenticator } from '../../auth/accounts-contract.ts';
+import type { SignedIn } from '../../auth/principal.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { RateLimit } from '../../lib/rate-limit.ts';
 import type { McpAnswer } from '../../mcp/answer.ts';
+import { asksToRead } from '../../mcp/catalog.ts';
 import type { McpPrincipal } from '../../mcp/contract.ts';
 import type { Caller } from '../../mcp/graphql-call.ts';
 import type { Rights } from '../../mcp/rights.ts';
@@ -111,9 +113,7 @@ class McpTransport {
     const { callers, rights, rate } = this.#options;
     this.#allowOrigin(exchange);
     const principal = callers.bearer(exchange, () => this.#challenge(exchange), 'mcp');
-    const retryAfterS = rate.take(
-      principal.kind === 'token' ? principal.tokenId : principal.userId,
-    );
+    const retryAfterS = rate.take(idOf(principal));
     if (retryAfterS > 0) {
       throw new ServiceError('RATE_LIMITED', 'This token called too often.', { retryAfterS });
     }
@@ -121,8 +121,7 @@ class McpTransport {
   }
 
   #challenge(exchange: Exchange): string {
-    const { query } = exchange;
-    const reads = query.get('readonly') === '1' || query.get('tools') === 'read';
+    const reads = asksToRead(exchange.query);
     const scope = [...(reads ? readingScopes : toolScopes), 'offline_access'].join(' ');
     return `resource_metadata="${resourceMetadataUrl(this.#options.publicUrl())}", scope="${scope}"`;
   }
@@ -212,6 +211,10 @@ function requireJson(exchange: Exchange): void {
   throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'Send application/json, not encoded.', {
     headers: { 'Accept-Post': 'application/json' },
   });
+}
+
+function idOf(principal: SignedIn): string {
+  return principal.kind === 'token' ? principal.tokenId : principal.sessionId;
 }
 
 function takesEvents(accept: string): boolean {

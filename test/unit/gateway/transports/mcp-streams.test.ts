@@ -115,20 +115,25 @@ describe('McpStreams', () => {
     assert.equal(streams.size, 1);
   });
 
-  it('refuses one more than there may be, listener or call, until another leaves', async () => {
-    const { streams } = open(3);
-    const visitors = [new Visitor(), new Visitor(), new Visitor()];
+  it('refuses one more than there may be, listeners and calls apart, until another leaves', async () => {
+    const { streams } = open(2);
+    const visitors = [new Visitor(), new Visitor()];
     for (const { exchange } of visitors) streams.listen(exchange, listening, stays);
     const late = new Visitor();
-    const call = { kind: 'events' as const, run: () => Promise.resolve() };
     const tooMany = refusedWith('TOO_MANY_STREAMS');
     assert.throws(() => streams.listen(late.exchange, listening, stays), tooMany);
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const call = { kind: 'events' as const, run: () => promise };
+    const running = [new Visitor(), new Visitor()].map(({ exchange }) =>
+      streams.run(exchange, call),
+    );
     // Thrown, not rejected: who runs a call does not wait for it.
     assert.throws(() => void streams.run(late.exchange, call), tooMany);
     assert.equal(late.written, '');
     visitors[0]?.leave();
-    await streams.run(late.exchange, call);
-    assert.ok(late.ended);
+    streams.listen(late.exchange, listening, stays);
+    resolve(undefined);
+    await Promise.all(running);
     assert.equal(streams.size, 2);
   });
 

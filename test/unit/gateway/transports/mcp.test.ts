@@ -185,7 +185,8 @@ describe('events', () => {
       });
       assert.equal((await other.post(body)).status, 429);
       const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: progress };
-      assert.equal((await other.post(call, { accept: 'text/event-stream' })).status, 429);
+      // Who listens takes no place of who works.
+      assert.equal((await other.post(call, { accept: 'text/event-stream' })).status, 200);
       at.streams.drain();
       await listener.until(() => listener.received.endsWith('\r\n0\r\n\r\n'));
       const serverInfo = { name: 'Gangway', version: '0.0.0' };
