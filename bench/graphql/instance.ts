@@ -2,81 +2,41 @@
  * Owns a Gangway with apps and a token, requests to it, and what peers need to serve the same: the
  * very records it answers with, in a file.
  */
-import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createUploadApp } from '../deploy.ts';
 import type { Gangway } from '../gangway.ts';
 import type { Bench } from '../harness.ts';
+import { once } from '../load/http.ts';
 import type { Request } from '../rounds.ts';
+import { seed } from '../seed.ts';
 import { heavy, padded, viewer } from './documents.ts';
 
 export interface AppsInstance {
   gangway: Gangway;
-  appIds: string[];
+  appIds: readonly string[];
   /** The secret of a token that sees all of them. */
   token: string;
 }
 
-/** `deployed`: whether each has a deployment; it was canceled, so that nothing runs. */
-export async function startApps(
-  bench: Bench,
-  count: number,
-  { deployed = false } = {},
-): Promise<AppsInstance> {
+/** Apps that were only created; the token may change them. */
+export async function startApps(bench: Bench, count: number): Promise<AppsInstance> {
   const gangway = await bench.startGangway();
-  const archive = deployed ? emptyApp(bench) : null;
   const appIds: string[] = [];
-  for (let i = 0; i < count; i++) {
-    const appId = await createUploadApp(gangway, `Bench app ${i}`);
-    appIds.push(appId);
-    if (archive !== null) await deployAndCancel(gangway, appId, archive);
-  }
+  for (let i = 0; i < count; i++) appIds.push(await createUploadApp(gangway, `Bench app ${i}`));
   const { createToken } = await gangway.graphql<{ createToken: { secret: string } }>(
     `mutation { createToken(input: {name: "bench", capabilities: [view_logs, configure_apps]}) { secret } }`,
   );
-  if (deployed) await untilQuiet(gangway);
   return { gangway, appIds, token: createToken.secret };
 }
 
-function emptyApp(bench: Bench): Buffer {
-  const dir = bench.tempDir();
-  writeFileSync(join(dir, 'notes.txt'), 'Nothing to build.\n');
-  const archive = join(dir, 'app.tar.gz');
-  if (spawnSync('tar', ['-czf', archive, '-C', dir, 'notes.txt']).status !== 0) {
-    throw new Error('cannot make the archive');
-  }
-  return readFileSync(archive);
-}
-
-async function deployAndCancel(gangway: Gangway, appId: string, archive: Buffer): Promise<void> {
-  const { status } = await fetch(`${gangway.url}/api/apps/${appId}/upload`, {
-    method: 'POST',
-    headers: { cookie: gangway.cookie, 'x-upload-filename': 'app.tar.gz' },
-    body: archive,
-  });
-  if (status !== 200) throw new Error(`the upload answered ${status}`);
-  const { redeploy } = await gangway.graphql<{ redeploy: { id: string } }>(
-    `mutation ($id: ID!) { redeploy(appId: $id) { id } }`,
-    { id: appId },
-  );
-  await gangway.graphql(`mutation ($id: ID!) { cancelDeployment(id: $id) }`, { id: redeploy.id });
-}
-
-const quietMs = 60_000;
-
-/** Till no deployment is under way: what was being built takes a moment to be canceled. */
-async function untilQuiet(gangway: Gangway): Promise<void> {
-  const deadlineMs = performance.now() + quietMs;
-  for (;;) {
-    const { apps } = await gangway.graphql<{
-      apps: { nodes: { latestDeployment: { finishedAt: string | null } | null }[] };
-    }>(`{ apps(first: 500) { nodes { latestDeployment { finishedAt } } } }`);
-    const unfinished = apps.nodes.filter((node) => node.latestDeployment?.finishedAt == null);
-    if (unfinished.length === 0) return;
-    if (performance.now() > deadlineMs) throw new Error('the deployments do not come to an end');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+/** Apps that were uploaded and deployed once, all of a team of their own. */
+export async function startDeployedApps(bench: Bench, count: number): Promise<AppsInstance> {
+  const { dataDir, apps, tokens } = await seed(bench, { apps: count });
+  const gangway = await bench.startGangway({ GANGWAY_DATA_DIR: dataDir });
+  const [token] = tokens;
+  if (token === undefined) throw new Error('there is no token');
+  return { gangway, appIds: apps.map(({ id }) => id), token };
 }
 
 export interface Question {
@@ -99,19 +59,21 @@ export function questionRequest(
   };
 }
 
-interface Everything {
-  apps: { nodes: object[]; totalCount: number };
+interface Answer<T> {
+  data: T;
 }
 
 /** A file of what a peer serves: the token, who asks, and all apps with all that is asked of them. */
-export async function servedFile(
-  bench: Bench,
-  { gangway, token, appIds }: AppsInstance,
-): Promise<string> {
-  const { me } = await gangway.graphql<{ me: object }>(viewer);
-  const { apps } = await gangway.graphql<Everything>(heavy);
-  if (apps.nodes.length !== appIds.length) throw new Error('a page does not hold all apps');
+export async function servedFile(bench: Bench, instance: AppsInstance): Promise<string> {
+  const answer = async <T>(query: string): Promise<T> => {
+    const body = await once(instance.gangway, questionRequest(instance, { query }));
+    return (JSON.parse(body.toString()) as Answer<T>).data;
+  };
+  const { me } = await answer<{ me: object }>(viewer);
+  const { apps } = await answer<{ apps: { nodes: object[] } }>(heavy);
+  if (apps.nodes.length !== instance.appIds.length)
+    throw new Error('a page does not hold all apps');
   const file = join(bench.tempDir(), 'served.json');
-  writeFileSync(file, JSON.stringify({ token, viewer: me, apps: apps.nodes }));
+  writeFileSync(file, JSON.stringify({ token: instance.token, viewer: me, apps: apps.nodes }));
   return file;
 }

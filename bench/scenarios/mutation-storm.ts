@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type * as Stores from '../../src/store/store.ts';
+import type * as AllTables from '../../src/store/tables.ts';
 import { padded } from '../graphql/documents.ts';
 import { type AppsInstance, questionRequest, startApps } from '../graphql/instance.ts';
 import type { Server } from '../gangway.ts';
@@ -62,8 +64,8 @@ async function startSyncing(bench: Bench, answer: Buffer): Promise<Server> {
   ]);
 }
 
-/** Every app has one of the names that it alone was given. */
-async function requireNames({ gangway, appIds }: AppsInstance): Promise<void> {
+/** The names as they are told; every app has one that it alone was given. */
+async function namesOf({ gangway, appIds }: AppsInstance): Promise<Map<string, string>> {
   const { apps: page } = await gangway.graphql<{ apps: { nodes: { id: string; name: string }[] } }>(
     `{ apps { nodes { id name } } }`,
   );
@@ -71,6 +73,26 @@ async function requireNames({ gangway, appIds }: AppsInstance): Promise<void> {
     const number = Number(/^Name (\d{6})$/.exec(name)?.[1] ?? Number.NaN);
     if (number % apps === appIds.indexOf(id)) continue;
     throw new Error(`${id} has the name ${name}, which it was not given`);
+  }
+  return new Map(page.nodes.map(({ id, name }) => [id, name]));
+}
+
+/** What was answered is there after a crash. */
+async function requireKept(bench: Bench, instance: AppsInstance): Promise<void> {
+  const told = await namesOf(instance);
+  await bench.crash(instance.gangway);
+  const { openStore } = await bench.module<typeof Stores>('src/store/store.ts');
+  const { tables } = await bench.module<typeof AllTables>('src/store/tables.ts');
+  const quiet = (): void => undefined;
+  const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet, fatal: quiet };
+  const store = await openStore({ dir: instance.gangway.dataDir, logger });
+  try {
+    for (const [id, name] of told) {
+      const kept = store.get(tables.apps, id)?.name;
+      if (kept !== name) throw new Error(`${id} was told to be ${name}, and is kept as ${kept}`);
+    }
+  } finally {
+    await store.close();
   }
 }
 
