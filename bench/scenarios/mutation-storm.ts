@@ -36,9 +36,9 @@ export const scenario: Scenario = {
       [one]: { server: await startSyncing(bench, answer), request, check: sameBytes(answer) },
     };
     const results = await inTurn(bench, contenders, { seconds: bench.pick(3, 1) });
-    await requireNames(instance);
-    const group = `updateApp of ${apps} apps, 50 connections`;
-    return [...httpRows(group, results), await latencyOf(bench, contenders, storm)];
+    const latency = await latencyOf(bench, contenders, storm);
+    await requireKept(bench, instance);
+    return [...httpRows(`updateApp of ${apps} apps, 50 connections`, results), latency];
   },
 };
 
