@@ -48,6 +48,30 @@ export async function uploadFiles(
   if (response.status !== 200) throw new Error(`upload answered ${await response.text()}`);
 }
 
+/**
+ * Takes the only place for builds (`GANGWAY_BUILD_CONCURRENCY=1`) with one that does not end: every other
+ * deployment waits in the queue.
+ */
+export async function holdBuilds(bench: Bench, ours: Gangway): Promise<void> {
+  const appId = await createUploadApp(ours, 'holds the builds');
+  await uploadFiles(bench, ours, appId, { Procfile: 'web: sleep 3600\n' });
+  await ours.graphql(
+    `mutation ($id: ID!) { updateApp(id: $id, build: {buildCommand: "sleep 3600"}) { id } }`,
+    { id: appId },
+  );
+  await ours.graphql(`mutation ($id: ID!) { redeploy(appId: $id) { id } }`, { id: appId });
+  const untilMs = performance.now() + 30_000;
+  for (;;) {
+    const { app } = await ours.graphql<{ app: { status: string } }>(
+      `query ($id: ID!) { app(id: $id) { status } }`,
+      { id: appId },
+    );
+    if (app.status === 'building') return;
+    if (performance.now() > untilMs) throw new Error(`the app that holds builds is ${app.status}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 async function untilActive(gangway: Gangway, appId: string): Promise<void> {
   const deadlineMs = performance.now() + 60_000;
   for (;;) {

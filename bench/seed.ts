@@ -19,6 +19,7 @@ import type * as TableTypes from '../src/store/table.ts';
 import type { Change } from '../src/store/table.ts';
 import type * as AllTables from '../src/store/tables.ts';
 import type { Bench } from './harness.ts';
+import type { RequestParts } from './load/requests.ts';
 
 export interface SeedOptions {
   apps: number;
@@ -108,6 +109,20 @@ export function spread<T>(list: readonly T[], count: number): T[] {
   return Array.from({ length: Math.min(count, list.length) }, (_, i) => {
     return list[Math.floor(i * step)] as T;
   });
+}
+
+/** What senders of hooks put into a body: about so much. */
+const hookBody = JSON.stringify({
+  ref: 'refs/heads/main',
+  after: '0'.repeat(40),
+  text: 'x'.repeat(900),
+});
+
+/** Calls of the deploy hooks of some of the apps. */
+export function hookRequests({ tokens }: Seeded, apps: readonly SeededApp[]): RequestParts[] {
+  const [token = ''] = tokens;
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  return apps.map(({ hookPath }) => ({ path: hookPath, method: 'POST', headers, body: hookBody }));
 }
 
 async function partsOf(bench: Bench): Promise<Parts> {

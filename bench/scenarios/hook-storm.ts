@@ -6,26 +6,19 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as Stores from '../../src/store/store.ts';
 import type * as AllTables from '../../src/store/tables.ts';
-import { createUploadApp, uploadFiles } from '../deploy.ts';
-import type { Bench, Gangway, Scenario, Server } from '../harness.ts';
+import { holdBuilds } from '../deploy.ts';
+import type { Bench, Scenario, Server } from '../harness.ts';
 import { sendEach } from '../load/calls.ts';
 import type { CallsResult } from '../load/calls.ts';
-import type { RequestParts } from '../load/requests.ts';
 import { row } from '../model.ts';
 import type { Goal, Rounds, Row } from '../model.ts';
 import { middles } from '../rounds.ts';
-import { seed } from '../seed.ts';
+import { hookRequests, seed } from '../seed.ts';
 import type { Seeded, SeededApp } from '../seed.ts';
 
 const one = 'one fsync a call';
 const connections = 50;
 const storming = `${connections} callers at once`;
-/** What senders of hooks put into a body: about so much. */
-const body = JSON.stringify({
-  ref: 'refs/heads/main',
-  after: '0'.repeat(40),
-  text: 'x'.repeat(900),
-});
 
 interface Storm {
   ours: CallsResult[];
@@ -47,7 +40,7 @@ export const scenario: Scenario = {
     const synced = await startSyncing(bench);
     const deployed = new Map<string, string>();
     const storm = async (apps: readonly SeededApp[], at: number): Promise<CallsResult> => {
-      const result = await sendEach(bench, ours, hooksOf(apps, seeded), at);
+      const result = await sendEach(bench, ours, hookRequests(seeded, apps), at);
       remember(deployed, apps, result.answers);
       return result;
     };
@@ -62,9 +55,9 @@ export const scenario: Scenario = {
       alone.ours.push(await storm(few, 1));
       if (bench.oursOnly) return;
       // It is so much slower that a part of the calls takes as long.
-      const part = hooksOf(rest.slice(0, callsEach / 4), seeded);
+      const part = hookRequests(seeded, rest.slice(0, callsEach / 4));
       many[one].push(await sendEach(bench, synced, part, connections));
-      alone[one].push(await sendEach(bench, synced, hooksOf(few, seeded), 1));
+      alone[one].push(await sendEach(bench, synced, hookRequests(seeded, few), 1));
     });
     await bench.crash(ours);
     await requireStored(bench, seeded, deployed);
@@ -81,35 +74,6 @@ export const scenario: Scenario = {
     ];
   },
 };
-
-function hooksOf(apps: readonly SeededApp[], { tokens }: Seeded): RequestParts[] {
-  const headers = {
-    authorization: `Bearer ${tokens[0] ?? ''}`,
-    'content-type': 'application/json',
-  };
-  return apps.map(({ hookPath }) => ({ path: hookPath, method: 'POST', headers, body }));
-}
-
-/** Takes the only place for builds with one that does not end: what hooks ask for waits in the queue. */
-async function holdBuilds(bench: Bench, ours: Gangway): Promise<void> {
-  const appId = await createUploadApp(ours, 'holds the builds');
-  await uploadFiles(bench, ours, appId, { Procfile: 'web: sleep 3600\n' });
-  await ours.graphql(
-    `mutation ($id: ID!) { updateApp(id: $id, build: {buildCommand: "sleep 3600"}) { id } }`,
-    { id: appId },
-  );
-  await ours.graphql(`mutation ($id: ID!) { redeploy(appId: $id) { id } }`, { id: appId });
-  const untilMs = performance.now() + 30_000;
-  for (;;) {
-    const { app } = await ours.graphql<{ app: { status: string } }>(
-      `query ($id: ID!) { app(id: $id) { status } }`,
-      { id: appId },
-    );
-    if (app.status === 'building') return;
-    if (performance.now() > untilMs) throw new Error(`the app that holds builds is ${app.status}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
 
 async function startSyncing(bench: Bench): Promise<Server> {
   const dir = bench.tempDir();
