@@ -51,6 +51,15 @@ export class RateLimit {
     return waitS;
   }
 
+  /** Counts so many more events for one that was allowed, such as when it turned out to be a large one. */
+  charge(key: string, count: number): void {
+    if (count <= 0) return;
+    const bucket = this.#refilled(key);
+    bucket.tokens -= count;
+    this.#buckets.delete(key);
+    this.#buckets.set(key, bucket);
+  }
+
   /** As `take`, without counting. */
   waitS(key: string): number {
     return this.#buckets.has(key) ? this.#wait(this.#refilled(key)) : 0;

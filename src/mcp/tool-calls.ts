@@ -63,6 +63,8 @@ export interface CallNote {
 }
 
 export interface CallRequest {
+  /** Of the message. */
+  body: Uint8Array;
   id: RpcId;
   params: RpcParams;
   era: Era;
@@ -77,6 +79,8 @@ export interface CallRequest {
 const patienceMs = 55_000;
 const patienceWithEventsMs = 600_000;
 const defaultReuseBytes = 8 * 1024 * 1024;
+/** No arguments that fit are longer: an answer to a longer message is not worth looking for. */
+const reusedBytesMax = 16 * 1024;
 
 export class ToolCalls {
   readonly #options: ToolCallsOptions;
@@ -119,7 +123,8 @@ export class ToolCalls {
       if (fault) return answerFault(400, id, fault);
     }
     this.#requireScope(request, tool);
-    const key = tool.repeatable === true ? Buffer.from(`${name} ${JSON.stringify(args)}`) : null;
+    const isRepeatable = tool.repeatable === true && request.body.length <= reusedBytesMax;
+    const key = isRepeatable ? Buffer.from(`${name} ${JSON.stringify(args)}`) : null;
     const known = key && this.#reuse.get(principal, key, this.#options.position());
     if (known) {
       this.#note(request, tool, 'ok');

@@ -5,6 +5,8 @@
  *    one; 429 above the token's rate; 403 where the team has MCP off or the token's owner may not use
  *    it; 415, 413; then what the protocol says.
  *    A page of ours, or on this machine while we are, may read what it is answered.
+ *    What holds for the team is asked again when a body was long on its way.
+ *    A large message counts as several calls, as it takes several times as long.
  * 2. There are no sessions: no id of one is sent, and what clients send of it is ignored.
  * 3. Nothing heavy is loaded for who has no token.
  */
@@ -54,6 +56,7 @@ export function mcpRoutes(options: McpRoutesOptions): Route[] {
 }
 
 const path = '/api/mcp';
+const bytesOfOneCall = 512 * 1024;
 
 const preflightHeaders: Headers = Object.freeze({
   'Access-Control-Allow-Methods': 'POST, OPTIONS',
@@ -128,7 +131,10 @@ class McpTransport {
 
   #take(exchange: Exchange, principal: McpPrincipal, server: McpServer, body: Uint8Array): void {
     if (exchange.aborted) return;
+    const { rights, rate } = this.#options;
+    rate.charge(idOf(principal), Math.floor(body.length / bytesOfOneCall));
     try {
+      rights.admit(principal);
       const answer = server.answer(
         {
           body,

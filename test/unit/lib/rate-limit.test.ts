@@ -26,6 +26,19 @@ describe('RateLimit', () => {
     assert.equal(limit.take('a'), 0);
   });
 
+  it('counts what turns out to be more, and lets the debt be waited off', async () => {
+    const clock = new ManualClock();
+    const limit = new RateLimit({ burst: 4, windowMs: 4_000, clock });
+    assert.equal(limit.take('a'), 0);
+    limit.charge('a', 5);
+    limit.charge('a', 0);
+    assert.equal(limit.take('a'), 3);
+    assert.equal(limit.take('b'), 0);
+    await clock.advance(3_000);
+    assert.equal(limit.take('a'), 0);
+    assert.equal(limit.take('a'), 1);
+  });
+
   it('does not push the end of a wait away when asked again', async () => {
     const clock = new ManualClock();
     const limit = new RateLimit({ burst: 1, windowMs: 10_000, clock });

@@ -100,6 +100,18 @@ describe('HTTP around a message', () => {
     }
   });
 
+  it('counts as several calls when it is large, for what follows', async () => {
+    const at = await startMcpGateway({ callsPerMinute: 3 });
+    const other = new McpPeer(at);
+    try {
+      const large = { ...ping, params: { text: 'x'.repeat(1_100_000) } };
+      assert.equal((await other.post(large)).status, 200);
+      assert.equal((await other.post(ping)).status, 429);
+    } finally {
+      await at.close();
+    }
+  });
+
   it('is 403 where MCP is off, or the owner of the token may not use it', async () => {
     const at = await startMcpGateway();
     const other = new McpPeer(at);
