@@ -36,7 +36,13 @@ describe('the lanes, over MCP', () => {
     const write = data.fixture.context().write!;
     const common = { read: data.read, write, logger: recordingLogger() };
     inline = new Lanes({ ...common, limits: defaultLimits, pool: null, reuseBytes: 0 });
-    const limits = { ...defaultLimits, inlineCost: 0, aloneInlineCost: 0, coldInlineCost: 0 };
+    const limits = {
+      ...defaultLimits,
+      inlineCost: 0,
+      inlineUs: 0,
+      aloneInlineCost: 0,
+      coldInlineCost: 0,
+    };
     pooled = new Lanes({ ...common, limits, pool: data.pool, reuseBytes: 1024 * 1024 });
   });
   after(() => data.close());
