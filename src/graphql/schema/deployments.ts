@@ -70,18 +70,18 @@ function addDeployment(
         type: logConnection,
         description: 'The log of build and release, from its start.',
         args: { first: t.arg.int({ defaultValue: 1_000 }), after: t.arg.string() },
-        resolve: (record, { first, after }, { read }) => {
+        resolve: (record, { first, after }, context) => {
           const count = boundedCount('first', first, 1_000, logPageMax);
-          return readLines(read.logs, `build:${record.id}`, count, after ?? null, 'start');
+          return readLines(context, `build:${record.id}`, count, after ?? null, 'start');
         },
       }),
       logTail: t.field({
         type: logConnection,
         description: 'The last lines of the log; `log` reads on from its endCursor.',
         args: { lines: t.arg.int({ defaultValue: 100 }) },
-        resolve: (record, { lines }, { read }) => {
+        resolve: (record, { lines }, context) => {
           const count = boundedCount('lines', lines, 100, logPageMax);
-          return readLines(read.logs, `build:${record.id}`, count, null, 'end');
+          return readLines(context, `build:${record.id}`, count, null, 'end');
         },
       }),
       createdAt: t.field({

@@ -1,8 +1,9 @@
 /** Owns log lines in the schema: an app's output and the log of a deployment. */
 import { TextDecoder } from 'node:util';
 import { ServiceError } from '../../lib/errors.ts';
-import type { LogLine, LogName, LogReader } from '../../store/logs/contract.ts';
+import type { LogLine, LogName } from '../../store/logs/contract.ts';
 import { requireApp } from '../access.ts';
+import type { GraphContext } from '../contract.ts';
 import { boundedCount, decodeCursor, encodeCursor, type Page } from '../page.ts';
 import type { Builder, Shared } from './builder.ts';
 
@@ -14,7 +15,12 @@ export interface LineText {
 
 /** Lines one page may hold; the log streams take the same. */
 export const logPageMax = 5_000;
-const logPageBytes = 4 * 1024 * 1024;
+
+/** Bytes of lines in one page: agents are shown a few kB of them, and all of it is looked through. */
+const pageBytes: Readonly<Record<GraphContext['via'], number>> = {
+  http: 4 * 1024 * 1024,
+  mcp: 1280 * 1024,
+};
 
 /** The one container of an app that is no compose stack, wherever one has to be named. */
 export const defaultContainer = 'app';
@@ -55,16 +61,19 @@ export function addLogs(builder: Builder, { pageInfo }: Shared) {
           throw new ServiceError('NO_SUCH_CONTAINER', 'No such container.');
         }
         const count = boundedCount('tail', tail, 200, logPageMax);
-        return readLines(context.read.logs, `app:${app.id}`, count, after ?? null, 'end');
+        return readLines(context, `app:${app.id}`, count, after ?? null, 'end');
       },
     }),
   }));
   return { logLine, logConnection };
 }
 
-/** A page of a log: behind a cursor, or without one from its start or its end. */
+/**
+ * A page of a log: behind a cursor, or without one from its start or its end. What is too much for a
+ * page is left to the next one; of a page at the end its oldest lines are left out.
+ */
 export function readLines(
-  logs: LogReader,
+  { read: { logs }, via }: Pick<GraphContext, 'read' | 'via'>,
   log: LogName,
   count: number,
   after: string | null,
@@ -74,16 +83,19 @@ export function readLines(
   const range = logs.range(log);
   if (!range) return { nodes: [], pageInfo: { endCursor: after, hasNextPage: false } };
   const { generation, firstOffset, nextOffset } = range;
-  let from = start === 'start' ? firstOffset : Math.max(firstOffset, nextOffset - count);
+  const isTail = start === 'end' && cursor === null;
+  let from = isTail ? Math.max(firstOffset, nextOffset - count) : firstOffset;
   // A cursor of an earlier generation is of lines that are gone: all there is comes after it.
-  if (cursor) from = cursor.generation === generation ? cursor.next : firstOffset;
-  const rows: LogLine[] = [];
+  if (cursor?.generation === generation) from = cursor.next;
+  let rows: LogLine[] = [];
   let next = Math.max(from, firstOffset);
   let bytes = 0;
-  while (rows.length < count && bytes < logPageBytes) {
-    const slice = logs.read(log, next, count - rows.length);
+  for (let left = count; left > 0 && (isTail || bytes < pageBytes[via]);) {
+    const slice = logs.read(log, next, left);
     if (slice.lines.length === 0) break;
+    left -= slice.lines.length;
     rows.push(...slice.lines);
+    if (isTail) rows = newest(rows, pageBytes[via]);
     next = slice.nextOffset;
     for (const line of slice.lines) bytes += line.bytes.length;
   }
@@ -94,6 +106,13 @@ export function readLines(
       hasNextPage: next < nextOffset,
     },
   };
+}
+
+/** The last lines that take so many bytes, one at least. */
+function newest(rows: LogLine[], bytesMax: number): LogLine[] {
+  let bytes = 0;
+  const tooMany = rows.findLastIndex((line) => (bytes += line.bytes.length) > bytesMax);
+  return tooMany < 0 ? rows : rows.slice(Math.min(tooMany + 1, rows.length - 1));
 }
 
 /** Decodes lines as text; a long line that was cut in two is decoded across the cut. */
