@@ -29,6 +29,11 @@ const roundsMax = 8;
 const pemBegins = /-----BEGIN [0-9A-Z ]{0,40}PRIVATE KEY/;
 const pemLine = /^(?:\S{1,40}\s)?(?:[0-9A-Za-z+/=]{16,80}|[0-9A-Za-z+/]{2,80}={1,2})$/;
 const pemLinesMax = 200;
+/** As wide as encoders make the lines of a key: a page of a log may begin in the middle of one. */
+const keyLine = /^\s*(?:[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]{70}|[0-9A-Za-z+/]{76})\s*$/;
+const keyLineInJson =
+  /"\s{0,8}(?:[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]{70}|[0-9A-Za-z+/]{76})(?:\s|\\[nrt]){0,8}"/;
+const keyOfCursor = /cursor$/i;
 const wholeMark = /^\[redacted: [a-zA-Z0-9_ ]{1,80}\]$/;
 const spansMax = 2_000;
 const withheld = `${markStart}secret]`;
@@ -80,9 +85,13 @@ export class ValueRedaction implements Redaction {
     this.#spansLeft = spansMax;
     // What would be found is found in the encoded text, too, unless an escape hides it.
     const isClean = this.#isClean(json);
-    if (isClean && !json.includes('\\')) return json;
+    const hasKeyLine = keyLineInJson.test(json);
+    if (isClean && !hasKeyLine && !json.includes('\\')) return json;
     let pemLines = 0;
     return changeStrings(json, (value, key, escaped) => {
+      if (hasKeyLine && isKeyLine(value) && !keyOfCursor.test(key)) {
+        return `${markStart}private key]`;
+      }
       if (isClean && !escaped) return value;
       if (pemLines > 0) {
         pemLines = value.includes('-----END') ? 0 : pemLines - 1;
@@ -148,4 +157,9 @@ export class ValueRedaction implements Redaction {
     if (this.#spansLeft < 0) return spans.length === 0 ? part : withheld;
     return spans.length === 0 ? part : replaceSpans(part, spans);
   };
+}
+
+/** Whether a value is a line of a key and nothing else; a digest in hex is none. */
+function isKeyLine(value: string): boolean {
+  return value.length < 100 && keyLine.test(value) && /[a-z]/.test(value) && /[A-Z]/.test(value);
 }

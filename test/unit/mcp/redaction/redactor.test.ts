@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { Redactor, type RedactorLimits } from '../../../../src/mcp/redaction/redactor.ts';
 import type { EnvRecord } from '../../../../src/store/records.ts';
@@ -240,6 +241,23 @@ describe('Redactor', () => {
     redactor.close();
     set(variable('app_1', 'LATE', 'late-arrival'));
     assert.deepEqual(opened, ['app_1:DATABASE_URL']);
+  });
+
+  it('knows a line of a private key where its beginning is on another page, and no digest', () => {
+    const { redactor } = world();
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const lines = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString().trim().split('\n');
+    for (const text of lines.slice(1, -2)) {
+      for (const page of [JSON.stringify([{ text }]), JSON.stringify([`${text}\r`])]) {
+        assert.ok(!redactor.shapes.json(page).includes(text), page);
+      }
+    }
+    const kept = {
+      digest: createHash('sha256').update('x').digest('hex'),
+      words: 'a'.repeat(64),
+      endCursor: 'bG9nOjBtd3Fhd2xuODFtMjA0YWk6NjYx'.repeat(2),
+    };
+    assert.deepEqual(JSON.parse(redactor.shapes.json(JSON.stringify(kept))), kept);
   });
 
   it('takes out the lines of a value that a log shows one by one', () => {
