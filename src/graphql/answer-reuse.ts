@@ -5,6 +5,7 @@
  * 1. Everything is forgotten as soon as the journal has a newer position.
  * 2. Bounded by bytes; when they are full everything goes, which the next write would do anyway.
  * 3. Requests are compared byte by byte; the hash that finds them looks at some of the bytes only.
+ * 4. An answer is kept when its request comes again: most that come once never do.
  */
 import { callerOf, type Principal } from '../auth/principal.ts';
 
@@ -17,9 +18,14 @@ interface Kept {
 /** Answers with one hash. */
 const chainMax = 4;
 const sampledBytes = 64;
+/** The end is looked at whole: it is where variables stand. */
+const tailBytes = 32;
+/** Requests remembered as having come, by their hash. */
+const seenMax = 4_096;
 
 export class AnswerReuse {
   readonly #chains = new Map<number, Kept[]>();
+  readonly #seen = new Int32Array(seenMax);
   readonly #bytesMax: number;
   #bytes = 0;
   #position = -1;
@@ -46,7 +52,7 @@ export class AnswerReuse {
     if (position !== now || answer.length > this.#bytesMax / 16) return;
     this.#at(now);
     const hash = hashOf(principal, request);
-    if (this.#find(hash, principal, request) !== undefined) return;
+    if (!this.#comesAgain(hash) || this.#find(hash, principal, request) !== undefined) return;
     // A view may hold a whole batch alive.
     const kept = { principal, request, answer: Uint8Array.from(answer) };
     if (this.#bytes + sizeOf(kept) > this.#bytesMax) this.#forget();
@@ -57,6 +63,13 @@ export class AnswerReuse {
     if (chain === undefined || chain.length <= chainMax) return;
     const oldest = chain.shift();
     if (oldest !== undefined) this.#bytes -= sizeOf(oldest);
+  }
+
+  #comesAgain(hash: number): boolean {
+    const at = hash & (seenMax - 1);
+    if (this.#seen[at] === hash) return true;
+    this.#seen[at] = hash;
+    return false;
   }
 
   #find(hash: number, principal: Principal, request: Uint8Array): Kept | undefined {
@@ -96,11 +109,14 @@ function isSame(one: Principal, other: Principal): boolean {
   return one.kind === other.kind && callerOf(one) === callerOf(other);
 }
 
-/** Of the length, some bytes of the request, and the end of who asks. */
+/** Of the length, some bytes of the request and its last ones, and the end of who asks. */
 function hashOf(principal: Principal, request: Uint8Array): number {
   let hash = request.length;
   const step = Math.ceil(request.length / sampledBytes) || 1;
   for (let i = 0; i < request.length; i += step) {
+    hash = (Math.imul(hash, 31) + (request[i] ?? 0)) | 0;
+  }
+  for (let i = Math.max(0, request.length - tailBytes); i < request.length; i++) {
     hash = (Math.imul(hash, 31) + (request[i] ?? 0)) | 0;
   }
   const id = callerOf(principal);

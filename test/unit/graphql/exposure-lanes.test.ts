@@ -122,15 +122,20 @@ describe('the lanes, over MCP', () => {
     const query = '{ env(appId: "app_1") { key value } }';
     const request = Buffer.from(JSON.stringify({ query }));
     const one = { name: '', query };
+    // Answers are kept when they are asked for again.
+    await pooled.answer(call(one, { via: 'http', request }));
     const http = await pooled.answer(call(one, { via: 'http', request }));
     assert.match(text(http), /"value":"plain"/);
     assert.equal(text({ body: pooled.recall(ann, request)! }), text(http));
     assert.equal(pooled.recall(ann, request, 'mcp'), undefined);
-    assert.equal((await pooled.answer(call(one, { request }))).kind, 'refused');
+    for (let times = 0; times < 2; times++) {
+      assert.equal((await pooled.answer(call(one, { request }))).kind, 'refused');
+    }
     assert.equal(pooled.recall(ann, request, 'mcp'), undefined);
 
     const mine = { name: '', query: '{ viewerTeam { id } }' };
     const rpc = Buffer.from('{"method":"tools/call"}');
+    await pooled.answer(call(mine, { request: rpc }));
     const answer = await pooled.answer(call(mine, { request: rpc }));
     assert.equal(text({ body: pooled.recall(ann, rpc, 'mcp')! }), text(answer));
     assert.equal(pooled.recall(ann, rpc), undefined);

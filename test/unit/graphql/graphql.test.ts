@@ -92,6 +92,8 @@ describe('GraphQL from within', () => {
       const request = Buffer.from('{"name":"list_apps"}');
       const query = '{ apps { totalCount } }';
       assert.equal(graphql.recall(fixture.ann, request), undefined);
+      await graphql.execute(query, {}, fixture.ann, { request });
+      assert.equal(graphql.recall(fixture.ann, request), undefined);
       const answer = await graphql.execute(query, {}, fixture.ann, { request });
       assert.equal(text(graphql.recall(fixture.ann, request)), text(answer.body));
       assert.equal(graphql.recall(fixture.viewer, request), undefined);

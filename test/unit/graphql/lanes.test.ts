@@ -112,6 +112,8 @@ describe('the lanes', () => {
     const request = Buffer.from(JSON.stringify(one));
     const { ann, viewer } = data.fixture;
     assert.equal(pooled.recall(ann, request), undefined);
+    await pooled.answer(call(one, ann, request));
+    assert.equal(pooled.recall(ann, request), undefined);
     const first = text((await pooled.answer(call(one, ann, request))).body);
     assert.equal(text(pooled.recall(ann, request) ?? ''), first);
     assert.equal(pooled.recall(viewer, request), undefined);
@@ -128,7 +130,9 @@ describe('the lanes', () => {
       '{ me { id } app { id } }',
       '{ logs(appId: "app_1") { nodes { text } } }',
     ]) {
-      await pooled.answer(call({ name: '', query }, ann, Buffer.from(query)));
+      for (let times = 0; times < 2; times++) {
+        await pooled.answer(call({ name: '', query }, ann, Buffer.from(query)));
+      }
       assert.equal(pooled.recall(ann, Buffer.from(query)), undefined);
     }
   });
