@@ -4,6 +4,7 @@
  * 1. It ends with the deployment, with the caller's patience, when the client leaves, and with the
  *    error when the right to see it is lost.
  * 2. Of one that failed the end of its log is told.
+ * 3. However it ends, nothing is followed any more.
  */
 import type { ToolCall } from '../contract.ts';
 import { plainText } from './log-lines.ts';
@@ -42,12 +43,17 @@ export async function awaitDeployment(
   call.progress(`Deployment ${id} is ${seen.state.status}.`);
   const timeout = AbortSignal.timeout(Math.max(1, timeoutMs));
   const changes = call.subscribe(changesOf, { id: seen.state.appId }, timeout);
-  for (let change = await changes.next(); !change.done; change = await changes.next()) {
-    const before = seen.state.status;
-    seen = await look(call, id);
-    if (seen.state === null) return seen;
-    if (seen.state.status !== before) call.progress(`Deployment ${id} is ${seen.state.status}.`);
-    if (!open.has(seen.state.status)) return await withLog(call, seen);
+  try {
+    for (let change = await changes.next(); !change.done; change = await changes.next()) {
+      const before = seen.state.status;
+      seen = await look(call, id);
+      if (seen.state === null) return seen;
+      if (seen.state.status !== before) call.progress(`Deployment ${id} is ${seen.state.status}.`);
+      if (!open.has(seen.state.status)) return await withLog(call, seen);
+    }
+  } finally {
+    // An iterator that nobody asks any more would never learn that it is over.
+    await changes.return(undefined);
   }
   // Out of patience; or the app is gone, and with it what was seen.
   return await withLog(call, await look(call, id));
