@@ -38,7 +38,9 @@ export class Comparison {
   async run(scenario: Scenario): Promise<Row[]> {
     const side = async (name: string, bench: Bench): Promise<Row[]> => {
       try {
-        return await scenario.run(bench);
+        const rows = await scenario.run(bench);
+        bench.check();
+        return rows;
       } catch (error) {
         throw new SideError(name, error);
       }
@@ -68,18 +70,19 @@ export class SideError extends Error {
   }
 }
 
-/** The rows of both, head beside base. What only one of them has is left out. */
+/** The rows of both, head beside base; no base where no ratio can be. What one alone has is left out. */
 export function differences(theirs: readonly Row[], ours: readonly Row[]): Row[] {
   const before = new Map(theirs.map((one) => [label(one), one]));
   return ours.flatMap(({ group, what, unit, better, note, ours: head }) => {
     const other = before.get(label({ group, what }))?.ours;
     if (other === undefined) return [];
-    const rounds = { ours: head.rounds, [base]: other.rounds };
+    const isRatio = [...head.rounds, ...other.rounds].every((value) => value > 0);
+    const rounds = { ours: head.rounds, [base]: isRatio ? other.rounds : [] };
     return [row({ group, what, unit, better, note, rounds })];
   });
 }
 
-export type Change = 'better' | 'worse' | 'within the spread' | 'too few rounds';
+export type Change = 'better' | 'worse' | 'within the spread' | 'too few rounds' | 'no ratio';
 
 export interface Difference {
   change: Change;
@@ -93,7 +96,7 @@ export interface Difference {
  */
 export function differenceOf({ ours, others, better }: Row): Difference {
   const other = others.find(({ name }) => name === base);
-  if (other === undefined) throw new Error('there is no base to hold this against');
+  if (other === undefined) return { change: 'no ratio', spread: null };
   if (ours.rounds.length !== other.rounds.length || ours.rounds.length < roundsMin) {
     return { change: 'too few rounds', spread: null };
   }

@@ -179,6 +179,11 @@ export class Bench {
     return (await import(join(this.#root, file))) as T;
   }
 
+  /** Throws where a server died. */
+  check(): void {
+    this.#processes.check();
+  }
+
   async close(): Promise<void> {
     await this.#processes.close();
     for (const dir of this.#dirs) {

@@ -27,12 +27,14 @@ const endsMs = 15_000;
 
 export class Processes {
   readonly #children = new Set<Child>();
+  readonly #servers = new Map<Child, string>();
   readonly #ending = new WeakSet<Child>();
   readonly #failure = new AbortController();
   #isClosed = false;
 
   /** Starts a server and waits for the line of its output that says that it listens. */
   async serve(program: Program, isReady: (line: string) => boolean): Promise<[Child, string]> {
+    this.check();
     const child = this.start(program);
     return [child, await this.#orFailure(lineOf(child, program, isReady))];
   }
@@ -40,6 +42,7 @@ export class Processes {
   /** Starts a server that says nothing when it listens. */
   start(program: Program): Child {
     const child = this.#spawn(program);
+    this.#servers.set(child, nameOf(program));
     child.once('exit', (code, signal) => {
       if (this.#ending.has(child)) return;
       this.#failure.abort(new Error(`${nameOf(program)} died: ${String(signal ?? code)}`));
@@ -67,8 +70,13 @@ export class Processes {
     }
   }
 
-  /** Throws where a server died. */
+  /** Throws where a server died, be it this very moment. */
   check(): void {
+    for (const [child, name] of this.#servers) {
+      if (!this.#ending.has(child) && !isAlive(child.pid)) {
+        this.#failure.abort(new Error(`${name} died`));
+      }
+    }
     this.#failure.signal.throwIfAborted();
   }
 
@@ -116,9 +124,9 @@ export class Processes {
 
   async #orFailure<T>(work: Promise<T>): Promise<T> {
     const { signal } = this.#failure;
-    signal.throwIfAborted();
     return await new Promise<T>((resolve, reject) => {
       const fail = (): void => reject(signal.reason as Error);
+      if (signal.aborted) fail();
       signal.addEventListener('abort', fail, { once: true });
       work.then(resolve, reject).finally(() => signal.removeEventListener('abort', fail));
     });
@@ -149,6 +157,16 @@ async function lineOf(
 function nameOf({ args, command }: Program): string {
   const file = args.find((arg) => /\.[cm]?[jt]s$/.test(arg) && !arg.endsWith('strip-cache.mjs'));
   return file ?? command;
+}
+
+/** One that ended and was not yet told to its parent is none. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    // It has gone.
+    return false;
+  }
 }
 
 export interface Usage {

@@ -33,7 +33,11 @@ export class Runner {
   /** Gangway against others. */
   async run(name: string, options: BenchOptions): Promise<Result> {
     const bench = new Bench(options);
-    const measure = (scenario: Scenario): Promise<Row[]> => scenario.run(bench);
+    const measure = async (scenario: Scenario): Promise<Row[]> => {
+      const rows = await scenario.run(bench);
+      bench.check();
+      return rows;
+    };
     return await this.#run(name, bench, measure, (rows) => table(rows, options.quick));
   }
 

@@ -45,7 +45,9 @@ export class Histogram {
     let passed = 0;
     for (const [at, count] of this.#counts.entries()) {
       passed += count;
-      if (passed >= wanted) return Math.min(highestUs(at) / 1000, this.#maxMs);
+      // The longest of all lies in the last bucket that counted any.
+      if (passed === this.#total) return this.#maxMs;
+      if (passed >= wanted) return highestUs(at) / 1000;
     }
     return this.#maxMs;
   }

@@ -11,13 +11,12 @@ export function differenceTable(rows: readonly Row[]): string {
     if (row.group !== group && row.group !== '') lines.push(row.group);
     group = row.group;
     const other = row.others.find(({ name }) => name === base);
-    if (other === undefined) continue;
     lines.push([
       `${group === '' ? '' : '  '}${row.what}`,
-      number(other.median),
+      other === undefined ? '' : number(other.median),
       number(row.ours.median),
       row.unit,
-      other.ratio.toFixed(3),
+      other?.ratio.toFixed(3) ?? '',
       differenceText(row),
     ]);
   }
@@ -27,6 +26,7 @@ export function differenceTable(rows: readonly Row[]): string {
 /** `worse, beyond the spread of 3.1 %`. */
 export function differenceText(row: Row): string {
   const { change, spread } = differenceOf(row);
+  if (change === 'no ratio') return 'no ratio: there are figures of 0 or less';
   if (spread === null) return `${change} to tell`;
   const percent = `${(spread * 100).toFixed(1)} %`;
   if (change === 'within the spread') return `within the spread of ${percent}`;
