@@ -14,16 +14,23 @@ export interface CallsResult extends EachOnceResult {
   cpuUs: number;
 }
 
-/** Rejects where any answer is not a 200. */
+/** Rejects where any answer is not a 200. With `seconds` it sends those of the first that it has time for. */
 export async function sendEach(
   bench: Bench,
   server: Server,
   requests: RequestParts[],
   connections: number,
+  { seconds }: { seconds?: number } = {},
 ): Promise<CallsResult> {
   const dir = bench.tempDir();
   const [file, answersFile] = [join(dir, 'calls.json'), join(dir, 'answers.json')];
-  const load: EachOnce = { port: server.port, connections, requests, answersFile };
+  const load: EachOnce = {
+    port: server.port,
+    connections,
+    requests,
+    answersFile,
+    ...(seconds !== undefined && { seconds }),
+  };
   writeFileSync(file, JSON.stringify(load));
   const before = usageOf(server.pid).cpuUs;
   const result = await bench.load<EachOnceResult>('bench/load/each-once.ts', { file });

@@ -1,6 +1,6 @@
 /**
  * Sends each of many requests once, over some connections that each wait for an answer before they ask
- * again. Argument: a file that holds `EachOnce`; the last line printed is `EachOnceResult`, as JSON.
+ * again; or as many of them as there is time for. Argument: a file that holds `EachOnce`; the last line printed is `EachOnceResult`, as JSON.
  * Every answer must be a 200; what was answered is written to a file, in the order of the requests.
  */
 import { once } from 'node:events';
@@ -17,6 +17,8 @@ export interface EachOnce {
   port: number;
   connections: number;
   requests: RequestParts[];
+  /** After so long no further one is sent; default: all are. */
+  seconds?: number;
   /** A JSON list of the bodies that were answered. */
   answersFile: string;
 }
@@ -36,10 +38,11 @@ let next = 0;
 
 const sockets = await Promise.all(Array.from({ length: load.connections }, opened));
 const startMs = performance.now();
+const endMs = startMs + (load.seconds ?? Infinity) * 1000;
 await Promise.all(sockets.map(drive));
 const seconds = (performance.now() - startMs) / 1000;
 for (const socket of sockets) socket.destroy();
-writeFileSync(load.answersFile, JSON.stringify(answers));
+writeFileSync(load.answersFile, JSON.stringify(answers.slice(0, histogram.count)));
 const result: EachOnceResult = {
   calls: histogram.count,
   seconds,
@@ -59,13 +62,13 @@ function drive(socket: Socket): Promise<void> {
     let at = -1;
     let sentMs = 0;
     const send = (): void => {
+      sentMs = performance.now();
+      const request = sentMs < endMs ? requests[next] : undefined;
       at = next++;
-      const request = requests[at];
       if (request === undefined) {
         resolve();
         return;
       }
-      sentMs = performance.now();
       socket.write(request);
     };
     socket.on('data', (chunk) => {

@@ -14,6 +14,7 @@ export interface StreamRequest {
 
 const none = Buffer.alloc(0);
 const headEnd = '\r\n\r\n';
+const carriageReturn = 0x0d;
 
 export class EventStream {
   readonly socket: Socket;
@@ -88,14 +89,16 @@ export class EventStream {
   #chunks(received: Buffer, from: number): void {
     let at = from;
     while (at < received.length && this.#state !== 'closed') {
-      const lineEnd = received.indexOf('\r\n', at);
+      // What ends a chunk may come with the next one only: nothing waits for it.
+      const sizeAt = received[at] === carriageReturn ? at + 2 : at;
+      const lineEnd = received.indexOf('\r\n', sizeAt);
       if (lineEnd < 0) break;
-      const size = Number.parseInt(received.toString('latin1', at, lineEnd), 16);
+      const size = Number.parseInt(received.toString('latin1', sizeAt, lineEnd), 16);
       if (!(size > 0)) throw new Error('the stream ended');
       const start = lineEnd + 2;
-      if (received.length < start + size + 2) break;
+      if (received.length < start + size) break;
       this.#events(received.subarray(start, start + size));
-      at = start + size + 2;
+      at = start + size;
     }
     this.#rest = at === received.length ? none : received.subarray(at);
   }

@@ -1,0 +1,218 @@
+/**
+ * What others wait while something heavy goes on: a health check and the lines of a log, while heavy
+ * queries fill the pool and while an archive is received and checked, against when nothing is done.
+ */
+import { randomFillSync } from 'node:crypto';
+import { statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { createUploadApp, deployFiles } from '../deploy.ts';
+import type { Bench, Gangway, Scenario } from '../harness.ts';
+import { sendEach } from '../load/calls.ts';
+import { printer } from '../load/numbered-lines.ts';
+import { openLoop } from '../load/open-loop.ts';
+import type { RequestParts } from '../load/requests.ts';
+import { logPath, readTails } from '../load/tails-of.ts';
+import { once } from '../load/http.ts';
+import type { Upload, UploadResult } from '../load/upload.ts';
+import { row } from '../model.ts';
+import type { LatencyMs, Row } from '../model.ts';
+import { middles } from '../rounds.ts';
+import { seed } from '../seed.ts';
+import type { Seeded } from '../seed.ts';
+
+const healthPerSecond = 200;
+const tails = 50;
+const linesPerSecond = 20;
+const queriesAtOnce = 8;
+const goalRatio = 2;
+/** More than the pool can answer. */
+const queriesPerSecondMax = 1_000;
+
+/** Nothing; heavy queries; an upload. */
+type Load = 'idle' | 'queries' | 'upload';
+
+interface Waits {
+  health: LatencyMs[];
+  lines: LatencyMs[];
+}
+
+interface Place {
+  ours: Gangway;
+  logAppId: string;
+  uploadAppId: string;
+  archive: string;
+  seeded: Seeded;
+}
+
+export const scenario: Scenario = {
+  title:
+    'what a health check and lines of a log wait while heavy work goes on, against when none does',
+  async run(bench) {
+    const place = await prepare(bench);
+    const waits: Record<Load, Waits> = {
+      idle: { health: [], lines: [] },
+      queries: { health: [], lines: [] },
+      upload: { health: [], lines: [] },
+    };
+    const heavy: Record<Exclude<Load, 'idle'>, number[]> = { queries: [], upload: [] };
+    await bench.eachRound(4, async () => {
+      await waited(bench, place, waits.idle);
+      heavy.queries.push(await beside(bench, place, waits.queries, queries));
+      heavy.upload.push(await beside(bench, place, waits.upload, upload));
+    });
+    return [
+      ...rowsOf('while heavy queries fill the pool', waits.queries, waits.idle),
+      amount('while heavy queries fill the pool', 'heavy queries answered', 'req/s', heavy.queries),
+      ...rowsOf('while an archive is received and checked', waits.upload, waits.idle),
+      amount('while an archive is received and checked', 'received', 'MiB/s', heavy.upload),
+    ];
+  },
+};
+
+async function prepare(bench: Bench): Promise<Place> {
+  const seeded = await seed(bench, { apps: bench.pick(2_000, 500) });
+  const ours = await bench.startGangway({
+    GANGWAY_DATA_DIR: seeded.dataDir,
+    GANGWAY_LOG_LEVEL: 'warn',
+  });
+  const source = printer({ perSecond: linesPerSecond, bytes: 100 });
+  const logAppId = await createUploadApp(ours, 'printer');
+  await deployFiles(bench, ours, logAppId, { Procfile: 'web: node app.js\n', 'app.js': source });
+  const uploadAppId = await createUploadApp(ours, 'upload');
+  return { ours, seeded, logAppId, uploadAppId, archive: archiveOf(bench, bench.pick(64, 8)) };
+}
+
+/** A .tar.gz of half text, half random bytes: there is something to inflate, and something to write. */
+function archiveOf(bench: Bench, mib: number): string {
+  const dir = bench.tempDir();
+  const text = Buffer.from('What is said again and again is soon said in short.\n'.repeat(20_000));
+  for (let i = 0; i < mib; i++) {
+    writeFileSync(join(dir, `${i}.bin`), randomFillSync(Buffer.alloc(2 ** 20)));
+    writeFileSync(join(dir, `${i}.txt`), text);
+  }
+  const archive = join(bench.tempDir(), 'app.tar.gz');
+  if (spawnSync('tar', ['-czf', archive, '-C', dir, '.']).status !== 0)
+    throw new Error('no archive');
+  return archive;
+}
+
+/** What is waited while heavy work goes on, and how much of it is done in a second. */
+async function beside(
+  bench: Bench,
+  place: Place,
+  waits: Waits,
+  work: (bench: Bench, place: Place, seconds: number) => Promise<number>,
+): Promise<number> {
+  const beforeMs = performance.now();
+  // It begins before, and ends behind, what is measured.
+  const [done] = await Promise.all([
+    work(bench, place, secondsOf(bench) + 2),
+    sleep(700).then(() => waited(bench, place, waits)),
+  ]);
+  const seconds = (performance.now() - beforeMs) / 1000;
+  if (done === 0) throw new Error('no heavy work was done, so that nothing was beside it');
+  return done / seconds;
+}
+
+function secondsOf(bench: Bench): number {
+  return bench.pick(4, 1);
+}
+
+async function sleep(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+async function waited(bench: Bench, { ours, logAppId }: Place, waits: Waits): Promise<void> {
+  const seconds = secondsOf(bench);
+  const request = { path: '/api/health' };
+  const expected = (await once(ours, request)).toString();
+  const calls = [{ request, share: 1, expected }];
+  const [health, lines] = await Promise.all([
+    openLoop(bench, ours, { calls, connections: 10, perSecond: healthPerSecond, seconds }),
+    readTails(bench, ours, {
+      paths: [logPath(logAppId)],
+      tailsOfEach: tails,
+      warmUpSeconds: 0.5,
+      seconds,
+    }),
+  ]);
+  waits.health.push(health.latency);
+  waits.lines.push(lines.latency);
+}
+
+const heavyQuery = `query Heavy($search: String!) {
+  apps(first: 200, search: $search) {
+    nodes {
+      id slug name status url createdAt team { id name }
+      latestDeployment { id status error }
+      deployments(first: 5) { nodes { id status trigger createdAt } }
+    }
+  }
+}`;
+
+/** Heavy queries without a pause, none of which was asked before; how many were answered. */
+async function queries(bench: Bench, { ours, seeded }: Place, seconds: number): Promise<number> {
+  const headers = {
+    'content-type': 'application/json',
+    authorization: `Bearer ${seeded.tokens[0] ?? ''}`,
+  };
+  const most = Math.ceil(seconds * queriesPerSecondMax);
+  const requests = Array.from({ length: most }, (_, i): RequestParts => {
+    const variables = { search: 'bench app' };
+    const body = JSON.stringify({ query: heavyQuery, variables, extensions: { request: i } });
+    return { path: '/api/graphql', method: 'POST', headers, body };
+  });
+  const { calls, answers } = await sendEach(bench, ours, requests, queriesAtOnce, { seconds });
+  if (calls === most) throw new Error('there were not enough heavy queries to fill the pool');
+  for (const answer of answers) {
+    const { data } = JSON.parse(answer) as { data?: { apps?: { nodes: object[] } } };
+    if (data?.apps?.nodes.length === 200) continue;
+    throw new Error(`a heavy query was answered ${answer.slice(0, 300)}`);
+  }
+  return calls;
+}
+
+/** Uploads without a pause; how many MiB. */
+async function upload(bench: Bench, place: Place, seconds: number): Promise<number> {
+  const { ours, uploadAppId, archive } = place;
+  const endMs = performance.now() + seconds * 1000;
+  let mib = 0;
+  while (performance.now() < endMs) {
+    const one: Upload = {
+      url: `${ours.url}/api/apps/${uploadAppId}/upload`,
+      method: 'POST',
+      headers: { cookie: ours.cookie, 'x-upload-filename': 'app.tar.gz' },
+      file: archive,
+    };
+    const { answers } = await bench.load<UploadResult>('bench/load/upload.ts', { uploads: [one] });
+    for (const { status, body } of answers) {
+      if (status !== 200) throw new Error(`an upload was answered ${status} ${body}`);
+    }
+    mib += statSync(archive).size / 2 ** 20;
+  }
+  return mib;
+}
+
+function rowsOf(group: string, waits: Waits, idle: Waits): Row[] {
+  const oneRow = (what: string, key: keyof Waits, note: string): Row =>
+    row({
+      group,
+      what,
+      unit: 'ms',
+      better: 'lower',
+      rounds: { ours: waits[key].map(({ p99 }) => p99), idle: idle[key].map(({ p99 }) => p99) },
+      percentiles: middles({ ours: waits[key], idle: idle[key] }),
+      goals: [{ against: 'idle', ratio: goalRatio }],
+      note,
+    });
+  return [
+    oneRow('a health check, 99th percentile', 'health', `open loop, ${healthPerSecond} req/s`),
+    oneRow('a line of a log, 99th percentile', 'lines', `${tails} tails, lines on a schedule`),
+  ];
+}
+
+/** So that nobody takes a pool that does nothing for a quiet one. */
+function amount(group: string, what: string, unit: string, rounds: readonly number[]): Row {
+  return row({ group, what, unit, better: 'higher', rounds: { ours: rounds } });
+}
