@@ -143,7 +143,8 @@ function bareEnd(text: string, name: Name, assigned: Assigned): number {
     return end > 0 && before !== '$' && text.charAt(end) !== '(' ? end : -1;
   }
   if (sign !== ':') return -1;
-  if (name.isUpper && startsLine(text, start)) {
+  // In a file of YAML a password has a small name as often as not.
+  if ((name.isUpper || isPassword) && startsLine(text, start)) {
     const end = endOf(dumped, text, at);
     return end < 0 || /^[^\S\n]*(?:\n|$)/.test(text.slice(end, end + reach)) ? end : -1;
   }

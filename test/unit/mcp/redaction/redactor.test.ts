@@ -243,6 +243,13 @@ describe('Redactor', () => {
     assert.deepEqual(opened, ['app_1:DATABASE_URL']);
   });
 
+  it('takes a password out of YAML, whatever the case of its key', () => {
+    const { shapes } = world().redactor;
+    const yaml = 'db:\n  image: postgres\n  password: lower22\n  - rootPassword: camel22\n';
+    assert.equal(shapes.text(yaml), yaml.replace(/lower22|camel22/g, '[redacted: password]'));
+    assert.equal(shapes.text('password: was not given'), 'password: was not given');
+  });
+
   it('knows a line of a private key where its beginning is on another page, and no digest', () => {
     const { redactor } = world();
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
