@@ -15,9 +15,10 @@ import type { HttpAnswer } from '../load/answers.ts';
 import { once } from '../load/http.ts';
 import type { HttpResult } from '../load/http.ts';
 import { ask } from '../load/requests.ts';
-import type { Goal, Row } from '../model.ts';
+import { openLoop } from '../load/open-loop.ts';
+import { type Goal, type LatencyMs, type Row, row } from '../model.ts';
 import { startPeer } from '../peers.ts';
-import { httpRows, inTurn, startBare } from '../rounds.ts';
+import { httpRows, inTurn, middles, startBare } from '../rounds.ts';
 import type { Contender, Request } from '../rounds.ts';
 import { renamed } from './documents.ts';
 import { type AppsInstance, questionRequest, servedFile } from './instance.ts';
@@ -37,10 +38,12 @@ export interface GraphqlContest {
   goals: readonly Goal[];
   /** Also the same request again and again, held against these; default not. */
   reuse?: readonly Goal[];
+  /** Also what a request waits that comes when it is due, so many a second; default not. */
+  latencyAt?: number;
 }
 
-/** More than any server keeps answers or documents of. */
-const distinct = 4_000;
+/** Many times what any server remembers of requests, answers or documents. */
+const distinct = 20_000;
 
 export async function graphqlRows(
   bench: Bench,
@@ -71,6 +74,7 @@ export async function graphqlRows(
     seconds: bench.pick(2, 1),
     warmUpSeconds: bench.pick(1, 0),
   });
+  const { latencyAt } = contest;
   const how = `${answer.length.toLocaleString('en')} bytes, ${connections} connections`;
   const text = freshTexts ? 'each in a text of its own' : 'executed every time';
   return [
@@ -80,7 +84,48 @@ export async function graphqlRows(
       : httpRows(`${contest.what}, answers reused, ${how}`, reusedOf(results), {
           throughput: reuse,
         })),
+    ...(latencyAt === undefined
+      ? []
+      : [await latencyRow(bench, `${contest.what}, ${text}`, contenders, latencyAt)]),
   ];
+}
+
+/** Of those that are likely to be waited for: who is slow at full load is not asked. */
+async function latencyRow(
+  bench: Bench,
+  group: string,
+  contenders: Readonly<Record<string, Contender>>,
+  perSecond: number,
+): Promise<Row> {
+  const names = ['ours', 'bare', mercurius].filter((name) => contenders[name] !== undefined);
+  const latencies: Record<string, LatencyMs[]> = Object.fromEntries(
+    names.map((name) => [name, []]),
+  );
+  const seconds = bench.pick(2, 1);
+  await bench.eachRound(3, async () => {
+    for (const name of names) {
+      const one = contenders[name];
+      if (one === undefined || (bench.oursOnly && !bench.isOurs(one.server))) continue;
+      const { server, request } = one;
+      const expected = (await ask(server.port, request)).body.toString();
+      const calls = (request.bodies ?? [])
+        .slice(0, perSecond * seconds)
+        .map((body) => ({ request: { ...request, body, bodies: [] }, share: 1, expected }));
+      const load = { calls, connections: 50, perSecond, seconds };
+      const { latency } = await openLoop(bench, server, load);
+      latencies[name]?.push(latency);
+    }
+  });
+  const p99 = Object.entries(latencies).map(([name, list]) => [name, list.map((one) => one.p99)]);
+  return row({
+    group,
+    what: `latency at ${perSecond.toLocaleString('en')} req/s, 99th percentile`,
+    unit: 'ms',
+    better: 'lower',
+    rounds: { ours: [], ...(Object.fromEntries(p99) as Record<string, number[]>) },
+    percentiles: middles(latencies),
+    note: 'open loop',
+  });
 }
 
 const reused = 'reused';

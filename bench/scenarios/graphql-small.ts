@@ -16,6 +16,7 @@ export const scenario: Scenario = {
         { against: mercurius, ratio: 3 },
       ],
       reuse: [{ against: 'bare', ratio: 0.7 }],
+      latencyAt: 500,
     });
   },
 };
