@@ -122,14 +122,14 @@ class Compilation {
     for (const set of sets) this.#collect(type, set?.selections ?? [], nodes, spread);
     const fields = [...nodes].map(([key, same]) => this.#field(type, key, same));
     if (fields.every((field) => field.pure)) {
-      const write = objectWriter([joined(fields)]);
+      const write = objectWriter(joined(fields));
       return { write: remembers ? this.#texts.remember(write) : write, pure: true };
     }
     const parts = stretchesOf(fields).map((stretch) => {
       const write = joined(stretch);
-      return stretch[0]?.pure === true ? this.#texts.remember(write) : write;
+      return { write: stretch[0]?.pure === true ? this.#texts.remember(write) : write };
     });
-    return { write: objectWriter(parts), pure: false };
+    return { write: objectWriter(joined(parts)), pure: false };
   }
 
   /** Fields by response key, in the order in which they first come. */
@@ -254,24 +254,30 @@ function stretchesOf(fields: readonly Writer[]): Writer[][] {
   return stretches;
 }
 
-function joined(fields: readonly Writer[]): Writer['write'] {
-  return (value, call) => fields.map(({ write }) => write(value, call)).join(',');
+// Pieces are added up, not joined: the whole is copied once then, when it is encoded.
+
+function joined(writers: readonly Pick<Writer, 'write'>[]): Writer['write'] {
+  return (value, call) => {
+    let text = '';
+    for (const { write } of writers) text += (text === '' ? '' : ',') + write(value, call);
+    return text;
+  };
 }
 
-function objectWriter(parts: readonly Writer['write'][]): Writer['write'] {
+function objectWriter(members: Writer['write']): Writer['write'] {
   return (value, call) => {
     if (typeof value !== 'object' || value === null) throw new Unclear();
     // The interpreter throws the one, and waits for the other.
     if (value instanceof Error || value instanceof Promise) throw new Unclear();
-    return `{${parts.map((write) => write(value, call)).join(',')}}`;
+    return `{${members(value, call)}}`;
   };
 }
 
 function listWriter(write: Writer['write']): Writer['write'] {
   return (value, call) => {
     if (!Array.isArray(value)) throw new Unclear();
-    const texts: string[] = [];
-    for (const item of value) texts.push(write(item, call));
-    return `[${texts.join(',')}]`;
+    let text = '';
+    for (const item of value) text += (text === '' ? '' : ',') + write(item, call);
+    return `[${text}]`;
   };
 }

@@ -27,6 +27,7 @@ import type { Prepared, ReadyDocument } from './documents.ts';
 import { type Answer, Engine, isExposing, type Variables } from './engine.ts';
 import { Paces } from './pace.ts';
 import { createSchema } from './schema/schema.ts';
+import { TextSlab } from './text-slab.ts';
 
 export interface GraphqlCall {
   query: string;
@@ -77,6 +78,7 @@ export class Lanes {
   readonly #reuse: Readonly<Record<GraphqlCall['via'], AnswerReuse>>;
   readonly #crowd = new Crowd();
   readonly #paces = new Paces();
+  readonly #slab = new TextSlab();
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -160,8 +162,12 @@ export class Lanes {
     const answer = this.#engine.answer(query, operationName, variables, context);
     const { charsMax } = call;
     return answer instanceof Promise
-      ? answer.then((settled) => toBytes(startOfAnswer(settled, charsMax)))
-      : toBytes(startOfAnswer(answer, charsMax));
+      ? answer.then((settled) => this.#toBytes(startOfAnswer(settled, charsMax)))
+      : this.#toBytes(startOfAnswer(answer, charsMax));
+  }
+
+  #toBytes({ kind, json }: Answer): GraphqlAnswer {
+    return { kind, body: this.#slab.encode(json) };
   }
 
   /** `document`: null where nobody here knows it. */
@@ -230,10 +236,6 @@ function isMutation({ operation }: ReadyDocument): boolean {
 
 function isSubscription({ operation }: ReadyDocument): boolean {
   return operation.operation === OperationTypeNode.SUBSCRIPTION;
-}
-
-function toBytes({ kind, json }: Answer): GraphqlAnswer {
-  return { kind, body: Buffer.from(json) };
 }
 
 type ContextCall = Pick<GraphqlCall, 'principal' | 'http' | 'via' | 'agent' | 'signal'>;

@@ -36,7 +36,8 @@ export class RecordTexts {
       const text = write(record, call);
       // Records come frozen from the store; what was made for this call alone does not come again.
       if (Object.isFrozen(record)) {
-        texts.set(record, text);
+        // In one piece: as it was put together, each use would walk all of its pieces.
+        texts.set(record, Buffer.from(text).toString());
         this.#grow(text.length + entryChars);
       }
       return text;
