@@ -3,7 +3,7 @@
  * requests would have left are written by the store's own commits, many in each.
  *
  * 1. The store is that of the project which is measured, so that an older one reads what it knows.
- * 2. A record has what the product gives it: own hook, own slug, own uid where apps have one.
+ * 2. A record has what the product gives it: own hook, own slug, own uid as long as there are some.
  */
 import type * as HookTokens from '../src/actors/app/hook-token.ts';
 import type * as Validate from '../src/actors/app/validate.ts';
@@ -54,6 +54,8 @@ const silent: Logger = {
 };
 const recordsPerCommit = 2_000;
 const dayMs = 86_400_000;
+/** Some are left: further apps can be made. */
+const uids = { first: 200_000, count: 90_000 };
 const userId = 'usr_bench';
 const teamId = 'team_bench';
 const sessionToken = 'the-session-of-the-bench';
@@ -237,7 +239,7 @@ function appChanges(
     liveDeploymentId: null,
     run: { seq: 0, live: null, next: null, draining: [], crashing: false },
     desired: 'stopped',
-    uid: process.getuid?.() === 0 ? 200_000 + number : 0,
+    uid: process.getuid?.() === 0 && number < uids.count ? uids.first + number : 0,
     createdAtMs: atMs,
     updatedAtMs: atMs,
     deletedAtMs: null,
