@@ -74,8 +74,7 @@ export async function inTurn<Of extends Contenders>(
   const load = async ({ server, request, check }: Contender, s: number): Promise<HttpResult> => {
     const { bytes, body } = await asked(server, request, check);
     const size = { answerBytes: bytes, headBytes: bytes - body.length };
-    const known = request.bodies === undefined ? size : {};
-    const result = await httpLoad(bench, server, { ...known, ...request, connections, seconds: s });
+    const result = await httpLoad(bench, server, { ...size, ...request, connections, seconds: s });
     await asked(server, request, check);
     return result;
   };

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: runs scenarios, prints a table each, and writes `bench/results/<name>.json` and one
- * page of all of them. Ends with 1 where a scenario failed, with 2 where it was asked for what is not.
+ * `npm run bench`: runs scenarios, prints a table each, and writes `bench/results/<name>.json`, one page
+ * of all of them and their goals as Markdown. Ends with 1 where a scenario failed, with 2 where it was asked for what is not.
  */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -11,6 +11,7 @@ import { Interrupts } from './interrupts.ts';
 import { describeMachine, findAffinity } from './machine.ts';
 import { parseOptions, usage } from './options.ts';
 import type { Options } from './options.ts';
+import { markdown } from './report/markdown.ts';
 import { page } from './report/page.ts';
 import { writeResults } from './report/results.ts';
 import type { Result, Run } from './report/results.ts';
@@ -84,10 +85,11 @@ function openWorktree(ref: string): Worktree | null {
 /** Writes down what was found; the exit code. */
 function report(run: Run, { out }: Options): number {
   writeResults(resultsFolder, run);
-  const standard = run.against === undefined ? 'report.html' : 'compare.html';
-  const file = resolve(out ?? `${resultsFolder}${standard}`);
+  const name = run.against === undefined ? 'report' : 'compare';
+  const file = resolve(out ?? `${resultsFolder}${name}.html`);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, page(run));
+  writeFileSync(`${resultsFolder}${name}.md`, markdown(run));
   const failed = run.results.filter((result) => 'failed' in result);
   for (const { name, failed: why } of failed) console.error(`\n${name} failed, no figures: ${why}`);
   console.log(`\nThe page: ${file}`);

@@ -19,7 +19,7 @@ export interface HttpLoad {
   method?: 'GET' | 'POST';
   headers?: Readonly<Record<string, string>>;
   body?: string;
-  /** Sent in turn instead of `body`. */
+  /** Sent in turn instead of `body`; their answers are of about one size. */
   bodies?: readonly string[];
   /** Of one answer, head and body. */
   answerBytes?: number;

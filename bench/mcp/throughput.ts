@@ -40,13 +40,13 @@ export async function throughputRows(bench: Bench, { gangway }: McpInstance): Pr
     ...(await contest(bench, gangway, peers, {
       what: `tools/list, ${tools.length} tools`,
       request: list,
-      goals: { bare: 0.5, sdk: 40 },
+      goals: { bare: 0.6, sdk: 50 },
     })),
     ...(await contest(bench, gangway, peers, {
       what: `tools/call list_apps, ${appCount} apps`,
       request: call,
       bodies: varied(token),
-      goals: { bare: 0.3, sdk: 10 },
+      goals: { bare: 0.4, sdk: 15 },
     })),
   ];
 }

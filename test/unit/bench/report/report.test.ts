@@ -7,6 +7,7 @@ import { differences } from '../../../../bench/compare.ts';
 import type { Machine } from '../../../../bench/machine.ts';
 import { row } from '../../../../bench/model.ts';
 import type { Row } from '../../../../bench/model.ts';
+import { markdown } from '../../../../bench/report/markdown.ts';
 import { page } from '../../../../bench/report/page.ts';
 import { writeResults } from '../../../../bench/report/results.ts';
 import type { Run } from '../../../../bench/report/results.ts';
@@ -161,6 +162,32 @@ describe('the table', () => {
 
   it('judges nothing in a smoke', () => {
     assert.doesNotMatch(table(rows, true), /met/);
+  });
+});
+
+describe('Markdown', () => {
+  const cellsOf = (text: string) =>
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/(?<!\\)\|/).length);
+
+  it('lists every goal with what was reached, and what failed', () => {
+    const text = markdown(run());
+    assert.match(text, /\| one \| start \| <= 700 ms \| 400 \| met \|/);
+    assert.match(text, /\| two \| failed, no figures \|/);
+    assert.equal(new Set(cellsOf(text)).size, 1);
+  });
+
+  it('lists base and head where two states were compared', () => {
+    const results = [
+      { name: 'one', title: 'x', seconds: 1, rows: differences(rows, rows) },
+      { name: 'two', title: 'y', seconds: 1, failed: 'base: x', isFault: false },
+    ];
+    const text = markdown(run({ results, against: { ref: 'main', commit: 'abc' } }));
+    assert.match(text, /\| 9,100 \| 9,100 \| 1\.000 \| req\/s \| within the spread of 0\.0 % \|/);
+    assert.match(text, /no ratio/);
+    assert.equal(new Set(cellsOf(text)).size, 1);
   });
 });
 
