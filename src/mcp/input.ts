@@ -16,11 +16,24 @@ export function toolInput<Shape extends z.ZodRawShape>(shape: Shape): ToolInput 
   return {
     schema: schemaOf(object),
     read: (args) => {
+      if (isCrowded(args)) return { ok: false, sentence: crowded };
       const read = object.safeParse(withoutNulls(args));
       if (read.success) return { ok: true, value: read.data };
       return { ok: false, sentence: sentenceOf(read.error, Object.keys(object.shape)) };
     },
   };
+}
+
+const argumentsMax = 64;
+const membersMax = 1_000;
+const crowded = `The arguments do not fit: ${argumentsMax} at most, of ${membersMax} members each.`;
+
+/** What has more members than any tool takes is not looked at one by one. */
+function isCrowded(args: unknown): boolean {
+  if (!isObject(args)) return false;
+  const values = Object.values(args);
+  if (values.length > argumentsMax) return true;
+  return values.some((value) => isObject(value) && Object.keys(value).length > membersMax);
 }
 
 /** Some models say null for every argument that they leave out. */

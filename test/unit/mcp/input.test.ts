@@ -19,6 +19,15 @@ describe('toolInput()', () => {
     assert.match(read.sentence, /name/);
   });
 
+  it('does not look at thousands of arguments one by one', () => {
+    const many = Object.fromEntries(Array.from({ length: 19_000 }, (_, i) => [`a${String(i)}`, 1]));
+    for (const args of [many, { name: 'a', variables: many }]) {
+      const read = input.read(args);
+      assert.ok(!read.ok);
+      assert.match(read.sentence, /64 at most/);
+    }
+  });
+
   it('takes nothing that it does not name', () => {
     const read = input.read({ name: 'a', other: 1 });
     assert.ok(!read.ok);
