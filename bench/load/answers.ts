@@ -15,10 +15,21 @@ const none = Buffer.alloc(0);
 
 export class AnswerReader {
   #received: Buffer = none;
+  readonly #later: Buffer[] = [];
+  #laterBytes = 0;
+  /** With fewer bytes the answer that has begun is not whole: until then they are only kept. */
+  #needed = 0;
 
   /** The answers that are whole now, in order. Throws on what is no HTTP answer. */
   push(chunk: Buffer): HttpAnswer[] {
-    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    this.#later.push(chunk);
+    this.#laterBytes += chunk.length;
+    if (this.#received.length + this.#laterBytes < this.#needed) return [];
+    const isAlone = this.#received.length === 0 && this.#later.length === 1;
+    this.#received = isAlone ? chunk : Buffer.concat([this.#received, ...this.#later]);
+    this.#later.length = 0;
+    this.#laterBytes = 0;
+    this.#needed = 0;
     const answers: HttpAnswer[] = [];
     for (let answer = this.#next(); answer !== null; answer = this.#next()) answers.push(answer);
     return answers;
@@ -35,33 +46,37 @@ export class AnswerReader {
     const framed = /\r\ntransfer-encoding: *chunked/i.test(head)
       ? chunkedBody(received, start)
       : sizedBody(received, start, Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0));
-    if (framed === null) return null;
+    if (framed.body === null) {
+      this.#needed = framed.end;
+      return null;
+    }
     this.#received = received.length === framed.end ? none : received.subarray(framed.end);
     return { status, body: framed.body, bytes: framed.end };
   }
 }
 
 interface Framed {
-  body: Buffer;
-  /** Where the next answer begins. */
+  /** Null where it is not whole. */
+  body: Buffer | null;
+  /** Where the next answer begins, or as far as it goes at least. */
   end: number;
 }
 
-function sizedBody(received: Buffer, start: number, length: number): Framed | null {
+function sizedBody(received: Buffer, start: number, length: number): Framed {
   const end = start + length;
-  return received.length < end ? null : { body: received.subarray(start, end), end };
+  return { body: received.length < end ? null : received.subarray(start, end), end };
 }
 
-function chunkedBody(received: Buffer, start: number): Framed | null {
+function chunkedBody(received: Buffer, start: number): Framed {
   const parts: Buffer[] = [];
   let at = start;
   for (;;) {
     const lineEnd = received.indexOf('\r\n', at);
-    if (lineEnd < 0) return null;
+    if (lineEnd < 0) return { body: null, end: received.length + 1 };
     const size = Number.parseInt(received.toString('latin1', at, lineEnd), 16);
     if (Number.isNaN(size)) throw new Error('no chunk size where one must stand');
     const next = lineEnd + 2 + size + 2;
-    if (received.length < next) return null;
+    if (received.length < next) return { body: null, end: next };
     if (size === 0) {
       const [only = none] = parts;
       return { body: parts.length <= 1 ? only : Buffer.concat(parts), end: next };
