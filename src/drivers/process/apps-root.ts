@@ -5,6 +5,8 @@
  *    the folders on the way are 0711, all other parts of the data directory are for root alone.
  * 2. Where an app's uid could not walk to the data directory (a clone below /root), app files lie
  *    below /var/lib/gangway, and `<data dir>/apps` is a link to them.
+ * 3. What an app is, its own files say: Node looks for a `package.json` upwards, and finds an empty one
+ *    here before any of the folders above, such as that of a clone.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
@@ -38,7 +40,7 @@ export async function prepareAppsRoot(options: AppsRootOptions): Promise<AppsRoo
   const perAppUid = options.isRoot ?? process.getuid?.() === 0;
   if (!perAppUid) {
     await fs.mkdir(link, { recursive: true, mode: 0o700 });
-    return { appsRoot: await fs.realpath(link), perAppUid };
+    return { appsRoot: await bounded(await fs.realpath(link)), perAppUid };
   }
   await closeParts(dataDir);
   await fs.chmod(dataDir, walkOnly);
@@ -47,9 +49,17 @@ export async function prepareAppsRoot(options: AppsRootOptions): Promise<AppsRoo
   } else {
     await linkElsewhere(dataDir, link, options);
   }
-  const appsRoot = await fs.realpath(link);
+  const appsRoot = await bounded(await fs.realpath(link));
   await fs.chmod(appsRoot, walkOnly);
   return { appsRoot, perAppUid };
+}
+
+async function bounded(appsRoot: string): Promise<string> {
+  const file = path.join(appsRoot, 'package.json');
+  await fs.writeFile(file, '{}\n');
+  // Every app reads it, whatever the umask.
+  await fs.chmod(file, 0o644);
+  return appsRoot;
 }
 
 /** Takes from others what an earlier start, or a copy by hand, may have left open. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -66,6 +67,20 @@ describe('prepareAppsRoot()', () => {
     fs.cpSync(dataDir, `${base}/copy`, { recursive: true, verbatimSymlinks: true });
     const second = await prepare(path.join(base, 'copy'));
     assert.notEqual(second.appsRoot, first.appsRoot);
+  });
+
+  it('keeps what folders above say of packages from apps', async () => {
+    fs.chmodSync(base, 0o711);
+    fs.writeFileSync(`${base}/package.json`, '{"type":"module"}');
+    for (const isRoot of [true, false]) {
+      const { appsRoot } = await prepare(path.join(base, `data-${String(isRoot)}`), isRoot);
+      assert.equal(modeOf(`${appsRoot}/package.json`), 0o644);
+      const app = path.join(appsRoot, 'app');
+      fs.mkdirSync(app);
+      fs.writeFileSync(`${app}/web.js`, 'module.exports = require("node:path").sep;');
+      const run = spawnSync(process.execPath, [`${app}/web.js`], { encoding: 'utf8' });
+      assert.equal(run.status, 0, run.stderr);
+    }
   });
 
   it('gives no uids when it is not root', async () => {
