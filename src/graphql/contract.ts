@@ -49,9 +49,7 @@ export interface GraphqlLimits {
   cost: number;
   /** Up to this static cost a query runs on the gateway's own thread. */
   inlineCost: number;
-  /** Microseconds: what is known to take no longer runs there, too. To hand it over costs as much. */
-  inlineUs: number;
-  /** The same as `inlineCost` for one that comes alone, about half a millisecond: the way to a worker takes longer. */
+  /** The same for one that comes alone, about half a millisecond: the way to a worker takes longer. */
   aloneInlineCost: number;
   /** The same while no worker is ready: starting one takes longer than such a query. */
   coldInlineCost: number;
@@ -72,7 +70,6 @@ export const defaultLimits: GraphqlLimits = {
   variablesBytes: 786_432,
   cost: 50_000,
   inlineCost: 40,
-  inlineUs: 30,
   aloneInlineCost: 1_000,
   coldInlineCost: 2_000,
   heavyCost: 2_000,

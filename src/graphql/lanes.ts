@@ -196,9 +196,9 @@ export class Lanes {
 
   /** Workers take a moment to start: until then this thread answers what it can answer soon. */
   #isForPool(pool: QueryLane, document: ReadyDocument, staticCost: number): boolean {
-    const { inlineCost, inlineUs, aloneInlineCost, coldInlineCost } = this.#options.limits;
+    const { inlineCost, aloneInlineCost, coldInlineCost } = this.#options.limits;
     const cost = this.#paces.costOf(document, staticCost);
-    if (cost <= inlineCost || this.#paces.expectUs(document, staticCost) <= inlineUs) return false;
+    if (cost <= inlineCost) return false;
     if (pool.ready) {
       // A crowd shares the way there and back; and what is new may be slower than it looks.
       const alone = this.#crowd.join() && pool.underWay === 0;

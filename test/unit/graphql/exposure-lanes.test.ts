@@ -39,7 +39,6 @@ describe('the lanes, over MCP', () => {
     const limits = {
       ...defaultLimits,
       inlineCost: 0,
-      inlineUs: 0,
       aloneInlineCost: 0,
       coldInlineCost: 0,
     };

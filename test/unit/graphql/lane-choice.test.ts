@@ -32,7 +32,7 @@ function newLanes(more: Partial<GraphqlLimits> = {}) {
   const lanes = new Lanes({
     read: fixture.read,
     write: fixture.context().write!,
-    limits: { ...defaultLimits, inlineCost: 100, inlineUs: 0, aloneInlineCost: 100, ...more },
+    limits: { ...defaultLimits, inlineCost: 100, aloneInlineCost: 100, ...more },
     pool,
     logger: recordingLogger(),
     reuseBytes: 0,
@@ -106,19 +106,6 @@ describe('the choice of a lane', () => {
     for (let run = 0; run < 100; run++) await answer(page(50));
     assert.equal(asked.at(-1)?.heavy, false);
     assert.ok((asked.at(-1)?.weight ?? 0) < 100);
-  });
-
-  it('answers here what turned out to take less than to hand it over, however many ask', async () => {
-    const { asked, answer } = newLanes({ inlineUs: 200 });
-    const ten = () => Promise.all(Array.from({ length: 10 }, () => answer(page(50))));
-    await ten();
-    assert.equal(asked.length, 10);
-    let before = 0;
-    for (let round = 0; round < 100 && before !== asked.length; round++) {
-      before = asked.length;
-      await ten();
-    }
-    assert.equal(asked.length, before);
   });
 
   it('answers here what comes alone, unless it was never run before', async () => {

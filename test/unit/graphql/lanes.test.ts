@@ -29,7 +29,6 @@ describe('the lanes', () => {
     const limits = {
       ...defaultLimits,
       inlineCost: 0,
-      inlineUs: 0,
       aloneInlineCost: 0,
       coldInlineCost: 0,
     };

@@ -36,6 +36,6 @@ describe('Paces', () => {
     const [paces, document] = [new Paces(), {}];
     for (let run = 0; run < 1_000; run++) paces.learn(document, cost, 0);
     assert.equal(paces.costOf(document, cost), cost);
-    assert.equal(paces.expectUs(document, cost), 20);
+    assert.equal(paces.expectUs(document, cost), 60);
   });
 });
