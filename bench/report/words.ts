@@ -10,6 +10,7 @@ export function number(value: number): string {
 }
 
 export function ratio(value: number): string {
+  if (value < 0.1) return Number(value.toPrecision(2)).toString();
   return value >= 100 ? number(value) : value.toFixed(value >= 10 ? 1 : 2);
 }
 

@@ -128,6 +128,18 @@ describe('Bench', () => {
     await assert.rejects(start('right'), /the scenario is over/);
   });
 
+  it('tells the CPU time of a process more finely than in ticks, and never less of it later', () => {
+    const read = (): number => usageOf(process.pid).cpuUs;
+    const [before, startedUs] = [read(), process.cpuUsage()];
+    let usedUs = 0;
+    while (usedUs < 150_000) {
+      const { user, system } = process.cpuUsage(startedUs);
+      usedUs = user + system;
+    }
+    const told = read() - before;
+    assert.ok(Math.abs(told - usedUs) < 45_000, `${told} us, not about ${usedUs}`);
+  });
+
   it('has as many rounds as it is asked for, and takes its turn before each', async () => {
     let turns = 0;
     const rounds: number[] = [];

@@ -200,7 +200,13 @@ describe('figures', () => {
       '99.9',
       '12,346',
     ]);
-    assert.deepEqual([0.0804, 0.9, 12.34, 1234].map(ratio), ['0.08', '0.90', '12.3', '1,234']);
+    assert.deepEqual([0.00212, 0.0804, 0.9, 12.34, 1234].map(ratio), [
+      '0.0021',
+      '0.08',
+      '0.90',
+      '12.3',
+      '1,234',
+    ]);
   });
 
   it('have a spread where there is more than one round', () => {
