@@ -28,6 +28,8 @@ import type { FrameSink, Person } from './viewer.ts';
 const exitFrame = Buffer.from(sseEvent('exit', ''));
 const pingComment = Buffer.from(sseComment('ping'));
 const rightsPerPiece = 32;
+/** Of a second in which a right that was lost must take effect. */
+const recheckPauseMs = 250;
 
 export interface StreamSessionsOptions {
   streams: LiveLogs;
@@ -61,6 +63,15 @@ export interface OpenStream {
   notices: boolean;
 }
 
+/**
+ * Whether who watches may still do so. Rights may change with every entry of the journal, and to look
+ * at all viewers costs as much as there are:
+ * - `known`: nothing changed since all were looked at
+ * - `pausing`: they were looked at a moment ago
+ * - `changed`: and something changed since; they are looked at again when the pause is over
+ */
+type RightsState = 'known' | 'pausing' | 'changed';
+
 export type CloseOutcome = 'closed' | 'gone' | 'foreign';
 
 export class StreamSessions {
@@ -74,6 +85,8 @@ export class StreamSessions {
   readonly #stopListening: () => void;
   /** Viewers whose rights are looked at again, in turns. */
   readonly #recheck = new Set<Viewer>();
+  #rights: RightsState = 'known';
+  #endPause: () => void = () => undefined;
   #draining = false;
 
   constructor(options: StreamSessionsOptions) {
@@ -88,8 +101,8 @@ export class StreamSessions {
       },
     });
     this.#stopListening = options.onRightsChange(() => {
-      for (const viewer of this.#viewers.values()) this.#recheck.add(viewer);
-      this.#slices.add(this.#recheckPiece);
+      if (this.#rights === 'known') this.#recheckAll();
+      else this.#rights = 'changed';
     });
   }
 
@@ -159,6 +172,7 @@ export class StreamSessions {
   drain(): Promise<void> {
     this.#draining = true;
     this.#stopListening();
+    this.#endPause();
     return new Promise((resolve) => {
       this.#slices.add(() => {
         let left = rightsPerPiece;
@@ -211,6 +225,16 @@ export class StreamSessions {
       }
       this.#slices.add(this.#recheckPiece);
       return waiting.length > 0;
+    });
+  }
+
+  #recheckAll(): void {
+    for (const viewer of this.#viewers.values()) this.#recheck.add(viewer);
+    this.#slices.add(this.#recheckPiece);
+    this.#rights = 'pausing';
+    this.#endPause = this.#clock.after(recheckPauseMs, () => {
+      if (this.#rights === 'changed') this.#recheckAll();
+      else this.#rights = 'known';
     });
   }
 

@@ -229,6 +229,35 @@ describe('a log stream', () => {
     assert.equal(one.sink.ended, false);
   });
 
+  it('is looked at now and then while rights change all the time, and behind the last change', async () => {
+    const listeners: (() => void)[] = [];
+    let allowed = true;
+    let looks = 0;
+    make({
+      sessions: {
+        stillAllowed: () => {
+          looks += 1;
+          return allowed;
+        },
+        onRightsChange: (callback) => {
+          listeners.push(callback);
+          return () => undefined;
+        },
+      },
+    });
+    const { sink } = bench.open();
+    const change = (): void => {
+      for (const listener of listeners) listener();
+    };
+    for (let i = 0; i < 1_000; i++) change();
+    await eventually('the first look', () => looks === 1);
+    allowed = false;
+    for (let i = 0; i < 1_000; i++) change();
+    await eventually('the end', () => sink.ended);
+    assert.deepEqual(sink.kinds, ['session', 'failure']);
+    assert.equal(looks, 2);
+  });
+
   it('gets exit on a drain, after which none is opened', async () => {
     make();
     const viewers = Array.from({ length: 100 }, () => bench.open());
