@@ -76,6 +76,8 @@ export const tables = {
     uid: { of: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
     team: { of: (r) => (r.deletedAtMs === null ? [[r.teamId, r.id]] : []) },
     folder: { of: (r) => (r.deletedAtMs === null ? [[r.teamId, r.folderId, r.id]] : []) },
+    // What has something running, or should have: few of very many.
+    runs: { of: (r) => (hasRun(r) ? [[r.id]] : []) },
   }),
   env: table<EnvRecord>()('env', (r) => [r.appId, r.key], {
     app: { of: (r) => [[r.appId, r.key]] },
@@ -127,3 +129,9 @@ export const tables = {
     },
   }),
 } as const;
+
+/** It should run, or an instance of it is on its way in or out. */
+function hasRun({ desired, deletedAtMs, run }: AppRecord): boolean {
+  const wanted = desired === 'running' && deletedAtMs === null;
+  return wanted || run.next !== null || run.draining.length > 0;
+}

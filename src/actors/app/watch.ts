@@ -101,12 +101,10 @@ export class AppWatch {
 
 /** Apps with an open deployment, or that should run, or whose instances are on their way out. */
 export function appsToWake(reader: Reader): string[] {
-  const ids: string[] = [];
-  for (const app of reader.scan(tables.apps)) {
-    const { run, desired, deletedAtMs } = app;
-    const runs = desired === 'running' && deletedAtMs === null;
-    const open = reader.count(tables.deployments, 'open', [app.id]) > 0;
-    if (runs || open || run.next !== null || run.draining.length > 0) ids.push(app.id);
+  const all = { limit: Number.MAX_SAFE_INTEGER };
+  const ids = new Set(reader.list(tables.apps, 'runs', [], all).map(({ id }) => id));
+  for (const { appId } of reader.list(tables.deployments, 'open', [], all)) {
+    if (reader.get(tables.apps, appId) !== undefined) ids.add(appId);
   }
-  return ids;
+  return [...ids].sort();
 }
