@@ -83,10 +83,13 @@ export function row(input: RowInput): Row {
   const ours = figure('ours');
   const others = Object.entries(rounds)
     .filter(([name, values]) => name !== 'ours' && values.length > 0)
-    .map(([name, values]) => {
+    .flatMap(([name, values]) => {
+      const other = figure(name);
       const ratio = medianRatio(ours.rounds, values);
-      if (!Number.isFinite(ratio)) throw new Error(`${label(input)}: ${name} is nothing`);
-      return { ...figure(name), ratio };
+      if (Number.isFinite(ratio)) return [{ ...other, ratio }];
+      // So little that the clock did not tell it, as the CPU time of a few calls may be.
+      if (better === 'lower') return [];
+      throw new Error(`${label(input)}: ${name} is nothing`);
     });
   const judged = goals.flatMap((goal) => {
     if ('against' in goal && rounds[goal.against] === undefined) {

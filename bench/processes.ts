@@ -7,7 +7,7 @@
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
@@ -188,28 +188,9 @@ export function usageOf(pid: number): Usage {
   return { cpuUs: cpuUsOf(pid), rssBytes: bytesOf('VmRSS'), ownBytes: bytesOf('RssAnon') };
 }
 
-const tickUs = 10_000;
-
-/**
- * The kernel tells the time of a whole process in ticks of 10 ms, that of each thread to the
- * nanosecond. The threads' is taken, as long as the ticks do not say that threads have ended.
- */
+/** As the kernel tells it of a whole process, threads that have ended too: in ticks of 10 ms. */
 function cpuUsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const inTicksUs = (Number(fields[11]) + Number(fields[12])) * tickUs;
-  const ofThreadsUs = threadsUsOf(pid);
-  return inTicksUs - ofThreadsUs > 2 * tickUs ? inTicksUs : ofThreadsUs;
-}
-
-function threadsUsOf(pid: number): number {
-  try {
-    return readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => {
-      const [ran = '0'] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ');
-      return sum + Number(ran) / 1000;
-    }, 0);
-  } catch {
-    // A thread ended meanwhile, or this kernel does not tell: ticks will do.
-    return 0;
-  }
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }

@@ -128,7 +128,7 @@ describe('Bench', () => {
     await assert.rejects(start('right'), /the scenario is over/);
   });
 
-  it('tells the CPU time of a process more finely than in ticks, and never less of it later', () => {
+  it('tells the CPU time of a process in about what it used', () => {
     const read = (): number => usageOf(process.pid).cpuUs;
     const [before, startedUs] = [read(), process.cpuUsage()];
     let usedUs = 0;

@@ -44,6 +44,13 @@ describe('a row', () => {
     refused({ ours: [1], bare: [0] }, /bare is nothing/);
   });
 
+  it('leaves out what used so little that it was not told, with the goals held against it', () => {
+    const rounds = { ours: [2], bare: [0], peer: [1] };
+    const goals = [{ against: 'bare', ratio: 1.1 }];
+    const { others, goals: judged } = row({ ...throughput, better: 'lower', rounds, goals });
+    assert.deepEqual([others.map(({ name }) => name), judged], [['peer'], []]);
+  });
+
   it('leaves out who took no part, with the goals held against it', () => {
     const goals = [{ against: 'bare', ratio: 0.9 }, { value: 1 }];
     const { others, goals: judged } = row({
