@@ -93,7 +93,7 @@ export function prepare(
       operation,
       operationName,
       cost: staticCost(schema, document, operation),
-      compilable: isQuery && isCompilable(document),
+      compilable: isCompilable(document, operation),
       repeatable: isQuery && !mentions(document, logFields),
     };
   } catch (error) {
@@ -142,12 +142,19 @@ function chooseOperation(
   );
 }
 
-/** Directives decide anew in each run which fields there are; introspection is rare. */
-function isCompilable(document: DocumentNode): boolean {
-  return !mentions(document, uncompiledNames, Kind.DIRECTIVE);
+/**
+ * Directives decide anew in each run which fields there are; introspection is rare; graphql-jit, which
+ * events go to, differs where a response key is `__proto__`.
+ */
+function isCompilable(document: DocumentNode, { operation }: OperationDefinitionNode): boolean {
+  if (operation === OperationTypeNode.MUTATION) return false;
+  return !mentions(document, uncompiledNames[operation], Kind.DIRECTIVE);
 }
 
-const uncompiledNames: ReadonlySet<string> = new Set(['__schema', '__type']);
+const uncompiledNames = {
+  [OperationTypeNode.QUERY]: new Set(['__schema', '__type']),
+  [OperationTypeNode.SUBSCRIPTION]: new Set(['__schema', '__type', '__proto__']),
+} as const;
 
 // Logs grow without an entry in the journal.
 const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs']);

@@ -2,21 +2,24 @@
  * Owns the execution of GraphQL on one thread: the schema, the documents known, and what was
  * compiled of them. Every lane is one of these.
  *
- * 1. The answer to a query is byte for byte what graphql-js gives: a compiled query that met any
- *    error is run again by graphql-js, which is safe because queries only read.
- * 2. Mutations and subscriptions are always interpreted.
+ * 1. The answer to a query, and to each event of a subscription, is byte for byte what graphql-js
+ *    gives: what was compiled and met any error is run again by graphql-js, which is safe because
+ *    both only read.
+ * 2. Queries are compiled to what writes their JSON, events of subscriptions by graphql-jit; mutations
+ *    are always interpreted.
  * 3. An answer is of one kind: `executed` without an error, `partial` with data and errors, or
  *    `refused` before anything ran.
  * 4. What a document may not name over MCP is refused before anything else is looked at, here and so
  *    on every thread.
  */
 import {
+  createSourceEventStream,
   execute,
+  type ExecutionArgs,
   type ExecutionResult,
   type GraphQLError,
   type GraphQLFormattedError,
   type GraphQLSchema,
-  subscribe,
 } from 'graphql';
 import { ServiceError } from '../lib/errors.ts';
 import { type CompiledQuery, compileQuery } from './compile-query.ts';
@@ -50,6 +53,12 @@ export interface EngineOptions {
   defer?: boolean;
 }
 
+type CompiledEvent = (
+  event: unknown,
+  context: GraphContext,
+  variables: Variables,
+) => ExecutionResult | Promise<ExecutionResult>;
+
 interface Entry {
   prepared: Prepared;
   /** Undefined: not tried yet; null: not to be compiled. */
@@ -62,6 +71,7 @@ export class Engine {
   readonly #judgement: Judgement;
   readonly #documents = new DocumentCache<Entry>();
   readonly #texts = new RecordTexts();
+  readonly #events = new WeakMap<ReadyDocument, CompiledEvent | null>();
 
   constructor(options: EngineOptions) {
     const { schema, limits, defer = false } = options;
@@ -94,13 +104,7 @@ export class Engine {
     if (tooCostly) return tooCostly;
     const json = this.#compiled(entry, prepared)?.(variables, context) ?? null;
     if (json !== null) return { kind: 'executed', json };
-    const result = execute({
-      schema: this.schema,
-      document: prepared.document,
-      operationName: prepared.operationName,
-      variableValues: variables,
-      contextValue: context,
-    });
+    const result = execute(this.#asked(prepared, variables, context));
     if (result instanceof Promise) return result.then((settled) => this.#toAnswer(settled));
     return this.#toAnswer(result);
   }
@@ -115,26 +119,50 @@ export class Engine {
     if (context.via === 'mcp' && fields.length > 0) return refusal(fields);
     const tooCostly = this.#overCost(prepared, variables);
     if (tooCostly) return tooCostly;
-    const source = await subscribe({
-      schema: this.schema,
-      document: prepared.document,
-      operationName: prepared.operationName,
-      variableValues: variables,
-      contextValue: context,
+    const asked = this.#asked(prepared, variables, context);
+    const source = await createSourceEventStream(asked);
+    if (!(Symbol.asyncIterator in source)) return this.#toAnswer(source);
+    const run = await this.#compiledEvent(prepared);
+    return this.#encode(source, async (event) => {
+      const result = await run?.(event, context, variables);
+      if (result && !result.errors) return result;
+      return await execute({ ...asked, rootValue: event });
     });
-    return Symbol.asyncIterator in source ? this.#encode(source) : this.#toAnswer(source);
   }
 
   async *#encode(
-    source: AsyncGenerator<ExecutionResult, void, void>,
+    source: AsyncIterable<unknown>,
+    answer: (event: unknown) => Promise<ExecutionResult>,
   ): AsyncGenerator<string, void> {
     try {
-      for await (const result of source) yield this.#toAnswer(result).json;
+      for await (const event of source) yield this.#toAnswer(await answer(event)).json;
     } catch (error) {
       // A source that ends with an error says so in its last event.
       if (!(error instanceof ServiceError)) this.#options.onInternal(error, 'subscription');
       yield JSON.stringify({ errors: [formatServiceError(toService(error))] });
     }
+  }
+
+  #asked(
+    { document, operationName }: ReadyDocument,
+    variableValues: Variables,
+    contextValue: GraphContext,
+  ): ExecutionArgs {
+    return { schema: this.schema, document, operationName, variableValues, contextValue };
+  }
+
+  /** Null for what graphql-jit answers otherwise than graphql-js. Loaded with the first subscription. */
+  async #compiledEvent(ready: ReadyDocument): Promise<CompiledEvent | null> {
+    const known = this.#events.get(ready);
+    if (known !== undefined) return known;
+    const { compileQuery: compileEvent, isCompiledQuery } = await import('graphql-jit');
+    const compiles = ready.compilable && this.#options.compile !== false;
+    const compiled = compiles
+      ? compileEvent(this.schema, ready.document, ready.operationName)
+      : null;
+    const run = compiled && isCompiledQuery(compiled) ? (compiled.query as CompiledEvent) : null;
+    this.#events.set(ready, run);
+    return run;
   }
 
   #entry(query: string, operationName: string | undefined): Entry {
