@@ -200,7 +200,8 @@ export class StoreReader implements Reader {
 
   #catchUp(to: number): void {
     if (to === this.#position) return;
-    if (to - this.#position > catchUpMax) this.#cache.clear();
+    // Before the first read nothing is decoded that an entry could have changed.
+    if (this.#seen < 0n || to - this.#position > catchUpMax) this.#cache.clear();
     else {
       for (let at = this.#position + 1; at <= to; at++) {
         const row = this.#read(this.#environment.journal, encodePosition(at));
