@@ -92,7 +92,8 @@ export interface Difference {
 
 /**
  * Whether head differs from base by more than the rounds do among themselves: the median of the
- * ratios round by round is farther from 1 than its quartiles are from each other.
+ * ratios round by round is farther from 1 than their quartiles are from each other, and but for one
+ * in ten the rounds say the same.
  */
 export function differenceOf({ ours, others, better }: Row): Difference {
   const other = others.find(({ name }) => name === base);
@@ -102,7 +103,8 @@ export function differenceOf({ ours, others, better }: Row): Difference {
   }
   const ratios = ours.rounds.map((value, i) => value / (other.rounds[i] ?? Number.NaN));
   const spread = quantile(ratios, 0.75) - quantile(ratios, 0.25);
-  if (Math.abs(other.ratio - 1) <= spread) return { change: 'within the spread', spread };
+  const agree = quantile(ratios, 0.1) > 1 || quantile(ratios, 0.9) < 1;
+  if (!agree || Math.abs(other.ratio - 1) <= spread) return { change: 'within the spread', spread };
   const isBetter = better === 'higher' ? other.ratio > 1 : other.ratio < 1;
   return { change: isBetter ? 'better' : 'worse', spread };
 }

@@ -196,10 +196,10 @@ export async function latencyRow(
   contenders: Contenders,
   options: LatencyOptions,
 ): Promise<Row> {
-  const { perSecond, goals = [], connections = 50, seconds = bench.pick(3, 1) } = options;
+  const { perSecond, goals = [], connections = 50, seconds = bench.pick(2, 1) } = options;
   const running = Object.entries(contenders).filter(([, one]) => takesPart(bench, one));
   const latencies: Record<string, LatencyMs[]> = mapped(contenders, () => []);
-  await bench.eachRound(3, async (round) => {
+  await bench.eachRound(5, async (round) => {
     for (const [name, { server, request, check }] of turned(running, round)) {
       const { body } = await asked(server, request, check);
       const again = await asked(server, request, check);

@@ -200,15 +200,15 @@ function goalLine(row: Row, judged: JudgedGoal, top: number, quick: boolean): Ma
   const place = clamp((Math.log10(factor) + 1) / 2);
   const fill = quick ? 'unjudged' : met ? 'met' : 'missed';
   const far = 'value' in goal ? number(reached) : ratio(reached);
-  return markup`<text x="0" y="${top + 13}" class="small">${short(row.what, 32)}</text>
-<text x="${width}" y="${top + 13}" class="end small">${short(`${far}; ${goalText(goal, row)}`, 34)}</text>
+  return markup`<text x="0" y="${top + 13}" class="small">${short(row.what, 26)}</text>
+<text x="${width}" y="${top + 13}" class="end small">${short(`${far}; ${goalText(goal, row)}`, 40)}</text>
 <rect class="track" x="0" y="${top + 18}" width="${width}" height="${barHeight}" rx="2"/>
 <rect class="${fill}" x="${x(Math.min(0.5, place))}" y="${top + 18}" width="${x(Math.abs(place - 0.5))}" height="${barHeight}"/>
 <line class="goal" x1="${x(0.5)}" x2="${x(0.5)}" y1="${top + 16}" y2="${top + 30}"/>`;
 }
 
 /** As much as there is room for; the description and the table say all of it. */
-function short(text: string, room = 54): string {
+function short(text: string, room = 46): string {
   return text.length <= room ? text : `${text.slice(0, room - 1).trimEnd()}…`;
 }
 
