@@ -59,7 +59,13 @@ export function seenApps(
   );
 }
 
-/** The same for a team's folders. */
+/** Whether the principal sees all there is in a team, which needs no look at each thing. */
+export function seesWhole(reader: Reader, principal: Principal, teamId: string): boolean {
+  if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return false;
+  return sightIn(reader, principal, teamId) === everything;
+}
+
+/** As `seenApps`, for a team's folders. */
 export function seenFolders(
   reader: Reader,
   principal: Principal,
@@ -109,6 +115,8 @@ export function teamIdsOf(reader: Reader, principal: Principal): string[] {
     .sort((a, b) => Number(b === token.homeTeamId) - Number(a === token.homeTeamId));
 }
 
+const everything = (): boolean => true;
+
 /** Who sees the team: which places in it? For one run, as nothing changes meanwhile. */
 function sightIn(
   reader: Reader,
@@ -121,7 +129,7 @@ function sightIn(
   if (token === undefined) return () => false;
   const wholly = showsTeam(roleIn(reader, teamId, userId));
   const reachesAll = token === null || reachOfTeam(reader, token, teamId) === 'whole';
-  if (wholly && reachesAll) return () => true;
+  if (wholly && reachesAll) return everything;
   const byFolder = new Map<string | null, { seen: boolean; reached: boolean }>();
   const named = new Set(token?.appIds);
   return (folderId, appId) => {

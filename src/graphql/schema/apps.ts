@@ -1,5 +1,5 @@
 /** Owns apps in the schema. */
-import { can, seenApps } from '../../auth/authorize.ts';
+import { can, seenApps, seesWhole } from '../../auth/authorize.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/contract.ts';
@@ -15,7 +15,8 @@ import type { addDeployments } from './deployments.ts';
 import { defaultContainer } from './logs.ts';
 
 interface AppPage extends Page<Readonly<AppRecord>> {
-  totalCount: number;
+  /** Counted when it is asked for. */
+  readonly totalCount: number;
 }
 
 export interface AppParts {
@@ -160,30 +161,49 @@ interface ListArgs {
   search?: string | null | undefined;
 }
 
+/** Reads no more of the team than the page needs; all of it only to count what is filtered. */
 function listApps(context: GraphContext, args: ListArgs): AppPage {
   const { reader } = context.read;
+  const { principal } = context;
   const teamId = requireTeam(context, null);
   const first = boundedCount('first', args.first, 100, pageMax);
   const afterId = args.after == null ? '' : decodeCursor('app', args.after);
-  const all = { limit: appsListed };
-  let apps: readonly Readonly<AppRecord>[] =
+  const wanted = args.search?.toLowerCase() ?? '';
+  const [index, prefix] =
     args.folderId == null
-      ? reader.list(tables.apps, 'team', [teamId], all)
-      : reader.list(tables.apps, 'folder', [teamId, args.folderId], all);
-  apps = seenApps(reader, context.principal, teamId, apps);
-  if (args.search) {
-    const wanted = args.search.toLowerCase();
-    apps = apps.filter(
-      ({ name, slug }) => name.toLowerCase().includes(wanted) || slug.includes(wanted),
-    );
+      ? (['team', [teamId]] as const)
+      : (['folder', [teamId, args.folderId]] as const);
+  const matching = function* (afterId: string, chunk: number) {
+    for (let at = afterId, size = chunk; ; size = chunkApps) {
+      const after = at === '' ? {} : { after: [...prefix, at] };
+      const apps = reader.list(tables.apps, index, prefix, { limit: size, ...after });
+      yield* seenApps(reader, principal, teamId, apps).filter((app) => isNamed(app, wanted));
+      const last = apps.at(-1);
+      if (last === undefined || apps.length < size) return;
+      at = last.id;
+    }
+  };
+  const rows: Readonly<AppRecord>[] = [];
+  for (const app of matching(afterId, first + 1)) {
+    rows.push(app);
+    if (rows.length > first) break;
   }
-  const totalCount = apps.length;
-  if (afterId !== '') apps = apps.filter((app) => app.id > afterId);
-  return { ...pageOf('app', apps, first, (app) => app.id), totalCount };
+  return {
+    ...pageOf('app', rows, first, (app) => app.id),
+    get totalCount() {
+      if (wanted === '' && seesWhole(reader, principal, teamId)) {
+        return reader.count(tables.apps, index, prefix);
+      }
+      return [...matching('', chunkApps)].length;
+    },
+  };
 }
 
-// A bound on work, far above what one machine runs.
-const appsListed = 20_000;
+const chunkApps = 1_000;
+
+function isNamed({ name, slug }: Readonly<AppRecord>, wanted: string): boolean {
+  return wanted === '' || name.toLowerCase().includes(wanted) || slug.includes(wanted);
+}
 
 /** Where the edge serves an app; whether anything answers there says its status. */
 export function appUrl({ appsDomain, edgePort }: GraphqlSettings, slug: string): string {

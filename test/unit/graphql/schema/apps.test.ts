@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Principal } from '../../../../src/auth/principal.ts';
+import { Engine } from '../../../../src/graphql/engine.ts';
+import { createSchema } from '../../../../src/graphql/schema/schema.ts';
+import { GraphqlFixture } from '../../../support/graphql-fixture.ts';
+
+interface Page {
+  nodes: { id: string }[];
+  pageInfo: { hasNextPage: boolean; endCursor: string | null };
+  totalCount: number;
+}
+
+const query = `query ($first: Int, $after: String, $search: String, $folderId: ID) {
+  apps(first: $first, after: $after, search: $search, folderId: $folderId) {
+    nodes { id } pageInfo { hasNextPage endCursor } totalCount } }`;
+
+describe('apps of a team with more than are read at a time', () => {
+  // Read by the thousand where each has to be looked at.
+  const count = 2_100;
+  let fixture: GraphqlFixture;
+  let engine: Engine;
+  let lent: Principal;
+
+  before(() => {
+    fixture = new GraphqlFixture(0);
+    for (let i = 0; i < count; i++) {
+      const folderId = i % 3 === 0 ? 'fld_1' : null;
+      fixture.accounts.addApp(`app_n${String(i).padStart(5, '0')}`, 'team_a', { folderId });
+    }
+    fixture.accounts.addToken('tok_1', 'usr_ann', 'team_a', { folderIds: ['fld_1'] });
+    lent = { kind: 'token', userId: 'usr_ann', tokenId: 'tok_1', teamId: 'team_a' };
+    const { limits } = fixture;
+    engine = new Engine({ schema: createSchema(), limits, onInternal: assert.ifError });
+  });
+  after(() => fixture.close());
+
+  async function page(variables: object, principal: Principal): Promise<Page> {
+    const context = fixture.context(principal);
+    const { json } = await engine.answer(query, undefined, { ...variables }, context);
+    return (JSON.parse(json) as { data: { apps: Page } }).data.apps;
+  }
+
+  /** All pages; the number of different apps on them. */
+  async function reached(variables: object, principal: Principal): Promise<number> {
+    const seen = new Set<string>();
+    let rows = 0;
+    for (let after: string | null = null; ;) {
+      const { nodes, pageInfo } = await page({ ...variables, first: 400, after }, principal);
+      rows += nodes.length;
+      for (const { id } of nodes) seen.add(id);
+      after = pageInfo.endCursor;
+      if (!pageInfo.hasNextPage) break;
+    }
+    assert.equal(rows, seen.size);
+    return seen.size;
+  }
+
+  for (const [what, variables, who, expected] of [
+    ['all of them', {}, 'ann', count],
+    ['those of a folder', { folderId: 'fld_1' }, 'ann', 700],
+    ['those of a name', { search: 'n0000' }, 'ann', 10],
+    ['those that a token reaches', {}, 'lent', 700],
+  ] as const) {
+    it(`are counted and reached once each: ${what}`, async () => {
+      const principal = who === 'ann' ? fixture.ann : lent;
+      assert.equal((await page({ ...variables, first: 1 }, principal)).totalCount, expected);
+      assert.equal(await reached(variables, principal), expected);
+    });
+  }
+});
