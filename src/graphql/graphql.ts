@@ -72,7 +72,7 @@ export interface Graphql {
   /** The kind of a document's operation; null for one that `execute` will refuse, and say why. */
   kindOf(
     query: string,
-    operationName?: string  ,
+    operationName?: string,
   ): OperationKind | null | Promise<OperationKind | null>;
   /**
    * The body of an answer given before to the very bytes that were `options.request`, still true.
@@ -137,7 +137,7 @@ class LazyGraphql implements Graphql {
 
   kindOf(
     query: string,
-    operationName?: string  ,
+    operationName?: string,
   ): OperationKind | null | Promise<OperationKind | null> {
     if (this.#lanes !== null) return this.#lanes.kindOf(query, operationName);
     return this.load().then((lanes) => lanes.kindOf(query, operationName));
