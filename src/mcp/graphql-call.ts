@@ -5,46 +5,15 @@
  * 1. A call runs in one team: for its documents nothing exists in another one, whatever ids they name.
  *    There MCP may be off, and its secrets are not among those that are taken out.
  */
-import type { Principal } from '../auth/principal.ts';
+import type { AgentSide } from '../graphql/contract.ts';
 import type { Variables } from '../graphql/engine.ts';
-import type { GraphqlAnswer, OperationKind } from '../graphql/lanes.ts';
+import type { Graphql } from '../graphql/graphql.ts';
+import type { GraphqlAnswer } from '../graphql/lanes.ts';
 import { isObject } from '../protocol/json-rpc.ts';
 import type { GraphqlReply, McpPrincipal, ToolCall } from './contract.ts';
 
-/** Who asks over MCP, as the activity tells it. */
-export interface AgentOrigin {
-  address: string;
-  userAgent: string;
-  /** Name and version as the client says. */
-  client: string | null;
-  tool: string;
-}
-
-export interface DoorOptions {
-  signal?: AbortSignal;
-  caller?: { readonly aborted: boolean };
-  agent?: AgentOrigin;
-}
-
 /** What the MCP server needs of GraphQL. */
-export interface GraphqlDoor {
-  execute(
-    query: string,
-    variables: Variables,
-    principal: Principal,
-    options?: DoorOptions & { operationName?: string; charsMax?: number },
-  ): GraphqlAnswer | Promise<GraphqlAnswer>;
-  subscribe(
-    query: string,
-    variables: Variables,
-    principal: Principal,
-    options?: DoorOptions,
-  ): AsyncGenerator<string, void>;
-  kindOf(
-    query: string,
-    operationName?: string,
-  ): OperationKind | null | Promise<OperationKind | null>;
-}
+export type GraphqlDoor = Pick<Graphql, 'execute' | 'subscribe' | 'kindOf'>;
 
 /** What a call comes from; the transport's. */
 export interface Caller {
@@ -69,7 +38,7 @@ export interface CallOptions {
   redaction: CallRedaction;
   principal: McpPrincipal;
   caller: Caller;
-  agent: AgentOrigin;
+  agent: AgentSide;
   progress: ((message: string) => void) | null;
   patienceMs: number;
   /** Aborts when the service drains: nothing is waited for any more. */

@@ -8,6 +8,7 @@
  * 4. When the service drains, whoever waits is told what is so far.
  * 5. An answer is used again only for the same caller, tool and arguments, at one journal position.
  */
+import { callerOf } from '../auth/principal.ts';
 import { AnswerReuse } from '../graphql/answer-reuse.ts';
 import { asServiceError, ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -225,7 +226,7 @@ export class ToolCalls {
       return this.#failure(error);
     }
     if (!(outcome instanceof Promise)) return outcome;
-    const token = idOf(principal);
+    const token = callerOf(principal);
     this.#underWay.set(token, (this.#underWay.get(token) ?? 0) + 1);
     return outcome
       .catch((error: unknown) => this.#failure(error))
@@ -238,7 +239,7 @@ export class ToolCalls {
 
   #admitOneMore(principal: McpPrincipal): void {
     const { callsAtOnce } = this.#options;
-    if ((this.#underWay.get(idOf(principal)) ?? 0) < callsAtOnce) return;
+    if ((this.#underWay.get(callerOf(principal)) ?? 0) < callsAtOnce) return;
     throw new ServiceError('RATE_LIMITED', `This token has ${callsAtOnce} calls under way.`);
   }
 
@@ -311,8 +312,4 @@ export class ToolCalls {
       },
     });
   }
-}
-
-function idOf(principal: McpPrincipal): string {
-  return principal.kind === 'token' ? principal.tokenId : principal.sessionId;
 }

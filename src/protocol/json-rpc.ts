@@ -9,6 +9,15 @@
  *
  * Source: https://www.jsonrpc.org/specification
  */
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+} from './json-bytes.ts';
 
 export type RpcId = string | number;
 export type RpcParams = Readonly<Record<string, unknown>>;
@@ -94,14 +103,6 @@ function excessOf(body: Uint8Array): string | null {
   return null;
 }
 
-const quote = 0x22;
-const comma = 0x2c;
-const openBracket = 0x5b;
-const backslash = 0x5c;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-
 /** A response with a result whose JSON is ready. */
 export function resultBytes(id: RpcId, result: Uint8Array): Buffer {
   const head = headOf(id);
@@ -141,7 +142,7 @@ function headOf(id: RpcId): string {
 }
 
 export function resultJson(id: RpcId, resultAsJson: string): string {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultAsJson}}`;
+  return `${headOf(id)}${resultAsJson}}`;
 }
 
 export interface RpcFault {

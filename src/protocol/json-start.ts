@@ -1,12 +1,13 @@
 /** Owns the start of a long JSON text that is JSON itself. Pure. */
-
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+} from './json-bytes.ts';
 
 /**
  * What is whole within the first `chars` characters, closed behind it: no value is cut in two, so

@@ -12,7 +12,7 @@
  */
 import { mcpResource } from '../../auth/oauth/metadata.ts';
 import type { Authenticator } from '../../auth/accounts-contract.ts';
-import type { SignedIn } from '../../auth/principal.ts';
+import { callerOf } from '../../auth/principal.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { RateLimit } from '../../lib/rate-limit.ts';
@@ -116,7 +116,7 @@ class McpTransport {
     const { callers, rights, rate } = this.#options;
     this.#allowOrigin(exchange);
     const principal = callers.bearer(exchange, () => this.#challenge(exchange), 'mcp');
-    const retryAfterS = rate.take(idOf(principal));
+    const retryAfterS = rate.take(callerOf(principal));
     if (retryAfterS > 0) {
       throw new ServiceError('RATE_LIMITED', 'This token called too often.', { retryAfterS });
     }
@@ -132,7 +132,7 @@ class McpTransport {
   #take(exchange: Exchange, principal: McpPrincipal, server: McpServer, body: Uint8Array): void {
     if (exchange.aborted) return;
     const { rights, rate } = this.#options;
-    rate.charge(idOf(principal), Math.floor(body.length / bytesOfOneCall));
+    rate.charge(callerOf(principal), Math.floor(body.length / bytesOfOneCall));
     try {
       rights.admit(principal);
       const answer = server.answer(
@@ -217,10 +217,6 @@ function requireJson(exchange: Exchange): void {
   throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'Send application/json, not encoded.', {
     headers: { 'Accept-Post': 'application/json' },
   });
-}
-
-function idOf(principal: SignedIn): string {
-  return principal.kind === 'token' ? principal.tokenId : principal.sessionId;
 }
 
 function takesEvents(accept: string): boolean {
