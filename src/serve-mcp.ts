@@ -1,33 +1,18 @@
 /** Owns how the MCP endpoint is put together in a serving Gangway. */
 import manifest from '../package.json' with { type: 'json' };
-import type { ClosableAuthenticator } from './auth/authenticator.ts';
-import type { Config } from './config.ts';
 import type { Route } from './gateway/contract.ts';
-import type { Callers } from './gateway/credentials.ts';
 import { mcpRoutes, resourceMetadataUrl } from './gateway/transports/mcp.ts';
 import { McpStreams } from './gateway/transports/mcp-streams.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import { valueOf } from './actors/app/variables.ts';
 import { systemClock } from './lib/clock.ts';
-import type { Logger } from './lib/log.ts';
-import { RateLimit } from './lib/rate-limit.ts';
 import { McpCounts } from './mcp/counts.ts';
 import { McpReads } from './mcp/reads.ts';
 import { Rights } from './mcp/rights.ts';
 import type { Redactor } from './mcp/redaction/redactor.ts';
 import type { McpServer } from './mcp/server.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
-import type { Platform } from './platform.ts';
-
-export interface ServeMcpOptions {
-  config: Config;
-  platform: Pick<Platform, 'store' | 'actors' | 'secrets'>;
-  authenticator: Pick<ClosableAuthenticator, 'stillValid'>;
-  callers: Callers;
-  graphql: Graphql;
-  logger: Logger;
-  publicUrl: () => string;
-}
+import type { Core } from './serve-core.ts';
 
 export interface ServedMcp {
   routes: Route[];
@@ -53,9 +38,9 @@ interface Loaded {
   redactor: Redactor;
 }
 
-export function serveMcp(options: ServeMcpOptions): ServedMcp {
-  const { config, platform, authenticator, callers, logger, publicUrl } = options;
-  const { store, actors } = platform;
+export function serveMcp(core: Core, graphql: Graphql): ServedMcp {
+  const { config, ground, authenticator, callers, logger, publicUrl, newLimit } = core;
+  const { store, actors } = ground;
   const rights = new Rights({ reader: store, subscribe: (listener) => store.subscribe(listener) });
   const streams = new McpStreams({ clock: systemClock, logger });
   const reads = new McpReads({ actors, reader: store, clock: systemClock, log: logger });
@@ -64,7 +49,7 @@ export function serveMcp(options: ServeMcpOptions): ServedMcp {
   let loading: Promise<McpServer> | null = null;
   const load = async (): Promise<McpServer> => {
     try {
-      loaded = await loadServer(options, { rights, reads, counts });
+      loaded = await loadServer(core, graphql, { rights, reads, counts });
       return loaded.server;
     } finally {
       loading = null;
@@ -75,7 +60,7 @@ export function serveMcp(options: ServeMcpOptions): ServedMcp {
     rights,
     callers,
     authenticator,
-    rate: new RateLimit({
+    rate: newLimit('mcp-calls', {
       burst: config.mcpCallsPerMinute,
       windowMs: 60_000,
       keysMax: countedTokensMax,
@@ -104,11 +89,11 @@ export function serveMcp(options: ServeMcpOptions): ServedMcp {
 
 /** Loads what is heavy: zod, the GraphQL schema that tools are described by, and the redactor. */
 async function loadServer(
-  options: ServeMcpOptions,
+  { config, ground, logger, publicUrl }: Core,
+  graphql: Graphql,
   { rights, reads, counts }: Parts,
 ): Promise<Loaded> {
-  const { config, graphql, platform, logger, publicUrl } = options;
-  const { store, secrets } = platform;
+  const { store, secrets } = ground;
   const [{ McpServer }, { createTools }, { Redactor }, lanes] = await Promise.all([
     import('./mcp/server.ts'),
     import('./mcp/tools/tools.ts'),

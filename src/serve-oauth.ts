@@ -1,29 +1,14 @@
 /** Owns how OAuth is put together in a serving Gangway: what it may reach, and how often. */
 import { capabilitiesIn, teamIdsOf } from './auth/authorize.ts';
 import { createOAuth } from './auth/oauth/oauth.ts';
-import type { Config } from './config.ts';
 import type { Route } from './gateway/contract.ts';
-import type { Callers } from './gateway/credentials.ts';
 import { oauthRoutes } from './gateway/transports/oauth.ts';
 import { AddressPolicy } from './lib/address-policy.ts';
 import { systemClock } from './lib/clock.ts';
 import { GuardedFetch } from './lib/guarded-fetch.ts';
-import type { Logger } from './lib/log.ts';
 import { RateLimit } from './lib/rate-limit.ts';
-import type { Platform } from './platform.ts';
+import type { Core } from './serve-core.ts';
 import { tables } from './store/tables.ts';
-
-export interface ServeOAuthOptions {
-  config: Config;
-  platform: Pick<Platform, 'store' | 'actors'>;
-  callers: Callers;
-  logger: Logger;
-  /** What session cookies are signed with. */
-  secret: string;
-  publicUrl: () => string;
-  /** The gateway's own, known once it listens. */
-  port: () => number;
-}
 
 export interface ServedOAuth {
   routes: Route[];
@@ -32,12 +17,12 @@ export interface ServedOAuth {
 
 const registrationsPerHour = 10;
 
-export function serveOAuth(options: ServeOAuthOptions): ServedOAuth {
-  const { config, platform, callers, logger, secret, publicUrl, port } = options;
-  const { store, actors } = platform;
+export function serveOAuth(core: Core): ServedOAuth {
+  const { config, ground, callers, logger, secret, publicUrl } = core;
+  const { store, actors } = ground;
   const policy = new AddressPolicy({
     privateNetworks: config.privateNetworks,
-    ownPorts: () => [port(), config.edgePort],
+    ownPorts: () => [core.port, config.edgePort],
   });
   const oauth = createOAuth({
     reader: store,

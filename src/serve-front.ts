@@ -1,0 +1,171 @@
+/**
+ * Owns what a thread serves by itself: the gateway, and the transports that are fast or stay open.
+ *
+ * 1. The gateway listens before anything heavy is loaded; `/api/health` answers at once.
+ * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` lets go of all.
+ */
+import { authorize, can } from './auth/authorize.ts';
+import { StreamSessions } from './actors/stream-session/sessions.ts';
+import { setVariable } from './config.ts';
+import type { LineSink } from './gateway/access-log.ts';
+import { auditedRoutes } from './gateway/audited.ts';
+import type { Route } from './gateway/contract.ts';
+import { singleSample } from './gateway/metrics-text.ts';
+import type { MetricFamily } from './gateway/metrics-text.ts';
+import type { Metrics } from './gateway/metrics.ts';
+import { createGateway } from './gateway/server.ts';
+import type { Gateway } from './gateway/server.ts';
+import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
+import { GraphqlStreams } from './gateway/transports/graphql-streams.ts';
+import { graphqlRoutes } from './gateway/transports/graphql.ts';
+import { healthRoute } from './gateway/transports/health.ts';
+import { logRoutes } from './gateway/transports/logs.ts';
+import { uploadRoutes } from './gateway/transports/upload.ts';
+import type { Graphql } from './graphql/graphql.ts';
+import { systemClock } from './lib/clock.ts';
+import type { Core } from './serve-core.ts';
+import { type ServedMcp, serveMcp } from './serve-mcp.ts';
+import { tables } from './store/tables.ts';
+
+export interface FrontOptions {
+  core: Core;
+  graphql: Graphql;
+  metrics: Metrics;
+  accessLines: LineSink | null;
+  /** What others answer, already recorded in the activity. */
+  routes: readonly Route[];
+}
+
+export class Front {
+  readonly #options: FrontOptions;
+  readonly #gateway: Gateway;
+  readonly #graphqlStreams: GraphqlStreams;
+  readonly #sessions: StreamSessions;
+  readonly #mcp: ServedMcp;
+
+  constructor(options: FrontOptions) {
+    this.#options = options;
+    const { core, graphql, metrics } = options;
+    this.#graphqlStreams = new GraphqlStreams({ clock: systemClock, logger: core.logger });
+    this.#sessions = newSessions(core);
+    this.#mcp = serveMcp(core, graphql);
+    this.#gateway = this.#createGateway();
+    metrics.register(() => [...this.#families(), ...this.#mcp.families()]);
+    this.#gateway.onDrain(async () => {
+      this.#graphqlStreams.drain();
+      this.#mcp.drain();
+      await this.#sessions.drain();
+    });
+  }
+
+  async listen(): Promise<{ port: number }> {
+    const { port } = await this.#gateway.listen();
+    this.#options.core.port = port;
+    return { port };
+  }
+
+  async drain(): Promise<void> {
+    await this.#gateway.drain();
+    // It tells actors what was counted.
+    await this.#mcp.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#gateway.close();
+  }
+
+  #createGateway(): Gateway {
+    const { core, accessLines, metrics, routes } = this.#options;
+    const { config, logger } = core;
+    return createGateway({
+      host: config.host,
+      port: config.port,
+      routes: [...auditedRoutes(this.#routes(), core.audit), ...routes],
+      logger,
+      accessLines,
+      limits: {
+        headerBytes: config.maxHeaderKb * 1024,
+        maxSockets: config.maxSockets,
+        idleMs: config.bodyIdleSeconds * 1000,
+        drainMs: config.drainSeconds * 1000,
+      },
+      trustedProxies: config.trustedProxies,
+      metrics,
+      logBare: config.logLevel === 'debug',
+      setVariable,
+    });
+  }
+
+  #routes(): Route[] {
+    const { graphql, core } = this.#options;
+    const { config, ground, callers, logger } = core;
+    const { store: reader, actors, bulk } = ground;
+    return [
+      healthRoute,
+      ...graphqlRoutes({ graphql, callers, streams: this.#graphqlStreams, logger }),
+      ...deployHookRoutes({ reader, actors, callers, authorize }),
+      ...uploadRoutes({
+        bulk,
+        actors,
+        reader,
+        authenticate: (exchange) => callers.cookiePerson(exchange, { changes: true }),
+        authorize,
+        limits: { archiveBytes: config.maxUploadMb * 2 ** 20 },
+        logger,
+      }),
+      ...logRoutes({
+        reader,
+        sessions: this.#sessions,
+        authenticate: (exchange) => callers.cookiePerson(exchange, { changes: false }),
+        authorize,
+        refuseCrossSite: callers.refuseCrossSite.bind(callers),
+        logMaxDays: config.logMaxDays,
+      }),
+      ...this.#mcp.routes,
+    ];
+  }
+
+  #families(): MetricFamily[] {
+    const gauge = (name: string, help: string, value: number): MetricFamily =>
+      singleSample(`gangway_${name}`, help, value);
+    const { channels } = this.#options.core.ground.streams.stats();
+    return [
+      gauge('log_streams', 'Open log streams.', this.#sessions.size),
+      gauge('mcp_streams', 'Open event streams of the MCP endpoint.', this.#mcp.size),
+      gauge('graphql_streams', 'Open GraphQL subscriptions.', this.#graphqlStreams.size),
+      gauge('live_logs', 'Logs with viewers.', channels),
+    ];
+  }
+}
+
+/** The tables that say who may see a log. */
+const rights: ReadonlySet<string> = new Set(
+  [
+    tables.auth,
+    tables.members,
+    tables.roles,
+    tables.apps,
+    tables.teams,
+    tables.folders,
+    tables.folderGrants,
+  ].map((one) => one.name),
+);
+
+function newSessions({ config, logger, ground, authenticator }: Core): StreamSessions {
+  const { store, streams } = ground;
+  return new StreamSessions({
+    streams,
+    logger,
+    maxPerPerson: config.maxLogStreamsPerUser,
+    stillAllowed: (person, appId) => {
+      const app = store.get(tables.apps, appId);
+      if (app === undefined || !authenticator.stillValid(person)) return false;
+      // Who follows an app that goes to trash sees its last lines, too.
+      return can(store, person, 'view_logs', { kind: 'app', app, trashed: true });
+    },
+    onRightsChange: (callback) =>
+      store.subscribe((entry) => {
+        if (entry.changes.some((change) => rights.has(change.table))) callback();
+      }),
+  });
+}

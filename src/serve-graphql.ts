@@ -1,0 +1,51 @@
+/** Owns how GraphQL is put together in a serving Gangway. */
+import { localServerId } from './actors/app/deps.ts';
+import type { Accounts } from './auth/accounts-contract.ts';
+import { createGraphql } from './graphql/graphql.ts';
+import type { Graphql } from './graphql/graphql.ts';
+import { systemClock } from './lib/clock.ts';
+import type { Core } from './serve-core.ts';
+import { openLogReader } from './store/logs/reader.ts';
+import type { QuerySetup } from './workers/tasks/query.ts';
+
+export interface ServeGraphqlOptions {
+  accounts: () => Promise<Accounts>;
+  /** Threads that answer queries. */
+  queryThreads: number;
+}
+
+export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql {
+  const { config, logger, ground, publicUrl } = core;
+  const { store, actors, streams, logsDir } = ground;
+  return createGraphql({
+    reader: store,
+    logs: openLogReader({ dir: logsDir, reader: store }),
+    accountReads: core.accountReads,
+    accounts: options.accounts,
+    actors,
+    journal: store,
+    streams,
+    authenticator: core.authenticator,
+    audit: core.audit,
+    clock: systemClock,
+    logger,
+    limits: { inlineCost: config.inlineQueryCost },
+    settings: () => ({
+      publicUrl: publicUrl(),
+      appsDomain: config.appsDomain,
+      edgePort: config.edgePort,
+      logMaxDays: config.logMaxDays,
+      server: { id: localServerId, name: 'local', runtime: 'process', version: null },
+    }),
+    pool: async (settings, limits) => {
+      const { QueryPool } = await import('./workers/query-pool.ts');
+      const setup = {
+        reader: store.readerOptions(),
+        logsDir,
+        settings,
+        limits,
+      } satisfies QuerySetup;
+      return new QueryPool({ threads: options.queryThreads, setup, clock: systemClock, logger });
+    },
+  });
+}

@@ -1,0 +1,74 @@
+/**
+ * Owns what a serving Gangway has once, however many threads serve: sign-in, OAuth and setup, whose
+ * state lies in memory, and the routes that need it.
+ */
+import { join } from 'node:path';
+import type { Accounts } from './auth/accounts-contract.ts';
+import { resetsFolder } from './auth/password-resets.ts';
+import { newSetupCode } from './auth/setup-code.ts';
+import type { Route } from './gateway/contract.ts';
+import type { Metrics } from './gateway/metrics.ts';
+import { inviteRoutes } from './gateway/transports/invite.ts';
+import { loginRoutes } from './gateway/transports/login.ts';
+import { connectRoutes } from './gateway/transports/mcp-connect.ts';
+import { metricsRoute } from './gateway/transports/metrics.ts';
+import { resetRoutes } from './gateway/transports/reset.ts';
+import { setupRoutes } from './gateway/transports/setup.ts';
+import { systemClock } from './lib/clock.ts';
+import type { Core } from './serve-core.ts';
+import { type ServedOAuth, serveOAuth } from './serve-oauth.ts';
+
+export class Home {
+  /** Null for an instance that is set up. */
+  readonly setupCode: string | null;
+  readonly routes: readonly Route[];
+  readonly #core: Core;
+  readonly #oauth: ServedOAuth;
+  #accounts: Promise<Accounts> | null = null;
+
+  constructor(core: Core, metrics: Metrics) {
+    this.#core = core;
+    this.setupCode = core.needsSetup() ? newSetupCode() : null;
+    this.#oauth = serveOAuth(core);
+    this.routes = [...this.#routes(metrics), ...this.#oauth.routes];
+  }
+
+  readonly accounts = (): Promise<Accounts> => (this.#accounts ??= this.#createAccounts());
+
+  async close(): Promise<void> {
+    this.#oauth.close();
+    await (await this.#accounts)?.close();
+  }
+
+  #routes(metrics: Metrics): Route[] {
+    const { accounts } = this;
+    const { config, ground, callers, accountReads, needsSetup, publicUrl } = this.#core;
+    const { store, actors, causes } = ground;
+    const refuseCrossSite = callers.refuseCrossSite.bind(callers);
+    return [
+      metricsRoute(metrics, config.metrics),
+      ...setupRoutes({ accounts, needsSetup, refuseCrossSite }),
+      ...resetRoutes({ accounts, refuseCrossSite }),
+      ...loginRoutes({ accounts, accountReads, needsSetup, callers }),
+      ...inviteRoutes({ accounts, accountReads, callers }),
+      ...connectRoutes({ reader: store, actors, causes, callers, publicUrl }),
+    ];
+  }
+
+  async #createAccounts(): Promise<Accounts> {
+    const { config, logger, ground, secret, audit, publicUrl } = this.#core;
+    const { createAccounts } = await import('./auth/accounts.ts');
+    return createAccounts({
+      reader: ground.store,
+      actors: ground.actors,
+      clock: systemClock,
+      log: logger,
+      secret,
+      secrets: ground.secrets,
+      resetsDir: join(config.dataDir, resetsFolder),
+      setupCode: this.setupCode ?? newSetupCode(),
+      publicUrl: publicUrl(),
+      onRefused: audit.signInRefused,
+    });
+  }
+}
