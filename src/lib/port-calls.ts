@@ -1,0 +1,344 @@
+/**
+ * Owns calls between two threads over one MessagePort, in both directions: questions with one answer,
+ * and tellings without.
+ *
+ * 1. What one side sends arrives in that order; what it sends within one turn of the loop goes as one
+ *    message, since most of what a message costs does not depend on how much is in it.
+ * 2. A ServiceError arrives as the same ServiceError. Any other failure is logged on the side where it
+ *    happened, and arrives as an Error without a word of it.
+ * 3. When the port closes, for whatever reason, what waits for an answer is refused with SHUTTING_DOWN
+ *    and what is being answered is aborted: nothing waits for a thread that is gone.
+ * 4. At most `underWayMax` questions of a side are under way: OVERLOADED. One that its asker gave up
+ *    counts until the other side is done with it.
+ *
+ * Names and shapes of calls are types only, a table for each direction; the other side is trusted to
+ * keep them, since it is this program. Handlers are registered in the turn that opens the calls.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import { type PlainServiceError, ServiceError } from './errors.ts';
+import type { Logger } from './log.ts';
+
+/** Calls by their names: what goes in and what comes out, both fit for structured cloning. */
+export type Calls = Record<string, { in: unknown; out: unknown }>;
+
+export interface PortAskOptions {
+  /** Gives the question up: `ask` rejects with its reason, and the handler's own signal aborts. */
+  signal?: AbortSignal | null;
+  /** Memory within the input that changes hands in place of being copied. */
+  transfer?: readonly ArrayBuffer[];
+}
+
+/** The side of a port that calls. */
+export interface Asking<Remote extends Calls> {
+  /** Rejects with what the handler threw, OVERLOADED or SHUTTING_DOWN. */
+  ask<N extends keyof Remote & string>(
+    name: N,
+    input: Remote[N]['in'],
+    options?: PortAskOptions,
+  ): Promise<Remote[N]['out']>;
+  /** As `ask`, without an answer: what the handler throws is logged there. */
+  tell<N extends keyof Remote & string>(name: N, input: Remote[N]['in']): void;
+}
+
+/** The side of a port that is called. */
+export interface Handling<Own extends Calls> {
+  /** `signal` aborts when nobody waits for the answer any more. */
+  handle<N extends keyof Own & string>(
+    name: N,
+    handler: (input: Own[N]['in'], signal: AbortSignal) => Own[N]['out'] | Promise<Own[N]['out']>,
+  ): void;
+  /** Calls back once when the port has closed. */
+  onClose(callback: () => void): void;
+}
+
+export interface PortCalls<Remote extends Calls = Calls, Own extends Calls = Calls>
+  extends Asking<Remote>, Handling<Own> {
+  readonly closed: boolean;
+  /** Questions of this side that are not answered. */
+  readonly underWay: number;
+  /** Sends what is waiting to be sent, then closes the port for both sides. Twice is fine. */
+  close(): void;
+}
+
+export interface PortCallsOptions {
+  logger: Logger;
+  /** Default 100,000. */
+  underWayMax?: number;
+}
+
+export function openPortCalls<Remote extends Calls, Own extends Calls>(
+  port: MessagePort,
+  options: PortCallsOptions,
+): PortCalls<Remote, Own> {
+  return new OpenPortCalls(port, options);
+}
+
+const asked = 0;
+const answered = 1;
+const failed = 2;
+const told = 3;
+const givenUp = 4;
+
+type Message =
+  | [typeof asked, id: number, name: string, input: unknown]
+  | [typeof answered, id: number, output: unknown]
+  /** Null: a failure that is none of the other side's business. */
+  | [typeof failed, id: number, error: PlainServiceError | null]
+  | [typeof told, name: string, input: unknown]
+  | [typeof givenUp, id: number];
+
+type Handler = (input: unknown, signal: AbortSignal) => unknown;
+
+interface Question {
+  name: string;
+  resolve: (output: unknown) => void;
+  reject: (error: unknown) => void;
+  /** Lets go of the asker's signal. */
+  release: () => void;
+}
+
+class OpenPortCalls implements PortCalls {
+  readonly #port: MessagePort;
+  readonly #logger: Logger;
+  readonly #underWayMax: number;
+  readonly #handlers = new Map<string, Handler>();
+  readonly #questions = new Map<number, Question>();
+  /** Of questions whose handlers are at work here. */
+  readonly #answering = new Map<number, AbortController>();
+  readonly #closeCallbacks: (() => void)[] = [];
+  #waiting: Message[] = [];
+  #transfers = new Map<Message, readonly ArrayBuffer[]>();
+  #lastId = 0;
+  #closed = false;
+  readonly #flush = (): void => {
+    const messages = this.#waiting;
+    if (messages.length === 0) return;
+    const transfers = this.#transfers;
+    this.#waiting = [];
+    if (transfers.size > 0) this.#transfers = new Map();
+    try {
+      this.#port.postMessage(messages, [...transfers.values()].flat());
+    } catch {
+      // One of them cannot cross, and nothing has. Which one shows when each goes by itself.
+      for (const message of messages) this.#sendAlone(message, transfers.get(message));
+    }
+  };
+
+  constructor(port: MessagePort, options: PortCallsOptions) {
+    this.#port = port;
+    this.#logger = options.logger;
+    this.#underWayMax = options.underWayMax ?? 100_000;
+    port.on('message', (messages: Message[]) => {
+      for (const message of messages) this.#receive(message);
+    });
+    port.on('messageerror', (error) => {
+      this.#logger.error({ err: error }, 'port_message_unreadable');
+    });
+    port.once('close', () => {
+      this.#ended();
+    });
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get underWay(): number {
+    return this.#questions.size;
+  }
+
+  ask(name: string, input: unknown, options: PortAskOptions = {}): Promise<unknown> {
+    const { signal, transfer } = options;
+    if (this.#closed) return Promise.reject(shuttingDown());
+    if (this.#questions.size >= this.#underWayMax) {
+      return Promise.reject(new ServiceError('OVERLOADED', 'Too much is under way; retry.'));
+    }
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
+    const id = (this.#lastId += 1);
+    return new Promise((resolve, reject) => {
+      const question: Question = { name, resolve, reject, release: noop };
+      this.#questions.set(id, question);
+      if (signal) this.#giveUpWith(signal, id, question);
+      this.#send([asked, id, name, input], transfer);
+    });
+  }
+
+  tell(name: string, input: unknown): void {
+    this.#send([told, name, input]);
+  }
+
+  handle(name: string, handler: Handler): void {
+    if (this.#handlers.has(name)) throw new Error(`Cannot handle ${name}: it is handled`);
+    this.#handlers.set(name, handler);
+  }
+
+  onClose(callback: () => void): void {
+    this.#closeCallbacks.push(callback);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#flush();
+    this.#port.close();
+    this.#ended();
+  }
+
+  #send(message: Message, transfer?: readonly ArrayBuffer[]): void {
+    if (this.#closed) return;
+    if (transfer !== undefined) this.#transfers.set(message, transfer);
+    if (this.#waiting.push(message) === 1) setImmediate(this.#flush);
+  }
+
+  #sendAlone(message: Message, transfer: readonly ArrayBuffer[] = []): void {
+    try {
+      this.#port.postMessage([message], transfer);
+    } catch (error) {
+      this.#cannotCross(message, error);
+    }
+  }
+
+  #cannotCross(message: Message, error: unknown): void {
+    switch (message[0]) {
+      case asked: {
+        const [, id, name] = message;
+        this.#take(id)?.reject(new Error(`Cannot ask ${name}: it cannot cross`, { cause: error }));
+        return;
+      }
+      case answered:
+        this.#logger.error({ err: error }, 'port_answer_uncloneable');
+        this.#send([failed, message[1], null]);
+        return;
+      case told:
+        this.#logger.error({ call: message[1], err: error }, 'port_call_uncloneable');
+        return;
+      case failed:
+        // What a ServiceError says further is all that can be at fault.
+        this.#logger.error({ err: error }, 'port_answer_uncloneable');
+        this.#send([failed, message[1], null]);
+        return;
+      case givenUp:
+        return;
+    }
+  }
+
+  #giveUpWith(signal: AbortSignal, id: number, question: Question): void {
+    const giveUp = (): void => {
+      question.release();
+      question.reject(signal.reason);
+      this.#send([givenUp, id]);
+    };
+    signal.addEventListener('abort', giveUp);
+    question.release = () => {
+      signal.removeEventListener('abort', giveUp);
+    };
+  }
+
+  #receive(message: Message): void {
+    switch (message[0]) {
+      case asked:
+        this.#answer(message[1], message[2], message[3]);
+        return;
+      case answered:
+        this.#take(message[1])?.resolve(message[2]);
+        return;
+      case failed: {
+        const [, id, plain] = message;
+        const question = this.#take(id);
+        question?.reject(
+          plain === null
+            ? new Error(`Cannot answer ${question.name}: it failed on the other thread`)
+            : ServiceError.fromPlain(plain),
+        );
+        return;
+      }
+      case told:
+        this.#hear(message[1], message[2]);
+        return;
+      case givenUp:
+        this.#answering.get(message[1])?.abort();
+        return;
+    }
+  }
+
+  #take(id: number): Question | undefined {
+    const question = this.#questions.get(id);
+    this.#questions.delete(id);
+    question?.release();
+    return question;
+  }
+
+  #answer(id: number, name: string, input: unknown): void {
+    const controller = new AbortController();
+    const fail = (thrown: unknown): void => {
+      this.#answering.delete(id);
+      this.#send([failed, id, this.#plainOf(name, thrown)]);
+    };
+    try {
+      const output = this.#handlerOf(name)(input, controller.signal);
+      if (!(output instanceof Promise)) {
+        this.#send([answered, id, output]);
+        return;
+      }
+      this.#answering.set(id, controller);
+      output.then((settled: unknown) => {
+        this.#answering.delete(id);
+        this.#send([answered, id, settled]);
+      }, fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  #hear(name: string, input: unknown): void {
+    const fail = (error: unknown): void => {
+      this.#logger.warn({ call: name, err: error }, 'port_tell_failed');
+    };
+    try {
+      const output = this.#handlerOf(name)(input, neverAborted);
+      if (output instanceof Promise) output.catch(fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  #handlerOf(name: string): Handler {
+    const handler = this.#handlers.get(name);
+    if (handler === undefined) throw new Error(`Cannot answer ${name}: nobody handles it`);
+    return handler;
+  }
+
+  #plainOf(name: string, thrown: unknown): PlainServiceError | null {
+    if (thrown instanceof ServiceError) return thrown.toPlain();
+    this.#logger.error({ call: name, err: thrown }, 'port_call_failed');
+    return null;
+  }
+
+  #ended(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#waiting = [];
+    for (const id of [...this.#questions.keys()]) this.#take(id)?.reject(shuttingDown());
+    for (const controller of this.#answering.values()) controller.abort();
+    this.#answering.clear();
+    for (const callback of this.#closeCallbacks.splice(0)) this.#guarded(callback);
+  }
+
+  #guarded(callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.#logger.error({ err: error }, 'port_close_callback_failed');
+    }
+  }
+}
+
+// Who is told something waits for nothing.
+const neverAborted = new AbortController().signal;
+
+function noop(): void {
+  // Most questions have no signal to let go of.
+}
+
+function shuttingDown(): ServiceError {
+  return new ServiceError('SHUTTING_DOWN', 'The service is stopping.');
+}
