@@ -8,6 +8,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import defaults from '../config/default.json' with { type: 'json' };
 
@@ -50,6 +51,8 @@ export interface Config {
   buildTimeoutMinutes: number;
   healthTimeoutSeconds: number;
   appDrainSeconds: number;
+  /** Threads that serve HTTP; "auto" is one on up to two cores, else half of the cores. */
+  gatewayThreads: number;
   queryThreads: number;
   bulkThreads: number;
   inlineQueryCost: number;
@@ -92,6 +95,7 @@ const parsers: Parsers = {
   buildTimeoutMinutes: integer(1, 1440),
   healthTimeoutSeconds: integer(1, 3600),
   appDrainSeconds: integer(0, 3600),
+  gatewayThreads: gatewayThreads(availableParallelism()),
   queryThreads: integer(1, 64),
   bulkThreads: integer(1, 64),
   inlineQueryCost: integer(0, 1_000_000),
@@ -195,6 +199,18 @@ function integer(min: number, max: number): Parse<number> {
       throw new Error(`an integer from ${min} to ${max}`);
     }
     return number;
+  };
+}
+
+function gatewayThreads(cores: number): Parse<number> {
+  const number = integer(1, 64);
+  return (value) => {
+    if (value === 'auto') return cores <= 2 ? 1 : Math.min(64, Math.floor(cores / 2));
+    try {
+      return number(value);
+    } catch (error) {
+      throw new Error(`"auto", or ${(error as Error).message}`);
+    }
   };
 }
 

@@ -47,3 +47,21 @@ function encodeNumber(value: number): string {
 export function singleSample(name: string, help: string, value: number): MetricFamily {
   return { name, help, type: name.endsWith('_total') ? 'counter' : 'gauge', samples: [{ value }] };
 }
+
+/** Families of several threads as those of one: what has the same name and labels is added up. */
+export function mergeFamilies(families: Iterable<MetricFamily>): MetricFamily[] {
+  const merged = new Map<string, { family: MetricFamily; samples: Map<string, Sample> }>();
+  for (const family of families) {
+    const into = merged.get(family.name) ?? { family, samples: new Map<string, Sample>() };
+    merged.set(family.name, into);
+    for (const sample of family.samples) {
+      const key = JSON.stringify([sample.suffix, sample.labels]);
+      const value = (into.samples.get(key)?.value ?? 0) + sample.value;
+      into.samples.set(key, { ...sample, value });
+    }
+  }
+  return [...merged.values()].map(({ family, samples }) => ({
+    ...family,
+    samples: [...samples.values()],
+  }));
+}

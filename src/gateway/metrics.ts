@@ -6,9 +6,11 @@
  * 3. Other parts add numbers of theirs by `register`, read when somebody asks.
  */
 import type { ErrorCode } from '../lib/errors.ts';
-import { encodeMetrics, type MetricFamily, type Sample } from './metrics-text.ts';
+import { encodeMetrics, mergeFamilies, type MetricFamily, type Sample } from './metrics-text.ts';
 
 export type MetricSource = () => Iterable<MetricFamily>;
+/** Numbers of another thread, added to ours. */
+export type RemoteMetrics = () => Promise<readonly MetricFamily[]>;
 
 /** Upper bounds in seconds, for the histogram of durations. */
 const bucketsS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
@@ -47,6 +49,7 @@ export class Metrics {
   readonly #routes = new Map<string, Map<string, RouteCounts>>();
   readonly #refusals = new Map<ErrorCode, number>();
   readonly #sources: MetricSource[] = [];
+  readonly #remotes: RemoteMetrics[] = [];
   #process: Promise<() => Promise<string>> | undefined;
 
   /** The counts of a route; '' for what matched none. Unknown methods share one row. */
@@ -72,10 +75,21 @@ export class Metrics {
     this.#sources.push(source);
   }
 
+  registerRemote(source: RemoteMetrics): void {
+    this.#remotes.push(source);
+  }
+
+  /** The numbers of this thread. */
+  families(): MetricFamily[] {
+    return [...this.#requestFamilies(), ...this.#sources.flatMap((one) => [...one()])];
+  }
+
   /** Everything in Prometheus' text format 0.0.4. */
   async text(): Promise<string> {
     this.#process ??= loadProcessMetrics();
-    const families = [...this.#requestFamilies(), ...this.#sources.flatMap((one) => [...one()])];
+    const remote = await Promise.all(this.#remotes.map((one) => one()));
+    const own = this.families();
+    const families = remote.length === 0 ? own : mergeFamilies([...own, ...remote.flat()]);
     const processText = await (await this.#process)();
     return encodeMetrics(families) + processText;
   }

@@ -27,7 +27,7 @@ import { CorkedWrites } from './open-stream.ts';
 import { RequestBody } from './request-body.ts';
 import { HeadReader, type CopiedHead } from './request-head.ts';
 import { RouteTable, type Match } from './routes.ts';
-import { listenAlone, loadUws, registerHandler } from './uws.ts';
+import { listenOn, loadUws, registerHandler } from './uws.ts';
 import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
 
 export type { GatewayLimits } from './limits.ts';
@@ -49,6 +49,16 @@ export interface GatewayOptions {
   logBare?: boolean;
   /** Sets an environment variable: the HTTP library takes its own limit on heads from there. */
   setVariable?: (name: string, value: string) => void;
+  /** Set where gateways of other threads listen on the same port, which is then not 0. */
+  shared?: SharedPort | null;
+}
+
+/** What the gateways on one port have in common. */
+export interface SharedPort {
+  /** Open connections of all of them together. */
+  readonly sockets: Int32Array;
+  /** Called before a request is looked at, on its thread. */
+  beforeRequest(): void;
 }
 
 type Phase = 'new' | 'serving' | 'draining' | 'closed';
@@ -142,7 +152,7 @@ export class Gateway {
         response.close();
       }
     });
-    const listening = await listenAlone(app, host, port);
+    const listening = await listenOn(app, host, port, this.#options.shared != null);
     if (listening === false) {
       throw new ListenError(
         `Cannot listen on ${host}:${port}: it is taken, or not an address of ours`,
@@ -250,6 +260,7 @@ export class Gateway {
   }
 
   #onRequest(response: HttpResponse, request: HttpRequest): void {
+    this.#options.shared?.beforeRequest();
     const path = request.getUrl();
     const method = request.getCaseSensitiveMethod();
     const head = this.#heads.read(request, path);
@@ -351,7 +362,9 @@ export class Gateway {
 
   #socketChanged(response: HttpResponse, change: number): void {
     this.#sockets += change;
-    if (change < 0 || this.#sockets <= this.limits.maxSockets) return;
+    const all = this.#options.shared?.sockets;
+    const sockets = all === undefined ? this.#sockets : Atomics.add(all, 0, change) + change;
+    if (change < 0 || sockets <= this.limits.maxSockets) return;
     this.#refusedSockets += 1;
     response.close();
   }

@@ -28,7 +28,7 @@ export async function loadUws(
 }
 
 /** A form of `listen` that the library has and its types lack. */
-interface ListensAlone {
+interface Listens {
   listen(
     host: string,
     port: number,
@@ -37,17 +37,22 @@ interface ListensAlone {
   ): void;
 }
 
-// LIBUS_LISTEN_EXCLUSIVE_PORT; without it two processes share a port and the connections to it.
+// LIBUS_LISTEN_EXCLUSIVE_PORT and its opposite, the library's default.
 const exclusive = 1;
+const sharing = 0;
 
-/** Listens where nobody else does; false when that cannot be. */
-export function listenAlone(
+/**
+ * Listens; false when that cannot be. Unless the port is `shared`, nobody else may listen on it: by
+ * itself the library would share it, and the connections to it, with any process of the same user.
+ */
+export function listenOn(
   app: uws.TemplatedApp,
   host: string,
   port: number,
+  shared: boolean,
 ): Promise<uws.us_listen_socket | false> {
   return new Promise((resolve) => {
-    (app as unknown as ListensAlone).listen(host, port, exclusive, resolve);
+    (app as unknown as Listens).listen(host, port, shared ? sharing : exclusive, resolve);
   });
 }
 
