@@ -27,6 +27,7 @@ import { CorkedWrites } from './open-stream.ts';
 import { RequestBody } from './request-body.ts';
 import { HeadReader, type CopiedHead } from './request-head.ts';
 import { RouteTable, type Match } from './routes.ts';
+import type { SharedPort } from './shared-port.ts';
 import { listenOn, loadUws, registerHandler } from './uws.ts';
 import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
 
@@ -51,14 +52,6 @@ export interface GatewayOptions {
   setVariable?: (name: string, value: string) => void;
   /** Set where gateways of other threads listen on the same port, which is then not 0. */
   shared?: SharedPort | null;
-}
-
-/** What the gateways on one port have in common. */
-export interface SharedPort {
-  /** Open connections of all of them together. */
-  readonly sockets: Int32Array;
-  /** Called before a request is looked at, on its thread. */
-  beforeRequest(): void;
 }
 
 type Phase = 'new' | 'serving' | 'draining' | 'closed';
