@@ -5,7 +5,6 @@
  * 2. `close` ends the actors, never the apps: what runs goes on without us.
  */
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { accountActorDefinition } from './actors/account/actor.ts';
 import { activityActorDefinition } from './actors/activity/actor.ts';
 import { activityLog } from './actors/activity/protocol.ts';
@@ -25,6 +24,7 @@ import type { LiveLogs } from './actors/streams/log-streams.ts';
 import { teamActorDefinition } from './actors/team/actor.ts';
 import { hostBuildEnv } from './config.ts';
 import type { Config } from './config.ts';
+import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from './drivers/driver.ts';
 import { prepareAppsRoot } from './drivers/process/apps-root.ts';
 import type { AppsRoot } from './drivers/process/apps-root.ts';
@@ -56,8 +56,7 @@ export interface Platform {
   readonly streams: LiveLogs;
   readonly driver: Driver;
   readonly bulk: BulkPool;
-  readonly logsDir: string;
-  readonly uploadsDir: string;
+  readonly folders: DataFolders;
   readonly appsRoot: AppsRoot;
   /** Tells alarms, watches the driver, and takes up what was under way. */
   start(): Promise<void>;
@@ -75,7 +74,7 @@ export async function openPlatform(config: Config, logger: Logger): Promise<Plat
     const secrets = openSecretBox({ dir: dataDir, ...key });
     const appsRoot = await prepareAppsRoot({ dataDir, logger });
     // What an earlier process was receiving when it died.
-    await rm(temporaryUploads(dataDir), { recursive: true, force: true });
+    await rm(dataFolders(dataDir).arrivingUploads, { recursive: true, force: true });
     return new OpenPlatform({ config, logger, store, secrets, appsRoot });
   } catch (error) {
     await store.close();
@@ -100,8 +99,7 @@ class OpenPlatform implements Platform {
   readonly streams: LiveLogs;
   readonly driver: Driver;
   readonly bulk: BulkPool;
-  readonly logsDir: string;
-  readonly uploadsDir: string;
+  readonly folders: DataFolders;
   readonly #parts: Parts;
   readonly #writer;
   readonly #watch: AppWatch;
@@ -115,8 +113,7 @@ class OpenPlatform implements Platform {
     this.store = store;
     this.secrets = parts.secrets;
     this.appsRoot = parts.appsRoot;
-    this.logsDir = join(config.dataDir, 'logs');
-    this.uploadsDir = join(config.dataDir, 'uploads');
+    this.folders = dataFolders(config.dataDir);
     this.actors = new ActorRuntime({
       store,
       clock,
@@ -130,7 +127,7 @@ class OpenPlatform implements Platform {
       }),
     });
     this.#writer = openLogWriter({
-      dir: this.logsDir,
+      dir: this.folders.logs,
       reader: store,
       commitIndex: (changes) =>
         this.#closing === undefined
@@ -147,7 +144,7 @@ class OpenPlatform implements Platform {
       runnerKey: parts.secrets.derive('runner'),
     });
     this.bulk = new BulkPool({
-      temporaryDir: temporaryUploads(config.dataDir),
+      temporaryDir: this.folders.arrivingUploads,
       logger,
       clock,
       lanes: config.bulkThreads,
@@ -190,7 +187,7 @@ class OpenPlatform implements Platform {
   #registerActors(): void {
     const { config, logger, store } = this.#parts;
     const { actors, driver, streams } = this;
-    const options = appOptions(config, this.appsRoot, this.uploadsDir);
+    const options = appOptions(config, this.appsRoot, this.folders.uploads);
     actors.register(logIndexDefinition);
     const { activityDays: days, activityMaxPerTeam: perTeamMax } = config;
     actors.register(activityActorDefinition({ reader: store, clock, days, perTeamMax }));
@@ -253,10 +250,6 @@ class OpenPlatform implements Platform {
         });
       });
   }
-}
-
-function temporaryUploads(dataDir: string): string {
-  return join(dataDir, 'uploads', 'tmp');
 }
 
 function isEmpty(records: Iterable<unknown>): boolean {

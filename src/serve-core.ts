@@ -23,7 +23,7 @@ import type { BulkPool } from './workers/bulk-pool.ts';
 const failedTokensPerMinute = 60;
 
 /** What lies below a serving thread: the platform, or what stands for it on a gateway thread. */
-export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'streams' | 'logsDir'> {
+export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'streams' | 'folders'> {
   store: Reader & Pick<Journal, 'subscribe'> & Pick<Store, 'readerOptions'>;
   actors: Actors;
   bulk: Pick<BulkPool, 'receive'>;

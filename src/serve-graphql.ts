@@ -16,10 +16,10 @@ export interface ServeGraphqlOptions {
 
 export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql {
   const { config, logger, ground, publicUrl } = core;
-  const { store, actors, streams, logsDir } = ground;
+  const { store, actors, streams, folders } = ground;
   return createGraphql({
     reader: store,
-    logs: openLogReader({ dir: logsDir, reader: store }),
+    logs: openLogReader({ dir: folders.logs, reader: store }),
     accountReads: core.accountReads,
     accounts: options.accounts,
     actors,
@@ -41,7 +41,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       const { QueryPool } = await import('./workers/query-pool.ts');
       const setup = {
         reader: store.readerOptions(),
-        logsDir,
+        logsDir: folders.logs,
         settings,
         limits,
       } satisfies QuerySetup;

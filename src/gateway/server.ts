@@ -21,6 +21,7 @@ import type { Ending, ExchangeHost } from './exchange-host.ts';
 import { HttpExchange } from './exchange.ts';
 import { InFlight } from './in-flight.ts';
 import { defaultLimits, shortestMs, type GatewayLimits } from './limits.ts';
+import { ListenError } from './listen-error.ts';
 import { singleSample, type MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { CorkedWrites } from './open-stream.ts';
@@ -60,11 +61,6 @@ type DrainHook = () => void | Promise<void>;
 const noParams = Object.freeze({});
 const notFound = (): ServiceError =>
   new ServiceError('NOT_FOUND', 'There is nothing at this address.');
-
-/** The address cannot be had; the message is for who starts the program. */
-class ListenError extends Error {
-  override name = 'ListenError';
-}
 
 export class Gateway {
   readonly metrics: Metrics;
@@ -146,11 +142,7 @@ export class Gateway {
       }
     });
     const listening = await listenOn(app, host, port, this.#options.shared != null);
-    if (listening === false) {
-      throw new ListenError(
-        `Cannot listen on ${host}:${port}: it is taken, or not an address of ours`,
-      );
-    }
+    if (listening === false) throw new ListenError(host, port);
     this.#listenSocket = listening;
     this.#phase = 'serving';
     this.#inFlight.watch(shortestMs(this.limits));

@@ -1,0 +1,14 @@
+/** Owns where things lie in a data directory, for who does not own them. */
+import { join } from 'node:path';
+
+export interface DataFolders {
+  logs: string;
+  uploads: string;
+  /** Uploads while they arrive. */
+  arrivingUploads: string;
+}
+
+export function dataFolders(dataDir: string): DataFolders {
+  const uploads = join(dataDir, 'uploads');
+  return { logs: join(dataDir, 'logs'), uploads, arrivingUploads: join(uploads, 'tmp') };
+}

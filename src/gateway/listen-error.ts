@@ -1,0 +1,11 @@
+/** The address cannot be had; the message is for who starts the program. */
+export class ListenError extends Error {
+  override name = 'ListenError';
+
+  constructor(host: string, port: number, options?: ErrorOptions) {
+    super(
+      `Cannot listen on ${host}:${String(port)}: it is taken, or not an address of ours`,
+      options,
+    );
+  }
+}
