@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { answers, endRunner, freePort, graphql, setUp } from './gangway.ts';
 import type { Gangway, Server } from './gangway.ts';
+import { promptFlags } from './load/promptness.ts';
 import type { Affinity } from './machine.ts';
 import type { Row } from './model.ts';
 import { Processes, usageOf } from './processes.ts';
@@ -160,9 +161,9 @@ export class Bench {
 
   /** Runs a load program to its end; its last line is its result as JSON. */
   async load<T>(file: string, args: object, { timeoutMs = loadMs } = {}): Promise<T> {
-    const program = this.#program(home, file, [JSON.stringify(args)]);
-    const cpus = this.#affinity?.load ?? null;
-    const said = await this.#processes.run({ ...program, cpus }, timeoutMs);
+    const { args: own, ...rest } = this.#program(home, file, [JSON.stringify(args)]);
+    const program = { ...rest, args: [...promptFlags, ...own], cpus: this.#affinity?.load ?? null };
+    const said = await this.#processes.run(program, timeoutMs);
     const last = said.trimEnd().split('\n').at(-1) ?? '';
     if (last === '') throw new Error(`${file} reported nothing`);
     return JSON.parse(last) as T;

@@ -5,16 +5,23 @@ export interface Closable {
 
 export class Interrupts {
   readonly #open = new Set<Closable>();
+  #isStopping = false;
 
+  /** From now on. A second signal changes nothing: npm passes on what the terminal sent already. */
   listen(): void {
-    const stop = (code: number): void => void this.closeAll().finally(() => process.exit(code));
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.once(signal, () => stop(130));
+      process.on(signal, () => this.#stop(130));
     }
-    process.once('uncaughtException', (error) => {
+    process.on('uncaughtException', (error) => {
       console.error(error);
-      stop(1);
+      this.#stop(1);
     });
+  }
+
+  #stop(code: number): void {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    void this.closeAll().finally(() => process.exit(code));
   }
 
   /** Works with something and closes it, whatever happens. */

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
 
 export interface Machine {
   cores: number;
@@ -17,6 +18,8 @@ export interface Machine {
   /** The commit measured, with a mark where files differ from it. */
   commit: string;
 }
+
+const home = fileURLToPath(new URL('..', import.meta.url));
 
 /** Lists of cores as `taskset -c` wants them. */
 export interface Affinity {
@@ -105,7 +108,7 @@ function isInstalled(program: string, ...args: string[]): boolean {
 
 function commitOf(): string {
   const git = (...args: string[]): string => {
-    const { stdout, status } = spawnSync('git', args, { encoding: 'utf8' });
+    const { stdout, status } = spawnSync('git', args, { cwd: home, encoding: 'utf8' });
     return status === 0 ? stdout.trim() : '';
   };
   const commit = git('rev-parse', '--short=10', 'HEAD');

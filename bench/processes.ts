@@ -20,14 +20,17 @@ export interface Program {
   cpus?: string | null;
 }
 
-export type Child = ChildProcess & { stdout: Readable; pid: number };
+export type Child = ChildProcess & { stdout: Readable; stderr: Readable; pid: number };
 
 const listensMs = 60_000;
 const endsMs = 15_000;
+/** Of what a process complained of, its end tells why it ended. */
+const complaintMax = 4_000;
 
 export class Processes {
   readonly #children = new Set<Child>();
   readonly #servers = new Map<Child, string>();
+  readonly #complaints = new WeakMap<Child, string>();
   readonly #ending = new WeakSet<Child>();
   readonly #failure = new AbortController();
   #isClosed = false;
@@ -36,16 +39,17 @@ export class Processes {
   async serve(program: Program, isReady: (line: string) => boolean): Promise<[Child, string]> {
     this.check();
     const child = this.start(program);
-    return [child, await this.#orFailure(lineOf(child, program, isReady))];
+    const line = lineOf(child, program, isReady);
+    return [child, await this.#orFailure(line)];
   }
 
   /** Starts a server that says nothing when it listens. */
   start(program: Program): Child {
     const child = this.#spawn(program);
     this.#servers.set(child, nameOf(program));
-    child.once('exit', (code, signal) => {
+    void endOf(child).then((how) => {
       if (this.#ending.has(child)) return;
-      this.#failure.abort(new Error(`${nameOf(program)} died: ${String(signal ?? code)}`));
+      this.#failure.abort(new Error(`${nameOf(program)} died: ${how}${this.#reason(child)}`));
     });
     return child;
   }
@@ -59,11 +63,18 @@ export class Processes {
     const closed = new Promise<number | string | null>((resolve) => {
       child.once('close', (code, signal) => resolve(signal ?? code));
     });
-    const limit = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+    const late = new AbortController();
+    const limit = setTimeout(() => {
+      late.abort();
+      child.kill('SIGKILL');
+    }, timeoutMs);
     try {
       const code = await this.#orFailure(closed);
       if (code === 0) return said;
-      throw new Error(`${nameOf(program)} ended with ${String(code)}`);
+      if (late.signal.aborted) {
+        throw new Error(`${nameOf(program)} did not end within ${timeoutMs} ms`);
+      }
+      throw new Error(`${nameOf(program)} ended with ${String(code)}${this.#reason(child)}`);
     } finally {
       clearTimeout(limit);
       await this.end(child);
@@ -74,7 +85,7 @@ export class Processes {
   check(): void {
     for (const [child, name] of this.#servers) {
       if (!this.#ending.has(child) && !isAlive(child.pid)) {
-        this.#failure.abort(new Error(`${name} died`));
+        this.#failure.abort(new Error(`${name} died${this.#reason(child)}`));
       }
     }
     this.#failure.signal.throwIfAborted();
@@ -114,12 +125,25 @@ export class Processes {
     const child = spawn(pinned[0] ?? '', pinned.slice(1), {
       ...(cwd !== undefined && { cwd }),
       env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     }) as unknown as Child;
     // A program that cannot be started at all has no exit: nothing could be waited for.
     child.once('error', (error) => this.#failure.abort(error));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      process.stderr.write(text);
+      const said = (this.#complaints.get(child) ?? '') + text;
+      this.#complaints.set(child, said.slice(-complaintMax));
+    });
     if ((child.pid as number | undefined) !== undefined) this.#children.add(child);
     return child;
+  }
+
+  /** `: ` and what it said last, where it complained of anything: of an error its message. */
+  #reason(child: Child): string {
+    const lines = (this.#complaints.get(child) ?? '').split('\n').filter((line) => line.trim());
+    const error = lines.findLast((line) => /^(?:Uncaught )?\w*Error(?: \[\w+\])?: /.test(line));
+    const last = error ?? lines.at(-1);
+    return last === undefined ? '' : `: ${last.trim()}`;
   }
 
   async #orFailure<T>(work: Promise<T>): Promise<T> {
@@ -147,9 +171,26 @@ async function lineOf(
       clearTimeout(limit);
       resolve(line);
     });
-    child.once('exit', (code) => {
+    void endOf(child).then((how) => {
       clearTimeout(limit);
-      reject(new Error(`${nameOf(program)} ended with ${String(code)} before it listened`));
+      reject(new Error(`${nameOf(program)} ended with ${how} before it listened`));
+    });
+  });
+}
+
+/** What was written before the end may come behind it, but others may hold the pipe open for ever. */
+const lastWordsMs = 300;
+
+/** The signal or code that a process ended with, once its last words are here. */
+async function endOf(child: Child): Promise<string> {
+  return await new Promise((resolve) => {
+    child.once('exit', (code, signal) => {
+      const end = (): void => {
+        clearTimeout(limit);
+        resolve(String(signal ?? code));
+      };
+      const limit = setTimeout(end, lastWordsMs);
+      child.once('close', end);
     });
   });
 }

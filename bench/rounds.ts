@@ -1,16 +1,18 @@
 /**
  * Owns the shape of a contest over HTTP: warm-up, then each contender in turn, round by round, so
- * that a noisy machine hits all of them. The answers of each are checked before and after every round.
+ * that a noisy machine hits all of them. The answers of each are checked before, during and after
+ * every round.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Server } from './gangway.ts';
 import type { Bench } from './harness.ts';
 import type { HttpAnswer } from './load/answers.ts';
 import { httpLoad, once } from './load/http.ts';
 import type { HttpLoad, HttpResult } from './load/http.ts';
-import { openLoop } from './load/open-loop.ts';
+import { openLoop, openLoopNote } from './load/open-loop.ts';
 import { ask } from './load/requests.ts';
 import { row } from './model.ts';
 import type { Goal, LatencyMs, Row } from './model.ts';
@@ -71,11 +73,15 @@ export async function inTurn<Of extends Contenders>(
     results: [] as HttpResult[],
   }));
   const running = all.filter(({ contender }) => takesPart(bench, contender));
-  const load = async ({ server, request, check }: Contender, s: number): Promise<HttpResult> => {
-    const { bytes, body } = await asked(server, request, check);
+  const load = async (contender: Contender, s: number): Promise<HttpResult> => {
+    const { server, request } = contender;
+    const { bytes, body } = await asked(contender);
     const size = { answerBytes: bytes, headBytes: bytes - body.length };
-    const result = await httpLoad(bench, server, { ...size, ...request, connections, seconds: s });
-    await asked(server, request, check);
+    const result = await checkedMeanwhile(
+      contender,
+      httpLoad(bench, server, { ...size, ...request, connections, seconds: s }),
+    );
+    await asked(contender);
     return result;
   };
   for (const { contender } of running) {
@@ -100,16 +106,36 @@ function turned<T>(list: readonly T[], round: number): T[] {
   return [...list.slice(first), ...list.slice(0, first)];
 }
 
-async function asked(
-  server: Server,
-  request: Request,
-  check: Contender['check'],
-): Promise<HttpAnswer> {
-  const body = request.body ?? request.bodies?.[0];
+/** Checks one answer; with bodies in turn, the one of this number. */
+async function asked({ server, request, check }: Contender, number = 0): Promise<HttpAnswer> {
+  const { bodies = [] } = request;
+  const body = request.body ?? bodies[number % bodies.length];
   const answer = await ask(server.port, { ...request, ...(body !== undefined && { body }) });
   if (answer.status !== 200) throw wrong(answer.status, answer.body, Buffer.from('a 200'));
   check?.(answer);
   return answer;
+}
+
+const checkEveryMs = 400;
+
+/** Load does not look at bodies; a few more requests do: what is wrong under load only is wrong. */
+async function checkedMeanwhile<T>(contender: Contender, load: Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const checks = async (): Promise<void> => {
+    for (let number = 1; !over.signal.aborted; number++) {
+      await asked(contender, number);
+      await sleep(checkEveryMs, null, { signal: over.signal }).catch(() => null);
+    }
+  };
+  const checked = checks().then(
+    () => null,
+    (error: unknown) => ({ error }),
+  );
+  // A server that died fails both, and the load knows why.
+  const result = await load.finally(() => over.abort());
+  const failed = await checked;
+  if (failed !== null) throw failed.error;
+  return result;
 }
 
 export interface HttpGoals {
@@ -199,14 +225,18 @@ export async function latencyRow(
   const { perSecond, goals = [], connections = 50, seconds = bench.pick(2, 1) } = options;
   const running = Object.entries(contenders).filter(([, one]) => takesPart(bench, one));
   const latencies: Record<string, LatencyMs[]> = mapped(contenders, () => []);
+  const lates: LatencyMs[] = [];
   await bench.eachRound(5, async (round) => {
-    for (const [name, { server, request, check }] of turned(running, round)) {
-      const { body } = await asked(server, request, check);
-      const again = await asked(server, request, check);
+    for (const [name, contender] of turned(running, round)) {
+      const { server, request } = contender;
+      const { body } = await asked(contender);
+      const again = await asked(contender);
       const varies = !body.equals(again.body);
       const calls = [{ request, share: 1, expected: body.toString(), varies }];
-      const { latency } = await openLoop(bench, server, { calls, connections, perSecond, seconds });
+      const load = { calls, connections, perSecond, seconds };
+      const { latency, late } = await openLoop(bench, server, load);
       latencies[name]?.push(latency);
+      lates.push(late);
     }
   });
   const p99 = mapped(latencies, (list) => list.map((one) => one.p99));
@@ -219,7 +249,7 @@ export async function latencyRow(
     rounds: { ours: [], ...p99 },
     percentiles: middles(latencies),
     goals,
-    note: 'open loop',
+    note: openLoopNote(lates),
   });
 }
 

@@ -19,7 +19,7 @@ export interface RunnerOptions {
   interrupts: Interrupts;
   scenarioOf: (name: string) => Promise<Scenario>;
   print: (text: string) => void;
-  printError: (text: string, error: unknown) => void;
+  printError: (text: string) => void;
   limitMs: number;
 }
 
@@ -67,9 +67,10 @@ export class Runner {
       print(show(rows));
       return { name, title, seconds: seconds(), rows };
     } catch (error) {
-      printError(`${name} failed, no figures:`, error);
+      const failed = sentenceOf(error);
+      printError(`${name} failed, no figures: ${failed}`);
       const isFault = !(error instanceof SideError) || error.side !== base;
-      const failed = error instanceof Error ? error.message : String(error);
+      if (!isExpected(error)) printError(String((error as Error).stack));
       return { name, title, seconds: seconds(), failed, isFault };
     }
   }
@@ -82,4 +83,20 @@ export class Runner {
     });
     return await Promise.race([work, late]).finally(() => clearTimeout(limit));
   }
+}
+
+/** What went wrong, with what it came from. */
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? '' : sentenceOf(error.cause);
+  // One that was caught and named again says all of it already.
+  return cause === '' || error.message.includes(cause)
+    ? error.message
+    : `${error.message}: ${cause}`;
+}
+
+/** Found by the bench, which says all in its words; of a fault in the bench itself the place is wanted. */
+function isExpected(error: unknown): boolean {
+  if (error instanceof SideError) return isExpected(error.cause);
+  return error instanceof Error && error.name === 'Error';
 }

@@ -1,11 +1,12 @@
 /**
  * Owns another state of the project beside this one: a commit, checked out below the temporary
- * folder, ready to run.
+ * folder, to be made ready to run.
  *
  * 1. `close` takes it away and leaves no trace in the repository; twice is fine.
  * 2. It can be closed at any time, from a signal's handler or while the process exits, too.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,28 +15,24 @@ export interface WorktreeOptions {
   /** The repository, with its packages installed. */
   home: string;
   ref: string;
-  log: (line: string) => void;
 }
+
+const installMs = 600_000;
 
 export class Worktree {
   readonly root: string;
   readonly commit: string;
   readonly #home: string;
   #isOpen = true;
+  /** The process group that installs packages, if one does. */
+  #installing: number | null = null;
   readonly #onExit = (): void => this.close();
 
-  /** Checks the reference out and gives it its packages; throws, and leaves nothing, where it cannot. */
-  static open({ home, ref, log }: WorktreeOptions): Worktree {
+  /** Checks the reference out; throws, and leaves nothing, where it cannot. */
+  static open({ home, ref }: WorktreeOptions): Worktree {
     const found = git(home, 'rev-parse', '--verify', '--quiet', `${ref}^{commit}`);
     if (found === null) throw new Error(`There is no commit ${ref} in this repository.`);
-    const tree = new Worktree(home, found);
-    try {
-      tree.#install(log);
-    } catch (error) {
-      tree.close();
-      throw error;
-    }
-    return tree;
+    return new Worktree(home, found);
   }
 
   private constructor(home: string, commit: string) {
@@ -58,28 +55,48 @@ export class Worktree {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     process.off('exit', this.#onExit);
+    // With all that it started: nothing may write into what is taken away.
+    if (this.#installing !== null) endGroup(this.#installing);
     git(this.#home, 'worktree', 'remove', '--force', this.root);
-    rmSync(this.root, { recursive: true, force: true });
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
     git(this.#home, 'worktree', 'prune');
   }
 
-  #install(log: (line: string) => void): void {
+  /** Gives it packages: those that are here where the lock file is the same, else its own. */
+  async install(log: (line: string) => void): Promise<void> {
     const packages = join(this.#home, 'node_modules');
     if (hasSameLock(this.#home, this.root)) {
       symlinkSync(packages, join(this.root, 'node_modules'));
       return;
     }
-    log(`its packages are others: npm ci in ${this.root} …`);
+    log('its packages are others: they are installed (npm ci) …');
     const npm = join(packages, 'npm', 'bin', 'npm-cli.js');
     const args = [npm, 'ci', '--no-audit', '--no-fund', '--loglevel=error'];
-    const { status, error } = spawnSync(process.execPath, args, {
+    const child = spawn(process.execPath, args, {
       cwd: this.root,
       stdio: ['ignore', 'ignore', 'inherit'],
-      timeout: 600_000,
+      // A group of its own, which can be ended as one.
+      detached: true,
     });
-    if (status === 0) return;
-    const cause = error ?? new Error(`npm ended with ${String(status)}`);
-    throw new Error(`The packages of ${this.commit} cannot be installed`, { cause });
+    this.#installing = child.pid ?? null;
+    const ended = once(child, 'exit', { signal: AbortSignal.timeout(installMs) });
+    const [code, signal] = (await ended.catch((error: unknown) => {
+      throw this.#notInstalled(error);
+    })) as [number | null, string | null];
+    this.#installing = null;
+    if (code !== 0) throw this.#notInstalled(new Error(`npm ended with ${String(signal ?? code)}`));
+  }
+
+  #notInstalled(cause: unknown): Error {
+    return new Error(`The packages of ${this.commit} cannot be installed`, { cause });
+  }
+}
+
+function endGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // All of it has ended already.
   }
 }
 

@@ -20,11 +20,15 @@ export class AnswerReader {
   /** With fewer bytes the answer that has begun is not whole: until then they are only kept. */
   #needed = 0;
 
-  /** The answers that are whole now, in order. Throws on what is no HTTP answer. */
-  push(chunk: Buffer): HttpAnswer[] {
-    this.#later.push(chunk);
+  /**
+   * The answers that are whole now, in order. Throws on what is no HTTP answer. A chunk that is lent
+   * is the reader's only during this call, and the bodies are the caller's only until the next one.
+   */
+  push(chunk: Buffer, isLent = false): HttpAnswer[] {
+    const isWhole = this.#received.length + this.#laterBytes + chunk.length >= this.#needed;
+    this.#later.push(isLent && !isWhole ? Buffer.from(chunk) : chunk);
     this.#laterBytes += chunk.length;
-    if (this.#received.length + this.#laterBytes < this.#needed) return [];
+    if (!isWhole) return [];
     const isAlone = this.#received.length === 0 && this.#later.length === 1;
     this.#received = isAlone ? chunk : Buffer.concat([this.#received, ...this.#later]);
     this.#later.length = 0;
@@ -32,6 +36,7 @@ export class AnswerReader {
     this.#needed = 0;
     const answers: HttpAnswer[] = [];
     for (let answer = this.#next(); answer !== null; answer = this.#next()) answers.push(answer);
+    if (isLent && this.#received.length > 0) this.#received = Buffer.from(this.#received);
     return answers;
   }
 

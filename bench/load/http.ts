@@ -48,8 +48,9 @@ export interface RawResult {
 export async function httpLoad(bench: Bench, server: Server, load: HttpLoad): Promise<HttpResult> {
   const before = usageOf(server.pid).cpuUs;
   const { requests, seconds, latency, bytes, errors } = await raw(bench, server, load);
-  if (errors > 0 || requests === 0) {
-    throw new Error(`${errors} of ${requests} answers of ${server.url} were wrong`);
+  if (requests === 0) throw new Error(`${server.url} answered nothing under load`);
+  if (errors > 0) {
+    throw new Error(`${errors} of ${requests} answers of ${server.url} were wrong or never came`);
   }
   const { answerBytes } = load;
   // At the end of a round some answers are cut off.

@@ -1,7 +1,6 @@
 /**
- * Owns load that comes when it is due, whatever became of what came before: latency counts from the
- * moment a request was due, so that a server that stops for a while is charged for all that waited
- * (no coordinated omission).
+ * Owns load that comes when it is due, whatever became of what came before, so that a server that stops
+ * for a while is charged for all that waited (no coordinated omission); and what is said of it.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,6 +16,8 @@ export interface OpenResult {
   calls: number;
   seconds: number;
   latency: LatencyMs;
+  /** How late the load itself was, which is in no latency. */
+  late: LatencyMs;
   /** CPU of the server a request, in microseconds. */
   cpuUs: number;
 }
@@ -28,6 +29,16 @@ export async function openLoop(bench: Bench, server: Server, load: OpenLoad): Pr
   const before = usageOf(server.pid).cpuUs;
   const timeoutMs = load.seconds * 1000 + 60_000;
   const result = await bench.load<PacedResult>('bench/load/paced.ts', { file }, { timeoutMs });
-  const { calls, seconds, latency } = result;
-  return { calls, seconds, latency, cpuUs: (usageOf(server.pid).cpuUs - before) / calls };
+  const cpuUs = (usageOf(server.pid).cpuUs - before) / result.calls;
+  return { ...result, cpuUs };
+}
+
+/** Timers are no finer, and later than that is worth a word. */
+const lateMs = 3;
+
+/** How figures of it came about; how late the load was, where it was. */
+export function openLoopNote(late: readonly LatencyMs[]): string {
+  const worst = Math.max(0, ...late.map(({ p99 }) => p99));
+  if (worst <= lateMs) return 'open loop';
+  return `open loop; the load itself came up to ${worst.toFixed(1)} ms late, which is not counted`;
 }

@@ -1,8 +1,13 @@
 /**
  * Calls that come when they are due, whatever became of those before (open loop): each caller has a
- * connection of its own, and a call that finds it busy waits there. Latency counts from the moment a
- * call was due, so that a server that stops for a while is charged for all that waited. Argument: a
- * file that holds `Paced`; the last line printed is `PacedResult`, as JSON.
+ * connection of its own, and a call that finds it busy waits there. Argument: a file that holds `Paced`;
+ * the last line printed is `PacedResult`, as JSON.
+ *
+ * 1. A server is charged for all that waited for it: a call's latency counts from the moment it was
+ *    handed to its connection, be that busy or not, and nothing that a server does holds this up.
+ * 2. A server is not charged for this program. What wakes late (timers are no finer than 1 ms, other
+ *    processes want the core) sends late, and counts from then; how late is reported beside the figures.
+ * 3. It neither collects garbage nor waits for a core while it measures, as far as that can be had.
  */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -10,6 +15,7 @@ import type { Socket } from 'node:net';
 import { once } from 'node:events';
 import { AnswerReader } from './answers.ts';
 import { Histogram } from './histogram.ts';
+import { bePrompt } from './promptness.ts';
 import { requestBytes } from './requests.ts';
 import type { RequestParts } from './requests.ts';
 import type { LatencyMs } from '../model.ts';
@@ -42,10 +48,9 @@ export interface PacedResult {
   calls: number;
   seconds: number;
   latency: LatencyMs;
+  /** How late calls were handed over: the doing of this program and its machine, in no latency. */
+  late: LatencyMs;
 }
-
-/** Timers are no finer: a call that is sent within it counts as sent when it was due. */
-const grainMs = 2;
 
 interface Sendable {
   bytes: Buffer;
@@ -69,10 +74,14 @@ class Caller {
 
   constructor(port: number, settled: (ms: number) => void) {
     this.#settled = settled;
-    this.socket = connect(port, '127.0.0.1').setNoDelay(true);
-    this.socket.on('data', (chunk) => {
-      for (const { status, body } of this.#reader.push(chunk)) this.#take(status, body);
-    });
+    // One buffer for all: a buffer for each read would be garbage to collect while it is measured.
+    const callback = (length: number): boolean => {
+      const answers = this.#reader.push(received.subarray(0, length), true);
+      for (const { status, body } of answers) this.#take(status, body);
+      return true;
+    };
+    const onread = { buffer: received, callback };
+    this.socket = connect({ port, host: '127.0.0.1', onread }).setNoDelay(true);
   }
 
   call(due: Due): void {
@@ -104,20 +113,12 @@ class Caller {
 const paced = JSON.parse(readFileSync(fileOf(process.argv[2]), 'utf8')) as Paced;
 const { before = 0 } = paced;
 const total = Math.floor(paced.seconds * paced.perSecond);
-const histogram = new Histogram();
+const received = Buffer.alloc(1 << 18);
+const [histogram, late] = [new Histogram(), new Histogram()];
 const turns = turnsOf(paced.calls);
-const names = paced.callers ?? Array.from({ length: paced.connections ?? 50 }, () => null);
-const kinds: Sendable[][] = names.map((authorization) =>
-  paced.calls.map(({ request, expected, varies = false }) => {
-    const headers = { ...request.headers, ...(authorization !== null && { authorization }) };
-    return {
-      bytes: requestBytes({ ...request, headers }),
-      expected: expected === undefined ? null : Buffer.from(expected),
-      varies,
-    };
-  }),
-);
-const callers = names.map(() => new Caller(paced.port, settled));
+const bodies = new Map<string, Buffer>();
+const kinds: readonly (readonly Sendable[])[] = kindsOf(paced);
+const callers = kinds.map(() => new Caller(paced.port, settled));
 await Promise.all(callers.map((caller) => once(caller.socket, 'connect')));
 let over = false;
 for (const { socket } of callers) {
@@ -126,6 +127,7 @@ for (const { socket } of callers) {
   });
 }
 
+bePrompt();
 const startMs = performance.now();
 let made = 0;
 const timer = setInterval(makeDue, 1);
@@ -140,9 +142,8 @@ function makeDue(): void {
     // One step further each time round, so that no caller makes the same call for ever.
     const turn = (number + Math.floor(number / callers.length)) % turns.length;
     const what = kinds[at]?.[turns[turn] ?? 0];
-    if (what !== undefined) {
-      callers[at]?.call({ what, fromMs: nowMs - dueMs < grainMs ? nowMs : dueMs });
-    }
+    late.record(nowMs - dueMs);
+    if (what !== undefined) callers[at]?.call({ what, fromMs: nowMs });
   }
   clearInterval(timer);
 }
@@ -156,6 +157,7 @@ function settled(ms: number): void {
     calls: total,
     seconds: (performance.now() - startMs) / 1000,
     latency: histogram.percentiles(),
+    late: late.percentiles(),
   };
   console.log(JSON.stringify(result));
 }
@@ -165,6 +167,28 @@ function isExpected(body: Buffer, { expected, varies }: Sendable): boolean {
   if (!varies) return body.equals(expected);
   const starts = body.subarray(0, startBytes).equals(expected.subarray(0, startBytes));
   return starts && body.length === expected.length;
+}
+
+/** What each caller sends: the same for all where none has a name. */
+function kindsOf({ callers, connections = 50, calls }: Paced): Sendable[][] {
+  if (callers !== undefined) return callers.map((authorization) => sendables(calls, authorization));
+  const shared = sendables(calls, null);
+  return Array.from({ length: connections }, () => shared);
+}
+
+function sendables(calls: readonly PacedCall[], authorization: string | null): Sendable[] {
+  return calls.map(({ request, expected, varies = false }) => {
+    const headers = { ...request.headers, ...(authorization !== null && { authorization }) };
+    const body = expected === undefined ? null : bodyOf(expected);
+    return { bytes: requestBytes({ ...request, headers }), expected: body, varies };
+  });
+}
+
+/** Thousands of calls may be answered alike. */
+function bodyOf(text: string): Buffer {
+  const body = bodies.get(text) ?? Buffer.from(text);
+  bodies.set(text, body);
+  return body;
 }
 
 /** Indexes of the calls, each as often as its share, mixed so that none comes in a row it need not. */

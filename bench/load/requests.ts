@@ -25,9 +25,11 @@ export function requestBytes({
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** Sends a request on a connection of its own and reads the answer. */
+const answerMs = 60_000;
+
+/** Sends a request on a connection of its own and reads the answer; rejects where none comes. */
 export async function ask(port: number, parts: RequestParts): Promise<HttpAnswer> {
-  const socket = connect(port, '127.0.0.1');
+  const socket = connect(port, '127.0.0.1').setTimeout(answerMs);
   const reader = new AnswerReader();
   try {
     return await new Promise((resolve, reject) => {
@@ -39,6 +41,9 @@ export async function ask(port: number, parts: RequestParts): Promise<HttpAnswer
         }
       });
       socket.on('error', reject);
+      socket.on('timeout', () => {
+        reject(new Error(`${parts.path}: no answer came within ${answerMs} ms`));
+      });
       socket.on('close', () => {
         reject(new Error(`${parts.path}: the connection was closed without an answer`));
       });

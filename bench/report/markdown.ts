@@ -3,11 +3,11 @@ import { base } from '../compare.ts';
 import type { Row } from '../model.ts';
 import { label } from '../model.ts';
 import { differenceText } from './difference.ts';
-import type { Run } from './results.ts';
-import { goalText, number, ratio, verdict } from './words.ts';
+import type { Against, Run } from './results.ts';
+import { goalText, number, ratio, sidesOf, verdict } from './words.ts';
 
 export function markdown(run: Run): string {
-  return run.against === undefined ? goalsOf(run) : differencesOf(run);
+  return run.against === undefined ? goalsOf(run) : differencesOf(run, run.against);
 }
 
 /** Every goal, with what was reached. */
@@ -28,7 +28,7 @@ function goalsOf({ results, quick }: Run): string {
   return tableOf(['scenario', 'what', 'goal', 'reached', ''], lines);
 }
 
-function differencesOf({ results }: Run): string {
+function differencesOf({ results, machine }: Run, against: Against): string {
   const lines = results.flatMap((result) =>
     'failed' in result
       ? [[result.name, 'failed, no figures', '', '', '', '', '']]
@@ -40,7 +40,8 @@ function differencesOf({ results }: Run): string {
           differenceText(row),
         ]),
   );
-  return tableOf(['scenario', 'what', 'base', 'head', 'ratio', 'unit', 'change'], lines);
+  const table = tableOf(['scenario', 'what', 'base', 'head', 'ratio', 'unit', 'change'], lines);
+  return `${sidesOf(against, machine).join('; ')}.\n\n${table}`;
 }
 
 function pairOf({ ours, others }: Row): string[] {

@@ -7,9 +7,20 @@ import { barChart, goalChart, latencyChart } from './charts.ts';
 import { differenceText } from './difference.ts';
 import { Markup, markup } from './markup.ts';
 import type { Content } from './markup.ts';
-import type { Result, Run } from './results.ts';
+import type { Machine } from '../machine.ts';
+import type { Against, Result, Run } from './results.ts';
 import { style } from './style.ts';
-import { goalText, machineLines, number, ratio, spread, state, subject, verdict } from './words.ts';
+import {
+  goalText,
+  machineLines,
+  number,
+  ratio,
+  sidesOf,
+  spread,
+  state,
+  subject,
+  verdict,
+} from './words.ts';
 import type { Subject } from './words.ts';
 
 export function page(run: Run): string {
@@ -26,7 +37,7 @@ export function page(run: Run): string {
 <header>
 <h1>Gangway: figures</h1>
 <p class="soft">${at.replace(/\.\d+Z$/, 'Z').replace('T', ' ')}</p>
-${against === undefined ? explanation : comparison(against)}
+${against === undefined ? explanation : comparison(against, run.machine)}
 ${quick ? markup`<p class="notice">A smoke of seconds: it shows that answers are right. Its figures are none to rely on, and no goal is judged.</p>` : ''}
 <dl>${machineLines(run.machine).map(([name, text]) => markup`<dt>${name}</dt><dd>${text}</dd>`)}</dl>
 </header>
@@ -45,10 +56,11 @@ const explanation = markup`<p>Each figure is the median of its rounds, in which 
 against took turns. A ratio is Gangway's figure divided by the other's: the median of the rounds' ratios.
 The lines over the bars go from the lowest to the highest round.</p>`;
 
-function comparison({ ref, commit }: { ref: string; commit: string }): Markup {
-  return markup`<p>This state of the project (head) against ${ref} (base, ${commit.slice(0, 10)}): the same
-scenario with the server of each, in rounds that took turns. A ratio is the figure of head divided by
-that of base.</p>`;
+function comparison(against: Against, machine: Machine): Markup {
+  const [base, head] = sidesOf(against, machine);
+  return markup`<p><strong>${base}</strong><br/><strong>${head}</strong></p>
+<p>The same scenario with the server of each, in rounds that took turns. A ratio is the figure of head
+divided by that of base.</p>`;
 }
 
 function goals({ results, quick, against }: Run): Content {

@@ -10,13 +10,19 @@ export type Result = { name: string; title: string; seconds: number } & (
   | { failed: string; isFault: boolean }
 );
 
+/** A state of the project that this tree was held against. */
+export interface Against {
+  /** As it was asked for. */
+  ref: string;
+  commit: string;
+}
+
 export interface Run {
   at: string;
   /** A smoke: its figures say that the answers are right, and no more. */
   quick: boolean;
   machine: Machine;
-  /** The state of the project that this tree was held against, if it was. */
-  against?: { ref: string; commit: string };
+  against?: Against;
   results: readonly Result[];
 }
 

@@ -1,6 +1,7 @@
 /** Owns how figures, names and goals are written, in the table and on the page alike. */
 import type { Figure, Goal, JudgedGoal, Row } from '../model.ts';
 import type { Machine } from '../machine.ts';
+import type { Against } from './results.ts';
 
 /** Three figures that say something, and whole numbers from a hundred on. */
 export function number(value: number): string {
@@ -70,4 +71,17 @@ export function machineLines(machine: Machine): [name: string, text: string][] {
         : `servers on ${pinned.servers}, load on ${pinned.load}`,
     ],
   ];
+}
+
+/** The two states of a comparison, by name. */
+export function sidesOf({ ref, commit }: Against, machine: Machine): [base: string, head: string] {
+  const hash = commit.slice(0, 10);
+  const named = commit.startsWith(ref) ? hash : `${ref}, ${hash}`;
+  return [`base: ${named}`, `head: ${headOf(machine)}`];
+}
+
+/** A commit, or what became of it since. */
+function headOf({ commit }: Machine): string {
+  const [hash = '', changed] = commit.split(', ');
+  return changed === undefined ? hash : `${hash}, with changes that are not committed`;
 }

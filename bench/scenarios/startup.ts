@@ -66,7 +66,7 @@ function rowsOf(size: Size, empty: Size): Row[] {
     });
   };
   const mib = (bytes: number): number => bytes / 2 ** 20;
-  const memory = size === empty ? [{ value: 110 }] : [];
+  const memory = [{ value: 110 }];
   return [
     oneRow(
       'process start to the first health answer',

@@ -23,7 +23,7 @@ function runnerOf(run: (bench: Bench) => Promise<Row[]>, limitMs = 30_000) {
     interrupts,
     scenarioOf: async () => scenario,
     print: (text) => void printed.push(text),
-    printError: (text, error) => void printed.push(`${text} ${String(error)}`),
+    printError: (text) => void printed.push(text),
     limitMs,
   });
   return { printed, runner, interrupts };
@@ -50,7 +50,7 @@ describe('Runner', () => {
     assert.ok('failed' in result && result.isFault);
     assert.match(result.failed, /server\.ts died/);
     assert.ok(!('rows' in result));
-    assert.match(printed.join('\n'), /x failed, no figures: Error: .*died/);
+    assert.match(printed.join('\n'), /x failed, no figures: .*died/);
     assert.doesNotMatch(printed.join('\n'), /4,711/);
   });
 

@@ -143,7 +143,8 @@ describe('the page', () => {
     const results = [{ name: 'one', title: 'x', seconds: 1, rows: differences(rows, rows) }];
     const html = page(run({ results, against: { ref: 'v1 <x>', commit: '0123456789abcdef' } }));
     tagsOf(html);
-    assert.match(html, /against v1 &lt;x&gt; \(base, 0123456789\)/);
+    assert.match(html, /base: v1 &lt;x&gt;, 0123456789</);
+    assert.match(html, /head: abcdef0123</);
     assert.match(html, /within the spread of 0\.0 %/);
     assert.doesNotMatch(html, /goals met/);
   });
@@ -184,10 +185,17 @@ describe('Markdown', () => {
       { name: 'one', title: 'x', seconds: 1, rows: differences(rows, rows) },
       { name: 'two', title: 'y', seconds: 1, failed: 'base: x', isFault: false },
     ];
-    const text = markdown(run({ results, against: { ref: 'main', commit: 'abc' } }));
+    const dirty = { ...machine, commit: 'abcdef0123, changed' };
+    const against = { ref: 'main', commit: '0123456789abcdef' };
+    const text = markdown(run({ results, machine: dirty, against }));
+    const [sides, , ...lines] = text.split('\n');
+    assert.equal(
+      sides,
+      'base: main, 0123456789; head: abcdef0123, with changes that are not committed.',
+    );
     assert.match(text, /\| 9,100 \| 9,100 \| 1\.000 \| req\/s \| within the spread of 0\.0 % \|/);
     assert.match(text, /no ratio/);
-    assert.equal(new Set(cellsOf(text)).size, 1);
+    assert.equal(new Set(cellsOf(lines.join('\n'))).size, 1);
   });
 });
 
