@@ -4,6 +4,8 @@
  *
  * 1. A restart serves the same data directory on the same ports.
  * 2. `end` leaves nothing behind: it fails when a process of the data directory is still there.
+ * 3. GANGWAY_GATEWAY_THREADS of the tests' own environment holds for it too, so that the same scenarios
+ *    run with any number of gateway threads.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -17,6 +19,7 @@ import { Client, owner } from './gangway-client.ts';
 import { processesOf, runnerOf, signal } from './processes.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const threads = process.env['GANGWAY_GATEWAY_THREADS'];
 const startMs = 30_000;
 const endMs = 30_000;
 
@@ -138,6 +141,7 @@ export class Gangway {
         GANGWAY_EDGE_PORT: String(this.edgePort),
         GANGWAY_DATA_DIR: this.dataDir,
         GANGWAY_APP_DRAIN_SECONDS: '1',
+        ...(threads !== undefined && { GANGWAY_GATEWAY_THREADS: threads }),
         ...this.#env,
         ...env,
       },

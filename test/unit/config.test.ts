@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { ConfigError, hostBuildEnv, resolveConfig, variableOf } from '../../src/config.ts';
@@ -42,6 +42,16 @@ describe('resolveConfig()', () => {
     assert.equal(config.publicUrl, 'https://panel.example.com');
   });
 
+  it('takes one gateway thread up to two cores, else half of them, unless it is told how many', () => {
+    const threads = (value?: string) =>
+      resolveConfig(value === undefined ? {} : { GANGWAY_GATEWAY_THREADS: value }).config
+        .gatewayThreads;
+    const cores = availableParallelism();
+    assert.equal(threads(), cores <= 2 ? 1 : Math.floor(cores / 2));
+    assert.equal(threads('auto'), threads());
+    assert.equal(threads('3'), 3);
+  });
+
   const wrong: [string, string, RegExp][] = [
     ['GANGWAY_PORT', '70000', /"port" \(GANGWAY_PORT\): "70000".*integer from 0 to 65535/],
     ['GANGWAY_PORT', '80x', /integer/],
@@ -53,6 +63,8 @@ describe('resolveConfig()', () => {
     ['GANGWAY_TRUSTED_PROXIES', '10.0.0.0/33', /CIDRs/],
     ['GANGWAY_TRUSTED_PROXIES', 'proxy', /CIDRs/],
     ['GANGWAY_LOG_LEVEL', 'loud', /"debug"/],
+    ['GANGWAY_GATEWAY_THREADS', '0', /"auto", or an integer from 1 to 64/],
+    ['GANGWAY_GATEWAY_THREADS', 'many', /"auto", or an integer/],
   ];
   for (const [name, value, message] of wrong) {
     it(`refuses ${name}=${value} with one line that names option, value and what is allowed`, () => {

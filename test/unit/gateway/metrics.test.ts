@@ -47,4 +47,26 @@ describe('Metrics', () => {
     assert.match(text, /^process_resident_memory_bytes \d/m);
     assert.match(text, /^nodejs_eventloop_lag_seconds \d/m);
   });
+
+  it('adds up what threads counted under the same name and labels', async () => {
+    const [here, there] = [new Metrics(), new Metrics()];
+    here.registerRemote(() => Promise.resolve(there.families()));
+    here.route('/a', 'GET').count(200, false, 10, 3);
+    there.route('/a', 'GET').count(200, false, 5, 700);
+    there.route('/b', 'GET').count(404, false, 1, null);
+    there.refused('NOT_FOUND');
+    const text = await here.text();
+    for (const line of [
+      'gangway_http_requests_total{route="/a",method="GET",status="2xx"} 2',
+      'gangway_http_requests_total{route="/b",method="GET",status="4xx"} 1',
+      'gangway_http_response_bytes_total{route="/a",method="GET"} 15',
+      'gangway_http_request_duration_seconds_bucket{route="/a",method="GET",le="0.005"} 1',
+      'gangway_http_request_duration_seconds_bucket{route="/a",method="GET",le="+Inf"} 2',
+      'gangway_http_request_duration_seconds_count{route="/a",method="GET"} 2',
+      'gangway_problems_total{code="NOT_FOUND"} 1',
+    ]) {
+      assert.equal(text.split('\n').filter((one) => one === line).length, 1, line);
+    }
+    assert.equal(text.match(/# TYPE gangway_http_requests_total counter/g)?.length, 1);
+  });
 });
