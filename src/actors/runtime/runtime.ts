@@ -22,6 +22,7 @@ import type {
   Protocol,
   RecordCause,
 } from './contract.ts';
+import { deadlineExceeded, defaultDeadlineMs } from './deadline.ts';
 
 export interface RuntimeStore extends Reader {
   commit(request: CommitRequest): Promise<number>;
@@ -49,8 +50,6 @@ export interface RuntimeOptions {
   /** Default: causes are not recorded. */
   recordCause?: RecordCause;
 }
-
-const defaultDeadlineMs = 30_000;
 
 type Standing = 'open' | 'draining' | 'closed';
 
@@ -191,9 +190,7 @@ export class ActorRuntime implements Actors {
         },
       };
       const cancel = this.#options.clock.after(deadlineMs, () => {
-        envelope.reject(
-          new ServiceError('DEADLINE_EXCEEDED', 'This took too long; it may still happen.'),
-        );
+        envelope.reject(deadlineExceeded());
       });
       this.#deliver(to, envelope);
     });

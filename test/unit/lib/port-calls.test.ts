@@ -149,7 +149,7 @@ describe('PortCalls', () => {
     await assert.rejects(question, reason);
     await eventually('the handler is told', () => begun[0]?.signal.aborted === true);
     assert.equal(there.underWay, 1);
-    begun[0]?.finish('too late');
+    begun[0].finish('too late');
     await eventually('nothing is under way', () => there.underWay === 0);
     await assert.rejects(there.ask('slow', 'y', { signal: controller.signal }), reason);
     assert.equal(there.underWay, 0);
