@@ -39,7 +39,7 @@ export class RemoteActors implements Actors {
     this.#options = options;
   }
 
-  ask<P extends Protocol, T extends keyof P & string>(
+  async ask<P extends Protocol, T extends keyof P & string>(
     { kind, id }: ActorRef<P>,
     message: { type: T } & P[T]['in'],
     options: AskOptions = {},
@@ -47,21 +47,18 @@ export class RemoteActors implements Actors {
     const { home, causes, clock } = this.#options;
     const { deadlineMs = defaultDeadlineMs } = options;
     const cause = options.cause ?? causes.take();
-    return new Promise((resolve, reject) => {
-      const cancel = clock.after(deadlineMs, () => {
+    const reply = home.ask('actors.ask', { kind, id, message, deadlineMs, cause });
+    let cancel = (): void => undefined;
+    const late = new Promise<never>((_, reject) => {
+      cancel = clock.after(deadlineMs, () => {
         reject(deadlineExceeded());
       });
-      home.ask('actors.ask', { kind, id, message, deadlineMs, cause }).then(
-        (reply) => {
-          cancel();
-          resolve(reply);
-        },
-        (error: unknown) => {
-          cancel();
-          reject(error);
-        },
-      );
     });
+    try {
+      return await Promise.race([reply, late]);
+    } finally {
+      cancel();
+    }
   }
 
   tell<P extends Protocol>({ kind, id }: ActorRef<P>, message: MessageOf<P>): void {
