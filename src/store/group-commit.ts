@@ -7,7 +7,8 @@
  *    that, in this order: readers of this thread see it, its position is published, subscribers
  *    are told.
  * 3. A failed transaction rejects all of its commits and leaves nothing behind.
- * 4. The journal is cut as it grows: each transaction drops what lies behind the watermark.
+ * 4. The journal is cut as it grows: each transaction drops what lies behind the watermark and was
+ *    read by all that follow.
  */
 import { asServiceError, ServiceError } from '../lib/errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -23,6 +24,7 @@ import {
   type Environment,
   type TableSet,
 } from './environment.ts';
+import type { Followers } from './followers.ts';
 import { encodeRow, entryOf, type Row } from './journal-rows.ts';
 import { GroupPlan, type EncodedChange, type PlanBase } from './plan.ts';
 import type { KnownEntry, StoreReader } from './reader.ts';
@@ -49,6 +51,7 @@ export interface GroupCommitOptions {
   reader: StoreReader;
   activations: Activations;
   shared: SharedArrayBuffer;
+  followers: Pick<Followers, 'readTo'>;
   clock: Clock;
   logger: Logger;
   transact: Transact;
@@ -136,6 +139,8 @@ export class GroupCommit {
         await this.#options.transact(() => {
           cut = this.#cut(this.#position, keep, trimStep * 16);
         });
+        // The rest waits for those that follow: later transactions drop it.
+        if (cut === this.#first) return;
         this.#first = cut;
       } finally {
         this.#finish();
@@ -281,7 +286,8 @@ export class GroupCommit {
 
   #cut(position: number, keep: number, most: number): number {
     let first = this.#first === 0 ? 1 : this.#first;
-    const end = Math.min(position - keep + 1, first + most);
+    const read = this.#options.followers.readTo(this.#position);
+    const end = Math.min(position - keep + 1, read + 1, first + most);
     for (; first < end; first++)
       this.#options.environment.journal.removeSync(encodePosition(first));
     return first;

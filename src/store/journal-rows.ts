@@ -52,3 +52,26 @@ export function entryOf(row: Row, position: number, records: readonly unknown[])
   });
   return { position, actor: row.actor, epoch: row.epoch, atMs: row.atMs, changes };
 }
+
+/**
+ * The same for who may not look: a record that is not among `records` is decoded when it is asked for.
+ */
+export function unreadEntryOf(
+  row: Row,
+  position: number,
+  records: readonly unknown[],
+): JournalEntry {
+  const changes = row.changes.map(({ op, table, key, value }, i): Change => {
+    if ((op !== 'put' && op !== 'insert') || value === null) return { op, table, key } as Change;
+    let record = records[i];
+    return {
+      op,
+      table,
+      key,
+      get value() {
+        return (record ??= decodeValue(value));
+      },
+    };
+  });
+  return { position, actor: row.actor, epoch: row.epoch, atMs: row.atMs, changes };
+}

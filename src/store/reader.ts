@@ -42,6 +42,15 @@ export interface StoreReaderOptions {
   /** Where the writer publishes the newest durable position: one 64-bit integer. */
   shared: SharedArrayBuffer;
   cacheRecords: number;
+  witness?: EntryWitness;
+}
+
+/** Hears of each entry that the reads of this thread move over, in order, before they see it. */
+export interface EntryWitness {
+  /** `records`: those of its changes that were decoded anyway, by their places. */
+  entry: (position: number, row: Row, records: readonly unknown[]) => void;
+  /** This entry was cut off the journal before it could be read, and maybe later ones. */
+  lost: (position: number) => void;
 }
 
 /** What the writer's thread knows of an entry already. */
@@ -55,6 +64,7 @@ export class StoreReader implements Reader {
   readonly #tables: TableSet;
   readonly #published: BigInt64Array;
   readonly #cache: RecordCache;
+  readonly #witness: EntryWitness | undefined;
   /** The published position the snapshot was taken after. */
   #seen = -1n;
   #position = 0;
@@ -70,12 +80,27 @@ export class StoreReader implements Reader {
     this.#environment = options.environment;
     this.#tables = options.tables;
     this.#published = new BigInt64Array(options.shared);
+    this.#witness = options.witness;
     this.#cache = new RecordCache(options.tables.values(), { records: options.cacheRecords });
   }
 
   get position(): number {
     this.#begin();
     return this.#position;
+  }
+
+  /** The position of the latest read. */
+  get reached(): number {
+    return this.#position;
+  }
+
+  /** The published position that `reached` holds all of. */
+  get seen(): bigint {
+    return this.#seen;
+  }
+
+  get inStretch(): boolean {
+    return this.#inStretch;
   }
 
   get<R>(from: Table<R>, key: Key): Readonly<R> | undefined {
@@ -163,6 +188,13 @@ export class StoreReader implements Reader {
     this.#inStretch = false;
   }
 
+  /** Ends the stretch, and moves on to what is published. */
+  moveOn(): void {
+    this.#inStretch = false;
+    const published = Atomics.load(this.#published, 0);
+    if (!this.#closed && published !== this.#seen) this.#renew(published);
+  }
+
   close(): void {
     this.#closed = true;
     this.#release();
@@ -201,27 +233,36 @@ export class StoreReader implements Reader {
   #catchUp(to: number): void {
     if (to === this.#position) return;
     // Before the first read nothing is decoded that an entry could have changed.
-    if (this.#seen < 0n || to - this.#position > catchUpMax) this.#cache.clear();
-    else {
-      for (let at = this.#position + 1; at <= to; at++) {
-        const row = this.#read(this.#environment.journal, encodePosition(at));
-        if (row === undefined) {
-          // Trimmed past us: what changed cannot be known.
-          this.#cache.clear();
-          break;
-        }
-        this.#follow(decodeRow(row));
-      }
-    }
+    const first = this.#seen < 0n;
+    const forget = first || to - this.#position > catchUpMax;
+    if (forget) this.#cache.clear();
+    if (!first && (!forget || this.#witness !== undefined)) this.#walk(to, forget);
     this.#position = to;
   }
 
-  #follow(row: Row): void {
-    for (const { table, key, fresh, value } of row.changes) {
-      if (!this.#cache.holds(table)) continue;
+  #walk(to: number, forget: boolean): void {
+    for (let at = this.#position + 1; at <= to; at++) {
+      const bytes = this.#read(this.#environment.journal, encodePosition(at));
+      if (bytes === undefined) {
+        // Trimmed past us: what changed cannot be known.
+        this.#cache.clear();
+        this.#witness?.lost(at);
+        return;
+      }
+      const row = decodeRow(bytes);
+      const records = forget ? [] : this.#follow(row);
+      this.#witness?.entry(at, row, records);
+    }
+  }
+
+  /** The records of the changes that the cache had use for. */
+  #follow(row: Row): unknown[] {
+    return row.changes.map(({ table, key, fresh, value }) => {
+      if (!this.#cache.holds(table)) return undefined;
       const record = value === null ? undefined : decodeValue(value);
       this.#cache.change({ table, key, fresh, record });
-    }
+      return record;
+    });
   }
 
   #held(): Snapshot {

@@ -9,7 +9,7 @@ import { chmodSync, mkdirSync, statfsSync } from 'node:fs';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { Activations } from './activations.ts';
-import type { CommitRequest, Journal, JournalEntry, ListOptions, Reader } from './contract.ts';
+import type { CommitRequest, Journal, JournalEntry, Reader } from './contract.ts';
 import {
   metaKeys,
   openEnvironment,
@@ -19,14 +19,16 @@ import {
   type EnvironmentOptions,
   type TableSet,
 } from './environment.ts';
+import { Followers } from './followers.ts';
 import { GroupCommit, type CommitLimits, type Transact } from './group-commit.ts';
 import { migrate, migrations, type Migration } from './migrations.ts';
+import { OpenReader } from './open-reader.ts';
 import { takeProcessLock, type ProcessLock } from './process-lock.ts';
 import { StoreReader } from './reader.ts';
 import { StoreRefusal } from './refusal.ts';
 import { copyDataDirectory, type SnapshotOptions } from './snapshot.ts';
 import { tables as allTables } from './tables.ts';
-import type { KeyPart, Key, Table } from './table.ts';
+import type { Table } from './table.ts';
 
 export interface StoreOptions {
   /** The data directory; made when missing. */
@@ -36,6 +38,8 @@ export interface StoreOptions {
   journalKeep?: {
     /** Newest entries that stay in the journal; default 10,000. */
     entries?: number;
+    /** Entries that stay for threads that have not read them yet; default 50,000. */
+    unread?: number;
   };
   limits?: Partial<CommitLimits>;
   /** Records kept decoded on a thread; default 50,000. */
@@ -56,10 +60,22 @@ export interface ReaderOptions {
   mapBytes: number;
 }
 
+/** What a thread needs to follow the journal (`openFollowingStore`); plain data, as above. */
+export interface FollowerOptions extends ReaderOptions {
+  seat: number;
+}
+
 export interface Store extends Reader, Journal {
-  /** The newest durable position, as one 64-bit integer, published before its commit resolves. */
+  /**
+   * Begins with the newest durable position, as one 64-bit integer, published before its commit
+   * resolves.
+   */
   readonly shared: SharedArrayBuffer;
   readerOptions(): ReaderOptions;
+  /** From now on entries stay in the journal until this thread has read them. */
+  admitFollower(): FollowerOptions;
+  /** The thread has ended, however it did. */
+  dismissFollower(follower: FollowerOptions): void;
   /** The epoch of a new activation of an actor; commits with an earlier one are rejected. */
   nextEpoch(actor: string): number;
   /** Copies the data directory into `target`, consistently, while everything goes on. */
@@ -81,6 +97,7 @@ const limitDefaults: CommitLimits = {
   commitMaxBytes: 8 * 2 ** 20,
 };
 const keepEntriesDefault = 10_000;
+const keepUnreadDefault = 50_000;
 const cacheRecordsDefault = 50_000;
 const mapDefaultBytes = 64 * 2 ** 30;
 
@@ -142,48 +159,6 @@ export function openReader(
   return new ThreadReader(reader, environment);
 }
 
-/** A reader as the rest of the program sees it. */
-class OpenReader implements Reader {
-  readonly #reader: StoreReader;
-
-  constructor(reader: StoreReader) {
-    this.#reader = reader;
-  }
-
-  get position(): number {
-    return this.#reader.position;
-  }
-
-  get<R>(from: Table<R>, key: Key): Readonly<R> | undefined {
-    return this.#reader.get(from, key);
-  }
-
-  find<R, I extends string>(
-    from: Table<R, I>,
-    index: I,
-    key: readonly KeyPart[],
-  ): Readonly<R> | undefined {
-    return this.#reader.find(from, index, key);
-  }
-
-  list<R, I extends string>(
-    from: Table<R, I>,
-    index: I,
-    prefix: readonly KeyPart[],
-    options?: ListOptions,
-  ): Readonly<R>[] {
-    return this.#reader.list(from, index, prefix, options);
-  }
-
-  scan<R>(from: Table<R>): Iterable<Readonly<R>> {
-    return this.#reader.scan(from);
-  }
-
-  count<R, I extends string>(from: Table<R, I>, index: I, prefix: readonly KeyPart[]): number {
-    return this.#reader.count(from, index, prefix);
-  }
-}
-
 class ThreadReader extends OpenReader implements ClosableReader {
   readonly #inner: StoreReader;
   readonly #environment: Environment;
@@ -216,16 +191,19 @@ class OpenStore extends OpenReader implements Store {
   readonly #inner: StoreReader;
   readonly #activations: Activations;
   readonly #commits: GroupCommit;
+  readonly #followers: Followers;
   #closing: Promise<void> | undefined;
 
   constructor(options: StoreOptions, opened: Opened) {
     const { environment, tables } = opened;
-    const shared = new SharedArrayBuffer(8);
+    const followers = new Followers(options.journalKeep?.unread ?? keepUnreadDefault);
+    const { shared } = followers;
     const cacheRecords = options.cacheRecords ?? cacheRecordsDefault;
     const reader = new StoreReader({ environment, tables, shared, cacheRecords });
     super(reader);
     this.shared = shared;
     this.#inner = reader;
+    this.#followers = followers;
     this.#options = options;
     this.#opened = opened;
     this.#activations = new Activations(countStart(environment));
@@ -235,6 +213,7 @@ class OpenStore extends OpenReader implements Store {
       tables,
       reader,
       shared,
+      followers,
       activations: this.#activations,
       clock: options.clock ?? systemClock,
       logger: options.logger,
@@ -264,6 +243,14 @@ class OpenStore extends OpenReader implements Store {
       cacheRecords: this.#options.cacheRecords ?? cacheRecordsDefault,
       mapBytes: this.#opened.mapBytes,
     };
+  }
+
+  admitFollower(): FollowerOptions {
+    return { ...this.readerOptions(), seat: this.#followers.admit(this.#commits.position) };
+  }
+
+  dismissFollower({ seat }: FollowerOptions): void {
+    this.#followers.dismiss(seat);
   }
 
   snapshot(target: string, options: SnapshotOptions): Promise<void> {
