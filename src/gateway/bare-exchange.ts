@@ -106,6 +106,14 @@ export class BareExchange implements Exchange {
     return this.#whole().query;
   }
 
+  get params(): Exchange['params'] {
+    return this.#whole().params;
+  }
+
+  get head(): Exchange['head'] {
+    return this.#whole().head;
+  }
+
   param(name: string): string {
     return this.#whole().param(name);
   }

@@ -42,7 +42,11 @@ export function networks(list: readonly string[]): InNetworks {
 }
 
 /** The client behind a peer, given what the request's head says. */
-export function clientAddress(peer: string, head: RequestHead, trusted: InNetworks): ClientAddress {
+export function clientAddress(
+  peer: string,
+  head: Pick<RequestHead, 'header'>,
+  trusted: InNetworks,
+): ClientAddress {
   const passedOn = forwardingHeaders.some((name) => head.header(name) !== '');
   const fromLoopback = !passedOn && isLoopback(peer);
   if (!passedOn || !trusted(peer)) return { address: peer, fromLoopback, secure: false };

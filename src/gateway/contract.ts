@@ -7,6 +7,7 @@
  * 3. A handler that throws or rejects is answered with a problem document, when still possible.
  */
 import type { ServiceError } from '../lib/errors.ts';
+import type { RequestHead } from './request-head.ts';
 
 export type Method = 'GET' | 'POST' | 'DELETE' | 'OPTIONS';
 export type Headers = Readonly<Record<string, string>>;
@@ -46,6 +47,10 @@ export interface Exchange {
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
   param(name: string): string;
+  /** The values of the route's parameters, by name. */
+  readonly params: Readonly<Record<string, string>>;
+  /** All of the request's head, for who has the request answered elsewhere. */
+  readonly head: RequestHead;
   readonly query: URLSearchParams;
   /** A request header by its lower-case name; '' when absent, joined by ", " when repeated. */
   header(name: string): string;

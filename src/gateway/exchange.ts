@@ -9,24 +9,15 @@
  *    (Closing with bytes unread would reset the connection under the answer.)
  * 4. The library's own timer of about 10 s on stalled sockets is renewed by `tick`; our limits rule.
  */
-import { asServiceError, ServiceError } from '../lib/errors.ts';
+import { ServiceError } from '../lib/errors.ts';
 import { AnswerWriter } from './answer-writer.ts';
+import { BaseExchange } from './base-exchange.ts';
 import { clientAddress, type ClientAddress } from './client-address.ts';
-import type {
-  BodyFlow,
-  BodySink,
-  Exchange,
-  Headers,
-  LineNotes,
-  Method,
-  ResponseStream,
-  Route,
-} from './contract.ts';
+import type { BodyFlow, BodySink, Headers, Method, ResponseStream, Route } from './contract.ts';
 import type { ExchangeHost, ExchangeRequest } from './exchange-host.ts';
 import type { RouteCounts } from './metrics.ts';
 import { GuardedSink } from './guarded-sink.ts';
 import { OpenStream } from './open-stream.ts';
-import { problemDocument, problemHeaders } from './problem.ts';
 import { renewTimer } from './request-body.ts';
 import type { HttpResponse } from './uws.ts';
 import { WholeBody } from './whole-body.ts';
@@ -35,11 +26,10 @@ type State = 'waiting' | 'sending' | 'streaming' | 'lingering' | 'over';
 
 /** Bodies up to here are handed to the library whole; it keeps a copy of what the socket refuses. */
 const wholeBytes = 128 * 1024;
-const jsonType: Headers = Object.freeze({ 'Content-Type': 'application/json' });
 
 const nothingFlows: BodyFlow = Object.freeze({ resume: () => undefined });
 
-export class HttpExchange implements Exchange {
+export class HttpExchange extends BaseExchange {
   readonly #response: HttpResponse;
   readonly #host: ExchangeHost<HttpExchange>;
   readonly #request: ExchangeRequest;
@@ -47,19 +37,15 @@ export class HttpExchange implements Exchange {
   /** On the clock of `performance`. */
   readonly startedMs = performance.now();
   #state: State = 'waiting';
-  #aborted = false;
   #requestId = '';
   #client: ClientAddress | undefined;
-  #query: URLSearchParams | undefined;
-  #controller: AbortController | undefined;
-  #abortCallbacks: (() => void)[] = [];
   #stream: OpenStream | undefined;
-  #notes: LineNotes | undefined;
   #status = 0;
   #sinceMs = 0;
   #lingerStart = 0;
 
   constructor(response: HttpResponse, host: ExchangeHost<HttpExchange>, request: ExchangeRequest) {
+    super(request, host);
     this.#response = response;
     this.#host = host;
     this.#request = request;
@@ -106,10 +92,6 @@ export class HttpExchange implements Exchange {
     return this.#known().secure;
   }
 
-  get aborted(): boolean {
-    return this.#aborted;
-  }
-
   get over(): boolean {
     return this.#state === 'over';
   }
@@ -119,56 +101,10 @@ export class HttpExchange implements Exchange {
     return this.#stream !== undefined;
   }
 
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#aborted) this.#controller.abort();
-    }
-    return this.#controller.signal;
-  }
-
-  get query(): URLSearchParams {
-    this.#query ??= new URLSearchParams(this.#request.head.query);
-    return this.#query;
-  }
-
-  param(name: string): string {
-    const value = this.#request.params[name];
-    if (value === undefined) throw new Error(`Cannot read parameter ${name}: the route has none`);
-    return value;
-  }
-
-  header(name: string): string {
-    return this.#request.head.header(name);
-  }
-
-  headerCount(name: string): number {
-    return this.#request.head.headerCount(name);
-  }
-
-  onAbort(callback: () => void): void {
-    this.#abortCallbacks.push(callback);
-  }
-
-  note(notes: LineNotes): void {
-    this.#notes = this.#notes === undefined ? notes : { ...this.#notes, ...notes };
-  }
-
-  get notes(): LineNotes | undefined {
-    return this.#notes;
-  }
-
   /** Calls the route's handler; afterwards the library no longer corks for us. */
-  run(route: Pick<Route, 'handle'>): void {
+  override run(route: Pick<Route, 'handle'>): void {
     try {
-      const running = route.handle(this);
-      if (running instanceof Promise) {
-        running.catch((error: unknown) => {
-          this.fail(error);
-        });
-      }
-    } catch (error) {
-      this.fail(error);
+      super.run(route);
     } finally {
       this.#writer.corked = false;
     }
@@ -191,9 +127,9 @@ export class HttpExchange implements Exchange {
   streamBody(maxBytes: number, sink: BodySink): BodyFlow {
     const guarded = new GuardedSink(sink, this);
     const body = this.#request.body;
-    if (body !== undefined && !this.#aborted) return body.read(maxBytes, guarded);
+    if (body !== undefined && !this.aborted) return body.read(maxBytes, guarded);
     queueMicrotask(() => {
-      if (this.#aborted) guarded.fail('aborted');
+      if (this.aborted) guarded.fail('aborted');
       else guarded.end();
     });
     return nothingFlows;
@@ -217,16 +153,6 @@ export class HttpExchange implements Exchange {
         this.#over(this.#writer.whole(status, headers, bytes));
       }
     }
-  }
-
-  json(status: number, value: unknown, headers?: Headers): void {
-    const all = headers === undefined ? jsonType : { ...jsonType, ...headers };
-    this.send(status, all, JSON.stringify(value));
-  }
-
-  problem(error: ServiceError): void {
-    this.#host.refused(error.code);
-    this.send(error.status, problemHeaders(error), problemDocument(error, this.requestId));
   }
 
   stream(status: number, headers: Headers): ResponseStream {
@@ -259,11 +185,10 @@ export class HttpExchange implements Exchange {
       this.#host.released(this);
       return;
     }
-    this.#aborted = true;
+    this.markLeft();
     this.#stream?.close();
     this.#request.body?.fail('aborted');
-    this.#controller?.abort();
-    for (const callback of this.#abortCallbacks.splice(0)) this.#guarded(callback);
+    this.tellLeft();
     this.#answered(this.#stream?.bytes ?? 0, true);
     this.#host.released(this);
   }
@@ -327,7 +252,7 @@ export class HttpExchange implements Exchange {
   }
 
   #mayAnswer(status: number): boolean {
-    if (this.#aborted) return false;
+    if (this.aborted) return false;
     if (this.#state !== 'waiting') {
       throw new Error(`Cannot answer ${this.route}: it has been answered`);
     }
@@ -368,25 +293,9 @@ export class HttpExchange implements Exchange {
     this.#host.answered(this, { status: this.#status, bytes, aborted });
   }
 
-  /** A handler threw or rejected. */
-  fail(thrown: unknown): void {
-    const error = asServiceError(thrown);
-    if (error.code === 'INTERNAL') {
-      const fields = { err: thrown, route: this.route, requestId: this.requestId };
-      this.#host.logger.error(fields, 'request.failed');
-    }
+  protected override answerFailure(error: ServiceError): void {
     if (this.#state === 'waiting') this.problem(error);
     else if (this.#state === 'streaming') this.#response.close();
-  }
-
-  /** Callbacks of transports run inside callbacks of the library, where a throw ends the process. */
-  #guarded<T>(callback: () => T): T | undefined {
-    try {
-      return callback();
-    } catch (error) {
-      this.fail(error);
-      return undefined;
-    }
   }
 
   #tooLate(): void {

@@ -5,31 +5,21 @@
 import { readFraming, type Framing } from './framing.ts';
 import type { HttpRequest } from './uws.ts';
 
-export interface RequestHead {
+/** A head as plain data: the query and the fields. */
+export class RequestHead {
   /** Raw, without the question mark. */
   readonly query: string;
-  /** A header by its lower-case name; '' when absent; repeats joined (cookies by "; "). */
-  header(name: string): string;
-  headerCount(name: string): number;
-}
+  /** Name, value, name, value, and so on, as they came; names in lower case. */
+  readonly fields: readonly string[];
 
-export class CopiedHead implements RequestHead {
-  readonly framing: Framing;
-  readonly query: string;
-  /** Of the request line and all fields, about as the client sent them. */
-  readonly bytes: number;
-  /** Name, value, name, value… */
-  readonly #fields: readonly string[];
-
-  constructor(query: string, fields: readonly string[], bytes: number, framing: Framing) {
+  constructor(query: string, fields: readonly string[]) {
     this.query = query;
-    this.bytes = bytes;
-    this.framing = framing;
-    this.#fields = fields;
+    this.fields = fields;
   }
 
+  /** A header by its lower-case name; '' when absent; repeats joined (cookies by "; "). */
   header(name: string): string {
-    const fields = this.#fields;
+    const { fields } = this;
     let found = '';
     let count = 0;
     for (let i = 0; i < fields.length; i += 2) {
@@ -41,10 +31,23 @@ export class CopiedHead implements RequestHead {
   }
 
   headerCount(name: string): number {
-    const fields = this.#fields;
+    const { fields } = this;
     let count = 0;
     for (let i = 0; i < fields.length; i += 2) if (fields[i] === name) count += 1;
     return count;
+  }
+}
+
+/** A head, and what was read on the way. */
+export class CopiedHead extends RequestHead {
+  readonly framing: Framing;
+  /** Of the request line and all fields, about as the client sent them. */
+  readonly bytes: number;
+
+  constructor(query: string, fields: readonly string[], bytes: number, framing: Framing) {
+    super(query, fields);
+    this.bytes = bytes;
+    this.framing = framing;
   }
 }
 
