@@ -9,14 +9,16 @@ import type {
 } from '../../src/actors/stream-session/sessions.ts';
 import type { Person } from '../../src/actors/stream-session/viewer.ts';
 import { createLogStreams } from '../../src/actors/streams/log-streams.ts';
-import type { LogStreamsOptions } from '../../src/actors/streams/log-streams.ts';
+import type { LiveLogs, LogStreamsOptions } from '../../src/actors/streams/log-streams.ts';
 import type { Driver, LogEntry } from '../../src/drivers/driver.ts';
-import type { LogName } from '../../src/store/logs/contract.ts';
+import type { LogName, LogReader } from '../../src/store/logs/contract.ts';
+import { openLogReader } from '../../src/store/logs/reader.ts';
 import { openLogWriter } from '../../src/store/logs/writer.ts';
 import type { LogWriterOptions } from '../../src/store/logs/writer.ts';
 import { MemoryLogIndex } from './memory-log-index.ts';
 import { memoryLogger } from './memory-logger.ts';
 import { MemorySink } from './memory-sink.ts';
+import { mirrored } from './mirrored-streams.ts';
 
 export const log: LogName = 'app:app_one';
 
@@ -28,6 +30,8 @@ export interface BenchOptions {
   writer?: Partial<LogWriterOptions>;
   streams?: Partial<LogStreamsOptions>;
   sessions?: Partial<StreamSessionsOptions>;
+  /** Viewers see the logs as on a thread that does not feed them. */
+  mirrored?: boolean;
 }
 
 /** Made anew on the same folder by `reopen`, as after a crash: nothing is closed before. */
@@ -53,6 +57,11 @@ export class LogBench {
 
   get sessions() {
     return this.#made.sessions;
+  }
+
+  /** Where viewers read from. */
+  get reader() {
+    return this.#made.reader;
   }
 
   reopen(): void {
@@ -96,8 +105,11 @@ export class LogBench {
       syncMs: 2,
       ...this.#options.streams,
     });
+    const reader = this.#options.mirrored
+      ? openLogReader({ dir: this.dir, reader: this.index.reader })
+      : writer;
     const sessions = new StreamSessions({
-      streams,
+      streams: this.#options.mirrored ? this.#mirror(streams, reader) : streams,
       logger: this.logger,
       stillAllowed: () => true,
       onRightsChange: () => () => undefined,
@@ -105,7 +117,13 @@ export class LogBench {
       flushMaxMs: 10,
       ...this.#options.sessions,
     });
-    return { writer, streams, sessions };
+    return { writer, streams, sessions, reader };
+  }
+
+  #mirror(streams: LiveLogs, reader: LogReader) {
+    const ringBytes = this.#options.streams?.ringBytes;
+    const options = { streams, reader, logger: this.logger };
+    return mirrored(ringBytes === undefined ? options : { ...options, ringBytes }).logs;
   }
 }
 

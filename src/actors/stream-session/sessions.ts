@@ -16,7 +16,7 @@ import { newId } from '../../lib/ids.ts';
 import type { Logger } from '../../lib/log.ts';
 import { formatCursor, sseComment, sseEvent } from '../../protocol/sse.ts';
 import type { LogName } from '../../store/logs/contract.ts';
-import type { LiveLogs } from '../streams/log-streams.ts';
+import type { WatchedLogs } from '../streams/channel.ts';
 import { Fanout } from './fanout.ts';
 import { LoopSlices } from './loop-slices.ts';
 import { PingWheel } from './ping-wheel.ts';
@@ -32,7 +32,7 @@ const rightsPerPiece = 32;
 const recheckPauseMs = 250;
 
 export interface StreamSessionsOptions {
-  streams: LiveLogs;
+  streams: Pick<WatchedLogs, 'attach'>;
   logger: Logger;
   /** Whether the person may still see the logs of this app or database. Throwing is no. */
   stillAllowed: (person: Person, resourceId: string) => boolean;

@@ -3,7 +3,7 @@
  * lines, and when viewers are woken.
  *
  * 1. Viewers are woken at once after a rest, and at most once in `flushMs` under load.
- * 2. Nothing is kept for a viewer; without viewers there is no ring either.
+ * 2. Nothing is kept for a viewer; without viewers that take lines there is no ring either.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { LogLine, LogName, LogRange, LogReader } from '../../store/logs/contract.ts';
@@ -21,6 +21,15 @@ export interface ChannelNotice {
   notice: StreamNotice;
 }
 
+/** Live logs, on whichever thread they are watched. */
+export interface WatchedLogs {
+  readonly reader: LogReader;
+  /** Attaches a viewer; `wake` is called at most once a flush when there is something to take. */
+  attach(log: LogName, wake: () => void): ChannelView;
+  /** For the metrics: logs that are watched here. */
+  stats(): { channels: number };
+}
+
 export interface ChannelOptions {
   log: LogName;
   reader: LogReader;
@@ -31,14 +40,15 @@ export interface ChannelOptions {
   onUnused: (channel: LogChannel) => void;
 }
 
-type Life = 'open' | 'ended' | 'dropped';
+export type LogLife = 'open' | 'ended' | 'dropped';
 
 export class LogChannel {
   readonly log: LogName;
   readonly #options: ChannelOptions;
   readonly #ring: LogRing;
   readonly #views = new Map<ChannelView, () => void>();
-  #life: Life = 'open';
+  #takers = 0;
+  #life: LogLife = 'open';
   #nextOffset: number;
   #notices: ChannelNotice[] = [];
   #noticeNumber = 0;
@@ -57,6 +67,10 @@ export class LogChannel {
     return this.#nextOffset;
   }
 
+  get life(): LogLife {
+    return this.#life;
+  }
+
   get ended(): boolean {
     return this.#life !== 'open';
   }
@@ -64,6 +78,11 @@ export class LogChannel {
   /** False once its lines were dropped: what is written later belongs to another channel. */
   get current(): boolean {
     return this.#life !== 'dropped';
+  }
+
+  /** Whether anybody here takes lines: who only wants to know how far they go needs none kept. */
+  get taken(): boolean {
+    return this.#takers > 0;
   }
 
   get noticeNumber(): number {
@@ -81,15 +100,26 @@ export class LogChannel {
   /** Lines that were just stored. */
   appended(lines: readonly LogLine[]): void {
     if (this.#life === 'dropped') return;
-    this.#ring.push(lines);
+    if (this.taken) this.#ring.push(lines);
     this.#nextOffset = (lines.at(-1)?.offset ?? this.#nextOffset - 1) + 1;
     this.#life = 'open';
     this.#flushSoon();
   }
 
-  notice(notice: StreamNotice): void {
+  /** Lines up to this offset were stored; who wants them reads them from disk. */
+  appendedTo(nextOffset: number): void {
+    if (this.#life === 'dropped') return;
+    // Its lines are the newest ones, or none.
+    this.#ring.clear();
+    this.#nextOffset = nextOffset;
+    this.#life = 'open';
+    this.#flushSoon();
+  }
+
+  /** `before`: the line in front of which it happened, the next one to come if nothing is said. */
+  notice(notice: StreamNotice, before = this.#nextOffset): void {
     this.#noticeNumber++;
-    this.#notices.push({ number: this.#noticeNumber, before: this.#nextOffset, notice });
+    this.#notices.push({ number: this.#noticeNumber, before, notice });
     if (this.#notices.length > noticesMax) this.#notices.shift();
     this.#flushSoon();
   }
@@ -106,7 +136,10 @@ export class LogChannel {
   }
 
   reopen(): void {
-    if (this.#life === 'ended') this.#life = 'open';
+    if (this.#life !== 'ended') return;
+    this.#life = 'open';
+    // Watchers on other threads must not take it for ended.
+    this.#flushSoon();
   }
 
   end(): void {
@@ -121,13 +154,15 @@ export class LogChannel {
     this.#flushSoon();
   }
 
-  attach(wake: () => void): ChannelView {
+  /** `takes`: whether this viewer will take lines, or only be told how far they go. */
+  attach(wake: () => void, takes = true): ChannelView {
     const view = new ChannelView(this, (leaving) => {
-      if (!this.#views.delete(leaving) || this.#views.size > 0) return;
-      this.#ring.clear();
-      this.#options.onUnused(this);
+      if (!this.#views.delete(leaving)) return;
+      if (takes && --this.#takers === 0) this.#ring.clear();
+      if (this.#views.size === 0) this.#options.onUnused(this);
     });
     this.#views.set(view, wake);
+    if (takes) this.#takers++;
     return view;
   }
 
@@ -136,7 +171,9 @@ export class LogChannel {
       return { lines: [], gap: 0, nextOffset: from };
     }
     if (from < this.#ring.firstOffset) {
-      return this.#options.reader.read(this.log, from, linesPerReadMax, maxBytes);
+      // The file may be ahead of what is known here, as of a notice in front of its last lines.
+      const limit = Math.min(linesPerReadMax, this.#nextOffset - from);
+      return this.#options.reader.read(this.log, from, limit, maxBytes);
     }
     const lines = this.#ring.slice(from, maxBytes);
     return { lines, gap: 0, nextOffset: from + lines.length };

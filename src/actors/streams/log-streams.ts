@@ -17,9 +17,10 @@ import type {
   LogWriter,
 } from '../../store/logs/contract.ts';
 import { LogChannel } from './channel.ts';
-import type { ChannelView } from './channel.ts';
+import type { ChannelView, WatchedLogs } from './channel.ts';
 import type { LogStreams, StreamNotice } from './contract.ts';
 import { runFeed } from './feed.ts';
+import { ownLines } from './ring.ts';
 
 const lineMaxBytes = 16 * 1024;
 const writeMaxBytes = 64 * 1024;
@@ -49,7 +50,7 @@ interface RunningFeed {
 
 type NewLine = Omit<LogLine, 'offset'>;
 
-export class LiveLogs implements LogStreams {
+export class LiveLogs implements LogStreams, WatchedLogs {
   readonly #options: LogStreamsOptions;
   readonly #clock: Clock;
   readonly #channels = new Map<LogName, LogChannel>();
@@ -166,6 +167,15 @@ export class LiveLogs implements LogStreams {
   }
 
   attach(log: LogName, wake: () => void): ChannelView {
+    return this.#channelOf(log).attach(wake);
+  }
+
+  /** As `attach`, for who takes no lines: nothing is kept in memory for it. */
+  watch(log: LogName, wake: () => void): ChannelView {
+    return this.#channelOf(log).attach(wake, false);
+  }
+
+  #channelOf(log: LogName): LogChannel {
     let channel = this.#channels.get(log);
     if (channel === undefined) {
       channel = new LogChannel({
@@ -181,7 +191,7 @@ export class LiveLogs implements LogStreams {
       if (this.#ended.has(log)) channel.end();
       this.#channels.set(log, channel);
     }
-    return channel.attach(wake);
+    return channel;
   }
 
   #reopen(log: LogName): void {
@@ -209,17 +219,10 @@ export class LiveLogs implements LogStreams {
     const firstOffset = this.#options.writer.append(log, lines, source);
     const channel = this.#channels.get(log);
     if (channel === undefined) return;
-    let bytes = 0;
-    for (const line of lines) bytes += line.bytes.length;
-    // One copy of a batch's bytes: the ring must not hold on to whatever buffer they came in.
-    const copy = Buffer.allocUnsafeSlow(bytes);
-    let at = 0;
-    channel.appended(
-      lines.map((line, i) => {
-        copy.set(line.bytes, at);
-        const own = copy.subarray(at, (at += line.bytes.length));
-        return { offset: firstOffset + i, atMs: line.atMs, stream: line.stream, bytes: own };
-      }),
-    );
+    if (!channel.taken) {
+      channel.appendedTo(firstOffset + lines.length);
+      return;
+    }
+    channel.appended(ownLines(lines.map((line, i) => ({ ...line, offset: firstOffset + i }))));
   }
 }

@@ -59,3 +59,15 @@ export class LogRing {
     this.#costBytes = 0;
   }
 }
+
+/** The same lines in one piece of memory: a ring must not hold on to whatever buffer they came in. */
+export function ownLines(lines: readonly LogLine[]): LogLine[] {
+  let bytes = 0;
+  for (const line of lines) bytes += line.bytes.length;
+  const copy = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  return lines.map(({ offset, atMs, stream, bytes: borrowed }) => {
+    copy.set(borrowed, at);
+    return { offset, atMs, stream, bytes: copy.subarray(at, (at += borrowed.length)) };
+  });
+}

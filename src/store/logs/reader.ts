@@ -62,14 +62,16 @@ class FileLogReader implements LogReader {
     const folder = join(this.#dir, logFolder(log));
     const records = this.#reader.list(tables.segments, 'log', [log], { limit: 100_000 });
     const generation = records.at(-1)?.generation;
-    const segments =
+    let segments =
       generation === undefined
         ? this.#fromFolder(folder)
         : records
             .filter((record) => record.generation === generation)
             .map((record) => this.#segment(folder, generation, record.firstOffset));
+    // The newest file goes only with the whole log: the index does not know that yet, nor what was
+    // written since.
+    if (segments.at(-1)?.scan() === false) segments = this.#fromFolder(folder);
     for (let last = segments.at(-1); last !== undefined;) {
-      // A file that retention took while the index still names it stands for nothing.
       if (!last.scan()) segments.pop();
       if (last.lines === 0) break;
       const next = this.#segment(folder, last.generation, last.nextOffset);

@@ -8,7 +8,6 @@ import type { BenchOptions } from '../../../support/log-bench.ts';
 import { MemorySink } from '../../../support/memory-sink.ts';
 
 let bench: LogBench;
-const make = (options?: BenchOptions) => (bench = new LogBench(options));
 afterEach(() => {
   bench.remove();
 });
@@ -23,7 +22,14 @@ const shows = async (sink: MemorySink, text: string) => {
   assert.equal(sink.text, text);
 };
 
-describe('a log stream', () => {
+for (const mirrored of [false, true]) {
+  const where = mirrored ? 'a log stream on a thread that does not feed logs' : 'a log stream';
+  describe(where, () => {
+    suite((options) => (bench = new LogBench({ mirrored, ...options })));
+  });
+}
+
+function suite(make: (options?: BenchOptions) => LogBench): void {
   it('starts with its session id, then history, then what comes', async () => {
     make();
     write(1, 20);
@@ -135,6 +141,7 @@ describe('a log stream', () => {
     make();
     const asked = bench.open({ notices: true });
     const other = bench.open();
+    await eventually('a watched log', () => bench.streams.stats().channels === 1);
     write(1, 1);
     bench.streams.notice(log, {
       kind: 'deployment',
@@ -165,7 +172,7 @@ describe('a log stream', () => {
       assert.equal(sink.events.at(-1)?.data, '""');
     }
     assert.equal(bench.sessions.size, 0);
-    assert.equal(bench.streams.stats().channels, 0);
+    await eventually('nobody watches', () => bench.streams.stats().channels === 0);
     const late = bench.open();
     await eventually('the end', () => late.sink.ended);
     assert.ok(late.sink.text.endsWith('line 2000\n'));
@@ -283,13 +290,13 @@ describe('a log stream', () => {
     make();
     write(1, 3);
     const { sink } = bench.open();
-    bench.writer.read = () => {
+    bench.reader.read = () => {
       throw new Error('EIO');
     };
     await eventually('the end', () => sink.ended);
     assert.deepEqual(sink.kinds, ['session', 'failure']);
   });
-});
+}
 
 function start(wishes: {
   after?: ReturnType<typeof parseCursor>;

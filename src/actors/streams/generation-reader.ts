@@ -1,0 +1,51 @@
+/**
+ * Owns the reads of one generation of a log: as soon as the files hold another one it reads nothing,
+ * and says once that its own is over.
+ */
+import type { LogName, LogRange, LogReader, LogSlice } from '../../store/logs/contract.ts';
+
+export class GenerationReader implements LogReader {
+  readonly #reader: LogReader;
+  readonly #onOver: () => void;
+  /** Null until the log holds lines: then what comes is its generation. */
+  #generation: string | null = null;
+  #over = false;
+
+  constructor(reader: LogReader, onOver: () => void) {
+    this.#reader = reader;
+    this.#onOver = onOver;
+  }
+
+  /** Whether a log said to be of this generation is this one. */
+  isOf(generation: string | null): boolean {
+    this.#generation ??= generation;
+    return this.#generation === generation;
+  }
+
+  range(log: LogName): LogRange | undefined {
+    const range = this.#over ? undefined : this.#reader.range(log);
+    return this.#holds(range) ? range : undefined;
+  }
+
+  read(log: LogName, from: number, limit: number, maxBytes?: number): LogSlice {
+    const slice = this.#over ? undefined : this.#reader.read(log, from, limit, maxBytes);
+    // Asked afterwards: what was read before the files became others is true.
+    if (slice === undefined || this.range(log) === undefined) {
+      return { lines: [], gap: 0, nextOffset: from };
+    }
+    return slice;
+  }
+
+  offsetAt(log: LogName, atMs: number): number {
+    return this.#reader.offsetAt(log, atMs);
+  }
+
+  #holds(range: LogRange | undefined): boolean {
+    if (this.#over) return false;
+    if (range === undefined && this.#generation === null) return false;
+    if (this.isOf(range?.generation ?? null)) return true;
+    this.#over = true;
+    this.#onOver();
+    return false;
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Owns the live logs of a thread that does not feed them, as its viewers see them. The thread that
+ * does says how far they go (`log-watches.ts`); the lines come from the files.
+ *
+ * 1. A log is watched from its first viewer here to its last one.
+ * 2. What was attached before a log was dropped ends with it, and never shows what is written under
+ *    its name later, also when the files are seen to be others before that is said.
+ * 3. A move for a watch that has ended changes nothing.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { LogName, LogReader } from '../../store/logs/contract.ts';
+import { type ChannelView, LogChannel, type WatchedLogs } from './channel.ts';
+import { GenerationReader } from './generation-reader.ts';
+import type { LogMove, UnwatchLog, WatchLog } from './log-watches.ts';
+import { ownLines } from './ring.ts';
+
+export interface MirroredLogsOptions {
+  /** Reads the files on this thread (`openLogReader`). */
+  reader: LogReader;
+  logger: Logger;
+  /** To the thread that feeds (`LogWatches`); what is told arrives in order. */
+  watch: (message: WatchLog) => void;
+  unwatch: (message: UnwatchLog) => void;
+  clock?: Clock;
+  /** Cost of the ring of a log that is watched; default 512 KiB. */
+  ringBytes?: number;
+}
+
+interface Mirror {
+  watch: number;
+  log: LogName;
+  reader: GenerationReader;
+  channel: LogChannel;
+}
+
+export class MirroredLogs implements WatchedLogs {
+  readonly #options: MirroredLogsOptions;
+  readonly #ringBytes: number;
+  /** The current mirror of each log: another one takes its place as soon as it is outdated. */
+  readonly #mirrors = new Map<LogName, Mirror>();
+  readonly #byWatch = new Map<number, Mirror>();
+  #lastWatch = 0;
+
+  constructor(options: MirroredLogsOptions) {
+    this.#options = options;
+    this.#ringBytes = options.ringBytes ?? 512 * 1024;
+  }
+
+  get reader(): LogReader {
+    return this.#options.reader;
+  }
+
+  stats(): { channels: number } {
+    return { channels: this.#mirrors.size };
+  }
+
+  attach(log: LogName, wake: () => void): ChannelView {
+    // A look at the files outdates a mirror of others.
+    this.#mirrors.get(log)?.reader.range(log);
+    const mirror = this.#mirrors.get(log) ?? this.#begin(log);
+    return mirror.channel.attach(wake);
+  }
+
+  /** What the feeding thread tells of the logs that are watched. */
+  moved(moves: readonly LogMove[]): void {
+    for (const move of moves) {
+      const mirror = this.#byWatch.get(move.watch);
+      if (mirror !== undefined) this.#move(mirror, move);
+    }
+  }
+
+  #begin(log: LogName): Mirror {
+    const reader = new GenerationReader(this.#options.reader, () => this.#drop(mirror));
+    const channel = new LogChannel({
+      log,
+      reader,
+      clock: this.#options.clock ?? systemClock,
+      ringBytes: this.#ringBytes,
+      // Moves come once a flush.
+      flushMs: 0,
+      onUnused: () => this.#end(mirror),
+    });
+    const mirror: Mirror = { watch: ++this.#lastWatch, log, reader, channel };
+    this.#mirrors.set(log, mirror);
+    this.#byWatch.set(mirror.watch, mirror);
+    this.#options.watch({ watch: mirror.watch, log });
+    return mirror;
+  }
+
+  #end({ watch, log }: Mirror): void {
+    if (!this.#byWatch.delete(watch)) return;
+    this.#mirrors.delete(log);
+    this.#options.unwatch({ watch });
+  }
+
+  #drop(mirror: Mirror): void {
+    this.#end(mirror);
+    mirror.channel.drop();
+  }
+
+  #move(mirror: Mirror, { generation, nextOffset, life, notices }: LogMove): void {
+    const { channel, reader } = mirror;
+    const renewed = generation !== undefined && !reader.isOf(generation);
+    if (renewed || life === 'dropped' || nextOffset < channel.nextOffset) {
+      this.#drop(mirror);
+      return;
+    }
+    if (nextOffset > channel.nextOffset) this.#takeIn(mirror, nextOffset);
+    for (const { before, notice } of notices) channel.notice(notice, before);
+    if (life === 'ended') channel.end();
+    else channel.reopen();
+  }
+
+  #takeIn({ log, channel, reader }: Mirror, to: number): void {
+    const from = channel.nextOffset;
+    try {
+      const { lines, nextOffset } = reader.read(log, from, to - from, this.#ringBytes);
+      if (lines[0]?.offset === from && nextOffset === to) {
+        channel.appended(ownLines(lines));
+        return;
+      }
+    } catch (error) {
+      // Viewers will meet the same error, and say so, when they read.
+      this.#options.logger.warn({ log, error }, 'log_move_not_read');
+    }
+    // Too many for the ring, or some of them are gone.
+    channel.appendedTo(to);
+  }
+}
