@@ -8,6 +8,7 @@ import { Audit } from './auth/audit.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import type { ClosableAuthenticator } from './auth/authenticator.ts';
 import type { Actors } from './actors/runtime/contract.ts';
+import type { WatchedLogs } from './actors/streams/channel.ts';
 import type { Config } from './config.ts';
 import { Callers } from './gateway/credentials.ts';
 import type { PublicUrl } from './gateway/credentials.ts';
@@ -23,9 +24,10 @@ import type { BulkPool } from './workers/bulk-pool.ts';
 const failedTokensPerMinute = 60;
 
 /** What lies below a serving thread: the platform, or what stands for it on a gateway thread. */
-export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'streams' | 'folders'> {
+export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'folders'> {
   store: Reader & Pick<Journal, 'subscribe'> & Pick<Store, 'readerOptions'>;
   actors: Actors;
+  streams: WatchedLogs;
   bulk: Pick<BulkPool, 'receive'>;
 }
 

@@ -15,6 +15,7 @@ import type { MetricFamily } from './gateway/metrics-text.ts';
 import type { Metrics } from './gateway/metrics.ts';
 import { createGateway } from './gateway/server.ts';
 import type { Gateway } from './gateway/server.ts';
+import type { SharedPort } from './gateway/shared-port.ts';
 import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from './gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from './gateway/transports/graphql.ts';
@@ -34,6 +35,8 @@ export interface FrontOptions {
   accessLines: LineSink | null;
   /** What others answer, already recorded in the activity. */
   routes: readonly Route[];
+  /** Set where other threads serve on the same port. */
+  shared?: SharedPort;
 }
 
 export class Front {
@@ -58,10 +61,8 @@ export class Front {
     });
   }
 
-  async listen(): Promise<{ port: number }> {
-    const { port } = await this.#gateway.listen();
-    this.#options.core.port = port;
-    return { port };
+  listen(): Promise<{ port: number }> {
+    return this.#gateway.listen();
   }
 
   async drain(): Promise<void> {
@@ -74,8 +75,14 @@ export class Front {
     await this.#gateway.close();
   }
 
+  /** Cuts all connections. */
+  abort(): Promise<void> {
+    this.#gateway.abort();
+    return Promise.resolve();
+  }
+
   #createGateway(): Gateway {
-    const { core, accessLines, metrics, routes } = this.#options;
+    const { core, accessLines, metrics, routes, shared = null } = this.#options;
     const { config, logger } = core;
     return createGateway({
       host: config.host,
@@ -93,6 +100,7 @@ export class Front {
       metrics,
       logBare: config.logLevel === 'debug',
       setVariable,
+      shared,
     });
   }
 

@@ -20,61 +20,80 @@ import { addressOf, Core } from './serve-core.ts';
 import { Front } from './serve-front.ts';
 import { serveGraphql } from './serve-graphql.ts';
 import { Home } from './serve-home.ts';
+import { newLogger, wantsAccessLines } from './serve-log.ts';
+import { GatewayThreads } from './serve-threads.ts';
 
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
   const output = pino.destination({ dest: 1, sync: false, minLength: 8192, periodicFlush: 200 });
-  const logger = pino(
-    { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    output,
-  );
-  const accessLines = logger.isLevelEnabled('info') ? (lines: string) => output.write(lines) : null;
+  const logger = newLogger(config, output);
+  const writeLog: LineSink = (lines) => output.write(lines);
   // What we write is for ourselves; what apps may reach has its modes given.
   process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
   const platform = await openPlatform(config, logger);
-  const service = new Service({ config, logger, accessLines, platform });
-  const { port } = await service.listen();
-  const panel = new URL(service.publicUrl).hostname;
-  if (sharesSite(panel, config.appsDomain)) {
-    // Apps could set cookies that the panel's own requests carry.
-    logger.warn({ panel, appsDomain: config.appsDomain }, 'apps_share_the_panels_site');
+  const service = new Service({ config, logger, writeLog, platform });
+  try {
+    const { port } = await service.listen();
+    const panel = new URL(service.publicUrl).hostname;
+    if (sharesSite(panel, config.appsDomain)) {
+      // Apps could set cookies that the panel's own requests carry.
+      logger.warn({ panel, appsDomain: config.appsDomain }, 'apps_share_the_panels_site');
+    }
+    announce(config, port, service.setupCode);
+    service.endOnSignals();
+    await platform.start();
+  } catch (error) {
+    // The process ends now.
+    await service.abort();
+    throw error;
   }
-  announce(config, port, service.setupCode);
-  service.endOnSignals();
-  await platform.start();
 }
 
 interface Parts {
   config: Config;
   logger: Logger & { flush(): void };
-  accessLines: LineSink | null;
+  writeLog: LineSink;
   platform: Platform;
 }
+
+/** What serves: a front on this thread, or gateway threads. */
+type Serving = Pick<Front, 'listen' | 'drain' | 'close' | 'abort'>;
 
 class Service {
   readonly #parts: Parts;
   readonly #core: Core;
   readonly #home: Home;
   readonly #graphql: Graphql;
-  readonly #front: Front;
+  readonly #serving: Serving;
   #ending = false;
 
   constructor(parts: Parts) {
-    const { config, platform, logger, accessLines } = parts;
+    const { config, platform, logger } = parts;
     this.#parts = parts;
     const metrics = new Metrics();
     metrics.register(() => platformFamilies(platform));
-    const core = (this.#core = new Core({ config, logger, ground: platform }));
-    this.#home = new Home(core, metrics);
-    const { queryThreads } = config;
-    this.#graphql = serveGraphql(core, { accounts: this.#home.accounts, queryThreads });
-    this.#front = new Front({
-      core,
-      graphql: this.#graphql,
-      metrics,
-      accessLines,
-      routes: auditedRoutes(this.#home.routes, core.audit),
+    this.#core = new Core({ config, logger, ground: platform });
+    this.#home = new Home(this.#core, metrics);
+    this.#graphql = serveGraphql(this.#core, {
+      accounts: this.#home.accounts,
+      queryThreads: config.queryThreads,
     });
+    this.#serving = this.#newServing(metrics);
+  }
+
+  #newServing(metrics: Metrics): Serving {
+    const { config, platform, logger, writeLog } = this.#parts;
+    const core = this.#core;
+    const routes = auditedRoutes(this.#home.routes, core.audit);
+    if (config.gatewayThreads === 1) {
+      const accessLines = wantsAccessLines(config) ? writeLog : null;
+      return new Front({ core, graphql: this.#graphql, metrics, accessLines, routes });
+    }
+    const onLost = (err: Error): void => {
+      logger.fatal({ err }, 'gateway_thread_lost');
+      void this.#exitNow();
+    };
+    return new GatewayThreads({ config, logger, writeLog, platform, routes, metrics, onLost });
   }
 
   get setupCode(): string | null {
@@ -86,8 +105,15 @@ class Service {
     return this.#core.publicUrl();
   }
 
-  listen(): Promise<{ port: number }> {
-    return this.#front.listen();
+  async listen(): Promise<{ port: number }> {
+    const { port } = await this.#serving.listen();
+    this.#core.port = port;
+    return { port };
+  }
+
+  /** Cuts all connections, so that the process may end. */
+  abort(): Promise<void> {
+    return this.#serving.abort();
   }
 
   endOnSignals(): void {
@@ -95,7 +121,7 @@ class Service {
       process.on(signal, () => {
         this.#end(signal).catch((error: unknown) => {
           this.#parts.logger.fatal({ err: error }, 'shutdown_failed');
-          this.#exit(1);
+          void this.#exitNow();
         });
       });
     }
@@ -104,20 +130,25 @@ class Service {
   async #end(signal: string): Promise<void> {
     const { logger, platform } = this.#parts;
     if (this.#ending) {
-      this.#exit(1);
+      await this.#exitNow();
       return;
     }
     this.#ending = true;
     logger.info({ signal }, 'draining');
-    await this.#front.drain();
+    await this.#serving.drain();
     await platform.drain();
     await this.#graphql.close();
     this.#core.authenticator.close();
     await this.#home.close();
-    await this.#front.close();
+    await this.#serving.close();
     await platform.close();
     logger.info({}, 'stopped');
     this.#exit(0);
+  }
+
+  async #exitNow(): Promise<void> {
+    await this.abort();
+    this.#exit(1);
   }
 
   #exit(code: number): void {

@@ -1,0 +1,45 @@
+/** Owns what the home thread and a gateway thread say to each other; all of it is plain data. */
+import type { MessagePort } from 'node:worker_threads';
+import type { ActorCalls } from './actors/runtime/remote-actors.ts';
+import type { LogMove, UnwatchLog, WatchLog } from './actors/streams/log-watches.ts';
+import type { Config } from './config.ts';
+import type { ForwardBodyCalls, ForwardCalls, RouteName } from './gateway/forward.ts';
+import type { MetricFamily } from './gateway/metrics-text.ts';
+import type { FollowerOptions } from './store/store.ts';
+
+/** What a gateway thread is started with. */
+export interface ThreadStart {
+  port: MessagePort;
+  /** With the port that all threads share, and this one's part of other threads. */
+  config: Config;
+  follower: FollowerOptions;
+  /** Counts open connections of all gateway threads. */
+  sockets: SharedArrayBuffer;
+  /** What is answered at home. */
+  homeRoutes: readonly RouteName[];
+}
+
+/** What a gateway thread asks of home. */
+export type HomeCalls = ActorCalls &
+  ForwardCalls & {
+    /** Whole lines of the log. */
+    log: { in: string; out: void };
+    'log.watch': { in: WatchLog; out: void };
+    'log.unwatch': { in: UnwatchLog; out: void };
+  };
+
+/** What home asks of a gateway thread. */
+export type ThreadCalls = ForwardBodyCalls & {
+  /** Resolves once it listens; rejects where the address cannot be had. */
+  listen: { in: null; out: void };
+  /** Ends streams, finishes requests, refuses new ones. */
+  drain: { in: null; out: void };
+  /** Lets go of everything; the thread ends when the port is closed. */
+  close: { in: null; out: void };
+  /** Cuts all connections, so that the process may end at once. */
+  abort: { in: null; out: void };
+  metrics: { in: null; out: readonly MetricFamily[] };
+  /** There is more in the journal. */
+  wake: { in: null; out: void };
+  'log.moved': { in: readonly LogMove[]; out: void };
+};

@@ -1,0 +1,120 @@
+/**
+ * Owns a gateway thread: a gateway with the transports that are fast or stay open. It reads the store by
+ * itself; what changes something, and what is there once, it asks of the home thread over one port.
+ *
+ * 1. It serves nothing that home, by then, would not serve: before each request it catches up with the
+ *    journal, so that a revoked token is dead on every thread at once.
+ * 2. A thread that cannot go on throws: the process ends, as it would with everything on one thread.
+ */
+import { workerData } from 'node:worker_threads';
+import { Causes } from './actors/runtime/causes.ts';
+import { RemoteActors } from './actors/runtime/remote-actors.ts';
+import { MirroredLogs } from './actors/streams/mirrored-logs.ts';
+import type { Config } from './config.ts';
+import { dataFolders } from './data-folders.ts';
+import type { LineSink } from './gateway/access-log.ts';
+import { forwardedRoutes } from './gateway/forward.ts';
+import { Metrics } from './gateway/metrics.ts';
+import { systemClock } from './lib/clock.ts';
+import type { Logger } from './lib/log.ts';
+import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
+import { Core } from './serve-core.ts';
+import { Front } from './serve-front.ts';
+import { serveGraphql } from './serve-graphql.ts';
+import { newLogger, wantsAccessLines } from './serve-log.ts';
+import type { HomeCalls, ThreadCalls, ThreadStart } from './serve-thread-calls.ts';
+import { type FollowingStore, openFollowingStore } from './store/following-store.ts';
+import { openLogReader } from './store/logs/reader.ts';
+import { openSecretBox } from './store/secrets.ts';
+import { BulkPool } from './workers/bulk-pool.ts';
+
+serveThread(workerData as ThreadStart);
+
+function serveThread({ config, port, follower, sockets, homeRoutes }: ThreadStart): void {
+  const write: LineSink = (lines) => {
+    home.tell('log', lines);
+  };
+  const logger = newLogger(config, { write });
+  const home = openPortCalls<HomeCalls, ThreadCalls>(port, { logger });
+  const onLost = (error: Error): void => {
+    throw error;
+  };
+  const store = openFollowingStore(follower, { logger, onLost });
+  const { bulk, streams, ...above } = groundOf({ config, logger, home, store });
+  const core = new Core({ config, logger, ground: { store, bulk, streams, ...above } });
+  const metrics = new Metrics();
+  const graphql = serveGraphql(core, {
+    accounts: () => Promise.reject(new Error('Cannot sign in here: accounts are at home')),
+    queryThreads: config.queryThreads,
+  });
+  const front = new Front({
+    core,
+    graphql,
+    metrics,
+    accessLines: wantsAccessLines(config) ? write : null,
+    routes: forwardedRoutes({ routes: homeRoutes, home }),
+    shared: {
+      sockets: new Int32Array(sockets),
+      beforeRequest: () => {
+        store.catchUp();
+      },
+    },
+  });
+  home.handle('wake', () => {
+    store.wake();
+  });
+  home.handle('log.moved', (moves) => {
+    streams.moved(moves);
+  });
+  home.handle('metrics', () => metrics.families());
+  home.handle('listen', async () => {
+    await front.listen();
+  });
+  home.handle('drain', () => front.drain());
+  home.handle('abort', () => {
+    front.abort();
+  });
+  home.handle('close', async () => {
+    await graphql.close();
+    core.authenticator.close();
+    await front.close();
+    await bulk.close();
+    await store.close();
+  });
+}
+
+interface Parts {
+  config: Config;
+  logger: Logger;
+  home: PortCalls<HomeCalls, ThreadCalls>;
+  store: FollowingStore;
+}
+
+/** What stands here for what home has. */
+function groundOf({ config, logger, home, store }: Parts) {
+  const folders = dataFolders(config.dataDir);
+  const key = config.instanceKey === null ? {} : { key: config.instanceKey };
+  const causes = new Causes();
+  return {
+    folders,
+    causes,
+    secrets: openSecretBox({ dir: config.dataDir, ...key }),
+    actors: new RemoteActors({ home, causes, clock: systemClock }),
+    streams: new MirroredLogs({
+      reader: openLogReader({ dir: folders.logs, reader: store }),
+      logger,
+      watch: (message) => {
+        home.tell('log.watch', message);
+      },
+      unwatch: (message) => {
+        home.tell('log.unwatch', message);
+      },
+    }),
+    bulk: new BulkPool({
+      temporaryDir: folders.arrivingUploads,
+      logger,
+      clock: systemClock,
+      lanes: config.bulkThreads,
+    }),
+  };
+}
