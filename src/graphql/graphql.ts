@@ -17,7 +17,14 @@ import type { Journal, Reader } from '../store/contract.ts';
 import type { LogReader } from '../store/logs/contract.ts';
 import { defaultLimits, type GraphqlLimits, type GraphqlSettings } from './contract.ts';
 import type { Variables } from './engine.ts';
-import type { GraphqlAnswer, GraphqlCall, Lanes, OperationKind, QueryLane } from './lanes.ts';
+import type {
+  GraphqlAnswer,
+  GraphqlCall,
+  Lanes,
+  MutationDoor,
+  OperationKind,
+  QueryLane,
+} from './lanes.ts';
 import { LiveHub } from './live.ts';
 
 export interface GraphqlOptions {
@@ -38,6 +45,8 @@ export interface GraphqlOptions {
   limits?: Partial<GraphqlLimits>;
   /** Makes the pool when it is first needed; without it everything runs on this thread. */
   pool?: (settings: GraphqlSettings, limits: GraphqlLimits) => Promise<QueryLane>;
+  /** Runs mutations elsewhere, where the actors are on another thread. */
+  mutations?: MutationDoor;
   /** Bytes of answers kept to be given again, for each way they are asked for; default 8 MiB. */
   reuseBytes?: number;
 }
@@ -155,13 +164,15 @@ class LazyGraphql implements Graphql {
   }
 
   async #start(): Promise<Lanes> {
-    const { reader, logs, accountReads, accounts, actors, audit, logger } = this.#options;
+    const { reader, logs, accountReads, accounts, actors, audit, mutations, logger } =
+      this.#options;
     const { Lanes } = await import('./lanes.ts');
     const settings = this.#options.settings();
     const pool = (await this.#options.pool?.(settings, this.limits)) ?? null;
     this.#lanes = new Lanes({
       read: { reader, logs, accounts: accountReads, settings },
       write: { actors, accounts, live: this.#live, ...(audit && { audit }) },
+      ...(mutations && { mutations }),
       limits: this.limits,
       pool,
       logger,

@@ -56,9 +56,16 @@ export interface GraphqlAnswer {
 /** What runs queries on other threads. */
 export type QueryLane = Pick<QueryPool, 'ask' | 'close' | 'ready' | 'start' | 'underWay'>;
 
+/** What runs mutations, where that is not this thread. */
+export interface MutationDoor {
+  answer(call: GraphqlCall): Promise<GraphqlAnswer>;
+}
+
 export interface LanesOptions {
   read: ReadSide;
   write: WriteSide;
+  /** Where mutations run; default: here. */
+  mutations?: MutationDoor;
   limits: GraphqlLimits;
   pool: QueryLane | null;
   logger: Logger;
@@ -144,7 +151,9 @@ export class Lanes {
   #run(call: GraphqlCall, prepared: Prepared): GraphqlAnswer | Promise<GraphqlAnswer> {
     const { pool, limits } = this.#options;
     if (prepared.kind === 'deferred' && pool) return this.#askPool(pool, call, null, limits.cost);
-    if (prepared.kind !== 'ready' || isMutation(prepared)) return this.#answerHere(call);
+    if (prepared.kind !== 'ready') return this.#answerHere(call);
+    if (isMutation(prepared))
+      return this.#options.mutations?.answer(call) ?? this.#answerHere(call);
     const cost = prepared.cost(call.variables);
     if (cost > limits.cost) return this.#answerHere(call);
     if (pool && this.#isForPool(pool, prepared, cost)) {

@@ -1,4 +1,6 @@
 /** GraphQL behind a real socket, over a store in memory, the real authenticator and real actors. */
+import assert from 'node:assert/strict';
+import { MessageChannel } from 'node:worker_threads';
 import { createAccountReads } from '../../src/auth/account-reads.ts';
 import type { Accounts } from '../../src/auth/accounts-contract.ts';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
@@ -8,7 +10,13 @@ import { Callers } from '../../src/gateway/credentials.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../../src/gateway/transports/graphql.ts';
 import { createGraphql, type Graphql, type GraphqlOptions } from '../../src/graphql/graphql.ts';
+import {
+  answerMutations,
+  type MutationCalls,
+  RemoteMutations,
+} from '../../src/graphql/remote-mutations.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { type Calls, openPortCalls, type PortCalls } from '../../src/lib/port-calls.ts';
 import type { LogName } from '../../src/store/logs/contract.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { GraphqlFixture, settings } from './graphql-fixture.ts';
@@ -32,7 +40,9 @@ export interface GraphqlGateway {
 }
 
 export async function startGraphql(
-  options: Partial<Pick<GraphqlOptions, 'limits' | 'pool' | 'reuseBytes'>> & {
+  options: Partial<Pick<GraphqlOptions, 'audit' | 'limits' | 'pool' | 'reuseBytes'>> & {
+    /** Mutations run over a port, as on another thread. */
+    mutationsOverPort?: boolean;
     accounts?: Accounts;
     perPersonMax?: number;
     pingMs?: number;
@@ -54,7 +64,7 @@ export async function startGraphql(
     secret,
   });
   const live = liveFeeds(fixture);
-  const graphql = createGraphql({
+  const home: GraphqlOptions = {
     reader: store,
     logs: fixture.logs,
     accountReads: createAccountReads(store),
@@ -68,8 +78,11 @@ export async function startGraphql(
     settings: () => settings,
     ...(options.limits && { limits: options.limits }),
     ...(options.pool && { pool: options.pool }),
+    ...(options.audit && { audit: options.audit }),
     reuseBytes: options.reuseBytes ?? 0,
-  });
+  };
+  const remote = options.mutationsOverPort === true ? mutationsOverPort(home) : null;
+  const graphql = createGraphql(remote === null ? home : { ...home, ...remote.options });
   const { perPersonMax, pingMs, bodyMax } = options;
   const streams = new GraphqlStreams({
     clock,
@@ -115,10 +128,30 @@ export async function startGraphql(
       streams.drain();
       await gateway.close();
       await graphql.close();
+      await remote?.close();
       authenticator.close();
       await fixture.close();
     },
   };
+}
+
+/** What a thread without actors has in place of them. */
+function mutationsOverPort(home: GraphqlOptions) {
+  const { port1, port2 } = new MessageChannel();
+  const calls: PortCalls<Calls, MutationCalls> = openPortCalls(port1, home);
+  const graphql = createGraphql(home);
+  answerMutations(calls, graphql);
+  const here = (): never => assert.fail('a mutation runs on the thread that was asked');
+  const options = {
+    actors: { ask: here, tell: here },
+    accounts: here,
+    mutations: new RemoteMutations(openPortCalls<MutationCalls, Calls>(port2, home)),
+  };
+  const close = async (): Promise<void> => {
+    calls.close();
+    await graphql.close();
+  };
+  return { options, close };
 }
 
 function liveFeeds(fixture: GraphqlFixture) {
