@@ -206,7 +206,7 @@ class OpenPlatform implements Platform {
         streams,
         extractor: this.#extractor(),
         secrets: this.secrets,
-        buildQueue: new BuildQueue({ concurrency: config.buildConcurrency }),
+        buildQueue: new BuildQueue({ concurrency: config.buildConcurrency, clock }),
         clock,
         logger,
         options,

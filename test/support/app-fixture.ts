@@ -142,7 +142,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       clock: systemClock,
       logger,
       options,
-      buildQueue: new BuildQueue({ concurrency: fixture.concurrency ?? 2 }),
+      buildQueue: new BuildQueue({ concurrency: fixture.concurrency ?? 2, clock: systemClock }),
       secrets: {
         seal: (plain, context) => Buffer.from(`${context}|${plain}`),
         open: (sealed, context) =>

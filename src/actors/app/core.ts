@@ -21,8 +21,10 @@ import type { AppMessages } from './internal.ts';
 /** The mailbox is the app's own: what takes longer than this is stuck. */
 const reportDeadlineMs = 120_000;
 
-/** The one thing at a time that builds or starts something for this app. */
+/** The one thing at a time that builds or starts something for this app, or waits to. */
 export type Work =
+  /** In line for a build slot: the queue tells it when its turn has come. */
+  | { kind: 'turn'; deploymentId: string }
   | { kind: 'deployment'; deploymentId: string; cancel: AbortController }
   | { kind: 'start'; deploymentId: string; cancel: AbortController };
 
@@ -50,6 +52,7 @@ export class AppCore {
     this.deps = deps;
     this.id = context.ref.id;
     this.#app = deps.reader.get(tables.apps, this.id) ?? null;
+    if (!mayHaveOpen(this.#app)) return;
     for (const deployment of deps.reader.list(tables.deployments, 'open', [this.id])) {
       this.#open.set(deployment.id, deployment);
     }
@@ -148,7 +151,8 @@ export class AppCore {
   /** Whether the work under way is still to start this deployment's release. */
   isWanted(deploymentId: string): boolean {
     const { work } = this;
-    if (work?.deploymentId !== deploymentId || work.cancel.signal.aborted) return false;
+    if (work?.deploymentId !== deploymentId || work.kind === 'turn') return false;
+    if (work.cancel.signal.aborted) return false;
     return work.kind === 'start'
       ? this.#app?.desired === 'running' && this.#app.deletedAtMs === null
       : this.#open.has(deploymentId);
@@ -186,7 +190,7 @@ export class AppCore {
   }
 
   tellSelf(message: MessageOf<AppMessages>): void {
-    if (!this.context.signal.aborted) this.context.tellSelf(message);
+    if (!this.context.ended) this.context.tellSelf(message);
   }
 
   #remember(deployment: DeploymentRecord): void {
@@ -219,6 +223,11 @@ export class AppCore {
         : this.deps.reader.get(tables.deployments, latest);
     return known?.status === 'failed' ? 'error' : 'idle';
   }
+}
+
+/** An app with an open deployment says so in its status, which `save` derives from them. */
+function mayHaveOpen(app: AppRecord | null): boolean {
+  return app?.status === 'queued' || app?.status === 'building';
 }
 
 export function isOpen({ status }: Pick<DeploymentRecord, 'status'>): boolean {

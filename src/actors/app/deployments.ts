@@ -19,20 +19,26 @@ import { remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import type { AppCore } from './core.ts';
-import type { Handlers } from './internal.ts';
+import type { AppMessages, Handlers } from './internal.ts';
+import type { ActorRef, Actors } from '../runtime/contract.ts';
+import type { AskTurn } from '../build-queue/build-queue.ts';
 import { endAll, leaving } from './instances.ts';
-import { runDeployment } from './pipeline.ts';
+import { canceledLine, runDeployment } from './pipeline.ts';
 
 type DeploymentHandlers = Handlers<
   | 'redeploy'
   | 'rollback'
   | 'cancel'
+  | 'build-turn'
   | 'deploy-begin'
   | 'deploy-planned'
   | 'deploy-built'
   | 'deploy-ready'
   | 'deploy-failed'
 >;
+
+/** An actor that does not answer for so long holds up those behind it no longer. */
+const turnDeadlineMs = 10_000;
 
 interface Wanted {
   trigger: DeploymentTrigger;
@@ -52,6 +58,7 @@ export class DeploymentQueue {
       redeploy: (message) => this.request(message),
       rollback: ({ deploymentId, trigger }) => this.#rollback(deploymentId, trigger),
       cancel: ({ deploymentId }) => this.#cancel(deploymentId),
+      'build-turn': ({ deploymentId }) => this.#turn(deploymentId),
       'deploy-begin': (message) => (core.isOwn(message) ? this.#begin(message.deploymentId) : null),
       'deploy-planned': (message) => {
         const { plan, buildJob } = message;
@@ -88,15 +95,40 @@ export class DeploymentQueue {
   /** Starts the next one when nothing is under way. */
   advance(): void {
     const core = this.#core;
-    if (core.work !== null || core.app?.deletedAtMs !== null) return;
+    if (core.work !== null || core.app?.deletedAtMs !== null || core.context.ended) return;
     const next = core.underWay ?? (core.upload === null ? core.queued : undefined);
     if (next === undefined) return;
+    if (next.status !== 'queued' || next.rollbackOf !== null) {
+      this.#run(next.id);
+      return;
+    }
+    const { context, deps } = core;
+    const turn = turnOf(context.actors, context.ref, next.id);
+    const giveBack = deps.buildQueue.enter(next.id, turn);
+    if (giveBack === undefined) core.work = { kind: 'turn', deploymentId: next.id };
+    else this.#run(next.id, giveBack);
+  }
+
+  #run(deploymentId: string, giveBack?: () => void): void {
+    const core = this.#core;
     const cancel = new AbortController();
-    core.work = { kind: 'deployment', deploymentId: next.id, cancel };
-    core.run(`deploy:${next.id}`, async () => {
-      await runDeployment(core, next.id, cancel.signal);
+    core.work = { kind: 'deployment', deploymentId, cancel };
+    core.run(`deploy:${deploymentId}`, async () => {
+      await runDeployment(core, deploymentId, cancel.signal, giveBack);
       core.tellSelf({ type: 'work-done', epoch: core.context.epoch });
     });
+  }
+
+  /** Takes the build slot that is there for a waiting deployment, or gives up its place in line. */
+  #turn(deploymentId: string): boolean {
+    const core = this.#core;
+    const { work, queued } = core;
+    // One that was canceled leaves when that is durable.
+    if (work?.kind === 'turn' && queued?.id === work.deploymentId) core.work = null;
+    this.advance();
+    if (core.work?.deploymentId === deploymentId) return true;
+    core.deps.buildQueue.leave(deploymentId);
+    return false;
   }
 
   /** Whether nothing is under way and nothing waits. */
@@ -222,10 +254,20 @@ export class DeploymentQueue {
     const { work } = core;
     core.context.afterCommit(() => {
       if (failed && work?.deploymentId === deployment.id) {
-        work.cancel.abort(new Error(`deployment ${status}`));
+        if (work.kind === 'turn') this.#leaveLine(deployment.id);
+        else work.cancel.abort(new Error(`deployment ${status}`));
       }
       this.#announce(finished, upload?.blob ?? null);
     });
+  }
+
+  /** As a deployment under way does when it is canceled: says so, and lets the next one begin. */
+  #leaveLine(deploymentId: string): void {
+    const { deps, context } = this.#core;
+    deps.buildQueue.leave(deploymentId);
+    deps.streams.write(`build:${deploymentId}`, `${canceledLine}\n`);
+    deps.streams.end(`build:${deploymentId}`);
+    this.#core.tellSelf({ type: 'work-done', epoch: context.epoch });
   }
 
   #announce(finished: DeploymentRecord, currentBlob: string | null): void {
@@ -273,6 +315,12 @@ export class DeploymentQueue {
     }
     return { records, changes };
   }
+}
+
+/** Holds nothing of the activation that waits, which may be gone when the turn comes. */
+function turnOf(actors: Actors, app: ActorRef<AppMessages>, deploymentId: string): AskTurn {
+  const message = { type: 'build-turn', deploymentId } as const;
+  return () => actors.ask<AppMessages, 'build-turn'>(app, message, { deadlineMs: turnDeadlineMs });
 }
 
 function checkDeployable(app: AppRecord): void {

@@ -20,6 +20,8 @@ type OwnMessages = {
   resume: { in: Report; out: boolean };
   /** The work on a deployment or on a start has returned: the next may begin. */
   'work-done': { in: Report; out: boolean };
+  /** The queue: a build slot is there for it. Without an epoch: it may wake the actor. */
+  'build-turn': { in: { deploymentId: string }; out: boolean };
   /** Leaves the queue: null when it may not now (canceled, or an upload runs). */
   'deploy-begin': {
     in: Report & { deploymentId: string };

@@ -1,5 +1,5 @@
 /**
- * Owns the way of one deployment: wait for a build slot, fetch the source, build it, start it,
+ * Owns the way of one deployment that has its build slot: fetch the source, build it, start it,
  * switch the traffic, drop what is outdated.
  *
  * 1. Every step is journaled by the actor before the next begins. After a crash the same function
@@ -26,11 +26,17 @@ interface Steps {
   say: (line: string) => void;
 }
 
-/** Never rejects. Resolves when the deployment is finished, must wait, or the activation ends. */
+export const canceledLine = 'Canceled.';
+
+/**
+ * Never rejects. Resolves when the deployment is finished, must wait, or the activation ends. One that
+ * was queued brings the build slot it has.
+ */
 export async function runDeployment(
   core: AppCore,
   deploymentId: string,
   cancel: AbortSignal,
+  giveBack?: () => void,
 ): Promise<void> {
   const { streams, logger } = core.deps;
   const life = core.context.signal;
@@ -40,7 +46,7 @@ export async function runDeployment(
     streams.write(log, `${line}\n`);
   };
   try {
-    const finished = await carryOut(core, deploymentId, signal, say);
+    const finished = await carryOut(core, deploymentId, signal, say, giveBack);
     if (finished) streams.end(log);
   } catch (thrown) {
     // The next activation goes on from what is journaled.
@@ -51,6 +57,8 @@ export async function runDeployment(
     } catch (error) {
       if (!isAborted(life)) logger.error({ deployment: deploymentId, err: error }, 'deploy_stuck');
     }
+  } finally {
+    giveBack?.();
   }
 }
 
@@ -60,17 +68,13 @@ async function carryOut(
   deploymentId: string,
   signal: AbortSignal,
   say: (line: string) => void,
+  slot?: () => void,
 ): Promise<boolean> {
   const { buildQueue, logger } = core.deps;
   const open = core.open.find(({ id }) => id === deploymentId);
   if (open === undefined) return false;
   if (open.status !== 'queued') say('The service was restarted. Going on.');
-  const giveBack =
-    open.status === 'queued' && open.rollbackOf === null
-      ? await buildQueue.acquire(deploymentId, signal)
-      : open.status === 'building'
-        ? buildQueue.adopt()
-        : undefined;
+  const giveBack = slot ?? (open.status === 'building' ? buildQueue.adopt() : undefined);
   let steps: Steps;
   try {
     const begun = await core.report({ type: 'deploy-begin', deploymentId });
@@ -123,7 +127,7 @@ async function giveUp(
   say: (line: string) => void,
 ): Promise<void> {
   const before = core.deployment(deploymentId);
-  say(error === null ? 'Canceled.' : `Failed: ${error}`);
+  say(error === null ? canceledLine : `Failed: ${error}`);
   if (error !== null) await core.report({ type: 'deploy-failed', deploymentId, error });
   if (before === undefined) return;
   if (before.buildJob !== null) await removeJob(core, before.buildJob);

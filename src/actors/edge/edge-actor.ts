@@ -37,6 +37,9 @@ export interface EdgeDeps {
   retryMs?: number;
 }
 
+/** Apps after which the walk over all of them gives way to others. */
+const walkStep = 200;
+
 /** Where the traffic of an app goes. */
 export function targetsOf(app: Pick<AppRecord, 'run'>): { host: string; port: number }[] {
   const { live } = app.run;
@@ -44,23 +47,47 @@ export function targetsOf(app: Pick<AppRecord, 'run'>): { host: string; port: nu
 }
 
 export function edgeDefinition(deps: EdgeDeps): ActorDefinition<EdgeProtocol> {
-  return { kind: edgeActor, activate: (context) => new Edge(deps, context) };
+  return {
+    kind: edgeActor,
+    // What it knows takes a walk over all apps to find again.
+    idleMs: Infinity,
+    activate: async (context) => new Edge(deps, context, await storedRoutes(deps, context)),
+  };
+}
+
+/**
+ * The routes of all apps. However many they are, others get their turns meanwhile; what changes until
+ * the walk is over comes as messages behind it.
+ */
+async function storedRoutes(
+  deps: EdgeDeps,
+  context: ActorContext<EdgeProtocol>,
+): Promise<Map<string, EdgeRoute>> {
+  const routes = new Map<string, EdgeRoute>();
+  let walked = 0;
+  for (const app of deps.reader.scan(tables.apps)) {
+    walked += 1;
+    if (walked % walkStep === 0) {
+      await new Promise(setImmediate);
+      if (context.ended) break;
+    }
+    if (app.deletedAtMs !== null || app.serverId !== context.ref.id) continue;
+    routes.set(app.id, { host: deps.hostOf(app.slug), targets: targetsOf(app) });
+  }
+  return routes;
 }
 
 class Edge implements Actor<EdgeProtocol> {
   readonly handlers: Actor<EdgeProtocol>['handlers'];
   readonly #deps: EdgeDeps;
   readonly #context: ActorContext<EdgeProtocol>;
-  readonly #routes = new Map<string, EdgeRoute>();
+  readonly #routes: Map<string, EdgeRoute>;
   #cancelRetry: () => void = () => undefined;
 
-  constructor(deps: EdgeDeps, context: ActorContext<EdgeProtocol>) {
+  constructor(deps: EdgeDeps, context: ActorContext<EdgeProtocol>, routes: Map<string, EdgeRoute>) {
     this.#deps = deps;
     this.#context = context;
-    for (const app of deps.reader.scan(tables.apps)) {
-      if (app.deletedAtMs !== null || app.serverId !== context.ref.id) continue;
-      this.#routes.set(app.id, { host: deps.hostOf(app.slug), targets: targetsOf(app) });
-    }
+    this.#routes = routes;
     this.handlers = {
       sync: () => this.#send(),
       route: ({ appId, host, targets }) => {
@@ -87,7 +114,7 @@ class Edge implements Actor<EdgeProtocol> {
     } catch (error) {
       this.#deps.logger.warn({ err: error, routes: this.#routes.size }, 'edge_routes_not_set');
       this.#cancelRetry = this.#deps.clock.after(this.#deps.retryMs ?? 2000, () => {
-        if (!this.#context.signal.aborted) this.#context.tellSelf({ type: 'sync' });
+        if (!this.#context.ended) this.#context.tellSelf({ type: 'sync' });
       });
       return false;
     }

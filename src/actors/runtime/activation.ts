@@ -50,7 +50,9 @@ export class Activation implements ActorContext<Protocol> {
   /** Alarms set or cleared while the current message is handled. */
   readonly alarmsTouched = new Set<string>();
   readonly #options: ActivationOptions;
-  readonly #abort = new AbortController();
+  /** Most activations run nothing that listens. */
+  #abort: AbortController | null = null;
+  #endReason: string | null = null;
   readonly #works = new Map<string, Promise<void>>();
   #gated: Gated[] = [];
   #committed = 0;
@@ -71,7 +73,15 @@ export class Activation implements ActorContext<Protocol> {
   }
 
   get signal(): AbortSignal {
+    if (this.#abort === null) {
+      this.#abort = new AbortController();
+      if (this.#endReason !== null) this.#abort.abort(this.#endError());
+    }
     return this.#abort.signal;
+  }
+
+  get ended(): boolean {
+    return this.#endReason !== null;
   }
 
   get cause(): Cause | null {
@@ -107,7 +117,7 @@ export class Activation implements ActorContext<Protocol> {
   }
 
   commit(changes: Change[]): Promise<void> {
-    if (this.signal.aborted) {
+    if (this.ended) {
       return handled(Promise.reject(endedError(this.address)));
     }
     this.#committed += 1;
@@ -166,7 +176,7 @@ export class Activation implements ActorContext<Protocol> {
   }
 
   run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
-    if (this.signal.aborted) return;
+    if (this.ended) return;
     if (this.#works.has(name)) {
       throw new Error(`Cannot run ${name} in ${this.address}: it runs already`);
     }
@@ -176,7 +186,7 @@ export class Activation implements ActorContext<Protocol> {
       },
       (error: unknown) => {
         this.#works.delete(name);
-        if (!this.signal.aborted) this.#options.onCrash(error);
+        if (!this.ended) this.#options.onCrash(error);
       },
     );
     this.#works.set(name, done);
@@ -188,7 +198,12 @@ export class Activation implements ActorContext<Protocol> {
 
   /** Ends it: no commit from now on; owned work is aborted. Twice is fine. */
   end(reason: string): void {
-    this.#abort.abort(new Error(`${this.address} ended: ${reason}`));
+    this.#endReason ??= reason;
+    this.#abort?.abort(this.#endError());
+  }
+
+  #endError(): Error {
+    return new Error(`${this.address} ended: ${String(this.#endReason)}`);
   }
 
   /** Resolves when owned work has returned. */

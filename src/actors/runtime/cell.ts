@@ -106,15 +106,25 @@ export class Cell {
     this.#wake();
   }
 
-  /** Passivates when it was idle for long; true when the cell may be forgotten. */
-  passivate(nowMs: number): boolean {
+  /**
+   * Passivates when it was idle for long, or for `idleMaxMs`; true when the cell may be forgotten.
+   */
+  passivate(nowMs: number, idleMaxMs = Infinity): boolean {
     const phase = this.#phase;
     if (this.#pumping || this.#mailbox.size > 0) return false;
     if (phase.name === 'dormant') return true;
     if (phase.name !== 'active' || phase.activation.busy) return false;
-    if (nowMs - this.#lastActiveMs < (this.#options.definition.idleMs ?? 60_000)) return false;
-    void this.#end(phase.activation, 'passivated', 0, phase.actor);
-    return false;
+    const { idleMs = 60_000 } = this.#options.definition;
+    if (idleMs === Infinity) return false;
+    if (nowMs - this.#lastActiveMs < Math.min(idleMs, idleMaxMs)) return false;
+    if (phase.actor.deactivate !== undefined) {
+      void this.#end(phase.activation, 'passivated', 0, phase.actor);
+      return false;
+    }
+    // Nothing of it is under way (it is not busy), so there is nothing to wait for.
+    phase.activation.end('passivated');
+    this.#phase = { name: 'dormant' };
+    return true;
   }
 
   async close(): Promise<void> {
@@ -163,8 +173,9 @@ export class Cell {
     });
     this.#phase = { name: 'activating', activation };
     try {
-      const actor = await this.#options.definition.activate(activation);
-      if (activation.signal.aborted) return;
+      const made = this.#options.definition.activate(activation);
+      const actor = isPromise(made) ? await made : made;
+      if (activation.ended) return;
       this.#phase = { name: 'active', activation, actor };
       this.#lastActiveMs = this.#options.clock.now();
       void this.#pump();
@@ -174,7 +185,7 @@ export class Cell {
   }
 
   #activationFailed(activation: Activation, thrown: unknown): void {
-    if (activation.signal.aborted) return;
+    if (activation.ended) return;
     if (!(thrown instanceof ServiceError)) {
       this.#discard(activation, thrown, true);
       return;
@@ -240,7 +251,7 @@ export class Cell {
   #finishAlarm(activation: Activation, envelope: Envelope): void {
     const { alarm } = envelope;
     if (alarm === undefined) return;
-    if (!activation.alarmsTouched.has(alarm.name) && !activation.signal.aborted) {
+    if (!activation.alarmsTouched.has(alarm.name) && !activation.ended) {
       void activation.commit([activation.clearAlarm(alarm.name)]);
     }
     activation.gate(
@@ -313,6 +324,6 @@ export class Cell {
   }
 }
 
-function isPromise(value: unknown): value is Promise<unknown> {
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof value === 'object' && value !== null && 'then' in value;
 }

@@ -106,8 +106,10 @@ export interface ActorContext<P extends Protocol> {
    * actor makes the change.
    */
   readonly cause: Cause | null;
-  /** Aborts when this activation ends: passivated, discarded, or shut down. */
+  /** Aborts when this activation ends: passivated, discarded, or shut down. Made when first asked for. */
   readonly signal: AbortSignal;
+  /** Whether it has ended; what `signal.aborted` says, for less. */
+  readonly ended: boolean;
   /**
    * Commits; the reply of the message being handled waits for it, and the next message is handled
    * while the disk works. A commit that a table's rule may refuse (CONFLICT, NOT_FOUND) must be
@@ -143,7 +145,7 @@ export interface ActorDefinition<P extends Protocol> {
   readonly kind: ActorKind<P>;
   /** Messages that may wait; default 1,024. */
   readonly mailboxMax?: number;
-  /** Idle time until passivated; default 60,000. */
+  /** Idle time until passivated; default 60,000. Infinity: never, however many others there are. */
   readonly idleMs?: number;
   /** Reads its state from the store and picks up what an earlier activation left. */
   activate(context: ActorContext<P>): Actor<P> | Promise<Actor<P>>;

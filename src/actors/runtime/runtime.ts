@@ -40,6 +40,8 @@ export interface RuntimeOptions {
   actorsMax?: number;
   /** How often idle actors are looked for. Default 10,000. */
   sweepMs?: number;
+  /** Actors beyond which those with nothing to do are passivated at once. Default 1,000. */
+  idleMax?: number;
   /** Default 5,000. */
   endingMs?: number;
   alarmRetryMs?: number;
@@ -50,6 +52,8 @@ export interface RuntimeOptions {
   /** Default: causes are not recorded. */
   recordCause?: RecordCause;
 }
+
+const crowdStep = 10_000;
 
 type Standing = 'open' | 'draining' | 'closed';
 
@@ -62,10 +66,13 @@ export class ActorRuntime implements Actors {
   readonly inside: Actors;
   readonly #unsubscribe: () => void;
   #cancelSweep: () => void = () => undefined;
+  /** So many actors are looked through for idle ones. */
+  #crowd: number;
   #standing: Standing = 'open';
 
   constructor(options: RuntimeOptions) {
     this.#options = options;
+    this.#crowd = this.#idleMax;
     // Actors go on talking to each other while outsiders are refused.
     this.inside = {
       ask: (to, message, ask) => this.#ask(to, message, ask),
@@ -229,6 +236,7 @@ export class ActorRuntime implements Actors {
         envelope.reject(new ServiceError('MAILBOX_FULL', 'Too much is going on; retry.'));
         return;
       }
+      if (this.#cells.size >= this.#crowd) this.#sweep(0);
       cell = this.#createCell(to);
       this.#cells.set(address, cell);
     }
@@ -256,12 +264,27 @@ export class ActorRuntime implements Actors {
     });
   }
 
+  get #idleMax(): number {
+    return this.#options.idleMax ?? 1_000;
+  }
+
+  /**
+   * Passivates what was idle for long, or, in a crowd, what is idle: a storm of messages to ever other
+   * actors leaves few behind, and what dies young costs the collector next to nothing.
+   */
+  #sweep(idleMaxMs: number): void {
+    const nowMs = this.#options.clock.now();
+    for (const [address, cell] of this.#cells) {
+      if (cell.passivate(nowMs, idleMaxMs)) this.#cells.delete(address);
+    }
+    // Where all are busy, looking again so soon would find nothing again.
+    const { size } = this.#cells;
+    this.#crowd = Math.max(this.#idleMax, Math.min(size * 2, size + crowdStep));
+  }
+
   #scheduleSweep(): void {
     this.#cancelSweep = this.#options.clock.after(this.#options.sweepMs ?? 10_000, () => {
-      const nowMs = this.#options.clock.now();
-      for (const [address, cell] of this.#cells) {
-        if (cell.passivate(nowMs)) this.#cells.delete(address);
-      }
+      this.#sweep(Infinity);
       this.#scheduleSweep();
     });
   }
