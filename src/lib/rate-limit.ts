@@ -58,6 +58,7 @@ export class RateLimit {
     bucket.tokens -= count;
     this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
+    this.#shrink();
   }
 
   /** As `take`, without counting. */
