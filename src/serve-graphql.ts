@@ -4,6 +4,7 @@ import type { Accounts } from './auth/accounts-contract.ts';
 import { createGraphql } from './graphql/graphql.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import { systemClock } from './lib/clock.ts';
+import type { MutationDoor } from './graphql/lanes.ts';
 import type { Core } from './serve-core.ts';
 import { openLogReader } from './store/logs/reader.ts';
 import type { QuerySetup } from './workers/tasks/query.ts';
@@ -12,6 +13,8 @@ export interface ServeGraphqlOptions {
   accounts: () => Promise<Accounts>;
   /** Threads that answer queries. */
   queryThreads: number;
+  /** Runs mutations where the actors are, when that is another thread. */
+  mutations?: MutationDoor;
 }
 
 export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql {
@@ -22,6 +25,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
     logs: openLogReader({ dir: folders.logs, reader: store }),
     accountReads: core.accountReads,
     accounts: options.accounts,
+    ...(options.mutations && { mutations: options.mutations }),
     actors,
     journal: store,
     streams,

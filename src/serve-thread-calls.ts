@@ -5,6 +5,7 @@ import type { LogMove, UnwatchLog, WatchLog } from './actors/streams/log-watches
 import type { Config } from './config.ts';
 import type { ForwardBodyCalls, ForwardCalls, RouteName } from './gateway/forward.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
+import type { MutationCalls } from './graphql/remote-mutations.ts';
 import type { FollowerOptions } from './store/store.ts';
 
 /** What a gateway thread is started with. */
@@ -21,7 +22,8 @@ export interface ThreadStart {
 
 /** What a gateway thread asks of home. */
 export type HomeCalls = ActorCalls &
-  ForwardCalls & {
+  ForwardCalls &
+  MutationCalls & {
     /** Whole lines of the log. */
     log: { in: string; out: void };
     'log.watch': { in: WatchLog; out: void };

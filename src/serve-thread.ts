@@ -15,6 +15,7 @@ import { dataFolders } from './data-folders.ts';
 import type { LineSink } from './gateway/access-log.ts';
 import { forwardedRoutes } from './gateway/forward.ts';
 import { Metrics } from './gateway/metrics.ts';
+import { RemoteMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
@@ -46,6 +47,7 @@ function serveThread({ config, port, follower, sockets, homeRoutes }: ThreadStar
   const graphql = serveGraphql(core, {
     accounts: () => Promise.reject(new Error('Cannot sign in here: accounts are at home')),
     queryThreads: config.queryThreads,
+    mutations: new RemoteMutations(home),
   });
   const front = new Front({
     core,

@@ -17,6 +17,8 @@ import type { Route } from './gateway/contract.ts';
 import { answerForwarded } from './gateway/forward.ts';
 import { checkPort } from './gateway/free-port.ts';
 import type { Metrics } from './gateway/metrics.ts';
+import type { Graphql } from './graphql/graphql.ts';
+import { answerMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
@@ -33,6 +35,8 @@ export interface GatewayThreadsOptions {
   /** Takes the lines of the threads' logs. */
   writeLog: LineSink;
   platform: Platform;
+  /** Runs the mutations of all threads. */
+  graphql: Graphql;
   /** What is answered here, already recorded in the activity. */
   routes: readonly Route[];
   metrics: Metrics;
@@ -89,7 +93,7 @@ export class GatewayThreads {
   }
 
   #start(config: Config, sockets: SharedArrayBuffer): Thread {
-    const { logger, platform, routes, metrics, writeLog } = this.#options;
+    const { logger, platform, graphql, routes, metrics, writeLog } = this.#options;
     const { store, actors, streams } = platform;
     const { port1, port2: port } = new MessageChannel();
     const follower = store.admitFollower();
@@ -98,6 +102,7 @@ export class GatewayThreads {
     const calls = openPortCalls<ThreadCalls, HomeCalls>(port1, { logger });
     answerForActors(calls, { actors, logger });
     answerForwarded(calls, { routes, logger, refused: (code) => metrics.refused(code) });
+    answerMutations(calls, graphql);
     calls.handle('log', writeLog);
     const watches = new LogWatches({
       streams,

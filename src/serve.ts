@@ -84,16 +84,18 @@ class Service {
   #newServing(metrics: Metrics): Serving {
     const { config, platform, logger, writeLog } = this.#parts;
     const core = this.#core;
+    const graphql = this.#graphql;
     const routes = auditedRoutes(this.#home.routes, core.audit);
     if (config.gatewayThreads === 1) {
       const accessLines = wantsAccessLines(config) ? writeLog : null;
-      return new Front({ core, graphql: this.#graphql, metrics, accessLines, routes });
+      return new Front({ core, graphql, metrics, accessLines, routes });
     }
     const onLost = (err: Error): void => {
       logger.fatal({ err }, 'gateway_thread_lost');
       void this.#exitNow();
     };
-    return new GatewayThreads({ config, logger, writeLog, platform, routes, metrics, onLost });
+    const threads = { config, logger, writeLog, platform, graphql, routes, metrics, onLost };
+    return new GatewayThreads(threads);
   }
 
   get setupCode(): string | null {
