@@ -6,6 +6,7 @@ import type { Config } from './config.ts';
 import type { ForwardBodyCalls, ForwardCalls, RouteName } from './gateway/forward.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
 import type { MutationCalls } from './graphql/remote-mutations.ts';
+import type { LimitCalls } from './lib/shared-limit.ts';
 import type { FollowerOptions } from './store/store.ts';
 
 /** What a gateway thread is started with. */
@@ -23,7 +24,8 @@ export interface ThreadStart {
 /** What a gateway thread asks of home. */
 export type HomeCalls = ActorCalls &
   ForwardCalls &
-  MutationCalls & {
+  MutationCalls &
+  LimitCalls & {
     /** Whole lines of the log. */
     log: { in: string; out: void };
     'log.watch': { in: WatchLog; out: void };
@@ -31,17 +33,18 @@ export type HomeCalls = ActorCalls &
   };
 
 /** What home asks of a gateway thread. */
-export type ThreadCalls = ForwardBodyCalls & {
-  /** Resolves once it listens; rejects where the address cannot be had. */
-  listen: { in: null; out: void };
-  /** Ends streams, finishes requests, refuses new ones. */
-  drain: { in: null; out: void };
-  /** Lets go of everything; the thread ends when the port is closed. */
-  close: { in: null; out: void };
-  /** Cuts all connections, so that the process may end at once. */
-  abort: { in: null; out: void };
-  metrics: { in: null; out: readonly MetricFamily[] };
-  /** There is more in the journal. */
-  wake: { in: null; out: void };
-  'log.moved': { in: readonly LogMove[]; out: void };
-};
+export type ThreadCalls = ForwardBodyCalls &
+  LimitCalls & {
+    /** Resolves once it listens; rejects where the address cannot be had. */
+    listen: { in: null; out: void };
+    /** Ends streams, finishes requests, refuses new ones. */
+    drain: { in: null; out: void };
+    /** Lets go of everything; the thread ends when the port is closed. */
+    close: { in: null; out: void };
+    /** Cuts all connections, so that the process may end at once. */
+    abort: { in: null; out: void };
+    metrics: { in: null; out: readonly MetricFamily[] };
+    /** There is more in the journal. */
+    wake: { in: null; out: void };
+    'log.moved': { in: readonly LogMove[]; out: void };
+  };

@@ -19,6 +19,7 @@ import { RemoteMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
+import { joinLimits } from './lib/shared-limit.ts';
 import { Core } from './serve-core.ts';
 import { Front } from './serve-front.ts';
 import { serveGraphql } from './serve-graphql.ts';
@@ -42,7 +43,8 @@ function serveThread({ config, port, follower, sockets, homeRoutes }: ThreadStar
   };
   const store = openFollowingStore(follower, { logger, onLost });
   const { bulk, streams, ...above } = groundOf({ config, logger, home, store });
-  const core = new Core({ config, logger, ground: { store, bulk, streams, ...above } });
+  const ground = { store, bulk, streams, ...above };
+  const core = new Core({ config, logger, ground, newLimit: joinLimits(home).newLimit });
   const metrics = new Metrics();
   const graphql = serveGraphql(core, {
     accounts: () => Promise.reject(new Error('Cannot sign in here: accounts are at home')),
@@ -73,9 +75,7 @@ function serveThread({ config, port, follower, sockets, homeRoutes }: ThreadStar
     await front.listen();
   });
   home.handle('drain', () => front.drain());
-  home.handle('abort', () => {
-    front.abort();
-  });
+  home.handle('abort', () => front.abort());
   home.handle('close', async () => {
     await graphql.close();
     core.authenticator.close();

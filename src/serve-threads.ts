@@ -22,6 +22,7 @@ import { answerMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
+import type { LimitRelay } from './lib/shared-limit.ts';
 import type { Platform } from './platform.ts';
 import type { HomeCalls, ThreadCalls, ThreadStart } from './serve-thread-calls.ts';
 import { announceCommits } from './store/following-store.ts';
@@ -40,6 +41,7 @@ export interface GatewayThreadsOptions {
   /** What is answered here, already recorded in the activity. */
   routes: readonly Route[];
   metrics: Metrics;
+  limits: LimitRelay;
   /** A thread has ended, and with it what it served. */
   onLost: (error: Error) => void;
 }
@@ -93,7 +95,7 @@ export class GatewayThreads {
   }
 
   #start(config: Config, sockets: SharedArrayBuffer): Thread {
-    const { logger, platform, graphql, routes, metrics, writeLog } = this.#options;
+    const { logger, platform, graphql, routes, metrics, limits, writeLog } = this.#options;
     const { store, actors, streams } = platform;
     const { port1, port2: port } = new MessageChannel();
     const follower = store.admitFollower();
@@ -103,6 +105,7 @@ export class GatewayThreads {
     answerForActors(calls, { actors, logger });
     answerForwarded(calls, { routes, logger, refused: (code) => metrics.refused(code) });
     answerMutations(calls, graphql);
+    limits.join(calls);
     calls.handle('log', writeLog);
     const watches = new LogWatches({
       streams,

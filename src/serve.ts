@@ -13,6 +13,7 @@ import type { MetricFamily } from './gateway/metrics-text.ts';
 import { Metrics } from './gateway/metrics.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import type { Logger } from './lib/log.ts';
+import { LimitRelay } from './lib/shared-limit.ts';
 import { sharesSite } from './lib/same-site.ts';
 import { openPlatform } from './platform.ts';
 import type { Platform } from './platform.ts';
@@ -61,6 +62,7 @@ type Serving = Pick<Front, 'listen' | 'drain' | 'close' | 'abort'>;
 
 class Service {
   readonly #parts: Parts;
+  readonly #limits = new LimitRelay();
   readonly #core: Core;
   readonly #home: Home;
   readonly #graphql: Graphql;
@@ -72,7 +74,9 @@ class Service {
     this.#parts = parts;
     const metrics = new Metrics();
     metrics.register(() => platformFamilies(platform));
-    this.#core = new Core({ config, logger, ground: platform });
+    const { newLimit } = this.#limits.limits;
+    const shared = config.gatewayThreads > 1 ? { newLimit } : {};
+    this.#core = new Core({ config, logger, ground: platform, ...shared });
     this.#home = new Home(this.#core, metrics);
     this.#graphql = serveGraphql(this.#core, {
       accounts: this.#home.accounts,
@@ -94,8 +98,8 @@ class Service {
       logger.fatal({ err }, 'gateway_thread_lost');
       void this.#exitNow();
     };
-    const threads = { config, logger, writeLog, platform, graphql, routes, metrics, onLost };
-    return new GatewayThreads(threads);
+    const shared = { platform, graphql, routes, metrics, limits: this.#limits };
+    return new GatewayThreads({ ...shared, config, logger, writeLog, onLost });
   }
 
   get setupCode(): string | null {
