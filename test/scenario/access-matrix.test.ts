@@ -61,10 +61,10 @@ describe('the access matrix', () => {
     const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
     const built = roots.flatMap((type) => namesOf(type));
     assert.deepEqual([...new Set(fields.map(({ field }) => field))].sort(), built.sort());
-    const served = world.gangway
-      .logged('gateway.routes')
-      .flatMap(({ routes: names }) => names as string[]);
-    assert.deepEqual(routes.map(({ route }) => route).sort(), served.sort());
+    const named = routes.map(({ route }) => route).sort();
+    const gateways = world.gangway.logged('gateway.routes');
+    assert.ok(gateways.length > 0);
+    for (const { routes: served } of gateways) assert.deepEqual(named, (served as string[]).sort());
   });
 
   it('asks for no capability that there is none of', () => {
