@@ -2,7 +2,7 @@
  * Owns identifiers: opaque prefixed strings that sort by the millisecond of their making.
  * An id says nothing but its kind and its time; 80 random bits stand behind it.
  */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 
 // prettier-ignore
 export const idPrefixes = [
@@ -23,6 +23,17 @@ export function newId(prefix: IdPrefix, nowMs: number = Date.now()): string {
     id = alphabet.charAt(rest % 32) + id;
     rest = Math.floor(rest / 32);
   }
-  for (const byte of randomBytes(16)) id += alphabet.charAt(byte & 31);
+  // Of a UUID, which costs a quarter of asking for bytes each time, those digits that are all chance.
+  const digits = randomUUID();
+  for (const five of [
+    digits.slice(0, 5),
+    digits.slice(24, 29),
+    digits.slice(29, 34),
+    digits.slice(9, 13) + digits.charAt(15),
+  ]) {
+    for (let bits = parseInt(five, 16), i = 0; i < 4; i++, bits >>= 5) {
+      id += alphabet.charAt(bits & 31);
+    }
+  }
   return `${prefix}_${id}`;
 }

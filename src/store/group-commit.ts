@@ -14,7 +14,7 @@ import { asServiceError, ServiceError } from '../lib/errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Activations } from './activations.ts';
-import { decodeValue, encodeValue } from './codec.ts';
+import { decodeValue, encodeRecord } from './codec.ts';
 import type { CommitRequest, JournalEntry } from './contract.ts';
 import {
   decodePosition,
@@ -174,7 +174,7 @@ export class GroupCommit {
     let bytes = 0;
     const changes = request.changes.map((change): EncodedChange => {
       const { op, table, key } = change;
-      const value = op === 'put' || op === 'insert' ? encodeValue(change.value) : null;
+      const value = op === 'put' || op === 'insert' ? encodeRecord(table, change.value) : null;
       bytes += value?.length ?? 0;
       return { op, table, key, value };
     });

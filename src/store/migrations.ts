@@ -5,7 +5,7 @@
  * 2. A directory of a newer version is refused before anything in it changes.
  * 3. Indexes are derived: a table whose set of indexes changed is indexed anew, without a step.
  */
-import { decodeValue, encodeValue } from './codec.ts';
+import { decodeValue, encodeRecord } from './codec.ts';
 import { indexRange, metaKeys, recordKey, recordRange } from './environment.ts';
 import type { Bytes, Environment, TableSet } from './environment.ts';
 import { entriesOf } from './plan.ts';
@@ -28,7 +28,10 @@ export interface Migration {
 }
 
 /** Steps from version 1, the first, to the one of today. */
-export const migrations: readonly Migration[] = [];
+export const migrations: readonly Migration[] = [
+  // Records may be stored by their shape, which an older program would not read; old ones stay readable.
+  { to: 2, tables: [], run: () => undefined },
+];
 
 export interface MigrateOptions {
   environment: Environment;
@@ -79,7 +82,7 @@ function contextOf(environment: Environment): MigrationContext {
       for (const { value } of found) yield decodeValue(value);
     },
     put(table, key, record) {
-      tableOf(environment, table).putSync(recordKey(key), Buffer.from(encodeValue(record)));
+      tableOf(environment, table).putSync(recordKey(key), Buffer.from(encodeRecord(table, record)));
     },
     remove(table, key) {
       tableOf(environment, table).removeSync(recordKey(key));

@@ -11,7 +11,7 @@ import { decodeValue } from './codec.ts';
 import { indexKey, recordKey, sharedIndexKey, type TableSet } from './environment.ts';
 import type { KnownEntry } from './reader.ts';
 import { keyMaxBytes, keyText } from './keys.ts';
-import type { Change, Key, Table } from './table.ts';
+import type { Change, Key, KeyPart, Table } from './table.ts';
 
 /** A change with its value encoded, as it waits in the queue. */
 export interface EncodedChange {
@@ -155,15 +155,38 @@ interface Move extends Touched {
 }
 
 function moveOf(record: Touched): Move {
-  const before = entriesOf(record.table, record.key, record.before);
-  const after = entriesOf(record.table, record.key, record.after);
-  const isIn = (list: IndexEntry[]) => (entry: IndexEntry) =>
-    list.some((other) => other.at.equals(entry.at));
-  return {
-    ...record,
-    released: before.filter((entry) => !isIn(after)(entry)),
-    claimed: after.filter((entry) => !isIn(before)(entry)),
-  };
+  const { table, key, before, after } = record;
+  const released: IndexEntry[] = [];
+  const claimed: IndexEntry[] = [];
+  for (const index in table.indexes) {
+    const spec = table.indexes[index];
+    if (spec === undefined) continue;
+    const had = before === undefined ? none : spec.of(before);
+    const has = after === undefined ? none : spec.of(after);
+    // Most changes move few keys: only those are made.
+    for (const parts of had) {
+      if (!isIn(has, parts)) released.push(entryOf(index, spec.unique, parts, key));
+    }
+    for (const parts of has) {
+      if (!isIn(had, parts)) claimed.push(entryOf(index, spec.unique, parts, key));
+    }
+  }
+  return { ...record, released, claimed };
+}
+
+type Parts = readonly KeyPart[];
+
+const none: readonly Parts[] = [];
+
+function isIn(list: readonly Parts[], parts: Parts): boolean {
+  return list.some(
+    (other) => other.length === parts.length && other.every((part, i) => part === parts[i]),
+  );
+}
+
+function entryOf(index: string, unique: string | undefined, parts: Parts, key: Key): IndexEntry {
+  const at = unique === undefined ? sharedIndexKey(index, parts, key) : indexKey(index, parts);
+  return { at, unique };
 }
 
 export interface IndexEntry {
@@ -176,11 +199,7 @@ export function entriesOf(table: Table<unknown>, key: Key, record: unknown): Ind
   if (record === undefined) return [];
   const entries: IndexEntry[] = [];
   for (const [index, spec] of Object.entries(table.indexes)) {
-    for (const parts of spec.of(record)) {
-      const { unique } = spec;
-      const at = unique === undefined ? sharedIndexKey(index, parts, key) : indexKey(index, parts);
-      entries.push({ at, unique });
-    }
+    for (const parts of spec.of(record)) entries.push(entryOf(index, spec.unique, parts, key));
   }
   return entries;
 }

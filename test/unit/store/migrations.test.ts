@@ -33,7 +33,7 @@ const fold: Migration = {
 };
 
 async function oldStore(dir: string, names: string[]): Promise<void> {
-  const store = await openStore({ dir, tables: old, logger: memoryLogger() });
+  const store = await openStore({ dir, tables: old, migrations: [], logger: memoryLogger() });
   const changes = names.map((name, i) => put(old.items, { id: `i${String(i)}`, name }));
   await store.commit({ actor: 'a', epoch: 1, changes });
   await store.close();
@@ -75,7 +75,7 @@ describe('migrations', () => {
       openStore({ dir, tables: renewed, migrations: [broken], logger: memoryLogger() }),
       /half way/,
     );
-    const store = await openedStore(t, { dir, tables: old });
+    const store = await openedStore(t, { dir, tables: old, migrations: [] });
     assert.deepEqual([...store.scan(old.items)], [{ id: 'i0', name: 'One' }]);
   });
 
@@ -95,7 +95,7 @@ describe('migrations', () => {
     });
     await store.close();
     await assert.rejects(
-      openStore({ dir, tables: old, logger: memoryLogger() }),
+      openStore({ dir, tables: old, migrations: [], logger: memoryLogger() }),
       (error: unknown) => error instanceof StoreRefusal && error.message.includes('newer Gangway'),
     );
     // The refused one let go of the lock.
@@ -108,17 +108,17 @@ describe('migrations', () => {
     const more = {
       items: table<Old>()('items', (r) => r.id, { name: { of: (r) => [[r.name]] } }),
     } as const;
-    const store = await openedStore(t, { dir, tables: more });
+    const store = await openedStore(t, { dir, tables: more, migrations: [] });
     assert.equal(store.find(more.items, 'name', ['Two'])?.id, 'i1');
     await store.close();
-    const without = await openedStore(t, { dir, tables: old });
+    const without = await openedStore(t, { dir, tables: old, migrations: [] });
     await without.commit({
       actor: 'a',
       epoch: without.nextEpoch('a'),
       changes: [put(old.items, { id: 'i1', name: 'Three' })],
     });
     await without.close();
-    const again = await openedStore(t, { dir, tables: more });
+    const again = await openedStore(t, { dir, tables: more, migrations: [] });
     assert.deepEqual(
       again.list(more.items, 'name', []).map((r) => r.name),
       ['One', 'Three'],
