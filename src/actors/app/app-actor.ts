@@ -2,8 +2,9 @@
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
 import { actorKind } from '../runtime/contract.ts';
 import { AppCore } from './core.ts';
-import type { AppDeps } from './deps.ts';
+import type { AppDeps, AppParts } from './deps.ts';
 import { DeploymentQueue } from './deployments.ts';
+import { FreeUids } from './free-uids.ts';
 import { hookHandlers } from './hook.ts';
 import { instanceHandlers } from './instances.ts';
 import type { AppMessages } from './internal.ts';
@@ -20,14 +21,16 @@ export const appActorInside = actorKind<AppMessages>(appActor.kind);
 const mailboxMax = 4096;
 
 export function appDefinition(deps: AppDeps): ActorDefinition<AppMessages> {
+  const { reader, options } = deps;
+  const parts = { ...deps, uids: new FreeUids({ reader, range: options.uids }) };
   return {
     kind: appActorInside,
     mailboxMax,
-    activate: (context) => activate(context, deps),
+    activate: (context) => activate(context, parts),
   };
 }
 
-function activate(context: ActorContext<AppMessages>, deps: AppDeps): Actor<AppMessages> {
+function activate(context: ActorContext<AppMessages>, deps: AppParts): Actor<AppMessages> {
   const core = new AppCore(context, deps);
   const queue = new DeploymentQueue(core);
   const lifecycle = new Lifecycle(core, queue);

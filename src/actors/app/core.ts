@@ -14,7 +14,7 @@ import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import { edgeActor, targetsOf } from '../edge/edge-actor.ts';
 import type { ActorContext, MessageOf } from '../runtime/contract.ts';
-import type { AppDeps } from './deps.ts';
+import type { AppParts } from './deps.ts';
 import { AppFolders } from './folders.ts';
 import type { AppMessages } from './internal.ts';
 
@@ -30,7 +30,7 @@ export type Work =
 
 export class AppCore {
   readonly context: ActorContext<AppMessages>;
-  readonly deps: AppDeps;
+  readonly deps: AppParts;
   readonly id: string;
   /** The upload that has reserved the app; ends with this activation. */
   upload: { uploadId: string; release: () => void } | null = null;
@@ -47,7 +47,7 @@ export class AppCore {
   #lastFinished: DeploymentRecord | null = null;
   #works = 0;
 
-  constructor(context: ActorContext<AppMessages>, deps: AppDeps) {
+  constructor(context: ActorContext<AppMessages>, deps: AppParts) {
     this.context = context;
     this.deps = deps;
     this.id = context.ref.id;

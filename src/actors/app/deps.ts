@@ -6,6 +6,7 @@ import type { Reader } from '../../store/contract.ts';
 import type { Extractor } from '../../workers/extractor.ts';
 import type { BuildQueue } from '../build-queue/build-queue.ts';
 import type { LogStreams } from '../streams/contract.ts';
+import type { FreeUids } from './free-uids.ts';
 import type { Check } from './health.ts';
 
 /** The one server of an instance without remote servers. */
@@ -62,6 +63,11 @@ export const appDefaults = {
   deploymentsKept: 200,
   trashMs: 7 * 24 * 3_600_000,
 } as const;
+
+/** What all app actors of a process share besides. */
+export interface AppParts extends AppDeps {
+  uids: FreeUids;
+}
 
 export interface AppDeps {
   reader: Reader;

@@ -265,6 +265,7 @@ export class Lifecycle {
     const env = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
     const gone = [...changes, ...env, ...this.#leaveTrash(), remove(tables.apps, core.id)];
     await core.context.commit(gone);
+    core.deps.uids.giveBack(app.uid);
     core.adopt(null);
     return true;
   }

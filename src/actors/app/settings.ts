@@ -52,12 +52,14 @@ async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
   for (let attempt = 1; ; attempt++) {
     const past = placesPast(core.id, attempt);
     const slug = freeSlug(core, base.slug, slugTaken ? past : 0);
-    const record = { ...base, slug, uid: freeUid(core, past) };
+    const uid = await deps.uids.next(past);
+    const record = { ...base, slug, uid };
     try {
       await context.commit([insert(tables.apps, record), ...variables]);
       core.adopt(record);
       return record;
     } catch (error) {
+      deps.uids.giveBack(uid);
       const refused = error instanceof ServiceError && error.code === 'CONFLICT';
       if (!refused || attempt >= attemptsMax) throw error;
       slugTaken = deps.reader.find(tables.apps, 'slug', [slug]) !== undefined;
@@ -143,21 +145,24 @@ function checkFolder(core: AppCore, teamId: string, folderId: string | null): vo
 }
 
 function freeSlug({ deps }: AppCore, slug: string, past: number): string {
-  for (let attempt = 1 + past; ; attempt++) {
-    const candidate = slugAttempt(slug, attempt);
-    if (deps.reader.find(tables.apps, 'slug', [candidate]) === undefined) return candidate;
-  }
+  const attemptAt = (number: number): string => slugAttempt(slug, number + past);
+  const number = firstFree((at) => deps.reader.count(tables.apps, 'slug', [attemptAt(at)]) === 0);
+  return attemptAt(number);
 }
 
-/** The uid behind the highest in use, else the first gap; 0 where apps have no own uid. */
-function freeUid({ deps }: AppCore, past: number): number {
-  const { uids } = deps.options;
-  if (uids === null) return 0;
-  const highest = deps.reader.list(tables.apps, 'uid', [], { reverse: true, limit: 1 })[0]?.uid;
-  const next = Math.max(uids.first, (highest ?? 0) + 1) + past;
-  if (next <= uids.last) return next;
-  for (let uid = uids.first; uid <= uids.last; uid++) {
-    if (deps.reader.find(tables.apps, 'uid', [uid]) === undefined) return uid;
+/**
+ * The first number from 1 on that is free, where they are taken in order; a later one that is free
+ * where there are gaps. Apps of one name by the thousand are not tried one by one.
+ */
+function firstFree(isFree: (number: number) => boolean): number {
+  let high = 1;
+  while (!isFree(high)) high *= 2;
+  let low = Math.floor(high / 2);
+  // `low` is taken, or 0; `high` is free.
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (isFree(middle)) high = middle;
+    else low = middle;
   }
-  throw new ServiceError('OVERLOADED', 'This server has no user left for another app.');
+  return high;
 }
