@@ -70,18 +70,10 @@ export class LogBench {
 
   open(init: Partial<OpenStream> = {}, sink = new MemorySink()) {
     const start = { after: undefined, tail: 500, sinceMinutes: undefined, ...init.start };
-    const { sessionId, left } = this.sessions.open(
-      {
-        person: person(),
-        resourceId: 'app_one',
-        log,
-        timestamps: false,
-        notices: false,
-        ...init,
-        start,
-      },
-      sink,
-    );
+    const common = { resourceId: 'app_one', log, timestamps: false, notices: false };
+    const wanted = { person: person(), ...common, ...init, start };
+    void this.sessions.reserve(wanted.person);
+    const { sessionId, left } = this.sessions.open(wanted, sink);
     return { sessionId, left, sink };
   }
 

@@ -7,7 +7,7 @@
  *
  * 1. Its first event is `session`; its last is `exit`, or `failure` with a reason. Nothing follows.
  * 2. Only who opened a stream closes it. Who lost the right to see it loses it within a second.
- * 3. Streams of a person are bounded; none is opened while the service drains.
+ * 3. Streams of a person are bounded, by a place for each; none is opened while the service drains.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -21,13 +21,20 @@ import { Fanout } from './fanout.ts';
 import { LoopSlices } from './loop-slices.ts';
 import { PingWheel } from './ping-wheel.ts';
 import { startOf } from './start.ts';
-import type { StreamStart } from './start.ts';
+import type { StartPlace, StreamStart } from './start.ts';
+import {
+  type CloseOutcome,
+  OwnStreamRoom,
+  type SharedStreams,
+  type StreamRoom,
+} from './stream-room.ts';
 import { Viewer } from './viewer.ts';
 import type { FrameSink, Person } from './viewer.ts';
 
 const exitFrame = Buffer.from(sseEvent('exit', ''));
 const pingComment = Buffer.from(sseComment('ping'));
 const rightsPerPiece = 32;
+const defaultMaxPerPerson = 256;
 /** Of a second in which a right that was lost must take effect. */
 const recheckPauseMs = 250;
 
@@ -41,6 +48,8 @@ export interface StreamSessionsOptions {
   clock?: Clock;
   /** Streams a person may have; default 256. */
   maxPerPerson?: number;
+  /** Where other threads have streams, too. */
+  shared?: SharedStreams;
   /** Longest frame; default 64 KiB. */
   frameBytes?: number;
   /** Frames kept for sharing by log and variant; default 256 KiB. */
@@ -72,13 +81,11 @@ export interface OpenStream {
  */
 type RightsState = 'known' | 'pausing' | 'changed';
 
-export type CloseOutcome = 'closed' | 'gone' | 'foreign';
-
 export class StreamSessions {
   readonly #options: StreamSessionsOptions;
   readonly #clock: Clock;
   readonly #viewers = new Map<string, Viewer>();
-  readonly #perPerson = new Map<string, number>();
+  readonly #room: StreamRoom;
   readonly #fanouts = new Map<LogName, Fanout>();
   readonly #slices: LoopSlices;
   readonly #wheel: PingWheel;
@@ -92,6 +99,7 @@ export class StreamSessions {
   constructor(options: StreamSessionsOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#room = options.shared ?? new OwnStreamRoom(options.maxPerPerson ?? defaultMaxPerPerson);
     this.#slices = new LoopSlices(options.sliceMs ?? 4);
     this.#wheel = new PingWheel({
       clock: this.#clock,
@@ -111,22 +119,28 @@ export class StreamSessions {
     return this.#viewers.size;
   }
 
-  /** Throws TOO_MANY_STREAMS or SHUTTING_DOWN when the person cannot have another stream. */
-  assertRoom(person: Person): void {
-    if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
-    const max = this.#options.maxPerPerson ?? 256;
-    if ((this.#perPerson.get(person.userId) ?? 0) < max) return;
-    throw new ServiceError(
-      'TOO_MANY_STREAMS',
-      `At most ${String(max)} log streams may be open at a time; close one first.`,
-    );
+  /**
+   * Takes a place for a stream of this person, for `open` or `giveBack`. Throws, or rejects, with
+   * TOO_MANY_STREAMS or SHUTTING_DOWN. A promise where threads share the places.
+   */
+  reserve(person: Person): void | Promise<void> {
+    this.#assertOpen();
+    const reserved = this.#room.reserve(person.userId);
+    if (reserved instanceof Promise) return this.#reserved(person, reserved);
+    if (!reserved) throw this.#tooMany();
   }
 
-  /** Begins a stream; returns what to call when its client has left. Throws as `assertRoom`. */
+  /** Gives back a place that `reserve` took and no stream came to use. */
+  giveBack(person: Person): void {
+    this.#room.release(person.userId);
+  }
+
+  /**
+   * Begins a stream at a place that was reserved for it; returns what to call when its client has
+   * left. Whoever lost the right to see it while its place was waited for is told so at once.
+   */
   open(init: OpenStream, sink: FrameSink): { sessionId: string; left: () => void } {
-    this.assertRoom(init.person);
-    const fanout = this.#fanoutOf(init.log);
-    const start = startOf(fanout.channel, init.start, this.#clock.now());
+    const { fanout, start } = this.#startOf(init);
     const sessionId = newId('str', this.#clock.now());
     const { nextOffset } = start;
     const viewer = new Viewer({
@@ -141,8 +155,6 @@ export class StreamSessions {
       notices: init.notices,
     });
     this.#viewers.set(sessionId, viewer);
-    const { userId } = init.person;
-    this.#perPerson.set(userId, (this.#perPerson.get(userId) ?? 0) + 1);
     this.#wheel.add(viewer);
     fanout.add(viewer);
     const id =
@@ -151,6 +163,10 @@ export class StreamSessions {
         : formatCursor({ generation: start.generation, offset: nextOffset - 1 });
     const comment = start.renewed ? sseComment('new generation') : '';
     fanout.write(viewer, Buffer.from(sseEvent('session', sessionId, id) + comment));
+    if (this.#options.shared !== undefined) {
+      this.#recheck.add(viewer);
+      this.#slices.add(this.#recheckPiece);
+    }
     return {
       sessionId,
       left: () => {
@@ -159,7 +175,14 @@ export class StreamSessions {
     };
   }
 
-  /** Ends a stream with `exit`, when this person opened it. */
+  /** Ends a stream with `exit`, on whichever thread it is, when this person opened it. */
+  closeAnywhere(sessionId: string, userId: string): CloseOutcome | Promise<CloseOutcome> {
+    const outcome = this.close(sessionId, userId);
+    const { shared } = this.#options;
+    return outcome === 'gone' && shared ? shared.close({ sessionId, userId }) : outcome;
+  }
+
+  /** The same for a stream of this thread alone. */
   close(sessionId: string, userId: string): CloseOutcome {
     const viewer = this.#viewers.get(sessionId);
     if (viewer === undefined) return 'gone';
@@ -184,6 +207,38 @@ export class StreamSessions {
         return false;
       });
     });
+  }
+
+  async #reserved(person: Person, reserved: Promise<boolean>): Promise<void> {
+    if (!(await reserved)) throw this.#tooMany();
+    try {
+      this.#assertOpen();
+    } catch (error) {
+      this.giveBack(person);
+      throw error;
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
+  }
+
+  #tooMany(): ServiceError {
+    const max = String(this.#options.maxPerPerson ?? defaultMaxPerPerson);
+    return new ServiceError(
+      'TOO_MANY_STREAMS',
+      `At most ${max} log streams may be open at a time; close one first.`,
+    );
+  }
+
+  #startOf({ log, start, person }: OpenStream): { fanout: Fanout; start: StartPlace } {
+    try {
+      const fanout = this.#fanoutOf(log);
+      return { fanout, start: startOf(fanout.channel, start, this.#clock.now()) };
+    } catch (error) {
+      this.giveBack(person);
+      throw error;
+    }
   }
 
   #fanoutOf(log: LogName): Fanout {
@@ -274,10 +329,7 @@ export class StreamSessions {
     viewer.phase = 'closed';
     this.#viewers.delete(viewer.sessionId);
     this.#recheck.delete(viewer);
-    const { userId } = viewer.person;
-    const count = (this.#perPerson.get(userId) ?? 1) - 1;
-    if (count === 0) this.#perPerson.delete(userId);
-    else this.#perPerson.set(userId, count);
+    this.#room.release(viewer.person.userId);
     this.#wheel.remove(viewer);
     viewer.home.remove(viewer);
   }

@@ -9,13 +9,14 @@
 import { ServiceError } from '../../lib/errors.ts';
 import { sseHeaders } from '../../protocol/sse.ts';
 import type { Person } from '../../actors/stream-session/viewer.ts';
-import type { StreamSessions } from '../../actors/stream-session/sessions.ts';
+import type { OpenStream, StreamSessions } from '../../actors/stream-session/sessions.ts';
+import type { CloseOutcome } from '../../actors/stream-session/stream-room.ts';
 import type { Need, Resource } from '../../auth/contract.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Reader } from '../../store/contract.ts';
 import type { AppRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Exchange, ResponseStream, Route } from '../contract.ts';
 import { parseLogQuery } from './log-query.ts';
 
 export interface LogRoutesOptions {
@@ -37,16 +38,12 @@ export interface LogRoutesOptions {
 const ownContainer = ['app'] as const;
 
 export function logRoutes(options: LogRoutesOptions): Route[] {
-  const closeStream = (exchange: Exchange): void => {
-    close(options, exchange);
-  };
+  const closeStream = (exchange: Exchange): void | Promise<void> => close(options, exchange);
   return [
     {
       method: 'GET',
       path: '/api/apps/:id/logs',
-      handle: (exchange) => {
-        open(options, exchange);
-      },
+      handle: (exchange) => open(options, exchange),
     },
     { method: 'DELETE', path: '/api/apps/:id/logs', handle: closeStream },
     {
@@ -61,7 +58,7 @@ export function logRoutes(options: LogRoutesOptions): Route[] {
   ];
 }
 
-function open(options: LogRoutesOptions, exchange: Exchange): void {
+function open(options: LogRoutesOptions, exchange: Exchange): void | Promise<void> {
   const { reader, sessions } = options;
   const person = options.authenticate(exchange);
   const app = reader.get(tables.apps, exchange.param('id'));
@@ -76,31 +73,53 @@ function open(options: LogRoutesOptions, exchange: Exchange): void {
   if (options.reachable?.(app) === false) {
     throw new ServiceError('AGENT_UNREACHABLE', 'The server of this app is not connected.');
   }
-  sessions.assertRoom(person);
-  const stream = exchange.stream(200, sseHeaders);
   const { tail, sinceMinutes, after, timestamps, notices } = query;
-  const { left } = sessions.open(
-    {
-      person,
-      resourceId: app.id,
-      log: `app:${app.id}`,
-      start: { after, tail, sinceMinutes },
-      timestamps,
-      notices,
-    },
-    stream,
-  );
+  const start = { after, tail, sinceMinutes };
+  const common = { person, resourceId: app.id, start, timestamps, notices };
+  const wanted: OpenStream = { ...common, log: `app:${app.id}` };
+  const reserved = sessions.reserve(person);
+  if (!(reserved instanceof Promise)) {
+    begin(sessions, wanted, exchange);
+    return;
+  }
+  return reserved.then(() => {
+    if (exchange.aborted) sessions.giveBack(person);
+    else begin(sessions, wanted, exchange);
+  });
+}
+
+function begin(sessions: StreamSessions, wanted: OpenStream, exchange: Exchange): void {
+  const { left } = sessions.open(wanted, streamFor(sessions, wanted, exchange));
   exchange.onAbort(left);
 }
 
-function close(options: LogRoutesOptions, exchange: Exchange): void {
+function streamFor(
+  sessions: StreamSessions,
+  { person }: OpenStream,
+  exchange: Exchange,
+): ResponseStream {
+  try {
+    return exchange.stream(200, sseHeaders);
+  } catch (error) {
+    sessions.giveBack(person);
+    throw error;
+  }
+}
+
+function close(options: LogRoutesOptions, exchange: Exchange): void | Promise<void> {
   const person = options.authenticate(exchange);
   options.refuseCrossSite(exchange);
   const sessionId = exchange.query.get('sessionId') ?? '';
   if (sessionId === '') {
     throw new ServiceError('BAD_USER_INPUT', 'Name the stream: sessionId is its first event.');
   }
-  if (options.sessions.close(sessionId, person.userId) === 'foreign') {
+  const outcome = options.sessions.closeAnywhere(sessionId, person.userId);
+  if (outcome instanceof Promise) return outcome.then((settled) => told(settled, exchange));
+  told(outcome, exchange);
+}
+
+function told(outcome: CloseOutcome, exchange: Exchange): void {
+  if (outcome === 'foreign') {
     throw new ServiceError('FORBIDDEN', 'Only who opened a stream may close it.');
   }
   exchange.send(204, {}, '');
