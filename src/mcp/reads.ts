@@ -21,6 +21,14 @@ import { shownText } from '../lib/names.ts';
 import type { Reader } from '../store/contract.ts';
 import type { McpPrincipal } from './contract.ts';
 
+/** Counts reads. */
+export interface ReadCounter {
+  /** Counts a read. `client` is what the client calls itself, `tool` the name of a tool there is. */
+  note(principal: McpPrincipal, client: string | null, tool: string, count?: number): void;
+  /** Tells what is left to tell. */
+  close(): Promise<void>;
+}
+
 export interface McpReadsOptions {
   actors: Pick<Actors, 'ask'>;
   reader: Reader;
@@ -38,7 +46,7 @@ type Row = Omit<ReadsOfDay, 'calls' | 'lastMs'> & {
 };
 
 const dayMs = 86_400_000;
-const clientMax = 100;
+export const clientMax = 100;
 const clientsMax = 8;
 const otherClient = 'other';
 const firstToldMs = 1_000;
@@ -46,7 +54,7 @@ const firstToldApartMs = 10_000;
 const toldMs = 60_000;
 const toldAtOnce = 500;
 
-export class McpReads {
+export class McpReads implements ReadCounter {
   readonly #options: Required<McpReadsOptions>;
   /** Of today, by token. */
   readonly #rows = new Map<string, Row[]>();
@@ -66,21 +74,19 @@ export class McpReads {
     this.#options = { rowsMax: 10_000, ...options };
   }
 
-  /** Counts a read. `client` is what the client calls itself, `tool` the name of a tool there is. */
-  note(principal: McpPrincipal, client: string | null, tool: string): void {
+  note(principal: McpPrincipal, client: string | null, tool: string, count = 1): void {
     const now = this.#options.clock.now();
     if (now >= this.#dayEndMs) this.#beginDay(now);
     const row = this.#rowOf(principal, client, now);
     if (row === null) {
-      this.#dropped += 1;
+      this.#dropped += count;
       return;
     }
-    row.calls.set(tool, (row.calls.get(tool) ?? 0) + 1);
+    row.calls.set(tool, (row.calls.get(tool) ?? 0) + count);
     row.lastMs = now;
     if (!row.due) this.#toBeTold(row, now + toldMs);
   }
 
-  /** Tells what is left to tell. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#telling;
