@@ -16,10 +16,14 @@ export class GenerationReader implements LogReader {
     this.#onOver = onOver;
   }
 
-  /** Whether a log said to be of this generation is this one. */
-  isOf(generation: string | null): boolean {
-    this.#generation ??= generation;
-    return this.#generation === generation;
+  get generation(): string | null {
+    return this.#generation;
+  }
+
+  /** Whether a log of this generation is this one. */
+  isOf(generation: string | undefined): boolean {
+    this.#generation ??= generation ?? null;
+    return generation === undefined || this.#generation === generation;
   }
 
   range(log: LogName): LogRange | undefined {
@@ -43,7 +47,7 @@ export class GenerationReader implements LogReader {
   #holds(range: LogRange | undefined): boolean {
     if (this.#over) return false;
     if (range === undefined && this.#generation === null) return false;
-    if (this.isOf(range?.generation ?? null)) return true;
+    if (range !== undefined && this.isOf(range.generation)) return true;
     this.#over = true;
     this.#onOver();
     return false;

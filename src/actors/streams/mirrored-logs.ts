@@ -33,6 +33,8 @@ interface Mirror {
   log: LogName;
   reader: GenerationReader;
   channel: LogChannel;
+  /** Whether it held lines when it began to be watched. */
+  begun: boolean;
 }
 
 export class MirroredLogs implements WatchedLogs {
@@ -82,7 +84,8 @@ export class MirroredLogs implements WatchedLogs {
       flushMs: 0,
       onUnused: () => this.#end(mirror),
     });
-    const mirror: Mirror = { watch: ++this.#lastWatch, log, reader, channel };
+    const begun = reader.generation !== null;
+    const mirror: Mirror = { watch: ++this.#lastWatch, log, reader, channel, begun };
     this.#mirrors.set(log, mirror);
     this.#byWatch.set(mirror.watch, mirror);
     this.#options.watch({ watch: mirror.watch, log });
@@ -102,7 +105,8 @@ export class MirroredLogs implements WatchedLogs {
 
   #move(mirror: Mirror, { generation, nextOffset, life, notices }: LogMove): void {
     const { channel, reader } = mirror;
-    const renewed = generation !== undefined && !reader.isOf(generation);
+    // One that held nothing when this was said may hold lines here by now.
+    const renewed = generation === null ? mirror.begun : !reader.isOf(generation);
     if (renewed || life === 'dropped' || nextOffset < channel.nextOffset) {
       this.#drop(mirror);
       return;
