@@ -18,6 +18,11 @@ export class Interrupts {
     });
   }
 
+  /** What fails from now on fails because it is being ended. */
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
   #stop(code: number): void {
     if (this.#isStopping) return;
     this.#isStopping = true;

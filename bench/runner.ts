@@ -67,10 +67,10 @@ export class Runner {
       print(show(rows));
       return { name, title, seconds: seconds(), rows };
     } catch (error) {
-      const failed = sentenceOf(error);
+      const failed = interrupts.isStopping ? 'it was interrupted' : sentenceOf(error);
       printError(`${name} failed, no figures: ${failed}`);
       const isFault = !(error instanceof SideError) || error.side !== base;
-      if (!isExpected(error)) printError(String((error as Error).stack));
+      if (!isExpected(error) && !interrupts.isStopping) printError(String((error as Error).stack));
       return { name, title, seconds: seconds(), failed, isFault };
     }
   }

@@ -14,23 +14,22 @@ export interface CallsResult extends EachOnceResult {
   cpuUs: number;
 }
 
-/** Rejects where any answer is not a 200. With `seconds` it sends those of the first that it has time for. */
+export type CallsOptions = Pick<EachOnce, 'seconds' | 'alike' | 'beside'>;
+
+/**
+ * Rejects where any answer is not a 200. With `seconds` it sends those of the first that it has time for;
+ * where all are `alike`, the answers are one.
+ */
 export async function sendEach(
   bench: Bench,
   server: Server,
   requests: RequestParts[],
   connections: number,
-  { seconds }: { seconds?: number } = {},
+  options: CallsOptions = {},
 ): Promise<CallsResult> {
   const dir = bench.tempDir();
   const [file, answersFile] = [join(dir, 'calls.json'), join(dir, 'answers.json')];
-  const load: EachOnce = {
-    port: server.port,
-    connections,
-    requests,
-    answersFile,
-    ...(seconds !== undefined && { seconds }),
-  };
+  const load: EachOnce = { port: server.port, connections, requests, answersFile, ...options };
   writeFileSync(file, JSON.stringify(load));
   const before = usageOf(server.pid).cpuUs;
   const result = await bench.load<EachOnceResult>('bench/load/each-once.ts', { file });

@@ -1,7 +1,8 @@
 /**
  * Sends each of many requests once, over some connections that each wait for an answer before they ask
- * again; or as many of them as there is time for. Argument: a file that holds `EachOnce`; the last line printed is `EachOnceResult`, as JSON.
- * Every answer must be a 200; what was answered is written to a file, in the order of the requests.
+ * again; or as many of them as there is time for. Argument: a file that holds `EachOnce`; the last line
+ * printed is `EachOnceResult`, as JSON. Every answer must be a 200; what was answered is written to a
+ * file, in the order of the requests.
  */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -10,6 +11,7 @@ import type { Socket } from 'node:net';
 import type { LatencyMs } from '../model.ts';
 import { AnswerReader } from './answers.ts';
 import { Histogram } from './histogram.ts';
+import { standBack } from './promptness.ts';
 import { requestBytes } from './requests.ts';
 import type { RequestParts } from './requests.ts';
 
@@ -19,6 +21,10 @@ export interface EachOnce {
   requests: RequestParts[];
   /** After so long no further one is sent; default: all are. */
   seconds?: number;
+  /** It only makes work, beside which something else is measured. */
+  beside?: boolean;
+  /** All are answered with the same bytes, or it fails: only the first is kept. */
+  alike?: boolean;
   /** A JSON list of the bodies that were answered. */
   answersFile: string;
 }
@@ -32,9 +38,11 @@ export interface EachOnceResult {
 const { file } = JSON.parse(process.argv[2] ?? '{}') as { file: string };
 const load = JSON.parse(readFileSync(file, 'utf8')) as EachOnce;
 const requests = load.requests.map(requestBytes);
-const answers = requests.map(() => '');
+const answers = new Map<number, Buffer>();
+let first: Buffer | null = null;
 const histogram = new Histogram();
 let next = 0;
+if (load.beside === true) standBack();
 
 const sockets = await Promise.all(Array.from({ length: load.connections }, opened));
 const startMs = performance.now();
@@ -42,7 +50,10 @@ const endMs = startMs + (load.seconds ?? Infinity) * 1000;
 await Promise.all(sockets.map(drive));
 const seconds = (performance.now() - startMs) / 1000;
 for (const socket of sockets) socket.destroy();
-writeFileSync(load.answersFile, JSON.stringify(answers.slice(0, histogram.count)));
+const texts = Array.from(answers.keys())
+  .sort((a, b) => a - b)
+  .map((at) => answers.get(at)?.toString());
+writeFileSync(load.answersFile, JSON.stringify(texts));
 const result: EachOnceResult = {
   calls: histogram.count,
   seconds,
@@ -73,10 +84,11 @@ function drive(socket: Socket): Promise<void> {
     };
     socket.on('data', (chunk) => {
       for (const { status, body } of reader.push(chunk)) {
-        const text = body.toString();
-        if (status !== 200) reject(new Error(`wrong answer: ${status} ${text.slice(0, 300)}`));
         histogram.record(performance.now() - sentMs);
-        answers[at] = text;
+        if (!keep(at, status, body)) {
+          reject(new Error(`wrong answer: ${status} ${body.toString('utf8', 0, 300)}`));
+          return;
+        }
         send();
       }
     });
@@ -84,4 +96,13 @@ function drive(socket: Socket): Promise<void> {
     socket.on('close', () => reject(new Error('a connection was closed')));
     send();
   });
+}
+
+/** Whether the answer is one to keep, or like the one that is kept. */
+function keep(at: number, status: number, body: Buffer): boolean {
+  if (status !== 200) return false;
+  if (load.alike === true && first !== null) return body.equals(first);
+  first = Buffer.from(body);
+  answers.set(at, first);
+  return true;
 }

@@ -1,13 +1,14 @@
 /**
- * Owns that a load program is there when it is due: it goes before others where they want the same
- * core, and what it made before it measures is not collected while it does.
- *
- * What a user waits is not what another program on this machine keeps the load from doing: on few
- * cores, waiting for a core would otherwise be most of what a fast server is charged for.
+ * Owns how load programs stand to what else wants the core. Whoever sends requests in earnest has a
+ * machine of his own: on few cores, what is measured would otherwise be how load and server wait for
+ * each other.
  */
 import { constants, setPriority } from 'node:os';
 
-/** Call it when all is ready and nothing was measured yet. */
+/**
+ * For load that measures: it goes before others, and what it made before is not collected while it
+ * measures. Call it when all is ready.
+ */
 export function bePrompt(): void {
   try {
     setPriority(constants.priority.PRIORITY_HIGHEST);
@@ -16,6 +17,11 @@ export function bePrompt(): void {
   }
   // There where `promptFlags` were given.
   globalThis.gc?.();
+}
+
+/** For load that only makes work beside what is measured: it takes what others leave. */
+export function standBack(): void {
+  setPriority(constants.priority.PRIORITY_LOW);
 }
 
 /** Of Node: room for what a few seconds of load make, so that nothing is collected meanwhile. */

@@ -10,14 +10,14 @@ import type { Figure, JudgedGoal, LatencyMs, OtherFigure, Row } from '../model.t
 import { label } from '../model.ts';
 import type { Markup } from './markup.ts';
 import { markup } from './markup.ts';
-import { goalText, number, ratio, verdict } from './words.ts';
+import { goalText, number, ratio, signs, unitOf, verdict } from './words.ts';
 import type { Subject } from './words.ts';
 
 const width = 360;
 const lineHeight = 34;
 const barHeight = 10;
 /** From here on a small bar on a linear scale is no longer seen. */
-const farApart = 30;
+const farApart = 200;
 
 /** Ours and what it is held against, as bars with the range of the rounds. */
 export function barChart(row: Row, id: string, called: Subject): Markup {
@@ -31,7 +31,7 @@ export function barChart(row: Row, id: string, called: Subject): Markup {
   const note = `${row.better} is better${scale.isLog ? '; logarithmic scale' : ''}`;
   return figureOf({
     id,
-    title: `${row.what}, ${row.unit}`,
+    title: `${row.what}, ${unitOf(row)}`,
     note: row.note === '' ? note : `${row.note}; ${note}`,
     description: description.join(' '),
     height: figures.length * lineHeight,
@@ -59,8 +59,8 @@ function bar(figure: Figure, row: Row, { top, place, called }: BarPlace): Markup
 ${range}`;
 }
 
-function said(figure: Figure | OtherFigure, { unit }: Row): string {
-  const value = `${number(figure.median)} ${unit}`;
+function said(figure: Figure | OtherFigure, row: Row): string {
+  const value = `${number(figure.median)} ${unitOf(row)}`;
   return 'ratio' in figure ? `${value} (ratio ${ratio(figure.ratio)})` : value;
 }
 
@@ -168,15 +168,15 @@ export function goalChart(rows: readonly Row[], id: string, title: string, quick
   let top = 0;
   let group = '';
   const lines = goals.map(({ row, judged }) => {
-    const isNew = row.group !== group && row.group !== '';
+    const heading = row.group === group ? [] : wrapped(row.group, 50);
     group = row.group;
-    const heading = isNew
-      ? markup`<text x="0" y="${top + 13}" class="us">${short(group)}</text>`
-      : '';
-    if (isNew) top += 18;
+    const headings = heading.map((text, i) => {
+      return markup`<text x="0" y="${top + 13 + i * 15}" class="us">${text}</text>`;
+    });
+    if (heading.length > 0) top += heading.length * 15 + 6;
     const line = goalLine(row, judged, top, quick);
-    top += lineHeight;
-    return [heading, line];
+    top += goalHeight;
+    return [headings, line];
   });
   const description = goals.map(({ row, judged }) => {
     const goal = goalText(judged.goal, row);
@@ -192,24 +192,37 @@ export function goalChart(rows: readonly Row[], id: string, title: string, quick
   });
 }
 
+const goalHeight = 52;
+
 function goalLine(row: Row, judged: JudgedGoal, top: number, quick: boolean): Markup {
   const { goal, reached, met } = judged;
   const limit = 'value' in goal ? goal.value : goal.ratio;
   const factor = row.better === 'higher' ? reached / limit : limit / reached;
   // A tenth of the goal on the left, ten times the goal on the right.
   const place = clamp((Math.log10(factor) + 1) / 2);
-  const fill = quick ? 'unjudged' : met ? 'met' : 'missed';
-  const far = 'value' in goal ? number(reached) : ratio(reached);
-  return markup`<text x="0" y="${top + 13}" class="small">${short(row.what, 26)}</text>
-<text x="${width}" y="${top + 13}" class="end small">${short(`${far}; ${goalText(goal, row)}`, 40)}</text>
-<rect class="track" x="0" y="${top + 18}" width="${width}" height="${barHeight}" rx="2"/>
-<rect class="${fill}" x="${x(Math.min(0.5, place))}" y="${top + 18}" width="${x(Math.abs(place - 0.5))}" height="${barHeight}"/>
-<line class="goal" x1="${x(0.5)}" x2="${x(0.5)}" y1="${top + 16}" y2="${top + 30}"/>`;
+  const kind = quick ? 'unjudged' : met ? 'met' : 'missed';
+  const far = 'value' in goal ? `${number(reached)} ${unitOf(row)}` : ratio(reached);
+  const [what = ''] = wrapped(row.what, 62);
+  return markup`<text x="0" y="${top + 12}" class="small">${what}</text>
+<text x="0" y="${top + 27}" class="small"><tspan class="us">${far}</tspan>; goal ${signs(goalText(goal, row))}</text>
+<text x="${width}" y="${top + 27}" class="end small word ${kind}">${verdict(judged, quick)}</text>
+<rect class="track" x="0" y="${top + 32}" width="${width}" height="${barHeight}" rx="2"/>
+<rect class="${kind}" x="${x(Math.min(0.5, place))}" y="${top + 32}" width="${x(Math.abs(place - 0.5))}" height="${barHeight}"/>
+<line class="goal" x1="${x(0.5)}" x2="${x(0.5)}" y1="${top + 30}" y2="${top + 44}"/>`;
 }
 
-/** As much as there is room for; the description and the table say all of it. */
-function short(text: string, room = 46): string {
-  return text.length <= room ? text : `${text.slice(0, room - 1).trimEnd()}…`;
+/** In lines of so many characters, two at most; the description and the table say all of it. */
+function wrapped(text: string, room: number): string[] {
+  if (text === '') return [];
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = `${lines.at(-1) ?? ''} ${word}`.trim();
+    if (line.length <= room) lines[lines.length - 1] = line;
+    else lines.push(word);
+  }
+  const [first = '', second, third] = lines.map((line) => line.slice(0, room));
+  if (second === undefined) return [first];
+  return [first, third === undefined ? second : `${second.slice(0, room - 1).trimEnd()}…`];
 }
 
 interface Picture {

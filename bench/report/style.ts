@@ -27,6 +27,8 @@ figcaption b, figcaption span { display: block; } figcaption span { color: var(-
 svg { display: block; width: 100%; max-width: 30rem; height: auto; margin-top: 0.5rem; overflow: visible; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--soft); } svg .us { fill: var(--text); font-weight: 600; }
 svg .small { font-size: 11px; }
+svg tspan.us { fill: var(--text); font-weight: 600; }
+svg .word.met { fill: var(--good); font-weight: 600; } svg .word.missed { fill: var(--bad); font-weight: 600; }
 svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
 .bar.ours { fill: var(--ours); } .bar.bare { fill: var(--bare); } .bar.peer { fill: var(--peer); }
 .range { stroke: var(--range); stroke-width: 2; } .grid { stroke: var(--rule); stroke-width: 1; }
@@ -38,6 +40,9 @@ svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
 .line.fifth { stroke: var(--fifth); stroke-dasharray: 1 4; }
 .mark.ours { fill: var(--ours); } .mark.first { fill: var(--bare); } .mark.second { fill: var(--second); }
 .mark.third { fill: var(--third); } .mark.fourth { fill: var(--fourth); } .mark.fifth { fill: var(--fifth); }
+.lead { font-size: 1.15rem; } pre { margin: 0.5rem 0; padding: 0.7rem 0.9rem; overflow-x: auto; background: var(--card);
+  border-radius: 6px; font-size: 0.85rem; } details { margin: 0.75rem 0; } summary { cursor: pointer; }
+.missing { margin: 0.25rem 0 1rem; padding-left: 1.2rem; } footer { margin: 3rem 0 1rem; }
 .wide { overflow-x: auto; margin-top: 1rem; } table { border-collapse: collapse; font-size: 0.85rem; min-width: 40rem; width: 100%; }
 th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top; }
 td.figure, th.figure { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }

@@ -44,6 +44,15 @@ export function goalText(
   return isNamed ? `${sign} ${goal.ratio} x ${subject(goal.against)}` : `${sign} ${goal.ratio}`;
 }
 
+/** The same with the signs that a page has and a terminal may not have. */
+export function signs(text: string): string {
+  return text.replaceAll('>=', '≥').replaceAll('<=', '≤').replaceAll(' x ', ' × ');
+}
+
+export function unitOf({ unit }: Pick<Row, 'unit'>): string {
+  return unit.replace(/^us\b/, 'µs');
+}
+
 export type Verdict = 'met' | 'not met' | 'not judged';
 
 /** A smoke judges nothing: it is too short for a figure. */

@@ -2,6 +2,7 @@
  * The entry point of the bulk pool's threads: `serve` receives uploads until its port closes,
  * `extract` unpacks one archive.
  */
+import { setPriority } from 'node:os';
 import { asFailure } from '../bulk/failure.ts';
 import { extractArchive } from '../bulk/extract.ts';
 import { calledOff, Receiver } from '../bulk/receiver.ts';
@@ -14,7 +15,12 @@ import {
   slotBytes,
 } from '../messages.ts';
 
+// As `nice` counts: a third of what others get where they compete, all that they leave. An archive
+// that is checked a little later is felt by nobody, a gateway that waits for the core by everybody.
+const yieldingPriority = 5;
+
 export async function serve({ port, memory }: ServeTask): Promise<void> {
+  yieldToOthers();
   const receivers = new Map<number, Receiver>();
   const reply = (message: ReceiveReply): void => {
     port.postMessage(message);
@@ -73,9 +79,15 @@ async function follow(
 }
 
 export async function extract(task: ExtractTask): Promise<ExtractReply> {
+  yieldToOthers();
   try {
     return { type: 'extracted', ...(await extractArchive(task)) };
   } catch (error) {
     return { type: 'failed', failure: asFailure(error) };
   }
+}
+
+/** Only on Linux does it hold for the calling thread alone. */
+function yieldToOthers(): void {
+  if (process.platform === 'linux') setPriority(yieldingPriority);
 }

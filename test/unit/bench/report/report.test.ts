@@ -128,7 +128,9 @@ describe('the page', () => {
   it('says which goals are met, what failed, and what the machine is', () => {
     const html = page(run());
     assert.match(html, /2 of 3 goals met/);
-    assert.match(html, />= 0\.9 x bare uWebSockets\.js|&gt;= 0\.9 x bare uWebSockets\.js/);
+    assert.match(html, /goal ≥ 0\.9 × bare uWebSockets\.js/);
+    assert.match(html, /<a href="#one">one<\/a>, small [^<]*: throughput: <strong>827</);
+    assert.match(html, /without figures: two\./);
     assert.match(html, /Failed, no figures:<\/strong> died: &lt;\/script&gt;/);
     assert.match(html, /servers on 0-3, load on 4-7/);
   });
