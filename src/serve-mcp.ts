@@ -111,7 +111,7 @@ async function loadServer(
     tools: createTools(lanes.engine.schema, rights),
     rights,
     door: graphql,
-    position: () => store.position,
+    position: () => store.newestPosition,
     redaction: {
       redact: (text, principal, appId) =>
         redactor.redact(text, principal.teamId, appId, (id) => rights.sees(principal, id)),

@@ -1,8 +1,10 @@
 /** Owns the forms an answer to a message can take; the transport makes HTTP of them. */
-import { errorJson, type RpcFault, type RpcId } from '../protocol/json-rpc.ts';
+import { errorJson, type ReadyResult, type RpcFault, type RpcId } from '../protocol/json-rpc.ts';
 
 export type McpAnswer =
   | { kind: 'json'; status: number; body: Uint8Array | string }
+  /** A result that is there as bytes: what stands before it is written when it is sent. */
+  | { kind: 'ready'; id: RpcId; result: ReadyResult }
   /** A notification was taken. */
   | { kind: 'accepted' }
   /** Events: `run` sends each as JSON, the response last, and resolves after it. */
@@ -12,6 +14,10 @@ export type McpAnswer =
 
 export function answerJson(body: Uint8Array | string): McpAnswer {
   return { kind: 'json', status: 200, body };
+}
+
+export function answerReady(id: RpcId, result: ReadyResult): McpAnswer {
+  return { kind: 'ready', id, result };
 }
 
 export function answerFault(status: number, id: RpcId | undefined, fault: RpcFault): McpAnswer {

@@ -7,7 +7,7 @@
  */
 import type { Capability } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
-import { ReadyResult } from '../protocol/json-rpc.ts';
+import { readyBytes, ReadyResult } from '../protocol/json-rpc.ts';
 import { type HeaderParam, headerParamsOf } from './header-value.ts';
 import { type Effect, type Tool, type ToolGroup, toolGroups } from './contract.ts';
 
@@ -92,7 +92,7 @@ export class Catalog {
     if (known) return known;
     const tools = this.callable(held, selection).map((tool) => this.#encode(tool));
     const json = `{"tools":[${tools.join()}],"ttlMs":${this.#listTtlMs},"cacheScope":"private",${this.#tail}`;
-    const list = new ReadyResult(Buffer.from(json));
+    const list = new ReadyResult(readyBytes(json));
     if (this.#lists.size >= listsMax) this.#lists.clear();
     this.#lists.set(key, list);
     return list;

@@ -10,27 +10,20 @@
  * Source: https://modelcontextprotocol.io/specification/2026-07-28
  */
 import { shownText } from '../lib/names.ts';
-import {
-  notificationJson,
-  readMessage,
-  resultJson,
-  rpcCodes,
-  type RpcId,
-  type RpcMessage,
-} from '../protocol/json-rpc.ts';
-import { answerFault, answerJson, type McpAnswer } from './answer.ts';
+import { notificationJson, resultJson, rpcCodes, type RpcId } from '../protocol/json-rpc.ts';
+import { answerFault, answerJson, answerReady, type McpAnswer } from './answer.ts';
 import { Catalog, type Selection } from './catalog.ts';
 import type { McpPrincipal, Tool } from './contract.ts';
 import type { Caller } from './graphql-call.ts';
+import { KnownMessages, type ReadMessage } from './known-messages.ts';
+import type { MessageContent, RequestNote } from './message.ts';
 import { resultTail, type ServerInfo } from './results.ts';
 import {
-  clientOf,
   currentRevision,
   earlierRevisions,
   type Era,
   eraOf,
   type HeaderOf,
-  metaOf,
   revisionFault,
 } from './revision.ts';
 import { ToolCalls, type ToolCallsOptions } from './tool-calls.ts';
@@ -54,14 +47,6 @@ export interface McpRequest {
   caller: Caller;
 }
 
-/** What is told of a request in the access log. */
-export interface RequestNote {
-  rpc: string;
-  tool: string | null;
-  client: string | null;
-  traceparent: string | null;
-}
-
 const instructions =
   'Gangway deploys apps on its owner’s machines. Beta. Begin with list_teams and list_apps. ' +
   'Every tool takes `team` (id or slug). After deploy_app, wait_for_deployment says how it ended. ' +
@@ -74,6 +59,7 @@ export class McpServer {
   readonly #options: McpServerOptions;
   readonly #catalog: Catalog;
   readonly #calls: ToolCalls;
+  readonly #messages = new KnownMessages();
   readonly #tail: string;
 
   constructor(options: McpServerOptions) {
@@ -86,23 +72,16 @@ export class McpServer {
   /** Answers one message. Throws, or rejects with, a ServiceError for what HTTP has a status for. */
   answer(request: McpRequest, note: (note: RequestNote) => void): McpAnswer | Promise<McpAnswer> {
     const selection = this.#catalog.select(request.query);
-    const message = readMessage(request.body);
+    const message = this.#messages.read(request.body);
     if (message.kind === 'refused') return answerFault(400, message.id, message);
-    const { method, params } = message;
-    const client = clientOf(params);
-    const traceparent = metaOf(params)['traceparent'];
-    const rpc = methods.has(method) ? method : 'other';
+    const { content } = message;
+    const rpc = methods.has(content.method) ? content.method : 'other';
     this.#options.onMessage?.(rpc);
-    note({
-      rpc,
-      tool: method === 'tools/call' ? this.#toolName(params['name']) : null,
-      client: client?.name ?? null,
-      traceparent: typeof traceparent === 'string' ? traceparent : null,
-    });
+    note(content.note(rpc, this.#toolOf(content)));
     if (message.kind === 'notification') return { kind: 'accepted' };
-    const era = eraOf(request.header, message);
+    const era = eraOf(request.header, content);
     if (era === 'modern') {
-      const wrong = revisionFault(request.header, message);
+      const wrong = revisionFault(request.header, content);
       if (wrong) return answerFault(400, message.id, wrong);
     }
     return this.#dispatch(request, message, era, selection);
@@ -115,20 +94,20 @@ export class McpServer {
 
   #dispatch(
     request: McpRequest,
-    message: Extract<RpcMessage, { kind: 'request' }>,
+    { id, content }: Extract<ReadMessage, { kind: 'request' }>,
     era: Era,
     selection: Selection,
   ): McpAnswer | Promise<McpAnswer> {
-    const { id, method, params } = message;
+    const { method, params } = content;
     switch (method) {
       case 'tools/call':
-        return this.#calls.answer({ ...request, id, params, era, selection });
+        return this.#calls.answer({ ...request, id, content, era, selection });
       case 'tools/list': {
         if (params['cursor'] !== undefined) {
           return answerFault(200, id, { code: rpcCodes.invalidParams, message: noCursor });
         }
         const held = this.#options.rights.heldBy(request.principal);
-        return answerJson(this.#catalog.list(held, selection).response(id));
+        return answerReady(id, this.#catalog.list(held, selection));
       }
       case 'server/discover':
         return answerJson(resultJson(id, this.#discovery()));
@@ -147,7 +126,8 @@ export class McpServer {
     return answerFault(status, id, { code: rpcCodes.methodNotFound, message: unknown });
   }
 
-  #toolName(name: unknown): string | null {
+  #toolOf({ method, params }: MessageContent): string | null {
+    const name = method === 'tools/call' ? params['name'] : null;
     return typeof name === 'string' && this.#catalog.has(name) ? name : null;
   }
 

@@ -16,21 +16,21 @@ import { shownText } from '../lib/names.ts';
 import {
   isObject,
   notificationJson,
-  resultBytes,
+  readyBytes,
+  ReadyResult,
   resultJson,
   rpcCodes,
   type RpcId,
-  type RpcParams,
 } from '../protocol/json-rpc.ts';
-import { answerFault, answerJson, type McpAnswer } from './answer.ts';
+import { answerFault, answerJson, answerReady, type McpAnswer } from './answer.ts';
 import type { Catalog, Selection } from './catalog.ts';
 import type { McpPrincipal, Tool, ToolArguments, ToolOutcome } from './contract.ts';
 import { type Caller, type CallRedaction, GraphqlCall, type GraphqlDoor } from './graphql-call.ts';
 import { paramFault } from './header-value.ts';
+import type { MessageContent } from './message.ts';
 import { outcomeJson } from './results.ts';
 import {
   capabilityFault,
-  clientOf,
   type Era,
   type HeaderOf,
   mcpCodes,
@@ -67,7 +67,7 @@ export interface CallRequest {
   /** Of the message. */
   body: Uint8Array;
   id: RpcId;
-  params: RpcParams;
+  content: MessageContent;
   era: Era;
   header: HeaderOf;
   principal: McpPrincipal;
@@ -104,8 +104,8 @@ export class ToolCalls {
   }
 
   answer(request: CallRequest): McpAnswer | Promise<McpAnswer> {
-    const { id, params, era, header, selection, principal } = request;
-    const { name, arguments: args = {} } = params;
+    const { id, content, era, header, selection, principal } = request;
+    const { name, arguments: args = {} } = content.params;
     if (typeof name !== 'string' || !isObject(args)) {
       const message = 'tools/call takes name, a string, and arguments, an object.';
       return answerFault(200, id, { code: rpcCodes.invalidParams, message });
@@ -119,17 +119,17 @@ export class ToolCalls {
     }
     if (era === 'modern') {
       const fault =
-        capabilityFault(params, tool.needsOfClient ?? {}) ??
+        capabilityFault(content.params, tool.needsOfClient ?? {}) ??
         paramFault(header, this.#catalog.headerParams(tool), args, mcpCodes.headerMismatch);
       if (fault) return answerFault(400, id, fault);
     }
     this.#requireScope(request, tool);
     const isRepeatable = tool.repeatable === true && request.body.length <= reusedBytesMax;
-    const key = isRepeatable ? Buffer.from(`${name} ${JSON.stringify(args)}`) : null;
+    const key = isRepeatable ? content.callKey : null;
     const known = key && this.#reuse.get(principal, key, this.#options.position());
     if (known) {
       this.#note(request, tool, 'ok');
-      return answerJson(resultBytes(id, known));
+      return answerReady(id, new ReadyResult(known));
     }
     return this.#run(request, tool, args, key);
   }
@@ -144,7 +144,7 @@ export class ToolCalls {
     if (!read.ok) return this.#refuse(request, tool, read.sentence);
     const acting = this.#acting(request.principal, read.value['team']);
     if (typeof acting === 'string') return this.#refuse(request, tool, acting);
-    const token = metaOf(request.params)['progressToken'];
+    const token = metaOf(request.content.params)['progressToken'];
     const tells = typeof token === 'string' || Number.isSafeInteger(token);
     if (tool.slow === true && tells && request.takesEvents) {
       return this.#events(request, tool, acting, read.value, token);
@@ -187,7 +187,7 @@ export class ToolCalls {
   }
 
   #call(
-    { caller, params }: CallRequest,
+    { caller, content }: CallRequest,
     tool: Tool,
     principal: McpPrincipal,
     progress: ((message: string) => void) | null,
@@ -195,7 +195,7 @@ export class ToolCalls {
   ): GraphqlCall {
     const { door, redaction } = this.#options;
     const { address, userAgent } = caller;
-    const client = clientOf(params);
+    const { client } = content;
     return new GraphqlCall({
       door,
       redaction,
@@ -256,12 +256,12 @@ export class ToolCalls {
     keep: { key: Uint8Array; askedAt: number } | null,
   ): McpAnswer {
     this.#note(request, tool, outcome.kind === 'failed' ? 'failed' : 'ok');
-    const result = Buffer.from(outcomeJson(outcome, this.#tail));
+    const result = readyBytes(outcomeJson(outcome, this.#tail));
     if (keep && outcome.kind === 'structured') {
       const now = this.#options.position();
       this.#reuse.keep(request.principal, keep.key, result, keep.askedAt, now);
     }
-    return answerJson(resultBytes(request.id, result));
+    return answerReady(request.id, new ReadyResult(result));
   }
 
   #refuse(request: CallRequest, tool: Tool, sentence: string): McpAnswer {
@@ -270,12 +270,12 @@ export class ToolCalls {
     return answerJson(resultJson(request.id, result));
   }
 
-  #note({ principal, params }: CallRequest, tool: Tool, outcome: CallNote['outcome']): void {
+  #note({ principal, content }: CallRequest, tool: Tool, outcome: CallNote['outcome']): void {
     const { onCall } = this.#options;
     if (!onCall) return;
-    const args = params['arguments'];
+    const args = content.params['arguments'];
     const caller = this.#teamOf(principal, isObject(args) ? args['team'] : undefined);
-    onCall({ principal: caller, tool, client: clientOf(params)?.name ?? null, outcome });
+    onCall({ principal: caller, tool, client: content.client?.name ?? null, outcome });
   }
 
   /** The caller in the team it names, as far as it may still be there. */

@@ -103,38 +103,43 @@ function excessOf(body: Uint8Array): string | null {
   return null;
 }
 
-/** A response with a result whose JSON is ready. */
-export function resultBytes(id: RpcId, result: Uint8Array): Buffer {
-  const head = headOf(id);
-  const headBytes = Buffer.byteLength(head);
-  const bytes = Buffer.allocUnsafe(headBytes + result.length + 1);
-  bytes.write(head, 0);
-  bytes.set(result, headBytes);
+// An id takes less, but for long texts.
+const headRoom = 128;
+
+/** The bytes that `ReadyResult` is made of: room for what stands before a result, and its JSON. */
+export function readyBytes(resultAsJson: string): Uint8Array {
+  const bytes = Buffer.allocUnsafe(headRoom + Buffer.byteLength(resultAsJson) + 1);
+  bytes.write(resultAsJson, headRoom);
   bytes[bytes.length - 1] = closeBrace;
   return bytes;
 }
 
-// An id takes less, but for long texts.
-const headRoom = 128;
-
-/** A result that is sent again and again: only what stands before it is written each time. */
+/** A result that may be sent again and again: only what stands before it is written each time. */
 export class ReadyResult {
-  readonly #bytes: Buffer;
+  readonly #bytes: Uint8Array;
 
-  constructor(result: Uint8Array) {
-    this.#bytes = Buffer.allocUnsafeSlow(headRoom + result.length + 1);
-    this.#bytes.set(result, headRoom);
-    this.#bytes[this.#bytes.length - 1] = closeBrace;
+  /** `bytes`: as `readyBytes` makes them; nobody else writes into them. */
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
   }
 
   /** A response with it, lent until the next one is asked for: send it, or copy it. */
-  response(id: RpcId): Buffer {
+  response(id: RpcId): Uint8Array {
     const head = headOf(id);
-    const headBytes = Buffer.byteLength(head);
-    if (headBytes > headRoom) return resultBytes(id, this.#bytes.subarray(headRoom, -1));
-    this.#bytes.write(head, headRoom - headBytes);
-    return this.#bytes.subarray(headRoom - headBytes);
+    const from = headRoom - head.length;
+    if (from >= 0 && writeAscii(this.#bytes, head, from)) return this.#bytes.subarray(from);
+    return Buffer.concat([Buffer.from(head), this.#bytes.subarray(headRoom)]);
   }
+}
+
+/** False where the text is not all ASCII; what was written then means nothing. */
+function writeAscii(bytes: Uint8Array, text: string, at: number): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (char > 0x7f) return false;
+    bytes[at + i] = char;
+  }
+  return true;
 }
 
 function headOf(id: RpcId): string {

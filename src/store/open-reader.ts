@@ -14,6 +14,10 @@ export class OpenReader implements Reader {
     return this.#reader.position;
   }
 
+  get newestPosition(): number {
+    return this.#reader.newestPosition;
+  }
+
   get<R>(from: Table<R>, key: Key): Readonly<R> | undefined {
     return this.#reader.get(from, key);
   }

@@ -89,6 +89,11 @@ export class StoreReader implements Reader {
     return this.#position;
   }
 
+  get newestPosition(): number {
+    const isRead = Atomics.load(this.#published, 0) === this.#seen;
+    return isRead && !this.#closed ? this.#position : this.position;
+  }
+
   /** The position of the latest read. */
   get reached(): number {
     return this.#position;

@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { errorJson, readMessage, resultBytes, resultJson } from '../../src/protocol/json-rpc.ts';
+import { KnownMessages } from '../../src/mcp/known-messages.ts';
+import {
+  errorJson,
+  readMessage,
+  readyBytes,
+  ReadyResult,
+  resultJson,
+} from '../../src/protocol/json-rpc.ts';
 
 const kinds = ['request', 'notification', 'refused'];
 // Also halves of surrogate pairs, which JSON can say and UTF-8 cannot.
@@ -85,7 +92,7 @@ describe('readMessage', () => {
         assert.ok(read.kind === 'request');
         const answers = [
           resultJson(read.id, '{}'),
-          resultBytes(read.id, Buffer.from('{}')).toString(),
+          Buffer.from(new ReadyResult(readyBytes('{}')).response(read.id)).toString(),
           errorJson(read.id, { code: -1, message: 'x' }),
         ];
         for (const answer of answers) {
@@ -93,6 +100,50 @@ describe('readMessage', () => {
           assert.ok((JSON.parse(answer) as { id: unknown }).id === sent);
         }
       }),
+    );
+  });
+});
+
+describe('KnownMessages', () => {
+  it('reads every message as readMessage does, however often and with whatever id', () => {
+    const message = fc.record({ params: fc.dictionary(name, json, { maxKeys: 4 }), tail: json });
+    const ids = fc.array(fc.oneof(id, fc.constantFrom(0, 1, 2, 'a', 'b')), { minLength: 3 });
+    fc.assert(
+      fc.property(message, ids, fc.boolean(), ({ params, tail }, sent, inFront) => {
+        const known = new KnownMessages();
+        for (const one of sent) {
+          const rest = { method: 'm', params, tail };
+          const whole = inFront
+            ? { jsonrpc: '2.0', id: one, ...rest }
+            : { ...rest, jsonrpc: '2.0', id: one };
+          const body = Buffer.from(JSON.stringify(whole));
+          const expected = readMessage(body);
+          const read = known.read(body);
+          assert.ok(expected.kind === 'request' && read.kind === 'request');
+          assert.equal(read.id, expected.id);
+          assert.equal(JSON.stringify(read.content.params), JSON.stringify(expected.params));
+        }
+      }),
+    );
+  });
+
+  it('refuses what readMessage refuses, with any byte of a known message changed', () => {
+    const known = new KnownMessages();
+    const whole = Buffer.from('{"jsonrpc":"2.0","id":12,"method":"m","params":{"id":1}}');
+    for (let i = 0; i < 3; i++) known.read(whole);
+    const change = fc.tuple(fc.nat(whole.length - 1), fc.nat(255));
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
+        const body = Buffer.from(whole);
+        for (const [at, byte] of changes) body[at] = byte;
+        const expected = readMessage(body);
+        const read = known.read(body);
+        assert.equal(read.kind, expected.kind);
+        if (read.kind !== 'request' || expected.kind !== 'request') return;
+        assert.equal(read.id, expected.id);
+        assert.equal(JSON.stringify(read.content.params), JSON.stringify(expected.params));
+      }),
+      { numRuns: 2_000 },
     );
   });
 });

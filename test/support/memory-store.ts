@@ -37,6 +37,10 @@ export class MemoryStore implements Reader, Journal {
   #epoch = 0;
   position = 0;
 
+  get newestPosition(): number {
+    return this.position;
+  }
+
   get<R>(from: Table<R>, key: Key): Readonly<R> | undefined {
     return this.#table(from.name).get(JSON.stringify(key)) as R | undefined;
   }

@@ -22,6 +22,10 @@ export class ScriptedStore implements RuntimeStore {
   readonly #epochs = new Map<string, number>();
   readonly #listeners = new Set<(entry: JournalEntry) => void>();
 
+  get newestPosition(): number {
+    return this.position;
+  }
+
   nextEpoch(actor: string): number {
     const epoch = (this.#epochs.get(actor) ?? 0) + 1;
     this.#epochs.set(actor, epoch);

@@ -165,6 +165,9 @@ class McpTransport {
         case 'json':
           exchange.send(answer.status, jsonHeaders, answer.body);
           return;
+        case 'ready':
+          exchange.send(200, jsonHeaders, answer.result.response(answer.id));
+          return;
         case 'accepted':
           exchange.send(202, noStore, '');
           return;

@@ -4,8 +4,8 @@ import {
   errorJson,
   notificationJson,
   readMessage,
+  readyBytes,
   ReadyResult,
-  resultBytes,
   resultJson,
   rpcCodes,
 } from '../../../src/protocol/json-rpc.ts';
@@ -146,7 +146,8 @@ describe('answers', () => {
     const result = '{"a":"é 🎉"}';
     for (const id of [0, -3, 'é', '\ud800', '"\\']) {
       const text = resultJson(id, result);
-      assert.equal(resultBytes(id, Buffer.from(result)).toString(), text);
+      const ready = new ReadyResult(readyBytes(result));
+      assert.equal(Buffer.from(ready.response(id)).toString(), text);
       assert.deepEqual(JSON.parse(text), { jsonrpc: '2.0', id, result: { a: 'é 🎉' } });
     }
   });
@@ -176,9 +177,9 @@ describe('answers', () => {
 
 describe('ReadyResult', () => {
   it('is sent behind any id, the longest ones included', () => {
-    const ready = new ReadyResult(Buffer.from('{"tools":["é"]}'));
+    const ready = new ReadyResult(readyBytes('{"tools":["é"]}'));
     for (const id of [0, -7, 'a', 'ü'.repeat(90), 'x'.repeat(1_000)]) {
-      assert.deepEqual(JSON.parse(ready.response(id).toString()), {
+      assert.deepEqual(JSON.parse(Buffer.from(ready.response(id)).toString()), {
         jsonrpc: '2.0',
         id,
         result: { tools: ['é'] },

@@ -18,6 +18,20 @@ const thing = (id: string, more: Partial<Thing> = {}): Thing => ({
 });
 
 describe('Store reads', () => {
+  it('tell the newest position apart from any stretch, which keeps its own', async (t) => {
+    const store = await openedStore(t, { tables });
+    const commit = () => store.commit({ actor: 'a', epoch: 1, changes: [put(things, thing('x'))] });
+    const first = await commit();
+    assert.equal(store.newestPosition, first);
+    assert.equal(store.position, first);
+    const second = await commit();
+    assert.equal(store.newestPosition, second);
+    assert.equal(store.get(things, 'x')?.id, 'x');
+    assert.equal(store.newestPosition, store.position);
+    await store.close();
+    assert.throws(() => store.newestPosition);
+  });
+
   it('see one state throughout a synchronous stretch, and the newest in the next', async (t) => {
     const store = await openedStore(t, { tables });
     const commit = (rank: number) =>
