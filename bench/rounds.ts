@@ -32,6 +32,9 @@ export type Contenders = Readonly<Record<string, Contender>>;
 
 export type Results<Of extends Contenders> = { [Name in keyof Of]: HttpResult[] };
 
+/** As few as tell a median and a spread: the whole bench is to end within a quarter of an hour. */
+const contestRounds = 4;
+
 export interface ContestOptions {
   connections?: number;
   seconds?: number;
@@ -66,7 +69,7 @@ export async function inTurn<Of extends Contenders>(
   contenders: Of,
   options: ContestOptions = {},
 ): Promise<Results<Of>> {
-  const { connections = 50, seconds = bench.pick(3, 1), warmUpSeconds = 1 } = options;
+  const { connections = 50, seconds = bench.pick(2, 1), warmUpSeconds = 1 } = options;
   const all = Object.entries(contenders).map(([name, contender]) => ({
     name,
     contender,
@@ -87,7 +90,7 @@ export async function inTurn<Of extends Contenders>(
   for (const { contender } of running) {
     if (warmUpSeconds > 0) await load(contender, warmUpSeconds);
   }
-  await bench.eachRound(5, async (round) => {
+  await bench.eachRound(contestRounds, async (round) => {
     for (const { contender, results } of turned(running, round)) {
       results.push(await load(contender, seconds));
     }
@@ -226,7 +229,7 @@ export async function latencyRow(
   const running = Object.entries(contenders).filter(([, one]) => takesPart(bench, one));
   const latencies: Record<string, LatencyMs[]> = mapped(contenders, () => []);
   const lates: LatencyMs[] = [];
-  await bench.eachRound(5, async (round) => {
+  await bench.eachRound(contestRounds, async (round) => {
     for (const [name, contender] of turned(running, round)) {
       const { server, request } = contender;
       const { body } = await asked(contender);
