@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { afterEach, describe, it } from 'node:test';
 import { Bench } from '../../../bench/harness.ts';
+import { sendEach } from '../../../bench/load/calls.ts';
 import { httpLoad } from '../../../bench/load/http.ts';
-import { openLoop } from '../../../bench/load/open-loop.ts';
+import { openLoop, openLoopNote } from '../../../bench/load/open-loop.ts';
 import { usageOf } from '../../../bench/processes.ts';
 import { inTurn, sameBytes, sameJson } from '../../../bench/rounds.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -35,6 +36,10 @@ describe('Bench', () => {
     assert.equal(result.calls, 60);
     assert.ok(result.latency.p50 > 0 && result.latency.p50 <= result.latency.max);
     assert.ok(result.cpuUs >= 0);
+    assert.ok(result.late.max >= 0);
+    assert.equal(openLoopNote([]), 'open loop');
+    const late = { ...result.late, p99: 4.04 };
+    assert.match(openLoopNote([late]), /up to 4\.0 ms late, which is not counted$/);
   });
 
   it('fails where a server refuses', async () => {
@@ -102,6 +107,19 @@ describe('Bench', () => {
     const endless = bench.load('test/fixtures/bench/server.ts', ['right'], { timeoutMs: 200 });
     await assert.rejects(endless, /server\.ts did not end within 200 ms/);
     await assert.rejects(bench.run('no-such-load-program', []), /ENOENT/);
+  });
+
+  it('keeps one answer of many that are alike, and fails where one is not', async () => {
+    const requests = Array.from({ length: 50 }, () => request);
+    const alike = { alike: true, beside: true };
+    const right = await sendEach(bench, await start('right'), requests, 3, alike);
+    assert.deepEqual([right.calls, right.answers], [50, [answer.toString()]]);
+    const each = await sendEach(bench, await start('right'), requests, 3);
+    assert.equal(each.answers.length, 50);
+    await assert.rejects(
+      sendEach(bench, await start('changes'), requests, 3, alike),
+      /each-once\.ts ended with 1: Error: wrong answer: 200 \{"ok":null\}/,
+    );
   });
 
   it('charges a server that stands still for all that waited', async () => {
