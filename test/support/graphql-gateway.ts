@@ -5,6 +5,7 @@ import { createAccountReads } from '../../src/auth/account-reads.ts';
 import type { Accounts } from '../../src/auth/accounts-contract.ts';
 import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { sealSessionCookie } from '../../src/auth/session-cookie.ts';
+import type { StreamRoom } from '../../src/actors/stream-session/stream-room.ts';
 import type { StreamView } from '../../src/actors/streams/contract.ts';
 import { Callers } from '../../src/gateway/credentials.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
@@ -45,6 +46,7 @@ export async function startGraphql(
     mutationsOverPort?: boolean;
     accounts?: Accounts;
     perPersonMax?: number;
+    room?: StreamRoom;
     pingMs?: number;
     bodyMax?: number;
   } = {},
@@ -83,11 +85,12 @@ export async function startGraphql(
   };
   const remote = options.mutationsOverPort === true ? mutationsOverPort(home) : null;
   const graphql = createGraphql(remote === null ? home : { ...home, ...remote.options });
-  const { perPersonMax, pingMs, bodyMax } = options;
+  const { perPersonMax, room, pingMs, bodyMax } = options;
   const streams = new GraphqlStreams({
     clock,
     logger,
     ...(perPersonMax !== undefined && { perPersonMax }),
+    ...(room && { room }),
     ...(pingMs !== undefined && { pingMs }),
   });
   const gateway = await startGateway([

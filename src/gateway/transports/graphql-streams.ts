@@ -7,6 +7,7 @@
  * 3. One person holds `perPersonMax` streams at most; beyond that TOO_MANY_STREAMS.
  * 4. `drain` completes every stream.
  */
+import { OwnStreamRoom, type StreamRoom } from '../../actors/stream-session/stream-room.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { GraphqlCall, Lanes } from '../../graphql/lanes.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -20,59 +21,89 @@ export interface GraphqlStreamsOptions {
   logger: Logger;
   /** Streams one person may hold; default 256. */
   perPersonMax?: number;
+  /** Where they are counted, when other threads have streams, too. */
+  room?: StreamRoom;
   /** Milliseconds between two comments that keep the connection alive; default 15,000. */
   pingMs?: number;
 }
 
+interface Wanted {
+  /** Whose place it takes. */
+  person: string;
+  exchange: Exchange;
+  lanes: Lanes;
+  call: GraphqlCall;
+}
+
+export const graphqlStreamsMax = 256;
 const complete = 'event: complete\ndata:\n\n';
 const ping = ': ping\n\n';
 
 export class GraphqlStreams {
   readonly #options: Required<GraphqlStreamsOptions>;
-  readonly #open = new Map<string, Set<AbortController>>();
+  readonly #open = new Set<AbortController>();
   #draining = false;
 
   constructor(options: GraphqlStreamsOptions) {
-    this.#options = { perPersonMax: 256, pingMs: 15_000, ...options };
+    const { perPersonMax = graphqlStreamsMax } = options;
+    const room = new OwnStreamRoom(perPersonMax);
+    this.#options = { perPersonMax, room, pingMs: 15_000, ...options };
   }
 
-  /** Answers with a stream of the call's results. Throws TOO_MANY_STREAMS, SHUTTING_DOWN. */
-  open(exchange: Exchange, lanes: Lanes, call: GraphqlCall): void {
-    if (this.#draining) {
-      throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
-    }
+  /**
+   * Answers with a stream of the call's results. Throws, or rejects, with TOO_MANY_STREAMS or
+   * SHUTTING_DOWN; a promise where threads share the bound.
+   */
+  open(exchange: Exchange, lanes: Lanes, call: GraphqlCall): Promise<void> | undefined {
+    this.#assertOpen();
     const person = personOf(call.principal, exchange.address);
-    const mine = this.#open.get(person) ?? new Set();
-    if (mine.size >= this.#options.perPersonMax) {
-      throw new ServiceError(
-        'TOO_MANY_STREAMS',
-        `One person may hold ${this.#options.perPersonMax} streams.`,
-      );
-    }
-    const controller = new AbortController();
-    mine.add(controller);
-    this.#open.set(person, mine);
-    const stream = exchange.stream(200, sseHeaders);
-    exchange.onAbort(() => controller.abort());
-    const results = lanes.results({ ...call, signal: controller.signal });
-    void this.#send(stream, results, controller).finally(() => {
-      mine.delete(controller);
-      if (mine.size === 0 && this.#open.get(person) === mine) this.#open.delete(person);
-    });
+    const reserved = this.#options.room.reserve(person);
+    const wanted = { person, exchange, lanes, call };
+    if (reserved instanceof Promise) return reserved.then((has) => this.#begin(has, wanted));
+    this.#begin(reserved, wanted);
+    return undefined;
   }
 
   /** How many streams are open. */
   get size(): number {
-    let size = 0;
-    for (const streams of this.#open.values()) size += streams.size;
-    return size;
+    return this.#open.size;
   }
 
   drain(): void {
     this.#draining = true;
-    for (const streams of this.#open.values()) {
-      for (const controller of streams) controller.abort();
+    for (const controller of this.#open) controller.abort();
+  }
+
+  #begin(reserved: boolean, { person, exchange, lanes, call }: Wanted): void {
+    const { perPersonMax, room } = this.#options;
+    if (!reserved) {
+      throw new ServiceError('TOO_MANY_STREAMS', `One person may hold ${perPersonMax} streams.`);
     }
+    const stream = this.#streamAt(person, exchange);
+    const controller = new AbortController();
+    this.#open.add(controller);
+    exchange.onAbort(() => controller.abort());
+    if (exchange.aborted) controller.abort();
+    const results = lanes.results({ ...call, signal: controller.signal });
+    void this.#send(stream, results, controller).finally(() => {
+      this.#open.delete(controller);
+      room.release(person);
+    });
+  }
+
+  /** Gives the place back where no stream comes to use it. */
+  #streamAt(person: string, exchange: Exchange): ResponseStream {
+    try {
+      this.#assertOpen();
+      return exchange.stream(200, sseHeaders);
+    } catch (error) {
+      this.#options.room.release(person);
+      throw error;
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
   }
 
   async #send(

@@ -130,10 +130,7 @@ class GraphqlTransport {
     call: HttpCall,
   ): Promise<void> | undefined {
     this.#guardChange(exchange, lanes, call);
-    if (media === streamType) {
-      this.#options.streams.open(exchange, lanes, call);
-      return undefined;
-    }
+    if (media === streamType) return this.#options.streams.open(exchange, lanes, call);
     const answer = lanes.answer(call);
     if (!(answer instanceof Promise)) {
       this.#send(exchange, media, call, answer);

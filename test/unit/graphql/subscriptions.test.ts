@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
 import { createClient } from 'graphql-sse';
+import {
+  RemotePlaces,
+  type StreamCalls,
+  StreamLedger,
+  type StreamThreadCalls,
+} from '../../../src/actors/stream-session/stream-room.ts';
+import { openPortCalls } from '../../../src/lib/port-calls.ts';
 import { put, remove } from '../../../src/store/table.ts';
 import { tables } from '../../../src/store/tables.ts';
+import { eventually } from '../../support/eventually.ts';
 import { appRecord, deploymentRecord } from '../../support/graphql-fixture.ts';
 import { type GraphqlGateway, startGraphql } from '../../support/graphql-gateway.ts';
+import { memoryLogger } from '../../support/memory-logger.ts';
 
 interface Result {
   data?: Record<string, Record<string, unknown>> | null;
@@ -188,5 +198,44 @@ describe('subscriptions over server-sent events', () => {
       { cookie: api.cookie('usr_ann'), accept: 'text/event-stream' },
     );
     assert.equal(late.status, 503);
+  });
+});
+
+describe('subscriptions on several threads', () => {
+  it('are bounded for a person over all threads, and give their places back', async () => {
+    const ledger = new StreamLedger({ logs: 0, graphql: 2 });
+    const ports: { close(): void }[] = [];
+    const start = (): Promise<GraphqlGateway> => {
+      const { port1, port2 } = new MessageChannel();
+      const logger = memoryLogger();
+      const home = openPortCalls<StreamThreadCalls, StreamCalls>(port1, { logger });
+      const thread = openPortCalls<StreamCalls, StreamThreadCalls>(port2, { logger });
+      ports.push(home);
+      ledger.join(home);
+      return startGraphql({ room: new RemotePlaces(thread, 'graphql'), perPersonMax: 2 });
+    };
+    const [one, other] = [await start(), await start()];
+    const ask = (api: GraphqlGateway): Promise<Response> =>
+      api.post(
+        { query: status, variables: { id: 'app_1' } },
+        { cookie: api.cookie('usr_ann'), accept: 'text/event-stream' },
+      );
+    try {
+      const held = [await ask(one), await ask(other)];
+      for (const api of [one, other]) {
+        const refused = await ask(api);
+        assert.equal(refused.status, 429);
+        const { errors } = (await refused.json()) as Result;
+        assert.equal(errors?.[0]?.message, 'One person may hold 2 streams.');
+      }
+      for (const { body } of held) await body?.cancel();
+      await eventually('all have left', () => one.streams.size + other.streams.size === 0);
+      const again = await ask(one);
+      assert.equal(again.status, 200);
+      await again.body?.cancel();
+    } finally {
+      await Promise.all([one.close(), other.close()]);
+      for (const port of ports) port.close();
+    }
   });
 });

@@ -4,7 +4,7 @@ import { MessageChannel } from 'node:worker_threads';
 import type { StreamSessionsOptions } from '../../../../src/actors/stream-session/sessions.ts';
 import {
   answerStreams,
-  RemoteStreams,
+  RemoteStreamRoom,
   type SharedStreams,
   type StreamCalls,
   StreamLedger,
@@ -62,7 +62,7 @@ async function startThread(shared: SharedStreams, more: Partial<StreamSessionsOp
 }
 
 async function startThreads(count = 2) {
-  const ledger = new StreamLedger(maxPerPerson);
+  const ledger = new StreamLedger({ logs: maxPerPerson, graphql: 0 });
   const logger = memoryLogger();
   return await Promise.all(
     Array.from({ length: count }, async () => {
@@ -71,7 +71,7 @@ async function startThreads(count = 2) {
       const calls = openPortCalls<StreamCalls, StreamThreadCalls>(port2, { logger });
       opened.push(home);
       ledger.join(home);
-      const thread = await startThread(new RemoteStreams(calls));
+      const thread = await startThread(new RemoteStreamRoom(calls));
       answerStreams(calls, thread.sessions);
       return { ...thread, calls };
     }),
