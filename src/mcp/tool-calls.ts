@@ -4,7 +4,8 @@
  * 1. A tool that the token was not given the capability for is 403 `insufficient_scope`, with all
  *    scopes a wider token needs; what its owner may not do, GraphQL says, and the result is an error.
  * 2. The call runs in the team that `team` names, with MCP on there, or in the connection's own.
- * 3. One token has at most `callsAtOnce` calls under way.
+ * 3. One token has at most `callsAtOnce` calls under way, over all threads but for what they have not
+ *    told each other yet.
  * 4. When the service drains, whoever waits is told what is so far.
  * 5. An answer is used again only for the same caller, tool and arguments, at one journal position.
  */
@@ -13,6 +14,7 @@ import { AnswerReuse } from '../graphql/answer-reuse.ts';
 import { asServiceError, ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { shownText } from '../lib/names.ts';
+import { Tally } from '../lib/shared-tally.ts';
 import {
   isObject,
   notificationJson,
@@ -49,6 +51,8 @@ export interface ToolCallsOptions {
   resourceMetadata: () => string;
   logger: Logger;
   callsAtOnce: number;
+  /** Calls under way by token; default: those of this thread. */
+  underWay?: Tally;
   /** Told of every call of a tool. */
   onCall?: (note: CallNote) => void;
   /** Bytes of answers that may be given again; default 8 MiB, 0 for none. */
@@ -88,13 +92,14 @@ export class ToolCalls {
   readonly #catalog: Catalog;
   readonly #tail: string;
   readonly #reuse: AnswerReuse;
-  readonly #underWay = new Map<string, number>();
+  readonly #underWay: Tally;
   readonly #draining = new AbortController();
 
   constructor(options: ToolCallsOptions, catalog: Catalog, tail: string) {
     this.#options = options;
     this.#catalog = catalog;
     this.#tail = tail;
+    this.#underWay = options.underWay ?? new Tally();
     this.#reuse = new AnswerReuse(options.reuseBytes ?? defaultReuseBytes);
   }
 
@@ -227,19 +232,17 @@ export class ToolCalls {
     }
     if (!(outcome instanceof Promise)) return outcome;
     const token = callerOf(principal);
-    this.#underWay.set(token, (this.#underWay.get(token) ?? 0) + 1);
+    this.#underWay.add(token);
     return outcome
       .catch((error: unknown) => this.#failure(error))
       .finally(() => {
-        const rest = (this.#underWay.get(token) ?? 1) - 1;
-        if (rest > 0) this.#underWay.set(token, rest);
-        else this.#underWay.delete(token);
+        this.#underWay.remove(token);
       });
   }
 
   #admitOneMore(principal: McpPrincipal): void {
     const { callsAtOnce } = this.#options;
-    if ((this.#underWay.get(callerOf(principal)) ?? 0) < callsAtOnce) return;
+    if (this.#underWay.count(callerOf(principal)) < callsAtOnce) return;
     throw new ServiceError('RATE_LIMITED', `This token has ${callsAtOnce} calls under way.`);
   }
 
