@@ -6,6 +6,11 @@
  */
 import { authorize, can } from './auth/authorize.ts';
 import { StreamSessions } from './actors/stream-session/sessions.ts';
+import type {
+  CloseOutcome,
+  SharedStreams,
+  StreamRoom,
+} from './actors/stream-session/stream-room.ts';
 import { setVariable } from './config.ts';
 import type { LineSink } from './gateway/access-log.ts';
 import { auditedRoutes } from './gateway/audited.ts';
@@ -25,6 +30,7 @@ import { uploadRoutes } from './gateway/transports/upload.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Core } from './serve-core.ts';
+import type { ReadCounter } from './mcp/reads.ts';
 import { type ServedMcp, serveMcp } from './serve-mcp.ts';
 import { tables } from './store/tables.ts';
 
@@ -35,8 +41,17 @@ export interface FrontOptions {
   accessLines: LineSink | null;
   /** What others answer, already recorded in the activity. */
   routes: readonly Route[];
+  /** Counts reads over MCP; closed with the front. */
+  reads: ReadCounter;
   /** Set where other threads serve on the same port. */
-  shared?: SharedPort;
+  shared?: SharedFront;
+}
+
+/** What the fronts of several threads have in common. */
+export interface SharedFront {
+  port: SharedPort;
+  logStreams: SharedStreams;
+  graphqlStreams: StreamRoom;
 }
 
 export class Front {
@@ -49,9 +64,14 @@ export class Front {
   constructor(options: FrontOptions) {
     this.#options = options;
     const { core, graphql, metrics } = options;
-    this.#graphqlStreams = new GraphqlStreams({ clock: systemClock, logger: core.logger });
-    this.#sessions = newSessions(core);
-    this.#mcp = serveMcp(core, graphql);
+    const { shared } = options;
+    this.#graphqlStreams = new GraphqlStreams({
+      clock: systemClock,
+      logger: core.logger,
+      ...(shared && { room: shared.graphqlStreams }),
+    });
+    this.#sessions = newSessions(core, shared?.logStreams);
+    this.#mcp = serveMcp(core, graphql, options.reads);
     this.#gateway = this.#createGateway();
     metrics.register(() => [...this.#families(), ...this.#mcp.families()]);
     this.#gateway.onDrain(async () => {
@@ -75,6 +95,11 @@ export class Front {
     await this.#gateway.close();
   }
 
+  /** Closes a log stream of this thread. */
+  closeStream(sessionId: string, userId: string): CloseOutcome {
+    return this.#sessions.close(sessionId, userId);
+  }
+
   /** Cuts all connections. */
   abort(): Promise<void> {
     this.#gateway.abort();
@@ -82,7 +107,7 @@ export class Front {
   }
 
   #createGateway(): Gateway {
-    const { core, accessLines, metrics, routes, shared = null } = this.#options;
+    const { core, accessLines, metrics, routes, shared } = this.#options;
     const { config, logger } = core;
     return createGateway({
       host: config.host,
@@ -100,7 +125,7 @@ export class Front {
       metrics,
       logBare: config.logLevel === 'debug',
       setVariable,
-      shared,
+      shared: shared?.port ?? null,
     });
   }
 
@@ -159,12 +184,16 @@ const rights: ReadonlySet<string> = new Set(
   ].map((one) => one.name),
 );
 
-function newSessions({ config, logger, ground, authenticator }: Core): StreamSessions {
+function newSessions(
+  { config, logger, ground, authenticator }: Core,
+  shared: SharedStreams | undefined,
+): StreamSessions {
   const { store, streams } = ground;
   return new StreamSessions({
     streams,
     logger,
     maxPerPerson: config.maxLogStreamsPerUser,
+    ...(shared && { shared }),
     stillAllowed: (person, appId) => {
       const app = store.get(tables.apps, appId);
       if (app === undefined || !authenticator.stillValid(person)) return false;

@@ -15,6 +15,7 @@ import { metricsRoute } from './gateway/transports/metrics.ts';
 import { resetRoutes } from './gateway/transports/reset.ts';
 import { setupRoutes } from './gateway/transports/setup.ts';
 import { systemClock } from './lib/clock.ts';
+import { McpReads } from './mcp/reads.ts';
 import type { Core } from './serve-core.ts';
 import { type ServedOAuth, serveOAuth } from './serve-oauth.ts';
 
@@ -22,6 +23,8 @@ export class Home {
   /** Null for an instance that is set up. */
   readonly setupCode: string | null;
   readonly routes: readonly Route[];
+  /** Of all threads: a day of a token has one entry in the activity. */
+  readonly reads: McpReads;
   readonly #core: Core;
   readonly #oauth: ServedOAuth;
   #accounts: Promise<Accounts> | null = null;
@@ -29,6 +32,9 @@ export class Home {
   constructor(core: Core, metrics: Metrics) {
     this.#core = core;
     this.setupCode = core.needsSetup() ? newSetupCode() : null;
+    const { logger: log, ground } = core;
+    const { store: reader, actors } = ground;
+    this.reads = new McpReads({ actors, reader, clock: systemClock, log });
     this.#oauth = serveOAuth(core);
     this.routes = [...this.#routes(metrics), ...this.#oauth.routes];
   }

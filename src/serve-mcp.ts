@@ -7,7 +7,7 @@ import type { Graphql } from './graphql/graphql.ts';
 import { valueOf } from './actors/app/variables.ts';
 import { systemClock } from './lib/clock.ts';
 import { McpCounts } from './mcp/counts.ts';
-import { McpReads } from './mcp/reads.ts';
+import type { ReadCounter } from './mcp/reads.ts';
 import { Rights } from './mcp/rights.ts';
 import type { Redactor } from './mcp/redaction/redactor.ts';
 import type { McpServer } from './mcp/server.ts';
@@ -29,7 +29,7 @@ const countedTokensMax = 100_000;
 
 interface Parts {
   rights: Rights;
-  reads: McpReads;
+  reads: ReadCounter;
   counts: McpCounts;
 }
 
@@ -38,12 +38,11 @@ interface Loaded {
   redactor: Redactor;
 }
 
-export function serveMcp(core: Core, graphql: Graphql): ServedMcp {
+export function serveMcp(core: Core, graphql: Graphql, reads: ReadCounter): ServedMcp {
   const { config, ground, authenticator, callers, logger, publicUrl, newLimit } = core;
-  const { store, actors } = ground;
+  const { store } = ground;
   const rights = new Rights({ reader: store, subscribe: (listener) => store.subscribe(listener) });
   const streams = new McpStreams({ clock: systemClock, logger });
-  const reads = new McpReads({ actors, reader: store, clock: systemClock, log: logger });
   const counts = new McpCounts();
   let loaded: Loaded | null = null;
   let loading: Promise<McpServer> | null = null;

@@ -1,12 +1,14 @@
 /** Owns what the home thread and a gateway thread say to each other; all of it is plain data. */
 import type { MessagePort } from 'node:worker_threads';
 import type { ActorCalls } from './actors/runtime/remote-actors.ts';
+import type { StreamCalls, StreamThreadCalls } from './actors/stream-session/stream-room.ts';
 import type { LogMove, UnwatchLog, WatchLog } from './actors/streams/log-watches.ts';
 import type { Config } from './config.ts';
 import type { ForwardBodyCalls, ForwardCalls, RouteName } from './gateway/forward.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
 import type { MutationCalls } from './graphql/remote-mutations.ts';
 import type { LimitCalls } from './lib/shared-limit.ts';
+import type { ReadCalls } from './mcp/remote-reads.ts';
 import type { FollowerOptions } from './store/store.ts';
 
 /** What a gateway thread is started with. */
@@ -25,7 +27,9 @@ export interface ThreadStart {
 export type HomeCalls = ActorCalls &
   ForwardCalls &
   MutationCalls &
-  LimitCalls & {
+  LimitCalls &
+  StreamCalls &
+  ReadCalls & {
     /** Whole lines of the log. */
     log: { in: string; out: void };
     'log.watch': { in: WatchLog; out: void };
@@ -34,7 +38,8 @@ export type HomeCalls = ActorCalls &
 
 /** What home asks of a gateway thread. */
 export type ThreadCalls = ForwardBodyCalls &
-  LimitCalls & {
+  LimitCalls &
+  StreamCalls & {
     /** Resolves once it listens; rejects where the address cannot be had. */
     listen: { in: null; out: void };
     /** Ends streams, finishes requests, refuses new ones. */

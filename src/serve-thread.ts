@@ -9,6 +9,11 @@
 import { workerData } from 'node:worker_threads';
 import { Causes } from './actors/runtime/causes.ts';
 import { RemoteActors } from './actors/runtime/remote-actors.ts';
+import {
+  answerStreams,
+  RemotePlaces,
+  RemoteStreamRoom,
+} from './actors/stream-session/stream-room.ts';
 import { MirroredLogs } from './actors/streams/mirrored-logs.ts';
 import type { Config } from './config.ts';
 import { dataFolders } from './data-folders.ts';
@@ -20,6 +25,7 @@ import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
 import { joinLimits } from './lib/shared-limit.ts';
+import { RemoteReads } from './mcp/remote-reads.ts';
 import { Core } from './serve-core.ts';
 import { Front } from './serve-front.ts';
 import { serveGraphql } from './serve-graphql.ts';
@@ -58,12 +64,18 @@ function serveThread({ config, port, follower, sockets, homeRoutes }: ThreadStar
     accessLines: wantsAccessLines(config) ? write : null,
     routes: forwardedRoutes({ routes: homeRoutes, home }),
     shared: {
-      sockets: new Int32Array(sockets),
-      beforeRequest: () => {
-        store.catchUp();
+      port: {
+        sockets: new Int32Array(sockets),
+        beforeRequest: () => {
+          store.catchUp();
+        },
       },
+      logStreams: new RemoteStreamRoom(home),
+      graphqlStreams: new RemotePlaces(home, 'graphql'),
     },
+    reads: new RemoteReads({ home, clock: systemClock, log: logger }),
   });
+  answerStreams(home, { close: (sessionId, userId) => front.closeStream(sessionId, userId) });
   home.handle('wake', () => {
     store.wake();
   });

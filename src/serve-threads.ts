@@ -10,6 +10,7 @@
  */
 import { MessageChannel, SHARE_ENV, Worker } from 'node:worker_threads';
 import { answerForActors } from './actors/runtime/remote-actors.ts';
+import { StreamLedger } from './actors/stream-session/stream-room.ts';
 import { LogWatches } from './actors/streams/log-watches.ts';
 import type { Config } from './config.ts';
 import type { LineSink } from './gateway/access-log.ts';
@@ -17,12 +18,15 @@ import type { Route } from './gateway/contract.ts';
 import { answerForwarded } from './gateway/forward.ts';
 import { checkPort } from './gateway/free-port.ts';
 import type { Metrics } from './gateway/metrics.ts';
+import { graphqlStreamsMax } from './gateway/transports/graphql-streams.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import { answerMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
 import type { LimitRelay } from './lib/shared-limit.ts';
+import type { ReadCounter } from './mcp/reads.ts';
+import { answerReads } from './mcp/remote-reads.ts';
 import type { Platform } from './platform.ts';
 import type { HomeCalls, ThreadCalls, ThreadStart } from './serve-thread-calls.ts';
 import { announceCommits } from './store/following-store.ts';
@@ -42,6 +46,8 @@ export interface GatewayThreadsOptions {
   routes: readonly Route[];
   metrics: Metrics;
   limits: LimitRelay;
+  /** Counts the reads over MCP of all threads. */
+  reads: ReadCounter;
   /** A thread has ended, and with it what it served. */
   onLost: (error: Error) => void;
 }
@@ -53,11 +59,16 @@ interface Thread {
 
 export class GatewayThreads {
   readonly #options: GatewayThreadsOptions;
+  readonly #streams: StreamLedger;
   readonly #threads: Thread[] = [];
   #phase: 'new' | 'serving' | 'ending' = 'new';
 
   constructor(options: GatewayThreadsOptions) {
     this.#options = options;
+    this.#streams = new StreamLedger({
+      logs: options.config.maxLogStreamsPerUser,
+      graphql: graphqlStreamsMax,
+    });
   }
 
   /** Starts them; resolves once all listen. Rejects with a ListenError. */
@@ -74,6 +85,8 @@ export class GatewayThreads {
 
   async drain(): Promise<void> {
     await this.#all('drain');
+    // It tells actors what was counted.
+    await this.#options.reads.close();
   }
 
   /** Lets the threads end; one that does not within a few seconds is left to the end of the process. */
@@ -95,7 +108,7 @@ export class GatewayThreads {
   }
 
   #start(config: Config, sockets: SharedArrayBuffer): Thread {
-    const { logger, platform, graphql, routes, metrics, limits, writeLog } = this.#options;
+    const { logger, platform, graphql, routes, metrics, limits, reads, writeLog } = this.#options;
     const { store, actors, streams } = platform;
     const { port1, port2: port } = new MessageChannel();
     const follower = store.admitFollower();
@@ -106,6 +119,8 @@ export class GatewayThreads {
     answerForwarded(calls, { routes, logger, refused: (code) => metrics.refused(code) });
     answerMutations(calls, graphql);
     limits.join(calls);
+    this.#streams.join(calls);
+    answerReads(calls, reads);
     calls.handle('log', writeLog);
     const watches = new LogWatches({
       streams,

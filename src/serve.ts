@@ -89,16 +89,17 @@ class Service {
     const { config, platform, logger, writeLog } = this.#parts;
     const core = this.#core;
     const graphql = this.#graphql;
+    const { reads } = this.#home;
     const routes = auditedRoutes(this.#home.routes, core.audit);
     if (config.gatewayThreads === 1) {
       const accessLines = wantsAccessLines(config) ? writeLog : null;
-      return new Front({ core, graphql, metrics, accessLines, routes });
+      return new Front({ core, graphql, metrics, accessLines, routes, reads });
     }
     const onLost = (err: Error): void => {
       logger.fatal({ err }, 'gateway_thread_lost');
       void this.#exitNow();
     };
-    const shared = { platform, graphql, routes, metrics, limits: this.#limits };
+    const shared = { platform, graphql, routes, metrics, limits: this.#limits, reads };
     return new GatewayThreads({ ...shared, config, logger, writeLog, onLost });
   }
 
