@@ -39,7 +39,7 @@ export type HomeCalls = ActorCalls &
 /** What home asks of a gateway thread. */
 export type ThreadCalls = ForwardBodyCalls &
   LimitCalls &
-  StreamCalls & {
+  StreamThreadCalls & {
     /** Resolves once it listens; rejects where the address cannot be had. */
     listen: { in: null; out: void };
     /** Ends streams, finishes requests, refuses new ones. */
