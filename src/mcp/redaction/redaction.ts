@@ -10,6 +10,7 @@
  *    texts behind are withheld whole. Nobody is shown as many marks, and to make them takes long.
  */
 import { isSecretKey, isSecretValue, kindOf } from './assignments.ts';
+import { hasBase64Run } from './base64-runs.ts';
 import { changeStrings } from './json-strings.ts';
 import type { Patterns } from './patterns.ts';
 import { betweenMarks, markStart, replaceSpans, type Span } from './spans.ts';
@@ -33,6 +34,7 @@ const pemLinesMax = 200;
 const keyLine = /^\s*(?:[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]{70}|[0-9A-Za-z+/]{76})\s*$/;
 const keyLineInJson =
   /"\s{0,8}(?:[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]{70}|[0-9A-Za-z+/]{76})(?:\s|\\[nrt]){0,8}"/;
+const keyLineMin = 64;
 const keyOfCursor = /cursor$/i;
 const wholeMark = /^\[redacted: [a-zA-Z0-9_ ]{1,80}\]$/;
 const spansMax = 2_000;
@@ -85,7 +87,7 @@ export class ValueRedaction implements Redaction {
     this.#spansLeft = spansMax;
     // What would be found is found in the encoded text, too, unless an escape hides it.
     const isClean = this.#isClean(json);
-    const hasKeyLine = keyLineInJson.test(json);
+    const hasKeyLine = hasBase64Run(json, keyLineMin) && keyLineInJson.test(json);
     if (isClean && !hasKeyLine && !json.includes('\\')) return json;
     let pemLines = 0;
     return changeStrings(json, (value, key, escaped) => {
