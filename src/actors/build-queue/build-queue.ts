@@ -17,6 +17,9 @@ import type { Clock } from '../../lib/clock.ts';
  */
 export type AskTurn = () => Promise<unknown>;
 
+/** So many who could not be asked are passed over; with more of them something else is wrong. */
+const asideMax = 100;
+
 export interface BuildQueueOptions {
   /** Builds at a time; 1 or more. */
   concurrency: number;
@@ -36,6 +39,7 @@ export class BuildQueue {
   /** By id. Ids sort by the time of their making (invariant 1). */
   readonly #line: Waiter[] = [];
   #running = 0;
+  #aside = 0;
 
   constructor(options: BuildQueueOptions) {
     const { concurrency } = options;
@@ -50,13 +54,13 @@ export class BuildQueue {
     const place = this.#placeOf(deploymentId);
     const known = this.#at(place, deploymentId);
     if (this.#isFreeAt(place)) {
-      if (known !== undefined) this.#line.splice(place, 1);
+      if (known !== undefined) this.#remove(place, known);
       return this.#take();
     }
     if (known === undefined) this.#line.splice(place, 0, { deploymentId, askTurn, state: 'waits' });
     else {
       known.askTurn = askTurn;
-      known.state = 'waits';
+      this.#setState(known, 'waits');
     }
     return undefined;
   }
@@ -64,8 +68,9 @@ export class BuildQueue {
   /** Gives up the place in line; without one nothing happens. */
   leave(deploymentId: string): void {
     const place = this.#placeOf(deploymentId);
-    if (this.#at(place, deploymentId) === undefined) return;
-    this.#line.splice(place, 1);
+    const waiter = this.#at(place, deploymentId);
+    if (waiter === undefined) return;
+    this.#remove(place, waiter);
     this.#askNext();
   }
 
@@ -106,6 +111,16 @@ export class BuildQueue {
     return waiter?.deploymentId === deploymentId ? waiter : undefined;
   }
 
+  #remove(place: number, waiter: Waiter): void {
+    this.#setState(waiter, 'waits');
+    this.#line.splice(place, 1);
+  }
+
+  #setState(waiter: Waiter, state: Waiter['state']): void {
+    this.#aside += Number(state === 'aside') - Number(waiter.state === 'aside');
+    waiter.state = state;
+  }
+
   get #free(): number {
     return this.#options.concurrency - this.#running;
   }
@@ -129,7 +144,7 @@ export class BuildQueue {
       if (waiter.state === 'waits') due.push(waiter);
     }
     for (const waiter of due) {
-      waiter.state = 'asked';
+      this.#setState(waiter, 'asked');
       const answered = (): void => {
         this.#answered(waiter);
       };
@@ -139,12 +154,12 @@ export class BuildQueue {
 
   #answered(waiter: Waiter): void {
     if (waiter.state === 'asked' && this.isWaiting(waiter.deploymentId)) {
-      waiter.state = 'aside';
+      this.#setState(waiter, 'aside');
       this.#options.clock.after(this.#options.retryMs ?? 1000, () => {
-        if (waiter.state === 'aside') waiter.state = 'waits';
+        if (waiter.state === 'aside') this.#setState(waiter, 'waits');
         this.#askNext();
       });
     }
-    this.#askNext();
+    if (this.#aside < asideMax) this.#askNext();
   }
 }

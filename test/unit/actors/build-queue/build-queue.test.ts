@@ -82,6 +82,24 @@ describe('BuildQueue', () => {
     assert.ok(!queue.isWaiting('dpl_1'));
   });
 
+  it('does not ask all there are when nobody can be asked, and goes on later', async () => {
+    const { clock, queue, enter, giveBack } = setUp();
+    enter('dpl_0');
+    let asks = 0;
+    for (let i = 1000; i < 1500; i++) {
+      queue.enter(`dpl_${i}`, () => {
+        asks += 1;
+        return Promise.reject(new Error('closed'));
+      });
+    }
+    giveBack('dpl_0');
+    await eventually('some are asked', () => asks === 100);
+    await clock.advance(999);
+    assert.equal(asks, 100);
+    await clock.advance(1);
+    assert.ok(asks > 100);
+  });
+
   it('counts builds that were found running, also above its bound', () => {
     const { queue, asked, enter } = setUp();
     const found = [queue.adopt(), queue.adopt()];
