@@ -11,8 +11,8 @@ import type { Person } from '../../src/actors/stream-session/viewer.ts';
 import { createLogStreams } from '../../src/actors/streams/log-streams.ts';
 import type { LiveLogs, LogStreamsOptions } from '../../src/actors/streams/log-streams.ts';
 import type { Driver, LogEntry } from '../../src/drivers/driver.ts';
-import type { LogName, LogReader } from '../../src/store/logs/contract.ts';
-import { openLogReader } from '../../src/store/logs/reader.ts';
+import type { LogName } from '../../src/store/logs/contract.ts';
+import { openLogReader, type LogFileReader } from '../../src/store/logs/reader.ts';
 import { openLogWriter } from '../../src/store/logs/writer.ts';
 import type { LogWriterOptions } from '../../src/store/logs/writer.ts';
 import { MemoryLogIndex } from './memory-log-index.ts';
@@ -97,11 +97,9 @@ export class LogBench {
       syncMs: 2,
       ...this.#options.streams,
     });
-    const reader = this.#options.mirrored
-      ? openLogReader({ dir: this.dir, reader: this.index.reader })
-      : writer;
+    const files = openLogReader({ dir: this.dir, reader: this.index.reader });
     const sessions = new StreamSessions({
-      streams: this.#options.mirrored ? this.#mirror(streams, reader) : streams,
+      streams: this.#options.mirrored ? this.#mirror(streams, files) : streams,
       logger: this.logger,
       stillAllowed: () => true,
       onRightsChange: () => () => undefined,
@@ -109,10 +107,10 @@ export class LogBench {
       flushMaxMs: 10,
       ...this.#options.sessions,
     });
-    return { writer, streams, sessions, reader };
+    return { writer, streams, sessions, reader: this.#options.mirrored ? files : writer };
   }
 
-  #mirror(streams: LiveLogs, reader: LogReader) {
+  #mirror(streams: LiveLogs, reader: LogFileReader) {
     const ringBytes = this.#options.streams?.ringBytes;
     const options = { streams, reader, logger: this.logger };
     return mirrored(ringBytes === undefined ? options : { ...options, ringBytes }).logs;

@@ -6,7 +6,7 @@ import { LogWatches } from '../../src/actors/streams/log-watches.ts';
 import type { LiveLogs } from '../../src/actors/streams/log-streams.ts';
 import { MirroredLogs } from '../../src/actors/streams/mirrored-logs.ts';
 import type { Logger } from '../../src/lib/log.ts';
-import type { LogReader } from '../../src/store/logs/contract.ts';
+import type { LogFileReader } from '../../src/store/logs/reader.ts';
 
 /** What one side sent and the other has not got. */
 class Wire {
@@ -39,7 +39,7 @@ class Wire {
 
 export interface MirrorOptions {
   streams: LiveLogs;
-  reader: LogReader;
+  reader: LogFileReader;
   logger: Logger;
   ringBytes?: number;
   held?: boolean;

@@ -2,16 +2,18 @@
  * Owns the reads of one generation of a log: as soon as the files hold another one it reads nothing,
  * and says once that its own is over.
  */
-import type { LogName, LogRange, LogReader, LogSlice } from '../../store/logs/contract.ts';
+import type { LogName, LogRange, LogSlice } from '../../store/logs/contract.ts';
+import type { LogFileReader } from '../../store/logs/reader.ts';
+import type { LogTail } from '../../store/logs/tail.ts';
 
-export class GenerationReader implements LogReader {
-  readonly #reader: LogReader;
+export class GenerationReader implements LogFileReader {
+  readonly #reader: LogFileReader;
   readonly #onOver: () => void;
   /** Null until the log holds lines: then what comes is its generation. */
   #generation: string | null = null;
   #over = false;
 
-  constructor(reader: LogReader, onOver: () => void) {
+  constructor(reader: LogFileReader, onOver: () => void) {
     this.#reader = reader;
     this.#onOver = onOver;
   }
@@ -42,6 +44,11 @@ export class GenerationReader implements LogReader {
 
   offsetAt(log: LogName, atMs: number): number {
     return this.#reader.offsetAt(log, atMs);
+  }
+
+  tail(log: LogName): LogTail | undefined {
+    const tail = this.#over ? undefined : this.#reader.tail(log);
+    return tail !== undefined && this.isOf(tail.generation) ? tail : undefined;
   }
 
   #holds(range: LogRange | undefined): boolean {

@@ -10,7 +10,9 @@
 import type { Clock } from '../../lib/clock.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { LogName, LogReader } from '../../store/logs/contract.ts';
+import type { LogLine, LogName } from '../../store/logs/contract.ts';
+import type { LogFileReader } from '../../store/logs/reader.ts';
+import type { LogTail } from '../../store/logs/tail.ts';
 import { type ChannelView, LogChannel, type WatchedLogs } from './channel.ts';
 import { GenerationReader } from './generation-reader.ts';
 import type { LogMove, UnwatchLog, WatchLog } from './log-watches.ts';
@@ -18,7 +20,7 @@ import { ownLines } from './ring.ts';
 
 export interface MirroredLogsOptions {
   /** Reads the files on this thread (`openLogReader`). */
-  reader: LogReader;
+  reader: LogFileReader;
   logger: Logger;
   /** To the thread that feeds (`LogWatches`); what is told arrives in order. */
   watch: (message: WatchLog) => void;
@@ -33,6 +35,8 @@ interface Mirror {
   log: LogName;
   reader: GenerationReader;
   channel: LogChannel;
+  /** What reads its new lines; undefined while it has none, or was left behind. */
+  tail: LogTail | undefined;
   /** Whether it held lines when it began to be watched. */
   begun: boolean;
 }
@@ -50,7 +54,7 @@ export class MirroredLogs implements WatchedLogs {
     this.#ringBytes = options.ringBytes ?? 512 * 1024;
   }
 
-  get reader(): LogReader {
+  get reader(): LogFileReader {
     return this.#options.reader;
   }
 
@@ -85,10 +89,11 @@ export class MirroredLogs implements WatchedLogs {
       onUnused: () => this.#end(mirror),
     });
     const begun = reader.generation !== null;
-    const mirror: Mirror = { watch: ++this.#lastWatch, log, reader, channel, begun };
+    const watch = ++this.#lastWatch;
+    const mirror: Mirror = { watch, log, reader, channel, tail: undefined, begun };
     this.#mirrors.set(log, mirror);
-    this.#byWatch.set(mirror.watch, mirror);
-    this.#options.watch({ watch: mirror.watch, log });
+    this.#byWatch.set(watch, mirror);
+    this.#options.watch({ watch, log });
     return mirror;
   }
 
@@ -117,19 +122,28 @@ export class MirroredLogs implements WatchedLogs {
     else channel.reopen();
   }
 
-  #takeIn({ log, channel, reader }: Mirror, to: number): void {
-    const from = channel.nextOffset;
+  #takeIn(mirror: Mirror, to: number): void {
+    const { log, channel } = mirror;
     try {
-      const { lines, nextOffset } = reader.read(log, from, to - from, this.#ringBytes);
-      if (lines[0]?.offset === from && nextOffset === to) {
-        channel.appended(ownLines(lines));
+      const lines = mirror.tail?.take(channel.nextOffset, to) ?? this.#readAnew(mirror, to);
+      if (lines !== undefined) {
+        channel.appended(lines);
         return;
       }
     } catch (error) {
+      mirror.tail = undefined;
       // Viewers will meet the same error, and say so, when they read.
       this.#options.logger.warn({ log, error }, 'log_move_not_read');
     }
     // Too many for the ring, or some of them are gone.
     channel.appendedTo(to);
+  }
+
+  #readAnew(mirror: Mirror, to: number): LogLine[] | undefined {
+    const { log, channel, reader } = mirror;
+    const from = channel.nextOffset;
+    const { lines, nextOffset } = reader.read(log, from, to - from, this.#ringBytes);
+    mirror.tail = reader.tail(log);
+    return lines[0]?.offset === from && nextOffset === to ? ownLines(lines) : undefined;
   }
 }

@@ -13,6 +13,7 @@ import { tables } from '../tables.ts';
 import type { LogName, LogRange, LogReader, LogSlice } from './contract.ts';
 import { SegmentFile, logFolder, parseSegmentFileName } from './segment-file.ts';
 import { offsetAtTime, readSegments } from './segments.ts';
+import { LogTail } from './tail.ts';
 
 export interface LogReaderOptions {
   /** The logs' folder in the data directory. */
@@ -22,12 +23,17 @@ export interface LogReaderOptions {
   segmentsMax?: number;
 }
 
+export interface LogFileReader extends LogReader {
+  /** What reads on behind what is stored now; undefined for a log that was never written. */
+  tail(log: LogName): LogTail | undefined;
+}
+
 /** Reads logs on any thread, also while they grow. */
-export function openLogReader(options: LogReaderOptions): LogReader {
+export function openLogReader(options: LogReaderOptions): LogFileReader {
   return new FileLogReader(options);
 }
 
-class FileLogReader implements LogReader {
+class FileLogReader implements LogFileReader {
   readonly #dir: string;
   readonly #reader: Pick<Reader, 'list'>;
   readonly #segmentsMax: number;
@@ -56,6 +62,13 @@ class FileLogReader implements LogReader {
 
   offsetAt(log: LogName, atMs: number): number {
     return offsetAtTime(this.#segments(log), atMs);
+  }
+
+  tail(log: LogName): LogTail | undefined {
+    const last = this.#segments(log).at(-1);
+    // One whose header is still being written has no end yet.
+    if (last === undefined || last.endBytes === 0) return undefined;
+    return new LogTail(join(this.#dir, logFolder(log)), last);
   }
 
   #segments(log: LogName): SegmentFile[] {
