@@ -29,6 +29,7 @@ import { logRoutes } from './gateway/transports/logs.ts';
 import { uploadRoutes } from './gateway/transports/upload.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import { systemClock } from './lib/clock.ts';
+import type { Tally } from './lib/shared-tally.ts';
 import type { Core } from './serve-core.ts';
 import type { ReadCounter } from './mcp/reads.ts';
 import { type ServedMcp, serveMcp } from './serve-mcp.ts';
@@ -52,6 +53,8 @@ export interface SharedFront {
   port: SharedPort;
   logStreams: SharedStreams;
   graphqlStreams: StreamRoom;
+  /** Calls of tools under way, by token. */
+  mcpCalls: Tally;
 }
 
 export class Front {
@@ -71,7 +74,7 @@ export class Front {
       ...(shared && { room: shared.graphqlStreams }),
     });
     this.#sessions = newSessions(core, shared?.logStreams);
-    this.#mcp = serveMcp(core, graphql, options.reads);
+    this.#mcp = serveMcp(core, graphql, options.reads, shared?.mcpCalls);
     this.#gateway = this.#createGateway();
     metrics.register(() => [...this.#families(), ...this.#mcp.families()]);
     this.#gateway.onDrain(async () => {

@@ -12,6 +12,7 @@ import { Rights } from './mcp/rights.ts';
 import type { Redactor } from './mcp/redaction/redactor.ts';
 import type { McpServer } from './mcp/server.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
+import { Tally } from './lib/shared-tally.ts';
 import type { Core } from './serve-core.ts';
 
 export interface ServedMcp {
@@ -31,6 +32,7 @@ interface Parts {
   rights: Rights;
   reads: ReadCounter;
   counts: McpCounts;
+  underWay: Tally;
 }
 
 interface Loaded {
@@ -38,7 +40,13 @@ interface Loaded {
   redactor: Redactor;
 }
 
-export function serveMcp(core: Core, graphql: Graphql, reads: ReadCounter): ServedMcp {
+/** `underWay`: the calls of tools under way on all threads; without it those of this one. */
+export function serveMcp(
+  core: Core,
+  graphql: Graphql,
+  reads: ReadCounter,
+  underWay = new Tally(),
+): ServedMcp {
   const { config, ground, authenticator, callers, logger, publicUrl, newLimit } = core;
   const { store } = ground;
   const rights = new Rights({ reader: store, subscribe: (listener) => store.subscribe(listener) });
@@ -48,7 +56,7 @@ export function serveMcp(core: Core, graphql: Graphql, reads: ReadCounter): Serv
   let loading: Promise<McpServer> | null = null;
   const load = async (): Promise<McpServer> => {
     try {
-      loaded = await loadServer(core, graphql, { rights, reads, counts });
+      loaded = await loadServer(core, graphql, { rights, reads, counts, underWay });
       return loaded.server;
     } finally {
       loading = null;
@@ -90,7 +98,7 @@ export function serveMcp(core: Core, graphql: Graphql, reads: ReadCounter): Serv
 async function loadServer(
   { config, ground, logger, publicUrl }: Core,
   graphql: Graphql,
-  { rights, reads, counts }: Parts,
+  { rights, reads, counts, underWay }: Parts,
 ): Promise<Loaded> {
   const { store, secrets } = ground;
   const [{ McpServer }, { createTools }, { Redactor }, lanes] = await Promise.all([
@@ -121,6 +129,7 @@ async function loadServer(
     resourceMetadata: () => resourceMetadataUrl(publicUrl()),
     logger,
     callsAtOnce: config.mcpCallsAtOnce,
+    underWay,
     onMessage: (method) => counts.request(method),
     onCall: ({ principal, tool, client, outcome }) => {
       counts.call(tool.name, outcome);

@@ -8,6 +8,7 @@ import type { ForwardBodyCalls, ForwardCalls, RouteName } from './gateway/forwar
 import type { MetricFamily } from './gateway/metrics-text.ts';
 import type { MutationCalls } from './graphql/remote-mutations.ts';
 import type { LimitCalls } from './lib/shared-limit.ts';
+import type { TallyCalls } from './lib/shared-tally.ts';
 import type { ReadCalls } from './mcp/remote-reads.ts';
 import type { FollowerOptions } from './store/store.ts';
 
@@ -29,7 +30,8 @@ export type HomeCalls = ActorCalls &
   MutationCalls &
   LimitCalls &
   StreamCalls &
-  ReadCalls & {
+  ReadCalls &
+  TallyCalls & {
     /** Whole lines of the log. */
     log: { in: string; out: void };
     'log.watch': { in: WatchLog; out: void };
@@ -39,7 +41,8 @@ export type HomeCalls = ActorCalls &
 /** What home asks of a gateway thread. */
 export type ThreadCalls = ForwardBodyCalls &
   LimitCalls &
-  StreamThreadCalls & {
+  StreamThreadCalls &
+  TallyCalls & {
     /** Resolves once it listens; rejects where the address cannot be had. */
     listen: { in: null; out: void };
     /** Ends streams, finishes requests, refuses new ones. */

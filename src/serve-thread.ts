@@ -25,6 +25,7 @@ import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
 import { joinLimits } from './lib/shared-limit.ts';
+import { joinTally } from './lib/shared-tally.ts';
 import { RemoteReads } from './mcp/remote-reads.ts';
 import { Core } from './serve-core.ts';
 import { Front } from './serve-front.ts';
@@ -72,6 +73,7 @@ function serveThread({ config, port, follower, sockets, homeRoutes }: ThreadStar
       },
       logStreams: new RemoteStreamRoom(home),
       graphqlStreams: new RemotePlaces(home, 'graphql'),
+      mcpCalls: joinTally(home),
     },
     reads: new RemoteReads({ home, clock: systemClock, log: logger }),
   });

@@ -25,6 +25,7 @@ import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
 import type { LimitRelay } from './lib/shared-limit.ts';
+import { TallyRelay } from './lib/shared-tally.ts';
 import type { ReadCounter } from './mcp/reads.ts';
 import { answerReads } from './mcp/remote-reads.ts';
 import type { Platform } from './platform.ts';
@@ -60,6 +61,7 @@ interface Thread {
 export class GatewayThreads {
   readonly #options: GatewayThreadsOptions;
   readonly #streams: StreamLedger;
+  readonly #mcpCalls = new TallyRelay();
   readonly #threads: Thread[] = [];
   #phase: 'new' | 'serving' | 'ending' = 'new';
 
@@ -121,6 +123,7 @@ export class GatewayThreads {
     limits.join(calls);
     this.#streams.join(calls);
     answerReads(calls, reads);
+    this.#mcpCalls.join(calls);
     calls.handle('log', writeLog);
     const watches = new LogWatches({
       streams,
