@@ -18,7 +18,7 @@ import type {
 import type { Principal, SignedIn } from '../auth/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { networkOf } from '../lib/networks.ts';
-import type { RateLimit } from '../lib/rate-limit.ts';
+import type { Limit } from '../lib/rate-limit.ts';
 import type { Exchange } from './contract.ts';
 
 export interface PublicUrl {
@@ -35,7 +35,7 @@ export interface CallersOptions {
   /** Asked at each check, since it may change while we run. */
   publicUrl: () => PublicUrl;
   /** Failed tokens by network. */
-  failures?: RateLimit;
+  failures?: Limit;
   /** Told who makes a request. */
   onCaller?: (principal: Principal) => void;
 }

@@ -16,6 +16,9 @@ export interface RateLimitOptions {
   clock?: Clock;
 }
 
+/** What is asked of a limit, wherever its buckets are. */
+export type Limit = Pick<RateLimit, 'take' | 'charge' | 'waitS' | 'forgive'>;
+
 interface Bucket {
   tokens: number;
   atMs: number;

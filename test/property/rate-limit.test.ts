@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { networkOf } from '../../src/lib/networks.ts';
 import { RateLimit } from '../../src/lib/rate-limit.ts';
+import { newLimitMemory, ThreadLimits } from '../../src/lib/thread-limits.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const burst = 5;
@@ -77,6 +78,46 @@ describe('networkOf()', () => {
         const [a, b, c, d] = network;
         const next = ((Number.parseInt(d, 16) + 1) & 0xffff).toString(16);
         assert.notEqual(networkOf(address(one)), networkOf([a, b, c, next, ...one].join(':')));
+      }),
+    );
+  });
+});
+
+describe('ThreadLimits', () => {
+  const act = fc.oneof(
+    fc.record({ what: fc.constant('take' as const), key: fc.nat(3), thread: fc.nat(1) }),
+    fc.record({
+      what: fc.constant('charge' as const),
+      key: fc.nat(3),
+      thread: fc.nat(1),
+      count: fc.nat(8),
+    }),
+    fc.record({ what: fc.constant('forgive' as const), key: fc.nat(3), thread: fc.nat(1) }),
+    fc.record({ what: fc.constant('rest' as const), ms: fc.nat(30_000) }),
+  );
+
+  it('allow, over all threads together, what a limit of one thread allows', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { maxLength: 80 }), async (acts) => {
+        const clock = new ManualClock();
+        const memory = newLimitMemory(64);
+        const nowUs = (): bigint => BigInt(clock.now()) * 1_000n;
+        const limits = [0, 1].map(() =>
+          new ThreadLimits(memory, nowUs).newLimit('calls', { burst, windowMs }),
+        );
+        const model = new RateLimit({ burst, windowMs, keysMax, clock });
+        for (const one of acts) {
+          if (one.what === 'rest') {
+            await clock.advance(one.ms);
+            continue;
+          }
+          const limit = limits[one.thread] ?? assert.fail();
+          const key = `key ${String(one.key)}`;
+          if (one.what === 'take') assert.equal(limit.take(key), model.take(key));
+          else if (one.what === 'forgive') [limit, model].forEach((each) => each.forgive(key));
+          else [limit, model].forEach((each) => each.charge(key, one.count));
+          assert.equal(limit.waitS(key), model.waitS(key));
+        }
       }),
     );
   });

@@ -15,7 +15,7 @@ import type { Authenticator } from '../../auth/accounts-contract.ts';
 import { callerOf } from '../../auth/principal.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { RateLimit } from '../../lib/rate-limit.ts';
+import type { Limit } from '../../lib/rate-limit.ts';
 import type { McpAnswer } from '../../mcp/answer.ts';
 import { asksToRead } from '../../mcp/catalog.ts';
 import type { McpPrincipal } from '../../mcp/contract.ts';
@@ -34,7 +34,7 @@ export interface McpRoutesOptions {
   callers: Pick<Callers, 'bearer' | 'refuseForeignOrigin'>;
   authenticator: Pick<Authenticator, 'stillValid'>;
   /** By token. */
-  rate: RateLimit;
+  rate: Limit;
   streams: McpStreams;
   publicUrl: () => string;
   logger: Logger;
