@@ -150,6 +150,10 @@ export class BareExchange implements Exchange {
     return this.#whole().streamBody(maxBytes, sink);
   }
 
+  sendLent(status: number, headers: Headers, body: Uint8Array): void {
+    this.#whole().sendLent(status, headers, body);
+  }
+
   json(status: number, value: unknown, headers?: Headers): void {
     this.#whole().json(status, value, headers);
   }

@@ -117,6 +117,10 @@ export abstract class BaseExchange implements Exchange {
     return this.#notes;
   }
 
+  sendLent(status: number, headers: Headers, body: Uint8Array): void {
+    this.send(status, headers, Buffer.from(body));
+  }
+
   json(status: number, value: unknown, headers?: Headers): void {
     const all = headers === undefined ? jsonType : { ...jsonType, ...headers };
     this.send(status, all, JSON.stringify(value));

@@ -85,6 +85,8 @@ export interface Exchange {
 
   /** Answers once. Strings are encoded; hand over bytes where speed counts. */
   send(status: number, headers: Headers, body: Uint8Array | string): void;
+  /** The same with bytes that are only lent until it returns. */
+  sendLent(status: number, headers: Headers, body: Uint8Array): void;
   json(status: number, value: unknown, headers?: Headers): void;
   problem(error: ServiceError): void;
   /** Begins an answer without end: `text/event-stream`, a long text. */

@@ -155,6 +155,11 @@ export class HttpExchange extends BaseExchange {
     }
   }
 
+  override sendLent(status: number, headers: Headers, body: Uint8Array): void {
+    if (body.byteLength > wholeBytes) super.sendLent(status, headers, body);
+    else this.send(status, headers, body);
+  }
+
   stream(status: number, headers: Headers): ResponseStream {
     const stream = new OpenStream(this.#response, this.#host.writes, this);
     if (!this.#mayAnswer(status)) {

@@ -8,6 +8,7 @@
  * 4. An answer is kept when its request comes again: most that come once never do.
  */
 import { callerOf, type Principal } from '../auth/principal.ts';
+import { SeenBefore } from './seen-before.ts';
 
 interface Kept {
   principal: Principal;
@@ -20,12 +21,10 @@ const chainMax = 4;
 const sampledBytes = 64;
 /** The end is looked at whole: it is where variables stand. */
 const tailBytes = 32;
-/** Requests remembered as having come, by their hash. */
-const seenMax = 4_096;
 
 export class AnswerReuse {
   readonly #chains = new Map<number, Kept[]>();
-  readonly #seen = new Int32Array(seenMax);
+  readonly #seen = new SeenBefore();
   readonly #bytesMax: number;
   #bytes = 0;
   #position = -1;
@@ -40,7 +39,7 @@ export class AnswerReuse {
     return this.#find(hashOf(principal, request), principal, request)?.answer;
   }
 
-  /** Keeps an answer that was asked for at `position`; too late, when more was written since. */
+  /** Keeps an answer that was asked for at `position`; too late, when more was written since. Copies. */
   keep(
     principal: Principal,
     request: Uint8Array,
@@ -52,9 +51,9 @@ export class AnswerReuse {
     if (position !== now || answer.length > this.#bytesMax / 16) return;
     this.#at(now);
     const hash = hashOf(principal, request);
-    if (!this.#comesAgain(hash) || this.#find(hash, principal, request) !== undefined) return;
-    // A view may hold a whole batch alive.
-    const kept = { principal, request, answer: Uint8Array.from(answer) };
+    if (!this.#seen.note(hash) || this.#find(hash, principal, request) !== undefined) return;
+    // Both are lent, and a view may hold a whole batch alive.
+    const kept = { principal, request: Uint8Array.from(request), answer: Uint8Array.from(answer) };
     if (this.#bytes + sizeOf(kept) > this.#bytesMax) this.#forget();
     const chain = this.#chains.get(hash);
     if (chain === undefined) this.#chains.set(hash, [kept]);
@@ -63,13 +62,6 @@ export class AnswerReuse {
     if (chain === undefined || chain.length <= chainMax) return;
     const oldest = chain.shift();
     if (oldest !== undefined) this.#bytes -= sizeOf(oldest);
-  }
-
-  #comesAgain(hash: number): boolean {
-    const at = hash & (seenMax - 1);
-    if (this.#seen[at] === hash) return true;
-    this.#seen[at] = hash;
-    return false;
   }
 
   #find(hash: number, principal: Principal, request: Uint8Array): Kept | undefined {

@@ -6,7 +6,8 @@
  *    is not plain to see, it writes nothing: the interpreter then runs the query and finds the words.
  * 2. A document is compiled whole or not at all. It has no directives, and no types whose objects
  *    must be told apart.
- * 3. Fields that depend on their record alone are written once for each record (`RecordTexts`).
+ * 3. Fields that depend on their record alone are written once for each record, and lists of such
+ *    records once for each list (`RecordTexts`).
  */
 import {
   type ArgumentNode,
@@ -15,6 +16,7 @@ import {
   type FragmentDefinitionNode,
   type FragmentSpreadNode,
   getArgumentValues,
+  getNamedType,
   getVariableValues,
   type GraphQLField,
   type GraphQLObjectType,
@@ -29,12 +31,13 @@ import {
   Kind,
   type SelectionNode,
   type SelectionSetNode,
+  type VariableDefinitionNode,
   visit,
 } from 'graphql';
 import type { GraphContext } from './contract.ts';
 import type { ReadyDocument } from './documents.ts';
 import { leafWriter } from './leaf-texts.ts';
-import type { RecordTexts } from './record-texts.ts';
+import type { RecordTexts, TextRun } from './record-texts.ts';
 
 /** The JSON of the answer; null where the interpreter must find it out. */
 export type CompiledQuery = (variables: Values, context: GraphContext) => string | null;
@@ -52,11 +55,23 @@ export function compileQuery(
   const data =
     root && attempt(() => new Compilation(schema, ready, texts).object(root, [selectionSet], true));
   if (!data) return null;
+  let keeps = false;
   return (given, context) => {
-    const { coerced: variables } = getVariableValues(schema, variableDefinitions, given);
+    const variables = valuesOf(schema, variableDefinitions, given);
     if (variables === undefined) return null;
-    return attempt(() => `{"data":${data.write(noRoot, { context, variables, args: [] })}}`);
+    const call: Call = { context, variables, args: [], keeps };
+    keeps = true;
+    return attempt(() => `{"data":${data.write(noRoot, call)}}`);
   };
+}
+
+function valuesOf(
+  schema: GraphQLSchema,
+  definitions: readonly VariableDefinitionNode[],
+  given: Values,
+): Values | undefined {
+  if (definitions.length === 0) return noArguments;
+  return getVariableValues(schema, definitions, given).coerced;
 }
 
 /** Null where it throws, whatever it was: the interpreter meets that, too, and has the words for it. */
@@ -68,8 +83,8 @@ function attempt<T>(work: () => T): T | null {
   }
 }
 
-/** One run. */
-interface Call {
+/** One run; the first of a document keeps no texts. */
+interface Call extends TextRun {
   readonly context: GraphContext;
   readonly variables: Values;
   /** Arguments that depend on variables, by the number of their field. */
@@ -222,7 +237,9 @@ class Compilation {
     if (isLeafType(type)) return { write: leafWriter(type), pure: true };
     if (isListType(type)) {
       const { write, pure } = this.#value(type.ofType, nodes, remembers);
-      return { write: listWriter(write), pure };
+      const writeList = listWriter(write);
+      const keeps = pure && remembers && !isLeafType(getNamedType(type));
+      return { write: keeps ? this.#texts.rememberList(writeList) : writeList, pure };
     }
     if (!isObjectType(type)) throw new Unclear();
     return this.object(

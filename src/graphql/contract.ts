@@ -49,9 +49,9 @@ export interface GraphqlLimits {
   cost: number;
   /** Up to this static cost a query runs on the gateway's own thread. */
   inlineCost: number;
-  /** The same for one that comes alone, about half a millisecond: the way to a worker takes longer. */
-  aloneInlineCost: number;
-  /** The same while no worker is ready: starting one takes longer than such a query. */
+  /** Microseconds that others take there in one turn of the loop; what comes beyond goes to workers. */
+  inlineTurnUs: number;
+  /** The static cost up to which it does while no worker is ready: starting one takes longer. */
   coldInlineCost: number;
   /** Above it a query runs on a thread of its own, where no light one waits behind it. */
   heavyCost: number;
@@ -70,7 +70,7 @@ export const defaultLimits: GraphqlLimits = {
   variablesBytes: 786_432,
   cost: 50_000,
   inlineCost: 40,
-  aloneInlineCost: 1_000,
+  inlineTurnUs: 1_000,
   coldInlineCost: 2_000,
   heavyCost: 2_000,
 };

@@ -35,6 +35,7 @@ import {
 import { formatError, formatServiceError, type InternalSink } from './errors.ts';
 import { Exposure } from './exposure.ts';
 import { RecordTexts } from './record-texts.ts';
+import { hashOfText, SeenBefore } from './seen-before.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
@@ -70,6 +71,9 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #judgement: Judgement;
   readonly #documents = new DocumentCache<Entry>();
+  readonly #seen = new SeenBefore();
+  /** The one asked for last: of one request it is asked for several times. */
+  #latest: { query: string; operationName: string | undefined; entry: Entry } | null = null;
   readonly #texts = new RecordTexts();
   readonly #events = new WeakMap<ReadyDocument, CompiledEvent | null>();
 
@@ -166,13 +170,25 @@ export class Engine {
   }
 
   #entry(query: string, operationName: string | undefined): Entry {
+    const latest = this.#latest;
+    if (latest !== null && latest.query === query && latest.operationName === operationName) {
+      return latest.entry;
+    }
+    const entry = this.#known(query, operationName);
+    this.#latest = { query, operationName, entry };
+    return entry;
+  }
+
+  #known(query: string, operationName: string | undefined): Entry {
     const key = documentKey(query, operationName);
     const known = this.#documents.get(key);
     if (known) return known;
     const prepared = prepare(this.#judgement, query, operationName);
     const entry: Entry = { prepared, run: undefined };
-    // A text beyond the bound is not worth keeping to refuse it faster.
-    if (query.length <= this.#options.limits.queryChars) this.#documents.set(key, entry);
+    // A text beyond the bound is not worth keeping to refuse it faster; nor is one that never comes
+    // again, which would only be in the way of the others and of the collector.
+    const keeps = query.length <= this.#options.limits.queryChars;
+    if (keeps && this.#seen.note(hashOfText(key))) this.#documents.set(key, entry);
     return entry;
   }
 

@@ -1,11 +1,14 @@
 /**
- * Owns where a GraphQL request runs: small queries here, others in the pool, changes here where the
- * actors are. What is small is told by the static cost, and by how long a document took before.
+ * Owns where a GraphQL request runs: quick queries here, others in the pool, changes here where the
+ * actors are. What is quick is told by the static cost, by how long a document took before, and by
+ * what else was done in the same turn of the loop.
  *
  * 1. The answer is the same whichever lane it came from.
  * 2. What a request may see is decided by its principal alone; an answer is used again only for the
  *    same principal, request and journal position, and for who came the same way.
- * 3. `drain` ends subscriptions and lets requests finish; `close` also ends the pool.
+ * 3. In one turn of the loop queries take about `inlineTurnUs` here, and then only those for which the
+ *    way to a worker would take this thread as long.
+ * 4. `drain` ends subscriptions and lets requests finish; `close` also ends the pool.
  */
 import { OperationTypeNode } from 'graphql';
 import { callerOf, type Principal } from '../auth/principal.ts';
@@ -14,7 +17,6 @@ import type { Logger } from '../lib/log.ts';
 import type { QueryPool } from '../workers/query-pool.ts';
 import { startOfAnswer } from './answer-start.ts';
 import { AnswerReuse } from './answer-reuse.ts';
-import { Crowd } from './crowd.ts';
 import type {
   AgentSide,
   GraphContext,
@@ -28,6 +30,7 @@ import { type Answer, Engine, isExposing, type Variables } from './engine.ts';
 import { Paces } from './pace.ts';
 import { createSchema } from './schema/schema.ts';
 import { TextSlab } from './text-slab.ts';
+import { Turn } from './turn.ts';
 
 export interface GraphqlCall {
   query: string;
@@ -41,7 +44,7 @@ export interface GraphqlCall {
   caller?: { readonly aborted: boolean };
   /** Who asks over MCP, for the activity. */
   agent?: AgentSide | null;
-  /** The request as it came, when its answer may be used again; kept as it is. */
+  /** The request as it came, when its answer may be used again; lent until the call returns. */
   request: Uint8Array | null;
   /** Of longer data only the start is wanted, itself JSON. */
   charsMax?: number;
@@ -73,6 +76,8 @@ export interface LanesOptions {
   reuseBytes: number;
 }
 
+/** What it takes this thread to ask a worker and to take its answer. */
+const handOverUs = 40;
 // What a document that nobody here has judged counts in its queue: about what validating it takes.
 const deferredUs = 5_000;
 
@@ -83,13 +88,14 @@ export class Lanes {
   readonly #engine: Engine;
   // Over MCP less may be named, and a request of one way may read as one of the other.
   readonly #reuse: Readonly<Record<GraphqlCall['via'], AnswerReuse>>;
-  readonly #crowd = new Crowd();
   readonly #paces = new Paces();
   readonly #slab = new TextSlab();
+  readonly #turn: Turn;
 
   constructor(options: LanesOptions) {
     this.#options = options;
     const { reuseBytes } = options;
+    this.#turn = new Turn(options.limits.inlineTurnUs);
     this.#reuse = { http: new AnswerReuse(reuseBytes), mcp: new AnswerReuse(reuseBytes) };
     this.#engine = new Engine({
       schema: createSchema(),
@@ -134,14 +140,24 @@ export class Lanes {
     }
     const askedAt = this.#options.read.reader.position;
     const answer = this.#run(call, prepared);
-    if (prepared.kind !== 'ready' || !prepared.repeatable) return answer;
-    if (!(answer instanceof Promise)) return this.#keep(call, answer, askedAt);
-    return answer.then((settled) => this.#keep(call, settled, askedAt));
+    if (prepared.kind !== 'ready' || !prepared.repeatable || call.request === null) return answer;
+    if (!(answer instanceof Promise)) return this.#keep(call, call.request, answer, askedAt);
+    const request = Buffer.from(call.request);
+    return answer.then((settled) => this.#keep(call, request, settled, askedAt));
   }
 
-  #keep(call: GraphqlCall, answer: GraphqlAnswer, askedAt: number): GraphqlAnswer {
-    const { principal, request, via } = call;
-    if (answer.kind === 'executed' && request !== null) {
+  /** Takes an answer back that was sent: its memory is used for the next. */
+  release({ body }: GraphqlAnswer): void {
+    this.#slab.release(body);
+  }
+
+  #keep(
+    { principal, via }: GraphqlCall,
+    request: Uint8Array,
+    answer: GraphqlAnswer,
+    askedAt: number,
+  ): GraphqlAnswer {
+    if (answer.kind === 'executed') {
       const now = this.#options.read.reader.position;
       this.#reuse[via].keep(principal, request, answer.body, askedAt, now);
     }
@@ -161,7 +177,9 @@ export class Lanes {
     }
     const startMs = performance.now();
     const answer = this.#answerHere(call);
-    this.#paces.learn(prepared, cost, (performance.now() - startMs) * 1_000);
+    const tookUs = (performance.now() - startMs) * 1_000;
+    this.#paces.learn(prepared, cost, tookUs);
+    this.#turn.spend(tookUs);
     return answer;
   }
 
@@ -204,17 +222,15 @@ export class Lanes {
   }
 
   /** Workers take a moment to start: until then this thread answers what it can answer soon. */
-  #isForPool(pool: QueryLane, document: ReadyDocument, staticCost: number): boolean {
-    const { inlineCost, aloneInlineCost, coldInlineCost } = this.#options.limits;
-    const cost = this.#paces.costOf(document, staticCost);
-    if (cost <= inlineCost) return false;
-    if (pool.ready) {
-      // A crowd shares the way there and back; and what is new may be slower than it looks.
-      const alone = this.#crowd.join() && pool.underWay === 0;
-      return !alone || !this.#paces.knows(document) || cost > aloneInlineCost;
-    }
+  #isForPool(pool: QueryLane, document: ReadyDocument, cost: number): boolean {
+    const { inlineCost, coldInlineCost } = this.#options.limits;
+    const usualUs = this.#paces.usualUs(document, cost);
+    if (usualUs <= handOverUs) return false;
+    const paced = this.#paces.costOf(document, cost);
+    if (paced <= inlineCost) return false;
+    if (pool.ready) return !this.#turn.hasRoom(usualUs);
     pool.start();
-    return cost > coldInlineCost;
+    return paced > coldInlineCost;
   }
 
   /** The results of a subscription as JSON, or of anything else: its one answer. */

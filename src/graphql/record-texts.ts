@@ -1,15 +1,29 @@
 /**
- * Owns what was written of records before: the JSON of some of their fields, kept as long as the
- * record itself stays in memory.
+ * Owns what was written of records before: the JSON of some of their fields, and of lists of them,
+ * kept as long as the records themselves stay in memory.
  *
- * 1. A text belongs to one record as it is: a record that changes is another object, and has none.
+ * 1. A text belongs to records as they are: a record that changes is another object, and has none.
  * 2. Bounded by characters; when they are used up all texts are forgotten.
+ * 3. Nothing is kept of a run that does not ask for it: a document that never comes again would
+ *    leave texts that nobody uses.
  */
+
+/** A run; `keeps`: whether what it writes is likely to be asked for again. */
+export interface TextRun {
+  readonly keeps: boolean;
+}
 
 export type WriteValue<C> = (value: unknown, call: C) => string;
 
 // What an entry takes besides its characters.
 const entryChars = 100;
+const itemChars = 4;
+
+/** A list, and its text where the list came twice. */
+interface ListText {
+  items: readonly unknown[];
+  text: string | null;
+}
 
 export class RecordTexts {
   readonly #charsMax: number;
@@ -21,27 +35,69 @@ export class RecordTexts {
   }
 
   /** `write` that remembers; what it writes must depend on nothing but the record. */
-  remember<C>(write: WriteValue<C>): WriteValue<C> {
-    let generation = this.#generation;
-    let texts = new WeakMap<object, string>();
+  remember<C extends TextRun>(write: WriteValue<C>): WriteValue<C> {
+    const kept = this.#map<string>();
     return (value, call) => {
       // What is no object has no text, and cannot be frozen.
       const record = value as object;
-      if (generation !== this.#generation) {
-        generation = this.#generation;
-        texts = new WeakMap();
-      }
+      const texts = kept();
       const known = texts.get(record);
       if (known !== undefined) return known;
       const text = write(record, call);
       // Records come frozen from the store; what was made for this call alone does not come again.
-      if (Object.isFrozen(record)) {
-        // In one piece: as it was put together, each use would walk all of its pieces.
-        texts.set(record, Buffer.from(text).toString());
-        this.#grow(text.length + entryChars);
+      if (call.keeps && Object.isFrozen(record)) {
+        texts.set(record, this.#inOnePiece(text));
       }
       return text;
     };
+  }
+
+  /**
+   * The same for lists of records: one is known again by the very records in it, and found by its
+   * first. It is looked through each time, which costs a tenth of putting the texts together.
+   */
+  rememberList<C extends TextRun>(write: WriteValue<C>): WriteValue<C> {
+    const kept = this.#map<ListText>();
+    return (value, call) => {
+      if (!call.keeps || !Array.isArray(value) || value.length < 2) return write(value, call);
+      const items: readonly unknown[] = value;
+      const first = items[0] as object | null;
+      if (!Object.isFrozen(first) || typeof first !== 'object' || first === null) {
+        return write(value, call);
+      }
+      const lists = kept();
+      const known = lists.get(first);
+      const same = known !== undefined && areSame(known.items, items);
+      if (same && known.text !== null) return known.text;
+      const text = write(value, call);
+      if (!same) {
+        // A copy: who made the list may go on with it.
+        lists.set(first, { items: items.slice(), text: null });
+        this.#grow(items.length * itemChars);
+      } else if (items.every((item) => Object.isFrozen(item))) {
+        known.text = this.#inOnePiece(text);
+      }
+      return text;
+    };
+  }
+
+  /** A map that is empty again when all texts are forgotten. */
+  #map<T>(): () => WeakMap<object, T> {
+    let generation = this.#generation;
+    let map = new WeakMap<object, T>();
+    return () => {
+      if (generation !== this.#generation) {
+        generation = this.#generation;
+        map = new WeakMap();
+      }
+      return map;
+    };
+  }
+
+  /** As it was put together, each use would walk all of its pieces. */
+  #inOnePiece(text: string): string {
+    this.#grow(text.length + entryChars);
+    return Buffer.from(text).toString();
   }
 
   #grow(chars: number): void {
@@ -50,4 +106,10 @@ export class RecordTexts {
     this.#chars = 0;
     this.#generation++;
   }
+}
+
+function areSame(one: readonly unknown[], other: readonly unknown[]): boolean {
+  if (one.length !== other.length) return false;
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
+  return true;
 }

@@ -35,6 +35,8 @@ const snapshotHoldMs = 100;
 /** Entries behind which reading them costs more than decoding the records anew. */
 const catchUpMax = 2_000;
 const listDefault = 1_000;
+/** A count is kept as a list of one number, under a limit that no list has. */
+const countShape = 0;
 
 export interface StoreReaderOptions {
   environment: Environment;
@@ -170,10 +172,15 @@ export class StoreReader implements Reader {
 
   count<R, I extends string>(from: Table<R, I>, index: I, prefix: readonly KeyPart[]): number {
     this.#begin();
+    const text = keyText(prefix);
+    const known = this.#cache.list(from.name, index, text, countShape)?.[0];
+    if (known !== undefined) return known as number;
     const start = indexKey(index, prefix);
     if (start.length > keyMaxBytes) return 0;
     const range = { start, end: endOf(start), transaction: this.#held() };
-    return this.#bytes(from.name).getKeysCount(range);
+    const count = this.#bytes(from.name).getKeysCount(range);
+    this.#cache.keepList(from.name, index, text, prefix.length, countShape, [count]);
+    return count;
   }
 
   /** A record at the writer's own position, without a snapshot; undefined when not decoded here. */

@@ -118,7 +118,9 @@ class GraphqlTransport {
       exchange.send(200, headersOf[media], known);
       return undefined;
     }
-    const call = this.#toCall(exchange, principal, lent, mayRepeat);
+    // What answers later has the bytes no more.
+    const body = lanes === null ? Buffer.from(lent) : lent;
+    const call = this.#toCall(exchange, principal, body, mayRepeat);
     if (lanes !== null) return this.#answer(exchange, media, lanes, call);
     return graphql.load().then((loaded) => this.#answer(exchange, media, loaded, call));
   }
@@ -133,11 +135,12 @@ class GraphqlTransport {
     if (media === streamType) return this.#options.streams.open(exchange, lanes, call);
     const answer = lanes.answer(call);
     if (!(answer instanceof Promise)) {
-      this.#send(exchange, media, call, answer);
+      this.#send(exchange, media, call, answer, true);
+      lanes.release(answer);
       return undefined;
     }
     return answer.then((settled) => {
-      this.#send(exchange, media, call, settled);
+      this.#send(exchange, media, call, settled, false);
     });
   }
 
@@ -145,16 +148,19 @@ class GraphqlTransport {
     exchange: Exchange,
     media: Exclude<MediaType, typeof streamType>,
     call: HttpCall,
-    answer: GraphqlAnswer,
+    { kind, body }: GraphqlAnswer,
+    isLent: boolean,
   ): void {
     if (exchange.aborted) return;
     const { retryAfterS } = call;
+    let status = kind === 'refused' && media === graphqlType ? 400 : 200;
+    let headers = headersOf[media];
     if (retryAfterS !== null) {
-      exchange.send(429, { ...headersOf[media], 'Retry-After': String(retryAfterS) }, answer.body);
-      return;
+      status = 429;
+      headers = { ...headers, 'Retry-After': String(retryAfterS) };
     }
-    const status = answer.kind === 'refused' && media === graphqlType ? 400 : 200;
-    exchange.send(status, headersOf[media], answer.body);
+    if (isLent) exchange.sendLent(status, headers, body);
+    else exchange.send(status, headers, body);
   }
 
   #toCall(exchange: Exchange, principal: Principal, body: Buffer, mayRepeat: boolean): HttpCall {
@@ -163,7 +169,7 @@ class GraphqlTransport {
     if (body.length - request.query.length > variablesBytes) {
       throw new ServiceError('COST_LIMIT', `Variables may take ${variablesBytes} bytes at most.`);
     }
-    return new HttpCall(exchange, principal, request, mayRepeat ? Buffer.from(body) : null);
+    return new HttpCall(exchange, principal, request, mayRepeat ? body : null);
   }
 
   #guardChange(exchange: Exchange, lanes: Lanes, call: GraphqlCall): void {

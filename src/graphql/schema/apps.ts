@@ -14,9 +14,22 @@ import { type Builder, ofRecord, type Shared } from './builder.ts';
 import type { addDeployments } from './deployments.ts';
 import { defaultContainer } from './logs.ts';
 
-interface AppPage extends Page<Readonly<AppRecord>> {
+/** One shape for all of them: an object with a getter of its own would be a class of its own. */
+class AppPage implements Page<Readonly<AppRecord>> {
+  readonly nodes: readonly Readonly<AppRecord>[];
+  readonly pageInfo: Page<unknown>['pageInfo'];
+  readonly #count: () => number;
+
+  constructor({ nodes, pageInfo }: Page<Readonly<AppRecord>>, count: () => number) {
+    this.nodes = nodes;
+    this.pageInfo = pageInfo;
+    this.#count = count;
+  }
+
   /** Counted when it is asked for. */
-  readonly totalCount: number;
+  get totalCount(): number {
+    return this.#count();
+  }
 }
 
 export interface AppParts {
@@ -173,36 +186,41 @@ function listApps(context: GraphContext, args: ListArgs): AppPage {
     args.folderId == null
       ? (['team', [teamId]] as const)
       : (['folder', [teamId, args.folderId]] as const);
+  /** Those that match, as many at a time as there are in a chunk. */
   const matching = function* (afterId: string, chunk: number) {
     for (let at = afterId, size = chunk; ; size = chunkApps) {
       const after = at === '' ? {} : { after: [...prefix, at] };
       const apps = reader.list(tables.apps, index, prefix, { limit: size, ...after });
-      yield* seenApps(reader, principal, teamId, apps).filter((app) => isNamed(app, wanted));
+      const seen = seenApps(reader, principal, teamId, apps);
+      yield wanted === '' ? seen : seen.filter((app) => isNamed(app, wanted));
       const last = apps.at(-1);
       if (last === undefined || apps.length < size) return;
       at = last.id;
     }
   };
-  const rows: Readonly<AppRecord>[] = [];
-  for (const app of matching(afterId, first + 1)) {
-    rows.push(app);
+  let rows: Readonly<AppRecord>[] = [];
+  for (const apps of matching(afterId, first + 1)) {
+    rows = rows.length === 0 ? apps : [...rows, ...apps];
     if (rows.length > first) break;
   }
-  return {
-    ...pageOf('app', rows, first, (app) => app.id),
-    get totalCount() {
-      if (wanted === '' && seesWhole(reader, principal, teamId)) {
-        return reader.count(tables.apps, index, prefix);
-      }
-      return [...matching('', chunkApps)].length;
-    },
+  const count = (): number => {
+    if (wanted === '' && seesWhole(reader, principal, teamId)) {
+      return reader.count(tables.apps, index, prefix);
+    }
+    let sum = 0;
+    for (const apps of matching('', chunkApps)) sum += apps.length;
+    return sum;
   };
+  return new AppPage(
+    pageOf('app', rows, first, (app) => app.id),
+    count,
+  );
 }
 
 const chunkApps = 1_000;
 
 function isNamed({ name, slug }: Readonly<AppRecord>, wanted: string): boolean {
-  return wanted === '' || name.toLowerCase().includes(wanted) || slug.includes(wanted);
+  return name.toLowerCase().includes(wanted) || slug.includes(wanted);
 }
 
 /** Where the edge serves an app; whether anything answers there says its status. */

@@ -39,7 +39,7 @@ describe('the lanes, over MCP', () => {
     const limits = {
       ...defaultLimits,
       inlineCost: 0,
-      aloneInlineCost: 0,
+      inlineTurnUs: 0,
       coldInlineCost: 0,
     };
     pooled = new Lanes({ ...common, limits, pool: data.pool, reuseBytes: 1024 * 1024 });

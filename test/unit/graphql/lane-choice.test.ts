@@ -3,7 +3,10 @@ import { after, describe, it } from 'node:test';
 import type { Principal } from '../../../src/auth/principal.ts';
 import { anonymous } from '../../../src/auth/principal.ts';
 import { defaultLimits, type GraphqlLimits } from '../../../src/graphql/contract.ts';
+import { Engine } from '../../../src/graphql/engine.ts';
 import { Lanes } from '../../../src/graphql/lanes.ts';
+import { Paces } from '../../../src/graphql/pace.ts';
+import { createSchema } from '../../../src/graphql/schema/schema.ts';
 import type { PoolCall } from '../../../src/workers/query-pool.ts';
 import { GraphqlFixture } from '../../support/graphql-fixture.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';
@@ -32,7 +35,7 @@ function newLanes(more: Partial<GraphqlLimits> = {}) {
   const lanes = new Lanes({
     read: fixture.read,
     write: fixture.context().write!,
-    limits: { ...defaultLimits, inlineCost: 100, aloneInlineCost: 100, ...more },
+    limits: { ...defaultLimits, inlineCost: 100, inlineTurnUs: 100, ...more },
     pool,
     logger: recordingLogger(),
     reuseBytes: 0,
@@ -50,6 +53,17 @@ function newLanes(more: Partial<GraphqlLimits> = {}) {
     });
   };
   return { asked, pool, answer };
+}
+
+function costOf(query: string): number {
+  const prepared = newEngine().prepare(query, undefined);
+  if (prepared.kind !== 'ready') throw new Error('it is refused');
+  return prepared.cost({});
+}
+
+function newEngine(): Engine {
+  const onInternal = (): void => undefined;
+  return new Engine({ schema: createSchema(), limits: defaultLimits, onInternal });
 }
 
 const page = (first: number): string =>
@@ -108,13 +122,22 @@ describe('the choice of a lane', () => {
     assert.ok((asked.at(-1)?.weight ?? 0) < 100);
   });
 
-  it('answers here what comes alone, unless it was never run before', async () => {
-    const { asked, answer } = newLanes({ aloneInlineCost: 1_000 });
-    const turn = () => new Promise((resolve) => setImmediate(resolve));
-    for (let run = 0; run < 5; run++) {
-      await answer(page(50));
-      await turn();
-    }
+  it('answers here what the turn of the loop has room for, and asks workers for what comes beyond', async () => {
+    // Just room for one of these, which never ran.
+    const { asked, answer } = newLanes({ inlineTurnUs: new Paces().usualUs({}, costOf(page(50))) });
+    const renamed = (name: string): string => `query ${name} ${page(50)}`;
+    await answer(renamed('First'));
+    assert.equal(asked.length, 0);
+    await answer(renamed('Second'));
+    assert.equal(asked.length, 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    await answer(renamed('Third'));
+    assert.equal(asked.length, 1);
+  });
+
+  it('is careful with what was never run, and may be slower than it looks', async () => {
+    const { asked, answer } = newLanes({ inlineTurnUs: 400 });
+    await answer(page(50));
     assert.equal(asked.length, 1);
   });
 

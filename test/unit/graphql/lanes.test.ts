@@ -29,7 +29,7 @@ describe('the lanes', () => {
     const limits = {
       ...defaultLimits,
       inlineCost: 0,
-      aloneInlineCost: 0,
+      inlineTurnUs: 0,
       coldInlineCost: 0,
     };
     pooled = new Lanes({ ...common, limits, pool: data.pool, reuseBytes: 1024 * 1024 });
