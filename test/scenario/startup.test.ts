@@ -12,6 +12,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { migrations } from '../../src/store/migrations.ts';
 import { openStore } from '../../src/store/store.ts';
 import { archiveOf, owner, packed } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
@@ -71,8 +72,9 @@ describe('a start that cannot be', () => {
 
   it('ends where the directory was written by a newer Gangway', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'gangway-newer-'));
-    const migrations = [{ to: 2, tables: [], run: () => undefined }];
-    const store = await openStore({ dir, migrations, logger: memoryLogger() });
+    const to = (migrations.at(-1)?.to ?? 1) + 1;
+    const newer = [...migrations, { to, tables: [], run: () => undefined }];
+    const store = await openStore({ dir, migrations: newer, logger: memoryLogger() });
     await store.close();
     const env = { GANGWAY_DATA_DIR: dir, GANGWAY_PORT: '0' };
     assertRefused(await gangway.run(['serve'], env), /newer Gangway/);
