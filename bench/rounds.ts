@@ -229,7 +229,7 @@ export async function latencyRow(
   const running = Object.entries(contenders).filter(([, one]) => takesPart(bench, one));
   const latencies: Record<string, LatencyMs[]> = mapped(contenders, () => []);
   const lates: LatencyMs[] = [];
-  await bench.eachRound(contestRounds, async (round) => {
+  await bench.eachRound(3, async (round) => {
     for (const [name, contender] of turned(running, round)) {
       const { server, request } = contender;
       const { body } = await asked(contender);

@@ -57,7 +57,7 @@ export const scenario: Scenario = {
       upload: { health: [], lines: [] },
     };
     const heavy: Record<Exclude<Load, 'idle'>, number[]> = { queries: [], upload: [] };
-    await bench.eachRound(4, async () => {
+    await bench.eachRound(3, async () => {
       await waited(bench, place, waits.idle);
       heavy.queries.push(await beside(bench, place, waits.queries, queries));
       heavy.upload.push(await beside(bench, place, waits.upload, upload));
