@@ -14,7 +14,7 @@ import { Callers } from './gateway/credentials.ts';
 import type { PublicUrl } from './gateway/credentials.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
-import { RateLimit, type RateLimitOptions } from './lib/rate-limit.ts';
+import { type Limit, RateLimit, type RateLimitOptions } from './lib/rate-limit.ts';
 import type { Platform } from './platform.ts';
 import type { Journal, Reader } from './store/contract.ts';
 import type { Store } from './store/store.ts';
@@ -32,7 +32,7 @@ export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'folders'>
 }
 
 /** Makes a limit that holds for all serving threads; `name` says which one. */
-export type NewLimit = (name: string, options: RateLimitOptions) => RateLimit;
+export type NewLimit = (name: string, options: RateLimitOptions) => Limit;
 
 export interface CoreOptions {
   config: Config;

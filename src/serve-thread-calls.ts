@@ -7,8 +7,8 @@ import type { Config } from './config.ts';
 import type { ForwardBodyCalls, ForwardCalls, RouteName } from './gateway/forward.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
 import type { MutationCalls } from './graphql/remote-mutations.ts';
-import type { LimitCalls } from './lib/shared-limit.ts';
 import type { TallyCalls } from './lib/shared-tally.ts';
+import type { LimitMemory } from './lib/thread-limits.ts';
 import type { ReadCalls } from './mcp/remote-reads.ts';
 import type { FollowerOptions } from './store/store.ts';
 
@@ -20,6 +20,8 @@ export interface ThreadStart {
   follower: FollowerOptions;
   /** Counts open connections of all gateway threads. */
   sockets: SharedArrayBuffer;
+  /** Of the limits that hold over all threads. */
+  limits: LimitMemory;
   /** What is answered at home. */
   homeRoutes: readonly RouteName[];
 }
@@ -28,7 +30,6 @@ export interface ThreadStart {
 export type HomeCalls = ActorCalls &
   ForwardCalls &
   MutationCalls &
-  LimitCalls &
   StreamCalls &
   ReadCalls &
   TallyCalls & {
@@ -40,7 +41,6 @@ export type HomeCalls = ActorCalls &
 
 /** What home asks of a gateway thread. */
 export type ThreadCalls = ForwardBodyCalls &
-  LimitCalls &
   StreamThreadCalls &
   TallyCalls & {
     /** Resolves once it listens; rejects where the address cannot be had. */

@@ -24,8 +24,8 @@ import { RemoteMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
-import { joinLimits } from './lib/shared-limit.ts';
 import { joinTally } from './lib/shared-tally.ts';
+import { ThreadLimits } from './lib/thread-limits.ts';
 import { RemoteReads } from './mcp/remote-reads.ts';
 import { Core } from './serve-core.ts';
 import { Front } from './serve-front.ts';
@@ -39,7 +39,8 @@ import { BulkPool } from './workers/bulk-pool.ts';
 
 serveThread(workerData as ThreadStart);
 
-function serveThread({ config, port, follower, sockets, homeRoutes }: ThreadStart): void {
+function serveThread(start: ThreadStart): void {
+  const { config, port, follower, sockets, limits, homeRoutes } = start;
   const write: LineSink = (lines) => {
     home.tell('log', lines);
   };
@@ -51,7 +52,7 @@ function serveThread({ config, port, follower, sockets, homeRoutes }: ThreadStar
   const store = openFollowingStore(follower, { logger, onLost });
   const { bulk, streams, ...above } = groundOf({ config, logger, home, store });
   const ground = { store, bulk, streams, ...above };
-  const core = new Core({ config, logger, ground, newLimit: joinLimits(home).newLimit });
+  const core = new Core({ config, logger, ground, newLimit: new ThreadLimits(limits).newLimit });
   const metrics = new Metrics();
   const graphql = serveGraphql(core, {
     accounts: () => Promise.reject(new Error('Cannot sign in here: accounts are at home')),

@@ -24,8 +24,8 @@ import { answerMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
-import type { LimitRelay } from './lib/shared-limit.ts';
 import { TallyRelay } from './lib/shared-tally.ts';
+import type { LimitMemory } from './lib/thread-limits.ts';
 import type { ReadCounter } from './mcp/reads.ts';
 import { answerReads } from './mcp/remote-reads.ts';
 import type { Platform } from './platform.ts';
@@ -46,7 +46,8 @@ export interface GatewayThreadsOptions {
   /** What is answered here, already recorded in the activity. */
   routes: readonly Route[];
   metrics: Metrics;
-  limits: LimitRelay;
+  /** Of the limits that hold over all threads. */
+  limits: LimitMemory;
   /** Counts the reads over MCP of all threads. */
   reads: ReadCounter;
   /** A thread has ended, and with it what it served. */
@@ -115,12 +116,11 @@ export class GatewayThreads {
     const { port1, port2: port } = new MessageChannel();
     const follower = store.admitFollower();
     const homeRoutes = routes.map(({ method, path }) => ({ method, path }));
-    const start: ThreadStart = { port, config, follower, sockets, homeRoutes };
+    const start: ThreadStart = { port, config, follower, sockets, limits, homeRoutes };
     const calls = openPortCalls<ThreadCalls, HomeCalls>(port1, { logger });
     answerForActors(calls, { actors, logger });
     answerForwarded(calls, { routes, logger, refused: (code) => metrics.refused(code) });
     answerMutations(calls, graphql);
-    limits.join(calls);
     this.#streams.join(calls);
     answerReads(calls, reads);
     this.#mcpCalls.join(calls);

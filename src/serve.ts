@@ -13,7 +13,7 @@ import type { MetricFamily } from './gateway/metrics-text.ts';
 import { Metrics } from './gateway/metrics.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import type { Logger } from './lib/log.ts';
-import { LimitRelay } from './lib/shared-limit.ts';
+import { type LimitMemory, newLimitMemory, ThreadLimits } from './lib/thread-limits.ts';
 import { sharesSite } from './lib/same-site.ts';
 import { openPlatform } from './platform.ts';
 import type { Platform } from './platform.ts';
@@ -62,7 +62,6 @@ type Serving = Pick<Front, 'listen' | 'drain' | 'close' | 'abort'>;
 
 class Service {
   readonly #parts: Parts;
-  readonly #limits = new LimitRelay();
   readonly #core: Core;
   readonly #home: Home;
   readonly #graphql: Graphql;
@@ -74,24 +73,25 @@ class Service {
     this.#parts = parts;
     const metrics = new Metrics();
     metrics.register(() => platformFamilies(platform));
-    const { newLimit } = this.#limits.limits;
-    const shared = config.gatewayThreads > 1 ? { newLimit } : {};
+    const limits = config.gatewayThreads === 1 ? null : newLimitMemory();
+    const shared = limits && { newLimit: new ThreadLimits(limits).newLimit };
     this.#core = new Core({ config, logger, ground: platform, ...shared });
     this.#home = new Home(this.#core, metrics);
     this.#graphql = serveGraphql(this.#core, {
       accounts: this.#home.accounts,
       queryThreads: config.queryThreads,
     });
-    this.#serving = this.#newServing(metrics);
+    this.#serving = this.#newServing(metrics, limits);
   }
 
-  #newServing(metrics: Metrics): Serving {
+  /** `limits`: those of several threads; null for one. */
+  #newServing(metrics: Metrics, limits: LimitMemory | null): Serving {
     const { config, platform, logger, writeLog } = this.#parts;
     const core = this.#core;
     const graphql = this.#graphql;
     const { reads } = this.#home;
     const routes = auditedRoutes(this.#home.routes, core.audit);
-    if (config.gatewayThreads === 1) {
+    if (limits === null) {
       const accessLines = wantsAccessLines(config) ? writeLog : null;
       return new Front({ core, graphql, metrics, accessLines, routes, reads });
     }
@@ -99,7 +99,7 @@ class Service {
       logger.fatal({ err }, 'gateway_thread_lost');
       void this.#exitNow();
     };
-    const shared = { platform, graphql, routes, metrics, limits: this.#limits, reads };
+    const shared = { platform, graphql, routes, metrics, limits, reads };
     return new GatewayThreads({ ...shared, config, logger, writeLog, onLost });
   }
 
