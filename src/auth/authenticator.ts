@@ -36,9 +36,12 @@ export interface AuthenticatorOptions {
   secret: string;
   /** Told of every token that is unknown, malformed, expired or without an owner. */
   onFailure?: (address: string) => void;
-  /** Credentials remembered; default 10,000. */
+  /** Credentials of each kind that are remembered, half of them for certain; default 30,000. */
   rememberedMax?: number;
 }
+
+/** Half of it is more than the 10,000 tokens of a fleet in turn, which would find nothing with less. */
+const rememberedDefault = 30_000;
 
 interface Remembered<P extends Principal> {
   principal: P;
@@ -83,8 +86,8 @@ class JournaledAuthenticator implements ClosableAuthenticator {
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
-    this.#sessions = new RecentMap(options.rememberedMax ?? 10_000);
-    this.#tokens = new RecentMap(options.rememberedMax ?? 10_000);
+    this.#sessions = new RecentMap(options.rememberedMax ?? rememberedDefault);
+    this.#tokens = new RecentMap(options.rememberedMax ?? rememberedDefault);
     this.#uses = new TokenUses(options);
     this.#renewer = new SessionRenewer(options);
     this.#sessionUses = new SessionUses(options);
