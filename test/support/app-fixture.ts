@@ -55,6 +55,8 @@ export interface FixtureOptions {
   options?: Partial<AppOptions>;
   concurrency?: number;
   check?: AppDeps['check'];
+  /** Actors beyond which idle ones are passivated at once. */
+  idleMax?: number;
 }
 
 export class RecordedStreams implements LogStreams {
@@ -134,7 +136,13 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
   };
   let life: { runtime: ActorRuntime; watch: AppWatch };
   const begin = async (): Promise<void> => {
-    const runtime = new ActorRuntime({ store, clock: systemClock, logger, endingMs: 200 });
+    const runtime = new ActorRuntime({
+      store,
+      clock: systemClock,
+      logger,
+      endingMs: 200,
+      ...(fixture.idleMax !== undefined && { idleMax: fixture.idleMax }),
+    });
     const deps: AppDeps = {
       reader: store,
       driver,

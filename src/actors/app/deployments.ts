@@ -18,7 +18,7 @@ import type {
 import { remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import type { AppCore } from './core.ts';
+import type { AppCore, Work } from './core.ts';
 import type { AppMessages, Handlers } from './internal.ts';
 import type { ActorRef, Actors } from '../runtime/contract.ts';
 import type { AskTurn } from '../build-queue/build-queue.ts';
@@ -253,20 +253,23 @@ export class DeploymentQueue {
     if (ends) endAll(core);
     const { work } = core;
     core.context.afterCommit(() => {
-      if (failed && work?.deploymentId === deployment.id) {
-        if (work.kind === 'turn') this.#leaveLine(deployment.id);
-        else work.cancel.abort(new Error(`deployment ${status}`));
-      }
+      const isUnderWay = work?.kind === 'deployment' && work.deploymentId === deployment.id;
+      if (failed && isUnderWay) work.cancel.abort(new Error(`deployment ${status}`));
+      else if (failed && deployment.status === 'queued') this.#leaveLine(deployment.id, work);
       this.#announce(finished, upload?.blob ?? null);
     });
   }
 
-  /** As a deployment under way does when it is canceled: says so, and lets the next one begin. */
-  #leaveLine(deploymentId: string): void {
+  /**
+   * As a deployment under way does when it is canceled: says so, and lets the next one begin. An actor
+   * that slept may not know yet that it is in line: then there is no work that ends.
+   */
+  #leaveLine(deploymentId: string, work: Work | null): void {
     const { deps, context } = this.#core;
     deps.buildQueue.leave(deploymentId);
     deps.streams.write(`build:${deploymentId}`, `${canceledLine}\n`);
     deps.streams.end(`build:${deploymentId}`);
+    if (work?.kind !== 'turn' || work.deploymentId !== deploymentId) return;
     this.#core.tellSelf({ type: 'work-done', epoch: context.epoch });
   }
 

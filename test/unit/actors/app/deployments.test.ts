@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { newId } from '../../../../src/lib/ids.ts';
 import type { AppFixture } from '../../../support/app-fixture.ts';
 import { appFixture } from '../../../support/app-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -180,6 +181,32 @@ describe('deployments of an app', () => {
     letGo();
     await f.until(second.id, 'ready');
     await f.until(first.id, 'ready');
+  });
+
+  it('lets an app sleep while its deployment is in line, wakes it in turn, and can cancel it', async () => {
+    await f.close();
+    f = await appFixture({ concurrency: 1, idleMax: 0 });
+    let letGo = (): void => undefined;
+    f.source.held = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    const builds = await f.uploaded();
+    const first = await redeploy(builds.id);
+    await f.until(first.id, 'building');
+    const [b, c] = [await f.uploaded(), await f.uploaded()];
+    const [canceled, last] = [await redeploy(b.id), await redeploy(c.id)];
+    // Whoever comes newly sends those with nothing to do to sleep.
+    await eventually('they sleep', () => {
+      void f.ask(newId('app'), { type: 'wake' });
+      return f.runtime().stats().actors <= 2;
+    });
+    assert.equal(await f.ask(b.id, { type: 'cancel', deploymentId: canceled.id }), true);
+    await eventually('its log ends', () => f.streams.ended.includes(`build:${canceled.id}`));
+    assert.equal(f.streams.text.get(`build:${canceled.id}`), 'Canceled.\n');
+    assert.equal(f.deployment(last.id).status, 'queued');
+    letGo();
+    await f.until(last.id, 'ready');
+    assert.equal(f.deployment(canceled.id).status, 'canceled');
   });
 
   it('answers a storm of calls with one deployment under way and one behind it', async () => {
