@@ -57,8 +57,9 @@ export class RequestBody {
   #ended = false;
   #paused = false;
   readonly #now: () => number;
-  #lastByteMs: number;
-  #windowStartMs: number;
+  // Set anew when somebody begins to read: nobody is to blame before.
+  #lastByteMs = 0;
+  #windowStartMs = 0;
   #windowBytes = 0;
 
   constructor(source: BodySource, framing: Framing, limits: BodyLimits, now: () => number) {
@@ -66,7 +67,6 @@ export class RequestBody {
     this.#framing = framing;
     this.#limits = limits;
     this.#now = now;
-    this.#lastByteMs = this.#windowStartMs = now();
     this.#arrived = framing.kind === 'none' || framing.kind === 'refused';
     this.#ended = this.#arrived;
   }
@@ -118,8 +118,8 @@ export class RequestBody {
   receive(chunk: ArrayBuffer, last: boolean): void {
     this.#receivedBytes += chunk.byteLength;
     this.#windowBytes += chunk.byteLength;
-    this.#lastByteMs = this.#now();
     if (last) this.#arrive();
+    else this.#lastByteMs = this.#now();
     const reader = this.#reader;
     if (reader.kind === 'done') return;
     if (reader.kind === 'sink' && this.#receivedBytes > reader.maxBytes) {

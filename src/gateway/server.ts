@@ -26,6 +26,7 @@ import { ListenError } from './listen-error.ts';
 import { singleSample, type MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { CorkedWrites } from './open-stream.ts';
+import { Peers } from './peers.ts';
 import { RequestBody } from './request-body.ts';
 import { RouteTable, type Match } from './routes.ts';
 import type { SharedPort } from './shared-port.ts';
@@ -81,6 +82,7 @@ export class Gateway {
   #listenSocket: ListenSocket | undefined;
   #requests = 0;
   #sockets = 0;
+  readonly #peers = new Peers();
   #refusedSockets = 0;
   #draining: Promise<void> | undefined;
   // What the one pass over a bare request's fields found; see #isPlain.
@@ -229,7 +231,7 @@ export class Gateway {
       params: noParams,
       head,
       body: undefined,
-      peer: peerOf(response),
+      peer: this.#peers.only ?? peerOf(response),
       lastOnConnection: false,
       doubtful: false,
       counts: this.metrics.route(route.path, route.method),
@@ -262,7 +264,7 @@ export class Gateway {
       params: found?.params ?? noParams,
       head,
       body,
-      peer: peerOf(response),
+      peer: this.#peers.only ?? peerOf(response),
       doubtful: head.framing.kind === 'refused',
       lastOnConnection: chunked || refused?.code === 'HEADERS_TOO_LARGE',
       counts: this.metrics.route(template, method),
@@ -347,6 +349,8 @@ export class Gateway {
 
   #socketChanged(response: HttpResponse, change: number): void {
     this.#sockets += change;
+    if (change > 0) this.#peers.opened(peerOf(response));
+    else this.#peers.closed();
     const all = this.#options.shared?.sockets;
     const sockets = all === undefined ? this.#sockets : Atomics.add(all, 0, change) + change;
     if (change < 0 || sockets <= this.limits.maxSockets) return;
