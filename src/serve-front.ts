@@ -29,7 +29,7 @@ import { logRoutes } from './gateway/transports/logs.ts';
 import { uploadRoutes } from './gateway/transports/upload.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import { systemClock } from './lib/clock.ts';
-import type { Tally } from './lib/shared-tally.ts';
+import type { Tally } from './lib/tally.ts';
 import type { Core } from './serve-core.ts';
 import type { ReadCounter } from './mcp/reads.ts';
 import { type ServedMcp, serveMcp } from './serve-mcp.ts';

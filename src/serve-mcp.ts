@@ -12,7 +12,7 @@ import { Rights } from './mcp/rights.ts';
 import type { Redactor } from './mcp/redaction/redactor.ts';
 import type { McpServer } from './mcp/server.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
-import { Tally } from './lib/shared-tally.ts';
+import { OwnTally, type Tally } from './lib/tally.ts';
 import type { Core } from './serve-core.ts';
 
 export interface ServedMcp {
@@ -45,7 +45,7 @@ export function serveMcp(
   core: Core,
   graphql: Graphql,
   reads: ReadCounter,
-  underWay = new Tally(),
+  underWay: Tally = new OwnTally(),
 ): ServedMcp {
   const { config, ground, authenticator, callers, logger, publicUrl, newLimit } = core;
   const { store } = ground;

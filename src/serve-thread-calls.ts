@@ -7,7 +7,7 @@ import type { Config } from './config.ts';
 import type { ForwardBodyCalls, ForwardCalls, RouteName } from './gateway/forward.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
 import type { MutationCalls } from './graphql/remote-mutations.ts';
-import type { TallyCalls } from './lib/shared-tally.ts';
+import type { TallyMemory } from './lib/tally.ts';
 import type { LimitMemory } from './lib/thread-limits.ts';
 import type { ReadCalls } from './mcp/remote-reads.ts';
 import type { FollowerOptions } from './store/store.ts';
@@ -22,6 +22,8 @@ export interface ThreadStart {
   sockets: SharedArrayBuffer;
   /** Of the limits that hold over all threads. */
   limits: LimitMemory;
+  /** Of calls of tools under way, by token. */
+  mcpCalls: TallyMemory;
   /** What is answered at home. */
   homeRoutes: readonly RouteName[];
 }
@@ -31,8 +33,7 @@ export type HomeCalls = ActorCalls &
   ForwardCalls &
   MutationCalls &
   StreamCalls &
-  ReadCalls &
-  TallyCalls & {
+  ReadCalls & {
     /** Whole lines of the log. */
     log: { in: string; out: void };
     'log.watch': { in: WatchLog; out: void };
@@ -41,8 +42,7 @@ export type HomeCalls = ActorCalls &
 
 /** What home asks of a gateway thread. */
 export type ThreadCalls = ForwardBodyCalls &
-  StreamThreadCalls &
-  TallyCalls & {
+  StreamThreadCalls & {
     /** Resolves once it listens; rejects where the address cannot be had. */
     listen: { in: null; out: void };
     /** Ends streams, finishes requests, refuses new ones. */

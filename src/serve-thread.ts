@@ -24,7 +24,7 @@ import { RemoteMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
-import { joinTally } from './lib/shared-tally.ts';
+import { ThreadTally } from './lib/tally.ts';
 import { ThreadLimits } from './lib/thread-limits.ts';
 import { RemoteReads } from './mcp/remote-reads.ts';
 import { Core } from './serve-core.ts';
@@ -40,7 +40,7 @@ import { BulkPool } from './workers/bulk-pool.ts';
 serveThread(workerData as ThreadStart);
 
 function serveThread(start: ThreadStart): void {
-  const { config, port, follower, sockets, limits, homeRoutes } = start;
+  const { config, port, follower, sockets, limits, mcpCalls, homeRoutes } = start;
   const write: LineSink = (lines) => {
     home.tell('log', lines);
   };
@@ -74,7 +74,7 @@ function serveThread(start: ThreadStart): void {
       },
       logStreams: new RemoteStreamRoom(home),
       graphqlStreams: new RemotePlaces(home, 'graphql'),
-      mcpCalls: joinTally(home),
+      mcpCalls: new ThreadTally(mcpCalls),
     },
     reads: new RemoteReads({ home, clock: systemClock, log: logger }),
   });

@@ -24,7 +24,7 @@ import { answerMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
-import { TallyRelay } from './lib/shared-tally.ts';
+import { newTallyMemory } from './lib/tally.ts';
 import type { LimitMemory } from './lib/thread-limits.ts';
 import type { ReadCounter } from './mcp/reads.ts';
 import { answerReads } from './mcp/remote-reads.ts';
@@ -62,7 +62,7 @@ interface Thread {
 export class GatewayThreads {
   readonly #options: GatewayThreadsOptions;
   readonly #streams: StreamLedger;
-  readonly #mcpCalls = new TallyRelay();
+  readonly #mcpCalls = newTallyMemory();
   readonly #threads: Thread[] = [];
   #phase: 'new' | 'serving' | 'ending' = 'new';
 
@@ -116,14 +116,22 @@ export class GatewayThreads {
     const { port1, port2: port } = new MessageChannel();
     const follower = store.admitFollower();
     const homeRoutes = routes.map(({ method, path }) => ({ method, path }));
-    const start: ThreadStart = { port, config, follower, sockets, limits, homeRoutes };
+    const mcpCalls = this.#mcpCalls;
+    const start: ThreadStart = {
+      port,
+      config,
+      follower,
+      sockets,
+      limits,
+      mcpCalls,
+      homeRoutes,
+    };
     const calls = openPortCalls<ThreadCalls, HomeCalls>(port1, { logger });
     answerForActors(calls, { actors, logger });
     answerForwarded(calls, { routes, logger, refused: (code) => metrics.refused(code) });
     answerMutations(calls, graphql);
     this.#streams.join(calls);
     answerReads(calls, reads);
-    this.#mcpCalls.join(calls);
     calls.handle('log', writeLog);
     const watches = new LogWatches({
       streams,

@@ -11,6 +11,7 @@
  * 4. Time is the monotonic clock of the process: all threads read the same.
  */
 import { randomInt } from 'node:crypto';
+import { KeyHash } from './key-hash.ts';
 import type { Limit, RateLimitOptions } from './rate-limit.ts';
 
 export interface LimitMemory {
@@ -116,16 +117,13 @@ const reach = 8;
 class SharedBuckets {
   readonly #tags: Int32Array;
   readonly #fullAtUs: BigInt64Array;
-  readonly #seed: number;
+  readonly #hash: KeyHash;
   readonly #mask: number;
-  /** Of the key that was hashed last: where its places begin. */
-  #first = 0;
-  #tag = 0;
 
   constructor({ seed, tags, fullAtUs }: LimitMemory) {
     this.#tags = new Int32Array(tags);
     this.#fullAtUs = new BigInt64Array(fullAtUs);
-    this.#seed = seed;
+    this.#hash = new KeyHash(seed);
     this.#mask = this.#tags.length - 1;
   }
 
@@ -144,10 +142,10 @@ class SharedBuckets {
 
   /** Null where the key has no place. */
   find(key: string): number | null {
-    this.#hash(key);
+    this.#hash.hash(key);
     for (let i = 0; i < reach; i += 1) {
-      const place = (this.#first + i) & this.#mask;
-      if (Atomics.load(this.#tags, place) === this.#tag) return place;
+      const place = (this.#hash.place + i) & this.#mask;
+      if (Atomics.load(this.#tags, place) === this.#hash.tag) return place;
     }
     return null;
   }
@@ -165,39 +163,17 @@ class SharedBuckets {
 
   /** Gives the place whose bucket is full soonest to the key hashed last; null: another took it. */
   #claim(nowUs: bigint): number | null {
-    let best = this.#first & this.#mask;
+    let best = this.#hash.place & this.#mask;
     for (let i = 1; i < reach; i += 1) {
-      const place = (this.#first + i) & this.#mask;
+      const place = (this.#hash.place + i) & this.#mask;
       if (this.fullAtUs(place) < this.fullAtUs(best)) best = place;
     }
     const before = Atomics.load(this.#tags, best);
-    if (Atomics.compareExchange(this.#tags, best, before, this.#tag) !== before) return null;
+    if (Atomics.compareExchange(this.#tags, best, before, this.#hash.tag) !== before) return null;
     // A full bucket is as good as none.
     if (this.fullAtUs(best) > nowUs) this.fill(best);
     return best;
   }
-
-  /** Two hashes in one pass (as MurmurHash3 mixes): where the key belongs, and what tells it apart. */
-  #hash(key: string): void {
-    let one = this.#seed;
-    let other = this.#seed ^ 0x9e3779b9;
-    for (let i = 0; i < key.length; i += 1) {
-      const unit = key.charCodeAt(i);
-      one = Math.imul(one ^ unit, 0xcc9e2d51);
-      one = (one << 15) | (one >>> 17);
-      other = Math.imul(other ^ unit, 0x85ebca6b);
-      other = (other << 13) | (other >>> 19);
-    }
-    this.#first = mixed(one) >>> 0;
-    // 0 stands for an empty place.
-    this.#tag = mixed(other ^ key.length) || 1;
-  }
-}
-
-function mixed(hash: number): number {
-  let mixing = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  mixing = Math.imul(mixing ^ (mixing >>> 13), 0xc2b2ae35);
-  return mixing ^ (mixing >>> 16);
 }
 
 function secondsOf(us: bigint): number {

@@ -4,8 +4,7 @@
  * 1. A tool that the token was not given the capability for is 403 `insufficient_scope`, with all
  *    scopes a wider token needs; what its owner may not do, GraphQL says, and the result is an error.
  * 2. The call runs in the team that `team` names, with MCP on there, or in the connection's own.
- * 3. One token has at most `callsAtOnce` calls under way, over all threads but for what they have not
- *    told each other yet.
+ * 3. One token has at most `callsAtOnce` calls under way, over all threads.
  * 4. When the service drains, whoever waits is told what is so far.
  * 5. An answer is used again only for the same caller, tool and arguments, at one journal position.
  */
@@ -14,7 +13,7 @@ import { AnswerReuse } from '../graphql/answer-reuse.ts';
 import { asServiceError, ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { shownText } from '../lib/names.ts';
-import { Tally } from '../lib/shared-tally.ts';
+import { OwnTally, type Tally } from '../lib/tally.ts';
 import {
   isObject,
   notificationJson,
@@ -99,7 +98,7 @@ export class ToolCalls {
     this.#options = options;
     this.#catalog = catalog;
     this.#tail = tail;
-    this.#underWay = options.underWay ?? new Tally();
+    this.#underWay = options.underWay ?? new OwnTally();
     this.#reuse = new AnswerReuse(options.reuseBytes ?? defaultReuseBytes);
   }
 
