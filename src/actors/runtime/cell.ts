@@ -173,8 +173,7 @@ export class Cell {
     });
     this.#phase = { name: 'activating', activation };
     try {
-      const made = this.#options.definition.activate(activation);
-      const actor = isPromise(made) ? await made : made;
+      const actor = await this.#options.definition.activate(activation);
       if (activation.ended) return;
       this.#phase = { name: 'active', activation, actor };
       this.#lastActiveMs = this.#options.clock.now();
@@ -324,6 +323,6 @@ export class Cell {
   }
 }
 
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+function isPromise(value: unknown): value is Promise<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value;
 }
