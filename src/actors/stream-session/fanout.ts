@@ -1,8 +1,8 @@
 /**
  * Owns handing one live log to all its viewers.
  *
- * 1. Who keeps up gets at most one frame a flush, made once for all of them; a flush that takes
- *    longer than the pause between two stretches that pause, up to a bound.
+ * 1. Who keeps up gets one frame a flush, made once for all of them; a flush that takes longer than
+ *    the pause between two stretches that pause, up to a bound.
  * 2. Who is behind goes on at the speed of its socket, in turns with the others.
  * 3. Who does not read costs nothing but the frame its socket already took.
  * 4. Everything is done in pieces of a few writes, so that the loop never waits for long.
@@ -16,9 +16,6 @@ import type { LoopSlices } from './loop-slices.ts';
 import type { Viewer, ViewerHome } from './viewer.ts';
 
 const writesPerPiece = 16;
-/** A viewer that is farther behind than this does not wait for flushes any more. */
-const lagMaxLines = 10_000;
-
 export interface FanoutOptions {
   attach: (wake: () => void) => ChannelView;
   slices: LoopSlices;
@@ -47,6 +44,11 @@ export class Fanout implements ViewerHome {
   /** Viewers behind the end, in the order of their turns. */
   readonly #catching = new Set<Viewer>();
   #round: Round = { phase: 'rest' };
+  /**
+   * Behind the newest line when the last flush began. No frame goes on beyond it: so all who keep up
+   * stand at one place, however long a flush takes, and share the next one.
+   */
+  #flushEnd: number;
 
   constructor(options: FanoutOptions) {
     this.#options = options;
@@ -54,6 +56,7 @@ export class Fanout implements ViewerHome {
       this.#flush();
     });
     this.#frames = new Frames({ channel: this.#view.channel, keepBytes: options.keepBytes });
+    this.#flushEnd = this.channel.nextOffset;
   }
 
   get channel(): LogChannel {
@@ -121,6 +124,7 @@ export class Fanout implements ViewerHome {
   #flush(): void {
     switch (this.#round.phase) {
       case 'rest':
+        this.#flushEnd = this.channel.nextOffset;
         this.#round = { phase: 'running', startedAtMs: performance.now(), next: 0, again: false };
         this.#options.slices.add(this.#roundPiece);
         return;
@@ -143,7 +147,8 @@ export class Fanout implements ViewerHome {
       }
       if (viewer.phase !== 'live') continue;
       if (!this.#serve(viewer)) continue;
-      if (viewer.nextOffset + lagMaxLines < this.channel.nextOffset) this.#catchUp(viewer);
+      // With one frame a flush, whoever is a flush behind would stay so for ever.
+      if (viewer.nextOffset < this.#flushEnd) this.#catchUp(viewer);
       else round.again = true;
     }
     return true;
@@ -181,10 +186,12 @@ export class Fanout implements ViewerHome {
     const share = this.#viewers.length > 1;
     // Who is behind may be about to stall, and then its frame is what it costs.
     const maxBytes = this.#options.frameBytes / (viewer.phase === 'catching' ? 2 : 1);
-    const frame = this.#frames.at(viewer.nextOffset, viewer.timestamps, share, maxBytes);
+    const { nextOffset, timestamps } = viewer;
+    const frame = this.#frames.at(nextOffset, this.#flushEnd, timestamps, share, maxBytes);
     if (frame === undefined) {
       viewer.phase = 'live';
-      if (this.#view.ended) this.#options.onComplete(viewer);
+      const hasAll = nextOffset >= this.channel.nextOffset || !this.channel.current;
+      if (this.#view.ended && hasAll) this.#options.onComplete(viewer);
       return false;
     }
     viewer.nextOffset = frame.nextOffset;
@@ -195,7 +202,7 @@ export class Fanout implements ViewerHome {
       this.#stall(viewer);
       return false;
     }
-    if (viewer.nextOffset < this.channel.nextOffset || this.#view.ended) return true;
+    if (viewer.nextOffset < this.#flushEnd || this.#view.ended) return true;
     viewer.phase = 'live';
     return viewer.notices && viewer.noticeNumber !== this.channel.noticeNumber;
   }

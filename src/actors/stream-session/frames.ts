@@ -40,15 +40,22 @@ export class Frames {
   }
 
   /**
-   * The frame that starts at an offset; undefined when there is nothing yet. `maxBytes` bounds one
-   * that is made now; `share` keeps it for others that will stand at this place.
+   * The frame that starts at an offset and ends at another one at the latest; undefined when there is
+   * nothing between. `maxBytes` bounds one that is made now; `share` keeps it for others that will
+   * stand at this place.
    */
-  at(from: number, timestamps: boolean, share: boolean, maxBytes: number): Frame | undefined {
-    if (from >= this.#options.channel.nextOffset) return undefined;
+  at(
+    from: number,
+    until: number,
+    timestamps: boolean,
+    share: boolean,
+    maxBytes: number,
+  ): Frame | undefined {
+    if (from >= until) return undefined;
     const kept = timestamps ? this.#stamped : this.#plain;
     const held = kept.get(from);
     if (held !== undefined) return held;
-    const frame = this.#encode(from, timestamps, maxBytes);
+    const frame = this.#encode(from, until, timestamps, maxBytes);
     if (frame !== undefined && share) this.#keep(from, timestamps, frame);
     return frame;
   }
@@ -65,7 +72,7 @@ export class Frames {
     }
   }
 
-  #encode(from: number, timestamps: boolean, frameBytes: number): Frame | undefined {
+  #encode(from: number, until: number, timestamps: boolean, frameBytes: number): Frame | undefined {
     const { channel } = this.#options;
     const around = this.#linesAt(from, frameBytes - overheadBytes);
     const first = around.lines[0];
@@ -74,7 +81,7 @@ export class Frames {
       const bytes = Buffer.from(gapComment(around.gap));
       return { bytes, nextOffset: around.nextOffset, gap: around.gap };
     }
-    const limit = channel.frameLimit(first.offset);
+    const limit = Math.min(until, channel.frameLimit(first.offset));
     let count = around.lines.length;
     while (count > 1 && (around.lines[count - 1]?.offset ?? 0) >= limit) count--;
     for (;;) {
