@@ -7,13 +7,14 @@ import { startPeer } from '../peers.ts';
 import { usageOf } from '../processes.ts';
 import { median } from '../stats.ts';
 
-/** Prints 10 lines of 80 bytes every 25 ms: each flush of 50 ms has something to send. */
+/** Prints 10 lines of 80 bytes every 25 ms: each flush has something to send. */
 const chatty = `
 const line = 'x'.repeat(79) + '\\n';
 require('node:http').createServer((q, r) => r.end('ok')).listen(process.env.PORT);
 setInterval(() => process.stdout.write(line.repeat(10)), 25);
 `;
-const quiet = `require('node:http').createServer((q, r) => r.end('ok')).listen(process.env.PORT);`;
+/** How often Gangway flushes a log that is busy; the others send as often. */
+const flushesPerS = 20;
 
 const nodeHttp = 'node:http';
 const fastify = 'fastify';
@@ -31,14 +32,9 @@ export const scenario: Scenario = {
     const tails = bench.pick(2000, 200);
     const ours = await bench.startGangway({ GANGWAY_MAX_LOG_STREAMS_PER_USER: '50000' });
     const chattyId = await createUploadApp(ours, 'chatty');
-    const quietId = await createUploadApp(ours, 'quiet');
     await deployFiles(bench, ours, chattyId, { Procfile: 'web: node app.js\n', 'app.js': chatty });
-    await deployFiles(bench, ours, quietId, { Procfile: 'web: node app.js\n', 'app.js': quiet });
-    // First, while nothing that tails left behind is in the way.
-    const idle = await idleMemory(bench, ours, quietId, tails);
     return [
       ...(await fanOut(bench, ours, chattyId, tails)),
-      idle,
       await stalledMemory(bench, ours, chattyId),
     ];
   },
@@ -76,7 +72,7 @@ async function fanOut(bench: Bench, ours: Gangway, appId: string, tails: number)
       better: 'higher',
       rounds: figures('framesPerS'),
       goals: goalsOf([{ against: 'bare', ratio: 0.9 }]),
-      note: 'all at the pace of ours, 20 frames a second',
+      note: `${flushesPerS} frames a second to each`,
     }),
     row({
       group,
@@ -93,14 +89,14 @@ async function fanOut(bench: Bench, ours: Gangway, appId: string, tails: number)
   ];
 }
 
+/** They send as many bytes a second, in as many frames as Gangway would where nothing holds it up. */
 async function startOthers(
   bench: Bench,
   { bytesPerFrame, framesPerS }: Round,
   tails: number,
 ): Promise<[string, Server][]> {
-  const args = [bytesPerFrame, (1000 * tails) / framesPerS].map((value) =>
-    String(Math.round(value)),
-  );
+  const frameBytes = (bytesPerFrame * framesPerS) / tails / flushesPerS;
+  const args = [frameBytes, 1000 / flushesPerS].map((value) => String(Math.round(value)));
   return [
     ['bare', await bench.startServer('bench/bare/tails.ts', args)],
     [nodeHttp, await startPeer(bench, 'sse-node-http.ts', args)],
@@ -162,24 +158,6 @@ async function peakRss(server: Server, load: Promise<unknown>): Promise<number> 
   }
   await load;
   return peak;
-}
-
-async function idleMemory(bench: Bench, ours: Gangway, appId: string, tails: number): Promise<Row> {
-  const load = { ...tailsOf(ours, appId, tails), stalled: 0, warmUpSeconds: 0, silent: true };
-  const open = (some: Partial<Tails>): Promise<unknown> =>
-    bench.load('bench/load/tails.ts', { ...load, ...some });
-  // Once before, so that what the first tails bring into memory is not counted as theirs.
-  await open({ tails: 50, seconds: 1 });
-  const before = usageOf(ours.pid).rssBytes;
-  const peak = await peakRss(ours, open({ seconds: bench.pick(5, 1) }));
-  return row({
-    what: `an idle tail, of ${tails.toLocaleString('en')}`,
-    unit: 'KiB',
-    better: 'lower',
-    rounds: { ours: [(peak - before) / tails / 1024] },
-    goals: [{ value: 4 }],
-    note: 'what RSS grows by at most',
-  });
 }
 
 async function stalledMemory(bench: Bench, ours: Gangway, appId: string): Promise<Row> {

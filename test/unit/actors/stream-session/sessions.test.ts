@@ -94,6 +94,32 @@ function suite(make: (options?: BenchOptions) => LogBench): void {
     for (const { sink } of viewers) assert.equal(sink.chunks[1], first?.sink.chunks[1]);
   });
 
+  it('ends all frames of a flush at one line, though more come before the last is written', async () => {
+    make();
+    let hook = (): void => undefined;
+    const hooked = new (class extends MemorySink {
+      override write(chunk: Uint8Array): boolean {
+        const taken = super.write(chunk);
+        hook();
+        return taken;
+      }
+    })();
+    const first = bench.open({}, hooked);
+    write(1, 2);
+    await shows(first.sink, numbered(1, 2));
+    write(3, 3);
+    const second = bench.open();
+    await shows(second.sink, numbered(1, 3));
+    hook = () => {
+      hook = () => undefined;
+      write(5, 6);
+    };
+    write(4, 4);
+    for (const { sink } of [first, second]) await shows(sink, numbered(1, 6));
+    assert.ok(!Buffer.from(second.sink.chunks.at(-1) ?? []).includes('line 4'));
+    assert.equal(first.sink.chunks.at(-1), second.sink.chunks.at(-1));
+  });
+
   it('never writes a frame above 64 KiB and cuts between lines', async () => {
     make();
     const { sink } = bench.open();
