@@ -214,7 +214,7 @@ export class Lanes {
       ...(charsMax !== undefined && { charsMax }),
       key: callerOf(principal),
       caller: call.caller ?? call.signal,
-      heavy: !document || this.#paces.costOf(document, cost) > this.#options.limits.heavyCost,
+      heavy: !document || this.#paces.heavinessOf(document, cost) > this.#options.limits.heavyCost,
       weight: document ? this.#paces.expectUs(document, cost) : deferredUs,
     });
     if (document) this.#paces.learn(document, cost, tookUs);

@@ -13,6 +13,8 @@ const usualPace = 1;
 const carefulPace = 2;
 /** From here on a document counts as more than its cost; a busy machine makes all look slower. */
 const slowPace = 2;
+/** As how much less than its cost a quick one counts at most. */
+const quickMost = 1 / 8;
 const slowestPace = 100;
 const fastestPace = 1 / 20;
 /** What any query takes. */
@@ -41,6 +43,15 @@ export class Paces {
   /** The cost it would have if it counted as much as it takes; never below its static cost. */
   costOf(document: object, cost: number): number {
     return cost * Math.max(this.#of(document) / slowPace, 1);
+  }
+
+  /**
+   * The same, and below its static cost where it is known to be quick; by no more than what one that
+   * found little so far, and finds much some day, may cost those who wait beside it.
+   */
+  heavinessOf(document: object, cost: number): number {
+    const pace = this.#paces.get(document)?.expected ?? carefulPace;
+    return cost * Math.max(pace / slowPace, quickMost);
   }
 
   learn(document: object, cost: number, tookUs: number): void {

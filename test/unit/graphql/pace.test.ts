@@ -39,6 +39,17 @@ describe('Paces', () => {
     assert.equal(paces.expectUs(document, cost), 60);
   });
 
+  it('take a document that is known to be quick for lighter than its cost, within bounds', () => {
+    const [paces, document] = [new Paces(), {}];
+    assert.equal(paces.heavinessOf(document, cost), cost);
+    paces.learn(document, cost, 0);
+    assert.ok(paces.heavinessOf(document, cost) < cost);
+    for (let run = 0; run < 1_000; run++) paces.learn(document, cost, 0);
+    assert.equal(paces.heavinessOf(document, cost), cost / 8);
+    for (let run = 0; run < 10; run++) paces.learn(document, cost, 20_010);
+    assert.equal(paces.heavinessOf(document, cost), 10 * cost);
+  });
+
   it('know what a document usually takes, however slow some of its runs are', () => {
     const [paces, document] = [new Paces(), {}];
     assert.equal(paces.usualUs(document, cost), 2_010);
