@@ -257,13 +257,29 @@ export async function latencyRow(
 }
 
 /** The bare library that answers everything with these bytes. */
-export async function startBare(bench: Bench, answer: Buffer, type?: string): Promise<Server> {
-  const file = join(bench.tempDir(), 'answer');
-  writeFileSync(file, answer);
-  return await bench.startServer('bench/bare/reply.ts', [file, ...(type ? [type] : [])]);
+export function startBare(bench: Bench, answer: Buffer, type?: string): Promise<Server> {
+  return startReply(bench, 'bench/bare/reply.ts', answer, type);
 }
 
-/** Ours against the bare library that sends the very bytes ours answered. */
+export const bareNode = 'bare node:http';
+
+/** The same with Node's own server. */
+export function startBareNode(bench: Bench, answer: Buffer, type?: string): Promise<Server> {
+  return startReply(bench, 'bench/bare/reply-node-http.ts', answer, type);
+}
+
+async function startReply(
+  bench: Bench,
+  program: string,
+  answer: Buffer,
+  type?: string,
+): Promise<Server> {
+  const file = join(bench.tempDir(), 'answer');
+  writeFileSync(file, answer);
+  return await bench.startServer(program, [file, ...(type ? [type] : [])]);
+}
+
+/** Ours against the bare library, and Node's own server, that send the very bytes ours answered. */
 export async function againstBare(
   bench: Bench,
   ours: Server,
@@ -276,6 +292,7 @@ export async function againstBare(
   const contenders = {
     ours: { server: ours, request, check },
     bare: { server: await startBare(bench, expected), request, check },
+    [bareNode]: { server: await startBareNode(bench, expected), request, check },
   };
   const heading = [group, `${expected.length.toLocaleString('en')} bytes, 50 connections`]
     .filter(Boolean)

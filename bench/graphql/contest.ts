@@ -18,7 +18,7 @@ import { ask } from '../load/requests.ts';
 import { openLoop } from '../load/open-loop.ts';
 import { type Goal, type LatencyMs, type Row, row } from '../model.ts';
 import { startPeer } from '../peers.ts';
-import { httpRows, inTurn, middles, startBare } from '../rounds.ts';
+import { bareNode, httpRows, inTurn, middles, startBare, startBareNode } from '../rounds.ts';
 import type { Contender, Request } from '../rounds.ts';
 import { renamed } from './documents.ts';
 import { type AppsInstance, questionRequest, servedFile } from './instance.ts';
@@ -33,6 +33,8 @@ export interface GraphqlContest {
   document: string;
   peers: readonly (typeof yoga | typeof mercurius | typeof apollo)[];
   connections?: number;
+  /** Also against Node's own server with the very bytes; default not. */
+  bareNode?: boolean;
   /** A text of its own for every request; default one that is known. */
   freshTexts?: boolean;
   goals: readonly Goal[];
@@ -64,6 +66,9 @@ export async function graphqlRows(
   };
   for (const [name, server] of await startPeers(bench, instance, contest.peers)) {
     contenders[name] = await enter(server, varied);
+  }
+  if (contest.bareNode === true) {
+    contenders[bareNode] = await enter(await startBareNode(bench, answer), varied);
   }
   if (reuse !== undefined) {
     contenders[reused] = await enter(instance.gangway, same);

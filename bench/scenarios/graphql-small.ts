@@ -10,6 +10,7 @@ export const scenario: Scenario = {
       what: 'me and 20 apps',
       document: small,
       peers: [mercurius, yoga, apollo],
+      bareNode: true,
       goals: [
         { against: 'bare', ratio: 0.55 },
         { against: yoga, ratio: 5 },
