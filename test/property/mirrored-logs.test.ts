@@ -99,7 +99,7 @@ class World {
   readonly #prompt: boolean;
   #count = 0;
 
-  /** `prompt`: what the thread asks for is done before anything else happens. */
+  /** `prompt`: what the thread asks for is done before anything else happens, and it hears of drops. */
   constructor(prompt: boolean) {
     this.#prompt = prompt;
   }
@@ -124,6 +124,8 @@ class World {
         if (this.linesOf(log).length === 0) break;
         await bench.streams.drop(log);
         this.#written.delete(log);
+        // The same of one whose lines were not heard of.
+        if (this.#prompt) await this.#hearOfDrop(log);
         break;
       case 'attach': {
         const mirror = new Taker(this.#mirrored.logs, log, now.back);
@@ -153,6 +155,16 @@ class World {
         break;
     }
     if (this.#prompt) this.#mirrored.home.deliver(Infinity);
+  }
+
+  async #hearOfDrop(log: LogName): Promise<void> {
+    const { home, thread } = this.#mirrored;
+    const viewed = this.pairs.filter((pair) => pair.log === log);
+    await eventually('the drop is heard of', () => {
+      home.deliver(Infinity);
+      thread.deliver(Infinity);
+      return viewed.every(({ mirror }) => mirror.view.channel.life === 'dropped');
+    });
   }
 
   /** Everything said is heard, and both kinds of viewers have taken what there is. */
