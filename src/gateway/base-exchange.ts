@@ -19,6 +19,7 @@ import type {
 } from './contract.ts';
 import { problemDocument, problemHeaders } from './problem.ts';
 import type { RequestHead } from './request-head.ts';
+import { WholeBody } from './whole-body.ts';
 
 export interface RequestSide {
   readonly head: RequestHead;
@@ -53,18 +54,26 @@ export abstract class BaseExchange implements Exchange {
   abstract readonly address: string;
   abstract readonly fromLoopback: boolean;
   abstract readonly secure: boolean;
-  abstract body(maxBytes: number): Promise<Buffer>;
-  abstract lendBody(
-    maxBytes: number,
-    take: (body: Buffer) => void,
-    refuse: (reason: ServiceError) => void,
-  ): void;
   abstract streamBody(maxBytes: number, sink: BodySink): BodyFlow;
   abstract send(status: number, headers: Headers, body: Uint8Array | string): void;
   abstract stream(status: number, headers: Headers): ResponseStream;
   abstract addHeader(name: string, value: string): void;
   /** The handler has failed with this. */
   protected abstract answerFailure(error: ServiceError): void;
+
+  body(maxBytes: number): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      this.streamBody(maxBytes, new WholeBody(resolve, reject, true));
+    });
+  }
+
+  lendBody(
+    maxBytes: number,
+    take: (body: Buffer) => void,
+    refuse: (reason: ServiceError) => void,
+  ): void {
+    this.streamBody(maxBytes, new WholeBody(take, refuse, false));
+  }
 
   get aborted(): boolean {
     return this.#aborted;

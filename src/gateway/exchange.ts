@@ -20,7 +20,6 @@ import { GuardedSink } from './guarded-sink.ts';
 import { OpenStream } from './open-stream.ts';
 import { renewTimer } from './request-body.ts';
 import type { HttpResponse } from './uws.ts';
-import { WholeBody } from './whole-body.ts';
 
 type State = 'waiting' | 'sending' | 'streaming' | 'lingering' | 'over';
 
@@ -108,20 +107,6 @@ export class HttpExchange extends BaseExchange {
     } finally {
       this.#writer.corked = false;
     }
-  }
-
-  body(maxBytes: number): Promise<Buffer> {
-    return new Promise((resolve, reject) => {
-      this.streamBody(maxBytes, new WholeBody(resolve, reject, true));
-    });
-  }
-
-  lendBody(
-    maxBytes: number,
-    take: (body: Buffer) => void,
-    refuse: (reason: ServiceError) => void,
-  ): void {
-    this.streamBody(maxBytes, new WholeBody(take, refuse, false));
   }
 
   streamBody(maxBytes: number, sink: BodySink): BodyFlow {

@@ -11,7 +11,6 @@ import { BaseExchange, type FailureHost } from './base-exchange.ts';
 import type { BodyFlow, BodySink, Headers, LineNotes, Method, ResponseStream } from './contract.ts';
 import { GuardedSink } from './guarded-sink.ts';
 import { RequestHead } from './request-head.ts';
-import { WholeBody } from './whole-body.ts';
 
 /** A request as it crosses; plain data. */
 export interface ForwardedRequest {
@@ -67,20 +66,6 @@ export class ForwardedExchange extends BaseExchange {
     this.fromLoopback = request.fromLoopback;
     this.secure = request.secure;
     this.#host = host;
-  }
-
-  body(maxBytes: number): Promise<Buffer> {
-    return new Promise((resolve, reject) => {
-      this.streamBody(maxBytes, new WholeBody(resolve, reject, true));
-    });
-  }
-
-  lendBody(
-    maxBytes: number,
-    take: (body: Buffer) => void,
-    refuse: (reason: ServiceError) => void,
-  ): void {
-    this.streamBody(maxBytes, new WholeBody(take, refuse, false));
   }
 
   /** The body comes in one chunk, of at most what the client's thread lets through. */
