@@ -7,7 +7,7 @@
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
@@ -203,9 +203,11 @@ function nameOf({ args, command }: Program): string {
 /** One that ended and was not yet told to its parent is none. */
 function isAlive(pid: number): boolean {
   try {
-    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    // Who dies lets go of its program before it is seen to be dead.
+    readlinkSync(`/proc/${pid}/exe`);
+    return true;
   } catch {
-    // It has gone.
+    // It has gone, or goes.
     return false;
   }
 }
