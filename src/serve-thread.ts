@@ -50,8 +50,7 @@ function serveThread(start: ThreadStart): void {
     throw error;
   };
   const store = openFollowingStore(follower, { logger, onLost });
-  const { bulk, streams, ...above } = groundOf({ config, logger, home, store });
-  const ground = { store, bulk, streams, ...above };
+  const ground = groundOf({ config, logger, home, store });
   const core = new Core({ config, logger, ground, newLimit: new ThreadLimits(limits).newLimit });
   const metrics = new Metrics();
   const graphql = serveGraphql(core, {
@@ -83,7 +82,7 @@ function serveThread(start: ThreadStart): void {
     store.wake();
   });
   home.handle('log.moved', (moves) => {
-    streams.moved(moves);
+    ground.streams.moved(moves);
   });
   home.handle('metrics', () => metrics.families());
   home.handle('listen', async () => {
@@ -95,7 +94,7 @@ function serveThread(start: ThreadStart): void {
     await graphql.close();
     core.authenticator.close();
     await front.close();
-    await bulk.close();
+    await ground.bulk.close();
     await store.close();
   });
 }
@@ -113,6 +112,7 @@ function groundOf({ config, logger, home, store }: Parts) {
   const key = config.instanceKey === null ? {} : { key: config.instanceKey };
   const causes = new Causes();
   return {
+    store,
     folders,
     causes,
     secrets: openSecretBox({ dir: config.dataDir, ...key }),
