@@ -272,15 +272,23 @@ describe('wait_for_deployment', () => {
     (await maker.deployment(slowDeployment))?.status === 'building';
   const args = () => ({ deploymentId: slowDeployment, timeoutSeconds: 50 });
 
+  /** Requests not over, on all threads. */
+  async function inFlight(): Promise<number> {
+    const { text } = await gangway.client.ask('/metrics');
+    return Number(/^gangway_http_in_flight (\d+)/m.exec(text)?.[1]);
+  }
+
   /** Waits in both ways until `lose`; the answers. */
   async function waitUntil(token: string, lose: () => Promise<unknown>): Promise<McpAnswer[]> {
     await until('it builds', 10_000, isBuilding);
+    const before = await inFlight();
     const answers = Promise.all([
       mcp.call(token, 'wait_for_deployment', args()),
       mcp.call(token, 'wait_for_deployment', args(), { progressToken: 1 }),
     ]);
-    // Both are under way once a later call is answered.
-    await mcp.call(token, 'list_teams');
+    await until('both are under way', 10_000, async () => (await inFlight()) >= before + 2);
+    // Whatever thread has them is done with their heads and bodies when it has answered once more.
+    await inFlight();
     await lose();
     const both = await answers;
     assert.ok(await isBuilding(), 'it did not wait for the end of the build');
