@@ -7,30 +7,47 @@
  * 2. A workload lives on when Gangway ends, however it ends, and loses no log entry and no exit
  *    code meanwhile: both are kept until `acknowledge` and `remove`.
  * 3. `stop` and `remove` of what is already gone succeed.
+ * 4. A terminal or an `exec` is the connection's: it ends with it, and with the workload.
  */
 import type { Resources } from '../store/records.ts';
 
 export interface WorkloadSpec {
-  /** `<deployment id>-build`, `<deployment id>-1`, …; `[a-z0-9_-]{2,64}`. */
+  /** `<deployment id>-build`, `<deployment id>-1`, `<database id>-1`, …; `[a-z0-9_-]{2,64}`. */
   id: string;
-  appId: string;
+  /** The app (`app_…`) or database (`db_…`) it belongs to. */
+  owner: string;
   /** `job` runs once; `service` is started again when it ends, with backoff, until stopped. */
   kind: 'job' | 'service';
-  /** Program and arguments; never passed through a shell unless the program is one. */
+  /** Program and arguments; never passed through a shell unless the program is one. Empty: the image's own. */
   command: readonly string[];
-  /** Absolute folder on the machine the driver runs on. */
+  /** Absolute folder on the machine the driver runs on, or in the container; empty: the image's own. */
   workingDir: string;
-  /** The whole environment; nothing is inherited. */
+  /** The whole environment; nothing is inherited but what the image sets. */
   env: Readonly<Record<string, string>>;
-  /** User and group id to run as; null: the driver's own. */
+  /** User and group id to run as; null: the driver's own, or the image's. */
   uid: number | null;
-  /** The port a service listens on; null for a job. */
+  /** The port a service is reached at on loopback; null for a job. */
   port: number | null;
+  /** What it runs in; null on a driver that runs programs of the machine (`runs` is `host`). */
+  container: ContainerSpec | null;
   resources: Resources;
   /** A job is ended after this time and counts as failed with reason `deadline`. */
   deadlineMs: number | null;
   /** Time between the polite and the hard signal. */
   stopGraceMs: number;
+}
+
+export interface ContainerSpec {
+  /** As `Images` named it. */
+  image: string;
+  /** The port the program listens on inside; null: `WorkloadSpec.port`. */
+  port: number | null;
+  /** Volumes of ours by name, made when they are not there; they outlive the workload. */
+  volumes: readonly { name: string; path: string }[];
+  /** A network of ours, made when it is not there; null: one of its own. */
+  network: string | null;
+  /** Host names it has in `network`. */
+  aliases: readonly string[];
 }
 
 export type WorkloadState =
@@ -50,7 +67,7 @@ export interface Exit {
 }
 
 export interface Workload {
-  spec: Pick<WorkloadSpec, 'id' | 'appId' | 'kind' | 'port'>;
+  spec: Pick<WorkloadSpec, 'id' | 'owner' | 'kind' | 'port'>;
   state: WorkloadState;
 }
 
@@ -77,8 +94,121 @@ export interface EdgeRoute {
   targets: readonly { host: string; port: number }[];
 }
 
+export interface TerminalSpec {
+  /** What runs on the PTY, beside the workload's own program; empty: `/bin/bash`, else `/bin/sh`. */
+  command: readonly string[];
+  /** 1..1000 each. */
+  cols: number;
+  rows: number;
+  /** Besides the workload's own variables; `TERM` is `xterm-256color` unless given. */
+  env: Readonly<Record<string, string>>;
+}
+
+/** What a terminal tells; nothing comes after `exit`. */
+export interface TerminalEvents {
+  /** Bytes as the PTY gave them; only borrowed for the call. */
+  output(bytes: Uint8Array): void;
+  /** `lost`: the place where it ran is not reached any more. */
+  exit(exit: { code: number | null; lost: boolean }): void;
+}
+
+/** An open PTY. Calls after its end do nothing. */
+export interface Terminal {
+  write(bytes: Uint8Array): void;
+  /** 1..1000 each. */
+  resize(cols: number, rows: number): void;
+  /** While paused at most a bounded amount of output is kept, then the program waits. */
+  pause(): void;
+  resume(): void;
+  /** Ends what runs on it, with all it started there. */
+  close(): void;
+}
+
+export interface ExecSpec {
+  command: readonly string[];
+  /** Besides the workload's own variables. */
+  env: Readonly<Record<string, string>>;
+  /** It is ended after this time, with all it started. */
+  timeoutMs: number;
+  /** Of both outputs together; what comes behind is dropped. */
+  maxBytes: number;
+}
+
+export interface ExecOutcome {
+  /** Both outputs as they came. */
+  output: Uint8Array;
+  /** 128 + the signal's number when one ended it; 124 when the time was over. */
+  exitCode: number;
+  /** Something behind `maxBytes` was dropped. */
+  truncated: boolean;
+}
+
+/** What a workload uses now; counters ascend from its start. */
+export interface Usage {
+  /** Nanoseconds of CPU time so far. */
+  cpuNs: number;
+  memoryBytes: number;
+  /** Null where it cannot be told apart from others'. */
+  networkInBytes: number | null;
+  networkOutBytes: number | null;
+}
+
+export interface RegistryLogin {
+  /** Such as `registry.example:5000`. */
+  host: string;
+  username: string;
+  password: string;
+}
+
+export interface ImageBuild {
+  /** The app it is built for. */
+  owner: string;
+  /** What `build` returns and a workload names; `[a-z0-9_-]{2,64}`. A second build of it replaces it. */
+  name: string;
+  /** Absolute folder; streamed, without what its `.dockerignore` names. */
+  contextDir: string;
+  /** A path inside `contextDir`, or the text of a Dockerfile. */
+  dockerfile: { path: string } | { text: string };
+  buildArgs: Readonly<Record<string, string>>;
+  logins: readonly RegistryLogin[];
+}
+
+export interface ImagePull {
+  owner: string;
+  /** As for a build. */
+  name: string;
+  /** Such as `registry.example/team/app:tag` or `…@sha256:…`. */
+  reference: string;
+  logins: readonly RegistryLogin[];
+}
+
+export interface ImageInfo {
+  /** For `ContainerSpec.image`. */
+  image: string;
+  /** TCP ports it says it listens on. */
+  ports: readonly number[];
+}
+
+/**
+ * What a driver of containers runs. Rejects with ServiceError: IMAGE_BUILD_FAILED, IMAGE_NOT_FOUND,
+ * REGISTRY_REFUSED with a sentence for people, AGENT_UNREACHABLE; or when `signal` aborts, having ended
+ * what was under way.
+ */
+export interface Images {
+  /** `say` is given the lines of the build as they come, without their newlines. */
+  build(spec: ImageBuild, say: (line: string) => void, signal: AbortSignal): Promise<ImageInfo>;
+  /** `say` is given the progress, some lines a second at most. */
+  pull(spec: ImagePull, say: (line: string) => void, signal: AbortSignal): Promise<ImageInfo>;
+  /** Removes all images of an owner but these; none that a workload runs. */
+  keep(owner: string, images: ReadonlySet<string>): Promise<void>;
+}
+
 export interface Driver {
   readonly name: 'process' | 'docker' | 'swarm' | 'remote';
+  /** Programs of the machine it is on, or images in containers. */
+  readonly runs: 'host' | 'image';
+  /** Null on a driver that runs programs of the machine. */
+  readonly images: Images | null;
   /** Connects when that needs no start of anything; a first `start` connects in any case. */
   open(): Promise<void>;
   /** Starts it, or returns what runs under this id already. */
@@ -106,6 +236,20 @@ export interface Driver {
   acknowledge(id: string, seq: number): void;
   /** Whether something of this workload itself listens on its port. */
   probe(id: string): Promise<'listening' | 'silent' | 'foreign'>;
+  /** Opens a PTY in a running workload: NOT_RUNNING when it is not. */
+  openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal>;
+  /** Opens the workload's own standard streams; BAD_USER_INPUT where the driver cannot. */
+  attach(
+    id: string,
+    spec: Omit<TerminalSpec, 'command' | 'env'>,
+    events: TerminalEvents,
+  ): Promise<Terminal>;
+  /** Runs one command in a running workload, to its end: NOT_RUNNING when it is not. */
+  exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome>;
+  /** Undefined for what does not run. */
+  usage(id: string): Promise<Usage | undefined>;
+  /** Removes a volume of ours with what it holds; one that is gone is fine. */
+  removeVolume(name: string): Promise<void>;
   /** A port that nothing listens on now. */
   freePort(): Promise<number>;
   /** Replaces all routes of the edge; durable on its side. */

@@ -8,12 +8,13 @@ export type SpecOverrides = Partial<WorkloadSpec> & Pick<WorkloadSpec, 'id' | 'c
 
 export function specOf(overrides: SpecOverrides): WorkloadSpec {
   return {
-    appId: 'app_test',
+    owner: 'app_test',
     kind: 'job',
     workingDir: '/tmp',
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
     uid: null,
     port: null,
+    container: null,
     resources: { memoryMb: null, cpus: null, pids: null, replicas: 1 },
     deadlineMs: null,
     stopGraceMs: 2000,

@@ -10,6 +10,9 @@ import type {
   LogEntry,
   Workload,
   WorkloadSpec,
+  ExecOutcome,
+  Terminal,
+  Usage,
   WorkloadState,
 } from '../../src/drivers/driver.ts';
 
@@ -29,6 +32,8 @@ export type Script = (spec: WorkloadSpec) => {
 
 export class ScriptedDriver implements Driver {
   readonly name = 'process';
+  readonly runs = 'host';
+  readonly images = null;
   readonly started: WorkloadSpec[] = [];
   readonly removed: string[] = [];
   readonly output = new Map<string, string[]>();
@@ -116,6 +121,26 @@ export class ScriptedDriver implements Driver {
     return Promise.resolve(this.#running.get(id)?.probe ?? 'silent');
   }
 
+  openTerminal(): Promise<Terminal> {
+    return Promise.reject(new Error('A scripted driver has no terminals'));
+  }
+
+  attach(): Promise<Terminal> {
+    return Promise.reject(new Error('A scripted driver has no terminals'));
+  }
+
+  exec(): Promise<ExecOutcome> {
+    return Promise.reject(new Error('A scripted driver has no terminals'));
+  }
+
+  usage(): Promise<Usage | undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  removeVolume(): Promise<void> {
+    return Promise.resolve(); // It has none.
+  }
+
   freePort(): Promise<number> {
     return Promise.resolve((this.#port += 1));
   }
@@ -177,6 +202,6 @@ export class ScriptedDriver implements Driver {
 }
 
 function toWorkload({ spec, state }: Running): Workload {
-  const { id, appId, kind, port } = spec;
-  return { spec: { id, appId, kind, port }, state };
+  const { id, owner, kind, port } = spec;
+  return { spec: { id, owner, kind, port }, state };
 }

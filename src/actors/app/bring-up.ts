@@ -114,13 +114,14 @@ function specOf(core: AppCore, instance: Instance, { release, plan }: BringUp): 
   const variables = openVariables(deps.reader, deps.secrets, core.id, 'production');
   return {
     id: instance.workloadId,
-    appId: core.id,
+    owner: core.id,
     kind: 'service',
     command: serviceCommand(plan, toolchain, folder),
     workingDir: folder,
     env: serviceEnvironment({ folders, toolchain, folder, variables }, instance.port),
     uid: core.uid,
     port: instance.port,
+    container: null,
     resources: core.require().resources,
     deadlineMs: null,
     stopGraceMs,

@@ -228,7 +228,7 @@ function confirmLost(core: AppCore, live: Instance): void {
         atMs: clock.now(),
       } as const;
       const workload: Workload = found ?? {
-        spec: { id, appId: core.id, kind: 'service', port },
+        spec: { id, owner: core.id, kind: 'service', port },
         state: { phase: 'ended', exit },
       };
       core.tellSelf({ type: 'workload', workload });

@@ -52,7 +52,7 @@ export class AppWatch {
     switch (event.type) {
       case 'state': {
         const { workload } = event;
-        const { kind, appId } = workload.spec;
+        const { kind, owner: appId } = workload.spec;
         if (kind === 'job') return;
         this.#try(appId, () => {
           this.#options.actors.tell(appActorInside.at(appId), { type: 'workload', workload });
@@ -72,7 +72,7 @@ export class AppWatch {
     const byApp = new Map<string, Workload[]>();
     for (const appId of appsToWake(reader)) byApp.set(appId, []);
     for (const workload of workloads ?? []) {
-      const { appId } = workload.spec;
+      const { owner: appId } = workload.spec;
       byApp.set(appId, [...(byApp.get(appId) ?? []), workload]);
     }
     logger.info({ apps: byApp.size, workloads: workloads?.length ?? null }, 'apps_woken');

@@ -101,8 +101,8 @@ export class Workload {
   }
 
   view(): WorkloadView {
-    const { id, appId, kind, port } = this.#record.spec;
-    return { spec: { id, appId, kind, port }, state: this.#state };
+    const { id, owner, kind, port } = this.#record.spec;
+    return { spec: { id, owner, kind, port }, state: this.#state };
   }
 
   /** Resolves when all its processes are gone and its log is whole. */

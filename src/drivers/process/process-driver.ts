@@ -19,7 +19,10 @@ import type {
   Driver,
   DriverEvent,
   EdgeRoute,
+  ExecOutcome,
   LogEntry,
+  Terminal,
+  Usage,
   Workload,
   WorkloadSpec,
 } from '../driver.ts';
@@ -60,6 +63,8 @@ export function createProcessDriver(options: ProcessDriverOptions): Driver {
 
 class ProcessDriver implements Driver {
   readonly name = 'process';
+  readonly runs = 'host';
+  readonly images = null;
   readonly #options: ProcessDriverOptions;
   readonly #clock: Clock;
   readonly #listeners = new Set<(event: DriverEvent) => void>();
@@ -135,6 +140,26 @@ class ProcessDriver implements Driver {
 
   async probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
     return (await this.#reachable()) ? this.#ask({ op: 'probe', workload: id }) : 'silent';
+  }
+
+  openTerminal(): Promise<Terminal> {
+    return Promise.reject(noConsole());
+  }
+
+  attach(): Promise<Terminal> {
+    return Promise.reject(noConsole());
+  }
+
+  exec(): Promise<ExecOutcome> {
+    return Promise.reject(noConsole());
+  }
+
+  usage(): Promise<Usage | undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  removeVolume(): Promise<void> {
+    return Promise.resolve(); // It has none.
   }
 
   freePort(): Promise<number> {
@@ -327,4 +352,8 @@ function isAborted(signal: AbortSignal): boolean {
 
 function unreachable(cause?: unknown): ServiceError {
   return new ServiceError('AGENT_UNREACHABLE', 'The process runner does not answer.', { cause });
+}
+
+function noConsole(): ServiceError {
+  return new ServiceError('BAD_USER_INPUT', 'There are no consoles on this server.');
 }

@@ -105,13 +105,14 @@ function jobSpec(
   const variables = openVariables(deps.reader, deps.secrets, deployment.appId, 'production');
   return {
     id,
-    appId: deployment.appId,
+    owner: deployment.appId,
     kind: 'job',
     command: jobCommand(steps),
     workingDir: folder,
     env: buildEnvironment({ folders, toolchain, folder, variables }, buildEnv),
     uid: core.uid,
     port: null,
+    container: null,
     // The limits of an app are for running it; builds need more for a short time.
     resources: emptyResources,
     deadlineMs: buildTimeoutMs,

@@ -30,7 +30,8 @@ describe('Records', () => {
     const record: WorkloadRecord = {
       spec: {
         id: 'w1',
-        appId: 'app_1',
+        owner: 'app_1',
+        container: null,
         kind: 'service',
         command: ['true'],
         workingDir: '/',
