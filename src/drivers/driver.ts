@@ -187,6 +187,8 @@ export interface ImageInfo {
   image: string;
   /** TCP ports it says it listens on. */
   ports: readonly number[];
+  /** Of a pulled one, `sha256:…` of its manifest, where the registry says: what pulls the very same again. */
+  digest?: string | null;
 }
 
 /**

@@ -169,6 +169,8 @@ export interface Instance {
   host: string;
   port: number;
   startedAtMs: number;
+  /** What it runs in, for people; absent: programs of the machine. */
+  image?: string;
 }
 
 /** The instances of an app, journaled before the driver is told of them. */
@@ -182,6 +184,64 @@ export interface AppRun {
   /** Took the traffic before; stopped at `stopAtMs`. */
   draining: (Instance & { stopAtMs: number })[];
   /** The live instance ended by itself and does not listen again yet. */
+  crashing: boolean;
+}
+
+// prettier-ignore
+export const databaseEngines = [
+  'POSTGRES', 'MYSQL', 'MARIADB', 'MONGODB', 'REDIS', 'CLICKHOUSE',
+] as const;
+export type DatabaseEngine = (typeof databaseEngines)[number];
+export type DatabaseStatus = 'provisioning' | 'running' | 'stopped' | 'error';
+
+export interface DatabaseRecord {
+  id: string;
+  teamId: string;
+  name: string;
+  engine: DatabaseEngine;
+  /** Of the engine, as it was made: on a driver of containers the tag of its image. */
+  version: string;
+  status: DatabaseStatus;
+  /** A sentence on what keeps it from running; null while nothing does. */
+  error: string | null;
+  folderId: string | null;
+  serverId: string;
+  resources: Resources;
+  /** Empty where the engine has none. */
+  databaseName: string;
+  username: string;
+  passwordSealed: Uint8Array;
+  /** On its way into the server; null when it is not. */
+  nextPasswordSealed: Uint8Array | null;
+  /** Of the engine's own administrator, which nobody is told. */
+  adminSealed: Uint8Array;
+  run: DatabaseRun;
+  desired: 'running' | 'stopped';
+  /** Own uid of its processes, where the instance runs as root. */
+  uid: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** In trash since; null when it is not. */
+  deletedAtMs: number | null;
+}
+
+/** What runs of a database, journaled before the driver is told of it. */
+export interface DatabaseRun {
+  /** Counts the workloads ever named. */
+  seq: number;
+  /** Its files, its user and its database are there. Until then each start begins anew. */
+  made: boolean;
+  /** The job that makes its files. */
+  initJob: string | null;
+  /** Answers its clients. */
+  live: string | null;
+  /** Is being started. */
+  next: string | null;
+  /** Workloads on their way out. */
+  ending: string[];
+  /** The port of this machine it is reached at, kept over restarts; null before the first. */
+  port: number | null;
+  /** Ended by itself and does not answer again yet. */
   crashing: boolean;
 }
 
@@ -235,11 +295,26 @@ export interface DeploymentRecord {
 
 /** How a release is started; decided by build detection and kept for restart and rollback. */
 export interface ReleasePlan {
-  kind: 'node' | 'static' | 'procfile' | 'python' | 'go' | 'command';
-  /** A shell command line, run in the release's folder; null: files served from `staticDir`. */
+  kind: 'node' | 'static' | 'procfile' | 'python' | 'go' | 'command' | 'dockerfile' | 'image';
+  /**
+   * A shell command line, run in the release's folder, or in its image; null: files served from
+   * `staticDir`, or what the image says itself.
+   */
   startCommand: string | null;
   /** Folder of static files, relative to the release. */
   staticDir: string | null;
+  /** Absent: the release is a folder, and runs as programs of the machine. */
+  image?: ReleaseImage;
+}
+
+/** What a release runs in, on a driver of containers. */
+export interface ReleaseImage {
+  /** As the driver named it. */
+  name: string;
+  /** The port its program listens on inside; null: the one that is chosen at its start. */
+  port: number | null;
+  /** Where it was pulled, by its digest where the registry said it; null: it was built here. */
+  pulled: string | null;
 }
 
 export interface TrashRecord {

@@ -82,7 +82,13 @@ const build = shapeOf<BuildConfig>()(
 );
 const resources = shapeOf<Resources>()('memoryMb', 'cpus', 'pids', 'replicas');
 const run = shapeOf<AppRun>()('seq', 'live', 'next', 'draining', 'crashing');
-const instance = shapeOf<Instance>()('deploymentId', 'workloadId', 'host', 'port', 'startedAtMs');
+const instance = shapeOf<Omit<Instance, 'image'>>()(
+  'deploymentId',
+  'workloadId',
+  'host',
+  'port',
+  'startedAtMs',
+);
 const deployment = shapeOf<DeploymentRecord>()(
   'id',
   'appId',
@@ -103,7 +109,8 @@ const deployment = shapeOf<DeploymentRecord>()(
   'startedAtMs',
   'finishedAtMs',
 );
-const plan = shapeOf<ReleasePlan>()('kind', 'startCommand', 'staticDir');
+// With an image it is stored with its names, as an instance with one is: few are.
+const plan = shapeOf<Omit<ReleasePlan, 'image'>>()('kind', 'startCommand', 'staticDir');
 const activity = shapeOf<ActivityRecord>()(
   'id',
   'teamId',
