@@ -1,0 +1,90 @@
+/**
+ * Owns `${NAME}` in the values of a compose file, as Compose has it: `$NAME`, `${NAME}`,
+ * `${NAME:-default}`, `${NAME-default}`, `${NAME:?message}`, `${NAME?message}`,
+ * `${NAME:+replacement}`, `${NAME+replacement}`, and `$$` for a dollar.
+ *
+ * 1. Only the app's own variables are there; nothing of our environment is.
+ * 2. Keys are left as they are; what a value brings in is not looked into again.
+ */
+import { ComposeRefused, placeOf } from './refused.ts';
+
+export type Variables = Readonly<Record<string, string>>;
+
+const name = /^[A-Za-z_]\w*/;
+const nestedMax = 8;
+
+/** Values with variables put in; those without one are left empty. Throws ComposeRefused. */
+export function interpolate(value: unknown, variables: Variables): unknown {
+  return walk(value, [], variables);
+}
+
+function walk(value: unknown, path: PropertyKey[], variables: Variables): unknown {
+  if (typeof value === 'string') {
+    return value.includes('$') ? fill(value, path, variables, 0) : value;
+  }
+  if (Array.isArray(value)) return value.map((one, i) => walk(one, [...path, i], variables));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, walk(one, [...path, key], variables)]),
+  );
+}
+
+function fill(text: string, path: PropertyKey[], variables: Variables, depth: number): string {
+  if (depth > nestedMax) throw new ComposeRefused(`${placeOf(path)} nests variables too deep.`);
+  let filled = '';
+  let at = 0;
+  for (;;) {
+    const dollar = text.indexOf('$', at);
+    if (dollar === -1) return filled + text.slice(at);
+    filled += text.slice(at, dollar);
+    const rest = text.slice(dollar + 1);
+    const plain = name.exec(rest)?.[0];
+    if (rest.startsWith('$')) {
+      filled += '$';
+      at = dollar + 2;
+    } else if (plain !== undefined) {
+      filled += variables[plain] ?? '';
+      at = dollar + 1 + plain.length;
+    } else if (rest.startsWith('{')) {
+      const end = closing(text, dollar + 2, path);
+      filled += expand(text.slice(dollar + 2, end), path, variables, depth);
+      at = end + 1;
+    } else {
+      throw new ComposeRefused(`${placeOf(path)} has a "$" that names no variable; write "$$".`);
+    }
+  }
+}
+
+/** Where the brace opened before `from` closes. */
+function closing(text: string, from: number, path: PropertyKey[]): number {
+  let open = 1;
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === '{' && text[at - 1] === '$') open++;
+    else if (text[at] === '}' && --open === 0) return at;
+  }
+  throw new ComposeRefused(`${placeOf(path)} has a "\${" that is not closed.`);
+}
+
+function expand(inside: string, path: PropertyKey[], variables: Variables, depth: number): string {
+  const key = name.exec(inside)?.[0] ?? '';
+  const [, colon, operator, word = ''] = /^(:?)([-?+])([^]*)$/.exec(inside.slice(key.length)) ?? [];
+  if (key === '' || (operator === undefined && key.length !== inside.length)) {
+    throw new ComposeRefused(`${placeOf(path)} has "\${${inside}}", which names no variable.`);
+  }
+  const value = Object.hasOwn(variables, key) ? variables[key] : undefined;
+  const isThere = value !== undefined && !(colon === ':' && value === '');
+  const other = (): string => fill(word, path, variables, depth + 1);
+  switch (operator) {
+    case '-':
+      return isThere ? value : other();
+    case '+':
+      return isThere ? other() : '';
+    case '?':
+      if (isThere) return value;
+      throw new ComposeRefused(
+        `${placeOf(path)} needs the variable ${key}: ${other() || 'not set'}.`,
+      );
+    default:
+      return value ?? '';
+  }
+}

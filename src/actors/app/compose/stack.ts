@@ -1,0 +1,247 @@
+/**
+ * Owns the plan of a stack: what a compose file comes to once its variables are in it.
+ *
+ * 1. It is made anew from the text before every deployment, so that what was allowed once is not
+ *    trusted for ever.
+ * 2. Services stand in the order in which they start; one that others wait for comes first.
+ */
+import { readDocument } from './document.ts';
+import { interpolate, type Variables } from './interpolate.ts';
+import { ComposeRefused } from './refused.ts';
+import { checkFile, type ComposeFile, type ComposeService } from './schema.ts';
+import type { VolumeUse } from './values.ts';
+
+export interface Stack {
+  services: readonly StackService[];
+  /** The service that takes the app's traffic. */
+  main: string;
+  /** What the file says that does nothing here, as sentences for the deployment's log. */
+  notes: readonly string[];
+}
+
+export interface StackService {
+  name: string;
+  source: { reference: string } | { dockerfile: string; args: Variables; target: string | null };
+  /** Null: the image's own. */
+  command: readonly string[] | null;
+  entrypoint: readonly string[] | null;
+  env: Variables;
+  /** Where it listens; null when the file does not say. */
+  port: number | null;
+  volumes: readonly VolumeUse[];
+  tmpfs: readonly string[];
+  user: string | null;
+  workingDir: string | null;
+  hostname: string | null;
+  stopGraceMs: number | null;
+  stopSignal: string | null;
+  init: boolean | null;
+  readOnly: boolean;
+  tty: boolean;
+  labels: Variables;
+  health: HealthCheck | null;
+  resources: { memoryMb: number | null; cpus: number | null; pids: number | null };
+  /** Runs once and ends, as a migration does. */
+  runsOnce: boolean;
+  after: readonly { service: string; until: 'started' | 'healthy' | 'completed' }[];
+}
+
+/** Null test: the image's own; empty: none. Times in milliseconds, null for the daemon's own. */
+export interface HealthCheck {
+  test: readonly string[] | null;
+  intervalMs: number | null;
+  timeoutMs: number | null;
+  startPeriodMs: number | null;
+  retries: number | null;
+}
+
+/** Rejects with ComposeRefused, which names the key and says what is allowed. */
+export async function readStack(
+  text: string,
+  options: { variables: Variables; port: number | null },
+): Promise<Stack> {
+  const value = interpolate(await readDocument(text), options.variables);
+  const file = checkFile(value);
+  checkNames(file);
+  const services = Object.entries(file.services).map(([name, service]) =>
+    serviceOf(name, service, options.variables),
+  );
+  const ordered = inOrder(services);
+  return { services: ordered, main: mainOf(file, options.port), notes: notesOf(file) };
+}
+
+/** Volumes and services that are used are declared. */
+function checkNames(file: ComposeFile): void {
+  for (const [name, service] of Object.entries(file.services)) {
+    const place = `services.${name}`;
+    for (const use of service.volumes ?? []) {
+      const { name: volume } = volumeOf(use);
+      if (volume === null || (file.volumes && Object.hasOwn(file.volumes, volume))) continue;
+      throw new ComposeRefused(`${place}.volumes names ${volume}, which volumes does not declare.`);
+    }
+    const networks = service.networks ?? [];
+    for (const network of Array.isArray(networks) ? networks : Object.keys(networks)) {
+      if (network === 'default' || (file.networks && Object.hasOwn(file.networks, network)))
+        continue;
+      throw new ComposeRefused(
+        `${place}.networks names ${network}, which networks does not declare.`,
+      );
+    }
+    for (const other of Object.keys(service.depends_on ?? {})) {
+      if (Object.hasOwn(file.services, other)) continue;
+      throw new ComposeRefused(`${place}.depends_on names ${other}, which is no service.`);
+    }
+    if ((service.image === undefined) === (service.build === undefined)) {
+      throw new ComposeRefused(`${place} needs either image or build.dockerfile_inline.`);
+    }
+  }
+}
+
+function serviceOf(name: string, service: ComposeService, variables: Variables): StackService {
+  const { build, deploy } = service;
+  const limits = deploy?.resources?.limits;
+  const memory = service.mem_limit ?? limits?.memory ?? null;
+  const waits: Readonly<Record<string, { condition: string }>> = service.depends_on ?? {};
+  const after = Object.entries(waits).map(([other, { condition }]) => ({
+    service: other,
+    until: untilOf(condition),
+  }));
+  return {
+    name,
+    source:
+      build === undefined
+        ? { reference: service.image ?? '' }
+        : {
+            dockerfile: build.dockerfile_inline,
+            args: settled(build.args, variables),
+            target: build.target ?? null,
+          },
+    command: service.command ?? null,
+    entrypoint: service.entrypoint ?? null,
+    env: settled(service.environment, variables),
+    port: portsOf(service)[0] ?? null,
+    volumes: (service.volumes ?? []).map(volumeOf),
+    tmpfs: service.tmpfs ?? [],
+    user: service.user ?? null,
+    workingDir: service.working_dir ?? null,
+    hostname: service.hostname ?? null,
+    stopGraceMs: service.stop_grace_period ?? null,
+    stopSignal: service.stop_signal ?? null,
+    init: service.init ?? null,
+    readOnly: service.read_only ?? false,
+    tty: service.tty ?? false,
+    labels: service.labels ?? {},
+    health: healthOf(service),
+    resources: {
+      memoryMb: memory === null ? null : Math.max(Math.ceil(memory / 2 ** 20), 16),
+      cpus: service.cpus ?? limits?.cpus ?? null,
+      pids: service.pids_limit ?? limits?.pids ?? null,
+    },
+    runsOnce: service.restart === 'no',
+    after,
+  };
+}
+
+function untilOf(condition: string): 'started' | 'healthy' | 'completed' {
+  if (condition === 'service_healthy') return 'healthy';
+  return condition === 'service_completed_successfully' ? 'completed' : 'started';
+}
+
+/** A key without a value stands for the app's variable of that name. */
+function settled(
+  map: Readonly<Record<string, string | null>> | undefined,
+  variables: Variables,
+): Variables {
+  const entries = Object.entries(map ?? {}).flatMap(([key, value]) => {
+    const known = value ?? (Object.hasOwn(variables, key) ? variables[key] : undefined);
+    return known === undefined ? [] : [[key, known] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+function volumeOf(use: NonNullable<ComposeService['volumes']>[number]): VolumeUse {
+  if ('path' in use) return use;
+  return { name: use.source ?? null, path: use.target, readOnly: use.read_only };
+}
+
+function portsOf(service: ComposeService): number[] {
+  const published = (service.ports ?? []).map((one) =>
+    typeof one === 'number' ? one : one.target,
+  );
+  return [...published, ...(service.expose ?? [])];
+}
+
+function healthOf({ healthcheck }: ComposeService): HealthCheck | null {
+  if (healthcheck === undefined) return null;
+  const { test, disable } = healthcheck;
+  return {
+    test: disable === true ? [] : testOf(test),
+    intervalMs: healthcheck.interval ?? null,
+    timeoutMs: healthcheck.timeout ?? null,
+    startPeriodMs: healthcheck.start_period ?? null,
+    retries: healthcheck.retries ?? null,
+  };
+}
+
+function testOf(test: string | readonly string[] | undefined): readonly string[] | null {
+  if (test === undefined) return null;
+  if (typeof test === 'string') return ['CMD-SHELL', test];
+  return test[0] === 'NONE' ? [] : test;
+}
+
+/** Those that others wait for first, else as they stand in the file. */
+function inOrder(services: readonly StackService[]): StackService[] {
+  const byName = new Map(services.map((service) => [service.name, service]));
+  const ordered = new Set<StackService>();
+  const visit = (service: StackService, above: readonly string[]): void => {
+    if (ordered.has(service)) return;
+    if (above.includes(service.name)) {
+      const circle = [...above.slice(above.indexOf(service.name)), service.name].join(' -> ');
+      throw new ComposeRefused(`services wait for each other: ${circle}.`);
+    }
+    for (const { service: other } of service.after) {
+      const needed = byName.get(other);
+      if (needed !== undefined) visit(needed, [...above, service.name]);
+    }
+    ordered.add(service);
+  };
+  for (const service of services) visit(service, []);
+  return [...ordered];
+}
+
+/** The one that publishes the app's port, else any; `web` or `app` goes first among several. */
+function mainOf({ services }: ComposeFile, port: number | null): string {
+  const all = Object.entries(services);
+  const listens = all.filter(([, service]) => portsOf(service).length > 0);
+  const published = listens.filter(([, service]) => (service.ports ?? []).length > 0);
+  const chosen =
+    (port === null ? [] : listens.filter(([, service]) => portsOf(service).includes(port)))[0] ??
+    preferred(published) ??
+    preferred(listens) ??
+    (all.length === 1 && port !== null ? all[0] : undefined);
+  if (chosen !== undefined) return chosen[0];
+  throw new ComposeRefused(
+    'No service says where it listens: give the one that takes the traffic a port, in ports or expose.',
+  );
+}
+
+type Named = [string, ComposeService];
+
+function preferred(services: readonly Named[]): Named | undefined {
+  return services.find(([name]) => name === 'web' || name === 'app') ?? services[0];
+}
+
+function notesOf({ services }: ComposeFile): string[] {
+  return Object.entries(services).flatMap(([name, service]) => {
+    const notes: string[] = [];
+    if ((service.ports ?? []).length > 0) {
+      notes.push(
+        `services.${name}.ports: no port of the host is opened; the app is reached at its address.`,
+      );
+    }
+    if (service.container_name !== undefined) {
+      notes.push(`services.${name}.container_name is not used; the container is called ${name}.`);
+    }
+    return notes;
+  });
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { readStack } from '../../../../../src/actors/app/compose/stack.ts';
+import type { Stack } from '../../../../../src/actors/app/compose/stack.ts';
+
+const read = (
+  text: string,
+  variables: Record<string, string> = {},
+  port: number | null = null,
+): Promise<Stack> => readStack(text, { variables, port });
+
+/** A file of one service that is fine but for what is added. */
+const web = (more: string, top = ''): string =>
+  `services:\n  web: {image: nginx, ports: ["80"], ${more}}\n${top}`;
+
+describe('readStack()', () => {
+  it('starts what others wait for first, and gives the traffic to what publishes a port', async () => {
+    const stack = await read(`
+      services:
+        site:
+          image: registry.example/site:2
+          ports: ["8080:3000"]
+          depends_on: { db: { condition: service_healthy }, migrate: { condition: service_completed_successfully } }
+        migrate: { image: registry.example/site:2, command: npm run migrate, restart: "no", depends_on: [db] }
+        db:
+          image: postgres:17
+          expose: [5432]
+          volumes: [data:/var/lib/postgresql/data]
+          healthcheck: { test: [CMD, pg_isready], interval: 5s, retries: 3 }
+      volumes:
+        data:
+    `);
+    assert.deepEqual(
+      stack.services.map(({ name }) => name),
+      ['db', 'migrate', 'site'],
+    );
+    assert.equal(stack.main, 'site');
+    const [db, migrate, site] = stack.services;
+    assert.deepEqual(db?.health, {
+      test: ['CMD', 'pg_isready'],
+      intervalMs: 5000,
+      timeoutMs: null,
+      startPeriodMs: null,
+      retries: 3,
+    });
+    assert.deepEqual(db.volumes, [
+      { name: 'data', path: '/var/lib/postgresql/data', readOnly: false },
+    ]);
+    assert.deepEqual(migrate?.command, ['npm', 'run', 'migrate']);
+    assert.equal(migrate.runsOnce, true);
+    assert.equal(site?.port, 3000);
+    assert.deepEqual(site.after, [
+      { service: 'db', until: 'healthy' },
+      { service: 'migrate', until: 'completed' },
+    ]);
+    assert.match(stack.notes.join(), /no port of the host is opened/);
+  });
+
+  it('takes variables of the app, and none of our own environment', async () => {
+    const text = web(
+      'environment: [HOME, "A=${A}", "P=${PATH:-none}", C], labels: {v: "$$5 ${A}"}',
+    );
+    const [service] = (await read(text, { A: '1', C: 'c$d' })).services;
+    assert.deepEqual(service?.env, { A: '1', P: 'none', C: 'c$d' });
+    assert.deepEqual(service.labels, { v: '$5 1' });
+  });
+
+  it('does not look again into what a variable brought in', async () => {
+    const [service] = (await read(web('environment: {A: "${A}"}'), { A: '${B}', B: 'no' }))
+      .services;
+    assert.equal(service?.env['A'], '${B}');
+    await assert.rejects(read(web('volumes: ["${V}:/x"]'), { V: '/etc' }), /folders of the host/);
+  });
+
+  it('merges what anchors share', async () => {
+    const text = `
+      x-base: &base { image: app, restart: always, environment: { A: "1" } }
+      services:
+        web: { <<: *base, ports: [80] }
+        worker: { <<: *base, command: [work] }`;
+    const stack = await read(text);
+    assert.deepEqual(
+      stack.services.map(({ env }) => env),
+      [{ A: '1' }, { A: '1' }],
+    );
+  });
+
+  it('chooses the service by the configured port', async () => {
+    const text = 'services: {a: {image: a, ports: [80]}, b: {image: b, expose: [9000]}}';
+    assert.equal((await read(text)).main, 'a');
+    assert.equal((await read(text, {}, 9000)).main, 'b');
+    assert.equal((await read('services: {a: {image: a}}', {}, 80)).main, 'a');
+    await assert.rejects(read('services: {a: {image: a}}'), /says where it listens/);
+  });
+
+  const refused: [title: string, text: string, sentence: RegExp][] = [
+    ['privileges', web('privileged: true'), /^services\.web\.privileged is not allowed\.$/],
+    ['devices', web('devices: ["/dev/kvm"]'), /services\.web\.devices is not allowed/],
+    ['capabilities', web('cap_add: [SYS_ADMIN]'), /services\.web\.cap_add is not allowed/],
+    ['security options', web('security_opt: [seccomp=unconfined]'), /services\.web\.security_opt/],
+    ['namespaces of the host', web('pid: host'), /services\.web\.pid is not allowed/],
+    ['the network of the host', web('network_mode: host'), /services\.web\.network_mode/],
+    ['ipc of the host', web('ipc: host'), /services\.web\.ipc is not allowed/],
+    ['user namespaces', web('userns_mode: host'), /services\.web\.userns_mode/],
+    ['kernel settings', web('sysctls: {a: 1}'), /services\.web\.sysctls/],
+    ['groups of the host', web('cgroup_parent: /x'), /services\.web\.cgroup_parent/],
+    ['folders of the host', web('volumes: ["/etc:/etc"]'), /volumes\[0\] "\/etc:\/etc" is refused/],
+    ['relative folders', web('volumes: ["./x:/x"]'), /folders of the host are refused/],
+    ['folders of a home', web('volumes: ["~/x:/x"]'), /folders of the host are refused/],
+    ['the docker socket', web('volumes: ["/var/run/docker.sock:/s"]'), /folders of the host/],
+    [
+      'bind mounts in long form',
+      web('volumes: [{type: bind, source: /, target: /x}]'),
+      /type must be volume/,
+    ],
+    [
+      'options of mounts',
+      web('volumes: [{type: volume, target: /x, bind: {}}]'),
+      /volumes\[0\]\.bind is not allowed/,
+    ],
+    [
+      'ways out of a mount',
+      web('volumes: ["d:/a/../b"]', 'volumes: {d: }'),
+      /absolute path without "\.\."/,
+    ],
+    [
+      'drivers of volumes',
+      web('', 'volumes: {d: {driver: nfs}}'),
+      /volumes\.d\.driver is not allowed/,
+    ],
+    [
+      'options of volumes',
+      web('', 'volumes: {d: {driver_opts: {o: bind}}}'),
+      /volumes\.d\.driver_opts/,
+    ],
+    ['volumes of others', web('', 'volumes: {d: {external: true}}'), /volumes\.d\.external/],
+    ['names of volumes of others', web('', 'volumes: {d: {name: other}}'), /volumes\.d\.name/],
+    ['networks of others', web('', 'networks: {n: {external: true}}'), /networks\.n\.external/],
+    [
+      'addresses in a network',
+      web('networks: {n: {ipv4_address: 10.0.0.1}}', 'networks: {n: }'),
+      /networks\.n/,
+    ],
+    ['files of variables', web('env_file: [.env]'), /services\.web\.env_file is not allowed/],
+    ['other files', web('extends: {file: x, service: y}'), /services\.web\.extends/],
+    ['included files', `include: [x]\n${web('')}`, /^include is not allowed/],
+    ['secrets of the host', web('secrets: [x]'), /services\.web\.secrets/],
+    [
+      'contexts outside',
+      'services: {a: {build: {context: .., dockerfile_inline: FROM x}, ports: [80]}}',
+      /build\.context must be "\."/,
+    ],
+    [
+      'contexts from elsewhere',
+      'services: {a: {build: "https://x/y.git", ports: [80]}}',
+      /services\.a\.build must be a map/,
+    ],
+    ['labels of ours', web('labels: {gangway.instance: x}'), /must not set gangway\.instance/],
+    ['labels of ours in a list', web('labels: ["Gangway.owner=x"]'), /must not set Gangway\.owner/],
+    [
+      'labels of Docker',
+      web('labels: {com.docker.compose.project: x}'),
+      /must not set com\.docker/,
+    ],
+    ['replicas', web('deploy: {replicas: 2}'), /deploy\.replicas must be 1/],
+    ['ranges of ports', 'services: {a: {image: a, ports: ["80-90:80-90"]}}', /one TCP port/],
+    ['undeclared volumes', web('volumes: ["d:/x"]'), /names d, which volumes does not declare/],
+    ['undeclared networks', web('networks: [n]'), /names n, which networks does not declare/],
+    ['unknown services', web('depends_on: [x]'), /names x, which is no service/],
+    [
+      'circles',
+      'services: {a: {image: a, ports: [1], depends_on: [b]}, b: {image: b, depends_on: [a]}}',
+      /a -> b -> a/,
+    ],
+    ['neither image nor build', 'services: {a: {ports: [80]}}', /needs either image or build/],
+    ['names that are none', 'services: {"A b": {image: a}}', /has the key "A b"/],
+    ['missing variables that must be there', web('user: "${U:?who}"'), /needs the variable U: who/],
+    ['dollars that name nothing', web('user: "$"'), /write "\$\$"/],
+    ['open braces', web('user: "${U"'), /not closed/],
+    ['tags', 'services: !!js/function x', /not valid YAML: line 1/],
+    ['two documents', 'a: 1\n---\nb: 2', /one YAML document/],
+    ['a key given twice', 'services: {}\nservices: {}', /not valid YAML: line 2/],
+    ['a text', 'hello', /compose must be a map/],
+    ['nothing', ' ', /compose is empty/],
+    ['no service', 'services: {}', /at least one service/],
+    ['circles of aliases', 'a: &a [*a]', /nested too deep|leads nowhere/],
+  ];
+  for (const [title, text, sentence] of refused) {
+    it(`refuses ${title}`, async () => {
+      await assert.rejects(read(text), (error: Error) => {
+        assert.equal(error.name, 'ComposeRefused');
+        assert.match(error.message, sentence);
+        return true;
+      });
+    });
+  }
+
+  it('refuses a bomb of aliases soon', async () => {
+    const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
+    for (let i = 1; i < 12; i++) {
+      lines.push(`a${String(i)}: &a${String(i)} [${`*a${String(i - 1)}, `.repeat(9)}x]`);
+    }
+    await assert.rejects(read(lines.join('\n')), { name: 'ComposeRefused' });
+  });
+});
