@@ -1,10 +1,11 @@
 /** Owns the `app` actor: one handler table out of the concerns beside it. */
+import { tables } from '../../store/tables.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
 import { actorKind } from '../runtime/contract.ts';
 import { AppCore } from './core.ts';
 import type { AppDeps, AppParts } from './deps.ts';
 import { DeploymentQueue } from './deployments.ts';
-import { FreeUids } from './free-uids.ts';
+import { FreeUids } from '../sandbox/free-uids.ts';
 import { hookHandlers } from './hook.ts';
 import { instanceHandlers } from './instances.ts';
 import type { AppMessages } from './internal.ts';
@@ -22,7 +23,7 @@ const mailboxMax = 4096;
 
 export function appDefinition(deps: AppDeps): ActorDefinition<AppMessages> {
   const { reader, options } = deps;
-  const parts = { ...deps, uids: new FreeUids({ reader, range: options.uids }) };
+  const parts = { ...deps, uids: new FreeUids({ reader, of: tables.apps, range: options.uids }) };
   return {
     kind: appActorInside,
     mailboxMax,

@@ -14,6 +14,7 @@ import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import { edgeActor, targetsOf } from '../edge/edge-actor.ts';
 import type { ActorContext, MessageOf } from '../runtime/contract.ts';
+import { WorkloadCare } from '../sandbox/workload-care.ts';
 import type { AppParts } from './deps.ts';
 import { AppFolders } from './folders.ts';
 import type { AppMessages } from './internal.ts';
@@ -37,8 +38,8 @@ export class AppCore {
   work: Work | null = null;
   /** Resolves when the edge has heard of the latest change. */
   routed: Promise<boolean> = Promise.resolve(true);
-  /** Output of instances on its way into the app's log, by workload. */
-  readonly followed = new Map<string, Promise<void>>();
+  /** Sees to the output of the app's instances, and to their end. */
+  readonly care: WorkloadCare;
   /** Instances whose end is under way, by workload. */
   readonly ending = new Set<string>();
   #app: AppRecord | null;
@@ -51,6 +52,18 @@ export class AppCore {
     this.context = context;
     this.deps = deps;
     this.id = context.ref.id;
+    const { driver, streams, clock, logger } = deps;
+    this.care = new WorkloadCare({
+      owner: this.id,
+      log: `app:${this.id}`,
+      driver,
+      streams,
+      clock,
+      logger,
+      run: (name, work) => {
+        this.run(name, work);
+      },
+    });
     this.#app = deps.reader.get(tables.apps, this.id) ?? null;
     if (!mayHaveOpen(this.#app)) return;
     for (const deployment of deps.reader.list(tables.deployments, 'open', [this.id])) {

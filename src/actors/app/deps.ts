@@ -3,10 +3,11 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { Reader } from '../../store/contract.ts';
+import type { AppRecord } from '../../store/records.ts';
 import type { Extractor } from '../../workers/extractor.ts';
 import type { BuildQueue } from '../build-queue/build-queue.ts';
 import type { LogStreams } from '../streams/contract.ts';
-import type { FreeUids } from './free-uids.ts';
+import type { FreeUids } from '../sandbox/free-uids.ts';
 import type { Check } from './health.ts';
 
 /** The one server of an instance without remote servers. */
@@ -66,7 +67,7 @@ export const appDefaults = {
 
 /** What all app actors of a process share besides. */
 export interface AppParts extends AppDeps {
-  uids: FreeUids;
+  uids: FreeUids<AppRecord>;
 }
 
 export interface AppDeps {

@@ -12,12 +12,9 @@
  *    so that a path we use never leads elsewhere.
  * 2. Removal never follows a link, also while the app changes what is removed.
  */
-import { execFile } from 'node:child_process';
-import { chmod, chown, lstat, mkdir, readdir, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
+import { handOver, makeOurs, makeTheirs, removeTree } from '../sandbox/owned-folders.ts';
 
 export interface AppFoldersOptions {
   appsRoot: string;
@@ -59,11 +56,11 @@ export class AppFolders {
   /** Makes what an app needs before it builds or starts. Again is fine. */
   async ensure(): Promise<void> {
     await mkdir(this.#options.appsRoot, { recursive: true, mode: 0o711 });
-    await this.#ours(this.root);
-    await this.#ours(this.#releases);
-    await this.#theirs(this.data);
-    await this.#theirs(this.home);
-    await this.#theirs(this.temp);
+    await makeOurs(this.root, this.#uid);
+    await makeOurs(this.#releases, this.#uid);
+    await makeTheirs(this.data, this.#uid);
+    await makeTheirs(this.home, this.#uid);
+    await makeTheirs(this.temp, this.#uid);
   }
 
   async hasUpload(blob: string): Promise<boolean> {
@@ -90,7 +87,7 @@ export class AppFolders {
 
   /** Hands a filled release over to the app. */
   async handOver(name: string): Promise<void> {
-    await this.#hand(this.release(name));
+    await handOver(this.release(name), this.#uid);
   }
 
   async removeRelease(name: string): Promise<void> {
@@ -119,23 +116,6 @@ export class AppFolders {
     await removeTree(this.root);
     await rm(this.uploads, { recursive: true, force: true });
   }
-
-  async #ours(folder: string): Promise<void> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    if (this.#uid !== null) await chown(folder, process.getuid?.() ?? 0, this.#uid);
-    await chmod(folder, 0o710);
-  }
-
-  async #theirs(folder: string): Promise<void> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const { uid } = await lstat(folder);
-    if (uid !== (this.#uid ?? uid)) await this.#hand(folder);
-  }
-
-  async #hand(folder: string): Promise<void> {
-    await chmod(folder, 0o700);
-    if (this.#uid !== null) await chown(folder, this.#uid, this.#uid);
-  }
 }
 
 async function list(folder: string): Promise<string[]> {
@@ -147,17 +127,4 @@ async function list(folder: string): Promise<string[]> {
 
 function ignoreMissing(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-}
-
-/**
- * Removes a tree that an app may be changing at this moment. `rm` walks by directory handles and
- * cannot be led astray by a link put in between, which a walk by paths can.
- */
-async function removeTree(folder: string): Promise<void> {
-  // The common case of nothing or an empty folder starts no process.
-  const emptied = await rmdir(folder).then(
-    () => true,
-    (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT',
-  );
-  if (!emptied) await run('/bin/rm', ['-rf', '--', folder]);
 }

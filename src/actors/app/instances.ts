@@ -9,13 +9,12 @@
 import type { Workload } from '../../drivers/driver.ts';
 import type { AppRecord, AppRun, Instance } from '../../store/records.ts';
 import type { AppCore } from './core.ts';
-import { isAborted, pause } from './health.ts';
+import { pause } from './health.ts';
 import type { Handlers } from './internal.ts';
 import { reach } from './reach.ts';
 
-const retryMs = 2000;
-/** How long the last output of an ended instance may take. */
-const outputMs = 5000;
+/** How long an instance waits for the edge to hear that it goes. */
+const routedMs = 5000;
 const recheckMs = 250;
 const recoverFirstMs = 15_000;
 const recoverLastMs = 10 * 60_000;
@@ -116,38 +115,7 @@ export function leaving(core: AppCore, run: AppRun, which: 'live' | 'next'): App
 
 /** Follows the output of an instance into the app's log until it has ended. Again is fine. */
 export function follow(core: AppCore, workloadId: string): void {
-  if (core.followed.has(workloadId)) return;
-  const { logger } = core.deps;
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  core.followed.set(workloadId, promise);
-  core.run(`follow:${workloadId}`, async (signal) => {
-    try {
-      await feed(core, workloadId, signal);
-    } catch (error) {
-      // Whoever sees the instance running again follows it again.
-      core.followed.delete(workloadId);
-      if (!signal.aborted) {
-        logger.error({ app: core.id, workload: workloadId, err: error }, 'app_log_lost');
-      }
-    } finally {
-      resolve(undefined);
-    }
-  });
-}
-
-async function feed(core: AppCore, workloadId: string, signal: AbortSignal): Promise<void> {
-  const { streams, driver, clock, logger } = core.deps;
-  for (;;) {
-    try {
-      await streams.feed(`app:${core.id}`, driver, workloadId, signal);
-      return;
-    } catch (error) {
-      signal.throwIfAborted();
-      logger.warn({ app: core.id, workload: workloadId, err: error }, 'app_log_interrupted');
-    }
-    await pause(clock, retryMs, signal);
-    if ((await reach(clock, signal, () => driver.inspect(workloadId))) === undefined) return;
-  }
+  core.care.follow(workloadId);
 }
 
 /** Sees every instance on its way out to its end, each at its time. */
@@ -158,38 +126,15 @@ export function endAll(core: AppCore): void {
     const { routed } = core;
     core.context.afterCommit(() => {
       core.run(`end:${workloadId}`, async (signal) => {
-        await endInstance(core, workloadId, stopAtMs, routed, signal);
+        const ready = async (): Promise<void> => {
+          await Promise.race([routed, pause(core.deps.clock, routedMs, signal)]);
+          const restMs = stopAtMs - core.deps.clock.now();
+          if (restMs > 0) await pause(core.deps.clock, restMs, signal);
+        };
+        const told = (): Promise<unknown> => core.report({ type: 'instance-stopped', workloadId });
+        await core.care.seeOff(workloadId, { ready, told }, signal);
       });
     });
-  }
-}
-
-async function endInstance(
-  core: AppCore,
-  workloadId: string,
-  stopAtMs: number,
-  routed: Promise<boolean>,
-  signal: AbortSignal,
-): Promise<void> {
-  const { driver, clock, logger } = core.deps;
-  for (;;) {
-    try {
-      await Promise.race([routed, pause(clock, outputMs, signal)]);
-      const restMs = stopAtMs - clock.now();
-      if (restMs > 0) await pause(clock, restMs, signal);
-      follow(core, workloadId);
-      await driver.stop(workloadId);
-      await Promise.race([core.followed.get(workloadId), pause(clock, outputMs, signal)]);
-      await driver.remove(workloadId);
-      core.followed.delete(workloadId);
-      await core.report({ type: 'instance-stopped', workloadId });
-      return;
-    } catch (error) {
-      if (isAborted(signal)) return;
-      logger.warn({ app: core.id, workload: workloadId, err: error }, 'instance_not_ended');
-    }
-    await pause(clock, retryMs, signal).catch(() => undefined);
-    if (isAborted(signal)) return;
   }
 }
 

@@ -1,38 +1,41 @@
 /**
- * Owns which own uid a new app gets: the one behind the highest in use, and where that is the last one,
- * one that an app left.
+ * Owns which own uid a new app or database gets: the one behind the highest in use, and where that is
+ * the last one, one that was left.
  *
  * 1. A uid is free as the store says; of two who take one, the store refuses one (unique index).
  * 2. What was left is looked for once, in steps that let others have their turns; after that every
- *    app that goes says so. Finding one costs the same however many apps there are.
+ *    one that goes says so. Finding one costs the same however many there are.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/contract.ts';
-import { tables } from '../../store/tables.ts';
+import type { Table } from '../../store/table.ts';
 
-export interface FreeUidsOptions {
+export interface FreeUidsOptions<R extends { uid: number }> {
   reader: Reader;
-  /** Both ends included; null where apps have no own uid. */
+  /** Whose uids: the index holds those above 0. */
+  of: Table<R, 'uid'>;
+  /** Both ends included; null where there are no own uids. */
   range: { first: number; last: number } | null;
 }
 
 const lookStep = 500;
+const last = { reverse: true, limit: 1 } as const;
 
-export class FreeUids {
-  readonly #options: FreeUidsOptions;
+export class FreeUids<R extends { uid: number }> {
+  readonly #options: FreeUidsOptions<R>;
   /** What may be free below the highest; null as long as that was of no interest. */
   #left: Set<number> | null = null;
   #looked: Promise<void> | null = null;
 
-  constructor(options: FreeUidsOptions) {
+  constructor(options: FreeUidsOptions<R>) {
     this.#options = options;
   }
 
-  /** 0 where apps have no own uid. `past`: how many are left to others who ask at the same time. */
+  /** 0 where there are no own uids. `past`: how many are left to others who ask at the same time. */
   async next(past: number): Promise<number> {
-    const { reader, range } = this.#options;
+    const { range } = this.#options;
     if (range === null) return 0;
-    const highest = reader.list(tables.apps, 'uid', [], { reverse: true, limit: 1 })[0]?.uid ?? 0;
+    const highest = this.#highest();
     const behind = Math.max(range.first, highest + 1) + past;
     if (behind <= range.last) return behind;
     this.#left ??= new Set();
@@ -42,17 +45,23 @@ export class FreeUids {
       this.#left.delete(uid);
       if (this.#isFree(uid)) return uid;
     }
-    throw new ServiceError('OVERLOADED', 'This server has no user left for another app.');
+    throw new ServiceError('OVERLOADED', 'This server has no user left for another one.');
   }
 
-  /** An app is gone, or was not made after all. */
+  /** Its owner is gone, or was not made after all. */
   giveBack(uid: number): void {
     if (uid > 0) this.#left?.add(uid);
   }
 
-  /** Counted, not read: the records of all apps would push what is in use out of memory. */
+  #highest(): number {
+    const { reader, of } = this.#options;
+    return reader.list(of, 'uid', [], last)[0]?.uid ?? 0;
+  }
+
+  /** Counted, not read: all their records would push what is in use out of memory. */
   #isFree(uid: number): boolean {
-    return this.#options.reader.count(tables.apps, 'uid', [uid]) === 0;
+    const { reader, of } = this.#options;
+    return reader.count(of, 'uid', [uid]) === 0;
   }
 
   async #look(range: { first: number; last: number }, left: Set<number>): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FreeUids } from '../../../../src/actors/app/free-uids.ts';
+import { FreeUids } from '../../../../src/actors/sandbox/free-uids.ts';
 import type { AppRecord } from '../../../../src/store/records.ts';
 import { put, remove } from '../../../../src/store/table.ts';
 import { tables } from '../../../../src/store/tables.ts';
@@ -22,7 +22,7 @@ async function setUp(taken: number[], range: { first: number; last: number } | n
   const take = (uid: number) => commit([put(tables.apps, app(uid))]);
   for (const uid of taken) await take(uid);
   return {
-    uids: new FreeUids({ reader: store, range }),
+    uids: new FreeUids({ reader: store, of: tables.apps, range }),
     take,
     leave: (uid: number) => commit([remove(tables.apps, `app_${uid}`)]),
   };

@@ -1,0 +1,114 @@
+/**
+ * Owns what is the same for all workloads of an app or a database: their output on its way into the
+ * log, and their way out.
+ *
+ * 1. However often it is asked for, a workload is followed once.
+ * 2. An end is tried until the driver has forgotten the workload; its last output is waited for, for
+ *    a while.
+ */
+import type { Driver } from '../../drivers/driver.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { LogName } from '../../store/logs/contract.ts';
+import { isAborted, pause } from '../app/health.ts';
+import { reach } from '../app/reach.ts';
+import type { LogStreams } from '../streams/contract.ts';
+
+export interface WorkloadCareOptions {
+  /** The id of the app or database. */
+  owner: string;
+  log: LogName;
+  driver: Driver;
+  streams: Pick<LogStreams, 'feed'>;
+  clock: Clock;
+  logger: Logger;
+  /** Owned work of the actor. */
+  run: (name: string, work: (signal: AbortSignal) => Promise<void>) => void;
+}
+
+export interface WayOut {
+  /** Comes first, in each try: whatever has to be waited for. */
+  ready?: (signal: AbortSignal) => Promise<void>;
+  /** Comes last: the workload is gone. */
+  told: () => Promise<unknown>;
+}
+
+const retryMs = 2000;
+/** How long the last output of an ended workload may take. */
+const outputMs = 5000;
+
+export class WorkloadCare {
+  readonly #options: WorkloadCareOptions;
+  /** Outputs on their way into the log, by workload. */
+  readonly #followed = new Map<string, Promise<void>>();
+
+  constructor(options: WorkloadCareOptions) {
+    this.#options = options;
+  }
+
+  /** Follows the output of a workload into the log until it has ended. Again is fine. */
+  follow(workloadId: string): void {
+    if (this.#followed.has(workloadId)) return;
+    const { logger, owner, run } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#followed.set(workloadId, promise);
+    run(`follow:${workloadId}`, async (signal) => {
+      try {
+        await this.#feed(workloadId, signal);
+      } catch (error) {
+        // Whoever sees it running again follows it again.
+        this.#followed.delete(workloadId);
+        if (!signal.aborted) {
+          logger.error({ owner, workload: workloadId, err: error }, 'log_lost');
+        }
+      } finally {
+        resolve(undefined);
+      }
+    });
+  }
+
+  /** Waits, for a while, until all output of what has ended is in the log. */
+  async settled(workloadId: string, signal: AbortSignal): Promise<void> {
+    await Promise.race([
+      this.#followed.get(workloadId),
+      pause(this.#options.clock, outputMs, signal),
+    ]);
+  }
+
+  /** Resolves when it is gone and told, or when `signal` aborts. */
+  async seeOff(workloadId: string, way: WayOut, signal: AbortSignal): Promise<void> {
+    const { driver, clock, logger, owner } = this.#options;
+    for (;;) {
+      try {
+        await way.ready?.(signal);
+        this.follow(workloadId);
+        await driver.stop(workloadId);
+        await this.settled(workloadId, signal);
+        await driver.remove(workloadId);
+        this.#followed.delete(workloadId);
+        await way.told();
+        return;
+      } catch (error) {
+        if (isAborted(signal)) return;
+        logger.warn({ owner, workload: workloadId, err: error }, 'workload_not_ended');
+      }
+      await pause(clock, retryMs, signal).catch(() => undefined);
+      if (isAborted(signal)) return;
+    }
+  }
+
+  async #feed(workloadId: string, signal: AbortSignal): Promise<void> {
+    const { streams, driver, clock, logger, owner, log } = this.#options;
+    for (;;) {
+      try {
+        await streams.feed(log, driver, workloadId, signal);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        logger.warn({ owner, workload: workloadId, err: error }, 'log_interrupted');
+      }
+      await pause(clock, retryMs, signal);
+      if ((await reach(clock, signal, () => driver.inspect(workloadId))) === undefined) return;
+    }
+  }
+}
