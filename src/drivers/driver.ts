@@ -43,15 +43,53 @@ export interface ContainerSpec {
   /** The port the program listens on inside; null: `WorkloadSpec.port`. */
   port: number | null;
   /** Volumes of ours by name, made when they are not there; they outlive the workload. */
-  volumes: readonly { name: string; path: string }[];
+  volumes: readonly { name: string; path: string; readOnly?: boolean }[];
   /** A network of ours, made when it is not there; null: one of its own. */
   network: string | null;
   /** Host names it has in `network`. */
   aliases: readonly string[];
+  /** Networks of ours it is in besides. */
+  furtherNetworks?: readonly { name: string; aliases: readonly string[] }[];
+  settings?: ContainerSettings;
+}
+
+/** What a compose file may ask for besides; what is null is left to the image and the daemon. */
+export interface ContainerSettings {
+  entrypoint: readonly string[] | null;
+  user: string | null;
+  hostname: string | null;
+  /** Such as `SIGQUIT`. */
+  stopSignal: string | null;
+  init: boolean | null;
+  /** Its own files cannot be changed. */
+  readOnly: boolean;
+  tty: boolean;
+  /** Paths kept in memory. */
+  tmpfs: readonly string[];
+  /** Paths of volumes without a name, which go with the container. */
+  unnamedVolumes: readonly string[];
+  labels: Readonly<Record<string, string>>;
+  health: ContainerHealthCheck | null;
+}
+
+/** As in a Dockerfile's HEALTHCHECK; null is the image's own or the daemon's default. */
+export interface ContainerHealthCheck {
+  /** `['CMD', …]` or `['CMD-SHELL', line]`; empty: none. */
+  test: readonly string[] | null;
+  intervalMs: number | null;
+  timeoutMs: number | null;
+  startPeriodMs: number | null;
+  retries: number | null;
 }
 
 export type WorkloadState =
-  | { phase: 'running'; startedAtMs: number; restarts: number }
+  | {
+      phase: 'running';
+      startedAtMs: number;
+      restarts: number;
+      /** What its own health check says; absent where it has none. */
+      health?: 'starting' | 'healthy' | 'unhealthy';
+    }
   /** A service between two starts. */
   | { phase: 'waiting'; restarts: number; nextStartAtMs: number; lastExit: Exit }
   | { phase: 'ended'; exit: Exit };
@@ -114,6 +152,9 @@ export interface TerminalEvents {
 
 /** An open PTY. Calls after its end do nothing. */
 export interface Terminal {
+  /** Bytes given to `write` that the program's side has not taken yet, as far as is known here. */
+  readonly unwritten: number;
+  /** Keeps what the program does not take yet; who writes looks at `unwritten`. */
   write(bytes: Uint8Array): void;
   /** 1..1000 each. */
   resize(cols: number, rows: number): void;

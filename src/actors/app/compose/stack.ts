@@ -5,6 +5,7 @@
  *    trusted for ever.
  * 2. Services stand in the order in which they start; one that others wait for comes first.
  */
+import type { ContainerHealthCheck } from '../../../drivers/driver.ts';
 import { readDocument } from './document.ts';
 import { interpolate, type Variables } from './interpolate.ts';
 import { ComposeRefused } from './refused.ts';
@@ -39,20 +40,11 @@ export interface StackService {
   readOnly: boolean;
   tty: boolean;
   labels: Variables;
-  health: HealthCheck | null;
+  health: ContainerHealthCheck | null;
   resources: { memoryMb: number | null; cpus: number | null; pids: number | null };
   /** Runs once and ends, as a migration does. */
   runsOnce: boolean;
   after: readonly { service: string; until: 'started' | 'healthy' | 'completed' }[];
-}
-
-/** Null test: the image's own; empty: none. Times in milliseconds, null for the daemon's own. */
-export interface HealthCheck {
-  test: readonly string[] | null;
-  intervalMs: number | null;
-  timeoutMs: number | null;
-  startPeriodMs: number | null;
-  retries: number | null;
 }
 
 /** Rejects with ComposeRefused, which names the key and says what is allowed. */
@@ -171,7 +163,7 @@ function portsOf(service: ComposeService): number[] {
   return [...published, ...(service.expose ?? [])];
 }
 
-function healthOf({ healthcheck }: ComposeService): HealthCheck | null {
+function healthOf({ healthcheck }: ComposeService): ContainerHealthCheck | null {
   if (healthcheck === undefined) return null;
   const { test, disable } = healthcheck;
   return {
