@@ -53,7 +53,10 @@ export interface ContainerSpec {
   settings?: ContainerSettings;
 }
 
-/** What a compose file may ask for besides; what is null is left to the image and the daemon. */
+/**
+ * What a compose file may ask for besides; what is null is left to the image and the daemon. With it,
+ * `WorkloadSpec.command` replaces the image's command and leaves its entrypoint.
+ */
 export interface ContainerSettings {
   entrypoint: readonly string[] | null;
   user: string | null;

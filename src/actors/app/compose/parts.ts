@@ -1,0 +1,97 @@
+/**
+ * Owns what is started of a stack: a workload for each of its services.
+ *
+ * 1. The main service has the instance's own workload: its health and its address are the app's.
+ * 2. Services reach each other by their names in a network of the app; the main one is in the
+ *    team's network too.
+ */
+import type { ContainerSettings, ContainerSpec, WorkloadSpec } from '../../../drivers/driver.ts';
+import type { Stack, StackService } from './stack.ts';
+
+export interface StackPart {
+  service: StackService;
+  spec: WorkloadSpec;
+}
+
+export interface PartsOptions {
+  appId: string;
+  /** The instance's own, which the main service gets. */
+  workloadId: string;
+  /** Where the main service is reached on loopback. */
+  port: number;
+  /** As the driver named them, by service. */
+  images: Readonly<Record<string, string>>;
+  network: { team: string; aliases: readonly string[] };
+  stopGraceMs: number;
+}
+
+/** Where the app's one persistent folder lies in its main service. */
+const dataDir = '/data';
+
+/** In the order in which they start. */
+export function partsOf(stack: Stack, options: PartsOptions): StackPart[] {
+  return stack.services.map((service, at) => {
+    const isMain = service.name === stack.main;
+    const container = containerOf(service, options, isMain);
+    const spec: WorkloadSpec = {
+      id: isMain ? options.workloadId : `${options.workloadId}-p${String(at)}`,
+      owner: options.appId,
+      kind: service.runsOnce ? 'job' : 'service',
+      command: service.command ?? [],
+      workingDir: service.workingDir ?? '',
+      env: isMain ? mainEnv(service, options) : service.env,
+      uid: null,
+      port: isMain ? options.port : null,
+      container,
+      resources: { ...service.resources, replicas: 1 },
+      deadlineMs: null,
+      stopGraceMs: service.stopGraceMs ?? options.stopGraceMs,
+    };
+    return { service, spec };
+  });
+}
+
+function mainEnv(service: StackService, { port }: PartsOptions): Record<string, string> {
+  return { PORT: String(service.port ?? port), APP_DATA_DIR: dataDir, ...service.env };
+}
+
+function containerOf(
+  service: StackService,
+  { appId, images, network }: PartsOptions,
+  isMain: boolean,
+): ContainerSpec {
+  const named = service.volumes.flatMap(({ name, path, readOnly }) =>
+    name === null ? [] : [{ name: volumeName(appId, name), path, readOnly }],
+  );
+  const ownsData = isMain && !service.volumes.some(({ path }) => path === dataDir);
+  return {
+    image: images[service.name] ?? '',
+    port: isMain ? service.port : null,
+    volumes: ownsData ? [...named, { name: `${appId}-data`, path: dataDir }] : named,
+    network: `${appId}-stack`,
+    aliases: [service.name],
+    furtherNetworks: isMain ? [{ name: network.team, aliases: network.aliases }] : [],
+    settings: settingsOf(service),
+  };
+}
+
+/** Its name at the driver, which no other app's can be. */
+function volumeName(appId: string, name: string): string {
+  return `${appId}-${name}`;
+}
+
+function settingsOf(service: StackService): ContainerSettings {
+  return {
+    entrypoint: service.entrypoint,
+    user: service.user,
+    hostname: service.hostname,
+    stopSignal: service.stopSignal,
+    init: service.init,
+    readOnly: service.readOnly,
+    tty: service.tty,
+    tmpfs: service.tmpfs,
+    unnamedVolumes: service.volumes.flatMap(({ name, path }) => (name === null ? [path] : [])),
+    labels: service.labels,
+    health: service.health,
+  };
+}
