@@ -122,9 +122,7 @@ async function loadServer(
     redaction: {
       redact: (text, principal, appId) =>
         redactor.redact(text, principal.teamId, appId, (id) => rights.sees(principal, id)),
-      open: async (teamId) => {
-        await redactor.forTeam(teamId);
-      },
+      open: (teamId) => redactor.open(teamId),
     },
     resourceMetadata: () => resourceMetadataUrl(publicUrl()),
     logger,

@@ -84,8 +84,9 @@ export interface ToolCall {
   /** Without what looks like a credential, and the values of the app's secret variables; without an
    * app, those of every app of the team. */
   redact(text: string, appId?: string): string;
-  /** Makes ready what `redact` without an app looks for; a large team takes a while, once. */
-  openSecrets(): Promise<void>;
+  /** Makes ready what `redact` without an app looks for; a large team takes a while, once. Null when
+   * it is. */
+  openSecrets(): Promise<void> | null;
   /** Tells who asked for it how far it is; nothing where nobody did. */
   progress(message: string): void;
   /** Milliseconds that a slow tool may take before it answers with what is so far. */

@@ -29,8 +29,8 @@ export interface Caller {
 export interface CallRedaction {
   /** Without an app, those of every app of the team that the caller sees. */
   redact(text: string, principal: McpPrincipal, appId?: string): string;
-  /** Opens what `redact` of a whole team needs. */
-  open(teamId: string): Promise<void>;
+  /** Opens what `redact` of a whole team needs; null when it is open. */
+  open(teamId: string): Promise<void> | null;
 }
 
 export interface CallOptions {
@@ -95,7 +95,7 @@ export class GraphqlCall implements ToolCall {
     return this.#options.redaction.redact(text, this.#options.principal, appId);
   }
 
-  openSecrets(): Promise<void> {
+  openSecrets(): Promise<void> | null {
     return this.#options.redaction.open(this.#options.principal.teamId);
   }
 

@@ -17,7 +17,6 @@ import { OwnTally, type Tally } from '../lib/tally.ts';
 import {
   isObject,
   notificationJson,
-  readyBytes,
   ReadyResult,
   resultJson,
   rpcCodes,
@@ -29,6 +28,7 @@ import type { McpPrincipal, Tool, ToolArguments, ToolOutcome } from './contract.
 import { type Caller, type CallRedaction, GraphqlCall, type GraphqlDoor } from './graphql-call.ts';
 import { paramFault } from './header-value.ts';
 import type { MessageContent } from './message.ts';
+import { ResultBytes } from './result-bytes.ts';
 import { outcomeJson } from './results.ts';
 import {
   capabilityFault,
@@ -90,6 +90,7 @@ export class ToolCalls {
   readonly #options: ToolCallsOptions;
   readonly #catalog: Catalog;
   readonly #tail: string;
+  readonly #results: ResultBytes;
   readonly #reuse: AnswerReuse;
   readonly #underWay: Tally;
   readonly #draining = new AbortController();
@@ -98,6 +99,7 @@ export class ToolCalls {
     this.#options = options;
     this.#catalog = catalog;
     this.#tail = tail;
+    this.#results = new ResultBytes(tail);
     this.#underWay = options.underWay ?? new OwnTally();
     this.#reuse = new AnswerReuse(options.reuseBytes ?? defaultReuseBytes);
   }
@@ -258,7 +260,7 @@ export class ToolCalls {
     keep: { key: Uint8Array; askedAt: number } | null,
   ): McpAnswer {
     this.#note(request, tool, outcome.kind === 'failed' ? 'failed' : 'ok');
-    const result = readyBytes(outcomeJson(outcome, this.#tail));
+    const result = this.#results.of(outcome);
     if (keep && outcome.kind === 'structured') {
       const now = this.#options.position();
       this.#reuse.keep(request.principal, keep.key, result, keep.askedAt, now);

@@ -106,4 +106,4 @@ const unasked = (): never => {
 
 const noGraphql: GraphqlDoor = { execute: unasked, subscribe: unasked, kindOf: unasked };
 
-const noRedaction: CallRedaction = { redact: (text) => text, open: () => Promise.resolve() };
+const noRedaction: CallRedaction = { redact: (text) => text, open: () => null };

@@ -186,29 +186,38 @@ function listApps(context: GraphContext, args: ListArgs): AppPage {
     args.folderId == null
       ? (['team', [teamId]] as const)
       : (['folder', [teamId, args.folderId]] as const);
-  /** Those that match, as many at a time as there are in a chunk. */
-  const matching = function* (afterId: string, chunk: number) {
+  /** Takes those that match behind an app, as many at a time as there are in a chunk. */
+  const eachMatching = (
+    afterId: string,
+    chunk: number,
+    isEnough: (some: Readonly<AppRecord>[]) => boolean,
+  ): void => {
     for (let at = afterId, size = chunk; ; size = chunkApps) {
       const after = at === '' ? {} : { after: [...prefix, at] };
       const apps = reader.list(tables.apps, index, prefix, { limit: size, ...after });
       const seen = seenApps(reader, principal, teamId, apps);
-      yield wanted === '' ? seen : seen.filter((app) => isNamed(app, wanted));
+      if (isEnough(wanted === '' ? seen : seen.filter((app) => isNamed(app, wanted)))) return;
       const last = apps.at(-1);
       if (last === undefined || apps.length < size) return;
       at = last.id;
     }
   };
   let rows: Readonly<AppRecord>[] = [];
-  for (const apps of matching(afterId, first + 1)) {
+  eachMatching(afterId, first + 1, (apps) => {
     rows = rows.length === 0 ? apps : [...rows, ...apps];
-    if (rows.length > first) break;
-  }
+    return rows.length > first;
+  });
   const count = (): number => {
     if (wanted === '' && seesWhole(reader, principal, teamId)) {
       return reader.count(tables.apps, index, prefix);
     }
+    // A page that is the first and the last holds all.
+    if (afterId === '' && rows.length <= first) return rows.length;
     let sum = 0;
-    for (const apps of matching('', chunkApps)) sum += apps.length;
+    eachMatching('', chunkApps, (apps) => {
+      sum += apps.length;
+      return false;
+    });
     return sum;
   };
   return new AppPage(

@@ -88,6 +88,12 @@ export class Redactor {
     return scope.building.then(() => this.#redaction(scope, sees));
   }
 
+  /** Opens the values of a team's apps; null when they are open. */
+  open(teamId: string): Promise<void> | null {
+    const { building } = this.#recent(teamId) ?? this.#startTeam(teamId);
+    return building;
+  }
+
   /**
    * Takes out what an answer to this team must not hold: values of the app that it tells of, named by
    * id or slug, or of all apps of the team where it may tell of any. A team that is not ready is

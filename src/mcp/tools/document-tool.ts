@@ -44,7 +44,8 @@ export function documentTool(schema: GraphQLSchema, tool: DocumentTool): Tool {
     const { json } = outcome;
     const app = redacted(args, json);
     const told = (): ToolOutcome => ({ kind: 'structured', json: call.redact(json, app) });
-    return app === undefined ? call.openSecrets().then(told) : told();
+    const opening = app === undefined ? call.openSecrets() : null;
+    return opening === null ? told() : opening.then(told);
   };
   const runPage = (
     call: ToolCall,

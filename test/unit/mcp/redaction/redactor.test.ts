@@ -96,6 +96,13 @@ describe('Redactor', () => {
     assert.ok(!(redactor.forTeam('team_1') instanceof Promise));
   });
 
+  it('has nothing to wait for where a team is open', async () => {
+    const { redactor } = world();
+    await redactor.open('team_1');
+    assert.equal(redactor.open('team_1'), null);
+    assert.ok(!(redactor.forTeam('team_1') instanceof Promise));
+  });
+
   it('opens each value once', async () => {
     const { ofApp, opened } = world();
     for (let i = 0; i < 5; i++) ofApp('text');
