@@ -1,8 +1,8 @@
 /**
  * Owns handing one live log to all its viewers.
  *
- * 1. Who keeps up gets one frame a flush, made once for all of them; a flush that takes longer than
- *    the pause between two stretches that pause, up to a bound.
+ * 1. Who keeps up gets one frame a flush, made once for all of them; the time between two follows what
+ *    a flush takes (`FlushPace`).
  * 2. Who is behind goes on at the speed of its socket, in turns with the others.
  * 3. Who does not read costs nothing but the frame its socket already took.
  * 4. Everything is done in pieces of a few writes, so that the loop never waits for long.
@@ -11,6 +11,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { sseEvent } from '../../protocol/sse.ts';
 import type { ChannelView, LogChannel } from '../streams/channel.ts';
 import type { StreamNotice } from '../streams/contract.ts';
+import { FlushPace } from './flush-pace.ts';
 import { Frames } from './frames.ts';
 import type { LoopSlices } from './loop-slices.ts';
 import type { Viewer, ViewerHome } from './viewer.ts';
@@ -40,6 +41,7 @@ export class Fanout implements ViewerHome {
   readonly #options: FanoutOptions;
   readonly #view: ChannelView;
   readonly #frames: Frames;
+  readonly #pace: FlushPace;
   readonly #viewers: Viewer[] = [];
   /** Viewers behind the end, in the order of their turns. */
   readonly #catching = new Set<Viewer>();
@@ -56,6 +58,7 @@ export class Fanout implements ViewerHome {
       this.#flush();
     });
     this.#frames = new Frames({ channel: this.#view.channel, keepBytes: options.keepBytes });
+    this.#pace = new FlushPace(options);
     this.#flushEnd = this.channel.nextOffset;
   }
 
@@ -156,15 +159,16 @@ export class Fanout implements ViewerHome {
 
   /** After a round: the next one at once when woken, later when there is more to send already. */
   #rest(round: Extract<Round, { phase: 'running' }>): void {
-    const { clock, flushMs, flushMaxMs } = this.#options;
+    const { clock, flushMs } = this.#options;
     const tookMs = performance.now() - round.startedAtMs;
+    this.#pace.note(tookMs);
+    this.#view.leadMs = this.#pace.leadMs;
     if (!round.again && tookMs <= flushMs) {
       this.#round = { phase: 'rest' };
       return;
     }
     this.#round = { phase: 'waiting' };
-    const pauseMs = Math.min(Math.max(flushMs, tookMs * 1.25), flushMaxMs) - tookMs;
-    clock.after(Math.max(0, pauseMs), () => {
+    clock.after(this.#pace.pauseMs(tookMs), () => {
       this.#round = { phase: 'rest' };
       if (this.#viewers.length > 0) this.#flush();
     });

@@ -2,7 +2,8 @@
  * Owns one live log as its viewers see it: where it ends, its ring, what happened besides its
  * lines, and when viewers are woken.
  *
- * 1. Viewers are woken at once after a rest, and at most once in `flushMs` under load.
+ * 1. Viewers are woken at once after a rest, and under load once in `flushMs`, earlier by what they say
+ *    it takes them to hand on what they are woken for.
  * 2. Nothing is kept for a viewer; without viewers that take lines there is no ring either.
  */
 import type { Clock } from '../../lib/clock.ts';
@@ -184,7 +185,9 @@ export class LogChannel {
     this.#flushing = true;
     const { clock, flushMs } = this.#options;
     // The clock may have been set back: never wait longer than one flush.
-    const waitMs = Math.min(flushMs, this.#flushedAtMs + flushMs - clock.now());
+    let pauseMs = flushMs;
+    for (const { leadMs } of this.#views.keys()) pauseMs = Math.min(pauseMs, flushMs - leadMs);
+    const waitMs = Math.min(pauseMs, this.#flushedAtMs + pauseMs - clock.now());
     if (waitMs > 0) clock.after(waitMs, this.#flush);
     else setImmediate(this.#flush);
   }
@@ -198,6 +201,8 @@ export class LogChannel {
 
 /** A viewer's hold on a channel. */
 export class ChannelView implements StreamView {
+  /** How much earlier than `flushMs` after the last time it is woken. */
+  leadMs = 0;
   readonly channel: LogChannel;
   readonly #leave: (view: ChannelView) => void;
 
