@@ -7,9 +7,9 @@
  */
 import { readFileSync } from 'node:fs';
 import type { LatencyMs } from '../model.ts';
-import { EventStream } from './event-stream.ts';
+import { EventStream, SeenEvents } from './event-stream.ts';
 import { Histogram } from './histogram.ts';
-import { LineReader } from './numbered-lines.ts';
+import { type Lines, LineReader } from './numbered-lines.ts';
 
 export interface LogTails {
   port: number;
@@ -45,6 +45,9 @@ const catchUpMaxMs = 60_000;
 
 const load = JSON.parse(readFileSync(fileOf(process.argv[2]), 'utf8')) as LogTails;
 const reader = new LineReader();
+const seen = new SeenEvents();
+/** Events that many tails were told, as the same object. */
+const known = new WeakMap<Buffer, ReturnType<typeof read>>();
 const histogram = new Histogram();
 let counting = false;
 let frames = 0;
@@ -72,6 +75,7 @@ class Tail {
     };
     this.#stream = new EventStream(
       { port: load.port, path: this.#path, headers },
+      seen,
       (event) => this.#take(event),
       fail,
     );
@@ -91,19 +95,10 @@ class Tail {
   }
 
   #take(event: Buffer): void {
-    // A ping says nothing; a gap would be lines lost.
-    if (event.toString('latin1', 0, 6) === ': ping') return;
-    const idEnd = event.indexOf('\n');
-    const isFrame =
-      event.toString('latin1', 0, 4) === 'id: ' &&
-      event.indexOf('event: data\n', idEnd) === idEnd + 1;
-    if (!isFrame) {
-      const isFirst = event.indexOf('event: session') >= 0;
-      if (isFirst) return;
-      throw new Error(`an event that is no line: ${event.toString('utf8', 0, 200)}`);
-    }
-    const id = event.toString('latin1', 4, idEnd);
-    const lines = reader.read(id, event);
+    let said = known.get(event);
+    if (said === undefined) known.set(event, (said = read(event)));
+    if (said === null) return;
+    const { id, lines } = said;
     if (this.#lastNumber > 0 && lines.first !== this.#lastNumber + 1) {
       throw new Error(`${this.#path}: line ${lines.first} came behind line ${this.#lastNumber}`);
     }
@@ -115,6 +110,22 @@ class Tail {
     const nowMs = Date.now();
     for (const dueMs of lines.dueMs) histogram.record(Math.max(0, nowMs - dueMs));
   }
+}
+
+/** Lines and the id to go on behind; null for what says nothing. A gap would be lines lost. */
+function read(event: Buffer): { id: string; lines: Lines } | null {
+  if (event.toString('latin1', 0, 6) === ': ping') return null;
+  const idEnd = event.indexOf('\n');
+  const isFrame =
+    event.toString('latin1', 0, 4) === 'id: ' &&
+    event.indexOf('event: data\n', idEnd) === idEnd + 1;
+  if (!isFrame) {
+    const isFirst = event.indexOf('event: session') >= 0;
+    if (isFirst) return null;
+    throw new Error(`an event that is no line: ${event.toString('utf8', 0, 200)}`);
+  }
+  const id = event.toString('latin1', 4, idEnd);
+  return { id, lines: reader.read(id, event) };
 }
 
 const tails = load.paths.flatMap((path) => {
