@@ -54,6 +54,8 @@ export interface GraphqlAnswer {
   kind: 'executed' | 'partial' | 'refused';
   /** JSON, UTF-8. */
   body: Uint8Array;
+  /** Of a worker's: gives the memory back to it. */
+  giveBack?: () => void;
 }
 
 /** What runs queries on other threads. */
@@ -146,9 +148,10 @@ export class Lanes {
     return answer.then((settled) => this.#keep(call, request, settled, askedAt));
   }
 
-  /** Takes an answer back that was sent: its memory is used for the next. */
-  release({ body }: GraphqlAnswer): void {
-    this.#slab.release(body);
+  /** Takes an answer back, once, that was sent: its memory is used for another. */
+  release({ body, giveBack }: GraphqlAnswer): void {
+    if (giveBack === undefined) this.#slab.release(body);
+    else giveBack();
   }
 
   #keep(
@@ -205,7 +208,7 @@ export class Lanes {
     cost: number,
   ): Promise<GraphqlAnswer> {
     const { query, operationName = null, variables, principal, via, charsMax } = call;
-    const { kind, bytes, tookUs } = await pool.ask({
+    const { kind, bytes, tookUs, giveBack } = await pool.ask({
       query,
       operationName,
       variables,
@@ -218,7 +221,7 @@ export class Lanes {
       weight: document ? this.#paces.expectUs(document, cost) : deferredUs,
     });
     if (document) this.#paces.learn(document, cost, tookUs);
-    return { kind, body: bytes };
+    return { kind, body: bytes, giveBack };
   }
 
   /** Workers take a moment to start: until then this thread answers what it can answer soon. */

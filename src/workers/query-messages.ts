@@ -27,13 +27,15 @@ export interface QueryCall {
 export interface QueryBatch {
   seq: number;
   calls: QueryCall[];
+  /** Memory of an earlier reply, which the answers may be written into; null: none is free. */
+  spare: ArrayBuffer | null;
 }
 
 export const answerKinds = ['executed', 'refused', 'partial'] as const;
 /** `refused`: nothing ran; `partial`: there is data, and errors. */
 export type AnswerKind = (typeof answerKinds)[number];
 
-/** The answers of a batch, in order, as one piece of memory that changes hands. */
+/** The answers of a batch, in order, in one piece of memory that changes hands. */
 export interface QueryBatchReply {
   seq: number;
   /** Index into `answerKinds` for each call. */
@@ -42,6 +44,7 @@ export interface QueryBatchReply {
   ends: Uint32Array;
   /** Microseconds each took. */
   tookUs: Uint32Array;
+  /** May be longer than the answers are. */
   bytes: Uint8Array<ArrayBuffer>;
   /** What was masked as INTERNAL, for the log. */
   faults: { path: string; cause: string }[];

@@ -5,6 +5,8 @@
  *    live is not started all the time.
  * 2. A batch that is not answered by its deadline fails and ends the worker. What else it was asked
  *    is handed back once; what was lost with a worker twice fails.
+ * 3. Memory of answers that were given back goes to the worker again: memory that is new each time costs
+ *    the worker more to touch than to write, and this thread pauses of the collector.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Clock } from '../lib/clock.ts';
@@ -23,6 +25,8 @@ export interface QueryAnswer {
   bytes: Uint8Array;
   /** Microseconds the worker took for it. */
   tookUs: number;
+  /** Says that nobody looks at the bytes any more, so that their memory may be used again; may be left out. */
+  giveBack: () => void;
 }
 
 /** A question, and who is told of its answer. */
@@ -64,6 +68,9 @@ interface SentBatch<P> {
 }
 
 const restartPauseMs = 250;
+/** As many batches as a worker has under way. */
+const sparesMax = 2;
+const spareBytesMax = 1024 * 1024;
 
 export class QueryWorker<P extends PendingQuery> {
   readonly #options: QueryWorkerOptions<P>;
@@ -76,6 +83,7 @@ export class QueryWorker<P extends PendingQuery> {
   #seq = 0;
   #cancelDeadline: (() => void) | null = null;
   #stopped = false;
+  #spares: ArrayBuffer[] = [];
   #weight = 0;
   #ready = false;
 
@@ -106,9 +114,11 @@ export class QueryWorker<P extends PendingQuery> {
   /** Only while it `takes`. */
   send(pending: readonly P[]): void {
     const worker = this.#worker ?? this.#start();
-    const batch: QueryBatch = { seq: this.#seq++, calls: pending.map((one) => one.call) };
+    const calls = pending.map((one) => one.call);
+    const spare = this.#spares.pop() ?? null;
+    const batch: QueryBatch = { seq: this.#seq++, calls, spare };
     try {
-      worker.port.postMessage(batch);
+      worker.port.postMessage(batch, spare === null ? [] : [spare]);
     } catch (error) {
       // A value that cannot cross threads: no client can send one.
       for (const one of pending) one.reject(internal(error));
@@ -168,14 +178,30 @@ export class QueryWorker<P extends PendingQuery> {
       this.#cancelDeadline?.();
       this.#cancelDeadline = null;
     }
+    const lend = this.#taker(bytes.buffer, batch.pending.length);
     let from = 0;
     for (const [i, pending] of batch.pending.entries()) {
       const end = ends[i] ?? from;
       const kind = answerKinds[kinds[i] ?? 1] ?? 'refused';
-      pending.resolve({ kind, bytes: bytes.subarray(from, end), tookUs: tookUs[i] ?? 0 });
+      const answer = bytes.subarray(from, end);
+      pending.resolve({ kind, bytes: answer, tookUs: tookUs[i] ?? 0, giveBack: lend() });
       from = end;
     }
     this.#options.onRoom();
+  }
+
+  /** What an answer gives its part of a batch's memory back with; all of them together free it. */
+  #taker(memory: ArrayBuffer, answers: number): () => () => void {
+    let lent = answers;
+    return () => {
+      let isLent = true;
+      return () => {
+        if (!isLent) return;
+        isLent = false;
+        if (--lent > 0 || memory.byteLength > spareBytesMax) return;
+        if (this.#spares.length < sparesMax) this.#spares.push(memory);
+      };
+    };
   }
 
   /** The worker is gone: what it was asked is handed back. */

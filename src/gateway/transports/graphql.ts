@@ -52,6 +52,9 @@ const headersOf = {
 // Longer requests are rarely repeated, and looking for them costs more than it saves.
 const reuseRequestMax = 8_192;
 
+/** What the library takes at once, and copies where the socket does not. */
+const lentBytesMax = 128 * 1024;
+
 function headersFor(media: keyof typeof contentTypes): Headers {
   return Object.freeze({ 'Content-Type': contentTypes[media], 'Cache-Control': 'no-store' });
 }
@@ -140,7 +143,10 @@ class GraphqlTransport {
       return undefined;
     }
     return answer.then((settled) => {
-      this.#send(exchange, media, call, settled, false);
+      // A longer one is sent from where it stands, as the socket takes it.
+      const isLent = settled.body.byteLength <= lentBytesMax;
+      this.#send(exchange, media, call, settled, isLent);
+      if (isLent) lanes.release(settled);
     });
   }
 

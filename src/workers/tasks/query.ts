@@ -31,6 +31,8 @@ export interface QuerySetup {
 // As `nice` counts: a third of what others get where they compete, all that they leave.
 const yieldingPriority = 5;
 
+const memoryStep = 32 * 1024;
+
 export async function serveQueries({
   port,
   setup,
@@ -61,7 +63,7 @@ export async function serveQueries({
       tookUs[i] = (performance.now() - startMs) * 1_000;
       return answered;
     });
-    const reply = pack(batch.seq, answers, tookUs, faults);
+    const reply = pack(batch, answers, tookUs, faults);
     faults = [];
     port.postMessage(reply, [reply.bytes.buffer]);
   });
@@ -89,13 +91,15 @@ function answer(engine: Engine, read: GraphContext['read'], call: QueryCall): An
 }
 
 function pack(
-  seq: number,
+  { seq, spare }: QueryBatch,
   answers: readonly Answer[],
   tookUs: Uint32Array,
   faults: QueryBatchReply['faults'],
 ): QueryBatchReply {
   const sizes = answers.map(({ json }) => Buffer.byteLength(json));
-  const bytes = Buffer.from(new ArrayBuffer(sizes.reduce((sum, size) => sum + size, 0)));
+  const size = sizes.reduce((sum, one) => sum + one, 0);
+  const isRoomy = spare !== null && spare.byteLength >= size;
+  const bytes = Buffer.from(isRoomy ? spare : newMemory(size));
   const kinds = new Uint8Array(answers.length);
   const ends = new Uint32Array(answers.length);
   let at = 0;
@@ -105,4 +109,9 @@ function pack(
     ends[i] = at;
   }
   return { seq, kinds, ends, tookUs, bytes, faults };
+}
+
+/** Somewhat more than is needed, so that the next answers of about this size find room as well. */
+function newMemory(size: number): ArrayBuffer {
+  return new ArrayBuffer(Math.ceil(size / memoryStep) * memoryStep);
 }

@@ -29,6 +29,7 @@ function newLanes(more: Partial<GraphqlLimits> = {}) {
         kind: 'executed' as const,
         bytes: Buffer.from('{}'),
         tookUs: pool.tookUs,
+        giveBack: () => undefined,
       });
     },
   };

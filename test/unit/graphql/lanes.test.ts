@@ -81,6 +81,26 @@ describe('the lanes', () => {
     });
   }
 
+  it('answer the same from memory that answers of other lengths were given back from', async () => {
+    const { ann } = data.fixture;
+    const expected = corpus.map((one) => reference(one, ann));
+    for (let round = 0; round < 5; round++) {
+      const answers = await Promise.all(
+        corpus.map(async (one) => await pooled.answer(call(one, ann))),
+      );
+      for (const [i, answer] of answers.entries()) {
+        assert.equal(text(answer.body), expected[i]);
+        pooled.release(answer);
+      }
+      // One at a time, so that each has memory for itself.
+      for (const [i, one] of corpus.entries()) {
+        const answer = await pooled.answer(call(one, ann));
+        assert.equal(text(answer.body), expected[i]);
+        pooled.release(answer);
+      }
+    }
+  });
+
   it('leave the judgement of long documents to the pool', async () => {
     const fields = Array.from({ length: 90 }, (_, i) => `a${i}: id`).join(' ');
     const long = `{ apps { nodes { ${fields} } } more: apps { nodes { id ${'slug '.repeat(20)} name status build { port } ${'autoDeploy '.repeat(20)} ${'source '.repeat(20)} } } }`;

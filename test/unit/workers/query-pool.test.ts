@@ -23,10 +23,13 @@ function newPool(more: Partial<QueryPoolOptions> = {}): QueryPool {
   return pool;
 }
 
-async function ask(pool: QueryPool, query: string, caller: AbortSignal | null = null) {
+async function answerOf(pool: QueryPool, query: string, caller: AbortSignal | null = null) {
   const call = { query, operationName: null, variables: {}, principal: {}, via: 'http', caller };
-  const asked = { ...call, key: 'one', weight: 1, heavy: false };
-  return Buffer.from((await pool.ask(asked)).bytes).toString();
+  return await pool.ask({ ...call, key: 'one', weight: 1, heavy: false });
+}
+
+async function ask(pool: QueryPool, query: string, caller: AbortSignal | null = null) {
+  return Buffer.from((await answerOf(pool, query, caller)).bytes).toString();
 }
 
 const refusedWith = (code: string) => (error: unknown) =>
@@ -54,6 +57,18 @@ describe('QueryPool', () => {
     const pool = newPool({ threads: 2 });
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => ask(pool, `q${i}`)));
     assert.deepEqual(new Set(answers.map((answer) => answer.split(':')[1])), new Set(['20']));
+  });
+
+  it('lends a worker memory again once every answer in it was given back, however often each was', async () => {
+    const pool = newPool();
+    const [one, other] = await Promise.all([answerOf(pool, 'a'), answerOf(pool, 'b')]);
+    one.giveBack();
+    one.giveBack();
+    assert.equal(await ask(pool, 'spare'), 'spare none');
+    assert.equal(Buffer.from(other.bytes).toString(), '1:2:b');
+    other.giveBack();
+    assert.equal(await ask(pool, 'spare'), 'spare 10');
+    assert.equal(await ask(pool, 'spare'), 'spare none');
   });
 
   it('refuses more than callsMax with OVERLOADED', async () => {
