@@ -29,7 +29,14 @@ export interface Config {
   appsDomain: string;
   edgeHost: string;
   edgePort: number;
-  runtime: 'auto' | 'process';
+  runtime: 'auto' | 'process' | 'docker';
+  /** Absolute path of the daemon's socket. */
+  dockerSocket: string;
+  /** What apps without a Dockerfile are built with, and what a compiled one runs in. */
+  nodeImage: string;
+  pythonImage: string;
+  goImage: string;
+  baseImage: string;
   trustedProxies: string[];
   /** Where our own requests may go besides public addresses. */
   privateNetworks: string[];
@@ -75,7 +82,12 @@ const parsers: Parsers = {
   appsDomain: domain,
   edgeHost: text,
   edgePort: integer(1, 65_535),
-  runtime: oneOf('auto', 'process'),
+  runtime: oneOf('auto', 'process', 'docker'),
+  dockerSocket: socketPath,
+  nodeImage: imageReference,
+  pythonImage: imageReference,
+  goImage: imageReference,
+  baseImage: imageReference,
   trustedProxies: networks,
   privateNetworks: networks,
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
@@ -145,6 +157,11 @@ export function resolveConfig(
     (name) => name.startsWith('GANGWAY_') && !known.has(name),
   );
   return { config, unknownVariables };
+}
+
+/** Whether no operator chose another image: then an app may choose the version of Node. */
+export function isDefaultNodeImage({ nodeImage }: Pick<Config, 'nodeImage'>): boolean {
+  return nodeImage === defaults.nodeImage;
 }
 
 /** Where the host keeps what builds need to reach their registries: proxies, authorities, mirrors. */
@@ -230,6 +247,19 @@ function text(value: unknown): string {
 function hostName(value: unknown): string {
   if (typeof value !== 'string' || !/^[A-Za-z0-9.:_-]+$/.test(value)) {
     throw new Error('a host name or an IP address');
+  }
+  return value;
+}
+
+function socketPath(value: unknown): string {
+  const path = typeof value === 'string' ? value.replace(/^unix:\/\//, '') : '';
+  if (!isAbsolute(path)) throw new Error('the path of a socket, such as "/var/run/docker.sock"');
+  return path;
+}
+
+function imageReference(value: unknown): string {
+  if (typeof value !== 'string' || !/^[a-z0-9][\w.\-/:@]{0,511}$/i.test(value)) {
+    throw new Error('the name of an image, such as "node:22-slim"');
   }
   return value;
 }

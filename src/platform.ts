@@ -22,16 +22,18 @@ import { logIndexActor, logIndexDefinition } from './actors/streams/log-index.ts
 import { createLogStreams } from './actors/streams/log-streams.ts';
 import type { LiveLogs } from './actors/streams/log-streams.ts';
 import { teamActorDefinition } from './actors/team/actor.ts';
-import { hostBuildEnv } from './config.ts';
+import { hostBuildEnv, isDefaultNodeImage } from './config.ts';
 import type { Config } from './config.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from './drivers/driver.ts';
 import { prepareAppsRoot } from './drivers/process/apps-root.ts';
 import type { AppsRoot } from './drivers/process/apps-root.ts';
 import { createProcessDriver } from './drivers/process/process-driver.ts';
-import { prepareToolchain, toolchainPaths } from './drivers/process/toolchain.ts';
+import { prepareToolchain, readStaticServer, toolchainPaths } from './drivers/process/toolchain.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
+import { chooseRuntime } from './runtime-choice.ts';
+import type { Runtime } from './runtime-choice.ts';
 import { openLogWriter } from './store/logs/writer.ts';
 import { openSecretBox } from './store/secrets.ts';
 import type { SecretBox } from './store/secrets.ts';
@@ -75,7 +77,9 @@ export async function openPlatform(config: Config, logger: Logger): Promise<Plat
     const appsRoot = await prepareAppsRoot({ dataDir, logger });
     // What an earlier process was receiving when it died.
     await rm(dataFolders(dataDir).arrivingUploads, { recursive: true, force: true });
-    return new OpenPlatform({ config, logger, store, secrets, appsRoot });
+    const runtime = await chooseRuntime({ config, reader: store, logger });
+    const place = await placeOf(runtime, config, secrets, logger);
+    return new OpenPlatform({ config, logger, store, secrets, appsRoot, ...place });
   } catch (error) {
     await store.close();
     throw error;
@@ -88,6 +92,25 @@ interface Parts {
   store: Store;
   secrets: SecretBox;
   appsRoot: AppsRoot;
+  driver: Driver;
+  /** What serves the edge, where that is not the driver. */
+  edge: Pick<Driver, 'open' | 'close'> | null;
+}
+
+async function placeOf(
+  runtime: Runtime,
+  config: Config,
+  secrets: SecretBox,
+  logger: Logger,
+): Promise<Pick<Parts, 'driver' | 'edge'>> {
+  const runnerKey = secrets.derive('runner');
+  if (runtime === 'docker') {
+    const { createDockerRuntime } = await import('./docker-runtime.ts');
+    return createDockerRuntime({ config, runnerKey, clock, logger });
+  }
+  const { dataDir, edgeHost: host, edgePort: port } = config;
+  const driver = createProcessDriver({ dataDir, edge: { host, port }, logger, runnerKey });
+  return { driver, edge: null };
 }
 
 class OpenPlatform implements Platform {
@@ -137,12 +160,7 @@ class OpenPlatform implements Platform {
       logger,
     });
     this.streams = createLogStreams({ writer: this.#writer, logger });
-    this.driver = createProcessDriver({
-      dataDir: config.dataDir,
-      edge: { host: config.edgeHost, port: config.edgePort },
-      logger,
-      runnerKey: parts.secrets.derive('runner'),
-    });
+    this.driver = parts.driver;
     this.bulk = new BulkPool({
       temporaryDir: this.folders.arrivingUploads,
       logger,
@@ -160,6 +178,7 @@ class OpenPlatform implements Platform {
     if (!isEmpty(store.scan(tables.apps))) await this.#tools();
     this.actors.start();
     this.actors.inside.tell(activityLog, { type: 'prune' });
+    await this.#parts.edge?.open();
     await this.driver.open();
     await this.#watch.start();
     this.#retain();
@@ -181,20 +200,21 @@ class OpenPlatform implements Platform {
     await this.#writer.close();
     await this.bulk.close();
     await this.driver.close();
+    await this.#parts.edge?.close();
     await this.store.close();
   }
 
   #registerActors(): void {
     const { config, logger, store } = this.#parts;
     const { actors, driver, streams } = this;
-    const options = appOptions(config, this.appsRoot, this.folders.uploads);
+    const options = appOptions(config, driver, this.appsRoot, this.folders.uploads);
     actors.register(logIndexDefinition);
     const { activityDays: days, activityMaxPerTeam: perTeamMax } = config;
     actors.register(activityActorDefinition({ reader: store, clock, days, perTeamMax }));
     actors.register(
       accountActorDefinition({ reader: store, clock, logMaxDays: config.logMaxDays }),
     );
-    actors.register(teamActorDefinition({ reader: store, clock }));
+    actors.register(teamActorDefinition({ reader: store, clock, secrets: this.secrets }));
     actors.register(instanceActorDefinition({ reader: store }));
     actors.register(
       edgeDefinition({ reader: store, driver, clock, logger, hostOf: options.hostOf }),
@@ -225,6 +245,8 @@ class OpenPlatform implements Platform {
   }
 
   async #tools(): Promise<void> {
+    // Images bring their own.
+    if (this.driver.runs === 'image') return;
     const { appsRoot } = this.appsRoot;
     this.#toolsReady ??= prepareToolchain({ appsRoot, logger: this.#parts.logger });
     try {
@@ -258,6 +280,7 @@ function isEmpty(records: Iterable<unknown>): boolean {
 
 function appOptions(
   config: Config,
+  driver: Driver,
   { appsRoot, perAppUid }: AppsRoot,
   uploadsRoot: string,
 ): AppOptions {
@@ -267,7 +290,8 @@ function appOptions(
     ...appDefaults,
     appsRoot,
     uploadsRoot,
-    uids: perAppUid ? appUids : null,
+    // In containers they run as whom their image says.
+    uids: perAppUid && driver.runs === 'host' ? appUids : null,
     toolchain: {
       path: [
         tools.binDir,
@@ -281,6 +305,16 @@ function appOptions(
       node: tools.node,
       staticServer: tools.staticServer,
       nodeVersion: process.versions.node,
+    },
+    containers: {
+      images: {
+        node: config.nodeImage,
+        python: config.pythonImage,
+        go: config.goImage,
+        base: config.baseImage,
+      },
+      isDefaultNode: isDefaultNodeImage(config),
+      staticServer: readStaticServer,
     },
     buildEnv: hostBuildEnv(),
     hostOf,

@@ -39,7 +39,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       appsDomain: config.appsDomain,
       edgePort: config.edgePort,
       logMaxDays: config.logMaxDays,
-      server: { id: localServerId, name: 'local', runtime: 'process', version: null },
+      server: { id: localServerId, name: 'local', runtime: config.runtime, version: null },
     }),
     pool: async (settings, limits) => {
       const { QueryPool } = await import('./workers/query-pool.ts');

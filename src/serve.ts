@@ -32,7 +32,12 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
   const platform = await openPlatform(config, logger);
-  const service = new Service({ config, logger, writeLog, platform });
+  // What `auto` came to is what everybody is told.
+  const settled: Config = {
+    ...config,
+    runtime: platform.driver.name === 'docker' ? 'docker' : 'process',
+  };
+  const service = new Service({ config: settled, logger, writeLog, platform });
   try {
     const { port } = await service.listen();
     const panel = new URL(service.publicUrl).hostname;

@@ -241,6 +241,8 @@ export interface DatabaseRun {
   ending: string[];
   /** The port of this machine it is reached at, kept over restarts; null before the first. */
   port: number | null;
+  /** On a driver of containers, what it runs in, as the driver named it; null before. */
+  image: string | null;
   /** Ended by itself and does not answer again yet. */
   crashing: boolean;
 }
@@ -311,10 +313,26 @@ export interface ReleasePlan {
 export interface ReleaseImage {
   /** As the driver named it. */
   name: string;
+  /** What people know it as: what was asked for, or the name. */
+  label: string;
   /** The port its program listens on inside; null: the one that is chosen at its start. */
   port: number | null;
   /** Where it was pulled, by its digest where the registry said it; null: it was built here. */
   pulled: string | null;
+}
+
+/** Where images of a team come from; its login is for this host alone. */
+export interface RegistryRecord {
+  id: string;
+  teamId: string;
+  name: string;
+  /** `host` or `host:port`, in lower case. */
+  host: string;
+  /** Both null where no login is needed. */
+  username: string | null;
+  /** The password, sealed. */
+  sealed: Uint8Array | null;
+  createdAtMs: number;
 }
 
 export interface TrashRecord {

@@ -55,7 +55,9 @@ export async function copyDataDirectory(
   const to = resolve(target);
   await refuseTarget(from, to);
   const skip = new Set(
-    ['runner', 'run', 'resets', join('apps', 'toolchain')].map((name) => join(from, name)),
+    ['runner', 'run', 'docker', 'resets', join('apps', 'toolchain')].map((name) =>
+      join(from, name),
+    ),
   );
   skip.add(storeFolder(from));
   if (!options.withKey) skip.add(join(from, instanceKeyFile));

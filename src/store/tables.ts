@@ -4,6 +4,7 @@ import type {
   AlarmRecord,
   AppRecord,
   AuthRecord,
+  DatabaseRecord,
   DeploymentRecord,
   EnvRecord,
   FolderGrantRecord,
@@ -11,6 +12,7 @@ import type {
   InstanceRecord,
   InviteRecord,
   MemberRecord,
+  RegistryRecord,
   RoleRecord,
   SegmentRecord,
   SightingRecord,
@@ -79,6 +81,13 @@ export const tables = {
     // What has something running, or should have: few of very many.
     runs: { of: (r) => (hasRun(r) ? [[r.id]] : []) },
   }),
+  databases: table<DatabaseRecord>()('databases', (r) => r.id, {
+    uid: { of: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
+    team: { of: (r) => (r.deletedAtMs === null ? [[r.teamId, r.id]] : []) },
+    folder: { of: (r) => (r.deletedAtMs === null ? [[r.teamId, r.folderId, r.id]] : []) },
+    // What has something running, or should have.
+    runs: { of: (r) => (databaseRuns(r) ? [[r.id]] : []) },
+  }),
   env: table<EnvRecord>()('env', (r) => [r.appId, r.key], {
     app: { of: (r) => [[r.appId, r.key]] },
   }),
@@ -92,6 +101,10 @@ export const tables = {
     },
     // In the order of their making: where a deployment stands in the queue.
     queued: { of: (r) => (r.status === 'queued' ? [[r.id]] : []) },
+  }),
+  registries: table<RegistryRecord>()('registries', (r) => r.id, {
+    team: { of: (r) => [[r.teamId, r.id]] },
+    host: { of: (r) => [[r.teamId, r.host]], unique: 'The team has a registry of this host.' },
   }),
   trash: table<TrashRecord>()('trash', (r) => r.id, {
     team: { of: (r) => [[r.teamId, r.deletedAtMs, r.id]] },
@@ -134,4 +147,9 @@ export const tables = {
 function hasRun({ desired, deletedAtMs, run }: AppRecord): boolean {
   const wanted = desired === 'running' && deletedAtMs === null;
   return wanted || run.next !== null || run.draining.length > 0;
+}
+
+function databaseRuns({ desired, deletedAtMs, run }: DatabaseRecord): boolean {
+  const wanted = desired === 'running' && deletedAtMs === null;
+  return wanted || run.next !== null || run.initJob !== null || run.ending.length > 0;
 }

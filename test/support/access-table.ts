@@ -69,6 +69,15 @@ const tokenMade = async ({ world, place, unique }: Ask): Promise<string> => {
   return createToken.token.id;
 };
 
+const registryMade = async ({ world, place, unique }: Ask): Promise<string> => {
+  const { addRegistry } = await world.maker.must<{ addRegistry: { id: string } }>(
+    'mutation($name: String!, $host: String!) { addRegistry(name: $name, host: $host) { id } }',
+    { name: unique, host: `${unique.replaceAll('_', '-').toLowerCase()}.example` },
+    inTeam(place.teamId),
+  );
+  return addRegistry.id;
+};
+
 const inviteMade = async ({ world, place, unique }: Ask): Promise<string> => {
   const { maker } = world;
   const header = inTeam(place.teamId);
@@ -173,6 +182,11 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.revokeToken', need: 'manage_tokens', on: 'team', fresh: tokenMade, ask: () => 'revokeToken(id: "$fresh")' },
   { field: 'Query.mcpSettings', need: null, on: 'team', ask: () => 'mcpSettings { enabled }' },
   { field: 'Mutation.setMcpSettings', need: 'manage_team', on: 'team', ask: () => 'setMcpSettings(enabled: true) { enabled }' },
+
+  // Registries.
+  { field: 'Query.registries', need: 'manage_registries', on: 'team', ask: () => 'registries { id username }' },
+  { field: 'Mutation.addRegistry', need: 'manage_registries', on: 'team', ask: ({ unique }) => `addRegistry(name: "${unique}", host: "${unique.replaceAll('_', '-')}.example:5000", username: "u", password: "p") { id }` },
+  { field: 'Mutation.removeRegistry', need: 'manage_registries', on: 'team', fresh: registryMade, ask: () => 'removeRegistry(id: "$fresh")' },
 
   // The instance.
   { field: 'Query.servers', need: null, on: 'team', ask: () => 'servers { id }' },

@@ -12,6 +12,7 @@ import { newTokenSecret, shownPrefix, tokenHash } from '../../src/auth/token-cod
 import type { SignedIn } from '../../src/auth/principal.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryStore } from './memory-store.ts';
+import { plainSecrets } from './plain-secrets.ts';
 import { recordingLogger } from './silent-logger.ts';
 
 export type Role = 'owner' | 'member' | 'viewer';
@@ -31,7 +32,7 @@ export class AccountsFixture {
       logger: this.log,
       carry: structuredClone,
     });
-    this.runtime.register(teamActorDefinition(options));
+    this.runtime.register(teamActorDefinition({ ...options, secrets: plainSecrets }));
     this.runtime.register(accountActorDefinition(options));
   }
 

@@ -19,6 +19,7 @@ import type { LogName } from '../../src/store/logs/contract.ts';
 import { tables } from '../../src/store/tables.ts';
 import { eventually } from './eventually.ts';
 import { MemoryStore } from './memory-store.ts';
+import { plainSecrets } from './plain-secrets.ts';
 import { ScriptedDriver } from './scripted-driver.ts';
 import { recordingLogger } from './silent-logger.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -127,6 +128,11 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       staticServer: 's',
       nodeVersion: '22.1.0',
     },
+    containers: {
+      images: { node: 'node:22-slim', python: 'python:3-slim', go: 'golang:1', base: 'alpine:3' },
+      isDefaultNode: true,
+      staticServer: () => Promise.resolve('// serves files'),
+    },
     buildEnv: {},
     hostOf: (slug) => `${slug}.test`,
     urlOf: (slug) => `http://${slug}.test`,
@@ -151,13 +157,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       logger,
       options,
       buildQueue: new BuildQueue({ concurrency: fixture.concurrency ?? 2, clock: systemClock }),
-      secrets: {
-        seal: (plain, context) => Buffer.from(`${context}|${plain}`),
-        open: (sealed, context) =>
-          Buffer.from(sealed)
-            .toString()
-            .slice(context.length + 1),
-      },
+      secrets: plainSecrets,
       extractor: {
         extract: async (_archive, _format, into, { signal } = {}) => {
           signal?.throwIfAborted();

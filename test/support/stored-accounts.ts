@@ -7,6 +7,7 @@ import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
 import { teamActorDefinition } from '../../src/actors/team/actor.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type Store, openStore } from '../../src/store/store.ts';
+import { plainSecrets } from './plain-secrets.ts';
 import { recordingLogger } from './silent-logger.ts';
 
 export interface StoredAccounts {
@@ -25,7 +26,7 @@ export async function openAccounts(existingDir?: string): Promise<StoredAccounts
   const runtime = new ActorRuntime({ store, clock: systemClock, logger: log });
   const options = { reader: store, clock: systemClock };
   runtime.register(accountActorDefinition(options));
-  runtime.register(teamActorDefinition(options));
+  runtime.register(teamActorDefinition({ ...options, secrets: plainSecrets }));
   return {
     dir,
     store,

@@ -36,6 +36,10 @@ export function subjectOf(reader: Reader, id: string): Subject | null {
       const role = reader.get(tables.roles, id);
       return role ? subject('role', id, role.name, role.teamId) : null;
     }
+    case 'reg': {
+      const registry = reader.get(tables.registries, id);
+      return registry ? subject('registry', id, registry.name, registry.teamId) : null;
+    }
     case 'team': {
       const team = reader.get(tables.teams, id);
       return team ? subject('team', id, team.name, id) : null;
@@ -93,6 +97,9 @@ const kinds = [
   ),
   kindOf(tables.folders, (folder: Named & { teamId: string }) =>
     subject('folder', folder.id, folder.name, folder.teamId),
+  ),
+  kindOf(tables.registries, (registry: Named & { teamId: string }) =>
+    subject('registry', registry.id, registry.name, registry.teamId),
   ),
   kindOf(tables.roles, (role: Named & { teamId: string }) =>
     subject('role', role.id, role.name, role.teamId),

@@ -4,26 +4,26 @@
  *
  * 1. The instance is journaled before the driver hears of it, so that a crash finds it again.
  */
-import type { Workload, WorkloadSpec } from '../../drivers/driver.ts';
+import type { Workload } from '../../drivers/driver.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Instance, ReleasePlan } from '../../store/records.ts';
-import { serviceCommand, serviceEnvironment } from './build/environment.ts';
+import type { ErrorCode } from '../../lib/errors.ts';
+import type { Instance } from '../../store/records.ts';
+import { hostOfReference, loginsOf } from './build/registry-logins.ts';
 import type { AppCore } from './core.ts';
 import { awaitHealth, checkOverNetwork } from './health.ts';
 import { follow } from './instances.ts';
 import { reach } from './reach.ts';
-import { openVariables } from './variables.ts';
+import { madeElsewhere, runsHere } from './runtime-fit.ts';
+import { innerPort, specOf } from './workload-spec.ts';
+import type { Release } from './workload-spec.ts';
 
 /** Why a release did not start; the message is for people. */
 export class StartFailed extends Error {
   override readonly name = 'StartFailed';
 }
 
-export interface BringUp {
+export interface BringUp extends Release {
   deploymentId: string;
-  /** The release's folder by name. */
-  release: string;
-  plan: ReleasePlan;
   /** Tells the deployment's log. */
   say: (line: string) => void;
   signal: AbortSignal;
@@ -36,7 +36,8 @@ const notWanted = 'It is not wanted any more.';
 /** Resolves when the new instance has the traffic. Rejects with StartFailed, or when aborted. */
 export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
   const { driver, clock, logger } = core.deps;
-  const { say, signal } = options;
+  const { plan, say, signal } = options;
+  if (!runsHere(plan, driver)) throw new StartFailed(madeElsewhere(plan));
   let instance = await findStarted(core, options);
   for (let tried = 1; ; tried++) {
     instance ??= await startNext(core, options);
@@ -48,6 +49,7 @@ export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
       check: core.deps.check ?? checkOverNetwork,
       workloadId,
       port,
+      shownPort: innerPort(plan, port),
       path: app.build.healthPath,
       hostHeader: core.deps.options.hostOf(app.slug),
       timeoutMs: core.deps.options.healthTimeoutMs,
@@ -56,7 +58,7 @@ export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
     switch (health.kind) {
       case 'healthy':
         say('It is healthy. Switching the traffic to it.');
-        if (await core.report({ type: 'instance-live', workloadId, host: health.host })) return;
+        if (await core.report({ type: 'instance-live', workloadId, ...health.found })) return;
         throw new StartFailed(notWanted);
       case 'failed':
         throw new StartFailed(health.reason);
@@ -86,44 +88,51 @@ async function findStarted(
 
 async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
   const { driver, clock } = core.deps;
-  const { deploymentId, say, signal } = options;
-  await core.folders.ensure();
+  const { deploymentId, plan, say, signal } = options;
+  if (plan.image === undefined) await core.folders.ensure();
   const port = await reach(clock, signal, () => driver.freePort());
-  const instance = await core.report({ type: 'instance-next', deploymentId, port });
+  const image = plan.image?.label ?? null;
+  const instance = await core.report({ type: 'instance-next', deploymentId, port, image });
   if (instance === null) throw new StartFailed(notWanted);
   signal.throwIfAborted();
-  say(`Starting the app on port ${String(port)}.`);
+  say(`Starting the app on port ${String(innerPort(plan, port))}.`);
   const started = await reach(clock, signal, () => start(core, instance, options));
   follow(core, started.spec.id);
   return instance;
 }
 
 async function start(core: AppCore, instance: Instance, options: BringUp): Promise<Workload> {
+  const { driver } = core.deps;
   try {
-    return await core.deps.driver.start(specOf(core, instance, options));
+    const spec = specOf(core, instance, options);
+    return await driver.start(spec).catch(async (error: unknown) => {
+      if (!isCode(error, 'IMAGE_NOT_FOUND')) throw error;
+      await bringImageBack(core, options, error);
+      return driver.start(spec);
+    });
   } catch (error) {
-    if (error instanceof ServiceError) throw error;
-    throw new StartFailed('The app could not be started.', { cause: error });
+    // The daemon that is away is asked again; all else it said is the reason.
+    if (isCode(error, 'AGENT_UNREACHABLE') || error instanceof StartFailed) throw error;
+    const reason = error instanceof ServiceError ? error.message : 'The app could not be started.';
+    throw new StartFailed(reason, { cause: error });
   }
 }
 
-function specOf(core: AppCore, instance: Instance, { release, plan }: BringUp): WorkloadSpec {
-  const { deps, folders } = core;
-  const { toolchain, stopGraceMs } = deps.options;
-  const folder = folders.release(release);
-  const variables = openVariables(deps.reader, deps.secrets, core.id, 'production');
-  return {
-    id: instance.workloadId,
-    owner: core.id,
-    kind: 'service',
-    command: serviceCommand(plan, toolchain, folder),
-    workingDir: folder,
-    env: serviceEnvironment({ folders, toolchain, folder, variables }, instance.port),
-    uid: core.uid,
-    port: instance.port,
-    container: null,
-    resources: core.require().resources,
-    deadlineMs: null,
-    stopGraceMs,
-  };
+/** An image that somebody removed: what was pulled is pulled again, by its digest. */
+async function bringImageBack(core: AppCore, options: BringUp, cause: unknown): Promise<void> {
+  const { driver, reader, secrets } = core.deps;
+  const { plan, release, say, signal } = options;
+  const reference = plan.image?.pulled ?? null;
+  if (reference === null || driver.images === null) {
+    throw new StartFailed('The image of this release is gone. Deploy again.', { cause });
+  }
+  say(`The image is gone. Pulling ${reference} again.`);
+  const { teamId } = core.require();
+  const host = hostOfReference(reference);
+  const logins = loginsOf(reader, secrets, teamId).filter((login) => login.host === host);
+  await driver.images.pull({ owner: core.id, name: release, reference, logins }, say, signal);
+}
+
+function isCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof ServiceError && error.code === code;
 }

@@ -15,6 +15,7 @@ import type {
   DeploymentStatus,
   DeploymentTrigger,
 } from '../../store/records.ts';
+import type { Driver } from '../../drivers/driver.ts';
 import { remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
@@ -24,6 +25,7 @@ import type { ActorRef, Actors } from '../runtime/contract.ts';
 import type { AskTurn } from '../build-queue/build-queue.ts';
 import { endAll, leaving } from './instances.ts';
 import { canceledLine, runDeployment } from './pipeline.ts';
+import { checkRunsHere } from './runtime-fit.ts';
 
 type DeploymentHandlers = Handlers<
   | 'redeploy'
@@ -86,7 +88,7 @@ export class DeploymentQueue {
   /** The newest source, built and started: a new deployment, or the one that waits already. */
   request(wanted: Wanted): DeploymentRecord {
     const app = this.#core.require();
-    checkDeployable(app);
+    checkDeployable(app, this.#core.deps.driver);
     const { queued } = this.#core;
     if (queued?.rollbackOf === null) return queued;
     return this.#enqueue(app, wanted, queued);
@@ -149,6 +151,7 @@ export class DeploymentQueue {
     if (target.status !== 'ready' || target.release === null || target.plan === null) {
       throw new ServiceError('NOT_DEPLOYABLE', 'The release of this deployment is not kept.');
     }
+    checkRunsHere(target.plan, core.deps.driver);
     const { queued } = core;
     if (queued?.rollbackOf === deploymentId) return queued;
     return this.#enqueue(app, { trigger, rollbackOf: target }, queued);
@@ -326,7 +329,14 @@ function turnOf(actors: Actors, app: ActorRef<AppMessages>, deploymentId: string
   return () => actors.ask<AppMessages, 'build-turn'>(app, message, { deadlineMs: turnDeadlineMs });
 }
 
-function checkDeployable(app: AppRecord): void {
+function checkDeployable(app: AppRecord, driver: Driver): void {
+  if (app.source === 'IMAGE' && driver.images !== null) return;
+  if (app.source === 'IMAGE') {
+    throw new ServiceError(
+      'UNSUPPORTED_SOURCE',
+      'An app with source IMAGE needs the docker runtime; this server has none.',
+    );
+  }
   if (app.source !== 'UPLOAD') {
     throw new ServiceError(
       'UNSUPPORTED_SOURCE',

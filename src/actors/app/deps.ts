@@ -6,6 +6,7 @@ import type { Reader } from '../../store/contract.ts';
 import type { AppRecord } from '../../store/records.ts';
 import type { Extractor } from '../../workers/extractor.ts';
 import type { BuildQueue } from '../build-queue/build-queue.ts';
+import type { BaseImages } from './build/dockerfile.ts';
 import type { LogStreams } from '../streams/contract.ts';
 import type { FreeUids } from '../sandbox/free-uids.ts';
 import type { Check } from './health.ts';
@@ -29,6 +30,15 @@ export interface Toolchain {
   nodeVersion: string;
 }
 
+/** What images are built with, on a driver of containers. */
+export interface ContainerOptions {
+  images: BaseImages;
+  /** Whether `images.node` is what it is without a word of the operator: then an app may choose its version. */
+  isDefaultNode: boolean;
+  /** The program that serves static releases, as text. */
+  staticServer: () => Promise<string>;
+}
+
 export interface AppOptions {
   /** `<appsRoot>/<app id>/{releases,data,home}`; owned by the app actors alone. */
   appsRoot: string;
@@ -37,6 +47,7 @@ export interface AppOptions {
   /** Own uids for apps, both ends included; null where the process may not change its uid. */
   uids: { first: number; last: number } | null;
   toolchain: Toolchain;
+  containers: ContainerOptions;
   /** Passed to builds only: proxies, certificate files, registries. */
   buildEnv: Readonly<Record<string, string>>;
   /** The host name the edge knows an app by, and the address people open. */

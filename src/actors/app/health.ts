@@ -19,7 +19,7 @@ export interface Target {
 export type Check = (target: Target, signal: AbortSignal) => Promise<string | null>;
 
 export type Health =
-  | { kind: 'healthy'; host: string }
+  | { kind: 'healthy'; found: { host: string; startedAtMs: number } }
   /** Another process listens on the port. */
   | { kind: 'foreign' }
   | { kind: 'failed'; reason: string };
@@ -30,6 +30,8 @@ export interface HealthGateOptions {
   check: Check;
   workloadId: string;
   port: number;
+  /** What the app knows the port as. */
+  shownPort: number;
   path: string | null;
   hostHeader: string;
   timeoutMs: number;
@@ -47,19 +49,23 @@ const exitsMax = 3;
 
 /** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
 export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
-  const { driver, clock, workloadId, timeoutMs, signal } = options;
+  const { driver, clock, workloadId, shownPort, timeoutMs, signal } = options;
   const deadlineMs = clock.now() + timeoutMs;
-  let seen = `nothing listened on its port ${String(options.port)} (the variable PORT)`;
+  let seen = `nothing listened on its port ${String(shownPort)} (the variable PORT)`;
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
-    const ended = endOf(await driver.inspect(workloadId));
+    const workload = await driver.inspect(workloadId);
+    const ended = endOf(workload);
     if (ended !== null) return { kind: 'failed', reason: ended };
     const probe = await driver.probe(workloadId);
     if (probe === 'foreign') return { kind: 'foreign' };
     if (probe === 'listening') {
       for (const host of hosts) {
         const wrong = await checkOnce(options, host);
-        if (wrong === null) return { kind: 'healthy', host };
+        if (wrong === null) {
+          const startedAtMs = startOf(workload) ?? clock.now();
+          return { kind: 'healthy', found: { host, startedAtMs } };
+        }
         if (host === hosts[0]) seen = wrong;
       }
     }
@@ -75,6 +81,10 @@ function checkOnce(options: HealthGateOptions, host: string): Promise<string | n
   const { port, path, hostHeader } = options;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(checkTimeoutMs)]);
   return options.check({ host, port, path, hostHeader }, signal);
+}
+
+function startOf(workload: Workload | undefined): number | null {
+  return workload?.state.phase === 'running' ? workload.state.startedAtMs : null;
 }
 
 function endOf(workload: Workload | undefined): string | null {
@@ -134,7 +144,7 @@ function checkConnection({ host, port }: Target, signal: AbortSignal): Promise<s
       resolve(null);
     });
     socket.once('error', () => {
-      resolve(`no connection was accepted on port ${String(port)}`);
+      resolve('no connection was accepted on its port');
     });
   });
 }

@@ -35,12 +35,12 @@ export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): I
   return {
     'instance-next': (message) => {
       if (!core.isOwn(message) || !core.isWanted(message.deploymentId)) return null;
-      return nameNext(core, message.deploymentId, message.port);
+      return nameNext(core, message);
     },
     'instance-live': (message) => {
       const { run } = core.require();
       if (!core.isOwn(message) || run.next?.workloadId !== message.workloadId) return false;
-      switchTo(core, { ...run.next, host: message.host, startedAtMs: core.deps.clock.now() });
+      switchTo(core, { ...run.next, host: message.host, startedAtMs: message.startedAtMs });
       return true;
     },
     'instance-stopped': (message) => {
@@ -55,7 +55,8 @@ export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): I
     'instance-recovered': (message) => {
       const { app } = core;
       if (app?.run.live?.workloadId !== message.workloadId || !core.isOwn(message)) return false;
-      if (app.run.crashing) core.save({ run: { ...app.run, crashing: false } });
+      const live = { ...app.run.live, startedAtMs: message.startedAtMs };
+      if (app.run.crashing) core.save({ run: { ...app.run, live, crashing: false } });
       return true;
     },
     workload: ({ workload }) => {
@@ -74,7 +75,11 @@ export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): I
   };
 }
 
-function nameNext(core: AppCore, deploymentId: string, port: number): Instance {
+function nameNext(
+  core: AppCore,
+  wanted: { deploymentId: string; port: number; image: string | null },
+): Instance {
+  const { deploymentId, port, image } = wanted;
   const { run } = core.require();
   const seq = run.seq + 1;
   const next: Instance = {
@@ -83,6 +88,7 @@ function nameNext(core: AppCore, deploymentId: string, port: number): Instance {
     host: '127.0.0.1',
     port,
     startedAtMs: core.deps.clock.now(),
+    ...(image !== null && { image }),
   };
   core.save({ run: { ...leaving(core, run, 'next'), seq, next } });
   endAll(core);
@@ -203,10 +209,13 @@ function recheck(core: AppCore, workloadId: string): void {
       for (;;) {
         const workload = await driver.inspect(workloadId);
         if (workload?.state.phase !== 'running') return;
-        if ((await driver.probe(workloadId)) === 'listening') break;
+        const { startedAtMs } = workload.state;
+        if ((await driver.probe(workloadId)) === 'listening') {
+          await core.report({ type: 'instance-recovered', workloadId, startedAtMs });
+          return;
+        }
         await pause(clock, recheckMs, signal);
       }
-      await core.report({ type: 'instance-recovered', workloadId });
     } catch (error) {
       if (!signal.aborted) logger.warn({ app: core.id, err: error }, 'app_not_rechecked');
     } finally {

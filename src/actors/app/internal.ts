@@ -40,15 +40,18 @@ type OwnMessages = {
   'deploy-failed': { in: Report & { deploymentId: string; error: string }; out: boolean };
   /** Names an instance before the driver is told of it. Null: it is not wanted any more. */
   'instance-next': {
-    in: Report & { deploymentId: string; port: number };
+    in: Report & { deploymentId: string; port: number; image: string | null };
     out: Instance | null;
   };
   /** Healthy: the traffic goes there from now on. */
-  'instance-live': { in: Report & { workloadId: string; host: string }; out: boolean };
+  'instance-live': {
+    in: Report & { workloadId: string; host: string; startedAtMs: number };
+    out: boolean;
+  };
   /** A start outside any deployment came to nothing. */
   'instance-failed': { in: Report & { error: string }; out: boolean };
   'instance-stopped': { in: Report & { workloadId: string }; out: boolean };
-  'instance-recovered': { in: Report & { workloadId: string }; out: boolean };
+  'instance-recovered': { in: Report & { workloadId: string; startedAtMs: number }; out: boolean };
   /** The driver says that a workload of this app changed. */
   workload: { in: { workload: Workload }; out: boolean };
   /** All workloads of this app the driver has. */

@@ -17,7 +17,9 @@ import type { AppCore } from './core.ts';
 import type { DeploymentQueue } from './deployments.ts';
 import { endAll, endLogOfDeleted, follow, isMissing, leaving, recoverAtMs } from './instances.ts';
 import type { Handlers } from './internal.ts';
+import { checkRunsHere, runsHere } from './runtime-fit.ts';
 import { release as releaseUpload } from './uploads.ts';
+import { dataVolume } from './workload-spec.ts';
 
 type LifecycleHandlers = Handlers<
   | 'start'
@@ -89,7 +91,9 @@ export class Lifecycle {
     ]);
     if (waits !== undefined && waits.atMs > this.#core.deps.clock.now()) return;
     const deployment = this.#current(app);
-    if (deployment !== undefined) this.#launch(deployment);
+    if (deployment === undefined) return;
+    if (runsHere(deployment.plan, this.#core.deps.driver)) this.#launch(deployment);
+    else this.#core.deps.logger.warn({ app: app.id }, 'release_of_other_runtime');
   }
 
   /** The work under way is over. */
@@ -120,6 +124,7 @@ export class Lifecycle {
     if (deployment === undefined) {
       throw new ServiceError('NOT_DEPLOYABLE', 'There is no release to start: deploy it first.');
     }
+    checkRunsHere(deployment.plan, core.deps.driver);
     this.#failures = 0;
     // A deployment that is ready but still tidying up goes first, and so does a start that ends.
     if (core.work === null) this.#launch(deployment);
@@ -254,6 +259,8 @@ export class Lifecycle {
     const app = this.#requireTrashed();
     const { driver, streams, reader } = core.deps;
     for (const { workloadId } of app.run.draining) await driver.remove(workloadId);
+    await driver.removeVolume(dataVolume(core.id));
+    await driver.images?.keep(core.id, new Set());
     await core.folders.removeAll();
     await streams.drop(`app:${core.id}`);
     const changes: Change[] = [];

@@ -12,8 +12,9 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import { bringUp, StartFailed } from './bring-up.ts';
-import { BuildFailed, buildRelease } from './build/build-release.ts';
+import { buildRelease } from './build/build-release.ts';
 import { BuildRefused } from './build/refused.ts';
+import { BuildFailed } from './build/work.ts';
 import type { AppCore } from './core.ts';
 import { isAborted } from './health.ts';
 import { reach } from './reach.ts';
@@ -115,9 +116,18 @@ async function start({ core, deployment, signal, say }: Steps): Promise<void> {
   if (!(await core.route())) say('The edge is not reached; the traffic follows when it is.');
   await core.report({ type: 'deploy-ready', deploymentId });
   say('Ready.');
-  await core.folders.keepReleases(keptReleases(core)).catch((error: unknown) => {
-    core.deps.logger.warn({ app: core.id, err: error }, 'releases_not_removed');
-  });
+  await dropOutdated(core);
+}
+
+/** Releases that no rollback can go back to any more. */
+async function dropOutdated(core: AppCore): Promise<void> {
+  const { driver, logger } = core.deps;
+  try {
+    await core.folders.keepReleases(keptReleases(core));
+    await driver.images?.keep(core.id, keptImages(core));
+  } catch (error) {
+    logger.warn({ app: core.id, err: error }, 'releases_not_removed');
+  }
 }
 
 async function giveUp(
@@ -152,10 +162,19 @@ async function removeJob(core: AppCore, buildJob: string): Promise<void> {
 
 /** The names of the release folders that are still needed. */
 function keptReleases(core: AppCore, building?: string): Set<string> {
+  const names = withRelease(core).flatMap(({ release }) => release ?? []);
+  return new Set(building === undefined ? names : [...names, building]);
+}
+
+/** The images that a restart or a rollback needs. */
+function keptImages(core: AppCore): Set<string> {
+  return new Set(withRelease(core).flatMap(({ plan }) => plan?.image?.name ?? []));
+}
+
+function withRelease(core: AppCore): Readonly<DeploymentRecord>[] {
   const { reader } = core.deps;
   const deployments = reader.list(tables.deployments, 'app', [core.id], { reverse: true });
-  const names = deployments.flatMap(({ release }) => release ?? []);
-  return new Set(building === undefined ? names : [...names, building]);
+  return [...deployments, ...core.open].filter(({ release }) => release !== null);
 }
 
 function startable(plan: ReleasePlan | null): ReleasePlan {

@@ -1,5 +1,5 @@
 /**
- * Owns one team's settings, tokens and folders.
+ * Owns one team's settings, tokens, folders and registries.
  *
  * 1. A handler ends only when its commit is durable, so that the next one reads what it wrote: a
  *    use noted late never brings a revoked token back.
@@ -12,6 +12,7 @@ import type { Reader } from '../../store/contract.ts';
 import type { FolderRecord, TeamRecord, TokenRecord } from '../../store/records.ts';
 import { insert, put, take } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
+import type { SecretBox } from '../app/deps.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
 import { appPlaceHandlers } from './apps.ts';
 import { endGrantsOnFolder, grantHandlers } from './grants.ts';
@@ -19,11 +20,16 @@ import { inviteHandlers } from './invites.ts';
 import { memberHandlers, roleHandlers } from './people.ts';
 import { oauthGrantHandlers } from './oauth-grants.ts';
 import { type TeamProtocol, type TokenUse, teamActor } from './protocol.ts';
+import { registryHandlers } from './registries.ts';
 import { teamLifeHandlers } from './team-life.ts';
 
 export interface TeamActorOptions {
   reader: Reader;
   clock: Clock;
+  /** What seals the passwords of registries. */
+  secrets: SecretBox;
+  /** Registries a team may have; default 100. */
+  registriesMax?: number;
   /** Tokens a team may have; default 1,000. */
   tokensMax?: number;
   /** Folders a team may have; default 1,000. */
@@ -50,6 +56,7 @@ export function teamActorDefinition(options: TeamActorOptions): ActorDefinition<
         ...inviteHandlers(options, context),
         ...tokenHandlers(options, context),
         ...oauthGrantHandlers(options, context),
+        ...registryHandlers(options, context),
         ...folderHandlers(options, context),
         ...grantHandlers(options, context),
         ...appPlaceHandlers(options, context),

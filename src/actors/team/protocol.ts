@@ -9,6 +9,7 @@ import type {
   FolderRecord,
   InviteRecord,
   MemberRecord,
+  RegistryRecord,
   RoleRecord,
   TeamRecord,
   TokenRecord,
@@ -20,6 +21,13 @@ import { actorKind } from '../runtime/contract.ts';
 export interface TokenUse {
   tokenId: string;
   atMs: number;
+}
+
+export interface NewRegistry {
+  name: string;
+  host: string;
+  username: string | null;
+  password: string | null;
 }
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
@@ -78,6 +86,10 @@ export type TeamProtocol = {
   'grant-extend': { in: { tokenId: string; expiresAtMs: number }; out: boolean };
   /** Notes when tokens were last used; those gone meanwhile are passed over. */
   'tokens-used': { in: { uses: TokenUse[] }; out: boolean };
+
+  /** Refused: NOT_FOUND without the team, BAD_USER_INPUT, CONFLICT for a host it has, or too many. */
+  'registry-add': { in: { registry: NewRegistry }; out: RegistryRecord };
+  'registry-remove': { in: { registryId: string }; out: boolean };
 
   /** Makes an app in this team. Refused: NOT_FOUND without the team, what `create` refuses. */
   'app-create': { in: { appId: string; app: NewApp }; out: AppRecord };

@@ -1,7 +1,7 @@
 /**
  * Owns a team's settings and its end.
  *
- * 1. A team ends whole, in one commit: its people, roles, folders, tokens and invites go with it.
+ * 1. A team ends whole, in one commit: its people, roles, folders, tokens, registries and invites go with it.
  * 2. It ends only when it is empty: apps and databases, also those in trash, are deleted before.
  */
 import { ServiceError } from '../../lib/errors.ts';
@@ -64,6 +64,9 @@ function everythingOf(reader: Reader, context: Context): Change[] {
     ...reader
       .list(tables.tokens, 'team', [teamId], all)
       .map((token) => remove(tables.tokens, token.id)),
+    ...reader
+      .list(tables.registries, 'team', [teamId], all)
+      .map((registry) => remove(tables.registries, registry.id)),
     ...reader
       .list(tables.folders, 'team', [teamId], all)
       .map((folder) => remove(tables.folders, folder.id)),

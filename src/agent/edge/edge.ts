@@ -52,6 +52,11 @@ export class Edge implements EdgeControl {
     this.#routes = new Routes(options.dir, options.clock);
   }
 
+  /** Whether somebody may come and be led somewhere: what it serves need not run beside it. */
+  get active(): boolean {
+    return this.#listener.phase !== 'off' && this.#routes.leadSomewhere;
+  }
+
   /** Throws CONFLICT when the port cannot be had now. */
   async configure(address: EdgeAddress | null): Promise<void> {
     const change = this.#changes.then(() => this.#change(address));

@@ -44,6 +44,12 @@ export class Routes {
     this.#refusedAtMs.clear();
   }
 
+  /** Whether any of them has a target. */
+  get leadSomewhere(): boolean {
+    for (const { targets } of this.#routes.values()) if (targets.length > 0) return true;
+    return false;
+  }
+
   /** Targets in the order to try; undefined for a host that is no app's. */
   targetsOf(host: string): readonly Target[] | undefined {
     const route = this.#routes.get(host);

@@ -2,7 +2,7 @@
  * Entry point of the runner: owns the wiring, the lock and the end of the process.
  *
  * 1. One runner a data directory: a second one finds the lock taken and leaves.
- * 2. It ends by itself when nothing runs and nobody is connected, or when its data directory is
+ * 2. It ends by itself when nothing runs, no route leads anywhere and nobody is connected, or when its data directory is
  *    gone; on SIGTERM it ends all workloads and leaves on record what is to run.
  */
 import fs from 'node:fs';
@@ -15,6 +15,7 @@ import type { Logger } from '../../lib/log.ts';
 import { runnerSocketDir, runnerSocketName, runnerStateDir } from '../../protocol/runner.ts';
 import { socketAddress } from '../../protocol/runner-socket.ts';
 import { Edge } from '../edge/edge.ts';
+import { openLimits } from './limits/limits.ts';
 import { createLineLogger } from './log.ts';
 import { Records } from './records.ts';
 import { Runner } from './runner.ts';
@@ -141,7 +142,8 @@ function endWhenUseless(parts: Ending, socketFile: string, end: (reason: string)
       end('socket-gone');
       return;
     }
-    const idle = !parts.runner.active && parts.server.connectionCount === 0;
+    const busy = parts.runner.active || parts.edge.active;
+    const idle = !busy && parts.server.connectionCount === 0;
     idleLooks = idle ? idleLooks + 1 : 0;
     if (idleLooks >= 2) end('idle');
     else systemClock.after(lookMs, look);
@@ -172,6 +174,7 @@ async function main(): Promise<void> {
     records: new Records(path.join(stateDir, 'workloads'), new EnvSeal(key)),
     instance,
     output: outputLimits,
+    limits: openLimits(instance, logger),
     backoff,
     clock: systemClock,
     logger,

@@ -71,7 +71,8 @@ async function versionName(npmDir: string, staticCode: string): Promise<string> 
   return `node-${process.versions.node}-npm-${manifest.version}-${hash}`;
 }
 
-async function readStaticServer(): Promise<string> {
+/** The program that serves static releases: one file of JavaScript. */
+export async function readStaticServer(): Promise<string> {
   const source = new URL('../../agent/static/main.ts', import.meta.url);
   if (await exists(fileURLToPath(source))) {
     return stripTypeScriptTypes(await fs.readFile(source, 'utf8'));

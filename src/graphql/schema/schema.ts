@@ -16,6 +16,7 @@ import { addGrants } from './grants.ts';
 import { addInstance } from './instance.ts';
 import { addLive } from './live.ts';
 import { addLogs } from './logs.ts';
+import { addRegistries } from './registries.ts';
 import { addTeams } from './teams.ts';
 import { addTokens } from './tokens.ts';
 import { addTrash } from './trash.ts';
@@ -40,6 +41,7 @@ export function createSchema(): GraphQLSchema {
   addDeployHook(builder, { app });
   addTokens(builder, shared);
   addGrants(builder, shared);
+  addRegistries(builder);
   addTrash(builder);
   addInstance(builder);
   addActivity(builder, shared);

@@ -11,6 +11,7 @@ import type { ActivityRecord } from '../../../src/store/records.ts';
 import { tables } from '../../../src/store/tables.ts';
 import { AccountsFixture } from '../../support/accounts-fixture.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { plainSecrets } from '../../support/plain-secrets.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';
 
 describe('Audit', () => {
@@ -30,7 +31,7 @@ describe('Audit', () => {
     const recordCause = recordActivity({ reader: store });
     const carry = structuredClone;
     runtime = new ActorRuntime({ store, clock, logger: log, carry, causes, recordCause });
-    runtime.register(teamActorDefinition({ reader: store, clock }));
+    runtime.register(teamActorDefinition({ reader: store, clock, secrets: plainSecrets }));
     const bounds = { days: 365, perTeamMax: 100 };
     runtime.register(activityActorDefinition({ reader: store, clock, ...bounds }));
     runtime.start();

@@ -21,7 +21,7 @@ const missing = [
   'BackupRunConnection', 'BackupRunStatus', 'BackupSchedule', 'ConnectGitProviderInput',
   'CreateBackupScheduleInput', 'CreateDatabaseInput', 'CreateDestinationInput', 'Database',
   'DatabaseEngine', 'DatabaseStatus', 'DestinationKind', 'DestinationTest', 'ExecResult',
-  'GitConnection', 'GitDelivery', 'GitRepository', 'GithubConnectStart', 'MetricsSample', 'Mutation.addRegistry', 'Mutation.addServer',
+  'GitConnection', 'GitDelivery', 'GitRepository', 'GithubConnectStart', 'MetricsSample', 'Mutation.addServer',
   'Mutation.approvePreview', 'Mutation.cancelBackupRun',
   'Mutation.closePreview', 'Mutation.connectGitProvider',
   'Mutation.createBackupSchedule', 'Mutation.createDatabase', 'Mutation.createDestination',
@@ -31,7 +31,7 @@ const missing = [
   'Mutation.drainServer', 'Mutation.execConsole',
   'Mutation.execDatabaseConsole', 'Mutation.moveApp',
   'Mutation.moveDatabase', 'Mutation.reissueServerBootstrap', 'Mutation.removeGitConnection',
-  'Mutation.removeRegistry', 'Mutation.removeServer',
+  'Mutation.removeServer',
   'Mutation.replayGitDelivery', 'Mutation.restoreBackup', 'Mutation.revealConnection',
   'Mutation.rotateDatabasePassword', 'Mutation.runBackup', 'Mutation.setDatabaseRunning',
   'Mutation.startGithubConnect',
@@ -40,8 +40,8 @@ const missing = [
   'Query.backupDestinations', 'Query.backupRun', 'Query.backupRuns', 'Query.backupSchedules',
   'Query.database', 'Query.databases', 'Query.gitConnections',
   'Query.gitDeliveries', 'Query.gitRepositories', 'Query.metrics',
-  'Query.previews', 'Query.registries', 'Query.restoreRun',
-  'Registry', 'RestoreRun', 'RestoreRunStatus', 'Subscription.databaseStatus',
+  'Query.previews', 'Query.restoreRun',
+  'RestoreRun', 'RestoreRunStatus', 'Subscription.databaseStatus',
  
 ]; // prettier-ignore
 

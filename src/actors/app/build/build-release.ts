@@ -1,33 +1,22 @@
 /**
- * Owns making a release from an upload: unpack it, see what it is, run its build as a job of the
- * driver, find what to start.
+ * Owns making a release from an upload as programs of the machine: unpack it, see what it is, run
+ * its build as a job of the driver, find what to start. What runs in images is made beside it.
  *
  * 1. The job and the plan are journaled before the job starts. A job found again is not run again:
  *    its output goes on in the log and its exit code counts.
  */
 import type { Exit, WorkloadSpec } from '../../../drivers/driver.ts';
-import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records.ts';
-import type { AppCore } from '../core.ts';
+import type { ReleasePlan } from '../../../store/records.ts';
 import { pause } from '../health.ts';
 import { reach } from '../reach.ts';
 import { openVariables } from '../variables.ts';
 import { emptyResources } from '../validate.ts';
 import { detectBuild, settlePlan } from './detect.ts';
 import { buildEnvironment, jobCommand } from './environment.ts';
+import { buildImage } from './build-image.ts';
 import { Source } from './source.ts';
-
-/** Why a build did not succeed; the message is for people. */
-export class BuildFailed extends Error {
-  override readonly name = 'BuildFailed';
-}
-
-export interface BuildWork {
-  core: AppCore;
-  app: AppRecord;
-  deployment: DeploymentRecord;
-  signal: AbortSignal;
-  say: (line: string) => void;
-}
+import { BuildFailed, tookTooLong, unpack } from './work.ts';
+import type { BuildWork } from './work.ts';
 
 const retryMs = 1000;
 
@@ -35,6 +24,7 @@ const retryMs = 1000;
 export async function buildRelease(work: BuildWork): Promise<ReleasePlan> {
   const { core, app, deployment, signal } = work;
   const { driver, clock } = core.deps;
+  if (driver.images !== null) return buildImage(work, driver.images);
   const { buildJob } = deployment;
   const found =
     buildJob === null ? undefined : await reach(clock, signal, () => driver.inspect(buildJob));
@@ -49,7 +39,8 @@ export async function buildRelease(work: BuildWork): Promise<ReleasePlan> {
 async function buildAnew(work: BuildWork): Promise<ReleasePlan> {
   const { core, app, deployment, signal, say } = work;
   const { driver, clock, options } = core.deps;
-  const folder = await unpack(work);
+  const folder = await unpack(work, core.uid);
+  await core.folders.handOver(deployment.id);
   const tools = options.toolchain;
   const plan = await detectBuild(new Source(folder), app.build, tools);
   say(`Found ${plan.found}.`);
@@ -66,32 +57,6 @@ async function buildAnew(work: BuildWork): Promise<ReleasePlan> {
     await finishJob(work, buildJob);
   }
   return plan.release;
-}
-
-async function unpack({ core, app, deployment, signal, say }: BuildWork): Promise<string> {
-  const { extractor, options, logger } = core.deps;
-  const { upload } = deployment;
-  if (upload === null) throw new BuildFailed('There is no uploaded archive to build.');
-  say(`Unpacking ${upload.filename} (${String(upload.sizeBytes)} bytes).`);
-  const folder = await core.folders.prepareRelease(deployment.id);
-  const archive = core.folders.upload(upload.blob);
-  if (!(await core.folders.hasUpload(upload.blob))) {
-    throw new BuildFailed('The uploaded archive is gone. Upload it again.');
-  }
-  const deadline = AbortSignal.timeout(options.extractTimeoutMs);
-  try {
-    const { entries, bytes } = await extractor.extract(archive, upload.format, folder, {
-      uid: core.uid,
-      signal: AbortSignal.any([signal, deadline]),
-    });
-    logger.debug({ app: app.id, entries, bytes }, 'release_unpacked');
-  } catch (error) {
-    signal.throwIfAborted();
-    if (deadline.aborted) throw new BuildFailed('Unpacking the archive took too long.');
-    throw error;
-  }
-  await core.folders.handOver(deployment.id);
-  return folder;
 }
 
 function jobSpec(
@@ -146,7 +111,7 @@ async function finishJob({ core, deployment, signal }: BuildWork, buildJob: stri
 function describeBuildExit(exit: Exit, timeoutMs: number): string {
   switch (exit.reason) {
     case 'deadline':
-      return `The build took longer than ${String(Math.round(timeoutMs / 60_000))} minutes.`;
+      return tookTooLong(timeoutMs);
     case 'lost':
       return 'The build was lost when its server stopped. Deploy again.';
     case 'stopped':

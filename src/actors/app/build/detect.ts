@@ -12,15 +12,41 @@ import { detectGo, detectPython, pythonMains } from './other-languages.ts';
 import { BuildRefused } from './refused.ts';
 import type { Source } from './source.ts';
 
+/** Where a site is looked for: a folder that a build makes goes before the source's own index.html. */
+export const siteFolders = ['dist', 'build', 'out', 'public', '.'] as const;
+export const noSite =
+  'It has no start command, and no index.html was found in dist, build, out, public or the ' +
+  'top folder. Set a start command, or outputDir for static files.';
+
 const lookedFor =
   'a build or start command in the settings, Procfile, package.json, requirements.txt, ' +
   'pyproject.toml, go.mod, index.html';
 
+/** `tools`: what the machine has; null: it is built in images, which have them all. */
 export async function detectBuild(
   source: Source,
   config: BuildConfig,
-  tools: BuildTools,
+  tools: BuildTools | null,
 ): Promise<BuildPlan> {
+  const notes = tools === null ? [] : await checkHost(source, config, tools);
+  const detected = await detectFiles(source, tools);
+  const plan = await applySettings(source, config, detected);
+  if (plan === null) {
+    const dockerfile = notes[0]?.includes('Dockerfile') === true ? ` ${notes[0]}` : '';
+    const first = tools === null ? 'Dockerfile, ' : '';
+    throw new BuildRefused(
+      `Nothing here says how to build or start it. Looked for: ${first}${lookedFor}.${dockerfile}`,
+    );
+  }
+  return { ...plan, notes: [...notes, ...plan.notes] };
+}
+
+/** What is configured for containers, on a machine that runs programs of its own. */
+async function checkHost(
+  source: Source,
+  config: BuildConfig,
+  tools: BuildTools,
+): Promise<string[]> {
   checkNodeVersion(config.nodeVersion, tools.nodeVersion);
   if (config.dockerfile !== null) {
     throw new BuildRefused('Building a Dockerfile needs the docker runtime; this server has none.');
@@ -32,15 +58,7 @@ export async function detectBuild(
   if (config.port !== null) {
     notes.push('The configured port is for containers; here the app listens on PORT.');
   }
-  const detected = await detectFiles(source, tools);
-  const plan = await applySettings(source, config, detected);
-  if (plan === null) {
-    const dockerfile = notes[0]?.includes('Dockerfile') === true ? ` ${notes[0]}` : '';
-    throw new BuildRefused(
-      `Nothing here says how to build or start it. Looked for: ${lookedFor}.${dockerfile}`,
-    );
-  }
-  return { ...plan, notes: [...notes, ...plan.notes] };
+  return notes;
 }
 
 /** The folder of static files once it is built; refuses when there is none. */
@@ -50,27 +68,27 @@ export async function settlePlan(
   config: BuildConfig,
 ): Promise<ReleasePlan> {
   if (plan.startCommand !== null) return plan;
-  if (plan.kind === 'python') {
-    throw new BuildRefused(
-      `A Python app needs a start command, a Procfile, or one of ${pythonMains.join(', ')}.`,
-    );
-  }
+  checkStarts(plan);
   const { outputDir } = config;
   if (outputDir !== null) {
     if (await source.hasFolder(...split(outputDir))) return { ...plan, staticDir: outputDir };
     throw new BuildRefused(`The build made no folder ${outputDir} (outputDir).`);
   }
-  // A folder that a build makes goes before the source's own index.html.
-  for (const folder of ['dist', 'build', 'out', 'public', '.']) {
+  for (const folder of siteFolders) {
     if (await source.hasFile(...split(folder), 'index.html')) return { ...plan, staticDir: folder };
   }
+  throw new BuildRefused(noSite);
+}
+
+/** Refuses a program that nothing says how to start. */
+export function checkStarts(plan: ReleasePlan): void {
+  if (plan.startCommand !== null || plan.kind !== 'python') return;
   throw new BuildRefused(
-    'It has no start command, and no index.html was found in dist, build, out, public or the ' +
-      'top folder. Set a start command, or outputDir for static files.',
+    `A Python app needs a start command, a Procfile, or one of ${pythonMains.join(', ')}.`,
   );
 }
 
-async function detectFiles(source: Source, tools: BuildTools): Promise<BuildPlan | null> {
+async function detectFiles(source: Source, tools: BuildTools | null): Promise<BuildPlan | null> {
   const language =
     (await detectNode(source)) ??
     (await detectPython(source, tools)) ??
@@ -80,7 +98,9 @@ async function detectFiles(source: Source, tools: BuildTools): Promise<BuildPlan
     const web = webOf(procfile);
     return {
       found: 'Procfile',
+      language: language?.language ?? null,
       steps: language?.steps ?? [],
+      installs: language?.installs ?? 0,
       notes: language?.notes ?? [],
       release: { kind: 'procfile', startCommand: web, staticDir: null },
     };
@@ -102,7 +122,12 @@ async function applySettings(
   let plan = base ?? staticFiles('the configured commands');
   if (buildCommand !== null) {
     const install = installs(buildCommand) ? [] : await installSteps(source);
-    plan = { ...plan, found: 'the configured commands', steps: [...install, buildCommand] };
+    plan = {
+      ...plan,
+      found: 'the configured commands',
+      steps: [...install, buildCommand],
+      installs: install.length,
+    };
   }
   if (startCommand !== null) {
     return { ...plan, release: { kind: 'command', startCommand, staticDir: null } };
@@ -116,7 +141,9 @@ async function applySettings(
 function staticFiles(found: string): BuildPlan {
   return {
     found,
+    language: null,
     steps: [],
+    installs: 0,
     notes: [],
     release: { kind: 'static', startCommand: null, staticDir: null },
   };

@@ -63,9 +63,25 @@ export function jobCommand(steps: readonly string[]): string[] {
 }
 
 export function serviceCommand(plan: ReleasePlan, toolchain: Toolchain, folder: string): string[] {
-  if (plan.startCommand !== null) return ['/bin/sh', '-c', withoutShell(plan.startCommand)];
+  if (plan.startCommand !== null) return shellCommand(plan.startCommand);
   return [toolchain.node, toolchain.staticServer, join(folder, plan.staticDir ?? '.')];
 }
+
+/** What runs a command line of the settings, of a Procfile or of a script. */
+export function shellCommand(line: string): string[] {
+  return ['/bin/sh', '-c', withoutShell(line)];
+}
+
+/** The environment of an app in a container: what its image sets stays unless it is named here. */
+export function containerEnvironment(
+  variables: Readonly<Record<string, string>>,
+  port: number,
+): Record<string, string> {
+  return { ...variables, APP_DATA_DIR: containerDataDir, PORT: String(port) };
+}
+
+/** Where the volume of an app is mounted. */
+export const containerDataDir = '/data';
 
 /** One program replaces the shell that starts it, so that signals and exit codes are its own. */
 function withoutShell(command: string): string {
@@ -75,6 +91,6 @@ function withoutShell(command: string): string {
   return isOne && !isBuiltin.test(`${command} `) ? `exec ${command}` : command;
 }
 
-function quote(word: string): string {
+export function quote(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,4 +1,5 @@
 /** Owns how apps with a package.json are built and started. */
+import { quote } from './environment.ts';
 import type { BuildPlan } from './plan.ts';
 import { BuildRefused } from './refused.ts';
 import type { Source } from './source.ts';
@@ -8,6 +9,8 @@ interface Manifest {
   scripts: Record<string, string>;
   /** Whether npm has anything to install. */
   hasPackages: boolean;
+  /** Whether it runs scripts of the source or takes packages from it. */
+  needsSource: boolean;
   enginesNode: string | null;
 }
 
@@ -19,6 +22,7 @@ export async function detectNode(source: Source): Promise<BuildPlan | null> {
   if (text === null) return null;
   const manifest = readManifest(text);
   const steps = await installSteps(source);
+  const installs = steps.length;
   if (manifest.scripts['build'] !== undefined) steps.push('npm run build');
   const notes = await foreignLocks(source);
   if (manifest.enginesNode !== null)
@@ -26,7 +30,9 @@ export async function detectNode(source: Source): Promise<BuildPlan | null> {
   const startCommand = await startOf(source, manifest);
   return {
     found: 'package.json',
+    language: 'node',
     steps,
+    installs,
     notes,
     release: { kind: startCommand === null ? 'static' : 'node', startCommand, staticDir: null },
   };
@@ -40,6 +46,13 @@ export async function installSteps(source: Source): Promise<string[]> {
     (await source.hasFile('package-lock.json')) || (await source.hasFile('npm-shrinkwrap.json'));
   if (locked) return [`npm ci ${npmFlags}`];
   return readManifest(text).hasPackages ? [`npm install ${npmFlags}`] : [];
+}
+
+/** Whether installing reads more than the manifest and its lock: scripts of its own, or packages beside it. */
+export async function installNeedsSource(source: Source): Promise<boolean> {
+  const text = await source.text('package.json');
+  if (text === null) return true;
+  return readManifest(text).needsSource;
 }
 
 async function startOf(source: Source, { scripts, main }: Manifest): Promise<string | null> {
@@ -85,13 +98,19 @@ function readManifest(text: string): Manifest {
   const scripts = strings(json['scripts']);
   const groups = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'];
   const engines = strings(json['engines']);
+  const hasScripts = installScripts.some((name) => scripts[name] !== undefined);
+  const versions = groups.flatMap((group) => Object.values(strings(json[group])));
   return {
     main: typeof json['main'] === 'string' ? json['main'].replace(/^(\.\/)+/, '') : null,
     scripts,
     hasPackages:
       groups.some((group) => Object.keys(strings(json[group])).length > 0) ||
       json['workspaces'] !== undefined ||
-      installScripts.some((name) => scripts[name] !== undefined),
+      hasScripts,
+    needsSource:
+      hasScripts ||
+      json['workspaces'] !== undefined ||
+      versions.some((version) => /^(file:|link:|workspace:|\.{0,2}\/|~\/)/.test(version)),
     enginesNode: engines['node'] ?? null,
   };
 }
@@ -106,8 +125,4 @@ function strings(value: unknown): Record<string, string> {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function quote(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

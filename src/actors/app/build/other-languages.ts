@@ -8,7 +8,10 @@ import type { Source } from './source.ts';
 export const pythonMains = ['main.py', 'app.py', 'server.py', 'wsgi.py', 'run.py'] as const;
 const goProgram = '.gangway-build/app';
 
-export async function detectPython(source: Source, tools: BuildTools): Promise<BuildPlan | null> {
+export async function detectPython(
+  source: Source,
+  tools: BuildTools | null,
+): Promise<BuildPlan | null> {
   const requirements = await source.hasFile('requirements.txt');
   if (!requirements && !(await source.hasFile('pyproject.toml'))) return null;
   await requireProgram(tools, 'python3', 'Python');
@@ -19,6 +22,8 @@ export async function detectPython(source: Source, tools: BuildTools): Promise<B
   }
   return {
     found: requirements ? 'requirements.txt' : 'pyproject.toml',
+    language: 'python',
+    installs: 2,
     steps: [
       'python3 -m venv .venv',
       `.venv/bin/pip install --disable-pip-version-check --no-input ${install}`,
@@ -28,18 +33,27 @@ export async function detectPython(source: Source, tools: BuildTools): Promise<B
   };
 }
 
-export async function detectGo(source: Source, tools: BuildTools): Promise<BuildPlan | null> {
+export async function detectGo(
+  source: Source,
+  tools: BuildTools | null,
+): Promise<BuildPlan | null> {
   if (!(await source.hasFile('go.mod'))) return null;
   await requireProgram(tools, 'go', 'Go');
   return {
     found: 'go.mod',
+    language: 'go',
+    installs: 0,
     steps: [`mkdir -p .gangway-build && go build -o ${goProgram} .`],
     notes: [],
     release: { kind: 'go', startCommand: `./${goProgram}`, staticDir: null },
   };
 }
 
-async function requireProgram(tools: BuildTools, name: string, language: string): Promise<void> {
-  if ((await findProgram(tools.path, name)) !== null) return;
+async function requireProgram(
+  tools: BuildTools | null,
+  name: string,
+  language: string,
+): Promise<void> {
+  if (tools === null || (await findProgram(tools.path, name)) !== null) return;
   throw new BuildRefused(`This is a ${language} app, and this server has no ${name}.`);
 }

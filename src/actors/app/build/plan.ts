@@ -11,8 +11,12 @@ export interface BuildTools {
 export interface BuildPlan {
   /** What is built, for the log: `package.json`, `Procfile`, … */
   found: string;
+  /** Whose tools it needs; null: a shell is enough. */
+  language: 'node' | 'python' | 'go' | null;
   /** Shell command lines, run one after the other in the release's folder. */
   steps: string[];
+  /** So many of the first steps bring packages and do nothing else. */
+  installs: number;
   /** Lines for the build log. */
   notes: string[];
   /** Without command and folder: files to serve are looked for once it is built. */

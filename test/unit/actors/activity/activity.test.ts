@@ -15,6 +15,7 @@ import { tables } from '../../../../src/store/tables.ts';
 import { AccountsFixture } from '../../../support/accounts-fixture.ts';
 import type { MemoryStore } from '../../../support/memory-store.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { plainSecrets } from '../../../support/plain-secrets.ts';
 import { recordingLogger } from '../../../support/silent-logger.ts';
 
 const dayMs = 86_400_000;
@@ -46,7 +47,7 @@ describe('activity', () => {
         },
       }),
     });
-    runtime.register(teamActorDefinition({ reader: store, clock }));
+    runtime.register(teamActorDefinition({ reader: store, clock, secrets: plainSecrets }));
     runtime.register(activityActorDefinition({ reader: store, clock, days: 365, perTeamMax }));
     runtime.start();
   });

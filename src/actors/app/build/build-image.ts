@@ -1,0 +1,250 @@
+/**
+ * Owns making a release that is an image: built from an upload, or pulled.
+ *
+ * 1. The first that fits decides: the configured Dockerfile; a configured build or output folder, and
+ *    without a `Dockerfile` whatever else detection finds, by a Dockerfile written here; `Dockerfile`.
+ * 2. A variable reaches a build only where its Dockerfile declares it by ARG: what a build is given
+ *    stays in the history of the image. A Dockerfile written here declares none that is a secret.
+ * 3. Nothing of it is journaled but its end: after a crash it is built anew, which kept layers make cheap.
+ */
+import { open, mkdir, rm, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { join } from 'node:path';
+import type { ImageBuild, ImageInfo, Images } from '../../../drivers/driver.ts';
+import { ServiceError } from '../../../lib/errors.ts';
+import type { BuildConfig, ReleasePlan } from '../../../store/records.ts';
+import { reach } from '../reach.ts';
+import { openVariables } from '../variables.ts';
+import { declaredArgs, hostArgs } from './build-args.ts';
+import { detectBuild } from './detect.ts';
+// prettier-ignore
+import { buildImageOf, failureMark, generateDockerfile, nodeImageOf, ownFolder, staticServerName } from './dockerfile.ts';
+import type { BuildPlan } from './plan.ts';
+import { BuildRefused } from './refused.ts';
+import { hostOfReference, loginsOf, pinned } from './registry-logins.ts';
+import { Source } from './source.ts';
+import { BuildFailed, tookTooLong, unpack } from './work.ts';
+import type { BuildWork } from './work.ts';
+
+/** How an upload becomes an image. */
+interface Recipe {
+  found: string;
+  notes: string[];
+  kind: ReleasePlan['kind'];
+  dockerfile: ImageBuild['dockerfile'];
+  buildArgs: Record<string, string>;
+  /** Instead of the image's own command. */
+  startCommand: string | null;
+}
+
+/**
+ * How the finished release starts. Rejects with BuildFailed, BuildRefused, ARCHIVE_* codes and those of
+ * Images.
+ */
+export async function buildImage(work: BuildWork, images: Images): Promise<ReleasePlan> {
+  return work.app.source === 'IMAGE' ? pullImage(work, images) : buildUpload(work, images);
+}
+
+async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan> {
+  const { core, app, deployment, say } = work;
+  const { reader, secrets } = core.deps;
+  const contextDir = await unpack(work, null);
+  const recipe = await recipeFor(work, new Source(contextDir));
+  say(`Found ${recipe.found}.`);
+  for (const note of recipe.notes) say(note);
+  const { dockerfile, buildArgs, startCommand, kind } = recipe;
+  const spec: ImageBuild = {
+    owner: app.id,
+    name: deployment.id,
+    contextDir,
+    dockerfile,
+    buildArgs,
+    logins: loginsOf(reader, secrets, app.teamId),
+  };
+  const reason = new OwnReason(say);
+  const info = await inTime(work, (signal) => images.build(spec, reason.say, signal)).catch(
+    reason.explain,
+  );
+  // The image has it all; a folder that stays by a mistake goes with the next deployment.
+  await core.folders.removeRelease(deployment.id).catch((error: unknown) => {
+    core.deps.logger.warn({ app: app.id, err: error }, 'release_not_removed');
+  });
+  return planOf(work, info, { kind, startCommand }, null);
+}
+
+async function pullImage(work: BuildWork, images: Images): Promise<ReleasePlan> {
+  const { core, app, deployment, say } = work;
+  const { reader, secrets } = core.deps;
+  const reference = app.image;
+  if (reference === null) throw new BuildFailed('There is no image to run.');
+  say(`Pulling ${reference}.`);
+  const host = hostOfReference(reference);
+  const logins = loginsOf(reader, secrets, app.teamId).filter((login) => login.host === host);
+  const spec = { owner: app.id, name: deployment.id, reference, logins };
+  const info = await inTime(work, (signal) => images.pull(spec, say, signal));
+  const pulled = pinned(reference, info.digest ?? null);
+  if (pulled !== reference) say(`It is ${pulled}.`);
+  const { startCommand } = app.build;
+  return planOf(work, info, { kind: 'image', startCommand }, { pulled, label: reference });
+}
+
+function planOf(
+  { app, say }: BuildWork,
+  { image, ports }: ImageInfo,
+  { kind, startCommand }: Pick<Recipe, 'kind' | 'startCommand'>,
+  from: { pulled: string; label: string } | null,
+): ReleasePlan {
+  const only = ports.length === 1 ? (ports[0] ?? null) : null;
+  if (ports.length > 1 && app.build.port === null) {
+    say(`The image names the ports ${ports.join(', ')}: set one of them as the app's port.`);
+  }
+  const port = app.build.port ?? only;
+  const { pulled, label } = from ?? { pulled: null, label: image };
+  return { kind, startCommand, staticDir: null, image: { name: image, label, port, pulled } };
+}
+
+/** Within the time of a build, and with patience for a daemon that starts anew. */
+export async function inTime<T>(
+  { core, signal }: BuildWork,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { clock, options } = core.deps;
+  const deadline = AbortSignal.timeout(options.buildTimeoutMs);
+  const both = AbortSignal.any([signal, deadline]);
+  try {
+    return await reach(clock, both, () => call(both));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (deadline.aborted) throw new BuildFailed(tookTooLong(options.buildTimeoutMs));
+    throw error;
+  }
+}
+
+async function recipeFor(work: BuildWork, source: Source): Promise<Recipe> {
+  const path = await ownDockerfile(source, work.app.build);
+  return path === null ? await generatedRecipe(work, source) : await ownRecipe(work, source, path);
+}
+
+async function ownDockerfile(source: Source, config: BuildConfig): Promise<string | null> {
+  const { dockerfile, buildCommand, outputDir } = config;
+  if (dockerfile !== null) {
+    if (await source.hasFile(...dockerfile.split('/'))) return dockerfile;
+    throw new BuildRefused(`There is no file ${dockerfile} (dockerfile).`);
+  }
+  if (buildCommand !== null || outputDir !== null) return null;
+  return (await source.hasFile('Dockerfile')) ? 'Dockerfile' : null;
+}
+
+async function ownRecipe(work: BuildWork, source: Source, path: string): Promise<Recipe> {
+  const { core, app } = work;
+  const { reader, secrets, options } = core.deps;
+  const text = await source.text(...path.split('/'));
+  if (text === null) throw new BuildRefused(`${path} is larger than 1 MiB.`);
+  const { proxies, mirrors } = hostArgs(options.buildEnv);
+  const variables = openVariables(reader, secrets, app.id, 'production');
+  const declared = declaredArgs(text);
+  const given = Object.entries({ ...mirrors, ...variables });
+  const { buildCommand, startCommand } = app.build;
+  return {
+    found: path,
+    notes:
+      buildCommand === null ? [] : ['The build command is not run: the Dockerfile says all of it.'],
+    kind: 'dockerfile',
+    dockerfile: { path },
+    buildArgs: { ...proxies, ...Object.fromEntries(given.filter(([name]) => declared.has(name))) },
+    startCommand,
+  };
+}
+
+async function generatedRecipe(work: BuildWork, source: Source): Promise<Recipe> {
+  const { core, app } = work;
+  const { options } = core.deps;
+  const { containers } = options;
+  const plan = await detectBuild(source, app.build, null);
+  const { isDefaultNode } = containers;
+  const node = nodeImageOf(containers.images.node, isDefaultNode, app.build.nodeVersion);
+  const images = { ...containers.images, node: node.image };
+  const { proxies, mirrors } = hostArgs(options.buildEnv);
+  const { shown, hidden } = variablesOf(work);
+  const dockerfile = await generateDockerfile({
+    source,
+    plan,
+    config: app.build,
+    images,
+    installArgs: Object.keys(mirrors),
+    buildArgs: Object.keys(shown),
+  });
+  await dressContext(work, source, plan);
+  const notes = [...plan.notes];
+  if (node.note !== null) notes.push(node.note);
+  notes.push(`Building it in ${buildImageOf(plan, images)}.`);
+  if (hidden && plan.steps.length > 0) {
+    notes.push('Secret variables are not there while it is built: they would stay in the image.');
+  }
+  return {
+    found: plan.found,
+    notes,
+    kind: plan.release.kind,
+    dockerfile: { text: dockerfile },
+    buildArgs: { ...proxies, ...mirrors, ...shown },
+    startCommand: null,
+  };
+}
+
+/** What a build may be given without a word of its Dockerfile, and whether there is more. */
+function variablesOf({ core, app }: BuildWork): {
+  shown: Record<string, string>;
+  hidden: boolean;
+} {
+  const { reader, secrets } = core.deps;
+  const records = core.env.filter(({ targets }) => targets.includes('production'));
+  // A reference stands for a secret, whoever wrote it.
+  const isPlain = (value: string | null): boolean => value?.includes('${') === false;
+  const plain = new Set(records.filter(({ value }) => isPlain(value)).map(({ key }) => key));
+  const all = Object.entries(openVariables(reader, secrets, app.id, 'production'));
+  const shown = Object.fromEntries(all.filter(([key]) => plain.has(key)));
+  return { shown, hidden: plain.size < records.length };
+}
+
+/** Takes out what the image makes for itself, and puts in what it needs of ours. */
+async function dressContext(work: BuildWork, { folder }: Source, plan: BuildPlan): Promise<void> {
+  const own = join(folder, ownFolder);
+  const made = plan.installs === 0 ? [] : [plan.language === 'python' ? '.venv' : 'node_modules'];
+  for (const name of [ownFolder, ...made]) {
+    await rm(join(folder, name), { recursive: true, force: true });
+  }
+  if (plan.release.startCommand !== null) return;
+  await mkdir(own, { mode: 0o755 });
+  const code = await work.core.deps.options.containers.staticServer();
+  await writeFile(join(own, staticServerName), code, { mode: 0o644 });
+  // Whatever else it leaves out: written behind all of its lines, this one is the last word.
+  const append = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW;
+  const ignore = await open(join(folder, '.dockerignore'), append).catch(() => null);
+  if (ignore === null) return;
+  try {
+    await ignore.appendFile(`\n!${ownFolder}\n`);
+  } finally {
+    await ignore.close();
+  }
+}
+
+/** Finds in the log of a build why a step of ours failed, which the builder itself cannot say. */
+class OwnReason {
+  readonly say: (line: string) => void;
+  readonly explain: (error: unknown) => never;
+  #reason: string | null = null;
+
+  constructor(say: (line: string) => void) {
+    this.say = (line) => {
+      const at = line.indexOf(failureMark);
+      // The builder shows the step before it runs it; that line begins with something else.
+      if (at === 0) this.#reason = line.slice(failureMark.length);
+      say(line);
+    };
+    this.explain = (error) => {
+      const isFailure = error instanceof ServiceError && error.code === 'IMAGE_BUILD_FAILED';
+      if (isFailure && this.#reason !== null) throw new BuildFailed(this.#reason, { cause: error });
+      throw error;
+    };
+  }
+}

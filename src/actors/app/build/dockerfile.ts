@@ -1,0 +1,221 @@
+/**
+ * Owns the Dockerfile of a source that brings none: what detection found, written so that a second
+ * build is cheap and the image small.
+ *
+ * 1. What brings packages comes before the source, so that its layer stays while they do.
+ * 2. Compilers and packages of a build that ends in files stay behind in a stage of their own.
+ * 3. Everything runs as a user without rights, the build too; only `/app`, `/data` and its home are its own.
+ * 4. Command lines of strangers stand in JSON, which nothing here or in the builder reads as more.
+ */
+import type { BuildConfig } from '../../../store/records.ts';
+import { checkStarts, noSite, settlePlan, siteFolders } from './detect.ts';
+import { containerDataDir, quote, shellCommand } from './environment.ts';
+import { installNeedsSource } from './node.ts';
+import type { BuildPlan } from './plan.ts';
+import type { Source } from './source.ts';
+
+export interface BaseImages {
+  node: string;
+  python: string;
+  go: string;
+  /** What a compiled program runs in. */
+  base: string;
+}
+
+export interface GenerateOptions {
+  source: Source;
+  plan: BuildPlan;
+  config: BuildConfig;
+  images: BaseImages;
+  /** Build arguments it declares: for what brings packages, and for the build. */
+  installArgs: readonly string[];
+  buildArgs: readonly string[];
+}
+
+/** Where it listens unless it is configured; apps of a team find each other at `<slug>:8080`. */
+export const generatedPort = 8080;
+/** A folder of ours in the build context. */
+export const ownFolder = '.gangway';
+export const staticServerName = 'static-server.mjs';
+/** What a step of ours prints before the reason why it failed. */
+export const failureMark = 'Gangway: ';
+
+/** A start command that is a program of the toolchain itself. */
+const needsGo = /(^|[;&|]\s*)go\s/;
+const user = '1000:1000';
+const home = '/home/app';
+const root = '/app';
+const site = `${home}/site`;
+
+/** The text; rejects with BuildRefused when there is nothing to start or to serve. */
+export async function generateDockerfile(options: GenerateOptions): Promise<string> {
+  const { plan, config, images } = options;
+  checkStarts(plan.release);
+  const { startCommand } = plan.release;
+  const image = buildImageOf(plan, images);
+  const lines: string[] = [];
+  if (startCommand === null) {
+    lines.push(...(await siteLines(options, image, images.node)));
+  } else if (plan.language === 'go' && !needsGo.test(startCommand)) {
+    lines.push(...stage(image, 'build'), ...(await buildLines(options)), ...stage(images.base));
+    lines.push(copyFrom('build', root, root), command(shellCommand(startCommand)));
+  } else {
+    lines.push(...stage(image), ...(await buildLines(options)));
+    lines.push(command(shellCommand(startCommand)));
+  }
+  lines.push(`EXPOSE ${String(config.port ?? generatedPort)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** The image a plan is built in. */
+export function buildImageOf(plan: BuildPlan, images: BaseImages): string {
+  return images[plan.language ?? 'node'];
+}
+
+/** The image of another Node, where the one that is configured is the default. */
+export function nodeImageOf(
+  configured: string,
+  isDefault: boolean,
+  version: string | null,
+): { image: string; note: string | null } {
+  const wanted = /\d+(\.\d+){0,2}/.exec(version ?? '')?.[0];
+  if (wanted === undefined) return { image: configured, note: null };
+  if (isDefault) return { image: configured.replace(/:[^-]+/, `:${wanted}`), note: null };
+  return {
+    image: configured,
+    note: `nodeVersion (${wanted}) chooses nothing here: this server builds with ${configured}.`,
+  };
+}
+
+function stage(image: string, name?: string): string[] {
+  const as = name === undefined ? '' : ` AS ${name}`;
+  const folders = `${root} ${containerDataDir} ${home}`;
+  return [
+    `FROM ${image}${as}`,
+    'USER 0:0',
+    `ENV HOME=${home} LANG=C.UTF-8 NODE_ENV=production PYTHONUNBUFFERED=1 HOST=0.0.0.0`,
+    `ENV npm_config_update_notifier=false PATH=${root}/node_modules/.bin:${root}/.venv/bin:$PATH`,
+    // A volume that is new takes over whom the folder belongs to.
+    `RUN mkdir -p ${folders} && chown ${user} ${folders}`,
+    `WORKDIR ${root}`,
+    `USER ${user}`,
+  ];
+}
+
+/** Packages, source and build, in the order that keeps layers. */
+async function buildLines(options: GenerateOptions): Promise<string[]> {
+  const { plan, source, installArgs, buildArgs } = options;
+  const { files, steps } = await packagesOf(plan, source);
+  const install = [...installArgs.map(argument), ...steps.map(run)];
+  const build = [...buildArgs.map(argument), ...plan.steps.slice(plan.installs).map(run)];
+  if (steps.length === 0) return [copy(['.']), ...build];
+  if (files === null) return [copy(['.']), ...install, ...build];
+  return [copy(files), ...install, copy(['.']), ...build];
+}
+
+/** What brings the packages, and the files it reads; null: it may read any. */
+async function packagesOf(
+  plan: BuildPlan,
+  source: Source,
+): Promise<{ files: string[] | null; steps: string[] }> {
+  const present = async (...names: string[]): Promise<string[]> => {
+    const found: string[] = [];
+    for (const name of names) if (await source.hasFile(name)) found.push(name);
+    return found;
+  };
+  const installs = plan.steps.slice(0, plan.installs);
+  switch (plan.language) {
+    case 'node': {
+      const steps = installs.map((step) => `${step}\nrm -rf "$HOME/.npm"`);
+      if (steps.length === 0 || (await installNeedsSource(source))) return { files: null, steps };
+      const locks = ['package-lock.json', 'npm-shrinkwrap.json', '.npmrc'];
+      return { files: await present('package.json', ...locks), steps };
+    }
+    case 'python': {
+      const requirements = await source.text('requirements.txt');
+      const venv = `python3 -m venv ${root}/.venv`;
+      if (plan.installs === 0) return { files: null, steps: [venv] };
+      const pip = 'pip install --no-cache-dir --disable-pip-version-check --no-input';
+      const steps = [`${venv}\n${pip} ${requirements === null ? '.' : '-r requirements.txt'}`];
+      // Options and paths in it lead to other files.
+      const alone = requirements !== null && !/^\s*(-|\.|\/|file:)|@\s*file:/m.test(requirements);
+      return { files: alone ? ['requirements.txt'] : null, steps };
+    }
+    case 'go': {
+      if (await source.hasFile('vendor', 'modules.txt')) return { files: null, steps: [] };
+      return { files: await present('go.mod', 'go.sum'), steps: ['go mod download'] };
+    }
+    case null:
+      return { files: null, steps: [] };
+  }
+}
+
+/** A site is built where its tools are, and served by our own server from an image without them. */
+async function siteLines(
+  options: GenerateOptions,
+  image: string,
+  serverImage: string,
+): Promise<string[]> {
+  const { plan, source, config } = options;
+  const server = `${home}/${staticServerName}`;
+  const serve = [
+    `COPY --chown=${user} ${ownFolder}/${staticServerName} ${server}`,
+    command(['node', server, root]),
+  ];
+  if (plan.steps.length === 0) {
+    const { staticDir } = await settlePlan(source, plan.release, config);
+    return [...stage(serverImage), copy([`${staticDir ?? '.'}/`]), ...serve];
+  }
+  return [
+    ...stage(image, 'build'),
+    ...(await buildLines(options)),
+    run(findSite(config.outputDir)),
+    ...stage(serverImage),
+    copyFrom('build', site, root),
+    ...serve,
+  ];
+}
+
+/** A script that puts the built site where the next stage takes it from. */
+function findSite(outputDir: string | null): string {
+  if (outputDir !== null) {
+    const folder = quote(`./${outputDir}`);
+    return (
+      `[ -d ${folder} ] || { echo ${quote(`${failureMark}${noFolder(outputDir)}`)}; exit 1; }\n` +
+      `cp -a ${folder} ${site}`
+    );
+  }
+  return (
+    `for folder in ${siteFolders.join(' ')}; do\n` +
+    `  if [ -f "$folder/index.html" ]; then cp -a "./$folder" ${site}; exit 0; fi\n` +
+    `done\necho ${quote(`${failureMark}${noSite}`)}\nexit 1`
+  );
+}
+
+function noFolder(outputDir: string): string {
+  return `The build made no folder ${outputDir} (outputDir).`;
+}
+
+function argument(name: string): string {
+  return `ARG ${name}`;
+}
+
+function run(script: string): string {
+  return `RUN ${json(['/bin/sh', '-ec', script])}`;
+}
+
+function command(words: readonly string[]): string {
+  return `CMD ${json(words)}`;
+}
+
+function copy(files: readonly string[]): string {
+  return `COPY --chown=${user} ${json([...files, './'])}`;
+}
+
+function copyFrom(from: string, folder: string, to: string): string {
+  return `COPY --from=${from} --chown=${user} ${json([`${folder}/`, `${to}/`])}`;
+}
+
+function json(words: readonly string[]): string {
+  return JSON.stringify(words);
+}

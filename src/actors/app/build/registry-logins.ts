@@ -1,0 +1,35 @@
+/** Owns which image lies where, and with which login a team's images are had. */
+import type { RegistryLogin } from '../../../drivers/driver.ts';
+import type { Reader } from '../../../store/contract.ts';
+import { tables } from '../../../store/tables.ts';
+import { openRegistryPassword } from '../../team/registries.ts';
+import type { SecretBox } from '../deps.ts';
+
+const dockerHub = 'docker.io';
+
+/** The logins of a team; only the driver is given them, and it gives each to its own host. */
+export function loginsOf(reader: Reader, secrets: SecretBox, teamId: string): RegistryLogin[] {
+  const registries = reader.list(tables.registries, 'team', [teamId], { limit: Infinity });
+  return registries.flatMap((registry) => {
+    const { host, username } = registry;
+    const password = openRegistryPassword(secrets, registry);
+    return username === null || password === null ? [] : [{ host, username, password }];
+  });
+}
+
+/** The registry a reference names: `docker.io` where it names none. */
+export function hostOfReference(reference: string): string {
+  const [first = '', ...rest] = reference.split('/');
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
+  if (!isHost) return dockerHub;
+  const host = first.toLowerCase();
+  return host === 'index.docker.io' || host === 'registry-1.docker.io' ? dockerHub : host;
+}
+
+/** The reference of the very image, by its digest; as it is where that is not known. */
+export function pinned(reference: string, digest: string | null): string {
+  if (digest === null) return reference;
+  const bare = reference.split('@')[0] ?? reference;
+  const tag = /:[^:/]*$/.exec(bare);
+  return `${tag === null ? bare : bare.slice(0, tag.index)}@${digest}`;
+}

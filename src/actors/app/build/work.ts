@@ -1,0 +1,54 @@
+/** Owns what the two ways of building a release share: the work, its failure, the unpacked source. */
+import type { AppRecord, DeploymentRecord } from '../../../store/records.ts';
+import type { AppCore } from '../core.ts';
+
+/** Why a build did not succeed; the message is for people. */
+export class BuildFailed extends Error {
+  override readonly name = 'BuildFailed';
+}
+
+export interface BuildWork {
+  core: AppCore;
+  app: AppRecord;
+  deployment: DeploymentRecord;
+  signal: AbortSignal;
+  /** Tells the deployment's log. */
+  say: (line: string) => void;
+}
+
+/**
+ * Unpacks the upload into the release's folder, which is this program's own until it is handed over.
+ * `uid` owns what is in it; null: this program. Rejects with BuildFailed and ARCHIVE_* codes.
+ */
+export async function unpack(
+  { core, app, deployment, signal, say }: BuildWork,
+  uid: number | null,
+): Promise<string> {
+  const { extractor, options, logger } = core.deps;
+  const { upload } = deployment;
+  if (upload === null) throw new BuildFailed('There is no uploaded archive to build.');
+  say(`Unpacking ${upload.filename} (${String(upload.sizeBytes)} bytes).`);
+  const folder = await core.folders.prepareRelease(deployment.id);
+  const archive = core.folders.upload(upload.blob);
+  if (!(await core.folders.hasUpload(upload.blob))) {
+    throw new BuildFailed('The uploaded archive is gone. Upload it again.');
+  }
+  const deadline = AbortSignal.timeout(options.extractTimeoutMs);
+  try {
+    const { entries, bytes } = await extractor.extract(archive, upload.format, folder, {
+      uid,
+      signal: AbortSignal.any([signal, deadline]),
+    });
+    logger.debug({ app: app.id, entries, bytes }, 'release_unpacked');
+  } catch (error) {
+    signal.throwIfAborted();
+    if (deadline.aborted) throw new BuildFailed('Unpacking the archive took too long.');
+    throw error;
+  }
+  return folder;
+}
+
+/** The error of a build that did not end in its time. */
+export function tookTooLong(timeoutMs: number): string {
+  return `The build took longer than ${String(Math.round(timeoutMs / 60_000))} minutes.`;
+}

@@ -1,0 +1,120 @@
+/**
+ * Owns the registries of a team: where its images come from, and with which login.
+ *
+ * 1. A password is stored sealed, and leaves only to the driver that pulls.
+ * 2. One registry for each host in a team: which login is meant is never a question.
+ */
+import { isIP } from 'node:net';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import { isName } from '../../lib/names.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { RegistryRecord } from '../../store/records.ts';
+import { insert, take } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { SecretBox } from '../app/deps.ts';
+import type { Actor, ActorContext } from '../runtime/contract.ts';
+import { teamOf } from './power.ts';
+import type { NewRegistry, TeamProtocol } from './protocol.ts';
+
+export interface RegistryOptions {
+  reader: Reader;
+  clock: Clock;
+  secrets: SecretBox;
+  /** Registries a team may have; default 100. */
+  registriesMax?: number;
+}
+
+const loginMax = 255;
+/** Tokens of cloud providers come close to it. */
+const passwordMax = 16 * 1024;
+
+export function registryHandlers(
+  { reader, clock, secrets, registriesMax = 100 }: RegistryOptions,
+  context: ActorContext<TeamProtocol>,
+): Pick<Actor<TeamProtocol>['handlers'], 'registry-add' | 'registry-remove'> {
+  const teamId = context.ref.id;
+  return {
+    'registry-add': async ({ registry: input }) => {
+      teamOf(reader, teamId);
+      const { password, ...wanted } = checkRegistry(input);
+      if (reader.count(tables.registries, 'team', [teamId]) >= registriesMax) {
+        const most = String(registriesMax);
+        throw new ServiceError('CONFLICT', `A team has at most ${most} registries.`);
+      }
+      const nowMs = clock.now();
+      const id = newId('reg', nowMs);
+      const sealed = password === null ? null : secrets.seal(password, contextOf(id));
+      const registry: RegistryRecord = { id, teamId, ...wanted, sealed, createdAtMs: nowMs };
+      await context.commit([insert(tables.registries, registry)]);
+      return registry;
+    },
+    'registry-remove': async ({ registryId }) => {
+      if (reader.get(tables.registries, registryId)?.teamId !== teamId) {
+        throw new ServiceError('NOT_FOUND', 'No such registry.');
+      }
+      await context.commit([take(tables.registries, registryId)]);
+      return true;
+    },
+  };
+}
+
+/** The password of a registry; null for one without. */
+export function openRegistryPassword(
+  secrets: SecretBox,
+  { id, sealed }: Readonly<RegistryRecord>,
+): string | null {
+  return sealed === null ? null : secrets.open(sealed, contextOf(id));
+}
+
+/** As it is stored: trimmed, the host in lower case. Throws BAD_USER_INPUT. */
+export function checkRegistry(input: NewRegistry): NewRegistry {
+  const name = input.name.trim();
+  if (!isName(name)) {
+    throw bad('A registry name has 1 to 100 visible characters, on one line.');
+  }
+  const username = (input.username ?? '').trim() || null;
+  const password = input.password === '' ? null : input.password;
+  if ((username === null) !== (password === null)) {
+    throw bad('Give username and password together, or neither.');
+  }
+  if (username !== null && (username.length > loginMax || /[\p{Cc}:]/u.test(username))) {
+    throw bad('username has at most 255 characters, none of them a control character or ":".');
+  }
+  if (
+    password !== null &&
+    (Buffer.byteLength(password) > passwordMax || /[\0\r\n]/.test(password))
+  ) {
+    throw bad('password has at most 16 KiB, on one line.');
+  }
+  return { name, host: checkHost(input.host), username, password };
+}
+
+const hostLabel = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
+const hostPattern = new RegExp(`^(${hostLabel}(\\.${hostLabel})*)(:(\\d{1,5}))?$`);
+
+/** `host` or `host:port`, as it stands in front of an image's name. */
+function checkHost(given: string): string {
+  const host = given.trim().toLowerCase();
+  const [, name = '', , , , , port] = hostPattern.exec(host) ?? [];
+  const portFits = port === undefined || (Number(port) >= 1 && Number(port) <= 65_535);
+  // Without a dot or a port, what stands in front of an image's name is taken for a folder of Docker Hub.
+  const isHost = name === 'localhost' || name.includes('.') || port !== undefined;
+  const isNumber = /^[\d.]+$/.test(name) && isIP(name) === 0;
+  if (name === '' || name.length > 253 || !portFits || !isHost || isNumber) {
+    throw bad('host must be a host name with or without port, such as registry.example:5000.');
+  }
+  return hubNames.has(host) ? 'docker.io' : host;
+}
+
+/** Other names of the registry that images without a host come from. */
+const hubNames: ReadonlySet<string> = new Set(['index.docker.io', 'registry-1.docker.io']);
+
+function bad(sentence: string): ServiceError {
+  return new ServiceError('BAD_USER_INPUT', sentence);
+}
+
+function contextOf(registryId: string): string {
+  return `registry:${registryId}`;
+}

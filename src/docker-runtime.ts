@@ -1,0 +1,68 @@
+/**
+ * Owns how the runtime of containers is put together: the driver on the daemon, and beside it the runner,
+ * which serves the edge here too and runs nothing else.
+ *
+ * 1. What is ours at the daemon is marked with a name that stays with the data directory and is not
+ *    copied with it: a copy that is served does not take the original's containers for its own.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from './config.ts';
+import type { Driver } from './drivers/driver.ts';
+import { createDockerDriver } from './drivers/docker/docker-driver.ts';
+import { createProcessDriver } from './drivers/process/process-driver.ts';
+import type { Clock } from './lib/clock.ts';
+import type { Logger } from './lib/log.ts';
+
+export interface DockerRuntimeOptions {
+  config: Pick<Config, 'dataDir' | 'dockerSocket' | 'edgeHost' | 'edgePort'>;
+  runnerKey: Uint8Array;
+  clock: Clock;
+  logger: Logger;
+}
+
+export interface DockerRuntime {
+  driver: Driver;
+  /** Opened before the driver, closed after it. */
+  edge: Pick<Driver, 'open' | 'close'>;
+}
+
+export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<DockerRuntime> {
+  const { config, runnerKey, clock, logger } = options;
+  const { dataDir, edgeHost, edgePort } = config;
+  const runner = createProcessDriver({
+    dataDir,
+    edge: { host: edgeHost, port: edgePort },
+    logger,
+    runnerKey,
+    clock,
+  });
+  const instance = await instanceName(dataDir);
+  const socket = config.dockerSocket;
+  const driver = createDockerDriver({ socket, dataDir, instance, edge: runner, logger, clock });
+  const open = async (): Promise<void> => {
+    await runner.open();
+    await endPrograms(runner, logger);
+  };
+  return { driver, edge: { open, close: () => runner.close() } };
+}
+
+/** What still runs of another runtime before: nobody would hear of it again. */
+async function endPrograms(runner: Driver, logger: Logger): Promise<void> {
+  for (const { spec } of await runner.list()) {
+    logger.warn({ workload: spec.id }, 'program_of_other_runtime_ended');
+    await runner.remove(spec.id);
+  }
+}
+
+async function instanceName(dataDir: string): Promise<string> {
+  const folder = join(dataDir, 'docker');
+  const file = join(folder, 'instance');
+  const known = (await readFile(file, 'utf8').catch(() => '')).trim();
+  if (/^[0-9a-f]{16}$/.test(known)) return known;
+  const name = randomBytes(8).toString('hex');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(file, `${name}\n`, { mode: 0o600 });
+  return name;
+}
