@@ -294,6 +294,8 @@ export interface Driver {
   exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome>;
   /** Undefined for what does not run. */
   usage(id: string): Promise<Usage | undefined>;
+  /** Of those among them that run, where asking for many at once costs less than one by one. */
+  usages?(ids: readonly string[]): Promise<ReadonlyMap<string, Usage>>;
   /** Removes a volume of ours with what it holds; one that is gone is fine. */
   removeVolume(name: string): Promise<void>;
   /** A port that nothing listens on now. */

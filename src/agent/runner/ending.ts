@@ -40,6 +40,7 @@ export async function endPolitely(
 export async function killAll(membership: Membership, clock: Clock): Promise<void> {
   for (let pollMs = pollMinMs; ; pollMs = Math.min(pollMs * 2, pollMaxMs)) {
     if (freeze(membership) === 0) return;
+    membership.group?.kill();
     for (const { pid } of findMembers(membership)) signalProcess(pid, 'SIGKILL');
     await pause(clock, pollMs);
   }

@@ -3,7 +3,8 @@
  *
  * A process belongs to it when it carries its mark in the environment it was started with, or is in
  * the session or group of its first process, or descends from one that does. A program may wipe its
- * environment or leave its session; it cannot easily do all of that at once and be an orphan.
+ * environment or leave its session; it cannot easily do all of that at once and be an orphan. Where it
+ * is confined to a control group, it cannot leave at all.
  */
 import fs from 'node:fs';
 
@@ -24,10 +25,17 @@ export interface FirstProcess {
 /** The variable that marks every process of a workload. */
 export const markVariable = 'GANGWAY_WORKLOAD';
 
+/** The variable that marks what runs on one terminal, or for one command, in a workload. */
+export const sessionVariable = 'GANGWAY_SESSION';
+
 export interface Membership {
   /** Value of the mark, unique on this machine. */
   mark: string;
+  /** The variable that holds it; default `markVariable`. */
+  variable?: string;
   first: FirstProcess | null;
+  /** What it is confined to: whoever is inside belongs to it, whatever became of its mark. */
+  group?: { pids(): readonly number[]; kill(): void };
 }
 
 /** Undefined when there is no such process, or only what is left of one. */
@@ -60,20 +68,24 @@ function readAll(): Map<number, ProcessInfo> {
 /** The processes of a workload that live now; none of this program itself. */
 export function findMembers(membership: Membership): ProcessInfo[] {
   const all = readAll();
-  const { mark, first } = membership;
+  const { mark, first, variable = markVariable } = membership;
   // While a session lives its number is not given to another process; when a process of that number
   // is there and it is not the first one, the session is gone and the number means nothing.
   const holder = first ? all.get(first.pid) : undefined;
   const session =
     first && (!holder || holder.startTicks === first.startTicks) ? first.pid : undefined;
   const members = new Map<number, ProcessInfo>();
-  const needle = Buffer.from(`${markVariable}=${mark}\0`);
+  const needle = Buffer.from(`${variable}=${mark}\0`);
   for (const info of all.values()) {
     const inSession =
       session !== undefined &&
       (info.session === session || info.group === session) &&
       info.startTicks >= (first?.startTicks ?? 0);
     if (inSession || carriesMark(info, needle)) members.set(info.pid, info);
+  }
+  for (const pid of membership.group?.pids() ?? []) {
+    const info = all.get(pid);
+    if (info) members.set(pid, info);
   }
   for (let grew = members.size > 0; grew;) {
     grew = false;

@@ -7,25 +7,40 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Workload as WorkloadView, WorkloadSpec } from '../../drivers/driver.ts';
+import type {
+  ExecOutcome,
+  ExecSpec,
+  TerminalSpec,
+  Usage,
+  Workload as WorkloadView,
+  WorkloadSpec,
+} from '../../drivers/driver.ts';
+import { runCommand } from './command.ts';
 import { killAll } from './ending.ts';
+import type { Limits } from './limits/confinement.ts';
 import { Output } from './output.ts';
 import type { OutputOptions } from './output.ts';
 import { FreePorts, probePort } from './ports.ts';
 import { isWorkloadId } from './records.ts';
 import type { Records, WorkloadRecord } from './records.ts';
+import { Terminals } from './terminals.ts';
+import type { RunnerTerminal, TerminalSink } from './terminals.ts';
 import { Workload } from './workload.ts';
-import type { Backoff } from './workload.ts';
+import type { Backoff, Ground } from './workload.ts';
 
 export interface RunnerOptions {
   records: Records;
   /** Makes the marks of this data directory's workloads unlike those of any other. */
   instance: string;
   output: Omit<OutputOptions, 'dir'>;
+  limits: Limits;
   backoff: Backoff;
   clock: Clock;
   logger: Logger;
 }
+
+/** Commands run at a time. */
+const commandsMax = 64;
 
 export class Runner {
   readonly #options: RunnerOptions;
@@ -33,16 +48,21 @@ export class Runner {
   readonly #removals = new Map<string, Promise<void>>();
   readonly #watchers = new Set<(workload: WorkloadView) => void>();
   readonly #ports: FreePorts;
+  readonly #terminals: Terminals;
+  #commands = 0;
+  #commandsUnderWay = 0;
   #closing = false;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#ports = new FreePorts(options.clock);
+    this.#terminals = new Terminals(options);
     const { records, logger } = options;
     const left = records.load((id, error) => {
       logger.error({ err: error, workload: id }, 'workload-record-damaged');
       this.#removals.set(id, this.#discard(id));
     });
+    options.limits.sweep(new Set(left.map(({ spec }) => spec.id)));
     for (const record of left) this.#add(record, true);
   }
 
@@ -92,6 +112,7 @@ export class Runner {
   }
 
   async stop(id: string): Promise<void> {
+    this.#terminals.endOf(id);
     await this.#workloads.get(id)?.stop();
   }
 
@@ -99,6 +120,7 @@ export class Runner {
     const known = this.#workloads.get(id);
     if (!known) return this.#removals.get(id);
     this.#workloads.delete(id);
+    this.#terminals.endOf(id);
     const removal = known.stop().then(() => {
       known.output.close();
       this.#options.records.remove(id);
@@ -117,6 +139,42 @@ export class Runner {
     return probePort(known.port, known.membership);
   }
 
+  /** Rejects: NOT_RUNNING, OVERLOADED. */
+  async openTerminal(id: string, spec: TerminalSpec, sink: TerminalSink): Promise<RunnerTerminal> {
+    return await this.#terminals.open(this.#groundOf(id), spec, sink);
+  }
+
+  isOpen(terminal: RunnerTerminal): boolean {
+    return this.#terminals.has(terminal);
+  }
+
+  closeTerminal(terminal: RunnerTerminal): void {
+    this.#terminals.close(terminal);
+  }
+
+  /** Rejects: NOT_RUNNING, OVERLOADED, BAD_USER_INPUT for a program that is not there. */
+  async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
+    const ground = this.#groundOf(id);
+    if (this.#commandsUnderWay >= commandsMax) {
+      throw new ServiceError('OVERLOADED', 'Too many commands run on this server.');
+    }
+    const name = `command-${String(process.pid)}-${String(++this.#commands)}`;
+    this.#commandsUnderWay++;
+    try {
+      return await runCommand({ ground, spec, name, clock: this.#options.clock, signal });
+    } finally {
+      this.#commandsUnderWay--;
+    }
+  }
+
+  /** Of those that run now. */
+  usages(ids: readonly string[]): [id: string, usage: Usage][] {
+    return ids.flatMap((id) => {
+      const usage = this.#workloads.get(id)?.usage();
+      return usage === undefined ? [] : [[id, usage]];
+    });
+  }
+
   freePort(): Promise<number> {
     const taken = new Set<number>();
     for (const workload of this.#workloads.values()) {
@@ -128,8 +186,10 @@ export class Runner {
   /** Ends everything but leaves it on record for the next runner. */
   async release(): Promise<void> {
     this.#closing = true;
+    this.#terminals.endAll();
     await Promise.all(this.#removals.values());
     await Promise.all([...this.#workloads.values()].map((workload) => workload.release()));
+    this.#options.limits.close();
   }
 
   /** Without its record it cannot run again; its mark is known all the same. */
@@ -139,13 +199,22 @@ export class Runner {
     this.#removals.delete(id);
   }
 
+  #groundOf(id: string): Ground {
+    const ground = this.#workloads.get(id)?.ground;
+    if (ground === undefined || this.#closing) {
+      throw new ServiceError('NOT_RUNNING', 'It does not run.');
+    }
+    return ground;
+  }
+
   #markOf(id: string): string {
     return `${this.#options.instance}:${id}`;
   }
 
   #add(record: WorkloadRecord, recovered: boolean): Workload {
     const { id } = record.spec;
-    const { clock, logger, backoff, records } = this.#options;
+    const { clock, logger, backoff, records, limits } = this.#options;
+    const confinement = limits.confinementOf(id, record.spec.resources);
     const output = new Output(
       { ...this.#options.output, dir: records.spoolDir(id) },
       clock,
@@ -157,6 +226,7 @@ export class Runner {
       mark: this.#markOf(id),
       recovered,
       output,
+      confinement,
       backoff,
       clock,
       logger,

@@ -13,6 +13,8 @@ import type { Logger } from '../../lib/log.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
 import { runnerProtocol } from '../../protocol/runner.ts';
 import type { EdgeControl } from '../edge/control.ts';
+import { ConnectionTerminals, isTerminalTold } from './connection-terminals.ts';
+import type { TerminalTold } from './connection-terminals.ts';
 import type { Runner } from './runner.ts';
 
 export interface RunnerServerOptions {
@@ -73,12 +75,17 @@ class Connection {
   readonly #socket: net.Socket;
   readonly #options: RunnerServerOptions;
   readonly #decoder = new FrameDecoder();
-  readonly #reads = new Map<number, AbortController>();
+  /** Requests that may be given up, by their numbers. */
+  readonly #waiting = new Map<number, AbortController>();
+  readonly #terminals: ConnectionTerminals;
   readonly #unwatch: () => void;
 
   constructor(socket: net.Socket, options: RunnerServerOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.#terminals = new ConnectionTerminals(options.runner, (frame) => {
+      this.#send(frame);
+    });
     this.#unwatch = options.runner.watch((workload) => {
       this.#send({ event: 'state', workload });
     });
@@ -92,7 +99,8 @@ class Connection {
 
   ended(): void {
     this.#unwatch();
-    for (const read of this.#reads.values()) read.abort();
+    this.#terminals.end();
+    for (const waiting of this.#waiting.values()) waiting.abort();
   }
 
   #receive(chunk: Buffer): void {
@@ -110,11 +118,12 @@ class Connection {
         this.#socket.destroy();
         return;
       }
-      void this.#answer(frame);
+      if (isTerminalTold(frame)) this.#terminals.hear(frame);
+      else void this.#answer(frame);
     }
   }
 
-  async #answer(frame: RequestFrame): Promise<void> {
+  async #answer(frame: Exclude<RequestFrame, TerminalTold>): Promise<void> {
     try {
       this.#send({ re: frame.n, ok: (await this.#perform(frame)) ?? null });
     } catch (error) {
@@ -125,7 +134,7 @@ class Connection {
     }
   }
 
-  #perform(frame: RequestFrame): unknown {
+  #perform(frame: Exclude<RequestFrame, TerminalTold>): unknown {
     const { runner, edge } = this.#options;
     switch (frame.op) {
       case 'hello':
@@ -147,28 +156,39 @@ class Connection {
       case 'read':
         return this.#read(frame);
       case 'cancel':
-        return this.#reads.get(frame.request)?.abort();
+        return this.#waiting.get(frame.request)?.abort();
       case 'acknowledge':
         return runner.output(frame.workload)?.acknowledge(frame.seq);
       case 'probe':
         return runner.probe(frame.workload);
+      case 'usages':
+        return runner.usages(frame.workloads);
       case 'free-port':
         return runner.freePort();
       case 'set-routes':
         return edge.setRoutes(frame.routes);
+      case 'terminal-open':
+        return this.#terminals.open(frame);
+      case 'exec':
+        return this.#until(frame, (signal) => runner.exec(frame.workload, frame.spec, signal));
     }
   }
 
-  async #read(frame: RequestFrame & { op: 'read' }): Promise<unknown> {
+  #read(frame: RequestFrame & { op: 'read' }): Promise<unknown> {
     const output = this.#options.runner.output(frame.workload);
     if (!output) throw new ServiceError('NOT_FOUND', 'There is no workload of this id.');
+    const maxBytes = Math.min(frame.maxBytes, readMaxBytes);
+    return this.#until(frame, (signal) => output.read(frame.afterSeq, maxBytes, signal));
+  }
+
+  /** Gives the work up when it is canceled by its number, or the peer is gone. */
+  async #until<T>({ n }: RequestFrame, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const cancel = new AbortController();
-    this.#reads.set(frame.n, cancel);
+    this.#waiting.set(n, cancel);
     try {
-      const maxBytes = Math.min(frame.maxBytes, readMaxBytes);
-      return await output.read(frame.afterSeq, maxBytes, cancel.signal);
+      return await work(cancel.signal);
     } finally {
-      this.#reads.delete(frame.n);
+      this.#waiting.delete(n);
     }
   }
 

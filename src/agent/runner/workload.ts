@@ -5,19 +5,18 @@
  * 2. No second process starts before all of the first are gone.
  * 3. It counts as ended when its last log entry is in the spool.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
-import fs from 'node:fs';
-import type { Socket } from 'node:net';
-
-import type { Exit, Workload as WorkloadView, WorkloadState } from '../../drivers/driver.ts';
+import type { Exit, Usage, Workload as WorkloadView, WorkloadState } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { endPolitely, killAll } from './ending.ts';
+import type { Confinement } from './limits/confinement.ts';
+import type { Place } from './limits/launch.ts';
+import { usageOf } from './limits/proc-usage.ts';
 import type { Output } from './output.ts';
-import { makePipes } from './pipes.ts';
-import { markVariable, readProcess } from './processes.ts';
+import { findMembers, readProcess } from './processes.ts';
 import type { Membership } from './processes.ts';
+import { failedToStart, startProgram } from './program-process.ts';
+import type { ProgramProcess } from './program-process.ts';
 import type { WorkloadRecord } from './records.ts';
 
 export interface Backoff {
@@ -36,11 +35,25 @@ export interface WorkloadParts {
   /** Whether the record is one of an earlier runner, whose processes may live. */
   recovered: boolean;
   output: Output;
+  confinement: Confinement;
   backoff: Backoff;
   clock: Clock;
   logger: Logger;
   save: (record: WorkloadRecord, durable: boolean) => void;
   changed: (workload: Workload) => void;
+}
+
+/** Where a terminal or a command of a workload runs. */
+export interface Ground {
+  id: string;
+  /** The workload's own folder here, closed to it. */
+  dir: string;
+  mark: string;
+  env: Readonly<Record<string, string>>;
+  uid: number | null;
+  workingDir: string;
+  /** For `confined`, so that it runs within the workload's limits and is counted with it. */
+  place: Place | null;
 }
 
 /** Why it is being ended: `release` leaves it to the next runner. */
@@ -58,6 +71,8 @@ export class Workload {
   #tellEnd: () => void = () => undefined;
   #life: Promise<void>;
   #shortRuns = 0;
+  /** Counted so far where nothing but /proc counts; what ended must not be taken off again. */
+  #countedCpuNs = 0;
 
   /** Goes on with what the record says: a new one starts, one of a dead runner is found and ended. */
   constructor(parts: WorkloadParts) {
@@ -89,7 +104,8 @@ export class Workload {
   }
 
   get membership(): Membership {
-    return { mark: this.#parts.mark, first: this.#record.first };
+    const { mark, confinement } = this.#parts;
+    return { mark, first: this.#record.first, group: confinement };
   }
 
   get port(): number | null {
@@ -98,6 +114,22 @@ export class Workload {
 
   get active(): boolean {
     return this.#state.phase !== 'ended';
+  }
+
+  /** What runs beside its own program needs to know; undefined while that does not run. */
+  get ground(): Ground | undefined {
+    if (this.#state.phase !== 'running' || this.#isEnding()) return undefined;
+    const { env, uid, workingDir } = this.#record.spec;
+    const { dir, mark, confinement } = this.#parts;
+    return { id: this.id, dir, mark, env, uid, workingDir, place: confinement.place };
+  }
+
+  /** Undefined while it does not run. */
+  usage(): Usage | undefined {
+    if (this.#state.phase !== 'running') return undefined;
+    const { cpuNs, memoryBytes } = this.#parts.confinement.usage() ?? this.#sumUsage();
+    // Its network is the machine's.
+    return { cpuNs, memoryBytes, networkInBytes: null, networkOutBytes: null };
   }
 
   view(): WorkloadView {
@@ -167,30 +199,25 @@ export class Workload {
   }
 
   async #runOnce(): Promise<Exit> {
-    const { clock, output } = this.#parts;
+    const { clock, output, confinement } = this.#parts;
     const { spec } = this.#record;
     const startedAtMs = clock.now();
     this.#record.startedAtMs = startedAtMs;
-    const { child, stdout, stderr } = this.#spawn();
-    const exited = exitOf(child, clock, spec.workingDir);
+    const oomKills = confinement.oomKills();
+    const { pid, stdout, stderr, launched, exited } = this.#start();
     const piped = Promise.all([output.attach(stdout, 'stdout'), output.attach(stderr, 'stderr')]);
-    if (child.pid === undefined) return exited;
-    this.#record.first = { pid: child.pid, startTicks: readProcess(child.pid)?.startTicks ?? 0 };
+    if (pid === undefined) return exited;
+    this.#record.first = { pid, startTicks: readProcess(pid)?.startTicks ?? 0 };
     this.#save(false);
     this.#change({ phase: 'running', startedAtMs, restarts: this.#record.restarts });
-    const cancelDeadline =
-      spec.deadlineMs === null
-        ? undefined
-        : clock.after(spec.deadlineMs, () => {
-            this.#end('deadline');
-          });
+    const cancelDeadline = this.#startDeadline(launched);
     const ended = new Promise<void>((resolve) => {
       this.#tellEnd = () => {
         resolve(endPolitely(this.membership, spec.stopGraceMs, clock));
       };
     });
     const exit = await exited;
-    cancelDeadline?.();
+    cancelDeadline();
     // What the first process left behind would hold the port and the pipes.
     if (this.#isEnding()) await ended;
     else await killAll(this.membership, clock);
@@ -205,31 +232,54 @@ export class Workload {
     cancelWait();
     const short = clock.now() - startedAtMs < this.#parts.backoff.goodRunMs;
     this.#shortRuns = short ? this.#shortRuns + 1 : 0;
-    return exit;
+    return confinement.oomKills() > oomKills ? this.#shortOfMemory(exit) : exit;
   }
 
-  #spawn(): { child: ChildProcess; stdout: Socket; stderr: Socket } {
-    const { spec } = this.#record;
-    const [program = '', ...args] = spec.command;
-    const { stdout, stderr } = makePipes(this.#parts.dir, ['stdout', 'stderr']);
-    try {
-      const child = spawn(program, args, {
-        cwd: spec.workingDir,
-        env: { ...spec.env, [markVariable]: this.#parts.mark },
-        // Its own session: no signal meant for this program reaches it.
-        detached: true,
-        stdio: ['ignore', stdout.writerFd, stderr.writerFd],
-        ...(spec.uid !== null && { uid: spec.uid, gid: spec.uid }),
+  /** Counts from when the program itself runs. */
+  #startDeadline(launched: Promise<void>): () => void {
+    const { deadlineMs } = this.#record.spec;
+    if (deadlineMs === null) return () => undefined;
+    let cancel: (() => void) | undefined;
+    let over = false;
+    void launched.then(() => {
+      if (over) return;
+      cancel = this.#parts.clock.after(deadlineMs, () => {
+        this.#end('deadline');
       });
-      return { child, stdout: stdout.reader, stderr: stderr.reader };
+    });
+    return () => {
+      over = true;
+      cancel?.();
+    };
+  }
+
+  #start(): ProgramProcess {
+    const { dir, mark, confinement, clock, logger } = this.#parts;
+    let place = confinement.place;
+    try {
+      confinement.open();
     } catch (error) {
-      stdout.reader.destroy();
-      stderr.reader.destroy();
-      throw error;
-    } finally {
-      fs.closeSync(stdout.writerFd);
-      fs.closeSync(stderr.writerFd);
+      // It runs without its limits rather than not at all.
+      logger.error({ err: error, workload: this.id }, 'limits-not-set');
+      place = null;
     }
+    return startProgram({ spec: this.#record.spec, dir, mark, place, clock });
+  }
+
+  /** What the kernel ended for its memory, the program itself or one it had started. */
+  #shortOfMemory(exit: Exit): Exit {
+    const limit = `its ${String(this.#record.spec.resources.memoryMb ?? 0)} MB of memory`;
+    const detail =
+      exit.signal === 'SIGKILL'
+        ? `It used more than ${limit} and was ended.`
+        : `A process of it was ended because it used more than ${limit}.`;
+    return { ...exit, detail: exit.detail ?? detail };
+  }
+
+  #sumUsage(): Pick<Usage, 'cpuNs' | 'memoryBytes'> {
+    const { cpuNs, memoryBytes } = usageOf(findMembers(this.membership).map(({ pid }) => pid));
+    this.#countedCpuNs = Math.max(this.#countedCpuNs, cpuNs);
+    return { cpuNs: this.#countedCpuNs, memoryBytes };
   }
 
   async #waitForRestart(lastExit: Exit): Promise<void> {
@@ -275,6 +325,7 @@ export class Workload {
   #conclude(exit: Exit): void {
     this.#record.exit = exit;
     this.#save(true);
+    this.#parts.confinement.close();
     this.#parts.output.end();
     this.#change({ phase: 'ended', exit });
   }
@@ -291,47 +342,5 @@ export class Workload {
       // A full disk must not end what runs; the record of before still tells of the workload.
       this.#parts.logger.error({ err: error, workload: this.id }, 'workload-record-not-saved');
     }
-  }
-}
-
-function exitOf(child: ChildProcess, clock: Clock, workingDir: string): Promise<Exit> {
-  return new Promise((resolve) => {
-    child.once('exit', (code, signal) => {
-      resolve({ code, signal, reason: 'exited', detail: null, atMs: clock.now() });
-    });
-    child.on('error', (error) => {
-      // Also told when a signal could not be sent; only without a pid did nothing start.
-      if (child.pid === undefined) resolve(failedToStart(error, clock.now(), workingDir));
-    });
-  });
-}
-
-function failedToStart(error: unknown, atMs: number, workingDir?: string): Exit {
-  const detail = describeStartFailure(error, workingDir);
-  return { code: null, signal: null, reason: 'failed_to_start', detail, atMs };
-}
-
-function describeStartFailure(error: unknown, workingDir: string | undefined): string {
-  const { code, path: program } = error as NodeJS.ErrnoException;
-  const name = program ?? 'the program';
-  if (code === 'ENOENT' && workingDir !== undefined && !fs.existsSync(workingDir)) {
-    return `Cannot start ${name}: its working folder does not exist.`;
-  }
-  switch (code) {
-    case 'ENOENT':
-      return `Cannot start ${name}: there is no such program.`;
-    case 'EACCES':
-      return `Cannot start ${name}: it is not executable, or its folder is not accessible.`;
-    case 'ENOEXEC':
-      return `Cannot start ${name}: its format is not executable here.`;
-    case 'E2BIG':
-      return `Cannot start ${name}: its arguments and variables are too large.`;
-    case 'EAGAIN':
-    case 'ENOMEM':
-      return `Cannot start ${name}: the machine has no room for another process.`;
-    case 'EPERM':
-      return `Cannot start ${name}: not allowed to run as this user.`;
-    default:
-      return `Cannot start ${name}: ${code ?? (error instanceof Error ? error.message : 'unknown')}.`;
   }
 }

@@ -13,6 +13,7 @@ import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
 import { runnerSocketDir, runnerSocketName } from '../../protocol/runner.ts';
 import { socketAddress } from '../../protocol/runner-socket.ts';
 import type { RunnerAnswers, RunnerFrame, RunnerRequest } from './messages.ts';
+import { Terminals } from './terminals.ts';
 
 /** The runner is not there, or went while it was asked. */
 export class ConnectionLost extends Error {
@@ -35,6 +36,7 @@ interface Waiting {
 const requestsMax = 10_000;
 
 export class Connection {
+  readonly terminals = new Terminals(this);
   readonly #socket: net.Socket;
   readonly #events: ConnectionEvents;
   readonly #decoder = new FrameDecoder();
@@ -77,7 +79,7 @@ export class Connection {
     });
   }
 
-  /** Aborting gives up a `read`: it is answered without entries. */
+  /** Aborting gives up a `read`, which is answered without entries, or an `exec`, which is ended. */
   request<Op extends RunnerRequest['op']>(
     request: Extract<RunnerRequest, { op: Op }>,
     signal?: AbortSignal,
@@ -124,7 +126,8 @@ export class Connection {
     }
     for (const frame of frames) {
       if ('event' in frame) {
-        this.#events.state(frame);
+        if (frame.event === 'state') this.#events.state(frame);
+        else this.terminals.hear(frame);
         continue;
       }
       const waiting = this.#waiting.get(frame.re);
@@ -144,6 +147,7 @@ export class Connection {
     const left = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of left) reject(new ConnectionLost());
+    this.terminals.lose();
     this.#events.lost();
   }
 }

@@ -2,7 +2,7 @@
  * Owns the driver for child processes of this machine: the client side of the runner.
  *
  * 1. A runner is started when something is to be done and none answers, and again when it dies
- *    while something is to run.
+ *    while something is to run or a route leads somewhere.
  * 2. A lost connection is not an answer: requests are asked again (all may be), until
  *    `requestTimeoutMs` is over; then AGENT_UNREACHABLE.
  */
@@ -20,8 +20,11 @@ import type {
   DriverEvent,
   EdgeRoute,
   ExecOutcome,
+  ExecSpec,
   LogEntry,
   Terminal,
+  TerminalEvents,
+  TerminalSpec,
   Usage,
   Workload,
   WorkloadSpec,
@@ -70,6 +73,7 @@ class ProcessDriver implements Driver {
   readonly #listeners = new Set<(event: DriverEvent) => void>();
   readonly #closed = new AbortController();
   #link: Link = { phase: 'idle' };
+  #leadsSomewhere = false;
 
   constructor(options: ProcessDriverOptions) {
     if (!path.isAbsolute(options.dataDir)) {
@@ -142,20 +146,34 @@ class ProcessDriver implements Driver {
     return (await this.#reachable()) ? this.#ask({ op: 'probe', workload: id }) : 'silent';
   }
 
-  openTerminal(): Promise<Terminal> {
-    return Promise.reject(noConsole());
+  async openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
+    if (!(await this.#reachable())) throw notRunning();
+    // One that was opened on a connection that is lost has ended with it.
+    return this.#retried((connection) => connection.terminals.open(id, spec, events));
   }
 
   attach(): Promise<Terminal> {
-    return Promise.reject(noConsole());
+    return Promise.reject(noAttach());
   }
 
-  exec(): Promise<ExecOutcome> {
-    return Promise.reject(noConsole());
+  async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
+    if (!(await this.#reachable())) throw notRunning();
+    const connection = await this.#connected();
+    try {
+      return await connection.request({ op: 'exec', workload: id, spec }, signal);
+    } catch (error) {
+      // Never asked twice: it may have run.
+      throw error instanceof ConnectionLost ? unreachable(error) : error;
+    }
   }
 
-  usage(): Promise<Usage | undefined> {
-    return Promise.resolve(undefined);
+  async usage(id: string): Promise<Usage | undefined> {
+    return (await this.usages([id])).get(id);
+  }
+
+  async usages(ids: readonly string[]): Promise<ReadonlyMap<string, Usage>> {
+    if (!(await this.#reachable())) return new Map();
+    return new Map(await this.#ask({ op: 'usages', workloads: ids }));
   }
 
   removeVolume(): Promise<void> {
@@ -169,6 +187,7 @@ class ProcessDriver implements Driver {
   async setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
     // Nothing to take away where nothing is: no runner is started for that.
     if (routes.length === 0 && !(await this.#reachable())) return;
+    this.#leadsSomewhere = routes.some(({ targets }) => targets.length > 0);
     await this.#ask({ op: 'set-routes', routes });
   }
 
@@ -208,14 +227,22 @@ class ProcessDriver implements Driver {
 
   async #ask<Op extends RunnerRequest['op']>(
     request: Extract<RunnerRequest, { op: Op }>,
-    timeoutMs = this.#options.requestTimeoutMs ?? 20_000,
+    timeoutMs?: number,
     signal?: AbortSignal,
   ): Promise<RunnerAnswers[Op]> {
+    return this.#retried((connection) => connection.request(request, signal), timeoutMs);
+  }
+
+  /** Does it on a connection, and again on another one when that is lost. */
+  async #retried<T>(
+    work: (connection: Connection) => Promise<T>,
+    timeoutMs = this.#options.requestTimeoutMs ?? 20_000,
+  ): Promise<T> {
     const untilMs = this.#clock.now() + timeoutMs;
     for (;;) {
       try {
         const connection = await this.#connected();
-        return await this.#within(untilMs, connection.request(request, signal));
+        return await this.#within(untilMs, work(connection));
       } catch (error) {
         if (!(error instanceof ConnectionLost)) throw error;
         if (this.#closed.signal.aborted || this.#clock.now() >= untilMs) throw unreachable(error);
@@ -319,7 +346,8 @@ class ProcessDriver implements Driver {
     this.#link = { phase: 'idle' };
     this.#options.logger.warn({}, 'runner-lost');
     this.#emit({ type: 'disconnected' });
-    if (!this.#hasRecords()) return;
+    // A new one serves the routes of the last, which may lead to what other drivers run.
+    if (!this.#hasRecords() && !this.#leadsSomewhere) return;
     this.#connected().catch((error: unknown) => {
       this.#options.logger.error({ err: error }, 'runner-not-restarted');
     });
@@ -354,6 +382,13 @@ function unreachable(cause?: unknown): ServiceError {
   return new ServiceError('AGENT_UNREACHABLE', 'The process runner does not answer.', { cause });
 }
 
-function noConsole(): ServiceError {
-  return new ServiceError('BAD_USER_INPUT', 'There are no consoles on this server.');
+function notRunning(): ServiceError {
+  return new ServiceError('NOT_RUNNING', 'It does not run.');
+}
+
+function noAttach(): ServiceError {
+  return new ServiceError(
+    'BAD_USER_INPUT',
+    'On this server a console is a shell beside the program; its own streams cannot be attached to.',
+  );
 }

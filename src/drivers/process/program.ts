@@ -18,6 +18,9 @@ export interface RunnerProgram {
 
 const sourceRoot = fileURLToPath(new URL('../../', import.meta.url));
 const entryName = path.join('agent', 'runner', 'main');
+/** Started by the runner, not imported. */
+const terminalsName = path.join('agent', 'terminals', 'main');
+const launcherName = path.join('agent', 'runner', 'limits', 'launcher');
 const relativeImport = /(\bfrom\s+|\bimport\s*\(?\s*)'(\.{1,2}\/[^']+)\.ts'/g;
 
 interface SourceFile {
@@ -47,10 +50,10 @@ export function prepareRunnerProgram(dir: string): RunnerProgram {
   return { entry: path.join(target, `${entryName}.js`) };
 }
 
-/** The entry and what it imports, without types. */
+/** The programs and what they import, without types. */
 function collect(): SourceFile[] {
   const files = new Map<string, SourceFile>();
-  const pending = [entryName];
+  const pending = [entryName, terminalsName, launcherName];
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (files.has(name)) continue;
     const source = fs.readFileSync(path.join(sourceRoot, `${name}.ts`), 'utf8');

@@ -1,0 +1,150 @@
+/**
+ * Owns the terminals of one connection to a runner, on the side of who uses them.
+ *
+ * 1. Output is told in order, then `exit` once; a connection that is lost is an exit, too.
+ * 2. While a terminal is paused, what the runner may still send waits here: no more than its window.
+ */
+import type { Terminal, TerminalEvents, TerminalSpec } from '../driver.ts';
+import type { RunnerRequest, TerminalFrame } from './messages.ts';
+
+/** Output that was told and not acknowledged is told of in lumps of this size. */
+const takenLump = 32 * 1024;
+
+/** The connection, as far as terminals need it. */
+export interface RunnerLink {
+  request(request: Extract<RunnerRequest, { op: 'terminal-open' }>): Promise<null>;
+  tell(request: RunnerRequest): void;
+}
+
+export class Terminals {
+  readonly #connection: RunnerLink;
+  readonly #open = new Map<number, ProcessTerminal>();
+  #lastNumber = 0;
+
+  constructor(connection: RunnerLink) {
+    this.#connection = connection;
+  }
+
+  /** Rejects as the runner does, or with ConnectionLost. */
+  async open(workload: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
+    const terminal = ++this.#lastNumber;
+    const opened = new ProcessTerminal(this.#connection, terminal, events);
+    // Output may come in one piece with the answer.
+    this.#open.set(terminal, opened);
+    try {
+      await this.#connection.request({ op: 'terminal-open', workload, terminal, spec });
+    } catch (error) {
+      this.#open.delete(terminal);
+      throw error;
+    }
+    return opened;
+  }
+
+  hear(frame: TerminalFrame): void {
+    const terminal = this.#open.get(frame.terminal);
+    if (terminal === undefined) return;
+    if (frame.event === 'terminal-exit') this.#open.delete(frame.terminal);
+    terminal.hear(frame);
+  }
+
+  /** The connection is gone. */
+  lose(): void {
+    const left = [...this.#open.keys()];
+    for (const terminal of left) {
+      this.hear({ event: 'terminal-exit', terminal, code: null, lost: true });
+    }
+  }
+}
+
+class ProcessTerminal implements Terminal {
+  readonly #connection: Pick<RunnerLink, 'tell'>;
+  readonly #number: number;
+  readonly #events: TerminalEvents;
+  /** Came while it was paused; null while it is not. */
+  #held: Uint8Array[] | null = null;
+  #heldExit: Extract<TerminalFrame, { event: 'terminal-exit' }> | null = null;
+  #taken = 0;
+  #unwritten = 0;
+  #ended = false;
+
+  constructor(connection: Pick<RunnerLink, 'tell'>, number: number, events: TerminalEvents) {
+    this.#connection = connection;
+    this.#number = number;
+    this.#events = events;
+  }
+
+  get unwritten(): number {
+    return this.#unwritten;
+  }
+
+  hear(frame: TerminalFrame): void {
+    switch (frame.event) {
+      case 'terminal-output':
+        if (this.#held === null) this.#output(frame.bytes);
+        else this.#held.push(frame.bytes);
+        return;
+      case 'terminal-written':
+        this.#unwritten = Math.max(0, this.#unwritten - frame.count);
+        return;
+      case 'terminal-exit':
+        if (this.#held !== null && this.#held.length > 0 && !frame.lost) this.#heldExit = frame;
+        else this.#exit(frame);
+    }
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.#ended || bytes.length === 0) return;
+    this.#unwritten += bytes.length;
+    this.#connection.tell({ op: 'terminal-write', terminal: this.#number, bytes });
+  }
+
+  resize(cols: number, rows: number): void {
+    if (this.#ended) return;
+    this.#connection.tell({ op: 'terminal-resize', terminal: this.#number, cols, rows });
+  }
+
+  pause(): void {
+    this.#held ??= [];
+  }
+
+  resume(): void {
+    const held = this.#held;
+    this.#held = null;
+    for (const [index, bytes] of (held ?? []).entries()) {
+      if (this.#isPaused()) {
+        // The listener has enough again.
+        this.#held = (held ?? []).slice(index);
+        return;
+      }
+      this.#output(bytes);
+    }
+    if (this.#heldExit !== null && !this.#isPaused()) this.#exit(this.#heldExit);
+  }
+
+  close(): void {
+    if (this.#ended) return;
+    this.#held = null;
+    if (this.#heldExit !== null) this.#exit(this.#heldExit);
+    else this.#connection.tell({ op: 'terminal-close', terminal: this.#number });
+  }
+
+  #isPaused(): boolean {
+    return this.#held !== null;
+  }
+
+  #output(bytes: Uint8Array): void {
+    if (this.#ended) return;
+    this.#events.output(bytes);
+    this.#taken += bytes.length;
+    if (this.#taken < takenLump) return;
+    const count = this.#taken;
+    this.#taken = 0;
+    this.#connection.tell({ op: 'terminal-taken', terminal: this.#number, count });
+  }
+
+  #exit({ code, lost }: { code: number | null; lost: boolean }): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#events.exit({ code, lost });
+  }
+}

@@ -1,0 +1,324 @@
+/** Owns what every driver promises of terminals and commands, as tests: `run` them for each. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+
+import type { Driver, ExecOutcome, Terminal, WorkloadSpec } from '../../src/drivers/driver.ts';
+import { sh, until } from '../support/driver-specs.ts';
+
+export interface TerminalPlace {
+  driver: Driver;
+  /** A workload in which there are `sh`, `stty`, `cat`, `sleep`, `head` and `tr`. */
+  specOf(overrides: Pick<WorkloadSpec, 'id' | 'command'> & Partial<WorkloadSpec>): WorkloadSpec;
+  close(): Promise<void>;
+}
+
+const never = new AbortController().signal;
+
+/** A terminal with what it told. */
+class Opened {
+  readonly exits: { code: number | null; lost: boolean }[] = [];
+  readonly chunks: Buffer[] = [];
+  bytes = 0;
+  terminal: Terminal | undefined;
+  /** Keep none of it. */
+  counting = false;
+
+  static async open(
+    driver: Driver,
+    id: string,
+    command: readonly string[] = ['/bin/sh'],
+    env: Record<string, string> = {},
+  ): Promise<Opened> {
+    const opened = new Opened();
+    const spec = { command, cols: 80, rows: 24, env: { PS1: '$ ', ...env } };
+    opened.terminal = await driver.openTerminal(id, spec, {
+      output: (bytes) => {
+        assert.deepEqual(opened.exits, [], 'nothing comes after the exit');
+        opened.bytes += bytes.length;
+        if (!opened.counting) opened.chunks.push(Buffer.from(bytes));
+      },
+      exit: (exit) => {
+        opened.exits.push(exit);
+      },
+    });
+    return opened;
+  }
+
+  get text(): string {
+    return Buffer.concat(this.chunks).toString();
+  }
+
+  get open(): Terminal {
+    assert.ok(this.terminal);
+    return this.terminal;
+  }
+
+  type(text: string): void {
+    this.open.write(Buffer.from(text));
+  }
+
+  async sees(text: string | RegExp): Promise<void> {
+    const found = (): boolean =>
+      typeof text === 'string' ? this.text.includes(text) : text.test(this.text);
+    await until(`${String(text)} in ${JSON.stringify(this.text.slice(-300))}`, found);
+  }
+
+  async ended(): Promise<{ code: number | null; lost: boolean }> {
+    return await until('its end', () => this.exits[0]);
+  }
+}
+
+export function run(name: string, create: () => Promise<TerminalPlace>): void {
+  describe(`${name} with terminals`, () => {
+    let place: TerminalPlace;
+    let driver: Driver;
+
+    before(async () => {
+      place = await create();
+      driver = place.driver;
+    });
+    after(() => place.close());
+
+    const serve = async (id: string, env: Record<string, string> = {}): Promise<void> => {
+      const spec = place.specOf({ id, kind: 'service', command: sh('exec sleep 100000') });
+      await driver.start({ ...spec, env: { ...spec.env, ...env }, stopGraceMs: 500 });
+      await until(`${id} runs`, async () => (await driver.inspect(id))?.state.phase === 'running');
+    };
+    const exec = (id: string, script: string, more: object = {}): Promise<ExecOutcome> => {
+      const bounds = { timeoutMs: 20_000, maxBytes: 65_536 };
+      return driver.exec(id, { command: sh(script), env: {}, ...bounds, ...more }, never);
+    };
+    /** Whether a command line that begins so is to be seen from inside. */
+    const isThere = async (id: string, text: string): Promise<boolean> => {
+      const { output } = await exec(
+        id,
+        `for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done 2>/dev/null`,
+        { maxBytes: 4 * 1024 * 1024 },
+      );
+      return Buffer.from(output)
+        .toString()
+        .split('\n')
+        .some((line) => line.startsWith(text));
+    };
+
+    describe('openTerminal()', () => {
+      it('runs a shell that echoes what is typed and answers it', async () => {
+        await serve('echo-1');
+        const shell = await Opened.open(driver, 'echo-1', []);
+        shell.type('echo so-$((40 + 2))\r');
+        await shell.sees('so-42');
+        assert.match(shell.text, /echo so-\$\(\(40 \+ 2\)\)/);
+        shell.open.close();
+        await shell.ended();
+      });
+
+      it('is the controlling terminal, with variables of the workload and its own', async () => {
+        await serve('vars-1', { OWN: 'of the workload', OTHER: 'kept' });
+        const shell = await Opened.open(driver, 'vars-1', ['/bin/sh'], { OWN: 'of the terminal' });
+        shell.type('echo "[$OWN|$OTHER|$TERM]"; echo by-name > /dev/tty; sleep 100\r');
+        await shell.sees('[of the terminal|kept|xterm-256color]');
+        await shell.sees(/[^>] ?by-name|\nby-name/);
+        // A key that means the whole foreground works only on a controlling terminal.
+        shell.type('\u0003');
+        shell.type('echo after-$((1 + 1))\r');
+        await shell.sees('after-2');
+        shell.open.close();
+      });
+
+      it('has the size it is given, and the one it is changed to', async () => {
+        await serve('size-1');
+        const shell = await Opened.open(driver, 'size-1');
+        shell.type('stty size\r');
+        await shell.sees('24 80');
+        shell.open.resize(133, 55);
+        shell.type('stty size\r');
+        await shell.sees('55 133');
+        shell.open.resize(1000, 1000);
+        shell.type('stty size\r');
+        await shell.sees('1000 1000');
+        shell.open.close();
+      });
+
+      it('carries bytes of any kind unchanged', async () => {
+        await serve('bytes-1');
+        const raw = 'stty raw -echo; echo ready; exec head -c 512';
+        const shell = await Opened.open(driver, 'bytes-1', sh(raw));
+        await shell.sees('ready');
+        const from = shell.bytes - (Buffer.concat(shell.chunks).indexOf('ready') + 5);
+        const sent = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
+        shell.open.write(sent);
+        await shell.ended();
+        const all = Buffer.concat(shell.chunks);
+        const start = all.indexOf('ready') + 5;
+        assert.ok(from >= 0);
+        // The line end of `ready` may come as one character or two.
+        const got = all.subarray(start + (all[start] === 13 ? 2 : 1));
+        assert.deepEqual(got, sent);
+      });
+
+      it('tells the exit code when the program ends, after all its output', async () => {
+        await serve('exit-1');
+        const shell = await Opened.open(driver, 'exit-1', sh('echo last words; exit 7'));
+        assert.deepEqual(await shell.ended(), { code: 7, lost: false });
+        assert.match(shell.text, /last words/);
+        shell.type('nobody reads this\r');
+        shell.open.resize(10, 10);
+        shell.open.close();
+        assert.equal(shell.exits.length, 1);
+      });
+
+      it('ends the program and what it started when it is closed', async () => {
+        await serve('close-1');
+        const script = 'sleep 7101 & nohup sleep 7102 >/dev/null 2>&1 & trap "" HUP; sleep 7103';
+        const shell = await Opened.open(driver, 'close-1', sh(`${script}; sleep 7104`));
+        await until('all of it runs', async () => {
+          for (const one of ['7101', '7102', '7103']) {
+            if (!(await isThere('close-1', `sleep ${one}`))) return false;
+          }
+          return true;
+        });
+        shell.open.close();
+        await shell.ended();
+        await until('none of it runs', async () => !(await isThere('close-1', 'sleep 710')));
+      });
+
+      it('ends with its workload', async () => {
+        await serve('stop-1');
+        const shell = await Opened.open(driver, 'stop-1', sh('trap "" HUP TERM; sleep 1000'));
+        await driver.stop('stop-1');
+        assert.equal((await shell.ended()).lost, false);
+      });
+
+      it('waits with a flood while it is paused, and loses nothing of it', async () => {
+        await serve('flood-1');
+        const size = 8 * 1024 * 1024;
+        const script = `stty raw; head -c ${String(size)} /dev/zero | tr '\\0' x; printf END`;
+        const shell = await Opened.open(driver, 'flood-1', sh(script));
+        shell.open.pause();
+        let seen = -1;
+        await until('it stands still', async () => {
+          const before = seen;
+          seen = shell.bytes;
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          return before === shell.bytes;
+        });
+        assert.ok(shell.bytes < size / 2, `${String(shell.bytes)} bytes came while it was paused`);
+        assert.deepEqual(shell.exits, []);
+        shell.open.resume();
+        await until('some of it', () => shell.bytes > size / 4);
+        shell.open.pause();
+        shell.open.resume();
+        assert.equal((await shell.ended()).code, 0);
+        const all = Buffer.concat(shell.chunks);
+        assert.equal(all.filter((byte) => byte === 0x78).length, size);
+        assert.equal(all.subarray(-3).toString(), 'END');
+      });
+
+      it('keeps the last output of a program that ends while it is paused', async () => {
+        await serve('tail-1');
+        const shell = await Opened.open(
+          driver,
+          'tail-1',
+          sh('sleep 0.2; printf "the end"; exit 3'),
+        );
+        shell.open.pause();
+        await until('it ended', async () => !(await isThere('tail-1', 'sleep 0.2')));
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        shell.open.resume();
+        assert.equal((await shell.ended()).code, 3);
+        assert.match(shell.text, /the end/);
+      });
+
+      it('says how much input waits for a program that does not read', async () => {
+        await serve('input-1');
+        const shell = await Opened.open(driver, 'input-1', sh('stty raw; sleep 1; exec cat'));
+        await until('the terminal is raw', () => isThere('input-1', 'sleep 1'));
+        const sent = Buffer.alloc(300_000, 'y');
+        shell.open.write(sent);
+        assert.ok(shell.open.unwritten > 100_000);
+        await until('all of it is taken', () => shell.open.unwritten === 0);
+        await until('all of it came back', () => shell.bytes >= sent.length);
+        shell.open.close();
+      });
+
+      it('is refused where nothing runs', async () => {
+        const spec = { command: [], cols: 80, rows: 24, env: {} };
+        const events = { output: () => undefined, exit: () => undefined };
+        await assert.rejects(driver.openTerminal('never-there', spec, events), {
+          code: 'NOT_RUNNING',
+        });
+        const ended = place.specOf({ id: 'ended-1', command: sh('exit 0') });
+        await driver.start(ended);
+        await until('its end', async () => {
+          return (await driver.inspect('ended-1'))?.state.phase === 'ended';
+        });
+        await assert.rejects(driver.openTerminal('ended-1', spec, events), { code: 'NOT_RUNNING' });
+        await assert.rejects(exec('ended-1', 'echo hi'), { code: 'NOT_RUNNING' });
+      });
+
+      it('keeps many apart', async () => {
+        await serve('many-1');
+        const all = await Promise.all(
+          Array.from({ length: 20 }, () => Opened.open(driver, 'many-1', ['/bin/cat'])),
+        );
+        for (const [at, one] of all.entries()) one.type(`only ${String(at)}.\r`);
+        for (const [at, one] of all.entries()) {
+          await one.sees(`only ${String(at)}.`);
+          assert.doesNotMatch(one.text, new RegExp(`only (?!${String(at)}\\.)`));
+        }
+        for (const one of all) one.open.close();
+        await Promise.all(all.map((one) => one.ended()));
+      });
+    });
+
+    describe('exec()', () => {
+      before(() => serve('exec-1', { MINE: 'yes' }));
+
+      it('gives both outputs in their order, and the exit code', async () => {
+        const script = 'echo one; echo two >&2; echo three; echo $MINE$MORE; exit 9';
+        const outcome = await exec('exec-1', script, { env: { MORE: '!' } });
+        assert.equal(Buffer.from(outcome.output).toString(), 'one\ntwo\nthree\nyes!\n');
+        assert.equal(outcome.exitCode, 9);
+        assert.equal(outcome.truncated, false);
+      });
+
+      it('keeps no more output than it was asked for', async () => {
+        const script = 'head -c 300000 /dev/zero | tr "\\0" z; exit 4';
+        const outcome = await exec('exec-1', script, { maxBytes: 1000 });
+        assert.equal(outcome.output.length, 1000);
+        assert.equal(outcome.truncated, true);
+        assert.equal(outcome.exitCode, 4);
+        const exactly = await exec('exec-1', 'printf 12345', { maxBytes: 5 });
+        assert.equal(exactly.truncated, false);
+      });
+
+      it('ends what takes too long, with all it started', async () => {
+        const script = 'echo begun; sleep 7201 & trap "" TERM HUP; sleep 7202; sleep 7203';
+        const outcome = await exec('exec-1', script, { timeoutMs: 700 });
+        assert.equal(outcome.exitCode, 124);
+        assert.equal(Buffer.from(outcome.output).toString(), 'begun\n');
+        assert.equal(await isThere('exec-1', 'sleep 720'), false);
+      });
+
+      it('ends what its asker gives up', async () => {
+        const given = new AbortController();
+        const command = sh('sleep 7301; sleep 7302');
+        const bounds = { env: {}, timeoutMs: 60_000, maxBytes: 100 };
+        const asked = driver.exec('exec-1', { command, ...bounds }, given.signal).then(
+          () => 'done',
+          () => 'refused',
+        );
+        await until('it runs', () => isThere('exec-1', 'sleep 7301'));
+        given.abort();
+        await asked;
+        await until('it is gone', async () => !(await isThere('exec-1', 'sleep 730')));
+      });
+
+      it('tells of a signal as shells do, and reads nothing from anybody', async () => {
+        assert.equal((await exec('exec-1', 'kill -9 $$')).exitCode, 137);
+        const read = await exec('exec-1', 'cat; echo end');
+        assert.equal(Buffer.from(read.output).toString(), 'end\n');
+      });
+    });
+  });
+}
