@@ -10,14 +10,10 @@
  *    records once for each list (`RecordTexts`).
  */
 import {
-  type ArgumentNode,
-  BREAK,
   type FieldNode,
   type FragmentDefinitionNode,
   type FragmentSpreadNode,
-  getArgumentValues,
   getNamedType,
-  getVariableValues,
   type GraphQLField,
   type GraphQLObjectType,
   type GraphQLOutputType,
@@ -31,9 +27,8 @@ import {
   Kind,
   type SelectionNode,
   type SelectionSetNode,
-  type VariableDefinitionNode,
-  visit,
 } from 'graphql';
+import { argumentsReader, type Values, variablesReader } from './compiled-values.ts';
 import type { GraphContext } from './contract.ts';
 import type { ReadyDocument } from './documents.ts';
 import { leafWriter } from './leaf-texts.ts';
@@ -41,8 +36,6 @@ import type { RecordTexts, TextRun } from './record-texts.ts';
 
 /** The JSON of the answer; null where the interpreter must find it out. */
 export type CompiledQuery = (variables: Values, context: GraphContext) => string | null;
-
-type Values = Readonly<Record<string, unknown>>;
 
 /** Null for a query that is left to the interpreter. */
 export function compileQuery(
@@ -55,23 +48,15 @@ export function compileQuery(
   const data =
     root && attempt(() => new Compilation(schema, ready, texts).object(root, [selectionSet], true));
   if (!data) return null;
+  const variablesOf = variablesReader(schema, variableDefinitions);
   let keeps = false;
   return (given, context) => {
-    const variables = valuesOf(schema, variableDefinitions, given);
+    const variables = variablesOf(given);
     if (variables === undefined) return null;
     const call: Call = { context, variables, args: [], keeps };
     keeps = true;
     return attempt(() => `{"data":${data.write(noRoot, call)}}`);
   };
-}
-
-function valuesOf(
-  schema: GraphQLSchema,
-  definitions: readonly VariableDefinitionNode[],
-  given: Values,
-): Values | undefined {
-  if (definitions.length === 0) return noArguments;
-  return getVariableValues(schema, definitions, given).coerced;
 }
 
 /** Null where it throws, whatever it was: the interpreter meets that, too, and has the words for it. */
@@ -100,7 +85,7 @@ interface Writer {
 type Nodes = readonly [FieldNode, ...FieldNode[]];
 
 const noRoot = Object.freeze({});
-const noArguments: Values = Object.freeze({});
+const noVariables: Values = Object.freeze({});
 // No resolver asks for it; one that did would throw, and be interpreted.
 const noInfo = undefined as unknown as GraphQLResolveInfo;
 
@@ -208,13 +193,13 @@ class Compilation {
   }
 
   #argsOf(field: GraphQLField<unknown, unknown>, node: FieldNode): (call: Call) => Values {
-    if (field.args.length === 0) return () => noArguments;
-    if (!hasVariable(node.arguments ?? [])) {
-      const args = getArgumentValues(field, node);
+    const { variable, read } = argumentsReader(field, node);
+    if (!variable) {
+      const args = read(noVariables);
       return () => args;
     }
     const at = this.#variableFields++;
-    return ({ args, variables }) => (args[at] ??= getArgumentValues(field, node, variables));
+    return ({ args, variables }) => (args[at] ??= read(variables));
   }
 
   #value(type: GraphQLOutputType, nodes: Nodes, remembers: boolean): Writer {
@@ -248,16 +233,6 @@ class Compilation {
       remembers,
     );
   }
-}
-
-function hasVariable(nodes: readonly ArgumentNode[]): boolean {
-  let found = false;
-  const look = (): typeof BREAK => {
-    found = true;
-    return BREAK;
-  };
-  for (const node of nodes) visit(node, { Variable: look });
-  return found;
 }
 
 /** Fields next to each other that are alike pure, or not. */

@@ -38,7 +38,7 @@ function isCrowded(args: unknown): boolean {
 
 /** Some models say null for every argument that they leave out. */
 function withoutNulls(args: unknown): unknown {
-  if (!isObject(args)) return args;
+  if (!isObject(args) || !Object.values(args).includes(null)) return args;
   return Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
 }
 

@@ -57,6 +57,8 @@ export class Redactor {
   readonly #patterns = new Patterns();
   /** By id of app or team, the least recently used first. */
   readonly #scopes = new Map<string, Scope>();
+  /** Of the last of them, which is asked for again and again; '' where that is not known. */
+  #latest = '';
   readonly #unsubscribe: () => void;
   /** Finds what needs no values: for texts that belong to no team. */
   readonly shapes: Redaction;
@@ -118,14 +120,16 @@ export class Redactor {
 
   #recent(id: string): Scope | undefined {
     const scope = this.#scopes.get(id);
-    if (scope === undefined) return undefined;
+    if (scope === undefined || id === this.#latest) return scope;
     this.#scopes.delete(id);
     this.#scopes.set(id, scope);
+    this.#latest = id;
     return scope;
   }
 
   #keep(scope: Scope): void {
     this.#scopes.set(scope.id, scope);
+    this.#latest = '';
     let chars = 0;
     for (const one of this.#scopes.values()) chars += one.index.chars;
     for (const [id, oldest] of this.#scopes) {
@@ -149,6 +153,7 @@ export class Redactor {
       },
     );
     this.#scopes.set(teamId, scope);
+    this.#latest = '';
     return scope;
   }
 

@@ -39,5 +39,6 @@ export function appNamedIn({ appId }: ToolArguments): string {
 
 /** The arguments but for some of them. */
 export function without(args: ToolArguments, ...names: string[]): ToolArguments {
+  if (!names.some((name) => Object.hasOwn(args, name))) return args;
   return Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)));
 }
