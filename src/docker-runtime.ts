@@ -22,13 +22,7 @@ export interface DockerRuntimeOptions {
   logger: Logger;
 }
 
-export interface DockerRuntime {
-  driver: Driver;
-  /** Opened before the driver, closed after it. */
-  edge: Pick<Driver, 'open' | 'close'>;
-}
-
-export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<DockerRuntime> {
+export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<Driver> {
   const { config, runnerKey, clock, logger } = options;
   const { dataDir, edgeHost, edgePort } = config;
   const runner = createProcessDriver({
@@ -40,20 +34,23 @@ export async function createDockerRuntime(options: DockerRuntimeOptions): Promis
   });
   const instance = await instanceName(dataDir);
   const socket = config.dockerSocket;
-  const driver = createDockerDriver({ socket, dataDir, instance, edge: runner, logger, clock });
-  const open = async (): Promise<void> => {
-    await runner.open();
-    await endPrograms(runner, logger);
-  };
-  return { driver, edge: { open, close: () => runner.close() } };
+  const edge = edgeOf(runner, logger);
+  return createDockerDriver({ socket, dataDir, instance, edge, logger, clock });
 }
 
-/** What still runs of another runtime before: nobody would hear of it again. */
-async function endPrograms(runner: Driver, logger: Logger): Promise<void> {
-  for (const { spec } of await runner.list()) {
-    logger.warn({ workload: spec.id }, 'program_of_other_runtime_ended');
-    await runner.remove(spec.id);
-  }
+/** The runner without the programs it may still run from before: nobody would hear of them again. */
+function edgeOf(runner: Driver, logger: Logger): Pick<Driver, 'open' | 'setRoutes' | 'close'> {
+  return {
+    open: async () => {
+      await runner.open();
+      for (const { spec } of await runner.list()) {
+        logger.warn({ workload: spec.id }, 'program_of_other_runtime_ended');
+        await runner.remove(spec.id);
+      }
+    },
+    setRoutes: (routes) => runner.setRoutes(routes),
+    close: () => runner.close(),
+  };
 }
 
 async function instanceName(dataDir: string): Promise<string> {

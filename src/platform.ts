@@ -13,10 +13,13 @@ import { appDefinition } from './actors/app/app-actor.ts';
 import { appDefaults } from './actors/app/deps.ts';
 import type { AppOptions } from './actors/app/deps.ts';
 import { AppWatch } from './actors/app/watch.ts';
+import { databaseDefinition } from './actors/database/database-actor.ts';
+import { databaseDeps } from './database-parts.ts';
 import { BuildQueue } from './actors/build-queue/build-queue.ts';
 import { edgeDefinition } from './actors/edge/edge-actor.ts';
 import { instanceActorDefinition } from './actors/instance/actor.ts';
 import { Causes } from './actors/runtime/causes.ts';
+import { UsageSampler } from './actors/metrics/sampler.ts';
 import { ActorRuntime } from './actors/runtime/runtime.ts';
 import { logIndexActor, logIndexDefinition } from './actors/streams/log-index.ts';
 import { createLogStreams } from './actors/streams/log-streams.ts';
@@ -35,6 +38,7 @@ import type { Logger } from './lib/log.ts';
 import { chooseRuntime } from './runtime-choice.ts';
 import type { Runtime } from './runtime-choice.ts';
 import { openLogWriter } from './store/logs/writer.ts';
+import { MetricsWriter } from './store/metrics/metrics-files.ts';
 import { openSecretBox } from './store/secrets.ts';
 import type { SecretBox } from './store/secrets.ts';
 import { openStore } from './store/store.ts';
@@ -78,8 +82,8 @@ export async function openPlatform(config: Config, logger: Logger): Promise<Plat
     // What an earlier process was receiving when it died.
     await rm(dataFolders(dataDir).arrivingUploads, { recursive: true, force: true });
     const runtime = await chooseRuntime({ config, reader: store, logger });
-    const place = await placeOf(runtime, config, secrets, logger);
-    return new OpenPlatform({ config, logger, store, secrets, appsRoot, ...place });
+    const driver = await driverOf(runtime, config, secrets, logger);
+    return new OpenPlatform({ config, logger, store, secrets, appsRoot, driver });
   } catch (error) {
     await store.close();
     throw error;
@@ -93,24 +97,21 @@ interface Parts {
   secrets: SecretBox;
   appsRoot: AppsRoot;
   driver: Driver;
-  /** What serves the edge, where that is not the driver. */
-  edge: Pick<Driver, 'open' | 'close'> | null;
 }
 
-async function placeOf(
+async function driverOf(
   runtime: Runtime,
   config: Config,
   secrets: SecretBox,
   logger: Logger,
-): Promise<Pick<Parts, 'driver' | 'edge'>> {
+): Promise<Driver> {
   const runnerKey = secrets.derive('runner');
   if (runtime === 'docker') {
     const { createDockerRuntime } = await import('./docker-runtime.ts');
     return createDockerRuntime({ config, runnerKey, clock, logger });
   }
   const { dataDir, edgeHost: host, edgePort: port } = config;
-  const driver = createProcessDriver({ dataDir, edge: { host, port }, logger, runnerKey });
-  return { driver, edge: null };
+  return createProcessDriver({ dataDir, edge: { host, port }, logger, runnerKey });
 }
 
 class OpenPlatform implements Platform {
@@ -126,6 +127,7 @@ class OpenPlatform implements Platform {
   readonly #parts: Parts;
   readonly #writer;
   readonly #watch: AppWatch;
+  readonly #sampler: UsageSampler;
   #cancelRetention: () => void = () => undefined;
   #toolsReady: Promise<unknown> | undefined;
   #closing: Promise<void> | undefined;
@@ -169,6 +171,8 @@ class OpenPlatform implements Platform {
       extractors: config.bulkThreads,
     });
     this.#watch = new AppWatch({ driver: this.driver, actors: this.actors, reader: store, logger });
+    const samples = new MetricsWriter(this.folders.metrics);
+    this.#sampler = new UsageSampler({ driver: this.driver, writer: samples, clock, logger });
     this.#registerActors();
   }
 
@@ -178,9 +182,9 @@ class OpenPlatform implements Platform {
     if (!isEmpty(store.scan(tables.apps))) await this.#tools();
     this.actors.start();
     this.actors.inside.tell(activityLog, { type: 'prune' });
-    await this.#parts.edge?.open();
     await this.driver.open();
     await this.#watch.start();
+    await this.#sampler.start();
     this.#retain();
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
   }
@@ -196,11 +200,11 @@ class OpenPlatform implements Platform {
   async #close(): Promise<void> {
     this.#cancelRetention();
     this.#watch.close();
+    this.#sampler.close();
     await this.actors.close();
     await this.#writer.close();
     await this.bulk.close();
     await this.driver.close();
-    await this.#parts.edge?.close();
     await this.store.close();
   }
 
@@ -232,6 +236,13 @@ class OpenPlatform implements Platform {
         options,
       }),
     );
+    const { secrets, appsRoot: place } = this;
+    const node = async (): Promise<string> => {
+      await this.#tools();
+      return toolchainPaths(place.appsRoot).node;
+    };
+    const common = { reader: store, driver, streams, secrets, clock, logger };
+    actors.register(databaseDefinition(databaseDeps({ ...common, config, place, node })));
   }
 
   /** Every release is extracted before anything of it runs: there the tools are made ready. */

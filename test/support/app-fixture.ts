@@ -21,6 +21,7 @@ import { eventually } from './eventually.ts';
 import { MemoryStore } from './memory-store.ts';
 import { plainSecrets } from './plain-secrets.ts';
 import { ScriptedDriver } from './scripted-driver.ts';
+import type { ScriptedImages } from './scripted-images.ts';
 import { recordingLogger } from './silent-logger.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 
@@ -56,6 +57,8 @@ export interface FixtureOptions {
   options?: Partial<AppOptions>;
   concurrency?: number;
   check?: AppDeps['check'];
+  /** Makes it a driver of containers. */
+  images?: ScriptedImages;
   /** Actors beyond which idle ones are passivated at once. */
   idleMax?: number;
 }
@@ -111,7 +114,7 @@ export class RecordedStreams implements LogStreams {
 export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixture> {
   const root = await mkdtemp(join(tmpdir(), 'gangway-app-'));
   const store = new MemoryStore();
-  const driver = new ScriptedDriver();
+  const driver = new ScriptedDriver(fixture.images ?? null);
   const streams = new RecordedStreams();
   const logger = recordingLogger();
   const source: AppFixture['source'] = { files: { 'index.html': 'hi' }, held: null };

@@ -15,6 +15,7 @@ import type {
   Usage,
   WorkloadState,
 } from '../../src/drivers/driver.ts';
+import type { ScriptedImages } from './scripted-images.ts';
 
 interface Running {
   spec: WorkloadSpec;
@@ -31,11 +32,15 @@ export type Script = (spec: WorkloadSpec) => {
 };
 
 export class ScriptedDriver implements Driver {
-  readonly name = 'process';
-  readonly runs = 'host';
-  readonly images = null;
+  readonly name;
+  readonly runs;
+  /** Null: it runs programs of the machine. */
+  readonly images: ScriptedImages | null;
   readonly started: WorkloadSpec[] = [];
   readonly removed: string[] = [];
+  readonly removedVolumes: string[] = [];
+  /** Throws what a start is refused with. */
+  beforeStart: (spec: WorkloadSpec) => void = () => undefined;
   readonly output = new Map<string, string[]>();
   routes: readonly EdgeRoute[] = [];
   /** Each set of routes the edge was given, for what it saw in between. */
@@ -45,13 +50,21 @@ export class ScriptedDriver implements Driver {
   readonly #listeners = new Set<(event: DriverEvent) => void>();
   #port = 20_000;
 
+  constructor(images: ScriptedImages | null = null) {
+    this.images = images;
+    this.name = images === null ? ('process' as const) : ('docker' as const);
+    this.runs = images === null ? ('host' as const) : ('image' as const);
+  }
+
   open(): Promise<void> {
     return Promise.resolve();
   }
 
-  start(spec: WorkloadSpec): Promise<Workload> {
+  async start(spec: WorkloadSpec): Promise<Workload> {
     const known = this.#running.get(spec.id);
-    if (known !== undefined) return Promise.resolve(toWorkload(known));
+    if (known !== undefined) return toWorkload(known);
+    await Promise.resolve();
+    this.beforeStart(spec);
     this.started.push(spec);
     const { exitCode, probe = 'silent' } = this.script(spec);
     const running: Running = {
@@ -62,7 +75,7 @@ export class ScriptedDriver implements Driver {
     };
     this.#running.set(spec.id, running);
     if (exitCode !== undefined) this.end(spec.id, { code: exitCode });
-    return Promise.resolve(toWorkload(running));
+    return toWorkload(running);
   }
 
   inspect(id: string): Promise<Workload | undefined> {
@@ -137,8 +150,9 @@ export class ScriptedDriver implements Driver {
     return Promise.resolve(undefined);
   }
 
-  removeVolume(): Promise<void> {
-    return Promise.resolve(); // It has none.
+  removeVolume(name: string): Promise<void> {
+    this.removedVolumes.push(name);
+    return Promise.resolve();
   }
 
   freePort(): Promise<number> {

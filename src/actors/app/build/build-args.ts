@@ -6,9 +6,10 @@
 /** The names behind ARG, in any stage. */
 export function declaredArgs(dockerfile: string): Set<string> {
   const names = new Set<string>();
+  const lines = dockerfile.split(/\r?\n/).filter((line) => !/^\s*#/.test(line));
   // A line goes on behind the escape character, which a directive may have changed.
-  const whole = dockerfile.replace(/[\\`][ \t]*\r?\n/g, ' ');
-  for (const line of whole.split(/\r?\n/)) {
+  const whole = lines.join('\n').replace(/[\\`][ \t]*\n/g, ' ');
+  for (const line of whole.split('\n')) {
     const rest = /^\s*ARG\s+(.*)$/i.exec(line)?.[1];
     if (rest === undefined) continue;
     for (const [, name = ''] of rest.matchAll(/([A-Za-z_]\w*)(?:=(?:"[^"]*"|'[^']*'|\S*))?/g)) {
