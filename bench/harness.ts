@@ -114,6 +114,8 @@ export class Bench {
     const program = this.#gangway({
       GANGWAY_PORT: '0',
       GANGWAY_EDGE_PORT: String(await freePort()),
+      // Figures are those of one runtime, whatever the machine has besides.
+      GANGWAY_RUNTIME: 'process',
       ...env,
       GANGWAY_DATA_DIR: dataDir,
     });
@@ -206,6 +208,7 @@ export class Bench {
       this.#gangway({
         GANGWAY_PORT: String(port),
         GANGWAY_EDGE_PORT: edgePort,
+        GANGWAY_RUNTIME: 'process',
         ...env,
         GANGWAY_DATA_DIR: dataDir,
       }),

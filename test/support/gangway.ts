@@ -141,6 +141,8 @@ export class Gangway {
         GANGWAY_EDGE_PORT: String(this.edgePort),
         GANGWAY_DATA_DIR: this.dataDir,
         GANGWAY_APP_DRAIN_SECONDS: '1',
+        // A daemon of the machine is not the tests'.
+        GANGWAY_RUNTIME: 'process',
         ...(threads !== undefined && { GANGWAY_GATEWAY_THREADS: threads }),
         ...this.#env,
         ...env,

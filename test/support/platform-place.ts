@@ -54,6 +54,8 @@ export class PlatformPlace {
     const { config } = resolveConfig({
       GANGWAY_DATA_DIR: this.dataDir,
       GANGWAY_EDGE_PORT: String(this.#edgePort),
+      // A daemon of the machine is not the tests'.
+      GANGWAY_RUNTIME: 'process',
       ...this.#variables,
     });
     this.#platform = await openPlatform(config, this.logger);

@@ -2,8 +2,8 @@
  * Entry point of the runner: owns the wiring, the lock and the end of the process.
  *
  * 1. One runner a data directory: a second one finds the lock taken and leaves.
- * 2. It ends by itself when nothing runs, no route leads anywhere and nobody is connected, or when its data directory is
- *    gone; on SIGTERM it ends all workloads and leaves on record what is to run.
+ * 2. It ends by itself when nothing runs, no route leads anywhere and nobody is connected, or when its
+ *    data directory is gone; on SIGTERM it ends all workloads and leaves on record what is to run.
  */
 import fs from 'node:fs';
 import net from 'node:net';

@@ -58,7 +58,7 @@ export function addAppParts(builder: Builder) {
     fields: (t) => ({
       name: t.exposeString('name'),
       image: t.exposeString('image', { nullable: true }),
-      state: t.exposeString('state', { description: 'running, restarting or stopping.' }),
+      state: t.exposeString('state', { description: 'starting, running, restarting or stopping.' }),
       startedAt: t.field({
         ...ofRecord,
         type: 'DateTime',

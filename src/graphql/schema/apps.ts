@@ -12,7 +12,7 @@ import type { addAccounts } from './accounts.ts';
 import type { addAppParts, ContainerView } from './app-parts.ts';
 import { type Builder, ofRecord, type Shared } from './builder.ts';
 import type { addDeployments } from './deployments.ts';
-import { defaultContainer } from './logs.ts';
+import { defaultContainer } from '../../actors/app/containers.ts';
 
 /** One shape for all of them: an object with a getter of its own would be a class of its own. */
 class AppPage implements Page<Readonly<AppRecord>> {
@@ -237,10 +237,15 @@ export function appUrl({ appsDomain, edgePort }: GraphqlSettings, slug: string):
   return `http://${slug}.${appsDomain}:${edgePort}`;
 }
 
-function containersOf(app: Readonly<AppRecord>): ContainerView[] {
-  const { live, crashing } = app.run;
-  if (!live) return [];
-  const state = app.desired === 'stopped' ? 'stopping' : crashing ? 'restarting' : 'running';
-  const { startedAtMs } = live;
-  return [{ name: defaultContainer, image: app.image, state, startedAtMs }];
+/** The one that takes the traffic; without one, the one on its way in or the last on its way out. */
+function containersOf({ run }: Readonly<AppRecord>): ContainerView[] {
+  const { live, next, draining, crashing } = run;
+  const shown = live ?? next ?? draining.at(-1);
+  if (shown === undefined) return [];
+  const ofLive = crashing ? 'restarting' : 'running';
+  const state = shown === live ? ofLive : shown === next ? 'starting' : 'stopping';
+  const { image = null, startedAtMs } = shown;
+  const main = { name: shown.service ?? defaultContainer, image };
+  const others = (shown.parts ?? []).map((part) => ({ name: part.service, image: part.image }));
+  return [main, ...others].map((one) => ({ ...one, state, startedAtMs }));
 }
