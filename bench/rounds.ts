@@ -32,8 +32,11 @@ export type Contenders = Readonly<Record<string, Contender>>;
 
 export type Results<Of extends Contenders> = { [Name in keyof Of]: HttpResult[] };
 
-/** As few as tell a median and a spread: the whole bench is to end within a quarter of an hour. */
-const contestRounds = 4;
+/**
+ * Many short rounds tell more than few long ones: what slows the machine down for a moment is in one of
+ * them. The whole bench is to end within a quarter of an hour.
+ */
+const contestRounds = 5;
 
 export interface ContestOptions {
   connections?: number;
@@ -69,7 +72,7 @@ export async function inTurn<Of extends Contenders>(
   contenders: Of,
   options: ContestOptions = {},
 ): Promise<Results<Of>> {
-  const { connections = 50, seconds = bench.pick(2, 1), warmUpSeconds = 1 } = options;
+  const { connections = 50, seconds = 1, warmUpSeconds = 1 } = options;
   const all = Object.entries(contenders).map(([name, contender]) => ({
     name,
     contender,
@@ -225,7 +228,9 @@ export async function latencyRow(
   contenders: Contenders,
   options: LatencyOptions,
 ): Promise<Row> {
-  const { perSecond, goals = [], connections = 50, seconds = bench.pick(2, 1) } = options;
+  const { perSecond, goals = [], connections = 50 } = options;
+  // A thousand requests at least, so that the slowest hundredth is more than a few.
+  const { seconds = bench.pick(perSecond < 1_000 ? 2 : 1, 1) } = options;
   const running = Object.entries(contenders).filter(([, one]) => takesPart(bench, one));
   const latencies: Record<string, LatencyMs[]> = mapped(contenders, () => []);
   const lates: LatencyMs[] = [];

@@ -76,7 +76,6 @@ export async function graphqlRows(
   }
   const results = await inTurn(bench, contenders, {
     connections,
-    seconds: bench.pick(2, 1),
     warmUpSeconds: bench.pick(1, 0),
   });
   const { latencyAt } = contest;

@@ -32,11 +32,11 @@ export async function fleetRows(bench: Bench, { gangway, appIds }: McpInstance):
   ];
   const perSecond = (agents * callsPerMinute) / 60;
   const load = { perSecond, callers, calls };
-  await openLoop(bench, gangway, { ...load, seconds: bench.pick(5, 1) });
+  await openLoop(bench, gangway, { ...load, seconds: bench.pick(3, 1) });
   const cores: number[] = [];
   const latencies: LatencyMs[] = [];
   await bench.eachRound(3, async () => {
-    const seconds = bench.pick(6, 2);
+    const seconds = bench.pick(4, 2);
     const { cpuUs, latency } = await openLoop(bench, gangway, { ...load, seconds });
     cores.push((cpuUs * perSecond) / 1e6);
     latencies.push(latency);

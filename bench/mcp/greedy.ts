@@ -51,7 +51,7 @@ export async function greedyRows(bench: Bench, instance: McpInstance): Promise<R
   const p99: Record<'ours' | 'alone', number[]> = { ours: [], alone: [] };
   const rate: number[] = [];
   await modest();
-  await bench.eachRound(8, async () => {
+  await bench.eachRound(5, async () => {
     p99.alone.push(await modest());
     const running = greedy();
     const [beside, took] = await Promise.all([

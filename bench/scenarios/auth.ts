@@ -150,7 +150,7 @@ async function inProcess(
   };
   const store = await openStore({ dir, logger: silent });
   try {
-    await bench.eachRound(5, async () => {
+    await bench.eachRound(3, async () => {
       const shuffled = secrets.toSorted(() => Math.random() - 0.5);
       const authenticator = authenticatorOf(parts, store);
       const all = shuffled.length / 100;

@@ -22,7 +22,7 @@ export const scenario: Scenario = {
     const rounds: (LogTailsResult & { cpuUs: number })[] = [];
     await bench.eachRound(3, async () => {
       const paths = appIds.map((id) => logPath(id));
-      const load = { paths, tailsOfEach, warmUpSeconds: 2, seconds: bench.pick(5, 2) };
+      const load = { paths, tailsOfEach, warmUpSeconds: 2, seconds: bench.pick(3, 2) };
       const before = usageOf(ours.pid).cpuUs;
       const result = await readTails(bench, ours, load);
       const cpuUs = (usageOf(ours.pid).cpuUs - before) / result.lines;

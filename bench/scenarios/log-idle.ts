@@ -38,7 +38,7 @@ export const scenario: Scenario = {
 
 /** Memory while so many tails are open and nothing happens. */
 async function hold(bench: Bench, ours: Gangway, appId: string, tails: number): Promise<number> {
-  const seconds = bench.pick(4, 1);
+  const seconds = bench.pick(2, 1);
   const load: Tails = {
     port: ours.port,
     path: logPath(appId),

@@ -43,7 +43,7 @@ async function delivery(bench: Bench, ours: Gangway, appId: string, tails: numbe
     [perSecond, lineBytes, paceMs].map(String),
   );
   const rounds: Record<'ours' | 'bare', LogTailsResult[]> = { ours: [], bare: [] };
-  const load = { ...once, seconds: bench.pick(4, 1) };
+  const load = { ...once, seconds: bench.pick(3, 1) };
   await bench.eachRound(3, async () => {
     rounds.ours.push(checked(await readTails(bench, ours, { ...load, awaySeconds: 1 })));
     if (bench.oursOnly) return;
@@ -105,7 +105,7 @@ async function slowReaders(
     paths: [logPath(appId)],
     tailsOfEach: tails,
     warmUpSeconds: 1,
-    seconds: bench.pick(4, 1),
+    seconds: bench.pick(3, 1),
   };
   // As much of the past as there is: it fills what the socket takes, and then nothing is read.
   const stalled = { path: logPath(appId, 5_000), count };

@@ -35,7 +35,7 @@ export const scenario: Scenario = {
       ours: { server: instance.gangway, request, check: sameBytes(answer) },
       [one]: { server: await startSyncing(bench, answer), request, check: sameBytes(answer) },
     };
-    const results = await inTurn(bench, contenders, { seconds: bench.pick(3, 1) });
+    const results = await inTurn(bench, contenders, { seconds: bench.pick(2, 1) });
     const latency = await latencyOf(bench, contenders, storm);
     await requireKept(bench, instance);
     return [...httpRows(`updateApp of ${apps} apps, 50 connections`, results), latency];
