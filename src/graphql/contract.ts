@@ -70,7 +70,7 @@ export const defaultLimits: GraphqlLimits = {
   variablesBytes: 786_432,
   cost: 50_000,
   inlineCost: 40,
-  inlineTurnUs: 1_000,
+  inlineTurnUs: 250,
   coldInlineCost: 2_000,
   heavyCost: 2_000,
 };
