@@ -180,6 +180,10 @@ class ProcessDriver implements Driver {
     return Promise.resolve(); // It has none.
   }
 
+  removeVolumesOf(): Promise<void> {
+    return Promise.resolve();
+  }
+
   freePort(): Promise<number> {
     return this.#ask({ op: 'free-port' });
   }
