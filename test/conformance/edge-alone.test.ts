@@ -4,9 +4,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { freePort } from '../support/edge-place.ts';
+import { until } from '../support/gangway.ts';
 import { isAlive, processPlace, runnerPid } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
-import { eventually } from '../support/eventually.ts';
 
 /** As when containers are what it leads to, and Gangway itself is away. */
 describe('an edge in front of what its runner does not run', () => {
@@ -50,7 +50,7 @@ describe('an edge in front of what its runner does not run', () => {
     assert.equal(await ask(), 'from elsewhere');
     const before = await runnerPid(place.dataDir);
     await place.killRunner();
-    await eventually('it serves again', async () => (await ask()) === 'from elsewhere', 10_000);
+    await until('it serves again', 10_000, async () => (await ask()) === 'from elsewhere');
     assert.notEqual(await runnerPid(place.dataDir), before);
   });
 
@@ -74,6 +74,6 @@ describe('an edge in front of what its runner does not run', () => {
     await other.open();
     await other.setRoutes([{ ...route(), targets: [] }]);
     await other.close();
-    await eventually('it ends', () => !isAlive(pid), 20_000);
+    await until('it ends', 20_000, () => !isAlive(pid));
   });
 });
