@@ -214,6 +214,8 @@ export interface ImageBuild {
   /** A path inside `contextDir`, or the text of a Dockerfile. */
   dockerfile: { path: string } | { text: string };
   buildArgs: Readonly<Record<string, string>>;
+  /** The stage that is built; absent: the last one. */
+  target?: string;
   logins: readonly RegistryLogin[];
 }
 
@@ -298,6 +300,8 @@ export interface Driver {
   usages?(ids: readonly string[]): Promise<ReadonlyMap<string, Usage>>;
   /** Removes a volume of ours with what it holds; one that is gone is fine. */
   removeVolume(name: string): Promise<void>;
+  /** Removes all volumes of ours that were made for an owner. */
+  removeVolumesOf(owner: string): Promise<void>;
   /** A port that nothing listens on now. */
   freePort(): Promise<number>;
   /** Replaces all routes of the edge; durable on its side. */

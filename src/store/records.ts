@@ -171,6 +171,16 @@ export interface Instance {
   startedAtMs: number;
   /** What it runs in, for people; absent: programs of the machine. */
   image?: string;
+  /** Of a stack: the name of the service that takes the traffic. */
+  service?: string;
+  /** Of a stack: its other services, in the order of their start. */
+  parts?: InstancePart[];
+}
+
+export interface InstancePart {
+  service: string;
+  workloadId: string;
+  image: string;
 }
 
 /** The instances of an app, journaled before the driver is told of them. */
@@ -297,7 +307,16 @@ export interface DeploymentRecord {
 
 /** How a release is started; decided by build detection and kept for restart and rollback. */
 export interface ReleasePlan {
-  kind: 'node' | 'static' | 'procfile' | 'python' | 'go' | 'command' | 'dockerfile' | 'image';
+  kind:
+    | 'node'
+    | 'static'
+    | 'procfile'
+    | 'python'
+    | 'go'
+    | 'command'
+    | 'dockerfile'
+    | 'image'
+    | 'compose';
   /**
    * A shell command line, run in the release's folder, or in its image; null: files served from
    * `staticDir`, or what the image says itself.
@@ -307,6 +326,17 @@ export interface ReleasePlan {
   staticDir: string | null;
   /** Absent: the release is a folder, and runs as programs of the machine. */
   image?: ReleaseImage;
+  /** Of a compose file; `image` is that of its main service. */
+  stack?: ReleaseStack;
+}
+
+export interface ReleaseStack {
+  /** The text, as it was deployed. */
+  compose: string;
+  /** The service that takes the traffic. */
+  main: string;
+  /** By service. */
+  images: Record<string, Omit<ReleaseImage, 'port'>>;
 }
 
 /** What a release runs in, on a driver of containers. */

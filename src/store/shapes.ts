@@ -82,7 +82,7 @@ const build = shapeOf<BuildConfig>()(
 );
 const resources = shapeOf<Resources>()('memoryMb', 'cpus', 'pids', 'replicas');
 const run = shapeOf<AppRun>()('seq', 'live', 'next', 'draining', 'crashing');
-const instance = shapeOf<Omit<Instance, 'image'>>()(
+const instance = shapeOf<Omit<Instance, 'image' | 'service' | 'parts'>>()(
   'deploymentId',
   'workloadId',
   'host',
@@ -110,7 +110,7 @@ const deployment = shapeOf<DeploymentRecord>()(
   'finishedAtMs',
 );
 // With an image it is stored with its names, as an instance with one is: few are.
-const plan = shapeOf<Omit<ReleasePlan, 'image'>>()('kind', 'startCommand', 'staticDir');
+const plan = shapeOf<Omit<ReleasePlan, 'image' | 'stack'>>()('kind', 'startCommand', 'staticDir');
 const activity = shapeOf<ActivityRecord>()(
   'id',
   'teamId',

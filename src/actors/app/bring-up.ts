@@ -4,7 +4,6 @@
  *
  * 1. The instance is journaled before the driver hears of it, so that a crash finds it again.
  */
-import type { Workload } from '../../drivers/driver.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
 import type { Instance } from '../../store/records.ts';
@@ -14,13 +13,11 @@ import { awaitHealth, checkOverNetwork } from './health.ts';
 import { follow } from './instances.ts';
 import { reach } from './reach.ts';
 import { madeElsewhere, runsHere } from './runtime-fit.ts';
+import { checkStack, startStack } from './stack-start.ts';
+import { awaitRoom, othersOf, stackOf, stackParts } from './stack-release.ts';
+import { StartFailed } from './start-failed.ts';
 import { innerPort, specOf } from './workload-spec.ts';
 import type { Release } from './workload-spec.ts';
-
-/** Why a release did not start; the message is for people. */
-export class StartFailed extends Error {
-  override readonly name = 'StartFailed';
-}
 
 export interface BringUp extends Release {
   deploymentId: string;
@@ -57,6 +54,8 @@ export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
     });
     switch (health.kind) {
       case 'healthy':
+        if (plan.stack !== undefined)
+          await checkStack(driver, await stackParts(core, instance, plan));
         say('It is healthy. Switching the traffic to it.');
         if (await core.report({ type: 'instance-live', workloadId, ...health.found })) return;
         throw new StartFailed(notWanted);
@@ -73,16 +72,14 @@ export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
 }
 
 /** The instance an earlier activation started for this, when it still runs. */
-async function findStarted(
-  core: AppCore,
-  { deploymentId, signal }: BringUp,
-): Promise<Instance | null> {
+async function findStarted(core: AppCore, options: BringUp): Promise<Instance | null> {
+  const { deploymentId, signal } = options;
   const next = core.app?.run.next ?? null;
   if (next?.deploymentId !== deploymentId) return null;
   const { driver, clock } = core.deps;
   const workload = await reach(clock, signal, () => driver.inspect(next.workloadId));
   if (workload === undefined || workload.state.phase === 'ended') return null;
-  follow(core, next.workloadId);
+  await start(core, next, options);
   return next;
 }
 
@@ -90,32 +87,57 @@ async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
   const { driver, clock } = core.deps;
   const { deploymentId, plan, say, signal } = options;
   if (plan.image === undefined) await core.folders.ensure();
+  const stack =
+    plan.stack === undefined ? null : othersOf(await stackOf(core, plan.stack), plan.stack);
+  if (stack !== null) await awaitRoom(core, deploymentId, signal);
   const port = await reach(clock, signal, () => driver.freePort());
   const image = plan.image?.label ?? null;
-  const instance = await core.report({ type: 'instance-next', deploymentId, port, image });
+  const instance = await core.report({ type: 'instance-next', deploymentId, port, image, stack });
   if (instance === null) throw new StartFailed(notWanted);
   signal.throwIfAborted();
   say(`Starting the app on port ${String(innerPort(plan, port))}.`);
-  const started = await reach(clock, signal, () => start(core, instance, options));
-  follow(core, started.spec.id);
+  await reach(clock, signal, () => start(core, instance, options));
   return instance;
 }
 
-async function start(core: AppCore, instance: Instance, options: BringUp): Promise<Workload> {
-  const { driver } = core.deps;
+/** Starts all of it; what is started already is left as it is. */
+async function start(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
   try {
-    const spec = specOf(core, instance, options);
-    return await driver.start(spec).catch(async (error: unknown) => {
-      if (!isCode(error, 'IMAGE_NOT_FOUND')) throw error;
-      await bringImageBack(core, options, error);
-      return driver.start(spec);
-    });
+    if (options.plan.stack === undefined) await startOne(core, instance, options);
+    else await startAll(core, instance, options);
   } catch (error) {
     // The daemon that is away is asked again; all else it said is the reason.
     if (isCode(error, 'AGENT_UNREACHABLE') || error instanceof StartFailed) throw error;
     const reason = error instanceof ServiceError ? error.message : 'The app could not be started.';
     throw new StartFailed(reason, { cause: error });
   }
+}
+
+async function startOne(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
+  const { driver } = core.deps;
+  const spec = specOf(core, instance, options);
+  await driver.start(spec).catch(async (error: unknown) => {
+    if (!isCode(error, 'IMAGE_NOT_FOUND')) throw error;
+    await bringImageBack(core, options, error);
+    return driver.start(spec);
+  });
+  follow(core, spec.id);
+}
+
+async function startAll(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
+  const { driver, clock, options: limits } = core.deps;
+  const { plan, say, signal } = options;
+  await startStack({
+    driver,
+    clock,
+    parts: await stackParts(core, instance, plan),
+    timeoutMs: limits.healthTimeoutMs,
+    started: (workloadId) => {
+      follow(core, workloadId);
+    },
+    say,
+    signal,
+  });
 }
 
 /** An image that somebody removed: what was pulled is pulled again, by its digest. */

@@ -14,13 +14,12 @@ import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import { edgeActor, targetsOf } from '../edge/edge-actor.ts';
 import type { ActorContext, MessageOf } from '../runtime/contract.ts';
+import { report } from '../sandbox/report.ts';
 import { WorkloadCare } from '../sandbox/workload-care.ts';
 import type { AppParts } from './deps.ts';
 import { AppFolders } from './folders.ts';
 import type { AppMessages } from './internal.ts';
-
-/** The mailbox is the app's own: what takes longer than this is stuck. */
-const reportDeadlineMs = 120_000;
+import { partLog } from './containers.ts';
 
 /** The one thing at a time that builds or starts something for this app, or waits to. */
 export type Work =
@@ -56,6 +55,7 @@ export class AppCore {
     this.care = new WorkloadCare({
       owner: this.id,
       log: `app:${this.id}`,
+      logOf: (workloadId) => partLog(this.#app, workloadId),
       driver,
       streams,
       clock,
@@ -145,20 +145,10 @@ export class AppCore {
   }
 
   /** Reports to the actor from its own work; rejects when this activation ends first. */
-  async report<T extends keyof AppMessages>(
+  report<T extends keyof AppMessages>(
     message: { type: T } & Omit<AppMessages[T]['in'], 'epoch'>,
   ): Promise<AppMessages[T]['out']> {
-    const { signal, actors, ref, epoch } = this.context;
-    signal.throwIfAborted();
-    const full = { ...message, epoch } as unknown as { type: T } & AppMessages[T]['in'];
-    // An actor that ends waits for its work, so that work must not wait for the actor.
-    const end = rejectOnAbort(signal);
-    try {
-      const reply = actors.ask<AppMessages, T>(ref, full, { deadlineMs: reportDeadlineMs });
-      return await Promise.race([reply, end.promise]);
-    } finally {
-      end.settle();
-    }
+    return report<AppMessages, T>(this.context, message);
   }
 
   /** Whether the work under way is still to start this deployment's release. */
@@ -245,19 +235,4 @@ function mayHaveOpen(app: AppRecord | null): boolean {
 
 export function isOpen({ status }: Pick<DeploymentRecord, 'status'>): boolean {
   return status === 'queued' || status === 'building' || status === 'starting';
-}
-
-/** Rejects when `signal` aborts; `settle` ends the listening. */
-function rejectOnAbort(signal: AbortSignal): { promise: Promise<never>; settle: () => void } {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const stop = (): void => {
-    reject(signal.reason as Error);
-  };
-  signal.addEventListener('abort', stop, { once: true });
-  return {
-    promise,
-    settle: () => {
-      signal.removeEventListener('abort', stop);
-    },
-  };
 }

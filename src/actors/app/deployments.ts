@@ -317,10 +317,17 @@ export class DeploymentQueue {
             logger.warn({ deployment: deployment.id, err: error }, 'build_log_not_removed');
           });
         });
-      } else if (release !== null) records.push({ ...deployment, release: null });
+      } else if (release !== null) records.push(withoutRelease(deployment));
     }
     return { records, changes };
   }
+}
+
+/** It cannot start again: the text of its compose file is not needed any more. */
+function withoutRelease(deployment: DeploymentRecord): DeploymentRecord {
+  const { plan } = deployment;
+  const stack = plan?.stack && { ...plan.stack, compose: '' };
+  return { ...deployment, release: null, plan: plan && stack ? { ...plan, stack } : plan };
 }
 
 /** Holds nothing of the activation that waits, which may be gone when the turn comes. */
@@ -330,11 +337,12 @@ function turnOf(actors: Actors, app: ActorRef<AppMessages>, deploymentId: string
 }
 
 function checkDeployable(app: AppRecord, driver: Driver): void {
-  if (app.source === 'IMAGE' && driver.images !== null) return;
-  if (app.source === 'IMAGE') {
+  const needsImages = app.source === 'IMAGE' || app.source === 'COMPOSE';
+  if (needsImages && driver.images !== null) return;
+  if (needsImages) {
     throw new ServiceError(
       'UNSUPPORTED_SOURCE',
-      'An app with source IMAGE needs the docker runtime; this server has none.',
+      `An app with source ${app.source} needs the docker runtime; this server has none.`,
     );
   }
   if (app.source !== 'UPLOAD') {

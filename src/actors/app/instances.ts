@@ -8,9 +8,11 @@
  */
 import type { Workload } from '../../drivers/driver.ts';
 import type { AppRecord, AppRun, Instance } from '../../store/records.ts';
+import { partId } from './compose/parts.ts';
+import { workloadsOf } from './containers.ts';
 import type { AppCore } from './core.ts';
 import { pause } from './health.ts';
-import type { Handlers } from './internal.ts';
+import type { AppMessages, Handlers } from './internal.ts';
 import { reach } from './reach.ts';
 
 /** How long an instance waits for the edge to hear that it goes. */
@@ -21,6 +23,7 @@ const recoverLastMs = 10 * 60_000;
 
 type InstanceHandlers = Handlers<
   | 'instance-next'
+  | 'instance-yield'
   | 'instance-live'
   | 'instance-stopped'
   | 'instance-recovered'
@@ -36,6 +39,14 @@ export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): I
     'instance-next': (message) => {
       if (!core.isOwn(message) || !core.isWanted(message.deploymentId)) return null;
       return nameNext(core, message);
+    },
+    'instance-yield': (message) => {
+      if (!core.isOwn(message) || !core.isWanted(message.deploymentId)) return false;
+      const { run } = core.require();
+      core.save({ run: leaving(core, leaving(core, run, 'live'), 'next') });
+      void core.route();
+      endAll(core);
+      return true;
     },
     'instance-live': (message) => {
       const { run } = core.require();
@@ -60,35 +71,41 @@ export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): I
       return true;
     },
     workload: ({ workload }) => {
-      if (core.app?.run.live?.workloadId !== workload.spec.id) return false;
+      if (!workloadsOf(core.app?.run.live).includes(workload.spec.id)) return false;
       noticeLive(core, workload, ensureRunning);
       return true;
     },
     workloads: ({ workloads }) => {
-      const live = core.app?.run.live;
-      const found = workloads.find(({ spec }) => spec.id === live?.workloadId);
-      if (live && found === undefined) confirmLost(core, live);
-      if (found !== undefined) noticeLive(core, found, ensureRunning);
+      const live = core.app?.run.live ?? null;
+      for (const id of workloadsOf(live)) {
+        const found = workloads.find(({ spec }) => spec.id === id);
+        if (found === undefined) confirmLost(core, id, id === live?.workloadId ? live.port : null);
+        // What runs once has ended, and is all right.
+        else if (found.spec.kind === 'service') noticeLive(core, found, ensureRunning);
+      }
       removeUnknown(core, workloads);
       return true;
     },
   };
 }
 
-function nameNext(
-  core: AppCore,
-  wanted: { deploymentId: string; port: number; image: string | null },
-): Instance {
-  const { deploymentId, port, image } = wanted;
+function nameNext(core: AppCore, wanted: AppMessages['instance-next']['in']): Instance {
+  const { deploymentId, port, image, stack } = wanted;
   const { run } = core.require();
   const seq = run.seq + 1;
+  const workloadId = `${deploymentId}-${String(seq)}`;
+  const parts = stack?.others.map(({ at, ...part }) => ({
+    ...part,
+    workloadId: partId(workloadId, at),
+  }));
   const next: Instance = {
     deploymentId,
-    workloadId: `${deploymentId}-${String(seq)}`,
+    workloadId,
     host: '127.0.0.1',
     port,
     startedAtMs: core.deps.clock.now(),
     ...(image !== null && { image }),
+    ...(stack !== null && parts !== undefined && { service: stack.main, parts }),
   };
   core.save({ run: { ...leaving(core, run, 'next'), seq, next } });
   endAll(core);
@@ -119,14 +136,15 @@ export function leaving(core: AppCore, run: AppRun, which: 'live' | 'next'): App
   return { ...run, [which]: null, draining };
 }
 
-/** Follows the output of an instance into the app's log until it has ended. Again is fine. */
+/** Follows the output of a workload into its log until it has ended. Again is fine. */
 export function follow(core: AppCore, workloadId: string): void {
   core.care.follow(workloadId);
 }
 
 /** Sees every instance on its way out to its end, each at its time. */
 export function endAll(core: AppCore): void {
-  for (const { workloadId, stopAtMs } of core.app?.run.draining ?? []) {
+  for (const instance of core.app?.run.draining ?? []) {
+    const { workloadId, stopAtMs } = instance;
     if (core.ending.has(workloadId)) continue;
     core.ending.add(workloadId);
     const { routed } = core;
@@ -137,7 +155,12 @@ export function endAll(core: AppCore): void {
           const restMs = stopAtMs - core.deps.clock.now();
           if (restMs > 0) await pause(core.deps.clock, restMs, signal);
         };
-        const told = (): Promise<unknown> => core.report({ type: 'instance-stopped', workloadId });
+        // What others waited for goes last.
+        const others = instance.parts?.toReversed() ?? [];
+        const told = async (): Promise<void> => {
+          for (const other of others) await core.care.seeOff(other.workloadId, {}, signal);
+          await core.report({ type: 'instance-stopped', workloadId });
+        };
         await core.care.seeOff(workloadId, { ready, told }, signal);
       });
     });
@@ -150,7 +173,7 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunn
   switch (workload.state.phase) {
     case 'running':
       follow(core, workload.spec.id);
-      if (run.crashing) recheck(core, workload.spec.id);
+      if (run.crashing && run.live !== null) recheck(core, run.live.workloadId);
       return;
     case 'waiting': {
       const { lastExit, restarts } = workload.state;
@@ -165,9 +188,8 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunn
 }
 
 /** A list may be older than an instance: only the driver's own word for this one counts. */
-function confirmLost(core: AppCore, live: Instance): void {
+function confirmLost(core: AppCore, id: string, port: number | null): void {
   const { driver, clock, logger } = core.deps;
-  const { workloadId: id, port } = live;
   core.run(`confirm:${id}`, async (signal) => {
     try {
       const found = await reach(clock, signal, () => driver.inspect(id));
@@ -229,7 +251,7 @@ function removeUnknown(core: AppCore, workloads: readonly Workload[]): void {
   const { app } = core;
   const run = app?.run;
   const known = new Set(
-    [run?.live, run?.next, ...(run?.draining ?? [])].flatMap((one) => one?.workloadId ?? []),
+    [run?.live, run?.next, ...(run?.draining ?? [])].flatMap((one) => workloadsOf(one)),
   );
   for (const { buildJob } of core.open) if (buildJob !== null) known.add(buildJob);
   const unknown = workloads.filter(({ spec }) => !known.has(spec.id));

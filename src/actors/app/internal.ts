@@ -40,9 +40,17 @@ type OwnMessages = {
   'deploy-failed': { in: Report & { deploymentId: string; error: string }; out: boolean };
   /** Names an instance before the driver is told of it. Null: it is not wanted any more. */
   'instance-next': {
-    in: Report & { deploymentId: string; port: number; image: string | null };
+    in: Report & {
+      deploymentId: string;
+      port: number;
+      image: string | null;
+      /** Of a compose file: its main service, and the others by where they stand in their order. */
+      stack: { main: string; others: { service: string; at: number; image: string }[] } | null;
+    };
     out: Instance | null;
   };
+  /** The live instance ends before the next begins: they would share their volumes. */
+  'instance-yield': { in: Report & { deploymentId: string }; out: boolean };
   /** Healthy: the traffic goes there from now on. */
   'instance-live': {
     in: Report & { workloadId: string; host: string; startedAtMs: number };

@@ -12,14 +12,15 @@ import type { AppRecord, DeploymentRecord } from '../../store/records.ts';
 import { insert, remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import { bringUp, StartFailed } from './bring-up.ts';
+import { bringUp } from './bring-up.ts';
+import { StartFailed } from './start-failed.ts';
+import { workloadsOf } from './containers.ts';
 import type { AppCore } from './core.ts';
 import type { DeploymentQueue } from './deployments.ts';
 import { endAll, endLogOfDeleted, follow, isMissing, leaving, recoverAtMs } from './instances.ts';
 import type { Handlers } from './internal.ts';
 import { checkRunsHere, runsHere } from './runtime-fit.ts';
 import { release as releaseUpload } from './uploads.ts';
-import { dataVolume } from './workload-spec.ts';
 
 type LifecycleHandlers = Handlers<
   | 'start'
@@ -258,17 +259,22 @@ export class Lifecycle {
     const core = this.#core;
     const app = this.#requireTrashed();
     const { driver, streams, reader } = core.deps;
-    for (const { workloadId } of app.run.draining) await driver.remove(workloadId);
-    await driver.removeVolume(dataVolume(core.id));
+    for (const instance of app.run.draining) {
+      for (const workloadId of workloadsOf(instance)) await driver.remove(workloadId);
+    }
+    await driver.removeVolumesOf(core.id);
     await driver.images?.keep(core.id, new Set());
     await core.folders.removeAll();
     await streams.drop(`app:${core.id}`);
     const changes: Change[] = [];
-    for (const { id, buildJob } of allDeployments(reader, core.id)) {
+    const services = new Set<string>();
+    for (const { id, buildJob, plan } of allDeployments(reader, core.id)) {
+      for (const service of Object.keys(plan?.stack?.images ?? {})) services.add(service);
       await streams.drop(`build:${id}`);
       if (buildJob !== null) await driver.remove(buildJob);
       changes.push(remove(tables.deployments, id));
     }
+    for (const service of services) await streams.drop(`app:${core.id}:${service}`);
     const env = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
     const gone = [...changes, ...env, ...this.#leaveTrash(), remove(tables.apps, core.id)];
     await core.context.commit(gone);
@@ -299,7 +305,7 @@ export class Lifecycle {
     if (app === null) return;
     endAll(core);
     if (app.deletedAtMs !== null) return;
-    if (app.run.live !== null) follow(core, app.run.live.workloadId);
+    for (const workloadId of workloadsOf(app.run.live)) follow(core, workloadId);
     this.#queue.advance();
     if (core.work === null && app.run.next !== null) {
       const deployment = this.#current(app);

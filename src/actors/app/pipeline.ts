@@ -11,10 +11,12 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
-import { bringUp, StartFailed } from './bring-up.ts';
+import { bringUp } from './bring-up.ts';
+import { StartFailed } from './start-failed.ts';
 import { buildRelease } from './build/build-release.ts';
 import { BuildRefused } from './build/refused.ts';
 import { BuildFailed } from './build/work.ts';
+import { ComposeRefused } from './compose/refused.ts';
 import type { AppCore } from './core.ts';
 import { isAborted } from './health.ts';
 import { reach } from './reach.ts';
@@ -168,7 +170,11 @@ function keptReleases(core: AppCore, building?: string): Set<string> {
 
 /** The images that a restart or a rollback needs. */
 function keptImages(core: AppCore): Set<string> {
-  return new Set(withRelease(core).flatMap(({ plan }) => plan?.image?.name ?? []));
+  const images = withRelease(core).flatMap(({ plan }) => [
+    ...(plan?.image ? [plan.image] : []),
+    ...Object.values(plan?.stack?.images ?? {}),
+  ]);
+  return new Set(images.map(({ name }) => name));
 }
 
 function withRelease(core: AppCore): Readonly<DeploymentRecord>[] {
@@ -186,6 +192,7 @@ function reasonOf(core: AppCore, thrown: unknown): string {
   const expected =
     thrown instanceof BuildRefused ||
     thrown instanceof BuildFailed ||
+    thrown instanceof ComposeRefused ||
     thrown instanceof StartFailed ||
     (thrown instanceof ServiceError && thrown.code !== 'INTERNAL');
   if (expected) return thrown.message;

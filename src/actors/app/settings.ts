@@ -1,9 +1,11 @@
 /** Owns making an app and changing its settings. */
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import type { AppRecord } from '../../store/records.ts';
+import type { AppRecord, EnvRecord } from '../../store/records.ts';
 import { insert } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
+import { ComposeRefused } from './compose/refused.ts';
+import { readStack } from './compose/stack.ts';
 import type { AppCore } from './core.ts';
 import { localServerId } from './deps.ts';
 import { newHookToken } from './hook-token.ts';
@@ -23,7 +25,7 @@ import {
   emptyBuild,
   emptyResources,
 } from './validate.ts';
-import { checkEntries, checkTotal, toRecord } from './variables.ts';
+import { checkEntries, checkTotal, toRecord, valueOf } from './variables.ts';
 
 // Others may take the slug or the uid between the look and the commit.
 const attemptsMax = 50;
@@ -34,7 +36,12 @@ const spreadBitsMax = 12;
 export function settingsHandlers(core: AppCore): Handlers<'create' | 'update'> {
   return {
     create: ({ app }) => create(core, app),
-    update: ({ patch }) => core.save(checkPatch(core, core.require(), patch)),
+    update: async ({ patch }) => {
+      const checked = checkPatch(core, core.require(), patch);
+      if (checked.compose != null)
+        await checkStackFile(core, checked.compose, core.env, checked.build);
+      return core.save(checked);
+    },
   };
 }
 
@@ -47,6 +54,7 @@ async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
     toRecord(deps.secrets, core.id, newId('env', nowMs), entry, nowMs),
   );
   checkTotal(deps.secrets, env);
+  if (base.compose !== null) await checkStackFile(core, base.compose, env, base.build);
   const variables = env.map((record) => insert(tables.env, record));
   let slugTaken = false;
   for (let attempt = 1; ; attempt++) {
@@ -136,6 +144,24 @@ function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<App
       previewBranches: checkPreviewBranches(patch.previewBranches),
     }),
   };
+}
+
+/** What a deployment would refuse is refused at once; it looks again with the variables of then. */
+async function checkStackFile(
+  core: AppCore,
+  compose: string,
+  env: readonly Readonly<EnvRecord>[],
+  build = core.require().build,
+): Promise<void> {
+  // A reference to a database stays one: what it stands for has no place in a check.
+  const wanted = env.filter(({ targets }) => targets.includes('production'));
+  const values = wanted.map((record) => [record.key, valueOf(core.deps.secrets, record)]);
+  const variables = Object.fromEntries(values) as Record<string, string>;
+  try {
+    await readStack(compose, { variables, port: build.port });
+  } catch (error) {
+    throw error instanceof ComposeRefused ? bad(error.message) : error;
+  }
 }
 
 function checkFolder(core: AppCore, teamId: string, folderId: string | null): void {

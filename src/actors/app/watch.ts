@@ -1,8 +1,9 @@
 /**
- * Owns the way from the driver's events to the apps they concern, and waking apps at start.
+ * Owns the way from the driver's events to the apps and databases they concern, and waking them at
+ * start.
  *
- * 1. After start, and whenever the driver connects again, every app that has something under way
- *    or should run is told what the driver has of it; so is every app the driver has something of.
+ * 1. After start, and whenever the driver connects again, each that has something under way or should
+ *    run is told what the driver has of it; so is each the driver has something of.
  */
 import type { Driver, DriverEvent, Workload } from '../../drivers/driver.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -10,6 +11,7 @@ import type { Reader } from '../../store/contract.ts';
 import { tables } from '../../store/tables.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import type { Actors } from '../runtime/contract.ts';
+import { databaseActorInside } from '../database/internal.ts';
 import { appActorInside } from './app-actor.ts';
 import { localServerId } from './deps.ts';
 
@@ -19,6 +21,12 @@ export interface AppWatchOptions {
   reader: Reader;
   logger: Logger;
 }
+
+/** What apps and databases are told alike. */
+type WatchMessage =
+  | { type: 'wake' }
+  | { type: 'workload'; workload: Workload }
+  | { type: 'workloads'; workloads: Workload[] };
 
 export class AppWatch {
   readonly #options: AppWatchOptions;
@@ -52,11 +60,8 @@ export class AppWatch {
     switch (event.type) {
       case 'state': {
         const { workload } = event;
-        const { kind, owner: appId } = workload.spec;
-        if (kind === 'job') return;
-        this.#try(appId, () => {
-          this.#options.actors.tell(appActorInside.at(appId), { type: 'workload', workload });
-        });
+        const { kind, owner } = workload.spec;
+        if (kind !== 'job') this.#tell(owner, { type: 'workload', workload });
         return;
       }
       case 'connected':
@@ -69,32 +74,37 @@ export class AppWatch {
 
   #wake(workloads: Workload[] | null): void {
     const { reader, actors, logger } = this.#options;
-    const byApp = new Map<string, Workload[]>();
-    for (const appId of appsToWake(reader)) byApp.set(appId, []);
+    const byOwner = new Map<string, Workload[]>();
+    for (const id of [...appsToWake(reader), ...databasesToWake(reader)]) byOwner.set(id, []);
     for (const workload of workloads ?? []) {
-      const { owner: appId } = workload.spec;
-      byApp.set(appId, [...(byApp.get(appId) ?? []), workload]);
+      const { owner } = workload.spec;
+      byOwner.set(owner, [...(byOwner.get(owner) ?? []), workload]);
     }
-    logger.info({ apps: byApp.size, workloads: workloads?.length ?? null }, 'apps_woken');
-    for (const [appId, own] of byApp) {
-      const app = appActorInside.at(appId);
-      this.#try(appId, () => {
-        if (workloads === null) actors.tell(app, { type: 'wake' });
-        else actors.tell(app, { type: 'workloads', workloads: own });
-      });
+    logger.info({ apps: byOwner.size, workloads: workloads?.length ?? null }, 'apps_woken');
+    for (const [owner, own] of byOwner) {
+      if (workloads === null) this.#tell(owner, { type: 'wake' });
+      else this.#tell(owner, { type: 'workloads', workloads: own });
     }
-    if (byApp.size === 0) return;
+    if (byOwner.size === 0) return;
     this.#try(null, () => {
       actors.tell(edgeActor.at(localServerId), { type: 'sync' });
     });
   }
 
-  #try(app: string | null, tell: () => void): void {
+  #tell(owner: string, message: WatchMessage): void {
+    const { actors } = this.#options;
+    this.#try(owner, () => {
+      if (owner.startsWith('db_')) actors.tell(databaseActorInside.at(owner), message);
+      else actors.tell(appActorInside.at(owner), message);
+    });
+  }
+
+  #try(owner: string | null, tell: () => void): void {
     try {
       tell();
     } catch (error) {
       // A full mailbox, or the service is stopping; the next `connected` tells it again.
-      this.#options.logger.warn({ app, err: error }, 'app_not_told');
+      this.#options.logger.warn({ owner, err: error }, 'owner_not_told');
     }
   }
 }
@@ -107,4 +117,10 @@ export function appsToWake(reader: Reader): string[] {
     if (reader.get(tables.apps, appId) !== undefined) ids.add(appId);
   }
   return [...ids].sort();
+}
+
+/** Databases that should run, or of which something is on its way in or out. */
+export function databasesToWake(reader: Reader): string[] {
+  const all = { limit: Number.MAX_SAFE_INTEGER };
+  return reader.list(tables.databases, 'runs', [], all).map(({ id }) => id);
 }

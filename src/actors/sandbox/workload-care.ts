@@ -18,6 +18,8 @@ export interface WorkloadCareOptions {
   /** The id of the app or database. */
   owner: string;
   log: LogName;
+  /** Where the output of this one goes instead; undefined: to `log`. */
+  logOf?: (workloadId: string) => LogName | undefined;
   driver: Driver;
   streams: Pick<LogStreams, 'feed'>;
   clock: Clock;
@@ -30,7 +32,7 @@ export interface WayOut {
   /** Comes first, in each try: whatever has to be waited for. */
   ready?: (signal: AbortSignal) => Promise<void>;
   /** Comes last: the workload is gone. */
-  told: () => Promise<unknown>;
+  told?: () => Promise<unknown>;
 }
 
 const retryMs = 2000;
@@ -86,7 +88,7 @@ export class WorkloadCare {
         await this.settled(workloadId, signal);
         await driver.remove(workloadId);
         this.#followed.delete(workloadId);
-        await way.told();
+        await way.told?.();
         return;
       } catch (error) {
         if (isAborted(signal)) return;
@@ -98,7 +100,8 @@ export class WorkloadCare {
   }
 
   async #feed(workloadId: string, signal: AbortSignal): Promise<void> {
-    const { streams, driver, clock, logger, owner, log } = this.#options;
+    const { streams, driver, clock, logger, owner } = this.#options;
+    const log = this.#options.logOf?.(workloadId) ?? this.#options.log;
     for (;;) {
       try {
         await streams.feed(log, driver, workloadId, signal);

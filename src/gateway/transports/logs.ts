@@ -6,6 +6,7 @@
  * 2. DELETE answers 204 also for a stream that is gone, whatever became of its app; 403 for one
  *    that somebody else has open.
  */
+import { containerLog, containerNames } from '../../actors/app/containers.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { sseHeaders } from '../../protocol/sse.ts';
 import type { Person } from '../../actors/stream-session/viewer.ts';
@@ -14,6 +15,7 @@ import type { CloseOutcome } from '../../actors/stream-session/stream-room.ts';
 import type { Need, Resource } from '../../auth/contract.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Reader } from '../../store/contract.ts';
+import type { LogName } from '../../store/logs/contract.ts';
 import type { AppRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import type { Exchange, ResponseStream, Route } from '../contract.ts';
@@ -29,13 +31,11 @@ export interface LogRoutesOptions {
   refuseCrossSite: (exchange: Exchange) => void;
   /** Days that logs are kept, when the instance's settings do not say. */
   logMaxDays: number;
-  /** Names of an app's containers, the default first; default `app` alone. */
-  containersOf?: (app: Readonly<AppRecord>) => readonly string[];
   /** Whether the server that owns the app's containers is connected; default yes. */
   reachable?: (app: Readonly<AppRecord>) => boolean;
 }
 
-const ownContainer = ['app'] as const;
+const databaseContainer = ['database'] as const;
 
 export function logRoutes(options: LogRoutesOptions): Route[] {
   const closeStream = (exchange: Exchange): void | Promise<void> => close(options, exchange);
@@ -43,40 +43,74 @@ export function logRoutes(options: LogRoutesOptions): Route[] {
     {
       method: 'GET',
       path: '/api/apps/:id/logs',
-      handle: (exchange) => open(options, exchange),
+      handle: (exchange) => open(options, exchange, appLog),
     },
     { method: 'DELETE', path: '/api/apps/:id/logs', handle: closeStream },
     {
       method: 'GET',
       path: '/api/databases/:id/logs',
-      handle: (exchange) => {
-        options.authenticate(exchange);
-        throw new ServiceError('NOT_FOUND', 'No such database.');
-      },
+      handle: (exchange) => open(options, exchange, databaseLog),
     },
     { method: 'DELETE', path: '/api/databases/:id/logs', handle: closeStream },
   ];
 }
 
-function open(options: LogRoutesOptions, exchange: Exchange): void | Promise<void> {
+/** The log that a path names, and what may be asked of it. */
+interface NamedLog {
+  id: string;
+  /** Of one of its containers; '' is the default. */
+  logOf: (container: string) => LogName;
+  resource: Resource;
+  containers: readonly string[];
+  reachable: boolean;
+}
+
+function appLog(options: LogRoutesOptions, id: string): NamedLog {
+  const app = options.reader.get(tables.apps, id);
+  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
+  const containers = containerNames(options.reader, app);
+  return {
+    id,
+    logOf: (container) => containerLog(id, containers, container),
+    resource: { kind: 'app', app },
+    containers,
+    reachable: options.reachable?.(app) !== false,
+  };
+}
+
+function databaseLog({ reader }: LogRoutesOptions, id: string): NamedLog {
+  const database = reader.get(tables.databases, id);
+  if (database === undefined) throw new ServiceError('NOT_FOUND', 'No such database.');
+  return {
+    id,
+    logOf: () => `db:${id}`,
+    resource: { kind: 'database', database },
+    containers: databaseContainer,
+    reachable: true,
+  };
+}
+
+function open(
+  options: LogRoutesOptions,
+  exchange: Exchange,
+  find: (options: LogRoutesOptions, id: string) => NamedLog,
+): void | Promise<void> {
   const { reader, sessions } = options;
   const person = options.authenticate(exchange);
-  const app = reader.get(tables.apps, exchange.param('id'));
-  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
-  options.authorize(reader, person, 'view_logs', { kind: 'app', app });
+  const named = find(options, exchange.param('id'));
+  options.authorize(reader, person, 'view_logs', named.resource);
   const days = reader.get(tables.instance, 'instance')?.logMaxDays ?? options.logMaxDays;
   const query = parseLogQuery(exchange.query, exchange.header('last-event-id'), days);
-  const containers = options.containersOf?.(app) ?? ownContainer;
-  if (query.container !== '' && !containers.includes(query.container)) {
-    throw new ServiceError('NO_SUCH_CONTAINER', 'The app has no container of this name.');
+  if (query.container !== '' && !named.containers.includes(query.container)) {
+    throw new ServiceError('NO_SUCH_CONTAINER', 'There is no container of this name.');
   }
-  if (options.reachable?.(app) === false) {
+  if (!named.reachable) {
     throw new ServiceError('AGENT_UNREACHABLE', 'The server of this app is not connected.');
   }
   const { tail, sinceMinutes, after, timestamps, notices } = query;
   const start = { after, tail, sinceMinutes };
-  const common = { person, resourceId: app.id, start, timestamps, notices };
-  const wanted: OpenStream = { ...common, log: `app:${app.id}` };
+  const common = { person, resourceId: named.id, start, timestamps, notices };
+  const wanted: OpenStream = { ...common, log: named.logOf(query.container) };
   const reserved = sessions.reserve(person);
   if (!(reserved instanceof Promise)) {
     begin(sessions, wanted, exchange);

@@ -1,8 +1,9 @@
 /** Owns log lines in the schema: an app's output and the log of a deployment. */
 import { TextDecoder } from 'node:util';
 import { ServiceError } from '../../lib/errors.ts';
+import { containerLog, containerNames } from '../../actors/app/containers.ts';
 import type { LogLine, LogName } from '../../store/logs/contract.ts';
-import { requireApp } from '../access.ts';
+import { requireApp, requireDatabase } from '../access.ts';
 import type { GraphContext } from '../contract.ts';
 import { boundedCount, decodeCursor, encodeCursor, type Page } from '../page.ts';
 import type { Builder, Shared } from './builder.ts';
@@ -22,8 +23,31 @@ const pageBytes: Readonly<Record<GraphContext['via'], number>> = {
   mcp: 1280 * 1024,
 };
 
-/** The one container of an app that is no compose stack, wherever one has to be named. */
-export const defaultContainer = 'app';
+export const databaseContainer = 'database';
+
+interface Named {
+  appId: string | null;
+  databaseId: string | null;
+  container: string | null;
+}
+
+function logOf(context: GraphContext, { appId, databaseId, container }: Named): LogName {
+  const name = container ?? '';
+  if (appId !== null) {
+    const app = requireApp(context, appId, 'view_logs');
+    const names = containerNames(context.read.reader, app);
+    checkContainer(names, name);
+    return containerLog(app.id, names, name);
+  }
+  const database = requireDatabase(context, databaseId ?? '', 'view_logs');
+  checkContainer([databaseContainer], name);
+  return `db:${database.id}`;
+}
+
+function checkContainer(names: readonly string[], name: string): void {
+  if (name === '' || names.includes(name)) return;
+  throw new ServiceError('NO_SUCH_CONTAINER', 'No such container.');
+}
 
 export function addLogs(builder: Builder, { pageInfo }: Shared) {
   const logLine = builder.objectRef<LineText>('LogLine').implement({
@@ -55,13 +79,13 @@ export function addLogs(builder: Builder, { pageInfo }: Shared) {
         if ((appId == null) === (databaseId == null)) {
           throw new ServiceError('BAD_USER_INPUT', 'Name either appId or databaseId.');
         }
-        if (appId == null) throw new ServiceError('NOT_FOUND', 'No such database.');
-        const app = requireApp(context, appId, 'view_logs');
-        if (container != null && container !== defaultContainer) {
-          throw new ServiceError('NO_SUCH_CONTAINER', 'No such container.');
-        }
+        const log = logOf(context, {
+          appId: appId ?? null,
+          databaseId: databaseId ?? null,
+          container: container ?? null,
+        });
         const count = boundedCount('tail', tail, 200, logPageMax);
-        return readLines(context, `app:${app.id}`, count, after ?? null, 'end');
+        return readLines(context, log, count, after ?? null, 'end');
       },
     }),
   }));

@@ -14,6 +14,7 @@ import { emptyResources } from '../validate.ts';
 import { detectBuild, settlePlan } from './detect.ts';
 import { buildEnvironment, jobCommand } from './environment.ts';
 import { buildImage } from './build-image.ts';
+import { buildStack } from './build-stack.ts';
 import { Source } from './source.ts';
 import { BuildFailed, tookTooLong, unpack } from './work.ts';
 import type { BuildWork } from './work.ts';
@@ -24,7 +25,11 @@ const retryMs = 1000;
 export async function buildRelease(work: BuildWork): Promise<ReleasePlan> {
   const { core, app, deployment, signal } = work;
   const { driver, clock } = core.deps;
-  if (driver.images !== null) return buildImage(work, driver.images);
+  if (driver.images !== null) {
+    return app.source === 'COMPOSE'
+      ? buildStack(work, driver.images)
+      : buildImage(work, driver.images);
+  }
   const { buildJob } = deployment;
   const found =
     buildJob === null ? undefined : await reach(clock, signal, () => driver.inspect(buildJob));

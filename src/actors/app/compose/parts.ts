@@ -34,7 +34,7 @@ export function partsOf(stack: Stack, options: PartsOptions): StackPart[] {
     const isMain = service.name === stack.main;
     const container = containerOf(service, options, isMain);
     const spec: WorkloadSpec = {
-      id: isMain ? options.workloadId : `${options.workloadId}-p${String(at)}`,
+      id: isMain ? options.workloadId : partId(options.workloadId, at),
       owner: options.appId,
       kind: service.runsOnce ? 'job' : 'service',
       command: service.command ?? [],
@@ -49,6 +49,11 @@ export function partsOf(stack: Stack, options: PartsOptions): StackPart[] {
     };
     return { service, spec };
   });
+}
+
+/** The workload of another service than the main one, by where it stands in their order. */
+export function partId(workloadId: string, at: number): string {
+  return `${workloadId}-p${String(at)}`;
 }
 
 function mainEnv(service: StackService, { port }: PartsOptions): Record<string, string> {

@@ -1,0 +1,93 @@
+/**
+ * Owns making a release of a compose file: the images of its services, pulled or built.
+ *
+ * 1. The file is read anew, with the variables of now; what it may not say it says never.
+ * 2. The release keeps the text and the very images, so that a rollback starts what ran.
+ */
+import { mkdir } from 'node:fs/promises';
+import type { ImageInfo, Images } from '../../../drivers/driver.ts';
+import type { ReleasePlan, ReleaseStack } from '../../../store/records.ts';
+import { readStack } from '../compose/stack.ts';
+import type { StackService } from '../compose/stack.ts';
+import { openVariables } from '../variables.ts';
+import { inTime } from './build-image.ts';
+import { hostOfReference, loginsOf, pinned } from './registry-logins.ts';
+import { BuildFailed } from './work.ts';
+import type { BuildWork } from './work.ts';
+
+type StackImage = ReleaseStack['images'][string];
+
+/** Rejects with ComposeRefused, BuildFailed and the codes of Images. */
+export async function buildStack(work: BuildWork, images: Images): Promise<ReleasePlan> {
+  const { core, app, deployment, say } = work;
+  const { compose } = app;
+  if (compose === null) throw new BuildFailed('There is no compose file to run.');
+  const variables = openVariables(core.deps.reader, core.deps.secrets, app.id, 'production');
+  const stack = await readStack(compose, { variables, port: app.build.port });
+  say(`Found ${String(stack.services.length)} services; ${stack.main} takes the traffic.`);
+  for (const note of stack.notes) say(note);
+  const made: Record<string, StackImage> = {};
+  const ports = new Map<string, readonly number[]>();
+  for (const [at, service] of stack.services.entries()) {
+    const { info, pulled, label } = await imageOf(
+      work,
+      images,
+      service,
+      `${deployment.id}-${String(at)}`,
+    );
+    made[service.name] = { name: info.image, label, pulled };
+    ports.set(service.name, info.ports);
+  }
+  const main = stack.services.find(({ name }) => name === stack.main);
+  const image = made[stack.main];
+  if (main === undefined || image === undefined)
+    throw new Error('Cannot start a stack without its main service');
+  const port = app.build.port ?? main.port ?? ports.get(stack.main)?.[0] ?? null;
+  return {
+    kind: 'compose',
+    startCommand: null,
+    staticDir: null,
+    image: { ...image, port },
+    stack: { compose, main: stack.main, images: made },
+  };
+}
+
+async function imageOf(
+  work: BuildWork,
+  images: Images,
+  service: StackService,
+  name: string,
+): Promise<{ info: ImageInfo; pulled: string | null; label: string }> {
+  const { core, app, say } = work;
+  const { reader, secrets } = core.deps;
+  const { source } = service;
+  const logins = loginsOf(reader, secrets, app.teamId);
+  if ('dockerfile' in source) {
+    say(`Building ${service.name}.`);
+    const spec = {
+      owner: app.id,
+      name,
+      contextDir: await emptyFolder(work),
+      dockerfile: { text: source.dockerfile },
+      buildArgs: source.args,
+      ...(source.target !== null && { target: source.target }),
+      logins,
+    };
+    const info = await inTime(work, (signal) => images.build(spec, say, signal));
+    return { info, pulled: null, label: info.image };
+  }
+  const { reference } = source;
+  say(`Pulling ${reference} for ${service.name}.`);
+  const host = hostOfReference(reference);
+  const own = logins.filter((login) => login.host === host);
+  const spec = { owner: app.id, name, reference, logins: own };
+  const info = await inTime(work, (signal) => images.pull(spec, say, signal));
+  return { info, pulled: pinned(reference, info.digest ?? null), label: reference };
+}
+
+/** What a Dockerfile in a compose file is built from: nothing lies beside it. */
+async function emptyFolder({ core, deployment }: BuildWork): Promise<string> {
+  const folder = await core.folders.prepareRelease(deployment.id);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
