@@ -36,7 +36,7 @@ export type Results<Of extends Contenders> = { [Name in keyof Of]: HttpResult[] 
  * Many short rounds tell more than few long ones: what slows the machine down for a moment is in one of
  * them. The whole bench is to end within a quarter of an hour.
  */
-const contestRounds = 5;
+const contestRounds = 4;
 
 export interface ContestOptions {
   connections?: number;

@@ -113,7 +113,7 @@ function tailsOf(server: Gangway, appId: string, tails: number): Load {
 }
 
 async function round(bench: Bench, server: Server, load: Load): Promise<Round> {
-  const seconds = bench.pick(3, 1);
+  const seconds = bench.pick(2, 1);
   const args: Tails = { stalled: 0, warmUpSeconds: 1, seconds, silent: false, ...load };
   // The CPU of opening the streams is left out: readings are taken while the tails are counted.
   const counted = bench.load<TailCount>('bench/load/tails.ts', args);
@@ -167,7 +167,7 @@ async function stalledMemory(bench: Bench, ours: Gangway, appId: string): Promis
     ...tailsOf(ours, appId, 10),
     stalled: 200,
     warmUpSeconds: 1,
-    seconds: bench.pick(12, 2),
+    seconds: bench.pick(8, 2),
     silent: false,
   };
   const peak = await peakRss(ours, bench.load('bench/load/tails.ts', load));
