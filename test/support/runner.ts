@@ -9,6 +9,7 @@ import type { ProcessDriverOptions } from '../../src/drivers/process/process-dri
 import type { Driver } from '../../src/drivers/driver.ts';
 import type { Logger } from '../../src/lib/log.ts';
 import { runnerProtocol } from '../../src/protocol/runner.ts';
+import { specOf } from './driver-specs.ts';
 
 const silent = (): void => undefined;
 export const noLog: Logger = {
@@ -47,6 +48,11 @@ export function isAlive(pid: number): boolean {
 
 export interface ProcessPlace {
   dataDir: string;
+  specOf: typeof specOf;
+  /** Where Node is for its workloads. */
+  node: string;
+  /** Names of the variables a program has besides its own. */
+  variables: readonly string[];
   driver: Driver;
   open(options?: Partial<ProcessDriverOptions>): Driver;
   reopen(): Promise<Driver>;
@@ -75,6 +81,9 @@ export function processPlace(options: Partial<ProcessDriverOptions> = {}): Proce
   };
   return {
     dataDir,
+    specOf,
+    node: process.execPath,
+    variables: ['GANGWAY_WORKLOAD'],
     driver,
     open,
     async reopen() {

@@ -1,0 +1,265 @@
+/**
+ * Owns what runs in a container beside its own program: terminals and single commands.
+ *
+ * 1. What is opened is ended with all it started, by the mark in its environment, when it is closed,
+ *    when its time is over, or when the connection to the daemon is lost.
+ * 2. While a terminal is paused the daemon is not read, and the program waits.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+
+import type Dockerode from 'dockerode';
+
+import { killAll } from '../../agent/runner/ending.ts';
+import { findMembers, sessionVariable } from '../../agent/runner/processes.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { ExecOutcome, ExecSpec, Terminal, TerminalEvents, TerminalSpec } from '../driver.ts';
+import { orGone, pause, statusOf, wordsOf } from './engine.ts';
+import type { Engine } from './engine.ts';
+import { FrameReader } from './frames.ts';
+import { isHere } from './host-view.ts';
+import type { Names } from './names.ts';
+import { PtyStream } from './pty-stream.ts';
+import type { ContainerView } from './states.ts';
+import type { Workloads } from './workloads.ts';
+
+export interface ConsolesParts {
+  engine: Engine;
+  names: Names;
+  workloads: Workloads;
+  logger: Logger;
+  clock: Clock;
+}
+
+interface Started {
+  exec: Dockerode.Exec;
+  socket: Duplex;
+  /** Ends it with all it started; resolves when they are gone. */
+  end: () => Promise<void>;
+}
+
+/**
+ * What would leave a terminal open and take its keys away (Docker: ctrl-p ctrl-q) has to be something.
+ * This is typed by nobody, and begins with a key that is hardly used: the first is held back a moment.
+ */
+const detachKeys = 'ctrl-^,g,a,n,g,w,a,y,n,e,v,e,r,l,e,a,v,e,s';
+const timeoutCode = 124;
+const killedCode = 137;
+/** Enough for an image with either; the shell itself takes its place. */
+const anyShell = ['/bin/sh', '-c', 'if [ -x /bin/bash ]; then exec /bin/bash; fi; exec /bin/sh'];
+/**
+ * Both outputs on one pipe: only so they keep their order. The command itself is passed as arguments
+ * and never read by the shell.
+ */
+const inOrder = ['/bin/sh', '-c', 'exec "$0" "$@" 2>&1'];
+/** For where the processes cannot be reached from here: ends all that carry the mark `$0`. */
+const endMarked = `for p in /proc/[0-9]*; do
+  if [ "$p" != "/proc/$$" ] && grep -q "$0" "$p/environ" 2>/dev/null; then kill -9 "\${p#/proc/}"; fi
+done`;
+const exitLooks = 50;
+const exitLookMs = 20;
+
+export class Consoles {
+  readonly #parts: ConsolesParts;
+
+  constructor(parts: ConsolesParts) {
+    this.#parts = parts;
+  }
+
+  async openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
+    const view = await this.#running(id);
+    const command = spec.command.length > 0 ? spec.command : anyShell;
+    const env = { TERM: 'xterm-256color', ...spec.env };
+    const started = await this.#start(view, command, env, { cols: spec.cols, rows: spec.rows });
+    return new PtyStream({
+      socket: started.socket,
+      events,
+      resize: async (cols, rows) => {
+        await started.exec.resize({ h: rows, w: cols });
+      },
+      end: started.end,
+      exit: () => this.#exitOf(started.exec),
+      logger: this.#parts.logger,
+    });
+  }
+
+  async attach(id: string): Promise<Terminal> {
+    await this.#running(id);
+    throw new ServiceError('BAD_USER_INPUT', 'Its program takes no input: open a shell instead.');
+  }
+
+  async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
+    signal.throwIfAborted();
+    const view = await this.#running(id);
+    const command = (await this.#hasShell(view)) ? [...inOrder, ...spec.command] : spec.command;
+    const started = await this.#start(view, command, spec.env, null);
+    const { socket, exec, end } = started;
+    const output: Buffer[] = [];
+    let room = spec.maxBytes;
+    let truncated = false;
+    const timeUp = new AbortController();
+    let cut = (): void => undefined;
+    const broken = new Promise<'cut'>((resolve) => {
+      cut = (): void => {
+        resolve('cut');
+      };
+    });
+    const cancel = this.#parts.clock.after(spec.timeoutMs, () => {
+      timeUp.abort();
+      cut();
+    });
+    signal.addEventListener('abort', cut, { once: true });
+    const frames = new FrameReader();
+    socket.on('data', (chunk: Buffer) => {
+      for (const { bytes } of frames.push(chunk)) {
+        if (bytes.length > room) truncated = true;
+        if (room > 0) output.push(Buffer.from(bytes.subarray(0, room)));
+        room -= Math.min(room, bytes.length);
+      }
+    });
+    try {
+      const how = await Promise.race([closed(socket), broken]);
+      if (how === 'cut') await end();
+      signal.throwIfAborted();
+      const { code, lost } = await this.#exitOf(exec);
+      if (lost) throw new ServiceError('AGENT_UNREACHABLE', 'The Docker daemon went meanwhile.');
+      // Without a code its container ended, and took it along.
+      const exitCode = timeUp.signal.aborted ? timeoutCode : (code ?? killedCode);
+      return { output: Buffer.concat(output), exitCode, truncated };
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', cut);
+      socket.destroy();
+    }
+  }
+
+  async #running(id: string): Promise<ContainerView> {
+    const seen = await this.#parts.workloads.see(id);
+    if (seen?.workload.state.phase !== 'running') {
+      throw new ServiceError('NOT_RUNNING', 'It does not run.');
+    }
+    return seen.view;
+  }
+
+  async #hasShell(view: ContainerView): Promise<boolean> {
+    const found = await this.#parts.engine.ask((docker, abortSignal) =>
+      orGone(
+        docker
+          .getContainer(view.Id)
+          .infoArchive({ path: '/bin/sh', abortSignal }) as Promise<unknown>,
+      ),
+    );
+    return found !== undefined;
+  }
+
+  async #start(
+    view: ContainerView,
+    command: readonly string[],
+    env: Readonly<Record<string, string>>,
+    size: { cols: number; rows: number } | null,
+  ): Promise<Started> {
+    const { engine } = this.#parts;
+    const mark = randomBytes(12).toString('hex');
+    const marked = { ...env, [sessionVariable]: mark };
+    const tty = size !== null;
+    try {
+      const exec = await engine.ask((docker, abortSignal) =>
+        docker.getContainer(view.Id).exec({
+          AttachStdin: tty,
+          AttachStdout: true,
+          AttachStderr: true,
+          Tty: tty,
+          ...(tty && { DetachKeys: detachKeys }),
+          Env: Object.entries(marked).map(([name, value]) => `${name}=${value}`),
+          Cmd: [...command],
+          abortSignal,
+        }),
+      );
+      const socket = await exec.start({
+        hijack: true,
+        stdin: tty,
+        Tty: tty,
+        // Honoured by newer daemons; the others are told once it runs.
+        ...(size && { ConsoleSize: [size.rows, size.cols] }),
+      });
+      if (size) await this.#firstSize(exec, size);
+      return { exec, socket, end: () => this.#endMarked(view, mark) };
+    } catch (error) {
+      if (statusOf(error) === 409 || statusOf(error) === 404) {
+        throw new ServiceError('NOT_RUNNING', 'It does not run.', { cause: error });
+      }
+      if (/is not running|is paused/.test(wordsOf(error))) {
+        throw new ServiceError('NOT_RUNNING', 'It does not run.', { cause: error });
+      }
+      throw error;
+    }
+  }
+
+  /** The program has to be there before its terminal can be sized. */
+  async #firstSize(exec: Dockerode.Exec, size: { cols: number; rows: number }): Promise<void> {
+    for (let look = 0; look < exitLooks; look++) {
+      try {
+        await exec.resize({ h: size.rows, w: size.cols });
+        return;
+      } catch (error) {
+        if (statusOf(error) === undefined) throw error;
+        const { Running: running, ExitCode: code } = await exec.inspect();
+        if (!running && code !== null) return; // It has ended already.
+      }
+      await pause(exitLookMs, this.#parts.engine.closed);
+    }
+  }
+
+  /** Code null: the daemon knows no more of it, or is itself `lost`. */
+  async #exitOf(exec: Dockerode.Exec): Promise<{ code: number | null; lost: boolean }> {
+    const { engine, logger } = this.#parts;
+    try {
+      for (let look = 0; look < exitLooks; look++) {
+        const { ExitCode: code, Running: running } = await exec.inspect();
+        // Its output may end a moment before the daemon knows its end.
+        if (!running && code !== null) return { code, lost: false };
+        await pause(exitLookMs, engine.closed);
+      }
+      return { code: null, lost: false };
+    } catch (error) {
+      logger.debug({ err: error }, 'exec-end-unknown');
+      return { code: null, lost: statusOf(error) === undefined };
+    }
+  }
+
+  async #endMarked(view: ContainerView, mark: string): Promise<void> {
+    const { clock, engine, logger } = this.#parts;
+    const membership = { mark, variable: sessionVariable, first: null };
+    if (isHere(view.State.Pid, view.Id)) {
+      // Twice: what is just being started carries its mark only in a moment.
+      await killAll(membership, clock);
+      if (findMembers(membership).length > 0) await killAll(membership, clock);
+      return;
+    }
+    try {
+      const exec = await engine.ask((docker, abortSignal) =>
+        docker.getContainer(view.Id).exec({
+          Cmd: ['/bin/sh', '-c', endMarked, `${sessionVariable}=${mark}`],
+          abortSignal,
+        }),
+      );
+      await exec.start({ Detach: true });
+    } catch (error) {
+      // A container that has ended took it along.
+      logger.debug({ err: error }, 'exec-not-ended');
+    }
+  }
+}
+
+function closed(socket: Duplex): Promise<'closed'> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      resolve('closed');
+    };
+    socket.once('end', done);
+    socket.once('close', done);
+    socket.once('error', done);
+  });
+}

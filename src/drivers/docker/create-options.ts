@@ -1,0 +1,151 @@
+/** Owns the step from a workload to what the daemon is asked to make. */
+import type Dockerode from 'dockerode';
+
+import type { ContainerHealthCheck, ContainerSpec, WorkloadSpec } from '../driver.ts';
+import type { Names } from './names.ts';
+
+export interface LogLimits {
+  fileMb: number;
+  files: number;
+}
+
+/**
+ * What programs of images commonly need: to change owner, user and group when they start, to listen
+ * on ports below 1024, to signal what runs as another user. Raw sockets, device nodes and audit,
+ * which Docker gives besides, are not among them.
+ */
+const capabilities = [
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'KILL',
+  'NET_BIND_SERVICE',
+  'SETFCAP',
+  'SETGID',
+  'SETPCAP',
+  'SETUID',
+  'SYS_CHROOT',
+];
+
+export function createOptions(
+  spec: WorkloadSpec,
+  container: ContainerSpec,
+  names: Names,
+  log: LogLimits,
+): Dockerode.ContainerCreateOptions {
+  const innerPort = container.port ?? spec.port;
+  const exposed = spec.port === null || innerPort === null ? undefined : `${innerPort}/tcp`;
+  const { settings } = container;
+  const user = settings?.user ?? (spec.uid === null ? null : `${spec.uid}:${spec.uid}`);
+  const network = names.network(container.network);
+  return {
+    name: names.container(spec.id),
+    Image: container.image,
+    ...programOf(spec, container),
+    ...(spec.workingDir !== '' && { WorkingDir: spec.workingDir }),
+    ...(user !== null && { User: user }),
+    ...(settings?.hostname != null && { Hostname: settings.hostname }),
+    ...(settings?.stopSignal != null && { StopSignal: settings.stopSignal }),
+    ...(settings?.health && { Healthcheck: healthCheck(settings.health) }),
+    Tty: settings?.tty ?? false,
+    Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
+    // Ours last: what an app asks for cannot make it another's.
+    Labels: { ...settings?.labels, ...names.labelsOf(spec) },
+    ...(exposed !== undefined && { ExposedPorts: { [exposed]: {} } }),
+    StopTimeout: graceSeconds(spec.stopGraceMs),
+    HostConfig: {
+      ...hostConfig(spec, container, names, log),
+      NetworkMode: network,
+      ...(exposed !== undefined && {
+        PortBindings: { [exposed]: [{ HostIp: '127.0.0.1', HostPort: String(spec.port) }] },
+      }),
+    },
+    NetworkingConfig: {
+      EndpointsConfig: {
+        [network]: container.network === null ? {} : { Aliases: [...container.aliases] },
+      },
+    },
+  };
+}
+
+function programOf(
+  spec: WorkloadSpec,
+  { settings }: ContainerSpec,
+): Pick<Dockerode.ContainerCreateOptions, 'Entrypoint' | 'Cmd'> {
+  if (settings) {
+    return {
+      ...(settings.entrypoint && { Entrypoint: [...settings.entrypoint] }),
+      ...(spec.command.length > 0 && { Cmd: [...spec.command] }),
+    };
+  }
+  const [program, ...args] = spec.command;
+  return program === undefined ? {} : { Entrypoint: [program], Cmd: args };
+}
+
+function hostConfig(
+  spec: WorkloadSpec,
+  container: ContainerSpec,
+  names: Names,
+  log: LogLimits,
+): Dockerode.HostConfig {
+  const { settings, volumes } = container;
+  const named: Dockerode.MountSettings[] = volumes.map(({ name, path, readOnly = false }) => ({
+    Type: 'volume',
+    Source: names.volume(name),
+    Target: path,
+    ReadOnly: readOnly,
+  }));
+  const unnamed = (settings?.unnamedVolumes ?? []).map((path) => ({
+    Type: 'volume' as const,
+    Source: '',
+    Target: path,
+  }));
+  return {
+    ...limits(spec),
+    // Reaps orphans and passes signals on: few programs do when they are the first process.
+    Init: settings?.init ?? true,
+    RestartPolicy: { Name: spec.kind === 'service' ? 'unless-stopped' : 'no' },
+    SecurityOpt: ['no-new-privileges'],
+    CapDrop: ['ALL'],
+    CapAdd: capabilities,
+    ReadonlyRootfs: settings?.readOnly ?? false,
+    // Not json-file, which replaces bytes that are no UTF-8, also of a character cut at 16 KiB.
+    LogConfig: {
+      Type: 'local',
+      Config: { 'max-size': `${log.fileMb}m`, 'max-file': String(log.files), compress: 'false' },
+    },
+    Mounts: [...named, ...unnamed],
+    ...(settings && { Tmpfs: Object.fromEntries(settings.tmpfs.map((path) => [path, ''])) }),
+  };
+}
+
+const nsPerMs = 1_000_000;
+
+/** What is left out, or zero, is the image's own. */
+function healthCheck(health: ContainerHealthCheck): Dockerode.HealthConfig {
+  const { test, intervalMs, timeoutMs, startPeriodMs, retries } = health;
+  return {
+    ...(test && { Test: test.length > 0 ? [...test] : ['NONE'] }),
+    ...(intervalMs !== null && { Interval: intervalMs * nsPerMs }),
+    ...(timeoutMs !== null && { Timeout: timeoutMs * nsPerMs }),
+    ...(startPeriodMs !== null && { StartPeriod: startPeriodMs * nsPerMs }),
+    ...(retries !== null && { Retries: retries }),
+  };
+}
+
+/** The daemon counts in whole seconds; none at all would be a kill at once. */
+export function graceSeconds(graceMs: number): number {
+  return Math.max(1, Math.ceil(graceMs / 1000));
+}
+
+function limits(spec: WorkloadSpec): Dockerode.HostConfig {
+  const { memoryMb, cpus, pids } = spec.resources;
+  const bytes = memoryMb === null ? undefined : memoryMb * 1024 * 1024;
+  return {
+    // The same for both: no swap besides.
+    ...(bytes !== undefined && { Memory: bytes, MemorySwap: bytes }),
+    ...(cpus !== null && { NanoCpus: Math.round(cpus * 1e9) }),
+    ...(pids !== null && { PidsLimit: pids }),
+  };
+}

@@ -1,0 +1,199 @@
+/**
+ * Owns following the log of one container, over its restarts, those of the daemon and our own.
+ *
+ * 1. Numbers ascend by one and stay: see `LogReading`.
+ * 2. The daemon is read only as fast as the sink takes; it keeps the log in files meanwhile.
+ * 3. It ends when the workload has ended and all was delivered, or is gone; a daemon that is away is
+ *    waited for.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { LogEntry, Workload } from '../driver.ts';
+import { isAway, pause, statusOf } from './engine.ts';
+import type { Engine } from './engine.ts';
+import { FrameReader, RawLogReader } from './frames.ts';
+import { LogReading, timed } from './log-cursor.ts';
+import type { Position } from './log-cursor.ts';
+import type { Names } from './names.ts';
+import type { Positions } from './positions.ts';
+
+export interface FollowingParts {
+  engine: Engine;
+  names: Names;
+  positions: Positions;
+  logger: Logger;
+  inspect: (id: string) => Promise<Workload | undefined>;
+  /** Whether its outputs are one terminal, whose log has no frames. */
+  hasTerminal: (id: string) => Promise<boolean>;
+  /** Resolves with the next change of this workload, or when aborted. */
+  nextChange: (id: string, signal: AbortSignal) => Promise<void>;
+}
+
+export type Sink = (entries: readonly LogEntry[]) => void | Promise<void>;
+
+/** `whole`: to the end of the log; `passed`: the place to go on from is gone from it. */
+type Outcome = 'whole' | 'passed' | 'rotated' | 'broken';
+
+const retryMs = 200;
+
+export class Following {
+  readonly #parts: FollowingParts;
+  readonly #id: string;
+  readonly #afterSeq: number;
+  readonly #sink: Sink;
+  readonly #signal: AbortSignal;
+  #at: Position | null;
+  #lost = false;
+
+  constructor(
+    parts: FollowingParts,
+    id: string,
+    afterSeq: number,
+    sink: Sink,
+    signal: AbortSignal,
+  ) {
+    this.#parts = parts;
+    this.#id = id;
+    this.#afterSeq = afterSeq;
+    this.#sink = sink;
+    this.#signal = AbortSignal.any([signal, parts.engine.closed]);
+    this.#at = parts.positions.before(id, afterSeq);
+  }
+
+  async run(): Promise<void> {
+    let known = false;
+    while (!this.#signal.aborted) {
+      const workload = await this.#look();
+      if (this.#isOver()) return;
+      if (workload === 'away') continue;
+      if (!workload) {
+        if (known) return;
+        throw new ServiceError('NOT_FOUND', 'There is no such workload.');
+      }
+      known = true;
+      // Asked for before it is read: what has ended writes no more.
+      const { phase } = workload.state;
+      // Likewise: a change while it is read must not be slept through.
+      const change = new AbortController();
+      const changed = this.#parts.nextChange(
+        this.#id,
+        AbortSignal.any([this.#signal, change.signal]),
+      );
+      const outcome = await this.#read(phase === 'ended');
+      if (this.#settle(outcome, phase === 'ended')) {
+        change.abort();
+        return;
+      }
+      if (phase === 'waiting') await Promise.race([changed, pause(retryMs * 5, this.#signal)]);
+      else if (outcome !== 'passed') await pause(retryMs / 4, this.#signal);
+      change.abort();
+    }
+  }
+
+  /** Whether all was read. */
+  #settle(outcome: Outcome, ended: boolean): boolean {
+    switch (outcome) {
+      case 'whole':
+        return ended;
+      case 'passed':
+        this.#parts.logger.warn({ workload: this.#id }, 'container-log-rotated-away');
+        this.#lost = true;
+        return false;
+      case 'rotated':
+        this.#at = this.#parts.positions.oldest(this.#id);
+        return false;
+      case 'broken':
+        return false;
+    }
+  }
+
+  async #look(): Promise<Workload | undefined | 'away'> {
+    try {
+      return await this.#parts.inspect(this.#id);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE') return 'away';
+      if (statusOf(error) === undefined) throw error;
+      await pause(retryMs, this.#signal); // A daemon on its way down refuses for reasons of its own.
+      return 'away';
+    }
+  }
+
+  async #read(ended: boolean): Promise<Outcome> {
+    const reading = new LogReading(this.#at, this.#lost);
+    const stop = new AbortController();
+    const signal = AbortSignal.any([this.#signal, stop.signal]);
+    try {
+      const stream = await this.#open(reading.since, signal);
+      if (!stream) return 'whole'; // Never made: there is no log.
+      const outcome = await this.#deliver(stream, reading);
+      if (outcome !== 'whole') return outcome;
+      // All of the log of what has ended was seen, and not what was looked for.
+      return reading.seeking && ended ? 'passed' : 'whole';
+    } catch (error) {
+      if (this.#signal.aborted || isBroken(error)) return 'broken';
+      throw error;
+    } finally {
+      stop.abort();
+    }
+  }
+
+  async #open(since: string, signal: AbortSignal): Promise<NodeJS.ReadableStream | undefined> {
+    const { engine, names } = this.#parts;
+    const docker = await engine.client();
+    try {
+      return await docker.getContainer(names.container(this.#id)).logs({
+        follow: true,
+        stdout: true,
+        stderr: true,
+        timestamps: true,
+        since: since as unknown as number,
+        abortSignal: signal,
+      });
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async #deliver(stream: NodeJS.ReadableStream, reading: LogReading): Promise<Outcome> {
+    const { positions } = this.#parts;
+    const frames = (await this.#parts.hasTerminal(this.#id))
+      ? new RawLogReader()
+      : new FrameReader();
+    let first = this.#at === null;
+    for await (const chunk of stream) {
+      const entries: LogEntry[] = [];
+      for (const frame of frames.push(chunk as Buffer)) {
+        const next = timed(frame);
+        if (first && !positions.beginsAt(this.#id, next.time) && positions.oldest(this.#id)) {
+          return 'rotated';
+        }
+        first = false;
+        const entry = reading.take(next);
+        if (entry === 'passed') return 'passed';
+        if (entry && entry.seq > this.#afterSeq) entries.push(entry);
+      }
+      if (reading.seeking) continue;
+      if (entries.length > 0) await this.#sink(entries);
+      if (this.#isOver()) return 'broken';
+      const at = reading.position();
+      if (!at || at.seq === this.#at?.seq) continue;
+      this.#at = at;
+      this.#lost = false;
+      positions.delivered(this.#id, at);
+    }
+    return 'whole';
+  }
+
+  #isOver(): boolean {
+    return this.#signal.aborted;
+  }
+}
+
+/** What a daemon that goes, or a container that is just being removed, does to a reading. */
+function isBroken(error: unknown): boolean {
+  const status = statusOf(error);
+  if (status !== undefined) return status >= 500 || status === 409;
+  const { code, name } = error as NodeJS.ErrnoException;
+  return isAway(error) || name === 'AbortError' || code === 'ERR_STREAM_PREMATURE_CLOSE';
+}

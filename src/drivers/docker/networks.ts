@@ -1,0 +1,148 @@
+/**
+ * Owns the networks and volumes of ours on a daemon.
+ *
+ * 1. A network is made when it is first needed, and removed with the last container in it.
+ * 2. On the network of those that share none, containers do not reach each other.
+ * 3. A volume outlives what uses it; it goes only when it is asked to.
+ */
+import type Dockerode from 'dockerode';
+
+import { ServiceError } from '../../lib/errors.ts';
+import { orGone, statusOf, wordsOf } from './engine.ts';
+import type { Engine } from './engine.ts';
+import type { Names } from './names.ts';
+import { Turns } from './turns.ts';
+
+/** Tried in turn when the daemon's own pools, some thirty networks by default, are used up. */
+const spareSubnets = { base: '10.214', count: 256 };
+
+export class Networks {
+  readonly #engine: Engine;
+  readonly #names: Names;
+  readonly #turns = new Turns();
+
+  constructor(engine: Engine, names: Names) {
+    this.#engine = engine;
+    this.#names = names;
+  }
+
+  /** `work` runs while all these surely exist. */
+  withinAll<T>(all: readonly (string | null)[], work: () => Promise<T>): Promise<T> {
+    // Always in the same order, so that two that want the same ones do not wait for each other.
+    const [next, ...rest] = [...new Set(all)].sort();
+    if (next === undefined) return work();
+    return this.#within(next, () => this.withinAll(rest, work));
+  }
+
+  /** Puts a container that does not run yet into one more network. */
+  async join(name: string, container: string, aliases: readonly string[]): Promise<void> {
+    const network = this.#names.network(name);
+    try {
+      await this.#engine.ask((docker) =>
+        docker
+          .getNetwork(network)
+          .connect({ Container: container, EndpointConfig: { Aliases: [...aliases] } }),
+      );
+    } catch (error) {
+      // It is in it already: asked twice.
+      if (!wordsOf(error).includes('already exists in network')) throw error;
+    }
+  }
+
+  #within<T>(name: string | null, work: () => Promise<T>): Promise<T> {
+    const network = this.#names.network(name);
+    return this.#turns.take(network, async () => {
+      await this.#ensure(network, name === null);
+      return work();
+    });
+  }
+
+  /** Removes it when nothing is in it any more, running or not. */
+  release(network: string): Promise<void> {
+    return this.#turns.take(network, async () => {
+      const filters = { network: [network] };
+      const users = await this.#engine.ask((docker, abortSignal) =>
+        docker.listContainers({ all: true, filters, abortSignal }),
+      );
+      if (users.length > 0) return;
+      try {
+        await this.#engine.ask((docker) => orGone(docker.getNetwork(network).remove()));
+      } catch (error) {
+        // Somebody else put something into it: it stays.
+        if (statusOf(error) !== 403 && statusOf(error) !== 409) throw error;
+      }
+    });
+  }
+
+  async ensureVolume(name: string, owner: string): Promise<void> {
+    const volume = this.#names.volume(name);
+    await this.#engine.ask((docker) =>
+      docker.createVolume({ Name: volume, Labels: this.#names.mark(owner) }),
+    );
+  }
+
+  async removeVolume(name: string): Promise<void> {
+    const volume = this.#names.volume(name);
+    const found = await this.#engine.ask((docker) => orGone(docker.getVolume(volume).inspect()));
+    if (found && this.#names.isOurs(found.Labels)) await this.#remove(volume);
+  }
+
+  async removeVolumesOf(owner: string): Promise<void> {
+    const label = Object.entries(this.#names.mark(owner)).map(([key, value]) => `${key}=${value}`);
+    const { Volumes: found } = await this.#engine.ask((docker, abortSignal) =>
+      docker.listVolumes({ filters: { label }, abortSignal }),
+    );
+    for (const { Name: name } of found) await this.#remove(name);
+  }
+
+  async #remove(volume: string): Promise<void> {
+    try {
+      await this.#engine.ask((docker) => orGone(docker.getVolume(volume).remove()));
+    } catch (error) {
+      if (statusOf(error) !== 409) throw error;
+      throw new ServiceError('CONFLICT', 'The volume is still in use.', { cause: error });
+    }
+  }
+
+  async #ensure(network: string, alone: boolean): Promise<void> {
+    const found = await this.#engine.ask((docker) => orGone(docker.getNetwork(network).inspect()));
+    if (found) return;
+    const wanted: Dockerode.NetworkCreateOptions = {
+      Name: network,
+      Driver: 'bridge',
+      CheckDuplicate: true,
+      Labels: this.#names.mark(),
+      ...(alone && { Options: { 'com.docker.network.bridge.enable_icc': 'false' } }),
+    };
+    try {
+      await this.#create(wanted);
+    } catch (error) {
+      if (!/address pool/i.test(wordsOf(error))) throw error;
+      await this.#createInSpare(wanted);
+    }
+  }
+
+  async #createInSpare(wanted: Dockerode.NetworkCreateOptions): Promise<void> {
+    for (let third = 0; third < spareSubnets.count; third++) {
+      const Config = [{ Subnet: `${spareSubnets.base}.${third}.0/24` }];
+      try {
+        await this.#create({ ...wanted, IPAM: { Driver: 'default', Config } });
+        return;
+      } catch (error) {
+        if (!wordsOf(error).includes('overlaps')) throw error;
+      }
+    }
+    throw new ServiceError('OVERLOADED', 'The server has no address range left for a network.');
+  }
+
+  async #create(wanted: Dockerode.NetworkCreateOptions): Promise<void> {
+    try {
+      await this.#engine.ask((docker, abortSignal) =>
+        docker.createNetwork({ ...wanted, abortSignal }),
+      );
+    } catch (error) {
+      // An answer was lost and it was asked for again, or another process of ours was quicker.
+      if (statusOf(error) !== 409) throw error;
+    }
+  }
+}

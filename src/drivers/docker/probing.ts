@@ -1,0 +1,74 @@
+/** Owns whether a container listens where it should, and what it uses. */
+import type Dockerode from 'dockerode';
+
+import type { Usage } from '../driver.ts';
+import { orGone, statusOf } from './engine.ts';
+import type { Engine } from './engine.ts';
+import { answersAt, isHere, listensIn } from './host-view.ts';
+import type { Names } from './names.ts';
+import { isPortTaken } from './states.ts';
+import type { Workloads } from './workloads.ts';
+
+/**
+ * Never asks the published port: Docker's own proxy accepts there whatever runs behind it.
+ */
+export async function probeContainer(
+  workloads: Workloads,
+  id: string,
+): Promise<'listening' | 'silent' | 'foreign'> {
+  const seen = await workloads.see(id);
+  if (seen?.workload.state.phase !== 'running') {
+    const ended = seen?.workload ?? (await workloads.inspect(id));
+    const exit = ended?.state.phase === 'ended' ? ended.state.exit : undefined;
+    const taken = exit?.reason === 'failed_to_start' && isPortTaken(exit.detail ?? '');
+    return taken ? 'foreign' : 'silent';
+  }
+  const { view, known } = seen;
+  if (known.innerPort === null) return 'silent';
+  const { Pid: pid } = view.State;
+  if (isHere(pid, view.Id)) return listensIn(pid, known.innerPort) ? 'listening' : 'silent';
+  for (const { IPAddress: address } of Object.values(view.NetworkSettings.Networks ?? {})) {
+    if (address && (await answersAt(address, known.innerPort))) return 'listening';
+  }
+  return 'silent';
+}
+
+export async function usageOf(
+  engine: Engine,
+  names: Names,
+  workloads: Workloads,
+  id: string,
+): Promise<Usage | undefined> {
+  if ((await workloads.see(id))?.workload.state.phase !== 'running') return undefined;
+  const container = names.container(id);
+  try {
+    const stats = await engine.ask((docker, abortSignal) =>
+      orGone(
+        docker
+          .getContainer(container)
+          .stats({ stream: false, 'one-shot': true, abortSignal } as { stream: false }),
+      ),
+    );
+    return stats && usageFrom(stats);
+  } catch (error) {
+    if (statusOf(error) === 409) return undefined; // It ended meanwhile.
+    throw error;
+  }
+}
+
+/** What counts as used is what the kernel could not take back at once. */
+export function usageFrom(stats: Dockerode.ContainerStats): Usage | undefined {
+  const { usage, stats: memory } = stats.memory_stats as Partial<Dockerode.MemoryStats>;
+  if (usage === undefined) return undefined;
+  const cache = memory as Partial<Record<string, number>> | undefined;
+  const idle = cache?.['total_inactive_file'] ?? cache?.['inactive_file'] ?? 0;
+  const networks = Object.values((stats.networks as typeof stats.networks | undefined) ?? {});
+  const sum = (key: 'rx_bytes' | 'tx_bytes'): number | null =>
+    networks.length === 0 ? null : networks.reduce((total, network) => total + network[key], 0);
+  return {
+    cpuNs: stats.cpu_stats.cpu_usage.total_usage,
+    memoryBytes: Math.max(0, usage - idle),
+    networkInBytes: sum('rx_bytes'),
+    networkOutBytes: sum('tx_bytes'),
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * Owns one open terminal: the bytes of its connection, its size and its end.
+ *
+ * 1. `exit` is told once, after all output; calls after the end do nothing.
+ * 2. Sizes are set one after the other, and only the newest of those that wait.
+ */
+import type { Duplex } from 'node:stream';
+
+import type { Logger } from '../../lib/log.ts';
+import type { Terminal, TerminalEvents } from '../driver.ts';
+
+export interface PtyStreamParts {
+  socket: Duplex;
+  events: TerminalEvents;
+  resize: (cols: number, rows: number) => Promise<void>;
+  /** Ends what runs, with all it started. */
+  end: () => Promise<void>;
+  exit: () => Promise<{ code: number | null; lost: boolean }>;
+  logger: Logger;
+  /** From bytes of the connection to output; default: as they are. */
+  decode?: (chunk: Buffer) => readonly Buffer[];
+}
+
+const sizeMax = 1000;
+
+export class PtyStream implements Terminal {
+  readonly #parts: PtyStreamParts;
+  #phase: 'open' | 'closing' | 'ended' = 'open';
+  #nextSize: { cols: number; rows: number } | null = null;
+  #sizing = false;
+
+  constructor(parts: PtyStreamParts) {
+    this.#parts = parts;
+    const { socket } = parts;
+    socket.on('data', (chunk: Buffer) => {
+      this.#hear(chunk);
+    });
+    const over = (): void => {
+      void this.#finish();
+    };
+    socket.once('end', over);
+    socket.once('close', over);
+    socket.on('error', over);
+  }
+
+  get unwritten(): number {
+    return this.#phase === 'open' ? this.#parts.socket.writableLength : 0;
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.#phase === 'open') this.#parts.socket.write(Buffer.from(bytes));
+  }
+
+  resize(cols: number, rows: number): void {
+    if (this.#phase !== 'open') return;
+    if (![cols, rows].every((n) => Number.isInteger(n) && n >= 1 && n <= sizeMax)) return;
+    this.#nextSize = { cols, rows };
+    if (!this.#sizing) void this.#size();
+  }
+
+  pause(): void {
+    this.#parts.socket.pause();
+  }
+
+  resume(): void {
+    if (this.#phase === 'open') this.#parts.socket.resume();
+  }
+
+  close(): void {
+    if (this.#phase !== 'open') return;
+    this.#phase = 'closing';
+    const { socket, end, logger } = this.#parts;
+    // What is still on its way is not waited for: who closes does not read on.
+    socket.resume();
+    end()
+      .catch((error: unknown) => {
+        logger.warn({ err: error }, 'terminal-not-ended');
+      })
+      .finally(() => {
+        socket.destroy();
+        void this.#finish();
+      });
+  }
+
+  #hear(chunk: Buffer): void {
+    if (this.#phase !== 'open') return;
+    const { decode, events } = this.#parts;
+    for (const bytes of decode ? decode(chunk) : [chunk]) events.output(bytes);
+  }
+
+  async #size(): Promise<void> {
+    this.#sizing = true;
+    while (this.#nextSize && this.#phase === 'open') {
+      const { cols, rows } = this.#nextSize;
+      this.#nextSize = null;
+      try {
+        await this.#parts.resize(cols, rows);
+      } catch (error) {
+        // It ended meanwhile, which its connection tells.
+        this.#parts.logger.debug({ err: error }, 'terminal-not-sized');
+      }
+    }
+    this.#sizing = false;
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#phase === 'ended') return;
+    const closing = this.#phase === 'closing';
+    this.#phase = 'ended';
+    const { socket, events, exit, end } = this.#parts;
+    socket.destroy();
+    const { code, lost } = await exit();
+    // What ran there must not stay behind unattended.
+    if (lost && !closing) await end().catch(() => undefined);
+    events.exit({ code, lost: lost && !closing });
+  }
+}

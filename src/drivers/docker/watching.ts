@@ -1,0 +1,120 @@
+/**
+ * Owns the one stream of events from the daemon.
+ *
+ * 1. What happens to a container of ours is told as it happens.
+ * 2. A lost stream is told as `disconnected`; it is opened again, with backoff, and then `connected`
+ *    comes with all that is there: nothing that happened meanwhile is missed.
+ */
+import type { Logger } from '../../lib/log.ts';
+import type { DriverEvent, Workload } from '../driver.ts';
+import { isAway, pause } from './engine.ts';
+import type { Engine } from './engine.ts';
+import { LineReader } from './line-reader.ts';
+import { label } from './names.ts';
+import type { KnownSpec, Names } from './names.ts';
+
+export interface WatchingParts {
+  engine: Engine;
+  names: Names;
+  logger: Logger;
+  list: () => Promise<Workload[]>;
+  refresh: (id: string) => Promise<void>;
+  vanished: (container: string, spec: KnownSpec) => void;
+  tell: (event: DriverEvent) => void;
+}
+
+interface EngineEvent {
+  Action: string;
+  Actor: { ID: string; Attributes: Record<string, string> };
+}
+
+/** What changes a state; `kill`, `exec_start` and others do not. */
+const actions = ['start', 'die', 'pause', 'unpause', 'oom', 'destroy'];
+const retryMinMs = 50;
+const retryMaxMs = 2000;
+
+export class Watching {
+  readonly #parts: WatchingParts;
+  #first: Promise<void> | undefined;
+
+  constructor(parts: WatchingParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins once; resolves when the first attempt has ended, whether the daemon was there or not. */
+  begin(): Promise<void> {
+    this.#first ??= new Promise((resolve) => {
+      void this.#live(resolve);
+    });
+    return this.#first;
+  }
+
+  async #live(tried: () => void): Promise<void> {
+    const { engine, logger, tell } = this.#parts;
+    for (let pauseMs = retryMinMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
+      const connected = await this.#connection(tried);
+      tried();
+      if (engine.closed.aborted) return;
+      if (connected) {
+        pauseMs = retryMinMs;
+        logger.warn({}, 'docker-lost');
+        tell({ type: 'disconnected' });
+      }
+      await pause(pauseMs, engine.closed);
+    }
+  }
+
+  /** One stream to its end; whether it ever came about. */
+  async #connection(tried: () => void): Promise<boolean> {
+    const { engine, logger, tell } = this.#parts;
+    const told = new AbortController();
+    try {
+      const stream = await this.#open();
+      const workloads = await this.#parts.list();
+      tell({ type: 'connected', workloads });
+      told.abort();
+      tried();
+      await this.#read(stream);
+    } catch (error) {
+      if (!engine.closed.aborted && !isAway(error)) {
+        logger.warn({ err: error }, 'docker-events-failed');
+      }
+    }
+    return told.signal.aborted;
+  }
+
+  async #open(): Promise<NodeJS.ReadableStream> {
+    const { engine, names } = this.#parts;
+    const docker = await engine.client();
+    return await docker.getEvents({
+      filters: {
+        type: ['container'],
+        label: [`${label.instance}=${names.instance}`, label.workload],
+        event: actions,
+      },
+      abortSignal: engine.closed,
+    });
+  }
+
+  async #read(stream: NodeJS.ReadableStream): Promise<void> {
+    const lines = new LineReader();
+    for await (const chunk of stream) {
+      for (const line of lines.push(chunk as Buffer)) this.#hear(line);
+    }
+  }
+
+  #hear(line: string): void {
+    const { names, logger, refresh, vanished } = this.#parts;
+    const { Action: action, Actor: actor } = JSON.parse(line) as EngineEvent;
+    const spec = names.specOf(actor.Attributes);
+    if (!spec) return;
+    if (action === 'destroy') {
+      vanished(actor.ID, spec);
+      return;
+    }
+    refresh(spec.id).catch((error: unknown) => {
+      // Told again, with all others, when the daemon is back.
+      logger.debug({ err: error, workload: spec.id }, 'docker-event-not-followed');
+    });
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * Owns a Docker daemon of the tests' own: its folders, its bridge and its end.
+ *
+ * 1. Nothing of the machine's own daemon is used or touched: own socket, data, bridge and addresses, and
+ *    no rules of the firewall.
+ * 2. What a killed run left (processes, mounts, bridges, folders) is cleaned up by the next one.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import Docker from 'dockerode';
+
+import { isAlive } from './runner.ts';
+
+export interface DockerDaemon {
+  socket: string;
+  /** Ends it as an operator does, and starts it again on what it kept. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  /** Also of what it left; resolves when nothing is there any more. */
+  close(): Promise<void>;
+}
+
+const prefix = 'gangway-dockerd-';
+const bridgesMax = 64;
+const startMs = 30_000;
+
+/** Why tests that need a daemon cannot run; false when they can. In CI they have to. */
+export function noDocker(): string | false {
+  const reason = whyNot();
+  if (reason !== false && process.env['GANGWAY_TESTS_NEED_DOCKER']) throw new Error(reason);
+  return reason;
+}
+
+function whyNot(): string | false {
+  if (process.env['GANGWAY_TEST_DOCKER_SOCKET']) return false;
+  if (process.getuid?.() !== 0) return 'needs root to start dockerd';
+  for (const program of ['dockerd', 'containerd', 'runc', 'docker-init', 'ip', 'busybox']) {
+    if (!programPath(program))
+      return `needs ${program} (Debian: docker.io iproute2 busybox-static tini)`;
+  }
+  return false;
+}
+
+export function programPath(name: string): string | undefined {
+  const dirs = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/sbin'];
+  return dirs.map((dir) => path.join(dir, name)).find((file) => fs.existsSync(file));
+}
+
+/** The daemon that the environment names, or one started for the asker. */
+export async function dockerDaemon(): Promise<DockerDaemon> {
+  const given = process.env['GANGWAY_TEST_DOCKER_SOCKET'];
+  if (!given) return ownDaemon();
+  const never = (): Promise<void> => Promise.reject(new Error('This daemon is shared'));
+  return {
+    socket: given,
+    restart: never,
+    stop: never,
+    start: never,
+    close: () => Promise.resolve(),
+  };
+}
+
+/** A daemon for the asker alone. `liveRestore`: containers live on while it restarts. */
+export async function ownDaemon(options: { liveRestore?: boolean } = {}): Promise<DockerDaemon> {
+  cleanUp();
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), `${prefix}${process.pid}-`));
+  const bridge = makeBridge();
+  fs.writeFileSync(path.join(dir, 'bridge'), bridge.name);
+  const socket = path.join(dir, 'docker.sock');
+  let child: ChildProcess | undefined;
+  const start = async (): Promise<void> => {
+    child = launch(dir, socket, bridge, options.liveRestore === true);
+    await answers(socket, child, dir);
+  };
+  const stop = async (): Promise<void> => {
+    if (child) await end(child);
+    child = undefined;
+  };
+  const close = async (): Promise<void> => {
+    await stop();
+    discard(dir);
+  };
+  try {
+    await start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    socket,
+    start,
+    stop,
+    restart: async () => {
+      await stop();
+      await start();
+    },
+    close,
+  };
+}
+
+interface Bridge {
+  name: string;
+  number: number;
+}
+
+/** The first number that nobody has: the kernel refuses a second one of a name. */
+function makeBridge(): Bridge {
+  for (let number = 0; number < bridgesMax; number++) {
+    const name = `gwtest${number}`;
+    try {
+      ip('link', 'add', name, 'type', 'bridge');
+    } catch {
+      continue; // Another test's.
+    }
+    ip('addr', 'add', `10.217.${number}.1/24`, 'dev', name);
+    ip('link', 'set', name, 'up');
+    return { name, number };
+  }
+  throw new Error('Cannot start a Docker daemon: all bridges are taken');
+}
+
+function ip(...args: string[]): void {
+  execFileSync(programPath('ip') ?? 'ip', args, { stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+function launch(dir: string, socket: string, bridge: Bridge, liveRestore: boolean): ChildProcess {
+  const log = fs.openSync(path.join(dir, 'log'), 'a');
+  const args = [
+    ['--data-root', path.join(dir, 'data')],
+    ['--exec-root', path.join(dir, 'exec')],
+    ['--pidfile', path.join(dir, 'pid')],
+    ['--host', `unix://${socket}`],
+    ['--bridge', bridge.name],
+    ['--default-address-pool', `base=10.218.${bridge.number}.0/24,size=28`],
+    ['--iptables=false', '--ip6tables=false', '--ip-masq=false', '--shutdown-timeout=2'],
+    ...(liveRestore ? [['--live-restore']] : []),
+  ].flat();
+  const program = programPath('dockerd') ?? 'dockerd';
+  const env = { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin` };
+  const child = spawn(program, args, { stdio: ['ignore', log, log], env, detached: true });
+  child.unref();
+  fs.closeSync(log);
+  return child;
+}
+
+async function answers(socket: string, child: ChildProcess, dir: string): Promise<void> {
+  const docker = new Docker({ socketPath: socket });
+  const giveUpAt = Date.now() + startMs;
+  for (;;) {
+    try {
+      await docker.ping();
+      return;
+    } catch (error) {
+      if (child.exitCode !== null || Date.now() > giveUpAt) {
+        const log = fs.readFileSync(path.join(dir, 'log'), 'utf8').slice(-2000);
+        throw new Error(`Cannot start a Docker daemon:\n${log}`, { cause: error });
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => {
+    const hard = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    child.once('exit', () => {
+      clearTimeout(hard);
+      resolve();
+    });
+    child.kill('SIGTERM');
+  });
+}
+
+/** What runs of who is no more ended without cleaning up. */
+function cleanUp(): void {
+  for (const name of fs.readdirSync(os.tmpdir())) {
+    const owner = /^gangway-dockerd-(\d+)-/.exec(name)?.[1];
+    if (owner !== undefined && !isAlive(Number(owner))) discard(path.join(os.tmpdir(), name));
+  }
+}
+
+/** Ends what names the folder on its command line, then removes mounts, bridge and folder. */
+function discard(dir: string): void {
+  for (let round = 0; round < 100; round++) {
+    const left = processesOf(dir);
+    if (left.length === 0) break;
+    for (const pid of left) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended meanwhile.
+      }
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+  }
+  const mounts = fs
+    .readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .flatMap((line) => line.split(' ')[4] ?? [])
+    .filter((mount) => mount.startsWith(`${dir}/`));
+  for (const mount of mounts.reverse()) {
+    execFileSync('umount', ['--lazy', mount], { stdio: 'ignore' });
+  }
+  try {
+    const bridge = fs.readFileSync(path.join(dir, 'bridge'), 'utf8');
+    ip('link', 'del', bridge);
+  } catch {
+    // It never came to that.
+  }
+  fs.rmSync(dir, { recursive: true, force: true, maxRetries: 10 });
+}
+
+function processesOf(dir: string): number[] {
+  return fs.readdirSync('/proc').flatMap((name) => {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) return [];
+    try {
+      const line = fs.readFileSync(`/proc/${name}/cmdline`, 'utf8');
+      return line.includes(`${dir}/`) && isAlive(pid) ? [pid] : [];
+    } catch {
+      return []; // It ended meanwhile.
+    }
+  });
+}
