@@ -3,6 +3,8 @@ import { join } from 'node:path';
 
 export interface DataFolders {
   logs: string;
+  /** What apps and databases used lately. */
+  metrics: string;
   uploads: string;
   /** Uploads while they arrive. */
   arrivingUploads: string;
@@ -10,5 +12,10 @@ export interface DataFolders {
 
 export function dataFolders(dataDir: string): DataFolders {
   const uploads = join(dataDir, 'uploads');
-  return { logs: join(dataDir, 'logs'), uploads, arrivingUploads: join(uploads, 'tmp') };
+  return {
+    logs: join(dataDir, 'logs'),
+    metrics: join(dataDir, 'metrics'),
+    uploads,
+    arrivingUploads: join(uploads, 'tmp'),
+  };
 }

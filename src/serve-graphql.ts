@@ -7,6 +7,7 @@ import { systemClock } from './lib/clock.ts';
 import type { MutationDoor } from './graphql/lanes.ts';
 import type { Core } from './serve-core.ts';
 import { openLogReader } from './store/logs/reader.ts';
+import { openMetricsReader } from './store/metrics/metrics-files.ts';
 import type { QuerySetup } from './workers/tasks/query.ts';
 
 export interface ServeGraphqlOptions {
@@ -23,6 +24,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
   return createGraphql({
     reader: store,
     logs: openLogReader({ dir: folders.logs, reader: store }),
+    metrics: openMetricsReader(folders.metrics),
     accountReads: core.accountReads,
     accounts: options.accounts,
     ...(options.mutations && { mutations: options.mutations }),
@@ -46,6 +48,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       const setup = {
         reader: store.readerOptions(),
         logsDir: folders.logs,
+        metricsDir: folders.metrics,
         settings,
         limits,
       } satisfies QuerySetup;

@@ -13,6 +13,7 @@ import type { Audit } from '../auth/audit.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Reader } from '../store/contract.ts';
 import type { LogReader } from '../store/logs/contract.ts';
+import type { MetricsReader } from '../store/metrics/metrics-files.ts';
 
 /** What the instance says of itself; plain data. */
 export interface GraphqlSettings {
@@ -78,6 +79,7 @@ export const defaultLimits: GraphqlLimits = {
 export interface ReadSide {
   readonly reader: Reader;
   readonly logs: LogReader;
+  readonly metrics: MetricsReader;
   readonly accounts: AccountReads;
   readonly settings: GraphqlSettings;
 }

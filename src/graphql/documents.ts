@@ -156,8 +156,8 @@ const uncompiledNames = {
   [OperationTypeNode.SUBSCRIPTION]: new Set(['__schema', '__type', '__proto__']),
 } as const;
 
-// Logs grow without an entry in the journal.
-const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs']);
+// Logs and metrics grow without an entry in the journal.
+const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs', 'metrics']);
 
 /** Whether one of the names, or a node of the kind, stands anywhere in the document. */
 function mentions(document: DocumentNode, names: ReadonlySet<string>, kind?: Kind): boolean {

@@ -15,6 +15,7 @@ import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Journal, Reader } from '../store/contract.ts';
 import type { LogReader } from '../store/logs/contract.ts';
+import type { MetricsReader } from '../store/metrics/metrics-files.ts';
 import { defaultLimits, type GraphqlLimits, type GraphqlSettings } from './contract.ts';
 import type { Variables } from './engine.ts';
 import type {
@@ -30,6 +31,7 @@ import { LiveHub } from './live.ts';
 export interface GraphqlOptions {
   reader: Reader;
   logs: LogReader;
+  metrics: MetricsReader;
   accountReads: AccountReads;
   accounts: () => Promise<Accounts>;
   actors: Actors;
@@ -164,13 +166,13 @@ class LazyGraphql implements Graphql {
   }
 
   async #start(): Promise<Lanes> {
-    const { reader, logs, accountReads, accounts, actors, audit, mutations, logger } =
-      this.#options;
+    const { reader, logs, metrics, accountReads, accounts, actors } = this.#options;
+    const { audit, mutations, logger } = this.#options;
     const { Lanes } = await import('./lanes.ts');
     const settings = this.#options.settings();
     const pool = (await this.#options.pool?.(settings, this.limits)) ?? null;
     this.#lanes = new Lanes({
-      read: { reader, logs, accounts: accountReads, settings },
+      read: { reader, logs, metrics, accounts: accountReads, settings },
       write: { actors, accounts, live: this.#live, ...(audit && { audit }) },
       ...(mutations && { mutations }),
       limits: this.limits,

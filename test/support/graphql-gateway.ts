@@ -69,6 +69,7 @@ export async function startGraphql(
   const home: GraphqlOptions = {
     reader: store,
     logs: fixture.logs,
+    metrics: { read: () => [] },
     accountReads: createAccountReads(store),
     accounts: () => Promise.resolve(options.accounts!),
     actors: fixture.accounts.runtime,

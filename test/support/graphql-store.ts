@@ -8,6 +8,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { LogName } from '../../src/store/logs/contract.ts';
 import { openLogReader } from '../../src/store/logs/reader.ts';
 import { openLogWriter } from '../../src/store/logs/writer.ts';
+import { openMetricsReader } from '../../src/store/metrics/metrics-files.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { put, type Change, type Table } from '../../src/store/table.ts';
 import { tables } from '../../src/store/tables.ts';
@@ -50,6 +51,7 @@ export async function openGraphqlStore(): Promise<GraphqlStore> {
   const setup: QuerySetup = {
     reader: store.readerOptions(),
     logsDir,
+    metricsDir: join(dir, 'metrics'),
     settings,
     limits: defaultLimits,
   };
@@ -60,6 +62,7 @@ export async function openGraphqlStore(): Promise<GraphqlStore> {
     read: {
       reader: store,
       logs: openLogReader({ dir: logsDir, reader: store }),
+      metrics: openMetricsReader(join(dir, 'metrics')),
       accounts: createAccountReads(store),
       settings,
     },

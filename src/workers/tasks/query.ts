@@ -10,6 +10,7 @@ import { startOfAnswer } from '../../graphql/answer-start.ts';
 import { type Answer, Engine, type Variables } from '../../graphql/engine.ts';
 import { createSchema } from '../../graphql/schema/schema.ts';
 import { openLogReader } from '../../store/logs/reader.ts';
+import { openMetricsReader } from '../../store/metrics/metrics-files.ts';
 import { openReader, type ReaderOptions } from '../../store/store.ts';
 import {
   answerKinds,
@@ -24,6 +25,8 @@ export interface QuerySetup {
   reader: ReaderOptions;
   /** The logs' folder in the data directory. */
   logsDir: string;
+  /** The folder of metrics there. */
+  metricsDir: string;
   settings: GraphqlSettings;
   limits: GraphqlLimits;
 }
@@ -44,6 +47,7 @@ export async function serveQueries({
   const read: GraphContext['read'] = {
     reader,
     logs: openLogReader({ dir: setup.logsDir, reader }),
+    metrics: openMetricsReader(setup.metricsDir),
     accounts: createAccountReads(reader),
     settings: setup.settings,
   };

@@ -1,0 +1,104 @@
+/**
+ * Owns the samples on disk: one file an app or database, written by one thread and read by any.
+ *
+ * 1. A sample is readable, on every thread, as soon as `write` returned. It is not forced to the disk:
+ *    an end of Gangway costs none, a power failure what the system had not written yet.
+ * 2. What was not written for a day is removed: nothing in it would be read any more.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+
+import {
+  coarseRing,
+  encodeSlot,
+  fineRing,
+  mergeSamples,
+  samplesOf,
+  slotAt,
+} from './sample-ring.ts';
+import type { MetricsSample } from './sample-ring.ts';
+
+export interface MetricsReader {
+  /** Oldest first, see `samplesOf`; none for who has none. `minutes`: 1 to 1440. */
+  read(owner: string, nowMs: number, minutes: number): MetricsSample[];
+}
+
+const ending = '.samples';
+/** A clock that was set back must not take what is young. */
+const keptMs = 25 * 3_600_000;
+const idPattern = /^[A-Za-z0-9_-]+$/;
+
+/** `dir`: the folder of metrics in the data directory; it need not be there. */
+export function openMetricsReader(dir: string): MetricsReader {
+  return {
+    read: (owner, nowMs, minutes) => {
+      let file: Buffer;
+      try {
+        file = fs.readFileSync(fileOf(dir, owner));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+        throw error;
+      }
+      return samplesOf(file, nowMs, minutes);
+    },
+  };
+}
+
+export class MetricsWriter {
+  readonly #dir: string;
+  /** Of each owner the samples of the minute under way. */
+  readonly #minutes = new Map<string, MetricsSample[]>();
+
+  constructor(dir: string) {
+    this.#dir = dir;
+    fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  }
+
+  /** In ascending order of time for each owner. */
+  write(owner: string, sample: MetricsSample): void {
+    const minute = this.#minuteOf(owner, sample);
+    const file = fileOf(this.#dir, owner);
+    const fd = fs.openSync(file, fs.constants.O_WRONLY | fs.constants.O_CREAT, 0o600);
+    try {
+      writeSlot(fd, slotAt(fineRing, sample.atMs), sample);
+      writeSlot(fd, slotAt(coarseRing, sample.atMs), mergeSamples(minute));
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  /** Forgets who does not run any more; what is written stays. */
+  rest(owner: string): void {
+    this.#minutes.delete(owner);
+  }
+
+  async prune(nowMs: number): Promise<void> {
+    for (const name of await fs.promises.readdir(this.#dir)) {
+      const file = path.join(this.#dir, name);
+      const { mtimeMs } = await fs.promises.stat(file);
+      if (nowMs - mtimeMs > keptMs) await fs.promises.rm(file, { force: true });
+    }
+  }
+
+  #minuteOf(owner: string, sample: MetricsSample): readonly MetricsSample[] {
+    const known = this.#minutes.get(owner);
+    const minuteOf = ({ atMs }: MetricsSample): number => Math.floor(atMs / coarseRing.stepMs);
+    if (known?.[0] && minuteOf(known[0]) === minuteOf(sample)) {
+      known.push(sample);
+      return known;
+    }
+    const fresh = [sample];
+    this.#minutes.set(owner, fresh);
+    return fresh;
+  }
+}
+
+function writeSlot(fd: number, at: number, sample: MetricsSample): void {
+  const bytes = encodeSlot(sample);
+  fs.writeSync(fd, bytes, 0, bytes.length, at);
+}
+
+function fileOf(dir: string, owner: string): string {
+  if (!idPattern.test(owner)) throw new Error('Cannot name the samples: the id is none');
+  return path.join(dir, `${owner}${ending}`);
+}
