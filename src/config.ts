@@ -10,6 +10,8 @@ import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
+import { databaseEngines } from './store/records.ts';
+import type { DatabaseEngine } from './store/records.ts';
 import defaults from '../config/default.json' with { type: 'json' };
 
 export class ConfigError extends Error {
@@ -37,6 +39,8 @@ export interface Config {
   pythonImage: string;
   goImage: string;
   baseImage: string;
+  /** Instead of an engine's own images; `{version}` stands for the version. */
+  databaseImages: Partial<Record<DatabaseEngine, string>>;
   trustedProxies: string[];
   /** Where our own requests may go besides public addresses. */
   privateNetworks: string[];
@@ -45,6 +49,7 @@ export interface Config {
   /** 32 bytes in hex or base64; null: the file `instance.key`. */
   instanceKey: string | null;
   maxLogStreamsPerUser: number;
+  maxConsolesPerUser: number;
   maxUploadMb: number;
   maxSockets: number;
   maxHeaderKb: number;
@@ -88,12 +93,14 @@ const parsers: Parsers = {
   pythonImage: imageReference,
   goImage: imageReference,
   baseImage: imageReference,
+  databaseImages,
   trustedProxies: networks,
   privateNetworks: networks,
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
   metrics: oneOf('off', 'loopback', 'all'),
   instanceKey: optional(key32),
   maxLogStreamsPerUser: integer(1, 100_000),
+  maxConsolesPerUser: integer(1, 1_000),
   maxUploadMb: integer(1, 65_536),
   maxSockets: integer(10, 1_000_000),
   maxHeaderKb: integer(1, 1024),
@@ -296,6 +303,22 @@ function key32(value: unknown): string {
 }
 
 /** A list, or a text with commas, of addresses and CIDRs. */
+function databaseImages(value: unknown): Config['databaseImages'] {
+  const list = typeof value === 'string' ? value.split(',').map((one) => one.trim()) : value;
+  const allowed =
+    'a list of <engine>=<image>, such as "POSTGRES=mirror.example/postgres:{version}"';
+  if (!Array.isArray(list)) throw new Error(allowed);
+  const images: Config['databaseImages'] = {};
+  for (const one of list.filter((part) => part !== '')) {
+    const [, name, image = ''] = /^([A-Z]+)=(.+)$/.exec(String(one)) ?? [];
+    const engine = databaseEngines.find((known) => known === name);
+    if (engine === undefined) throw new Error(allowed);
+    imageReference(image.replaceAll('{version}', '1'));
+    images[engine] = image;
+  }
+  return images;
+}
+
 function networks(value: unknown): string[] {
   const list = typeof value === 'string' ? value.split(',').map((one) => one.trim()) : value;
   const allowed = 'a list of IP addresses and CIDRs, such as "127.0.0.1, 10.0.0.0/8"';

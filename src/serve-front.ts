@@ -5,6 +5,7 @@
  * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` lets go of all.
  */
 import { authorize, can } from './auth/authorize.ts';
+import type { ConsoleDoor } from './actors/console/contract.ts';
 import { StreamSessions } from './actors/stream-session/sessions.ts';
 import type {
   CloseOutcome,
@@ -21,6 +22,7 @@ import type { Metrics } from './gateway/metrics.ts';
 import { createGateway } from './gateway/server.ts';
 import type { Gateway } from './gateway/server.ts';
 import type { SharedPort } from './gateway/shared-port.ts';
+import { attachRoutes } from './gateway/transports/attach.ts';
 import { deployHookRoutes } from './gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from './gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from './gateway/transports/graphql.ts';
@@ -40,6 +42,7 @@ export interface FrontOptions {
   graphql: Graphql;
   metrics: Metrics;
   accessLines: LineSink | null;
+  consoles: ConsoleDoor;
   /** What others answer, already recorded in the activity. */
   routes: readonly Route[];
   /** Counts reads over MCP; closed with the front. */
@@ -133,7 +136,7 @@ export class Front {
   }
 
   #routes(): Route[] {
-    const { graphql, core } = this.#options;
+    const { graphql, core, consoles } = this.#options;
     const { config, ground, callers, logger } = core;
     const { store: reader, actors, bulk } = ground;
     return [
@@ -157,6 +160,7 @@ export class Front {
         refuseCrossSite: callers.refuseCrossSite.bind(callers),
         logMaxDays: config.logMaxDays,
       }),
+      ...attachRoutes({ reader, consoles, callers, authorize }),
       ...this.#mcp.routes,
     ];
   }
@@ -181,6 +185,7 @@ const rights: ReadonlySet<string> = new Set(
     tables.members,
     tables.roles,
     tables.apps,
+    tables.databases,
     tables.teams,
     tables.folders,
     tables.folderGrants,
@@ -197,11 +202,16 @@ function newSessions(
     logger,
     maxPerPerson: config.maxLogStreamsPerUser,
     ...(shared && { shared }),
-    stillAllowed: (person, appId) => {
-      const app = store.get(tables.apps, appId);
-      if (app === undefined || !authenticator.stillValid(person)) return false;
-      // Who follows an app that goes to trash sees its last lines, too.
-      return can(store, person, 'view_logs', { kind: 'app', app, trashed: true });
+    stillAllowed: (person, id) => {
+      if (!authenticator.stillValid(person)) return false;
+      // Who follows what goes to trash sees its last lines, too.
+      const app = store.get(tables.apps, id);
+      if (app !== undefined) {
+        return can(store, person, 'view_logs', { kind: 'app', app, trashed: true });
+      }
+      const database = store.get(tables.databases, id);
+      if (database === undefined) return false;
+      return can(store, person, 'view_logs', { kind: 'database', database, trashed: true });
     },
     onRightsChange: (callback) =>
       store.subscribe((entry) => {

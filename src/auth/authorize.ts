@@ -12,7 +12,7 @@ import type { Capability } from '../lib/capabilities.ts';
 import { capabilities } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Reader } from '../store/contract.ts';
-import type { AppRecord, FolderRecord, TokenRecord } from '../store/records.ts';
+import type { AppRecord, DatabaseRecord, FolderRecord, TokenRecord } from '../store/records.ts';
 import { tables } from '../store/tables.ts';
 import { readMemberships, readUser } from './account-reads.ts';
 import type { Need, Resource } from './contract.ts';
@@ -52,10 +52,29 @@ export function seenApps(
   teamId: string,
   apps: readonly Readonly<AppRecord>[],
 ): Readonly<AppRecord>[] {
+  return seenNodes(reader, principal, teamId, apps);
+}
+
+/** As `seenApps`, for a team's databases. */
+export function seenDatabases(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+  databases: readonly Readonly<DatabaseRecord>[],
+): Readonly<DatabaseRecord>[] {
+  return seenNodes(reader, principal, teamId, databases);
+}
+
+function seenNodes<N extends Readonly<Node>>(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+  nodes: readonly N[],
+): N[] {
   if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return [];
   const sees = sightIn(reader, principal, teamId);
-  return apps.filter(
-    (app) => app.teamId === teamId && app.deletedAtMs === null && sees(app.folderId, app.id),
+  return nodes.filter(
+    (node) => node.teamId === teamId && node.deletedAtMs === null && sees(node.folderId, node.id),
   );
 }
 
@@ -84,7 +103,7 @@ export function seenFolders(
  */
 export function capabilitiesIn(reader: Reader, principal: Principal, teamId: string): Capability[] {
   if (principal.kind === 'anonymous') return [];
-  const place: Place = { teamId, folderId: null, appId: null };
+  const place: Place = { teamId, folderId: null, nodeId: null };
   const token = principal.kind === 'token' ? reader.get(tables.tokens, principal.tokenId) : null;
   if (token === undefined) return [];
   if (token !== null && reachOfTeam(reader, token, teamId) === 'none') return [];
@@ -122,7 +141,7 @@ function sightIn(
   reader: Reader,
   principal: Principal,
   teamId: string,
-): (folderId: string | null, appId: string | null) => boolean {
+): (folderId: string | null, nodeId: string | null) => boolean {
   if (principal.kind === 'anonymous') return () => false;
   const { userId } = principal;
   const token = principal.kind === 'token' ? reader.get(tables.tokens, principal.tokenId) : null;
@@ -131,17 +150,17 @@ function sightIn(
   const reachesAll = token === null || reachOfTeam(reader, token, teamId) === 'whole';
   if (wholly && reachesAll) return everything;
   const byFolder = new Map<string | null, { seen: boolean; reached: boolean }>();
-  const named = new Set(token?.appIds);
-  return (folderId, appId) => {
+  const named = new Set([...(token?.appIds ?? []), ...(token?.databaseIds ?? [])]);
+  return (folderId, nodeId) => {
     let found = byFolder.get(folderId);
     if (found === undefined) {
-      const place: Place = { teamId, folderId, appId: null };
+      const place: Place = { teamId, folderId, nodeId: null };
       const seen = wholly || personSees(reader, userId, place);
       found = { seen, reached: reachesAll || reaches(reader, token, place) };
       byFolder.set(folderId, found);
     }
     if (!found.seen) return false;
-    return found.reached || (appId !== null && named.has(appId));
+    return found.reached || (nodeId !== null && named.has(nodeId));
   };
 }
 
@@ -178,19 +197,30 @@ function judge(reader: Reader, principal: Principal, need: Need, resource: Resou
 function placeOf(resource: Exclude<Resource, { kind: 'instance' }>): Place | undefined {
   switch (resource.kind) {
     case 'team':
-      return { teamId: resource.teamId, folderId: null, appId: null };
+      return { teamId: resource.teamId, folderId: null, nodeId: null };
     case 'folder':
-      return { teamId: resource.folder.teamId, folderId: resource.folder.id, appId: null };
-    case 'app': {
-      const { app } = resource;
-      if (app.deletedAtMs !== null && resource.trashed !== true) return undefined;
-      // In trash an app is no node of a scope any more: only its folder or team reaches it.
-      const appId = app.deletedAtMs === null ? app.id : null;
-      return { teamId: app.teamId, folderId: app.folderId, appId };
-    }
+      return { teamId: resource.folder.teamId, folderId: resource.folder.id, nodeId: null };
+    case 'app':
+      return placeOfNode(resource.app, resource.trashed === true);
+    case 'database':
+      return placeOfNode(resource.database, resource.trashed === true);
     default:
       return undefined;
   }
+}
+
+interface Node {
+  id: string;
+  teamId: string;
+  folderId: string | null;
+  deletedAtMs: number | null;
+}
+
+function placeOfNode(node: Readonly<Node>, trashed: boolean): Place | undefined {
+  const { id, teamId, folderId, deletedAtMs } = node;
+  if (deletedAtMs !== null && !trashed) return undefined;
+  // In trash it is no node of a scope any more: only its folder or team reaches it.
+  return { teamId, folderId, nodeId: deletedAtMs === null ? id : null };
 }
 
 function twoFactorDue(reader: Reader, userId: string, teamId: string): boolean {

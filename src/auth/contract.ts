@@ -6,13 +6,14 @@
  * 3. Unknown kinds, missing records and missing scope are refused.
  */
 import type { Capability } from '../lib/capabilities.ts';
-import type { AppRecord, FolderRecord } from '../store/records.ts';
+import type { AppRecord, DatabaseRecord, FolderRecord } from '../store/records.ts';
 
 export type Resource =
   | { kind: 'team'; teamId: string }
   | { kind: 'folder'; folder: Readonly<FolderRecord> }
-  /** An app in trash does not exist, unless asked about as `trashed`: to restore or purge it. */
+  /** An app or a database in trash does not exist, unless asked about as `trashed`: to restore or purge it. */
   | { kind: 'app'; app: Readonly<AppRecord>; trashed?: true }
+  | { kind: 'database'; database: Readonly<DatabaseRecord>; trashed?: true }
   | { kind: 'instance' };
 
 /** A capability, `null` for merely seeing the thing, or `admin` for the instance administrator. */

@@ -45,7 +45,7 @@ export function assertMayMove(
 
 function pathOf(reader: Reader, teamId: string, folderId: string | null): Set<string> {
   const path = new Set<string>();
-  someFolderAt(reader, { teamId, folderId, appId: null }, (id) => {
+  someFolderAt(reader, { teamId, folderId, nodeId: null }, (id) => {
     path.add(id);
     return false;
   });

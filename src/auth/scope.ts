@@ -6,14 +6,15 @@
  * 2. What a token does not reach does not exist for it.
  */
 import type { Reader } from '../store/contract.ts';
-import type { AppRecord, TokenRecord } from '../store/records.ts';
+import type { AppRecord, DatabaseRecord, TokenRecord } from '../store/records.ts';
 import { tables } from '../store/tables.ts';
 
-/** Where a thing lies; `appId` null for a folder or a team, `folderId` null for its top. */
+/** Where a thing lies; `folderId` null for the top of the team. */
 export interface Place {
   teamId: string;
   folderId: string | null;
-  appId: string | null;
+  /** The app or the database; null for a folder or a team. */
+  nodeId: string | null;
 }
 
 // Deeper nesting is refused when folders are made; the bound only stops a loop in broken data.
@@ -22,9 +23,14 @@ const folderDepthMax = 64;
 /** Whether the token reaches this very place. */
 export function reaches(reader: Reader, token: Readonly<TokenRecord>, place: Place): boolean {
   if (token.allTeams || token.teamIds.includes(place.teamId)) return true;
-  if (place.appId !== null && token.appIds.includes(place.appId)) return true;
+  if (place.nodeId !== null && names(token, place.nodeId)) return true;
   if (token.folderIds.length === 0) return false;
   return someFolderAt(reader, place, (folderId) => token.folderIds.includes(folderId));
+}
+
+/** Whether a token was made for this very app or database; their ids are never the same. */
+function names({ appIds, databaseIds }: Readonly<TokenRecord>, nodeId: string): boolean {
+  return appIds.includes(nodeId) || databaseIds.includes(nodeId);
 }
 
 /** Whether the token reaches a team whole, only things in it, or nothing there. */
@@ -48,6 +54,10 @@ export function scopedTeams(reader: Reader, token: Readonly<TokenRecord>): strin
     const app = liveApp(reader, appId);
     if (app) found.add(app.teamId);
   }
+  for (const databaseId of token.databaseIds) {
+    const database = liveDatabase(reader, databaseId);
+    if (database) found.add(database.teamId);
+  }
   const home = found.delete(token.homeTeamId) ? [token.homeTeamId] : [];
   return [...home, ...found];
 }
@@ -55,6 +65,11 @@ export function scopedTeams(reader: Reader, token: Readonly<TokenRecord>): strin
 export function liveApp(reader: Reader, appId: string): Readonly<AppRecord> | undefined {
   const app = reader.get(tables.apps, appId);
   return app?.deletedAtMs === null ? app : undefined;
+}
+
+export function liveDatabase(reader: Reader, id: string): Readonly<DatabaseRecord> | undefined {
+  const database = reader.get(tables.databases, id);
+  return database?.deletedAtMs === null ? database : undefined;
 }
 
 /** Whether the folder of a place, or one above it, passes the test; asked from below upwards. */

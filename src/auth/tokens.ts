@@ -20,7 +20,7 @@ import { actingTeam, authorize, can } from './authorize.ts';
 import type { Resource } from './contract.ts';
 import { assertMayGive } from './escalation.ts';
 import type { Principal, SignedIn } from './principal.ts';
-import { liveApp } from './scope.ts';
+import { liveApp, liveDatabase } from './scope.ts';
 import { newTokenSecret, shownPrefix, tokenHash } from './token-codec.ts';
 
 interface TokensOptions {
@@ -119,7 +119,10 @@ function checkedInput(input: NewToken, now: number): NewToken {
   };
   const { teamIds, folderIds, appIds, databaseIds } = wanted;
   if (teamIds.length + folderIds.length + appIds.length + databaseIds.length > nodesMax) {
-    throw new ServiceError('BAD_USER_INPUT', 'A token names at most 100 teams, folders and apps.');
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      'A token names at most 100 teams, folders, apps and databases.',
+    );
   }
   return wanted;
 }
@@ -131,8 +134,6 @@ interface Node {
 
 function nodesOf(reader: Reader, wanted: NewToken): Node[] {
   const noSuch = (kind: string): ServiceError => new ServiceError('NOT_FOUND', `No such ${kind}.`);
-  // Databases are not stored yet, so no id names one.
-  if (wanted.databaseIds.length > 0) throw noSuch('database');
   return [
     ...wanted.teamIds.map(teamNode),
     ...wanted.folderIds.map((id): Node => {
@@ -144,6 +145,11 @@ function nodesOf(reader: Reader, wanted: NewToken): Node[] {
       const app = liveApp(reader, id);
       if (!app) throw noSuch('app');
       return { teamId: app.teamId, resource: { kind: 'app', app } };
+    }),
+    ...wanted.databaseIds.map((id): Node => {
+      const database = liveDatabase(reader, id);
+      if (!database) throw noSuch('database');
+      return { teamId: database.teamId, resource: { kind: 'database', database } };
     }),
   ];
 }

@@ -7,10 +7,15 @@
  * 2. Who is not signed in gets UNAUTHENTICATED, whatever exists.
  */
 import { actingTeam, authorize } from '../auth/authorize.ts';
-import type { Need } from '../auth/contract.ts';
+import type { Need, Resource } from '../auth/contract.ts';
 import type { SignedIn } from '../auth/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
-import type { AppRecord, DeploymentRecord, FolderRecord } from '../store/records.ts';
+import type {
+  AppRecord,
+  DatabaseRecord,
+  DeploymentRecord,
+  FolderRecord,
+} from '../store/records.ts';
 import { tables } from '../store/tables.ts';
 import type { GraphContext, HttpSide, WriteSide } from './contract.ts';
 
@@ -49,29 +54,50 @@ export function requireApp(context: GraphContext, id: string, need: Need): Reado
   return app;
 }
 
+export function requireDatabase(
+  context: GraphContext,
+  id: string,
+  need: Need,
+): Readonly<DatabaseRecord> {
+  requireSignedIn(context);
+  const database = context.read.reader.get(tables.databases, id);
+  if (!database) throw new ServiceError('NOT_FOUND', 'No such database.');
+  authorize(context.read.reader, context.principal, need, { kind: 'database', database });
+  return database;
+}
+
+/** A database by id, or null where the caller sees none. */
+export function findDatabase(context: GraphContext, id: string): Readonly<DatabaseRecord> | null {
+  const database = context.read.reader.get(tables.databases, id);
+  return visible(context, database, (found) => ({ kind: 'database', database: found }));
+}
+
 /** An app by id, or null where the caller sees none. */
 export function findApp(context: GraphContext, id: string): Readonly<AppRecord> | null {
-  return visible(context, context.read.reader.get(tables.apps, id));
+  return visible(context, context.read.reader.get(tables.apps, id), asApp);
 }
 
 export function findAppBySlug(context: GraphContext, slug: string): Readonly<AppRecord> | null {
-  return visible(context, context.read.reader.find(tables.apps, 'slug', [slug]));
+  return visible(context, context.read.reader.find(tables.apps, 'slug', [slug]), asApp);
 }
 
-function visible(
+const asApp = (app: Readonly<AppRecord>): Resource => ({ kind: 'app', app });
+
+function visible<R>(
   context: GraphContext,
-  app: Readonly<AppRecord> | undefined,
-): Readonly<AppRecord> | null {
+  record: Readonly<R> | undefined,
+  asResource: (record: Readonly<R>) => Resource,
+): Readonly<R> | null {
   requireSignedIn(context);
-  if (!app) return null;
+  if (!record) return null;
   // Not `can`: a team's missing two-factor must be said, only the unseen is null.
   try {
-    authorize(context.read.reader, context.principal, null, { kind: 'app', app });
+    authorize(context.read.reader, context.principal, null, asResource(record));
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'NOT_FOUND') return null;
     throw error;
   }
-  return app;
+  return record;
 }
 
 export function findDeployment(
@@ -105,6 +131,13 @@ export function requireFolder(
   if (!folder) throw new ServiceError('NOT_FOUND', 'No such folder.');
   authorize(context.read.reader, context.principal, need, { kind: 'folder', folder });
   return folder;
+}
+
+/** NOT_FOUND for a server that is not there; null: the one that is chosen. */
+export function requireServer({ read }: GraphContext, serverId: string | null): void {
+  if (serverId !== null && serverId !== read.settings.server.id) {
+    throw new ServiceError('NOT_FOUND', 'No such server.');
+  }
 }
 
 /** The write side; absent only where a mutation was sent to the wrong thread. */

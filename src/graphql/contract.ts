@@ -96,11 +96,11 @@ export interface WriteSide {
 /** What there is to follow; the hub behind it is `live.ts`. */
 export interface LiveSource {
   /**
-   * Calls `wake(true)` when the app or one of its deployments changed, and `wake(false)` about
-   * twice a second, so that the caller can look whether it may still see it. The returned function
+   * Calls `wake(true)` when the app, one of its deployments, or the database changed, and
+   * `wake(false)` about twice a second, so that the caller can look whether it may still see it. The returned function
    * ends it.
    */
-  watchApp(appId: string, wake: (changed: boolean) => void): () => void;
+  watch(id: string, wake: (changed: boolean) => void): () => void;
   readonly streams: Pick<LogStreams, 'attach'>;
   /** Whether the principal would still be resolved. */
   stillValid(principal: Principal): boolean;

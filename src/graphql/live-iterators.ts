@@ -7,9 +7,14 @@
  *    says which right was lost.
  */
 import { ServiceError } from '../lib/errors.ts';
-import type { AppRecord, DeploymentRecord, DeploymentStatus } from '../store/records.ts';
+import type {
+  AppRecord,
+  DatabaseRecord,
+  DeploymentRecord,
+  DeploymentStatus,
+} from '../store/records.ts';
 import { tables } from '../store/tables.ts';
-import { requireApp, requireDeployment, writeSide } from './access.ts';
+import { requireApp, requireDatabase, requireDeployment, writeSide } from './access.ts';
 import type { GraphContext } from './contract.ts';
 import { LineDecoder, type LineText } from './schema/logs.ts';
 
@@ -19,31 +24,45 @@ export function appStates(
   context: GraphContext,
   id: string,
 ): AsyncGenerator<Readonly<AppRecord>, void> {
-  return followApp(context, requireApp(context, id, null).id);
+  const look = (): Readonly<AppRecord> => requireApp(context, id, null);
+  look();
+  return follow(context, id, () => context.read.reader.get(tables.apps, id), look);
+}
+
+export function databaseStates(
+  context: GraphContext,
+  id: string,
+): AsyncGenerator<Readonly<DatabaseRecord>, void> {
+  const look = (): Readonly<DatabaseRecord> => requireDatabase(context, id, null);
+  look();
+  return follow(context, id, () => context.read.reader.get(tables.databases, id), look);
 }
 
 export function deploymentLines(context: GraphContext, id: string): AsyncGenerator<LineText, void> {
   return followBuild(context, requireDeployment(context, id, null));
 }
 
-async function* followApp(
+/** What `look` says now, and again whenever it changed, until it is deleted. */
+async function* follow<R>(
   context: GraphContext,
   id: string,
-): AsyncGenerator<Readonly<AppRecord>, void> {
+  stored: () => Readonly<{ deletedAtMs: number | null }> | undefined,
+  look: () => R,
+): AsyncGenerator<R, void> {
   const bell = new Bell(context.signal);
   let changed = true;
-  const unwatch = writeSide(context).live.watchApp(id, (isChange) => {
+  const unwatch = writeSide(context).live.watch(id, (isChange) => {
     changed ||= isChange;
     bell.ring();
   });
   try {
     while (!bell.isSilenced()) {
       // Deleted is an end, not a loss of rights.
-      if (context.read.reader.get(tables.apps, id)?.deletedAtMs !== null) return;
-      const app = stillAllowed(context, () => requireApp(context, id, null));
+      if (stored()?.deletedAtMs !== null) return;
+      const seen = stillAllowed(context, look);
       if (changed) {
         changed = false;
-        yield app;
+        yield seen;
       } else {
         await bell.rung();
       }
@@ -61,7 +80,7 @@ async function* followBuild(
   const { live } = writeSide(context);
   const bell = new Bell(context.signal);
   let finishedLooks = 0;
-  const unwatch = live.watchApp(appId, () => bell.ring());
+  const unwatch = live.watch(appId, () => bell.ring());
   const view = live.streams.attach(`build:${id}`, () => bell.ring());
   const decoder = new LineDecoder();
   let next = context.read.logs.range(`build:${id}`)?.firstOffset ?? 0;

@@ -39,17 +39,17 @@ export class LiveHub implements LiveSource {
     return this.#options.authenticator.stillValid(principal);
   }
 
-  watchApp(appId: string, wake: Wake): () => void {
-    const watchers = this.#watchers.get(appId) ?? new Set();
-    this.#watchers.set(appId, watchers);
+  watch(id: string, wake: Wake): () => void {
+    const watchers = this.#watchers.get(id) ?? new Set();
+    this.#watchers.set(id, watchers);
     // Its own function, so that the same `wake` may be given twice.
     const own: Wake = (changed) => wake(changed);
     watchers.add(own);
     this.#release ??= this.#listen();
     return () => {
       watchers.delete(own);
-      if (watchers.size === 0 && this.#watchers.get(appId) === watchers) {
-        this.#watchers.delete(appId);
+      if (watchers.size === 0 && this.#watchers.get(id) === watchers) {
+        this.#watchers.delete(id);
       }
       if (this.#watchers.size === 0) this.close();
     };
@@ -81,15 +81,18 @@ export class LiveHub implements LiveSource {
 
   #tell(entry: JournalEntry): void {
     for (const change of entry.changes) {
-      const appId = appOf(change);
-      if (appId === null) continue;
-      for (const wake of [...(this.#watchers.get(appId) ?? [])]) wake(true);
+      const id = watchedId(change);
+      if (id === null) continue;
+      for (const wake of [...(this.#watchers.get(id) ?? [])]) wake(true);
     }
   }
 }
 
-function appOf(change: JournalEntry['changes'][number]): string | null {
-  if (change.table === tables.apps.name) return typeof change.key === 'string' ? change.key : null;
+/** The app or database a change is about. */
+function watchedId(change: JournalEntry['changes'][number]): string | null {
+  if (change.table === tables.apps.name || change.table === tables.databases.name) {
+    return typeof change.key === 'string' ? change.key : null;
+  }
   if (change.table !== tables.deployments.name || !('value' in change)) return null;
   const { value } = change;
   if (typeof value !== 'object' || value === null || !('appId' in value)) return null;

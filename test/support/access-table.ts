@@ -4,7 +4,7 @@
  * without a field or a route.
  */
 import type { Capability } from '../../src/lib/capabilities.ts';
-import { emailOf, inTeam, join, makeRole, userIdOf } from './access-world.ts';
+import { emailOf, inTeam, join, makeDatabase, makeRole, userIdOf } from './access-world.ts';
 import type { Caller, Place, Things, World } from './access-world.ts';
 
 /**
@@ -95,6 +95,20 @@ const inviteMade = async ({ world, place, unique }: Ask): Promise<string> => {
   return invites.find((one) => one.email === email)?.id ?? '';
 };
 
+const database =
+  (field: string, more = '') =>
+  ({ things }: Ask): string =>
+    `${field}(id: "${things.databaseId}"${more})`;
+
+const spareDatabase = ({ world, things, unique }: Ask): Promise<string> =>
+  makeDatabase(world.maker, `Spare ${unique}`, things.folderId);
+
+const trashedDatabase = async (ask: Ask): Promise<string> => {
+  const id = await spareDatabase(ask);
+  await ask.world.maker.must('mutation($id: ID!) { deleteDatabase(id: $id) }', { id });
+  return id;
+};
+
 /** Sorted by topic; one line a field, or one for each kind of thing it may be asked about. */
 // prettier-ignore
 export const fields: readonly FieldLine[] = [
@@ -157,7 +171,21 @@ export const fields: readonly FieldLine[] = [
   { field: 'Query.trash', need: null, on: 'team', ask: () => 'trash { id }' },
   { field: 'Mutation.restoreFromTrash', need: 'delete_apps', on: 'thing', fresh: trashedApp, ask: ({ things }) => `restoreFromTrash(id: "$fresh|${things.trashedId}")` },
   { field: 'Mutation.purgeFromTrash', need: 'delete_apps', on: 'thing', fresh: trashedApp, ask: ({ things }) => `purgeFromTrash(id: "$fresh|${things.trashedId}")` },
+  { field: 'Mutation.restoreFromTrash', need: 'delete_databases', on: 'thing', fresh: trashedDatabase, ask: ({ things }) => `restoreFromTrash(id: "$fresh|${things.trashedDatabaseId}")` },
+  { field: 'Mutation.purgeFromTrash', need: 'delete_databases', on: 'thing', fresh: trashedDatabase, ask: ({ things }) => `purgeFromTrash(id: "$fresh|${things.trashedDatabaseId}")` },
   { field: 'Subscription.appStatus', need: null, on: 'thing', ask: app('appStatus') },
+
+  // Databases. None of them ever has an address: they are stopped before they have run.
+  { field: 'Query.databases', need: null, on: 'team', ask: () => 'databases { id connectionStringMasked }' },
+  { field: 'Query.database', need: null, on: 'thing', nullable: true, ask: (ask) => `${database('database')(ask)} { id }` },
+  { field: 'Mutation.createDatabase', need: 'create_databases', on: 'team', past: 'ENGINE_NOT_AVAILABLE', ask: ({ unique }) => `createDatabase(input: {name: "${unique}", engine: MONGODB}) { id }` },
+  { field: 'Mutation.createDatabase', need: 'create_databases', on: 'thing', past: 'ENGINE_NOT_AVAILABLE', ask: ({ things, unique }) => `createDatabase(input: {name: "${unique}", engine: MONGODB, folderId: "${things.folderId}"}) { id }` },
+  { field: 'Mutation.setDatabaseRunning', need: 'control_databases', on: 'thing', ask: (ask) => `${database('setDatabaseRunning', ', running: false')(ask)} { id }` },
+  { field: 'Mutation.deleteDatabase', need: 'delete_databases', on: 'thing', fresh: spareDatabase, ask: ({ things }) => `deleteDatabase(id: "$fresh|${things.databaseId}")` },
+  { field: 'Mutation.revealConnection', need: 'reveal_secrets', on: 'thing', past: 'NOT_RUNNING', ask: database('revealConnection') },
+  { field: 'Mutation.rotateDatabasePassword', need: 'configure_databases', on: 'thing', past: 'NOT_RUNNING', ask: database('rotateDatabasePassword') },
+  { field: 'Query.logs', need: 'view_logs', on: 'thing', ask: ({ things }) => `logs(databaseId: "${things.databaseId}") { nodes { text } }` },
+  { field: 'Subscription.databaseStatus', need: null, on: 'thing', ask: (ask) => `${database('databaseStatus')(ask)} { id }` },
 
   // Variables and the hook.
   { field: 'Query.env', need: 'manage_env', on: 'thing', ask: ({ things }) => `env(appId: "${things.appId}") { key value }` },
@@ -173,6 +201,7 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.redeploy', need: 'deploy_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: ({ things }) => `redeploy(appId: "${things.appId}") { id }` },
   { field: 'Mutation.cancelDeployment', need: 'deploy_apps', on: 'thing', ask: ({ things }) => `cancelDeployment(id: "${things.deploymentId}")` },
   { field: 'Mutation.rollbackDeployment', need: 'deploy_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: ({ things }) => `rollbackDeployment(deploymentId: "${things.deploymentId}") { id }` },
+  { field: 'Query.metrics', need: 'view_metrics', on: 'thing', ask: ({ things }) => `metrics(appId: "${things.appId}") { cpu }` },
   { field: 'Query.logs', need: 'view_logs', on: 'thing', ask: ({ things }) => `logs(appId: "${things.appId}") { nodes { text } }` },
   { field: 'Subscription.deploymentLog', need: null, on: 'thing', ask: ({ things }) => `deploymentLog(id: "${things.deploymentId}") { text }` },
 
@@ -234,7 +263,7 @@ export const routes: readonly RouteLine[] = [
   { route: 'POST /api/apps/:id/upload', takes: 'cookie', need: 'deploy_apps', on: 'thing', past: 400, headers: { 'x-upload-filename': 'empty.zip' }, path: ({ things }) => `/api/apps/${things.appId}/upload` },
   { route: 'GET /api/apps/:id/logs', takes: 'cookie', need: 'view_logs', on: 'thing', path: ({ things }) => `/api/apps/${things.appId}/logs` },
   { route: 'DELETE /api/apps/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: ({ things }) => `/api/apps/${things.appId}/logs?sessionId=str_none` },
-  { route: 'GET /api/databases/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 404, path: () => '/api/databases/db_none/logs' },
+  { route: 'GET /api/databases/:id/logs', takes: 'cookie', need: 'view_logs', on: 'thing', path: ({ things }) => `/api/databases/${things.databaseId}/logs` },
   { route: 'DELETE /api/databases/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: () => '/api/databases/db_none/logs?sessionId=str_none' },
   { route: 'POST /api/graphql', takes: 'anything', need: 'anybody', on: 'none', headers: { 'content-type': 'application/json' }, body: '{"query":"{ needsSetup }"}', path: () => '/api/graphql' },
   { route: 'GET /api/graphql', takes: 'anything', need: 'anybody', on: 'none', headers: { accept: 'text/html' }, path: () => '/api/graphql' },

@@ -24,6 +24,9 @@ export interface Things {
   deploymentId: string;
   /** An app in trash. */
   trashedId: string;
+  /** Stopped, and one in trash. */
+  databaseId: string;
+  trashedDatabaseId: string;
 }
 
 export interface Place {
@@ -58,8 +61,8 @@ const ofMember = capabilities.filter(
   (one) =>
     !one.startsWith('delete_') && !['manage_team', 'manage_roles', 'manage_members'].includes(one),
 );
-const granted: Capability[] = ['create_apps', 'configure_apps', 'deploy_apps', 'manage_folders', 'view_logs']; // prettier-ignore
-const ofScoped: Capability[] = ['deploy_apps', 'control_apps', 'delete_apps', 'manage_env', 'view_logs', 'manage_members']; // prettier-ignore
+const granted: Capability[] = ['create_apps', 'configure_apps', 'deploy_apps', 'manage_folders', 'view_logs', 'create_databases', 'control_databases']; // prettier-ignore
+const ofScoped: Capability[] = ['deploy_apps', 'control_apps', 'delete_apps', 'manage_env', 'view_logs', 'manage_members', 'delete_databases', 'configure_databases']; // prettier-ignore
 const ofUnscoped: Capability[] = ['create_apps', 'reveal_secrets', 'manage_tokens', 'manage_members', 'manage_team', 'manage_folders']; // prettier-ignore
 
 export interface World {
@@ -208,6 +211,23 @@ export async function roleNamed(client: Client, teamId: string, name: string): P
   return found.id;
 }
 
+/** Stopped before it has begun to run. */
+export async function makeDatabase(
+  client: Client,
+  name: string,
+  folderId: string | null,
+): Promise<string> {
+  const { createDatabase } = await client.must<{ createDatabase: { id: string } }>(
+    'mutation($input: CreateDatabaseInput!) { createDatabase(input: $input) { id } }',
+    { input: { name, engine: 'POSTGRES', folderId } },
+  );
+  await client.must(
+    'mutation($id: ID!) { setDatabaseRunning(id: $id, running: false) { id } }',
+    createDatabase,
+  );
+  return createDatabase.id;
+}
+
 async function furnish(gangway: Gangway, teamId: string): Promise<Place> {
   const { client } = gangway;
   const things = async (name: string): Promise<Things> => {
@@ -222,7 +242,11 @@ async function furnish(gangway: Gangway, teamId: string): Promise<Place> {
     const hookPath = await client.hookPath(app.id);
     const { id: trashedId } = await client.createApp(`${name} gone`, { folderId });
     await client.must('mutation($id: ID!) { deleteApp(id: $id) }', { id: trashedId });
-    return { folderId, appId: app.id, hookPath, deploymentId, trashedId };
+    const databaseId = await makeDatabase(client, `${name} data`, folderId);
+    const trashedDatabaseId = await makeDatabase(client, `${name} gone data`, folderId);
+    await client.must('mutation($id: ID!) { deleteDatabase(id: $id) }', { id: trashedDatabaseId });
+    const apps = { appId: app.id, hookPath, deploymentId, trashedId };
+    return { folderId, ...apps, databaseId, trashedDatabaseId };
   };
   const lent = await things('Lent');
   const kept = await things('Kept');

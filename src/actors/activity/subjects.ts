@@ -13,12 +13,16 @@ export interface Subject {
 }
 
 const nameMax = 100;
+/** Kinds of actors that are for one thing, whose id is theirs. */
+const named: ReadonlySet<string> = new Set(['app', 'database', 'team']);
 
 /** A thing by its id, as it is stored; null for none that is known. */
 export function subjectOf(reader: Reader, id: string): Subject | null {
   switch (id.slice(0, id.indexOf('_'))) {
     case 'app':
       return appSubject(reader.get(tables.apps, id));
+    case 'db':
+      return databaseSubject(reader.get(tables.databases, id));
     case 'dpl': {
       const deployment = reader.get(tables.deployments, id);
       const name = deployment && reader.get(tables.apps, deployment.appId)?.name;
@@ -80,7 +84,7 @@ export function subjectOfActor(reader: Reader, address: string): Subject | null 
   const colon = address.indexOf(':');
   const [kind, id] = [address.slice(0, colon), address.slice(colon + 1)];
   if (kind === 'instance') return subject('instance', id, '', null);
-  return kind === 'app' || kind === 'team' ? subjectOf(reader, id) : null;
+  return named.has(kind) ? subjectOf(reader, id) : null;
 }
 
 interface Named {
@@ -91,6 +95,7 @@ interface Named {
 // In this order: what says most of a commit that touches several.
 const kinds = [
   kindOf(tables.apps, (app: Named & { teamId: string }) => appSubject(app)),
+  kindOf(tables.databases, (database: Named & { teamId: string }) => databaseSubject(database)),
   kindOf(tables.teams, (team: Named) => subject('team', team.id, team.name, team.id)),
   kindOf(tables.tokens, (token: Named & { homeTeamId: string }) =>
     subject('token', token.id, token.name, token.homeTeamId),
@@ -117,6 +122,11 @@ function kindOf<R, S>(of: { readonly name: string } & R, make: (record: S) => Su
 
 function appSubject(app: (Named & { teamId: string }) | undefined): Subject | null {
   return app === undefined ? null : subject('app', app.id, app.name, app.teamId);
+}
+
+function databaseSubject(database: (Named & { teamId: string }) | undefined): Subject | null {
+  if (database === undefined) return null;
+  return subject('database', database.id, database.name, database.teamId);
 }
 
 function subject(kind: string, id: string, name: string, teamId: string | null): Subject {

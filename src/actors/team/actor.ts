@@ -136,6 +136,7 @@ function folderHandlers(
       ownFolder(reader, teamId, folderId);
       const inUse =
         reader.list(tables.apps, 'folder', [teamId, folderId], { limit: 1 }).length > 0 ||
+        reader.count(tables.databases, 'folder', [teamId, folderId]) > 0 ||
         reader.list(tables.folders, 'name', [teamId, folderId], { limit: 1 }).length > 0;
       if (inUse) throw new ServiceError('CONFLICT', 'The folder is not empty.');
       await context.commit([

@@ -148,7 +148,8 @@ function reachesOut(reader: Reader, token: Readonly<TokenRecord>): boolean {
     token.allTeams ||
     token.teamIds.some((id) => id !== home) ||
     token.folderIds.some((id) => reader.get(tables.folders, id)?.teamId !== home) ||
-    token.appIds.some((id) => reader.get(tables.apps, id)?.teamId !== home)
+    token.appIds.some((id) => reader.get(tables.apps, id)?.teamId !== home) ||
+    token.databaseIds.some((id) => reader.get(tables.databases, id)?.teamId !== home)
   );
 }
 

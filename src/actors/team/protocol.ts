@@ -5,6 +5,7 @@
 import type { Capability } from '../../lib/capabilities.ts';
 import type {
   AppRecord,
+  DatabaseRecord,
   FolderGrantRecord,
   FolderRecord,
   InviteRecord,
@@ -16,6 +17,7 @@ import type {
 } from '../../store/records.ts';
 import type { NewPerson } from '../account/new-person.ts';
 import type { AppPatch, NewApp } from '../app/protocol.ts';
+import type { NewDatabase } from '../database/protocol.ts';
 import { actorKind } from '../runtime/contract.ts';
 
 export interface TokenUse {
@@ -93,12 +95,14 @@ export type TeamProtocol = {
 
   /** Makes an app in this team. Refused: NOT_FOUND without the team, what `create` refuses. */
   'app-create': { in: { appId: string; app: NewApp }; out: AppRecord };
+  /** Makes a database in this team. Refused: NOT_FOUND, CONFLICT at the limit, what `create` refuses. */
+  'database-create': { in: { databaseId: string; database: NewDatabase }; out: DatabaseRecord };
   /** Changes an app of this team, its folder too. Refused: NOT_FOUND, what `update` refuses. */
   'app-move': { in: { appId: string; patch: AppPatch }; out: AppRecord };
 
   /** Refused: BAD_USER_INPUT, CONFLICT for a name taken there, NOT_FOUND for the parent. */
   'folder-create': { in: { name: string; parentId: string | null }; out: FolderRecord };
-  /** Refused: NOT_FOUND, CONFLICT while apps or folders are in it. */
+  /** Refused: NOT_FOUND, CONFLICT while apps, databases or folders are in it. */
   'folder-delete': { in: { folderId: string }; out: boolean };
   /** Sets what a member holds in a folder; none ends it. The folder's grants; NOT_FOUND. */
   'folder-grant-set': {

@@ -39,6 +39,9 @@ export function teamLifeHandlers(
       if (reader.list(tables.apps, 'team', [teamId], first).length > 0) {
         throw new ServiceError('CONFLICT', 'The team has apps: delete them first.');
       }
+      if (reader.count(tables.databases, 'team', [teamId]) > 0) {
+        throw new ServiceError('CONFLICT', 'The team has databases: delete them first.');
+      }
       if (reader.list(tables.trash, 'team', [teamId], first).length > 0) {
         throw new ServiceError('CONFLICT', 'The team has things in trash: purge them first.');
       }

@@ -13,6 +13,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import type { Logger } from '../../lib/log.ts';
+import { copyTree, exists, makeDir } from './copied-tree.ts';
 
 export interface ToolchainOptions {
   appsRoot: string;
@@ -27,8 +28,7 @@ export interface Toolchain {
   staticServer: string;
 }
 
-/** As few open files as needed to keep the disk busy. */
-const copiesAtOnce = 16;
+const npmManuals: ReadonlySet<string> = new Set(['docs', 'man']);
 
 export async function prepareToolchain(options: ToolchainOptions): Promise<Toolchain> {
   const root = path.join(options.appsRoot, 'toolchain');
@@ -88,7 +88,7 @@ async function fill(dir: string, npmDir: string, staticCode: string): Promise<vo
   // 120 MB: a second name for the same file where the file system allows it.
   await fs.link(process.execPath, node).catch(() => fs.copyFile(process.execPath, node));
   await fs.chmod(node, 0o755);
-  await copyTree(npmDir, path.join(modules, 'npm'));
+  await copyTree(npmDir, path.join(modules, 'npm'), npmManuals);
   for (const name of ['npm', 'npx']) {
     const cli = path.join('..', 'lib', 'node_modules', 'npm', 'bin', `${name}-cli.js`);
     await fs.symlink(cli, path.join(bin, name));
@@ -97,30 +97,6 @@ async function fill(dir: string, npmDir: string, staticCode: string): Promise<vo
   const server = path.join(dir, 'lib', 'static-server.mjs');
   await fs.writeFile(server, staticCode);
   await fs.chmod(server, 0o644);
-}
-
-/** Copies folders and files, readable by all; npm's manuals stay behind. */
-async function copyTree(from: string, to: string): Promise<void> {
-  const files: string[] = [];
-  const walk = async (relative: string): Promise<void> => {
-    await makeDir(path.join(to, relative));
-    for (const entry of await fs.readdir(path.join(from, relative), { withFileTypes: true })) {
-      const name = path.join(relative, entry.name);
-      if (name === 'docs' || name === 'man') continue;
-      if (entry.isDirectory()) await walk(name);
-      else if (entry.isFile()) files.push(name);
-    }
-  };
-  await walk('');
-  const copy = async (): Promise<void> => {
-    for (let name = files.pop(); name !== undefined; name = files.pop()) {
-      const target = path.join(to, name);
-      await fs.copyFile(path.join(from, name), target);
-      const { mode } = await fs.stat(target);
-      await fs.chmod(target, (mode & 0o100) === 0 ? 0o644 : 0o755);
-    }
-  };
-  await Promise.all(Array.from({ length: copiesAtOnce }, copy));
 }
 
 /** Swaps `current` over at once; removes what is older than the one before. */
@@ -136,14 +112,4 @@ async function pointAt(root: string, name: string): Promise<void> {
     if (other === name || other === before || other === 'current') continue;
     await fs.rm(path.join(root, other), { recursive: true, force: true });
   }
-}
-
-async function makeDir(dir: string): Promise<void> {
-  await fs.mkdir(dir, { recursive: true });
-  // The umask of this program is for its own files.
-  await fs.chmod(dir, 0o755);
-}
-
-async function exists(file: string): Promise<boolean> {
-  return (await fs.stat(file).catch(() => undefined)) !== undefined;
 }

@@ -6,7 +6,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { AppRecord, BuildConfig, GitSource, Resources } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
-import { requireApp, requireFolder, requireTeam, writeSide } from '../access.ts';
+import { requireApp, requireFolder, requireServer, requireTeam, writeSide } from '../access.ts';
 import type { GraphContext } from '../contract.ts';
 import type { addAppParts } from './app-parts.ts';
 import type { addApps } from './apps.ts';
@@ -19,11 +19,12 @@ interface ChangeTypes {
   entryInput: ReturnType<typeof addEnv>['entryInput'];
 }
 
-export function addAppChanges(builder: Builder, types: ChangeTypes): void {
+export function addAppChanges(builder: Builder, types: ChangeTypes) {
   const inputs = addInputs(builder);
   addCreate(builder, types, inputs);
   addUpdate(builder, types, inputs);
   addControls(builder, types.app);
+  return inputs;
 }
 
 type Inputs = ReturnType<typeof addInputs>;
@@ -203,10 +204,4 @@ function targetFolder(
   if (folder === undefined) throw new ServiceError('NOT_FOUND', 'No such folder.');
   assertMayMove(read.reader, principal, app, folder);
   return folderId;
-}
-
-function requireServer({ read }: GraphContext, serverId: string | null): void {
-  if (serverId !== null && serverId !== read.settings.server.id) {
-    throw new ServiceError('NOT_FOUND', 'No such server.');
-  }
 }

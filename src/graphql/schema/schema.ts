@@ -8,6 +8,7 @@ import { addAppChanges } from './app-changes.ts';
 import { addAppParts } from './app-parts.ts';
 import { addApps } from './apps.ts';
 import { addShared, createBuilder, schemaDirectives } from './builder.ts';
+import { addDatabases } from './databases.ts';
 import { addDeployHook } from './deploy-hook.ts';
 import { addDeployments } from './deployments.ts';
 import { addEnv } from './env.ts';
@@ -36,7 +37,8 @@ export function createSchema(): GraphQLSchema {
   const env = addEnv(builder);
   const leaves = addAppParts(builder);
   const { app } = addApps(builder, { shared, accounts, deployments, leaves });
-  addAppChanges(builder, { app, source: leaves.source, entryInput: env.entryInput });
+  const inputs = addAppChanges(builder, { app, source: leaves.source, entryInput: env.entryInput });
+  const database = addDatabases(builder, { leaves, inputs });
   addFolders(builder, shared);
   addDeployHook(builder, { app });
   addTokens(builder, shared);
@@ -45,7 +47,7 @@ export function createSchema(): GraphQLSchema {
   addTrash(builder);
   addInstance(builder);
   addActivity(builder, shared);
-  addLive(builder, { app, logLine: logs.logLine });
+  addLive(builder, { app, database, logLine: logs.logLine });
   const schema = builder.toSchema({ directives: schemaDirectives });
   dropDefaultResolvers(schema);
   auditMutations(schema);

@@ -1,5 +1,6 @@
 /** Owns the trash in the schema: what was deleted and can come back for a while. */
 import { appActor } from '../../actors/app/protocol.ts';
+import { databaseActor } from '../../actors/database/protocol.ts';
 import { authorize, can } from '../../auth/authorize.ts';
 import type { Resource } from '../../auth/contract.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -39,7 +40,7 @@ export function addTrash(builder: Builder): void {
       args: { id: t.arg.id({ required: true }) },
       resolve: (_root, { id }, context) => {
         const item = requireTrashed(context, id);
-        return writeSide(context).actors.ask(appActor.at(item.targetId), { type: 'restore' });
+        return askOwner(context, item, 'restore');
       },
     }),
     purgeFromTrash: t.boolean({
@@ -47,15 +48,29 @@ export function addTrash(builder: Builder): void {
       args: { id: t.arg.id({ required: true }) },
       resolve: (_root, { id }, context) => {
         const item = requireTrashed(context, id);
-        return writeSide(context).actors.ask(appActor.at(item.targetId), { type: 'purge' });
+        return askOwner(context, item, 'purge');
       },
     }),
   }));
 }
 
-function resourceOf(reader: Reader, item: Readonly<TrashRecord>): Resource | null {
-  const app = item.kind === 'app' ? reader.get(tables.apps, item.targetId) : undefined;
-  return app ? { kind: 'app', app, trashed: true } : null;
+function askOwner(
+  context: GraphContext,
+  { kind, targetId }: Readonly<TrashRecord>,
+  type: 'restore' | 'purge',
+): Promise<boolean> {
+  const { actors } = writeSide(context);
+  if (kind === 'app') return actors.ask(appActor.at(targetId), { type });
+  return actors.ask(databaseActor.at(targetId), { type });
+}
+
+function resourceOf(reader: Reader, { kind, targetId }: Readonly<TrashRecord>): Resource | null {
+  if (kind === 'app') {
+    const app = reader.get(tables.apps, targetId);
+    return app ? { kind, app, trashed: true } : null;
+  }
+  const database = reader.get(tables.databases, targetId);
+  return database ? { kind, database, trashed: true } : null;
 }
 
 function requireTrashed(context: GraphContext, id: string): Readonly<TrashRecord> {
@@ -64,6 +79,7 @@ function requireTrashed(context: GraphContext, id: string): Readonly<TrashRecord
   const item = reader.get(tables.trash, id) ?? reader.find(tables.trash, 'target', [id]);
   const resource = item && resourceOf(reader, item);
   if (!resource) throw new ServiceError('NOT_FOUND', 'No such item in trash.');
-  authorize(reader, context.principal, 'delete_apps', resource);
+  const need = item.kind === 'app' ? 'delete_apps' : 'delete_databases';
+  authorize(reader, context.principal, need, resource);
   return item;
 }

@@ -1,0 +1,181 @@
+/**
+ * Owns starting a database: its files when there are none, its server, the look whether it answers,
+ * its user and its database when they are new.
+ *
+ * 1. Whatever the driver is asked to run is journaled before, so that a crash finds it again.
+ * 2. Until all of it was made once, a start that finds nothing under way begins with empty files: what
+ *    an earlier one left half done is never taken for a database.
+ */
+import type { Workload } from '../../drivers/driver.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { isAborted, pause } from '../app/health.ts';
+import { reach } from '../app/reach.ts';
+import type { DatabaseCore } from './core.ts';
+import type { HostInit, HostServer } from './engines/engine.ts';
+import { initSpec, imageReference, requireHost, serverSpec, volumeOf } from './spec.ts';
+import type { Runtime } from './spec.ts';
+import { awaitAnswer, describeExit, serverOf } from './wellness.ts';
+
+/** Why it did not start; the message is for people. */
+export class StartFailed extends Error {
+  override readonly name = 'StartFailed';
+}
+
+// A port can be taken by somebody else between its choice and its use.
+const portsTried = 3;
+const pollMs = 100;
+const notWanted = 'It is not wanted any more.';
+
+/** Resolves when it serves. Rejects with StartFailed or a ServiceError, or when aborted. */
+export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<void> {
+  let found = await findStarted(core, signal);
+  let keepsPort = true;
+  for (let tried = 1; ; tried++) {
+    const workloadId = found ?? (await startServer(core, keepsPort, signal));
+    const answer = await awaitAnswer(core, workloadId, signal);
+    switch (answer.kind) {
+      case 'well': {
+        if (!core.require().run.made) await core.engine.setUp(serverOf(core, workloadId), signal);
+        if (await core.report({ type: 'started', workloadId })) return;
+        throw new StartFailed(notWanted);
+      }
+      case 'failed':
+        throw new StartFailed(answer.reason);
+      case 'foreign':
+        core.deps.logger.warn({ database: core.id, workload: workloadId }, 'database_port_taken');
+        if (tried >= portsTried) {
+          throw new StartFailed('Another program listens on the port that was chosen for it.');
+        }
+        found = null;
+        keepsPort = false;
+    }
+  }
+}
+
+/** The server an earlier activation started, when it still runs. */
+async function findStarted(core: DatabaseCore, signal: AbortSignal): Promise<string | null> {
+  const next = core.record?.run.next ?? null;
+  if (next === null) return null;
+  const { driver, clock } = core.deps;
+  const workload = await reach(clock, signal, () => driver.inspect(next));
+  if (workload === undefined || workload.state.phase === 'ended') return null;
+  core.care.follow(next);
+  return next;
+}
+
+async function startServer(
+  core: DatabaseCore,
+  keepsPort: boolean,
+  signal: AbortSignal,
+): Promise<string> {
+  const { driver, clock } = core.deps;
+  const runtime = await prepare(core, signal);
+  const { port: known } = core.require().run;
+  const port =
+    keepsPort && known !== null ? known : await reach(clock, signal, () => driver.freePort());
+  const { version, image } = ofRuntime(runtime);
+  const workloadId = await core.report({ type: 'server-named', port, image, version });
+  if (workloadId === null) throw new StartFailed(notWanted);
+  signal.throwIfAborted();
+  const spec = await serverSpec(core, runtime, workloadId, port);
+  const started = await reach(clock, signal, () => driver.start(spec));
+  core.care.follow(workloadId);
+  if (started.state.phase === 'ended') throw new StartFailed(describeExit(started.state.exit));
+  return workloadId;
+}
+
+function ofRuntime(runtime: Runtime): { version: string; image: string | null } {
+  if (runtime.kind === 'host') return { version: runtime.server.version, image: null };
+  return { version: runtime.version, image: runtime.image };
+}
+
+/** All that has to be there before the server starts. */
+async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime> {
+  const { driver, clock, options } = core.deps;
+  const { version, run } = core.require();
+  if (driver.runs === 'image') {
+    const image = run.image ?? (await pull(core, signal));
+    if (!run.made) await reach(clock, signal, () => driver.removeVolume(volumeOf(core.id)));
+    return { kind: 'image', image, version };
+  }
+  const host = requireHost(core);
+  const server = await host.again(version, options.tools);
+  if (!run.made) await makeFiles(core, server, signal);
+  else await core.place.ensure();
+  return { kind: 'host', server };
+}
+
+async function pull(core: DatabaseCore, signal: AbortSignal): Promise<string> {
+  const { images } = core.deps.driver;
+  if (images === null) throw new Error('a driver of images without images');
+  const { logger } = core.deps;
+  const reference = imageReference(core);
+  const { image } = await images.pull(
+    { owner: core.id, name: `${core.id}-image`, reference, logins: [] },
+    (line) => {
+      logger.debug({ database: core.id, line }, 'database_image_pulled');
+    },
+    signal,
+  );
+  return image;
+}
+
+async function makeFiles(
+  core: DatabaseCore,
+  server: HostServer,
+  signal: AbortSignal,
+): Promise<void> {
+  const { driver, clock } = core.deps;
+  const { initJob } = core.require().run;
+  const known =
+    initJob === null ? undefined : await reach(clock, signal, () => driver.inspect(initJob));
+  if (known !== undefined) {
+    await finishInit(core, known, signal);
+    return;
+  }
+  await core.place.makeAnew();
+  const init = await server.init(core.place, core.passwords);
+  if (init === null) return core.place.handOver();
+  const uid = await initUid(core, init);
+  const workloadId = await core.report({ type: 'init-named' });
+  if (workloadId === null) throw new StartFailed(notWanted);
+  signal.throwIfAborted();
+  const job = await reach(clock, signal, () => driver.start(initSpec(core, init, workloadId, uid)));
+  await finishInit(core, job, signal);
+}
+
+/** Some programs ask who they are, and an own uid has no name: for their time they have another. */
+async function initUid(core: DatabaseCore, init: HostInit): Promise<number | null> {
+  const { namedUid } = core.deps.options;
+  const uid = init.needsName && core.uid !== null ? namedUid : core.uid;
+  if (uid !== core.uid) await core.place.lend(uid);
+  return uid;
+}
+
+async function finishInit(core: DatabaseCore, job: Workload, signal: AbortSignal): Promise<void> {
+  const { driver, clock } = core.deps;
+  const { id } = job.spec;
+  core.care.follow(id);
+  for (let seen: Workload | undefined = job; ;) {
+    if (seen === undefined) throw new StartFailed('Its files could not be made: the job is gone.');
+    if (seen.state.phase === 'ended') {
+      const { exit } = seen.state;
+      await core.care.settled(id, signal);
+      if (exit.code === 0) break;
+      throw new StartFailed(
+        `Its files could not be made: ${describeExit(exit)} The log of the database says more.`,
+      );
+    }
+    await pause(clock, pollMs, signal);
+    seen = await reach(clock, signal, () => driver.inspect(id));
+  }
+  await core.place.handOver();
+}
+
+/** A sentence for people about what went wrong; null when it was only ended. */
+export function reasonOf(thrown: unknown, signal: AbortSignal): string | null {
+  if (isAborted(signal)) return null;
+  if (thrown instanceof StartFailed) return thrown.message;
+  if (thrown instanceof ServiceError && thrown.code !== 'INTERNAL') return thrown.message;
+  return 'Something went wrong on our side.';
+}

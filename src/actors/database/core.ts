@@ -1,0 +1,144 @@
+/**
+ * Owns the state of one database while its actor is active: the record, and the work under way.
+ *
+ * 1. What is in memory is what was committed or is being committed; every change goes through
+ *    `save`, which also derives the status.
+ * 2. Work reports by message and never changes state itself; a report of an earlier activation is
+ *    dropped.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { DatabaseRecord, DatabaseStatus } from '../../store/records.ts';
+import { put } from '../../store/table.ts';
+import type { Change } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import type { ActorContext, MessageOf } from '../runtime/contract.ts';
+import { report } from '../sandbox/report.ts';
+import { WorkloadCare } from '../sandbox/workload-care.ts';
+import type { DatabaseParts } from './deps.ts';
+import type { Engine } from './engines/engine.ts';
+import type { DatabaseMessages } from './internal.ts';
+import { DatabasePlace } from './places.ts';
+import { openPasswords } from './secrets.ts';
+import type { Passwords } from './secrets.ts';
+
+export class DatabaseCore {
+  readonly context: ActorContext<DatabaseMessages>;
+  readonly deps: DatabaseParts;
+  readonly id: string;
+  readonly care: WorkloadCare;
+  /** The start under way. */
+  work: AbortController | null = null;
+  /** Workloads whose end is under way, and other work that there is one of at a time. */
+  readonly busy = new Set<string>();
+  #record: DatabaseRecord | null;
+  #works = 0;
+
+  constructor(context: ActorContext<DatabaseMessages>, deps: DatabaseParts) {
+    this.context = context;
+    this.deps = deps;
+    this.id = context.ref.id;
+    this.#record = deps.reader.get(tables.databases, this.id) ?? null;
+    const { driver, streams, clock, logger } = deps;
+    this.care = new WorkloadCare({
+      owner: this.id,
+      log: `db:${this.id}`,
+      driver,
+      streams,
+      clock,
+      logger,
+      run: (name, work) => {
+        this.run(name, work);
+      },
+    });
+  }
+
+  /** The record, also of a database in trash; null when there is none. */
+  get record(): DatabaseRecord | null {
+    return this.#record;
+  }
+
+  /** The record of a database that is not in trash; else NOT_FOUND. */
+  require(): DatabaseRecord {
+    if (this.#record === null || this.#record.deletedAtMs !== null) {
+      throw new ServiceError('NOT_FOUND', 'No such database.');
+    }
+    return this.#record;
+  }
+
+  get engine(): Engine {
+    if (this.#record === null) throw new ServiceError('NOT_FOUND', 'No such database.');
+    return this.deps.engines[this.#record.engine];
+  }
+
+  get uid(): number | null {
+    const uid = this.#record?.uid ?? 0;
+    return uid > 0 ? uid : null;
+  }
+
+  get place(): DatabasePlace {
+    return new DatabasePlace(this.deps.options.root, this.id, this.uid);
+  }
+
+  get passwords(): Passwords {
+    return openPasswords(this.deps.secrets, this.require());
+  }
+
+  save(patch: Partial<DatabaseRecord>, changes: readonly Change[] = []): DatabaseRecord {
+    const { record } = this.#commit(patch, changes);
+    return record;
+  }
+
+  /** As `save`; resolves once it is durable. */
+  async saved(patch: Partial<DatabaseRecord>, changes: readonly Change[] = []): Promise<void> {
+    await this.#commit(patch, changes).durable;
+  }
+
+  #commit(
+    patch: Partial<DatabaseRecord>,
+    changes: readonly Change[],
+  ): { record: DatabaseRecord; durable: Promise<void> } {
+    if (this.#record === null) throw new ServiceError('NOT_FOUND', 'No such database.');
+    const changed = { ...this.#record, ...patch, updatedAtMs: this.deps.clock.now() };
+    const record = { ...changed, status: statusOf(changed) };
+    this.#record = record;
+    const durable = this.context.commit([put(tables.databases, record), ...changes]);
+    return { record, durable };
+  }
+
+  /** Takes a record that was just committed as the state. */
+  adopt(record: DatabaseRecord | null): void {
+    this.#record = record;
+  }
+
+  report<T extends keyof DatabaseMessages>(
+    message: { type: T } & Omit<DatabaseMessages[T]['in'], 'epoch'>,
+  ): Promise<DatabaseMessages[T]['out']> {
+    return report<DatabaseMessages, T>(this.context, message);
+  }
+
+  /** Whether a report comes from work of this activation. */
+  isOwn({ epoch }: { epoch: number }): boolean {
+    return epoch === this.context.epoch;
+  }
+
+  /** Whether it should run, as far as people are concerned. */
+  get isWanted(): boolean {
+    return this.#record?.desired === 'running' && this.#record.deletedAtMs === null;
+  }
+
+  /** Owned work; names tell works apart in the runtime's log, here each is one of its own. */
+  run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
+    this.#works += 1;
+    this.context.run(`${name}#${String(this.#works)}`, work);
+  }
+
+  tellSelf(message: MessageOf<DatabaseMessages>): void {
+    if (!this.context.ended) this.context.tellSelf(message);
+  }
+}
+
+function statusOf({ deletedAtMs, desired, run, error }: DatabaseRecord): DatabaseStatus {
+  if (deletedAtMs !== null || desired === 'stopped') return 'stopped';
+  if (run.live !== null) return run.crashing ? 'error' : 'running';
+  return error === null ? 'provisioning' : 'error';
+}

@@ -1,0 +1,35 @@
+/** Owns the `database` actor: one handler table out of the concerns beside it. */
+import { tables } from '../../store/tables.ts';
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import { FreeUids } from '../sandbox/free-uids.ts';
+import { DatabaseCore } from './core.ts';
+import type { DatabaseDeps, DatabaseParts } from './deps.ts';
+import { type DatabaseMessages, databaseActorInside } from './internal.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { passwordHandlers } from './passwords.ts';
+import { workloadHandlers } from './workloads.ts';
+
+export function databaseDefinition(deps: DatabaseDeps): ActorDefinition<DatabaseMessages> {
+  const { reader, options } = deps;
+  const uids = new FreeUids({ reader, of: tables.databases, range: options.uids });
+  const parts = { ...deps, uids };
+  return { kind: databaseActorInside, activate: (context) => activate(context, parts) };
+}
+
+function activate(
+  context: ActorContext<DatabaseMessages>,
+  deps: DatabaseParts,
+): Actor<DatabaseMessages> {
+  const core = new DatabaseCore(context, deps);
+  const lifecycle = new Lifecycle(core);
+  if (core.record !== null) context.tellSelf({ type: 'resume', epoch: context.epoch });
+  return {
+    handlers: {
+      ...lifecycle.handlers,
+      ...passwordHandlers(core),
+      ...workloadHandlers(core, () => {
+        lifecycle.ensureRunning();
+      }),
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/**
+ * Owns ClickHouse, by its image alone. It is reached by its native protocol.
+ *
+ * 1. Its user is one of SQL: those of the image's variables cannot be given another password.
+ */
+import { createHash } from 'node:crypto';
+import { type Access, type Command, type Engine, fedByShell, type Server } from './engine.ts';
+import { identifierRule, lastLine } from './engine.ts';
+
+const admin = 'gangway';
+// prettier-ignore
+const reserved = ['default', 'system', 'information_schema', admin];
+
+export const clickhouse: Engine = {
+  name: 'CLICKHOUSE',
+  label: 'ClickHouse',
+  defaults: { databaseName: 'app', username: 'app' },
+  rules: { databaseName: identifierRule(63, reserved), username: identifierRule(63, reserved) },
+  host: null,
+  image: {
+    versions: ['25.8', '25.3', '24.8'],
+    reference: (version) => `clickhouse/clickhouse-server:${version}-alpine`,
+    port: 9000,
+    volume: '/var/lib/clickhouse',
+    run: ({ databaseName }, { adminPassword }) => ({
+      command: [],
+      env: {
+        CLICKHOUSE_DB: databaseName,
+        CLICKHOUSE_USER: admin,
+        CLICKHOUSE_PASSWORD: adminPassword,
+        CLICKHOUSE_DEFAULT_ACCESS_MANAGEMENT: '1',
+      },
+    }),
+  },
+  url: ({ username, password, host, port, databaseName }) =>
+    `clickhouse://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
+  check: async (server, signal) => {
+    const { exitCode, output } = await server.exec(asAdmin(server, 'SELECT 1'), signal);
+    if (exitCode === 0) return { kind: 'well' };
+    return { kind: 'unwell', seen: `it said: ${lastLine(output)}` };
+  },
+  setUp: async (server, signal) => {
+    const by = hashed(server.password);
+    await must(
+      server,
+      `CREATE DATABASE IF NOT EXISTS \`${server.databaseName}\`;
+       CREATE USER IF NOT EXISTS \`${server.username}\` IDENTIFIED ${by};
+       ALTER USER \`${server.username}\` IDENTIFIED ${by};
+       GRANT ALL ON \`${server.databaseName}\`.* TO \`${server.username}\`;`,
+      signal,
+    );
+  },
+  setPassword: (server, password, signal) =>
+    must(server, `ALTER USER \`${server.username}\` IDENTIFIED ${hashed(password)};`, signal),
+  console: (access) => Promise.resolve(client(access, [])),
+  statement: (access, text) => {
+    const { command, env } = client(access, ['--multiquery']);
+    const fed = fedByShell(command.join(' '), text);
+    return Promise.resolve({ command: fed.command, env: { ...env, ...fed.env } });
+  },
+};
+
+function hashed(password: string): string {
+  return `WITH sha256_hash BY '${createHash('sha256').update(password).digest('hex')}'`;
+}
+
+async function must(server: Server, text: string, signal: AbortSignal): Promise<void> {
+  const { exitCode } = await server.exec(asAdmin(server, text), signal);
+  if (exitCode !== 0) throw new Error('Cannot change the user: clickhouse-client failed');
+}
+
+function asAdmin(server: Server, text: string): Command {
+  const fed = fedByShell(
+    `clickhouse-client --host 127.0.0.1 --port ${String(server.ownPort)} --multiquery`,
+    text,
+  );
+  const env = { CLICKHOUSE_USER: admin, CLICKHOUSE_PASSWORD: server.adminPassword };
+  return { command: fed.command, env: { ...fed.env, ...env } };
+}
+
+function client(access: Access, flags: readonly string[]): Command {
+  const { host, port, username, password, databaseName } = access;
+  return {
+    command: [
+      ...['clickhouse-client', '--host', host, '--port', String(port)],
+      ...['--database', databaseName, ...flags],
+    ],
+    env: { CLICKHOUSE_USER: username, CLICKHOUSE_PASSWORD: password },
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * Owns what a database engine is to the rest: names and versions, how its server is run by programs
+ * of the machine or by an image, how it is asked whether it is well, and what its clients need.
+ *
+ * 1. An engine is data and functions: it keeps nothing, and everything it is told may be told again.
+ * 2. No password stands in an argument of a program, in a log or in a sentence for people.
+ */
+import type { ExecOutcome } from '../../../drivers/driver.ts';
+import type { DatabaseEngine } from '../../../store/records.ts';
+
+/** A program to run: nothing secret in `command`. */
+export interface Command {
+  command: string[];
+  env: Record<string, string>;
+}
+
+/** What a client needs to reach a database. */
+export interface Access {
+  host: string;
+  port: number;
+  username: string;
+  password: string;
+  databaseName: string;
+}
+
+/** What an engine makes, and is told of. */
+export interface Names {
+  databaseName: string;
+  username: string;
+}
+
+export interface Secrets {
+  /** Of the user. */
+  password: string;
+  /** Of the engine's own administrator. */
+  adminPassword: string;
+}
+
+/** A running server, seen from here. */
+export interface Server extends Names, Secrets {
+  host: string;
+  port: number;
+  /** The port inside its sandbox, where commands run. */
+  ownPort: number;
+  /** Runs a command beside the server, in its sandbox, for half a minute at most. */
+  exec(command: Command, signal: AbortSignal): Promise<ExecOutcome>;
+}
+
+export type Wellness =
+  | { kind: 'well' }
+  /** It lives and says that it will be well, such as while it replays its log. */
+  | { kind: 'starting'; seen: string }
+  /** `seen` is the end of a sentence. */
+  | { kind: 'unwell'; seen: string };
+
+/** What of an engine lies on the machine, where it runs by programs of the machine. */
+export interface HostPlace {
+  /** 0700, the database's own. */
+  data: string;
+  home: string;
+  temp: string;
+  /** 0700, the database's own: its socket. */
+  run: string;
+  /** Writes a file that its programs may read and not change; the whole path. */
+  write(name: string, text: string): Promise<string>;
+}
+
+export interface HostInit extends Command {
+  /** The program refuses a uid that has no name on this machine. */
+  needsName: boolean;
+}
+
+export interface HostServer {
+  /** In full, such as `18.4`. */
+  version: string;
+  /** The job that makes the files; null: none is needed. `place.data` is empty, and may be filled. */
+  init(place: HostPlace, secrets: Secrets): Promise<HostInit | null>;
+  /** Writes what the server reads, and says how it is run. */
+  serve(place: HostPlace, port: number, names: Names, secrets: Secrets): Promise<Command>;
+}
+
+/** What engines look for and find on the machine. */
+export interface HostTools {
+  /** PATH of the programs they run. */
+  path: readonly string[];
+  /** The whole path of the first program found by one of these names, in PATH or in these folders. */
+  find(names: readonly string[], folders?: readonly string[]): Promise<string | null>;
+  /** What a program says for these arguments, at most a few kB; null when it fails. */
+  ask(program: string, args: readonly string[]): Promise<string | null>;
+  /** The PostgreSQL that comes with the service, where every uid reads it; null where none does. */
+  ownPostgres(): Promise<{ bin: string; version: string } | null>;
+  /** The program of the SQL prompt and the node it runs with. */
+  sqlPrompt(): Promise<{ node: string; program: string }>;
+}
+
+export interface HostEngine {
+  /**
+   * Finds the server for a version as it was asked for; null: the best one there is. Throws ENGINE_NOT_AVAILABLE and, for a version alone, BAD_USER_INPUT.
+   */
+  find(version: string | null, tools: HostTools): Promise<HostServer>;
+  /** Finds one that goes on with the files that `version` made. */
+  again(version: string, tools: HostTools): Promise<HostServer>;
+}
+
+export interface ImageEngine {
+  /** The first is the default. */
+  versions: readonly string[];
+  /** The image of a version, such as `postgres:18-alpine`. */
+  reference: (version: string) => string;
+  /** Inside. */
+  port: number;
+  /** Where its volume lies inside. */
+  volume: string;
+  run(names: Names, secrets: Secrets): Command;
+}
+
+/** How a name has to look; `what` ends a sentence that begins with the field's name. */
+export interface NameRule {
+  pattern: RegExp;
+  what: string;
+  /** In lower case. */
+  reserved: readonly string[];
+}
+
+export interface Engine {
+  readonly name: DatabaseEngine;
+  /** For people. */
+  readonly label: string;
+  readonly defaults: Names;
+  /** Null: it cannot be chosen. */
+  readonly rules: { databaseName: NameRule | null; username: NameRule | null };
+  /** Null where only images run it. */
+  readonly host: HostEngine | null;
+  readonly image: ImageEngine;
+  /** The address for clients; parts are encoded. */
+  url(access: Access): string;
+  /** Rejects only when `signal` aborts. */
+  check(server: Server, signal: AbortSignal): Promise<Wellness>;
+  /** Makes the user and the database in a server that is new. Again is fine. */
+  setUp(server: Server, signal: AbortSignal): Promise<void>;
+  /** Gives the user another password without a restart. Again is fine. */
+  setPassword(server: Server, password: string, signal: AbortSignal): Promise<void>;
+  /** The client that people type into; `tools` is null inside an image. */
+  console(access: Access, tools: HostTools | null): Promise<Command>;
+  /** The same client for one statement; it ends with 0 when that succeeded. */
+  statement(access: Access, text: string, tools: HostTools | null): Promise<Command>;
+}
+
+/** A plain identifier that needs no quotes anywhere. */
+export const identifierRule = (lengthMax: number, reserved: readonly string[]): NameRule => ({
+  pattern: new RegExp(`^[a-z_][a-z0-9_]{0,${String(lengthMax - 1)}}$`),
+  what: `must be lower-case letters, digits and _, no digit first, ${String(lengthMax)} at most`,
+  reserved,
+});
+
+/** Where an exec tells of a failure: its last line that says something. */
+export function lastLine(output: Uint8Array): string {
+  const lines = Buffer.from(output).toString('utf8').split('\n');
+  const said = lines.map((line) => line.trim()).filter((line) => line !== '');
+  return (said.at(-1) ?? 'it said nothing').slice(0, 300);
+}
+
+/** A shell line that hands a statement to a client by its input: no argument shows it to others. */
+export const statementVariable = 'GANGWAY_STATEMENT';
+export function fedByShell(client: string, text: string): Command {
+  return {
+    command: ['/bin/sh', '-c', `printf '%s\\n' "$${statementVariable}" | ${client}`],
+    env: { [statementVariable]: text },
+  };
+}

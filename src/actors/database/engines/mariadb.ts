@@ -1,0 +1,238 @@
+/**
+ * Owns MariaDB and MySQL, which differ in little: MariaDB by the server of the machine or its image,
+ * MySQL by its image alone.
+ *
+ * 1. Of passwords only hashes stand in statements and in files.
+ */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { ServiceError } from '../../../lib/errors.ts';
+import type { DatabaseEngine } from '../../../store/records.ts';
+import {
+  type Access,
+  type Command,
+  type Engine,
+  fedByShell,
+  type HostEngine,
+  type HostPlace,
+  type HostServer,
+  type HostTools,
+  identifierRule,
+  lastLine,
+  type Names,
+  type Secrets,
+  type Server,
+  type Wellness,
+} from './engine.ts';
+
+// prettier-ignore
+const reserved = [
+  'mysql', 'sys', 'information_schema', 'performance_schema', 'test', 'root', 'mariadb', 'public', 'current_user',
+  'current_role', 'healthcheck',
+];
+const rules = {
+  databaseName: identifierRule(64, reserved),
+  username: identifierRule(32, [...reserved]),
+};
+const defaults = { databaseName: 'app', username: 'app' };
+
+export const mariadb: Engine = {
+  ...shared('MARIADB', 'mariadb'),
+  label: 'MariaDB',
+  host: hostEngine(),
+  image: {
+    versions: ['11.8', '11.4', '10.11', '10.6'],
+    reference: (version) => `mariadb:${version}`,
+    port: 3306,
+    volume: '/var/lib/mysql',
+    run: (names, secrets) => ({ command: [], env: imageVariables('MARIADB', names, secrets) }),
+  },
+};
+
+export const mysql: Engine = {
+  ...shared('MYSQL', 'mysql'),
+  label: 'MySQL',
+  host: null,
+  image: {
+    versions: ['8.4', '9.4', '8.0'],
+    reference: (version) => `mysql:${version}`,
+    port: 3306,
+    volume: '/var/lib/mysql',
+    run: (names, secrets) => ({ command: [], env: imageVariables('MYSQL', names, secrets) }),
+  },
+};
+
+function imageVariables(prefix: string, names: Names, secrets: Secrets): Record<string, string> {
+  return {
+    [`${prefix}_ROOT_PASSWORD`]: secrets.adminPassword,
+    // Only from within, where it is asked by our own commands.
+    [`${prefix}_ROOT_HOST`]: 'localhost',
+    [`${prefix}_DATABASE`]: names.databaseName,
+    [`${prefix}_USER`]: names.username,
+    [`${prefix}_PASSWORD`]: secrets.password,
+  };
+}
+
+function shared(
+  name: DatabaseEngine,
+  program: 'mysql' | 'mariadb',
+): Pick<
+  Engine,
+  | 'name'
+  | 'defaults'
+  | 'rules'
+  | 'url'
+  | 'check'
+  | 'setUp'
+  | 'setPassword'
+  | 'console'
+  | 'statement'
+> {
+  return {
+    name,
+    defaults,
+    rules,
+    url: ({ username, password, host, port, databaseName }) =>
+      `mysql://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
+    check: (server, signal) => check(server, program, signal),
+    // The image does it, or the server as it starts.
+    setUp: () => Promise.resolve(),
+    setPassword: (server, password, signal) => setPassword(server, program, password, signal),
+    console: (access, tools) => client(access, program, tools, null),
+    statement: (access, text, tools) => client(access, program, tools, text),
+  };
+}
+
+function hostEngine(): HostEngine {
+  return {
+    find: (version, tools) => findServer(version, tools),
+    again: (_version, tools) => findServer(null, tools),
+  };
+}
+
+async function findServer(version: string | null, tools: HostTools): Promise<HostServer> {
+  const program = await tools.find(['mariadbd', 'mysqld']);
+  const installer = await tools.find(['mariadb-install-db', 'mysql_install_db']);
+  const said = program === null ? null : await tools.ask(program, ['--no-defaults', '--version']);
+  const found = /Ver (\d+\.\d+\.\d+)-MariaDB/.exec(said ?? '')?.[1];
+  if (program === null || installer === null || found === undefined) {
+    throw new ServiceError(
+      'ENGINE_NOT_AVAILABLE',
+      'This server has no MariaDB: there is no program mariadbd on it. A server with Docker has it.',
+    );
+  }
+  if (version !== null && found !== version && !found.startsWith(`${version}.`)) {
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      `This server has no MariaDB ${version}. There is: ${found}.`,
+    );
+  }
+  const env = (place: HostPlace): Record<string, string> => ({
+    PATH: tools.path.join(':'),
+    HOME: place.home,
+    TMPDIR: place.temp,
+    LANG: 'C.UTF-8',
+  });
+  return {
+    version: found,
+    init: (place) =>
+      Promise.resolve({
+        command: [
+          installer,
+          ...['--no-defaults', `--datadir=${place.data}`, `--tmpdir=${place.temp}`],
+          ...['--auth-root-authentication-method=normal', '--skip-test-db', '--skip-name-resolve'],
+        ],
+        env: env(place),
+        needsName: false,
+      }),
+    serve: async (place, port, names, secrets) => {
+      const first = await place.write('first.sql', firstStatements(names, secrets));
+      return {
+        command: [
+          program,
+          ...['--no-defaults', `--datadir=${place.data}`, `--tmpdir=${place.temp}`],
+          ...['--bind-address=127.0.0.1', `--port=${String(port)}`, '--skip-name-resolve'],
+          ...[`--socket=${join(place.run, 's')}`, `--pid-file=${join(place.run, 'pid')}`],
+          `--init-file=${first}`,
+        ],
+        env: env(place),
+      };
+    },
+  };
+}
+
+/** Run at each start, before anybody is served: what is there already stays as it is. */
+function firstStatements({ databaseName, username }: Names, secrets: Secrets): string {
+  const user = `'${username}'@'%'`;
+  return [
+    `CREATE DATABASE IF NOT EXISTS \`${databaseName}\` CHARACTER SET utf8mb4;`,
+    `CREATE USER IF NOT EXISTS ${user} IDENTIFIED BY PASSWORD '${nativeHash(secrets.password)}';`,
+    `GRANT ALL PRIVILEGES ON \`${databaseName.replaceAll('_', '\\_')}\`.* TO ${user};`,
+    `ALTER USER 'root'@'localhost' IDENTIFIED BY PASSWORD '${nativeHash(secrets.adminPassword)}';`,
+    "CREATE USER IF NOT EXISTS 'root'@'127.0.0.1' IDENTIFIED BY 'x' ACCOUNT LOCK;",
+    `ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY PASSWORD '${nativeHash(secrets.adminPassword)}' ACCOUNT UNLOCK;`,
+    "GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;",
+    '',
+  ].join('\n');
+}
+
+/** What the server compares with: nobody signs in by knowing it. */
+function nativeHash(password: string): string {
+  const once = createHash('sha1').update(password).digest();
+  return `*${createHash('sha1').update(once).digest('hex').toUpperCase()}`;
+}
+
+async function check(server: Server, program: string, signal: AbortSignal): Promise<Wellness> {
+  const { exitCode, output } = await server.exec(
+    sql(program, server.username, server.password, server.ownPort, 'SELECT 1'),
+    signal,
+  );
+  if (exitCode === 0) return { kind: 'well' };
+  return { kind: 'unwell', seen: `it said: ${lastLine(output)}` };
+}
+
+async function setPassword(
+  server: Server,
+  program: 'mysql' | 'mariadb',
+  password: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const by =
+    program === 'mariadb'
+      ? `BY PASSWORD '${nativeHash(password)}'`
+      : `BY '${password.replaceAll(/['\\]/g, '\\$&')}'`;
+  const text = `ALTER USER '${server.username}'@'%' IDENTIFIED ${by};`;
+  const { exitCode } = await server.exec(
+    sql(program, 'root', server.adminPassword, server.ownPort, text),
+    signal,
+  );
+  if (exitCode !== 0) throw new Error('Cannot set the password: the client failed');
+}
+
+/** A statement over the network of the sandbox, which is not there while an image still makes its files. */
+function sql(program: string, user: string, password: string, port: number, text: string): Command {
+  const client = `${program} --no-defaults --protocol=tcp --host=127.0.0.1 --port=${String(port)} --user=${user} --connect-timeout=5 --batch`;
+  const fed = fedByShell(client, text);
+  return { command: fed.command, env: { ...fed.env, MYSQL_PWD: password } };
+}
+
+async function client(
+  access: Access,
+  program: 'mysql' | 'mariadb',
+  tools: HostTools | null,
+  statement: string | null,
+): Promise<Command> {
+  const path = tools === null ? program : await tools.find([program, 'mysql']);
+  if (path === null) {
+    throw new ServiceError('ENGINE_NOT_AVAILABLE', `This server has no ${program} client.`);
+  }
+  const { host, port, username, databaseName } = access;
+  const command = [
+    ...[path, '--no-defaults', '--protocol=tcp', `--host=${host}`, `--port=${String(port)}`],
+    ...[`--user=${username}`, databaseName],
+  ];
+  const env = { MYSQL_PWD: access.password };
+  if (statement === null) return { command, env };
+  const fed = fedByShell([...command, '--table'].join(' '), statement);
+  return { command: fed.command, env: { ...env, ...fed.env } };
+}

@@ -1,0 +1,105 @@
+/**
+ * Owns MongoDB, by its image alone.
+ *
+ * 1. Passwords reach its shell by the environment, never by a statement or an argument.
+ */
+import type { Access, Command, Engine, Server, Wellness } from './engine.ts';
+import { identifierRule, lastLine } from './engine.ts';
+
+const root = 'root';
+const reserved = ['admin', 'config', 'local', root];
+
+export const mongodb: Engine = {
+  name: 'MONGODB',
+  label: 'MongoDB',
+  defaults: { databaseName: 'app', username: 'app' },
+  rules: { databaseName: identifierRule(63, reserved), username: identifierRule(63, reserved) },
+  host: null,
+  image: {
+    versions: ['8.0', '7.0'],
+    reference: (version) => `mongo:${version}`,
+    port: 27017,
+    volume: '/data/db',
+    run: (_names, { adminPassword }) => ({
+      command: [],
+      env: { MONGO_INITDB_ROOT_USERNAME: root, MONGO_INITDB_ROOT_PASSWORD: adminPassword },
+    }),
+  },
+  url: ({ username, password, host, port, databaseName }) =>
+    `mongodb://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
+  check,
+  setUp: (server, signal) =>
+    asRoot(
+      server,
+      `const own = admin.getSiblingDB(env.MONGO_NAME);
+       const user = { pwd: env.MONGO_NEW, roles: [{ role: 'dbOwner', db: env.MONGO_NAME }] };
+       if (own.getUser(env.MONGO_USER)) own.updateUser(env.MONGO_USER, user);
+       else own.createUser({ user: env.MONGO_USER, ...user });`,
+      server.password,
+      signal,
+    ),
+  setPassword: (server, password, signal) =>
+    asRoot(
+      server,
+      'admin.getSiblingDB(env.MONGO_NAME).changeUserPassword(env.MONGO_USER, env.MONGO_NEW);',
+      password,
+      signal,
+    ),
+  console: (access) => Promise.resolve(shell(access, ['--shell'], connectedScript)),
+  statement: (access, text) =>
+    Promise.resolve(
+      shell({ ...access }, [], `${connectedScript} print(eval(env.MONGO_STATEMENT));`, text),
+    ),
+};
+
+const connectedScript = `const env = process.env;
+db = connect('mongodb://' + env.MONGO_ADDRESS + '/' + env.MONGO_NAME);
+db.auth(env.MONGO_USER, env.MONGO_PASSWORD);`;
+
+function shell(access: Access, flags: string[], script: string, statement?: string): Command {
+  return {
+    command: ['mongosh', '--quiet', '--nodb', ...flags, '--eval', script],
+    env: {
+      MONGO_ADDRESS: `${access.host}:${String(access.port)}`,
+      MONGO_NAME: access.databaseName,
+      MONGO_USER: access.username,
+      MONGO_PASSWORD: access.password,
+      ...(statement !== undefined && { MONGO_STATEMENT: statement }),
+    },
+  };
+}
+
+async function check(server: Server, signal: AbortSignal): Promise<Wellness> {
+  const { exitCode, output } = await server.exec(
+    rootShell(server, 'if (admin.runCommand({ ping: 1 }).ok !== 1) quit(1);', ''),
+    signal,
+  );
+  if (exitCode === 0) return { kind: 'well' };
+  return { kind: 'unwell', seen: `it said: ${lastLine(output)}` };
+}
+
+async function asRoot(
+  server: Server,
+  script: string,
+  password: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { exitCode } = await server.exec(rootShell(server, script, password), signal);
+  if (exitCode !== 0) throw new Error('Cannot change the user: mongosh failed');
+}
+
+function rootShell(server: Server, script: string, password: string): Command {
+  const signIn = `const env = process.env;
+    const admin = connect('mongodb://127.0.0.1:' + env.MONGO_PORT + '/admin');
+    admin.auth('${root}', env.MONGO_ROOT_PASSWORD);`;
+  return {
+    command: ['mongosh', '--quiet', '--nodb', '--eval', `${signIn}\n${script}`],
+    env: {
+      MONGO_PORT: String(server.ownPort),
+      MONGO_NAME: server.databaseName,
+      MONGO_USER: server.username,
+      MONGO_NEW: password,
+      MONGO_ROOT_PASSWORD: server.adminPassword,
+    },
+  };
+}

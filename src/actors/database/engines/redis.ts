@@ -1,0 +1,146 @@
+/**
+ * Owns Redis: the one of the machine, or its image. Each change is written to its append-only file.
+ *
+ * 1. The password lies in its configuration file alone, which Redis rewrites when it is changed: what
+ *    a driver starts again by itself has the newest.
+ */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ServiceError } from '../../../lib/errors.ts';
+import {
+  type Access,
+  type Command,
+  type Engine,
+  fedByShell,
+  type HostServer,
+  type HostTools,
+  type Server,
+  type Wellness,
+} from './engine.ts';
+import { RedisRefusal, talkToRedis } from './redis-talk.ts';
+
+const configName = 'redis.conf';
+const passwordVariable = 'GANGWAY_REDIS_PASSWORD';
+
+export const redis: Engine = {
+  name: 'REDIS',
+  label: 'Redis',
+  defaults: { databaseName: '', username: 'default' },
+  rules: { databaseName: null, username: null },
+  host: {
+    find: (version, tools) => findServer(version, tools),
+    again: (_version, tools) => findServer(null, tools),
+  },
+  image: {
+    versions: ['8.2', '8.0', '7.4', '7.2'],
+    reference: (version) => `redis:${version}-alpine`,
+    port: 6379,
+    volume: '/data',
+    run: (_names, { password }) => ({
+      command: imageCommand,
+      env: { [passwordVariable]: password },
+    }),
+  },
+  url: ({ username, password, host, port }) =>
+    `redis://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/0`,
+  check,
+  setUp: () => Promise.resolve(),
+  setPassword: async (server, password, signal) => {
+    try {
+      await talkToRedis(server, [['CONFIG', 'SET', 'requirepass', password]], signal);
+    } catch (error) {
+      // Done before, by a try that could not tell.
+      if (!(error instanceof RedisRefusal) || !error.message.startsWith('WRONGPASS')) throw error;
+    }
+    await talkToRedis({ ...server, password }, [['CONFIG', 'REWRITE']], signal);
+  },
+  console: (access, tools) => client(access, tools, null),
+  statement: (access, text, tools) => client(access, tools, text),
+};
+
+const settings = (password: string): string[] => [
+  `requirepass "${password.replaceAll(/["\\]/g, '\\$&')}"`,
+  'appendonly yes',
+  'maxmemory-policy noeviction',
+];
+
+/** Written once: later the file is what Redis made of it. */
+const imageCommand = [
+  '/bin/sh',
+  '-ec',
+  [
+    `file=/data/${configName}`,
+    // The characters that would end a quoted word are taken out of their meaning.
+    `if [ ! -s "$file" ]; then umask 077; { printf 'requirepass "'; printf '%s' "$${passwordVariable}" | sed 's/["\\\\]/\\\\&/g'; printf '"\\nappendonly yes\\nmaxmemory-policy noeviction\\n'; } > "$file.new"; mv "$file.new" "$file"; fi`,
+    `unset ${passwordVariable}`,
+    'if id redis > /dev/null 2>&1; then chown redis "$file"; fi',
+    // The image's own entry gives up the rights of root.
+    'if command -v docker-entrypoint.sh > /dev/null; then exec docker-entrypoint.sh redis-server "$file" --dir /data; fi',
+    'exec redis-server "$file" --dir /data',
+  ].join('\n'),
+];
+
+async function findServer(version: string | null, tools: HostTools): Promise<HostServer> {
+  const program = await tools.find(['redis-server']);
+  const said = program === null ? null : await tools.ask(program, ['--version']);
+  const found = /v=(\d+\.\d+\.\d+)/.exec(said ?? '')?.[1];
+  if (program === null || found === undefined) {
+    throw new ServiceError(
+      'ENGINE_NOT_AVAILABLE',
+      'This server has no Redis: there is no program redis-server on it. A server with Docker has it.',
+    );
+  }
+  if (version !== null && found !== version && !found.startsWith(`${version}.`)) {
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      `This server has no Redis ${version}. There is: ${found}.`,
+    );
+  }
+  return {
+    version: found,
+    init: async ({ data }, { password }) => {
+      await writeFile(join(data, configName), `${settings(password).join('\n')}\n`, {
+        mode: 0o600,
+      });
+      return null;
+    },
+    serve: (place, port) => {
+      const file = join(place.data, configName);
+      const options = ['--bind', '127.0.0.1', '--port', String(port), '--dir', place.data];
+      const { home: HOME, temp: TMPDIR } = place;
+      return Promise.resolve({
+        command: [program, file, ...options, '--daemonize', 'no'],
+        env: { PATH: tools.path.join(':'), HOME, TMPDIR, LANG: 'C.UTF-8' },
+      });
+    },
+  };
+}
+
+async function check(server: Server, signal: AbortSignal): Promise<Wellness> {
+  try {
+    const [answer = ''] = await talkToRedis(server, [['PING']], signal);
+    return answer === '+PONG' ? { kind: 'well' } : { kind: 'unwell', seen: 'PING got no PONG' };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof RedisRefusal)) return { kind: 'unwell', seen: 'PING got no answer' };
+    const loads = error.message.startsWith('LOADING');
+    return { kind: loads ? 'starting' : 'unwell', seen: `PING got: ${error.message}` };
+  }
+}
+
+async function client(
+  access: Access,
+  tools: HostTools | null,
+  statement: string | null,
+): Promise<Command> {
+  const program = tools === null ? 'redis-cli' : await tools.find(['redis-cli']);
+  if (program === null) {
+    throw new ServiceError('ENGINE_NOT_AVAILABLE', 'This server has no redis-cli.');
+  }
+  const command = [program, '-h', access.host, '-p', String(access.port)];
+  const env = { REDISCLI_AUTH: access.password };
+  if (statement === null) return { command, env };
+  // `-e`: an error of the command is one of the program.
+  const fed = fedByShell([...command, '-e'].join(' '), statement);
+  return { command: fed.command, env: { ...env, ...fed.env } };
+}

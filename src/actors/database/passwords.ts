@@ -1,0 +1,121 @@
+/**
+ * Owns what leaves a database's secrets: the connection string, another password, the client of a
+ * console.
+ *
+ * 1. A new password is journaled before the server is told, and counts once the server took it: a
+ *    crash in between ends with one that both know.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { DatabaseRecord } from '../../store/records.ts';
+import { loopback, urlFor } from './address.ts';
+import type { DatabaseCore } from './core.ts';
+import type { Handlers } from './internal.ts';
+import type { DatabaseClient } from './protocol.ts';
+import { newPassword, openNext, sealPassword } from './secrets.ts';
+import { serverOf } from './wellness.ts';
+
+const retryMs = 15_000;
+
+export function passwordHandlers(
+  core: DatabaseCore,
+): Handlers<'reveal' | 'rotate' | 'rotation' | 'client'> {
+  return {
+    reveal: () => urlOf(core),
+    rotate: () => rotate(core),
+    rotation: () => rotationAgain(core),
+    client: ({ statement }) => clientOf(core, statement),
+  };
+}
+
+function urlOf(core: DatabaseCore): string {
+  const { secrets, engines } = core.deps;
+  const url = urlFor({ secrets, engines, inContainers: false }, core.require());
+  if (url !== null) return url;
+  throw new ServiceError('NOT_RUNNING', 'The database is being made: it has no address yet.');
+}
+
+/** The live server, when it answers. */
+function requireLive(core: DatabaseCore): { record: DatabaseRecord; live: string } {
+  const record = core.require();
+  const { live, crashing } = record.run;
+  if (live === null || crashing || record.desired === 'stopped') {
+    throw new ServiceError('NOT_RUNNING', 'The database is not running: start it first.');
+  }
+  return { record, live };
+}
+
+async function rotate(core: DatabaseCore): Promise<string> {
+  const { record } = requireLive(core);
+  // One that the server may have taken already is no password to forget.
+  const sealed =
+    record.nextPasswordSealed ?? sealPassword(core.deps.secrets, core.id, 'next', newPassword());
+  const retry = core.context.alarm('rotation', core.deps.clock.now() + retryMs, {
+    type: 'rotation',
+  });
+  // The journal knows it before the server does.
+  await core.saved({ nextPasswordSealed: sealed }, [retry]);
+  try {
+    await settleRotation(core);
+  } catch (error) {
+    core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
+    throw new ServiceError(
+      'NOT_RUNNING',
+      'The database did not take the new password. That is tried again; ask for the connection string in a while.',
+    );
+  }
+  return urlOf(core);
+}
+
+/** Gives the server the password that is on its way into it. */
+async function settleRotation(core: DatabaseCore): Promise<void> {
+  const { secrets } = core.deps;
+  const sealed = core.require().nextPasswordSealed;
+  if (sealed === null) return;
+  const { live } = requireLive(core);
+  const next = openNext(secrets, core.id, sealed);
+  await core.engine.setPassword(serverOf(core, live), next, core.context.signal);
+  core.save(
+    {
+      passwordSealed: sealPassword(secrets, core.id, 'password', next),
+      nextPasswordSealed: null,
+    },
+    [core.context.clearAlarm('rotation')],
+  );
+}
+
+/** Goes on with a rotation that was interrupted, where there is one. */
+export function finishRotation(core: DatabaseCore): void {
+  if (core.record?.nextPasswordSealed != null) core.tellSelf({ type: 'rotation' });
+}
+
+async function rotationAgain(core: DatabaseCore): Promise<boolean> {
+  const { record, context, deps } = core;
+  if (record?.nextPasswordSealed == null || record.deletedAtMs !== null) return false;
+  // One that is started later goes on with it then.
+  if (record.run.live === null) return false;
+  try {
+    await settleRotation(core);
+    return true;
+  } catch (error) {
+    deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
+    const retry = context.alarm('rotation', deps.clock.now() + retryMs, { type: 'rotation' });
+    core.save({}, [retry]);
+    return false;
+  }
+}
+
+async function clientOf(core: DatabaseCore, statement: string | null): Promise<DatabaseClient> {
+  const { record, live } = requireLive(core);
+  const { driver, options } = core.deps;
+  const inside = driver.runs === 'image';
+  const server = serverOf(core, live);
+  const { databaseName, username } = record;
+  const { password } = core.passwords;
+  const access = { host: loopback, port: server.ownPort, databaseName, username, password };
+  const tools = inside ? null : options.tools;
+  const { command, env } =
+    statement === null
+      ? await core.engine.console(access, tools)
+      : await core.engine.statement(access, statement, tools);
+  return { workloadId: live, command, env };
+}

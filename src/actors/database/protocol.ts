@@ -1,0 +1,56 @@
+/**
+ * Owns the messages of the `database` actor: the only way a database changes. Who may send them was
+ * decided before; the actor checks the state of things.
+ */
+import type { DatabaseEngine, DatabaseRecord, Resources } from '../../store/records.ts';
+import { actorKind } from '../runtime/contract.ts';
+
+export interface NewDatabase {
+  teamId: string;
+  name: string;
+  engine: DatabaseEngine;
+  version: string | null;
+  folderId: string | null;
+  serverId: string | null;
+  resources: Partial<Resources>;
+  databaseName: string | null;
+  username: string | null;
+  /** Null: one is made up. */
+  password: string | null;
+}
+
+/** A client to run beside the server, in its sandbox. */
+export interface DatabaseClient {
+  workloadId: string;
+  command: string[];
+  /** Holds the password. */
+  env: Record<string, string>;
+}
+
+// A type, not an interface: it has to be assignable to Protocol's index signature.
+export type DatabaseProtocol = {
+  /**
+   * Refused: CONFLICT, BAD_USER_INPUT, ENGINE_NOT_AVAILABLE. The actor's id is the new database's;
+   * it is made after the reply.
+   */
+  create: { in: { database: NewDatabase }; out: DatabaseRecord };
+  /** Starts or stops it; what is so already stays as it is. */
+  'set-running': { in: { running: boolean }; out: DatabaseRecord };
+  /** Stops it and moves it to trash for 7 days. */
+  delete: { in: object; out: boolean };
+  restore: { in: object; out: boolean };
+  purge: { in: object; out: boolean };
+  /** The connection string. NOT_RUNNING before it has an address. */
+  reveal: { in: object; out: string };
+  /** Gives its user another password; the new connection string. NOT_RUNNING, CONFLICT. */
+  rotate: { in: object; out: string };
+  /**
+   * What a console runs; with a statement, what runs that one alone. NOT_RUNNING,
+   * ENGINE_NOT_AVAILABLE without a client.
+   */
+  client: { in: { statement: string | null }; out: DatabaseClient };
+  /** Wakes it at start: it goes on with what was under way, and starts when it should run. */
+  wake: { in: object; out: boolean };
+};
+
+export const databaseActor = actorKind<DatabaseProtocol>('database');

@@ -1,0 +1,153 @@
+/**
+ * Owns what the driver says of a database's workloads, and their way out.
+ *
+ * 1. Only the driver's own word for the live server counts: a list may be older than it.
+ */
+import type { Workload } from '../../drivers/driver.ts';
+import type { DatabaseRun } from '../../store/records.ts';
+import { pause } from '../app/health.ts';
+import { reach } from '../app/reach.ts';
+import type { DatabaseCore } from './core.ts';
+import type { Handlers } from './internal.ts';
+import { describeExit, look } from './wellness.ts';
+
+const recheckMs = 250;
+
+export function workloadHandlers(
+  core: DatabaseCore,
+  ensureRunning: () => void,
+): Handlers<'workload' | 'workloads' | 'recovered'> {
+  return {
+    workload: ({ workload }) => {
+      if (core.record?.run.live !== workload.spec.id) return false;
+      noticeLive(core, workload, ensureRunning);
+      return true;
+    },
+    workloads: ({ workloads }) => {
+      const live = core.record?.run.live ?? null;
+      const found = workloads.find(({ spec }) => spec.id === live);
+      if (live !== null && found === undefined) confirmLost(core, live);
+      if (found !== undefined) noticeLive(core, found, ensureRunning);
+      removeUnknown(core, workloads);
+      return true;
+    },
+    recovered: (message) => {
+      const { record } = core;
+      if (record?.run.live !== message.workloadId || !core.isOwn(message)) return false;
+      core.busy.delete(recheckOf(message.workloadId));
+      if (record.run.crashing) {
+        core.save({ error: null, run: { ...record.run, crashing: false } });
+      }
+      return true;
+    },
+  };
+}
+
+/** `run` without a workload, which is to end at once. */
+export function leaving(run: DatabaseRun, which: 'live' | 'next' | 'initJob'): DatabaseRun {
+  const workloadId = run[which];
+  if (workloadId === null) return run;
+  return { ...run, [which]: null, ending: [...run.ending, workloadId] };
+}
+
+/** Sees every workload on its way out to its end. */
+export function endAll(core: DatabaseCore): void {
+  for (const workloadId of core.record?.run.ending ?? []) {
+    if (core.busy.has(workloadId)) continue;
+    core.busy.add(workloadId);
+    core.context.afterCommit(() => {
+      core.run(`end:${workloadId}`, async (signal) => {
+        const told = (): Promise<unknown> => core.report({ type: 'gone', workloadId });
+        await core.care.seeOff(workloadId, { told }, signal);
+      });
+    });
+  }
+}
+
+/** What the driver says of the live server. */
+function noticeLive(core: DatabaseCore, workload: Workload, ensureRunning: () => void): void {
+  const { run } = core.require();
+  switch (workload.state.phase) {
+    case 'running':
+      core.care.follow(workload.spec.id);
+      if (run.crashing) recheck(core, workload.spec.id);
+      return;
+    case 'waiting': {
+      const { lastExit, restarts } = workload.state;
+      const { code, signal } = lastExit;
+      core.deps.logger.warn({ database: core.id, code, signal, restarts }, 'database_ended');
+      const error = `${describeExit(lastExit)} It is started again.`;
+      core.save({ error, run: { ...run, crashing: true } });
+      return;
+    }
+    case 'ended':
+      core.deps.logger.warn({ database: core.id, workload: run.live }, 'database_lost');
+      core.save({ run: { ...leaving(run, 'live'), crashing: false } });
+      endAll(core);
+      ensureRunning();
+  }
+}
+
+function confirmLost(core: DatabaseCore, id: string): void {
+  const { driver, clock, logger } = core.deps;
+  core.run(`confirm:${id}`, async (signal) => {
+    try {
+      const found = await reach(clock, signal, () => driver.inspect(id));
+      const atMs = clock.now();
+      const exit = { code: null, signal: null, reason: 'lost', detail: null, atMs } as const;
+      const workload: Workload = found ?? {
+        spec: { id, owner: core.id, kind: 'service', port: core.record?.run.port ?? null },
+        state: { phase: 'ended', exit },
+      };
+      core.tellSelf({ type: 'workload', workload });
+    } catch (error) {
+      if (!signal.aborted) {
+        logger.warn({ database: core.id, workload: id, err: error }, 'database_not_found');
+      }
+    }
+  });
+}
+
+function recheckOf(workloadId: string): string {
+  return `recheck:${workloadId}`;
+}
+
+/** It is well again once the server that ended answers. */
+function recheck(core: DatabaseCore, workloadId: string): void {
+  const name = recheckOf(workloadId);
+  if (core.busy.has(name)) return;
+  core.busy.add(name);
+  const { driver, clock, logger } = core.deps;
+  core.run(name, async (signal) => {
+    try {
+      for (;;) {
+        const workload = await driver.inspect(workloadId);
+        if (workload?.state.phase !== 'running') return;
+        const listens = (await driver.probe(workloadId)) === 'listening';
+        if (listens && (await look(core, workloadId, signal)).kind === 'well') break;
+        await pause(clock, recheckMs, signal);
+      }
+      await core.report({ type: 'recovered', workloadId });
+    } catch (error) {
+      if (!signal.aborted) {
+        logger.warn({ database: core.id, err: error }, 'database_not_rechecked');
+      }
+    } finally {
+      core.busy.delete(name);
+    }
+  });
+}
+
+/** Removes what a crash left at the driver and the journal does not know. */
+function removeUnknown(core: DatabaseCore, workloads: readonly Workload[]): void {
+  const run = core.record?.run;
+  const known = new Set([run?.live, run?.next, run?.initJob, ...(run?.ending ?? [])]);
+  const { driver, logger } = core.deps;
+  for (const { spec } of workloads) {
+    if (known.has(spec.id)) continue;
+    logger.warn({ database: core.id, workload: spec.id }, 'workload_unknown');
+    driver.remove(spec.id).catch((error: unknown) => {
+      logger.warn({ workload: spec.id, err: error }, 'workload_not_removed');
+    });
+  }
+}

