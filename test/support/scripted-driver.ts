@@ -29,6 +29,7 @@ export type Script = (spec: WorkloadSpec) => {
   /** A job or service ends at once with this code. */
   exitCode?: number;
   probe?: 'listening' | 'silent' | 'foreign';
+  health?: 'starting' | 'healthy' | 'unhealthy';
 };
 
 export class ScriptedDriver implements Driver {
@@ -66,10 +67,10 @@ export class ScriptedDriver implements Driver {
     await Promise.resolve();
     this.beforeStart(spec);
     this.started.push(spec);
-    const { exitCode, probe = 'silent' } = this.script(spec);
+    const { exitCode, probe = 'silent', health } = this.script(spec);
     const running: Running = {
       spec,
-      state: { phase: 'running', startedAtMs: 0, restarts: 0 },
+      state: { phase: 'running', startedAtMs: 0, restarts: 0, ...(health && { health }) },
       probe,
       waiters: [],
     };
@@ -152,6 +153,11 @@ export class ScriptedDriver implements Driver {
 
   removeVolume(name: string): Promise<void> {
     this.removedVolumes.push(name);
+    return Promise.resolve();
+  }
+
+  removeVolumesOf(owner: string): Promise<void> {
+    this.removedVolumes.push(`${owner}-data`);
     return Promise.resolve();
   }
 

@@ -16,9 +16,10 @@ import type { BuildConfig, ReleasePlan } from '../../../store/records.ts';
 import { reach } from '../reach.ts';
 import { openVariables } from '../variables.ts';
 import { declaredArgs, hostArgs } from './build-args.ts';
+import { BuildOutput } from './build-output.ts';
 import { detectBuild } from './detect.ts';
 // prettier-ignore
-import { buildImageOf, failureMark, generateDockerfile, nodeImageOf, ownFolder, staticServerName } from './dockerfile.ts';
+import { buildImageOf, generateDockerfile, nodeImageOf, ownFolder, staticServerName } from './dockerfile.ts';
 import type { BuildPlan } from './plan.ts';
 import { BuildRefused } from './refused.ts';
 import { hostOfReference, loginsOf, pinned } from './registry-logins.ts';
@@ -61,10 +62,7 @@ async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan
     buildArgs,
     logins: loginsOf(reader, secrets, app.teamId),
   };
-  const reason = new OwnReason(say);
-  const info = await inTime(work, (signal) => images.build(spec, reason.say, signal)).catch(
-    reason.explain,
-  );
+  const info = await withOutput(work, (line, signal) => images.build(spec, line, signal));
   // The image has it all; a folder that stays by a mistake goes with the next deployment.
   await core.folders.removeRelease(deployment.id).catch((error: unknown) => {
     core.deps.logger.warn({ app: app.id, err: error }, 'release_not_removed');
@@ -81,7 +79,7 @@ async function pullImage(work: BuildWork, images: Images): Promise<ReleasePlan> 
   const host = hostOfReference(reference);
   const logins = loginsOf(reader, secrets, app.teamId).filter((login) => login.host === host);
   const spec = { owner: app.id, name: deployment.id, reference, logins };
-  const info = await inTime(work, (signal) => images.pull(spec, say, signal));
+  const info = await withOutput(work, (line, signal) => images.pull(spec, line, signal));
   const pulled = pinned(reference, info.digest ?? null);
   if (pulled !== reference) say(`It is ${pulled}.`);
   const { startCommand } = app.build;
@@ -101,6 +99,23 @@ function planOf(
   const port = app.build.port ?? only;
   const { pulled, label } = from ?? { pulled: null, label: image };
   return { kind, startCommand, staticDir: null, image: { name: image, label, port, pulled } };
+}
+
+/** What a builder says is in the log before the outcome is, and explains it. */
+async function withOutput<T>(
+  work: BuildWork,
+  call: (line: (line: string) => void, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const output = new BuildOutput(work.say, work.core.deps.clock);
+  try {
+    return await inTime(work, (signal) => call(output.line, signal));
+  } catch (error) {
+    const isFailure = error instanceof ServiceError && error.code === 'IMAGE_BUILD_FAILED';
+    if (!isFailure || output.reason === null) throw error;
+    throw new BuildFailed(output.reason, { cause: error });
+  } finally {
+    output.flush();
+  }
 }
 
 /** Within the time of a build, and with patience for a daemon that starts anew. */
@@ -225,26 +240,5 @@ async function dressContext(work: BuildWork, { folder }: Source, plan: BuildPlan
     await ignore.appendFile(`\n!${ownFolder}\n`);
   } finally {
     await ignore.close();
-  }
-}
-
-/** Finds in the log of a build why a step of ours failed, which the builder itself cannot say. */
-class OwnReason {
-  readonly say: (line: string) => void;
-  readonly explain: (error: unknown) => never;
-  #reason: string | null = null;
-
-  constructor(say: (line: string) => void) {
-    this.say = (line) => {
-      const at = line.indexOf(failureMark);
-      // The builder shows the step before it runs it; that line begins with something else.
-      if (at === 0) this.#reason = line.slice(failureMark.length);
-      say(line);
-    };
-    this.explain = (error) => {
-      const isFailure = error instanceof ServiceError && error.code === 'IMAGE_BUILD_FAILED';
-      if (isFailure && this.#reason !== null) throw new BuildFailed(this.#reason, { cause: error });
-      throw error;
-    };
   }
 }
