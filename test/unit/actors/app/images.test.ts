@@ -140,7 +140,7 @@ describe('an app on a driver of containers', () => {
     assert.match(logOf(failed), /Failed: The build failed: make returned 2\./);
     assert.equal(f.app(id).run.live?.deploymentId, good);
     assert.equal(f.app(id).status, 'active');
-    assert.deepEqual(f.releases(id), []);
+    await eventually('its source is gone', () => f.releases(id).length === 0);
   });
 
   it('says why one of its own steps failed', async () => {
