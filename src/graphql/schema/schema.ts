@@ -17,6 +17,7 @@ import { addGrants } from './grants.ts';
 import { addInstance } from './instance.ts';
 import { addLive } from './live.ts';
 import { addLogs } from './logs.ts';
+import { addMetrics } from './metrics.ts';
 import { addRegistries } from './registries.ts';
 import { addTeams } from './teams.ts';
 import { addTokens } from './tokens.ts';
@@ -45,6 +46,7 @@ export function createSchema(): GraphQLSchema {
   addGrants(builder, shared);
   addRegistries(builder);
   addTrash(builder);
+  addMetrics(builder);
   addInstance(builder);
   addActivity(builder, shared);
   addLive(builder, { app, database, logLine: logs.logLine });
