@@ -1,4 +1,5 @@
 /** Owns how GraphQL is put together in a serving Gangway. */
+import type { ConsoleCommands } from './actors/console/commands.ts';
 import { localServerId } from './actors/app/deps.ts';
 import type { Accounts } from './auth/accounts-contract.ts';
 import { createGraphql } from './graphql/graphql.ts';
@@ -14,6 +15,8 @@ export interface ServeGraphqlOptions {
   accounts: () => Promise<Accounts>;
   /** Threads that answer queries. */
   queryThreads: number;
+  /** Runs commands in apps and databases. */
+  commands?: ConsoleCommands;
   /** Runs mutations where the actors are, when that is another thread. */
   mutations?: MutationDoor;
 }
@@ -28,6 +31,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
     accountReads: core.accountReads,
     accounts: options.accounts,
     ...(options.mutations && { mutations: options.mutations }),
+    ...(options.commands && { commands: options.commands }),
     actors,
     journal: store,
     streams,

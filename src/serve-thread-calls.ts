@@ -1,5 +1,6 @@
 /** Owns what the home thread and a gateway thread say to each other; all of it is plain data. */
 import type { MessagePort } from 'node:worker_threads';
+import type { ConsoleCalls, ConsoleThreadCalls } from './actors/console/remote-consoles.ts';
 import type { ActorCalls } from './actors/runtime/remote-actors.ts';
 import type { StreamCalls, StreamThreadCalls } from './actors/stream-session/stream-room.ts';
 import type { LogMove, UnwatchLog, WatchLog } from './actors/streams/log-watches.ts';
@@ -33,6 +34,7 @@ export type HomeCalls = ActorCalls &
   ForwardCalls &
   MutationCalls &
   StreamCalls &
+  ConsoleCalls &
   ReadCalls & {
     /** Whole lines of the log. */
     log: { in: string; out: void };
@@ -42,7 +44,8 @@ export type HomeCalls = ActorCalls &
 
 /** What home asks of a gateway thread. */
 export type ThreadCalls = ForwardBodyCalls &
-  StreamThreadCalls & {
+  StreamThreadCalls &
+  ConsoleThreadCalls & {
     /** Resolves once it listens; rejects where the address cannot be had. */
     listen: { in: null; out: void };
     /** Ends streams, finishes requests, refuses new ones. */

@@ -7,6 +7,7 @@
  * 2. A thread that cannot go on throws: the process ends, as it would with everything on one thread.
  */
 import { workerData } from 'node:worker_threads';
+import { RemoteConsoles } from './actors/console/remote-consoles.ts';
 import { Causes } from './actors/runtime/causes.ts';
 import { RemoteActors } from './actors/runtime/remote-actors.ts';
 import {
@@ -61,6 +62,7 @@ function serveThread(start: ThreadStart): void {
   const front = new Front({
     core,
     graphql,
+    consoles: new RemoteConsoles(home),
     metrics,
     accessLines: wantsAccessLines(config) ? write : null,
     routes: forwardedRoutes({ routes: homeRoutes, home }),

@@ -9,6 +9,8 @@
  *    it ends would abort the process.
  */
 import { MessageChannel, SHARE_ENV, Worker } from 'node:worker_threads';
+import type { ConsoleDoor } from './actors/console/contract.ts';
+import { answerConsoles } from './actors/console/remote-consoles.ts';
 import { answerForActors } from './actors/runtime/remote-actors.ts';
 import { StreamLedger } from './actors/stream-session/stream-room.ts';
 import { LogWatches } from './actors/streams/log-watches.ts';
@@ -43,6 +45,7 @@ export interface GatewayThreadsOptions {
   platform: Platform;
   /** Runs the mutations of all threads. */
   graphql: Graphql;
+  consoles: ConsoleDoor;
   /** What is answered here, already recorded in the activity. */
   routes: readonly Route[];
   metrics: Metrics;
@@ -111,7 +114,8 @@ export class GatewayThreads {
   }
 
   #start(config: Config, sockets: SharedArrayBuffer): Thread {
-    const { logger, platform, graphql, routes, metrics, limits, reads, writeLog } = this.#options;
+    const { logger, platform, graphql, consoles, routes, metrics } = this.#options;
+    const { limits, reads, writeLog } = this.#options;
     const { store, actors, streams } = platform;
     const { port1, port2: port } = new MessageChannel();
     const follower = store.admitFollower();
@@ -130,6 +134,7 @@ export class GatewayThreads {
     answerForActors(calls, { actors, logger });
     answerForwarded(calls, { routes, logger, refused: (code) => metrics.refused(code) });
     answerMutations(calls, graphql);
+    answerConsoles(calls, consoles);
     this.#streams.join(calls);
     answerReads(calls, reads);
     calls.handle('log', writeLog);

@@ -20,6 +20,8 @@ import type { Platform } from './platform.ts';
 import { addressOf, Core } from './serve-core.ts';
 import { Front } from './serve-front.ts';
 import { serveGraphql } from './serve-graphql.ts';
+import { serveConsoles } from './serve-consoles.ts';
+import type { ServedConsoles } from './serve-consoles.ts';
 import { Home } from './serve-home.ts';
 import { newLogger, wantsAccessLines } from './serve-log.ts';
 import { GatewayThreads } from './serve-threads.ts';
@@ -70,6 +72,7 @@ class Service {
   readonly #core: Core;
   readonly #home: Home;
   readonly #graphql: Graphql;
+  readonly #consoles: ServedConsoles;
   readonly #serving: Serving;
   #ending = false;
 
@@ -82,7 +85,10 @@ class Service {
     const shared = limits && { newLimit: new ThreadLimits(limits).newLimit };
     this.#core = new Core({ config, logger, ground: platform, ...shared });
     this.#home = new Home(this.#core, metrics);
+    this.#consoles = serveConsoles(this.#core, platform);
+    metrics.register(() => [consoleFamily(this.#consoles)]);
     this.#graphql = serveGraphql(this.#core, {
+      commands: this.#consoles.commands,
       accounts: this.#home.accounts,
       queryThreads: config.queryThreads,
     });
@@ -95,16 +101,17 @@ class Service {
     const core = this.#core;
     const graphql = this.#graphql;
     const { reads } = this.#home;
+    const { consoles } = this.#consoles;
     const routes = auditedRoutes(this.#home.routes, core.audit);
     if (limits === null) {
       const accessLines = wantsAccessLines(config) ? writeLog : null;
-      return new Front({ core, graphql, metrics, accessLines, routes, reads });
+      return new Front({ core, graphql, consoles, metrics, accessLines, routes, reads });
     }
     const onLost = (err: Error): void => {
       logger.fatal({ err }, 'gateway_thread_lost');
       void this.#exitNow();
     };
-    const shared = { platform, graphql, routes, metrics, limits, reads };
+    const shared = { platform, graphql, consoles, routes, metrics, limits, reads };
     return new GatewayThreads({ ...shared, config, logger, writeLog, onLost });
   }
 
@@ -147,6 +154,7 @@ class Service {
     }
     this.#ending = true;
     logger.info({ signal }, 'draining');
+    this.#consoles.consoles.drain();
     await this.#serving.drain();
     await platform.drain();
     await this.#graphql.close();
@@ -167,6 +175,10 @@ class Service {
     this.#parts.logger.flush();
     process.exit(code);
   }
+}
+
+function consoleFamily({ consoles }: ServedConsoles): MetricFamily {
+  return singleSample('gangway_consoles', 'Open consoles.', consoles.size);
 }
 
 function platformFamilies({ actors, streams }: Platform): MetricFamily[] {

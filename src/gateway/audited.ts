@@ -28,8 +28,9 @@ const actions: Readonly<Record<string, string>> = {
   'POST /connect': 'setMcpSettings',
 };
 
-/** GraphQL records by mutation. Clients register for no team, and renew what a consent began. */
-const passed = /^\/api\/(graphql|mcp)$|^\/api\/auth\/oauth2\/(register|token|introspect|userinfo)$/;
+/** GraphQL records by mutation, consoles their opening and their end. Clients register for no team, and renew what a consent began. */
+const passed =
+  /^\/api\/(graphql|mcp)$|^\/api\/(apps|databases)\/:id\/attach$|^\/api\/auth\/oauth2\/(register|token|introspect|userinfo)$/;
 
 export function auditedRoutes(routes: readonly Route[], audit: RequestAudit): Route[] {
   return routes.map((route) => (isAudited(route) ? audited(route, audit) : route));

@@ -6,6 +6,7 @@
  *    worker.
  * 2. A resolver of a query is synchronous: it reads one state and returns.
  */
+import type { ConsoleCommands } from '../actors/console/commands.ts';
 import type { Actors } from '../actors/runtime/contract.ts';
 import type { LogStreams } from '../actors/streams/contract.ts';
 import type { Accounts, AccountReads, Origin } from '../auth/accounts-contract.ts';
@@ -91,6 +92,8 @@ export interface WriteSide {
   readonly live: LiveSource;
   /** Records mutations; absent in tests that look at other things. */
   readonly audit?: Pick<Audit, 'during'>;
+  /** Runs commands in apps and databases; absent where nothing runs. */
+  readonly commands?: Pick<ConsoleCommands, 'run'>;
 }
 
 /** What there is to follow; the hub behind it is `live.ts`. */

@@ -5,6 +5,7 @@
  * What is asked from within comes over MCP: it is refused what documents may not name there, and it
  * waits for nothing that is there at once.
  */
+import type { ConsoleCommands } from '../actors/console/commands.ts';
 import type { Actors } from '../actors/runtime/contract.ts';
 import type { LogStreams } from '../actors/streams/contract.ts';
 import type { AccountReads, Accounts, Authenticator } from '../auth/accounts-contract.ts';
@@ -42,6 +43,8 @@ export interface GraphqlOptions {
   logger: Logger;
   /** Records mutations. */
   audit?: Pick<Audit, 'during'>;
+  /** Runs commands in apps and databases. */
+  commands?: Pick<ConsoleCommands, 'run'>;
   /** Asked once, at `load`, so that ports picked by the system are known. */
   settings: () => GraphqlSettings;
   limits?: Partial<GraphqlLimits>;
@@ -167,13 +170,19 @@ class LazyGraphql implements Graphql {
 
   async #start(): Promise<Lanes> {
     const { reader, logs, metrics, accountReads, accounts, actors } = this.#options;
-    const { audit, mutations, logger } = this.#options;
+    const { audit, commands, mutations, logger } = this.#options;
     const { Lanes } = await import('./lanes.ts');
     const settings = this.#options.settings();
     const pool = (await this.#options.pool?.(settings, this.limits)) ?? null;
     this.#lanes = new Lanes({
       read: { reader, logs, metrics, accounts: accountReads, settings },
-      write: { actors, accounts, live: this.#live, ...(audit && { audit }) },
+      write: {
+        actors,
+        accounts,
+        live: this.#live,
+        ...(audit && { audit }),
+        ...(commands && { commands }),
+      },
       ...(mutations && { mutations }),
       limits: this.limits,
       pool,

@@ -187,6 +187,10 @@ export const fields: readonly FieldLine[] = [
   { field: 'Query.logs', need: 'view_logs', on: 'thing', ask: ({ things }) => `logs(databaseId: "${things.databaseId}") { nodes { text } }` },
   { field: 'Subscription.databaseStatus', need: null, on: 'thing', ask: (ask) => `${database('databaseStatus')(ask)} { id }` },
 
+  // Commands. Nothing of it runs.
+  { field: 'Mutation.execConsole', need: 'open_app_console', on: 'thing', past: 'NOT_RUNNING', ask: ({ things }) => `execConsole(appId: "${things.appId}", command: "ls") { exitCode }` },
+  { field: 'Mutation.execDatabaseConsole', need: 'open_database_console', on: 'thing', past: 'NOT_RUNNING', ask: ({ things }) => `execDatabaseConsole(databaseId: "${things.databaseId}", command: "select 1") { exitCode }` },
+
   // Variables and the hook.
   { field: 'Query.env', need: 'manage_env', on: 'thing', ask: ({ things }) => `env(appId: "${things.appId}") { key value }` },
   { field: 'Mutation.upsertEnv', need: 'manage_env', on: 'thing', ask: ({ things }) => `upsertEnv(appId: "${things.appId}", entries: [{key: "OTHER", value: "1"}]) { key }` },
@@ -265,6 +269,12 @@ export const routes: readonly RouteLine[] = [
   { route: 'DELETE /api/apps/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: ({ things }) => `/api/apps/${things.appId}/logs?sessionId=str_none` },
   { route: 'GET /api/databases/:id/logs', takes: 'cookie', need: 'view_logs', on: 'thing', path: ({ things }) => `/api/databases/${things.databaseId}/logs` },
   { route: 'DELETE /api/databases/:id/logs', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: () => '/api/databases/db_none/logs?sessionId=str_none' },
+  { route: 'GET /api/apps/:id/attach', takes: 'cookie', need: 'open_app_console', on: 'thing', past: 409, path: ({ things }) => `/api/apps/${things.appId}/attach` },
+  { route: 'POST /api/apps/:id/attach', takes: 'cookie', need: 'signedIn', on: 'none', past: 404, headers: json, body: '{"sessionId":"str_none","data":""}', path: () => '/api/apps/app_none/attach' },
+  { route: 'DELETE /api/apps/:id/attach', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: () => '/api/apps/app_none/attach?sessionId=str_none' },
+  { route: 'GET /api/databases/:id/attach', takes: 'cookie', need: 'open_database_console', on: 'thing', past: 409, path: ({ things }) => `/api/databases/${things.databaseId}/attach` },
+  { route: 'POST /api/databases/:id/attach', takes: 'cookie', need: 'signedIn', on: 'none', past: 404, headers: json, body: '{"sessionId":"str_none","data":""}', path: () => '/api/databases/db_none/attach' },
+  { route: 'DELETE /api/databases/:id/attach', takes: 'cookie', need: 'signedIn', on: 'none', past: 204, path: () => '/api/databases/db_none/attach?sessionId=str_none' },
   { route: 'POST /api/graphql', takes: 'anything', need: 'anybody', on: 'none', headers: { 'content-type': 'application/json' }, body: '{"query":"{ needsSetup }"}', path: () => '/api/graphql' },
   { route: 'GET /api/graphql', takes: 'anything', need: 'anybody', on: 'none', headers: { accept: 'text/html' }, path: () => '/api/graphql' },
   { route: 'GET /api/graphql/assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/api/graphql/assets/none.js' },

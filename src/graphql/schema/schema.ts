@@ -8,6 +8,7 @@ import { addAppChanges } from './app-changes.ts';
 import { addAppParts } from './app-parts.ts';
 import { addApps } from './apps.ts';
 import { addShared, createBuilder, schemaDirectives } from './builder.ts';
+import { addConsoles } from './consoles.ts';
 import { addDatabases } from './databases.ts';
 import { addDeployHook } from './deploy-hook.ts';
 import { addDeployments } from './deployments.ts';
@@ -40,6 +41,7 @@ export function createSchema(): GraphQLSchema {
   const { app } = addApps(builder, { shared, accounts, deployments, leaves });
   const inputs = addAppChanges(builder, { app, source: leaves.source, entryInput: env.entryInput });
   const database = addDatabases(builder, { leaves, inputs });
+  addConsoles(builder);
   addFolders(builder, shared);
   addDeployHook(builder, { app });
   addTokens(builder, shared);

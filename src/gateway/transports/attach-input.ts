@@ -1,0 +1,96 @@
+/**
+ * Owns what the query and the body of a console mean. Every bad value is BAD_USER_INPUT with a sentence
+ * that says what is allowed; what is not known is passed over.
+ */
+import type { ConsoleSize } from '../../actors/console/contract.ts';
+import { ServiceError } from '../../lib/errors.ts';
+
+export interface AttachQuery {
+  /** The console to come back to; null for a new one. */
+  sessionId: string | null;
+  /** '' for the default. */
+  container: string;
+  mode: 'shell' | 'attach';
+  /** Null where neither is given; the one that is not given is the default. */
+  size: ConsoleSize | null;
+}
+
+export type ConsoleInput =
+  { sessionId: string; bytes: Uint8Array } | { sessionId: string; size: ConsoleSize };
+
+const sizeMax = 1000;
+export const defaultConsoleSize: ConsoleSize = { cols: 80, rows: 24 };
+
+export function parseAttachQuery(query: URLSearchParams): AttachQuery {
+  const cols = sizeOf('cols', one(query, 'cols'));
+  const rows = sizeOf('rows', one(query, 'rows'));
+  const mode = one(query, 'mode') ?? 'shell';
+  if (mode !== 'shell' && mode !== 'attach') throw refused('mode is shell or attach.');
+  const sessionId = one(query, 'sessionId') ?? null;
+  if (sessionId === '') throw refused('sessionId is that of a console, or is left out.');
+  const given = cols !== undefined || rows !== undefined;
+  const size = { cols: cols ?? defaultConsoleSize.cols, rows: rows ?? defaultConsoleSize.rows };
+  return { sessionId, container: one(query, 'container') ?? '', mode, size: given ? size : null };
+}
+
+/** `inputBytes`: of the text, as UTF-8; above it PAYLOAD_TOO_LARGE. */
+export function parseConsoleInput(body: Buffer, inputBytes: number): ConsoleInput {
+  const wish = objectIn(body);
+  const { sessionId, data, resize } = wish;
+  if (typeof sessionId !== 'string' || sessionId === '') {
+    throw refused('sessionId is a text: the first event of the console.');
+  }
+  if ((data === undefined) === (resize === undefined)) {
+    throw refused('Send either data, a text, or resize, with cols and rows.');
+  }
+  if (resize !== undefined) return { sessionId, size: sizeIn(resize) };
+  if (typeof data !== 'string') throw refused('data is a text.');
+  const bytes = Buffer.from(data, 'utf8');
+  if (bytes.length > inputBytes) {
+    throw new ServiceError(
+      'PAYLOAD_TOO_LARGE',
+      `data has at most ${String(inputBytes)} bytes; send more in several calls.`,
+    );
+  }
+  return { sessionId, bytes };
+}
+
+function objectIn(body: Buffer): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw refused('The body is a JSON object.'); // Whatever was wrong with it.
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw refused('The body is a JSON object.');
+  }
+  return value as Record<string, unknown>;
+}
+
+function sizeIn(resize: unknown): ConsoleSize {
+  const { cols, rows } = (resize ?? {}) as Record<string, unknown>;
+  return { cols: checked('cols', cols), rows: checked('rows', rows) };
+}
+
+function sizeOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  return checked(name, /^[0-9]{1,9}$/.test(text) ? Number(text) : NaN);
+}
+
+function checked(name: string, value: unknown): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= sizeMax) {
+    return value;
+  }
+  throw refused(`${name} must be an integer from 1 to ${String(sizeMax)}.`);
+}
+
+function one(query: URLSearchParams, name: string): string | undefined {
+  const values = query.getAll(name);
+  if (values.length > 1) throw refused(`${name} may be given once.`);
+  return values[0];
+}
+
+function refused(sentence: string): ServiceError {
+  return new ServiceError('BAD_USER_INPUT', sentence);
+}

@@ -1,0 +1,131 @@
+/**
+ * Owns consoles over HTTP: GET opens one or comes back to it, POST types and resizes, DELETE closes.
+ *
+ * 1. GET starts a shell: it is held to the rules for changes, and no page is opened by it. In this order:
+ *    who is calling (401), from where (403), what it may use (404, 403), what it asks (400, 404), whether it
+ *    runs and is reached (409, 503), whether it may have another (429).
+ * 2. POST and DELETE work for the opener alone; DELETE answers 204 also for what is gone.
+ */
+import type { ConsoleDoor, NamedConsole } from '../../actors/console/contract.ts';
+import { assertContainer } from '../../actors/console/targets.ts';
+import type { Need, Resource } from '../../auth/contract.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { sseHeaders } from '../../protocol/sse.ts';
+import type { Reader } from '../../store/contract.ts';
+import { tables } from '../../store/tables.ts';
+import type { Exchange, Route } from '../contract.ts';
+import type { Callers, Person } from '../credentials.ts';
+import { defaultConsoleSize, parseAttachQuery, parseConsoleInput } from './attach-input.ts';
+import type { AttachQuery } from './attach-input.ts';
+
+export interface AttachRoutesOptions {
+  reader: Reader;
+  consoles: ConsoleDoor;
+  callers: Pick<Callers, 'cookiePerson'>;
+  authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
+}
+
+type Kind = NamedConsole['target']['kind'];
+
+/** What opening a console in it needs. */
+export const consoleCapability = {
+  app: 'open_app_console',
+  database: 'open_database_console',
+} as const;
+
+/** The input of one call, and what JSON and the rest of the body may add to it at most. */
+const inputBytes = 64 * 1024;
+const bodyBytes = 6 * inputBytes + 4096;
+
+export function attachRoutes(options: AttachRoutesOptions): Route[] {
+  return [
+    ...routesOf(options, 'app', '/api/apps/:id/attach'),
+    ...routesOf(options, 'database', '/api/databases/:id/attach'),
+  ];
+}
+
+function routesOf(options: AttachRoutesOptions, kind: Kind, path: string): Route[] {
+  return [
+    { method: 'GET', path, handle: (exchange) => attach(options, kind, exchange) },
+    { method: 'POST', path, handle: (exchange) => input(options, kind, exchange) },
+    { method: 'DELETE', path, handle: (exchange) => close(options, kind, exchange) },
+  ];
+}
+
+async function attach(options: AttachRoutesOptions, kind: Kind, exchange: Exchange): Promise<void> {
+  const { reader, consoles } = options;
+  const person = options.callers.cookiePerson(exchange, { changes: true });
+  if (exchange.header('sec-fetch-mode') === 'navigate') {
+    throw new ServiceError('CROSS_SITE', 'A console is no page to go to.');
+  }
+  const target = { kind, id: exchange.param('id') };
+  options.authorize(reader, person, consoleCapability[kind], resourceOf(reader, kind, target.id));
+  const query = parseAttachQuery(exchange.query);
+  assertContainer(reader, target, query.container);
+  const sessionId = await sessionFor(consoles, { person, target, query, exchange });
+  const named = { sessionId, person, target };
+  if (exchange.aborted) {
+    // Nobody was told of the one that was opened for this.
+    if (query.sessionId === null) await consoles.close(named);
+    return;
+  }
+  exchange.onAbort(consoles.watch(named, exchange.stream(200, sseHeaders)));
+}
+
+interface Attaching {
+  person: Person;
+  target: NamedConsole['target'];
+  query: AttachQuery;
+  exchange: Exchange;
+}
+
+async function sessionFor(
+  consoles: ConsoleDoor,
+  { person, target, query, exchange }: Attaching,
+): Promise<string> {
+  const { sessionId, size, container, mode } = query;
+  if (sessionId !== null) {
+    await consoles.admit({ sessionId, person, target }, size);
+    return sessionId;
+  }
+  const { cols, rows } = size ?? defaultConsoleSize;
+  const { address } = exchange;
+  const userAgent = exchange.header('user-agent');
+  return consoles.open({ person, target, container, mode, cols, rows, address, userAgent });
+}
+
+async function input(options: AttachRoutesOptions, kind: Kind, exchange: Exchange): Promise<void> {
+  const person = options.callers.cookiePerson(exchange, { changes: true });
+  const target = { kind, id: exchange.param('id') };
+  const wish = parseConsoleInput(await exchange.body(bodyBytes), inputBytes);
+  const named = { sessionId: wish.sessionId, person, target };
+  if ('size' in wish) await options.consoles.resize(named, wish.size);
+  else await options.consoles.write(named, wish.bytes);
+  if (!exchange.aborted) exchange.send(204, {}, '');
+}
+
+async function close(options: AttachRoutesOptions, kind: Kind, exchange: Exchange): Promise<void> {
+  const person = options.callers.cookiePerson(exchange, { changes: true });
+  const sessionId = exchange.query.get('sessionId') ?? '';
+  if (sessionId === '') {
+    throw new ServiceError('BAD_USER_INPUT', 'Name the console: sessionId is its first event.');
+  }
+  const target = { kind, id: exchange.param('id') };
+  const outcome = await options.consoles.close({ sessionId, person, target });
+  if (outcome === 'foreign') {
+    throw new ServiceError('FORBIDDEN', 'Only who opened a console may close it.');
+  }
+  if (!exchange.aborted) exchange.send(204, {}, '');
+}
+
+function resourceOf(reader: Reader, kind: Kind, id: string): Resource {
+  if (kind === 'app') {
+    const app = reader.get(tables.apps, id);
+    if (app !== undefined) return { kind, app };
+  } else {
+    const database = reader.get(tables.databases, id);
+    if (database !== undefined) return { kind, database };
+  }
+  throw new ServiceError('NOT_FOUND', `No such ${kind}.`);
+}

@@ -1,0 +1,95 @@
+/** Owns how consoles are put together in a serving Gangway: once, where the driver is. */
+import { activityLog } from './actors/activity/protocol.ts';
+import { ConsoleCommands } from './actors/console/commands.ts';
+import type { ConsoleEnd } from './actors/console/console-session.ts';
+import { Consoles } from './actors/console/consoles.ts';
+import type { ConsoleStanding } from './actors/console/consoles.ts';
+import type { ConsoleTarget, OpenConsole } from './actors/console/contract.ts';
+import { ConsoleTargets } from './actors/console/targets.ts';
+import type { Person } from './actors/stream-session/viewer.ts';
+import { can } from './auth/authorize.ts';
+import type { Resource } from './auth/contract.ts';
+import { consoleCapability } from './gateway/transports/attach.ts';
+import type { Platform } from './platform.ts';
+import type { Core } from './serve-core.ts';
+import type { Reader } from './store/contract.ts';
+import { tables } from './store/tables.ts';
+
+export interface ServedConsoles {
+  consoles: Consoles;
+  commands: ConsoleCommands;
+}
+
+/** The tables that say who may use a console. */
+const rights: ReadonlySet<string> = new Set(
+  [
+    tables.auth,
+    tables.members,
+    tables.roles,
+    tables.apps,
+    tables.databases,
+    tables.teams,
+    tables.folders,
+    tables.folderGrants,
+  ].map((one) => one.name),
+);
+
+export function serveConsoles(core: Core, { driver, store }: Platform): ServedConsoles {
+  const { actors } = core.ground;
+  const targets = new ConsoleTargets({ reader: store, actors });
+  const consoles = new Consoles({
+    driver,
+    targets,
+    logger: core.logger,
+    maxPerPerson: core.config.maxConsolesPerUser,
+    standing: (person, target) => standingOf(core, person, target),
+    onRightsChange: (callback) =>
+      store.subscribe((entry) => {
+        if (entry.changes.some((change) => rights.has(change.table))) callback();
+      }),
+    onOpened: (opened) => {
+      note(core, opened, 'open_console', {});
+    },
+    onEnded: (opened, _sessionId, why) => {
+      note(core, opened, 'close_console', { why });
+    },
+  });
+  return { consoles, commands: new ConsoleCommands({ driver, targets }) };
+}
+
+function standingOf(
+  { ground: { store }, authenticator }: Core,
+  person: Person,
+  target: ConsoleTarget,
+): ConsoleStanding {
+  const resource = resourceOf(store, target);
+  if (resource === undefined) return 'gone';
+  if (!authenticator.stillValid(person)) return 'refused';
+  return can(store, person, consoleCapability[target.kind], resource) ? 'allowed' : 'refused';
+}
+
+/** Undefined for what was deleted. */
+function resourceOf(reader: Reader, { kind, id }: ConsoleTarget): Resource | undefined {
+  if (kind === 'app') {
+    const app = reader.get(tables.apps, id);
+    return app?.deletedAtMs === null ? { kind, app } : undefined;
+  }
+  const database = reader.get(tables.databases, id);
+  return database?.deletedAtMs === null ? { kind, database } : undefined;
+}
+
+/** Who opened a console where, and how it ended: never what was typed. */
+function note(
+  { audit, ground: { actors }, logger }: Core,
+  { person, target, container, mode, address, userAgent }: OpenConsole,
+  action: 'open_console' | 'close_console',
+  more: { why?: ConsoleEnd },
+): void {
+  const input = { ...(container !== '' && { container }), mode, ...more };
+  const request = { action, principal: person, address, userAgent, targetId: target.id, input };
+  audit
+    .during({ ...request, always: true }, () => actors.ask(activityLog, { type: 'note' }))
+    .catch((err: unknown) => {
+      logger.warn({ action, target: target.id, err }, 'activity_not_noted');
+    });
+}

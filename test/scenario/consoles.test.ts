@@ -1,0 +1,446 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { join, makeRole, userIdOf } from '../support/access-world.ts';
+import { codeOf, ConsoleClient } from '../support/console-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { archiveOf } from '../support/gangway-client.ts';
+import type { AppInfo, Client } from '../support/gangway-client.ts';
+import { Gangway, until } from '../support/gangway.ts';
+
+const serving = `require('node:http').createServer((_, answer) => answer.end('ok')).listen(process.env.PORT)`;
+const program = archiveOf({
+  'package.json': '{"name":"a","scripts":{"start":"node index.js"}}',
+  'index.js': serving,
+});
+
+describe('consoles', () => {
+  let gangway: Gangway;
+  let me: Client;
+  let app: AppInfo;
+  let path: string;
+  let teamId: string;
+  /** Holds what a console needs, by a role of its own. */
+  let other: Client;
+  let otherRole: string;
+  let opened: ConsoleClient[] = [];
+
+  before(async () => {
+    gangway = await Gangway.open();
+    me = gangway.client;
+    const found = await me.must<{ viewerTeam: { id: string } }>('{ viewerTeam { id } }');
+    teamId = found.viewerTeam.id;
+    app = await me.runningApp('shelly', program);
+    path = `/api/apps/${app.id}/attach`;
+    otherRole = await makeRole(me, teamId, 'Operator', ['open_app_console', 'view_logs']);
+    other = await join(gangway, teamId, otherRole, 'other');
+  });
+  after(() => gangway.end());
+  afterEach(async () => {
+    for (const one of opened) {
+      await one.delete();
+      one.drop();
+    }
+    opened = [];
+  });
+
+  const open = async (query = '', client = me): Promise<ConsoleClient> => {
+    const console = await ConsoleClient.open(client, path, query);
+    opened.push(console);
+    return console;
+  };
+
+  describe('a session', () => {
+    it('begins with its id and carries what is typed and shown', async () => {
+      const shell = await open('?cols=100&rows=30');
+      assert.equal(shell.stream.status, 200);
+      assert.match(shell.id, /^str_/);
+      await shell.type('echo "so $((6*7))"; tty; stty size; pwd; echo $APP_DATA_DIR\r');
+      await shell.sees('so 42');
+      await shell.sees(/\/dev\/pts\/\d+/);
+      await shell.sees('30 100');
+      await shell.sees(new RegExp(`/${app.id}/data`));
+    });
+
+    it('is resized', async () => {
+      const shell = await open();
+      await shell.type('stty size\r');
+      await shell.sees('24 80');
+      await shell.resize(141, 37);
+      await shell.type('stty size\r');
+      await shell.sees('37 141');
+    });
+
+    it('keeps colours, and characters over whatever cuts them', async () => {
+      const shell = await open();
+      await shell.type(
+        `printf '\\033[31mré\\342'; sleep 0.3; printf '\\202\\254\\377.\\033[0m\\n'\r`,
+      );
+      await shell.sees('\u001b[31mré€\ufffd.\u001b[0m');
+    });
+
+    it('ends with exit when its program does', async () => {
+      const shell = await open();
+      await shell.type('echo good-$((1+1)); exit 3\r');
+      await shell.ends('exit');
+      assert.match(shell.text, /good-2/);
+      assert.equal(
+        codeOf(await shell.post({ sessionId: shell.id, data: 'x' })),
+        '404 NO_SUCH_SESSION',
+      );
+      const back = await shell.back();
+      assert.equal(back.stream.status, 404);
+      assert.equal(back.code, 'NO_SUCH_SESSION');
+      assert.equal((await shell.delete()).status, 204);
+    });
+
+    it('ends when it is closed, and stays closed', async () => {
+      const shell = await open();
+      await shell.type('trap "" HUP; sleep 8101\r');
+      await shell.sees('8101');
+      assert.equal((await shell.delete()).status, 204);
+      await shell.ends('exit');
+      assert.equal((await shell.delete()).status, 204);
+      assert.equal(
+        codeOf(await shell.post({ sessionId: shell.id, data: 'x' })),
+        '404 NO_SUCH_SESSION',
+      );
+    });
+
+    it('takes a key and a long paste whole', async () => {
+      const shell = await open();
+      await shell.type('stty raw -echo; head -c 61000 | md5sum\r');
+      await shell.sees('md5sum');
+      await shell.type('é'.repeat(30_500));
+      await shell.sees(/[0-9a-f]{32} {2}-/);
+    });
+  });
+
+  describe('who comes back', () => {
+    it('finds the same shell, what was shown last, and goes on', async () => {
+      const shell = await open();
+      await shell.type('MINE=kept; echo first-$((1+1))\r');
+      await shell.sees('first-2');
+      shell.drop();
+      await shell.type('sleep 0.2; echo meanwhile-$((1+1))\r');
+      const back = await shell.back('&cols=90&rows=20');
+      opened.push(back);
+      await back.sees('first-2');
+      await back.sees('meanwhile-2');
+      assert.equal(back.id, shell.id);
+      await back.type('echo [$MINE]; stty size\r');
+      await back.sees('[kept]');
+      await back.sees('20 90');
+    });
+
+    it('takes over from who is still there', async () => {
+      const shell = await open();
+      const second = await shell.back();
+      opened.push(second);
+      await shell.ends('failure');
+      await second.type('echo for-$((1+1))\r');
+      await second.sees('for-2');
+      assert.doesNotMatch(shell.text, /for-2/);
+    });
+
+    it('is shown the last 64 KiB of a flood that nobody watched', async () => {
+      const shell = await open();
+      shell.drop();
+      await shell.type('stty -echo; for i in $(seq 1 40000); do echo line $i; done; echo END\r');
+      await shell.type('\r');
+      let back = await shell.back();
+      await eventually('the end of the flood', () => back.text.includes('END'), 30_000).catch(
+        () => undefined,
+      );
+      back = await shell.back();
+      opened.push(back);
+      await back.sees('END');
+      const replayed = Buffer.byteLength(back.text);
+      assert.ok(replayed <= 64 * 1024 + 200 && replayed > 60 * 1024, String(replayed));
+      assert.match(back.text, /line 39999/);
+    });
+
+    it('is somebody else: refused', async () => {
+      const shell = await open();
+      const query = `?sessionId=${shell.id}`;
+      const stranger = await ConsoleClient.ask(other, path, query);
+      assert.equal(stranger.stream.status, 403);
+      assert.equal(stranger.code, 'FORBIDDEN');
+      await shell.type('echo still-$((1+1))\r');
+      await shell.sees('still-2');
+    });
+  });
+
+  describe('input', () => {
+    it('is refused when it is nonsense', async () => {
+      const shell = await open();
+      const { id: sessionId } = shell;
+      const bad: unknown[] = [
+        '', '{', '[]', 'null', '7', '"text"', {}, { data: 'x' }, { sessionId }, { sessionId: 7, data: 'x' },
+        { sessionId, data: 7 }, { sessionId, data: null }, { sessionId, resize: null },
+        { sessionId, data: 'x', resize: { cols: 1, rows: 1 } }, { sessionId, resize: {} },
+        { sessionId, resize: { cols: 0, rows: 10 } }, { sessionId, resize: { cols: 10, rows: 1001 } },
+        { sessionId, resize: { cols: 1.5, rows: 10 } }, { sessionId, resize: { cols: '80', rows: 10 } },
+        { sessionId, resize: { cols: -1, rows: 10 } }, { sessionId, resize: { cols: 1e9, rows: 1 } },
+      ]; // prettier-ignore
+      for (const body of bad) {
+        const answer = await shell.post(body);
+        assert.equal(codeOf(answer), '400 BAD_USER_INPUT', JSON.stringify(body));
+      }
+      for (const query of [
+        'cols=0',
+        'rows=1001',
+        'cols=x',
+        'rows=1.5',
+        'cols=-1',
+        'cols=',
+        'mode=x',
+        'mode=attach',
+        'cols=1&cols=2',
+        'sessionId=',
+      ]) {
+        const asked = await ConsoleClient.ask(me, path, `?${query}`);
+        assert.equal(`${String(asked.stream.status)} ${asked.code}`, '400 BAD_USER_INPUT', query);
+      }
+      const { status } = await shell.post({ sessionId, data: '', more: { of: 'it' } });
+      assert.equal(status, 204);
+      assert.equal(
+        (await shell.post({ sessionId, resize: { cols: 1, rows: 1, extra: 1 } })).status,
+        204,
+      );
+      assert.equal(
+        (await shell.post({ sessionId, resize: { cols: 1000, rows: 1000 } })).status,
+        204,
+      );
+    });
+
+    it('is at most 64 KiB a call', async () => {
+      const shell = await open();
+      const { id: sessionId } = shell;
+      await shell.type('stty raw -echo; cat > /dev/null\r');
+      assert.equal((await shell.post({ sessionId, data: 'a'.repeat(65_536) })).status, 204);
+      const over = await shell.post({ sessionId, data: 'a'.repeat(65_537) });
+      assert.equal(codeOf(over), '413 PAYLOAD_TOO_LARGE');
+      const wide = await shell.post({ sessionId, data: 'é'.repeat(40_000) });
+      assert.equal(codeOf(wide), '413 PAYLOAD_TOO_LARGE');
+      const huge = await shell.post({ sessionId, data: 'a'.repeat(2_000_000) });
+      assert.equal(huge.status, 413);
+    });
+
+    it('is refused while a program does not read, and the rest goes on', async () => {
+      const shell = await open();
+      await shell.type('stty raw -echo; sleep 1000\r');
+      const answers: string[] = [];
+      for (let i = 0; i < 40; i++) {
+        const answer = await shell.post({ sessionId: shell.id, data: 'a'.repeat(60_000) });
+        answers.push(answer.status === 204 ? '204' : codeOf(answer));
+      }
+      assert.ok(answers.includes('429 RATE_LIMITED'), answers.join());
+      const next = await open();
+      await next.type('echo well-$((1+1))\r');
+      await next.sees('well-2');
+      assert.equal((await shell.delete()).status, 204);
+    });
+
+    it('of a session that never was, or of another app, is refused', async () => {
+      const shell = await open();
+      const none = await shell.post({ sessionId: 'str_none', data: 'x' });
+      assert.equal(codeOf(none), '404 NO_SUCH_SESSION');
+      const elsewhere = await me.ask('/api/apps/app_none/attach', {
+        method: 'POST',
+        body: JSON.stringify({ sessionId: shell.id, data: 'x' }),
+      });
+      assert.equal(codeOf(elsewhere), '404 NO_SUCH_SESSION');
+      const database = await me.ask(`/api/databases/${app.id}/attach`, {
+        method: 'POST',
+        body: JSON.stringify({ sessionId: shell.id, data: 'x' }),
+      });
+      assert.equal(codeOf(database), '404 NO_SUCH_SESSION');
+    });
+  });
+
+  describe('who may', () => {
+    it('is the opener alone', async () => {
+      const shell = await open();
+      const { id: sessionId } = shell;
+      for (const body of [
+        { sessionId, data: 'echo no\r' },
+        { sessionId, resize: { cols: 9, rows: 9 } },
+      ]) {
+        const answer = await other.ask(path, { method: 'POST', body: JSON.stringify(body) });
+        assert.equal(codeOf(answer), '403 FORBIDDEN');
+      }
+      assert.equal(codeOf(await shell.delete(other)), '403 FORBIDDEN');
+      const nobody = gangway.stranger();
+      assert.equal(codeOf(await shell.delete(nobody)), '401 UNAUTHENTICATED');
+      // Another sign-in of the same person is that person.
+      const again = await gangway.signIn();
+      const answer = await again.ask(path, {
+        method: 'POST',
+        body: JSON.stringify({ sessionId, data: 'echo me-$((1+1))\r' }),
+      });
+      assert.equal(answer.status, 204);
+      await shell.sees('me-2');
+    });
+
+    it('is nobody by token, across sites, or by going there', async () => {
+      const secret = await me.token({ capabilities: ['open_app_console'] });
+      const refusals: [Record<string, string>, string][] = [
+        [{ authorization: `Bearer ${secret}` }, '401 COOKIE_REQUIRED'],
+        [{ 'sec-fetch-site': 'cross-site' }, '403 CROSS_SITE'],
+        [{ 'sec-fetch-site': 'same-site' }, '403 CROSS_SITE'],
+        [{ origin: 'https://elsewhere.example' }, '403 CROSS_SITE'],
+        [{ 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' }, '403 CROSS_SITE'],
+        [{ 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' }, '403 CROSS_SITE'],
+        [{ cookie: '' }, '401 UNAUTHENTICATED'],
+      ];
+      for (const [headers, code] of refusals) {
+        const asked = await ConsoleClient.ask(me, path, '', headers);
+        assert.equal(`${String(asked.stream.status)} ${asked.code}`, code, JSON.stringify(headers));
+      }
+      const fine = await ConsoleClient.ask(me, path, '', {
+        'sec-fetch-site': 'same-origin',
+        'sec-fetch-mode': 'cors',
+      });
+      assert.equal(fine.stream.status, 200);
+      await eventually('its session', () => fine.stream.events.length > 0);
+      opened.push(fine);
+      for (const method of ['POST', 'DELETE'] as const) {
+        const crossed = await me.ask(`${path}?sessionId=${fine.id}`, {
+          method,
+          headers: { 'sec-fetch-site': 'cross-site' },
+          ...(method === 'POST' && { body: JSON.stringify({ sessionId: fine.id, data: 'x' }) }),
+        });
+        assert.equal(codeOf(crossed), '403 CROSS_SITE');
+      }
+    });
+
+    it('holds the capability', async () => {
+      const viewerRole = await makeRole(me, teamId, 'Looker', ['view_logs']);
+      const viewer = await join(gangway, teamId, viewerRole, 'viewer');
+      const asked = await ConsoleClient.ask(viewer, path);
+      assert.equal(`${String(asked.stream.status)} ${asked.code}`, '403 FORBIDDEN');
+      assert.match(asked.stream.text, /open_app_console/);
+      const gone = await ConsoleClient.ask(me, '/api/apps/app_none/attach');
+      assert.equal(`${String(gone.stream.status)} ${gone.code}`, '404 NOT_FOUND');
+      const strayed = await ConsoleClient.ask(me, '/api/databases/db_none/attach');
+      assert.equal(`${String(strayed.stream.status)} ${strayed.code}`, '404 NOT_FOUND');
+      const container = await ConsoleClient.ask(me, path, '?container=none');
+      assert.equal(container.code, 'NO_SUCH_CONTAINER');
+    });
+
+    it('loses the console within a second of losing the right', async () => {
+      const shell = await open('', other);
+      await shell.type('echo open-$((1+1))\r');
+      await shell.sees('open-2');
+      const userId = await userIdOf(other);
+      const role = await makeRole(me, teamId, 'Nothing', []);
+      const changing =
+        'mutation($userId: ID!, $roleId: ID!) { updateMember(userId: $userId, roleId: $roleId) { userId } }';
+      await me.must(changing, { userId, roleId: role });
+      const answer = await shell.post({ sessionId: shell.id, data: 'echo no\r' });
+      assert.match(codeOf(answer), /403 FORBIDDEN|404 NO_SUCH_SESSION/);
+      await shell.ends('failure');
+      await me.must(changing, { userId, roleId: otherRole });
+      const back = await shell.back();
+      assert.equal(back.code, 'NO_SUCH_SESSION');
+    });
+
+    it('may have 16 at a time', async () => {
+      const consoles = await Promise.all(Array.from({ length: 16 }, () => open('', other)));
+      const over = await ConsoleClient.ask(other, path);
+      assert.equal(`${String(over.stream.status)} ${over.code}`, '429 TOO_MANY_STREAMS');
+      const mine = await open();
+      assert.equal(mine.stream.status, 200);
+      await consoles[0]?.delete();
+      const again = await open('', other);
+      assert.equal(again.stream.status, 200);
+    });
+  });
+
+  describe('execConsole()', () => {
+    const exec =
+      'mutation($id: ID!, $c: String!, $at: String) { execConsole(appId: $id, command: $c, container: $at) { output exitCode truncated } }';
+    interface Ran {
+      execConsole: { output: string; exitCode: number; truncated: boolean };
+    }
+
+    it('runs a line of the shell beside the app', async () => {
+      const { execConsole } = await me.must<Ran>(exec, {
+        id: app.id,
+        c: 'echo a; echo b >&2; exit 5',
+      });
+      assert.deepEqual(execConsole, { output: 'a\nb\n', exitCode: 5, truncated: false });
+      const long = await me.must<Ran>(exec, { id: app.id, c: 'seq 1 100000' });
+      assert.equal(long.execConsole.truncated, true);
+      assert.equal(Buffer.byteLength(long.execConsole.output), 65_536);
+    });
+
+    it('is refused for nonsense, and to who may not', async () => {
+      assert.equal(await me.fails(exec, { id: app.id, c: '  ' }), 'BAD_USER_INPUT');
+      assert.equal(await me.fails(exec, { id: app.id, c: 'a'.repeat(70_000) }), 'BAD_USER_INPUT');
+      assert.equal(await me.fails(exec, { id: app.id, c: 'ls', at: 'none' }), 'NO_SUCH_CONTAINER');
+      assert.equal(await me.fails(exec, { id: 'app_none', c: 'ls' }), 'NOT_FOUND');
+      const secret = await me.token({ capabilities: ['deploy_apps'] });
+      const by = (token: string): Promise<string | undefined> =>
+        gangway
+          .stranger()
+          .fails(exec, { id: app.id, c: 'id' }, { authorization: `Bearer ${token}` });
+      assert.equal(await by(secret), 'FORBIDDEN');
+      assert.equal(await by(await me.token({ capabilities: ['open_app_console'] })), undefined);
+    });
+  });
+
+  it('are told in the activity, without what was typed', async () => {
+    const shell = await open();
+    await shell.type('echo very-private-words\r');
+    await shell.sees('very-private-words');
+    await shell.delete();
+    interface Activity {
+      activity: { nodes: { action: string; target: string; details: unknown }[] };
+    }
+    const query = '{ activity(first: 100) { nodes { action target details } } }';
+    let nodes: Activity['activity']['nodes'] = [];
+    await eventually('nothing', () => true);
+    for (let i = 0; i < 100; i++) {
+      nodes = (await me.must<Activity>(query)).activity.nodes;
+      if (nodes[0]?.action === 'close_console') break;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.equal(nodes[0]?.action, 'close_console');
+    const openedEntry = nodes.find(({ action }) => action === 'open_console');
+    assert.match(openedEntry?.target ?? '', /shelly/);
+    assert.ok(nodes.some(({ action }) => action === 'execConsole'));
+    assert.doesNotMatch(JSON.stringify(nodes), /very-private|POST \/api|seq 1/);
+  });
+
+  it('end with exit when the app is stopped, and are not opened then', async () => {
+    const stopping = await me.runningApp('stopping', program);
+    const its = `/api/apps/${stopping.id}/attach`;
+    const shell = await ConsoleClient.open(me, its);
+    await me.must('mutation($id: ID!) { stopApp(id: $id) { id } }', { id: stopping.id });
+    await shell.ends('exit');
+    const asked = await ConsoleClient.ask(me, its);
+    assert.equal(`${String(asked.stream.status)} ${asked.code}`, '409 NOT_RUNNING');
+    const exec = 'mutation($id: ID!) { execConsole(appId: $id, command: "ls") { output } }';
+    assert.equal(await me.fails(exec, { id: stopping.id }), 'NOT_RUNNING');
+    await me.must('mutation($id: ID!) { startApp(id: $id) { id } }', { id: stopping.id });
+    let again = await ConsoleClient.ask(me, its);
+    for (let i = 0; i < 200 && again.stream.status !== 200; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      again = await ConsoleClient.ask(me, its);
+    }
+    await me.must('mutation($id: ID!) { deleteApp(id: $id) }', { id: stopping.id });
+    await again.ends('exit');
+  });
+
+  it('end with failure when the runner is lost', async () => {
+    const shell = await open();
+    await shell.type('echo here-$((1+1))\r');
+    await shell.sees('here-2');
+    await gangway.killRunner();
+    await shell.ends('failure');
+    await until('the app runs again', 30_000, async () => {
+      return (await me.visit(app.slug)).status === 200;
+    });
+  });
+});
