@@ -31,7 +31,7 @@ import { Consoles } from './consoles.ts';
 import { Engine } from './engine.ts';
 import { Following } from './following.ts';
 import type { Sink } from './following.ts';
-import { dockerImages } from './images.ts';
+import { DockerImages } from './images.ts';
 import { Names } from './names.ts';
 import { Networks } from './networks.ts';
 import { Notes } from './notes.ts';
@@ -66,7 +66,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
 class DockerDriver implements Driver {
   readonly name = 'docker';
   readonly runs = 'image';
-  readonly images: Images = dockerImages;
+  readonly images: Images;
   readonly #edge: DockerDriverOptions['edge'];
   readonly #ports: FreePorts;
   readonly #logger: Logger;
@@ -124,6 +124,7 @@ class DockerDriver implements Driver {
       },
       tell,
     });
+    this.images = new DockerImages({ engine, names, networks, clock, logger });
     this.#consoles = new Consoles({ engine, names, workloads, logger, clock });
   }
 

@@ -67,6 +67,12 @@ export class Names {
     return `gangway-${this.instance}`;
   }
 
+  /** Whether it is one of ours, or of another Gangway: what it holds may be another team's. */
+  isImage(reference: string): boolean {
+    const repository = reference.split(/[:@]/)[0] ?? '';
+    return repository === this.repository || /^gangway-[0-9a-f]{16}$/.test(repository);
+  }
+
   image(owner: string, name: string): string {
     checkId('owner of an image', owner);
     checkId('name of an image', name);

@@ -57,8 +57,19 @@ export class Networks {
     });
   }
 
+  /** The network of those that share none; it stays. */
+  ensureAlone(): Promise<void> {
+    return this.#within(null, () => Promise.resolve());
+  }
+
   /** Removes it when nothing is in it any more, running or not. */
-  release(network: string): Promise<void> {
+  async release(network: string): Promise<void> {
+    // Builds are in it between two containers.
+    if (network === this.#names.network(null)) return;
+    await this.#release(network);
+  }
+
+  #release(network: string): Promise<void> {
     return this.#turns.take(network, async () => {
       const filters = { network: [network] };
       const users = await this.#engine.ask((docker, abortSignal) =>
