@@ -6,7 +6,7 @@ import type { Reader } from '../../store/contract.ts';
 import type { AppRecord } from '../../store/records.ts';
 import type { Extractor } from '../../workers/extractor.ts';
 import type { BuildQueue } from '../build-queue/build-queue.ts';
-import type { BaseImages } from './build/dockerfile.ts';
+import type { BaseImages } from './build/plan.ts';
 import type { LogStreams } from '../streams/contract.ts';
 import type { FreeUids } from '../sandbox/free-uids.ts';
 import type { Check } from './health.ts';

@@ -11,16 +11,8 @@ import type { BuildConfig } from '../../../store/records.ts';
 import { checkStarts, noSite, settlePlan, siteFolders } from './detect.ts';
 import { containerDataDir, quote, shellCommand } from './environment.ts';
 import { installNeedsSource } from './node.ts';
-import type { BuildPlan } from './plan.ts';
+import type { BaseImages, BuildPlan } from './plan.ts';
 import type { Source } from './source.ts';
-
-export interface BaseImages {
-  node: string;
-  python: string;
-  go: string;
-  /** What a compiled program runs in. */
-  base: string;
-}
 
 export interface GenerateOptions {
   source: Source;

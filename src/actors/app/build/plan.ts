@@ -8,6 +8,15 @@ export interface BuildTools {
   nodeVersion: string;
 }
 
+/** What images of apps without a Dockerfile are made from. */
+export interface BaseImages {
+  node: string;
+  python: string;
+  go: string;
+  /** What a compiled program runs in. */
+  base: string;
+}
+
 export interface BuildPlan {
   /** What is built, for the log: `package.json`, `Procfile`, … */
   found: string;

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { appOf, containerPlace, dockerfileOf, serverOf } from '../support/container-place.ts';
+import type { ContainerPlace } from '../support/container-place.ts';
+import { noDocker, programPath } from '../support/docker-daemon.ts';
+import { archiveOf } from '../support/gangway-client.ts';
+import type { Client } from '../support/gangway-client.ts';
+import { until } from '../support/gangway.ts';
+import { startRegistry } from '../support/registry.ts';
+import type { RegistryImage } from '../support/registry.ts';
+
+describe('apps in containers', { skip: noDocker() }, () => {
+  let place: ContainerPlace;
+  let client: Client;
+  before(async () => {
+    place = await containerPlace();
+    client = place.gangway.client;
+  });
+  after(() => place.close());
+
+  const failed = async (appId: string): Promise<{ error: string; log: string }> => {
+    const id = await client.redeploy(appId);
+    await client.finished(id);
+    const { status = '', error = '', log = '' } = (await client.deployment(id)) ?? {};
+    assert.equal(status, 'failed', log);
+    return { error: error ?? '', log };
+  };
+  const change = (field: string, id: string) =>
+    client.must(`mutation($id: ID!) { ${field}(id: $id) { id } }`, { id });
+  const settings = (id: string, build: object) =>
+    client.must(
+      'mutation($id: ID!, $build: BuildConfigInput) { updateApp(id: $id, build: $build) { id } }',
+      { id, build },
+    );
+  const containersOf = async (id: string) => {
+    interface Shown {
+      name: string;
+      image: string | null;
+      state: string;
+      startedAt: string;
+    }
+    const query = 'query($id: ID!) { app(id: $id) { containers { name image state startedAt } } }';
+    return (await client.must<{ app: { containers: Shown[] } }>(query, { id })).app.containers;
+  };
+  const rollback = async (deploymentId: string): Promise<string> => {
+    const { rollbackDeployment } = await client.must<{ rollbackDeployment: { id: string } }>(
+      'mutation($id: ID!) { rollbackDeployment(deploymentId: $id) { id } }',
+      { id: deploymentId },
+    );
+    await client.finished(rollbackDeployment.id);
+    return rollbackDeployment.id;
+  };
+
+  it('are chosen when the daemon answers, and the server says so', async () => {
+    const { servers } = await client.must<{ servers: object[] }>('{ servers { runtime } }');
+    assert.deepEqual(servers, [{ runtime: 'docker' }]);
+    assert.equal(place.gangway.logged('runtime_chosen')[0]?.['runtime'], 'docker');
+  });
+
+  it('are built from their Dockerfile, and keep their data over releases', async () => {
+    const env = [{ key: 'GREETING', value: 'hello' }];
+    const resources = { memoryMb: 128, cpus: 0.5, pids: 64 };
+    const app = await client.createApp('Shop', { env, resources });
+    await client.mustUpload(app.id, archiveOf(appOf('first')));
+    const first = await client.deployed(app.id);
+    assert.deepEqual(await client.visit(app.slug), { status: 200, text: 'first' });
+    assert.equal((await client.visit(app.slug, '/visits')).text, '1');
+    const seen = JSON.parse((await client.visit(app.slug, '/env')).text) as object;
+    assert.deepEqual(
+      { ...seen, GREETING: 'hello', PORT: '3000', APP_DATA_DIR: '/data' },
+      seen,
+      'its variables',
+    );
+    const log = (await client.deployment(first))?.log ?? '';
+    assert.match(log, /Found Dockerfile\.\n[\s\S]*COPY server\.js[\s\S]*Ready\./);
+    const [shown, ...more] = await containersOf(app.id);
+    assert.deepEqual(more, []);
+    assert.equal(shown?.name, 'app');
+    assert.equal(shown.state, 'running');
+    assert.match(shown.image ?? '', new RegExp(first));
+    const { HostConfig } = await place.docker
+      .getContainer((await place.containers())[0]?.Id ?? '')
+      .inspect();
+    assert.equal(HostConfig.Memory, 128 * 2 ** 20);
+    assert.equal(HostConfig.PidsLimit, 64);
+
+    await client.mustUpload(app.id, archiveOf(appOf('second')));
+    await client.deployed(app.id);
+    assert.equal((await client.visit(app.slug)).text, 'second');
+    assert.equal((await client.visit(app.slug, '/visits')).text, '2');
+    const back = await rollback(first);
+    assert.equal((await client.visit(app.slug)).text, 'first');
+    assert.equal((await client.visit(app.slug, '/visits')).text, '3');
+    assert.doesNotMatch(
+      (await client.deployment(back))?.log ?? '',
+      /COPY/,
+      'it is not built again',
+    );
+  });
+
+  it('are stopped, started again, and leave nothing when they are purged', async () => {
+    const { id, slug } = await client.runningApp('Leaving', archiveOf(appOf('kept')));
+    await client.visit(slug, '/visits');
+    await change('stopApp', id);
+    await until('it is gone', 30_000, async () => (await containersOf(id)).length === 0);
+    assert.equal((await client.visit(slug)).status, 503);
+    await change('startApp', id);
+    await until('it runs', 30_000, async () => (await client.visit(slug)).status === 200);
+    assert.equal((await client.visit(slug, '/visits')).text, '2');
+    await client.must('mutation($id: ID!) { deleteApp(id: $id) }', { id });
+    const { trash } = await client.must<{ trash: { id: string; name: string }[] }>(
+      '{ trash { id name } }',
+    );
+    const item = trash.find(({ name }) => name === 'Leaving')?.id;
+    await client.must('mutation($id: ID!) { purgeFromTrash(id: $id) }', { id: item });
+    const { Volumes } = await place.docker.listVolumes();
+    assert.deepEqual(
+      Volumes.filter(({ Name }) => Name.includes(id)),
+      [],
+    );
+    const tags = (await place.docker.listImages()).flatMap(({ RepoTags }) => RepoTags ?? []);
+    assert.deepEqual(
+      tags.filter((tag) => tag.includes(id)),
+      [],
+    );
+  });
+
+  it('are built without a Dockerfile: a Procfile, files, and a site that is made', async () => {
+    const proc = await client.createApp('Proc');
+    const files = { Procfile: 'web: node server.js', 'server.js': serverOf('proc') };
+    await client.mustUpload(proc.id, archiveOf(files));
+    const built = await client.deployed(proc.id);
+    assert.equal((await client.visit(proc.slug)).text, 'proc');
+    assert.equal((await client.visit(proc.slug, '/visits')).text, '1', 'its data is its own');
+    assert.match((await client.deployment(built))?.log ?? '', /Found Procfile\.\nBuilding it in/);
+
+    const site = { 'index.html': 'static', 'other.html': 'x', '.dockerignore': 'other.html' };
+    const plain = await client.runningApp('Plain', archiveOf(site));
+    assert.equal((await client.visit(plain.slug)).text, 'static');
+
+    const buildCommand = 'mkdir site && echo "made with $SHOWN$HIDDEN" > site/index.html';
+    const env = [
+      { key: 'SHOWN', value: 'care', isSecret: false },
+      { key: 'HIDDEN', value: 'not to be seen' },
+    ];
+    const build = { buildCommand, outputDir: 'site' };
+    const made = await client.runningApp('Made', archiveOf({ 'a.txt': '' }), { build, env });
+    assert.equal((await client.visit(made.slug)).text, 'made with care\n');
+    await settings(made.id, { outputDir: 'other' });
+    const { error } = await failed(made.id);
+    assert.equal(error, 'The build made no folder other (outputDir).');
+    assert.equal((await client.visit(made.slug)).status, 200, 'the release before serves');
+  });
+
+  it('reach each other by slug in the network of their team', async () => {
+    const one = await client.runningApp('One', archiveOf(appOf('one')));
+    const two = await client.runningApp('Two', archiveOf(appOf('two')));
+    const { createTeam } = await client.must<{ createTeam: { id: string } }>(
+      'mutation { createTeam(name: "Others") { id } }',
+    );
+    const header = { 'x-service-team': createTeam.id };
+    const { createApp } = await client.must<{ createApp: { id: string; slug: string } }>(
+      'mutation { createApp(input: { name: "Other", source: UPLOAD }) { id slug } }',
+      {},
+      header,
+    );
+    await client.mustUpload(createApp.id, archiveOf(appOf('other')));
+    await client.deployed(createApp.id);
+    const ask = (slug: string) => client.visit(one.slug, `/ask?http://${slug}:3000/`);
+    assert.equal((await ask(two.slug)).text, 'two');
+    assert.match((await ask(createApp.slug)).text, /ENOTFOUND|EAI_AGAIN/);
+  });
+
+  it('fail with a sentence, while the release before serves', async () => {
+    const { id, slug } = await client.runningApp('Careful', archiveOf(appOf('good')));
+    // prettier-ignore
+    const trials: [string, string, RegExp, RegExp][] = [
+      ['a step that fails', dockerfileOf('RUN echo why; exit 7'), /7/, /^why$/m],
+      ['no such base', 'FROM gangway-none.invalid/none:1\n', /none/, /none/],
+      ['what is no Dockerfile', 'HELLO\n', /HELLO/i, /HELLO/i],
+      ['an end at once', dockerfileOf('CMD ["false"]'), /exited with code 1/, /exited with code 1/],
+      ['no such program', dockerfileOf('CMD ["/none"]'), /\/none/, /\/none/],
+      ['never healthy', dockerfileOf('CMD ["sleep", "1000"]'), /not healthy within 5 s: nothing listened/, /Failed: /],
+    ];
+    for (const [what, dockerfile, error, log] of trials) {
+      await client.mustUpload(id, archiveOf({ Dockerfile: dockerfile }));
+      const outcome = await failed(id);
+      assert.match(outcome.error, error, what);
+      assert.match(outcome.log, log, what);
+      assert.ok(!outcome.error.includes(place.gangway.dataDir), what);
+      assert.equal((await client.visit(slug)).text, 'good', what);
+    }
+    await settings(id, { dockerfile: 'none/Dockerfile' });
+    assert.equal((await failed(id)).error, 'There is no file none/Dockerfile (dockerfile).');
+  });
+
+  it('run the image of a registry, with the login of their team', async () => {
+    const login = { username: 'ada', password: 'secret-of-ada' };
+    const image = (text: string): RegistryImage => ({
+      repository: 'team/web',
+      tag: '1',
+      files: {
+        'bin/busybox': readFileSync(programPath('busybox') ?? '/bin/busybox'),
+        'w/index.html': Buffer.from(text),
+      },
+      config: {
+        Cmd: ['/bin/busybox', 'sh', '-c', 'exec /bin/busybox httpd -f -p $PORT -h /w'],
+        ExposedPorts: { '8000/tcp': {} },
+      },
+      login,
+    });
+    const registry = await startRegistry(image('v1'));
+    const reference = `${registry.host}/team/web:1`;
+    const app = await client.createApp('Image', { source: 'IMAGE', image: reference });
+    const refused = await failed(app.id);
+    assert.match(refused.error, new RegExp(registry.host));
+    const add = (password: string) =>
+      client.must<{ addRegistry: { id: string } }>(
+        `mutation($host: String!, $password: String!) {
+          addRegistry(name: "Ours", host: $host, username: "ada", password: $password) { id }
+        }`,
+        { host: registry.host, password },
+      );
+    const { addRegistry } = await add('wrong-one');
+    const wrong = await failed(app.id);
+    assert.match(wrong.error, /refused|login|password/i);
+    await client.must('mutation($id: ID!) { removeRegistry(id: $id) }', { id: addRegistry.id });
+    await add(login.password);
+    const first = await client.deployed(app.id);
+    assert.equal((await client.visit(app.slug)).text, 'v1');
+    const [shown] = await containersOf(app.id);
+    assert.equal(shown?.image, reference);
+
+    // What the tag names now is another one; a restart and a rollback run what was deployed.
+    registry.serve(image('v2'));
+    await change('restartApp', app.id);
+    await until('it is another', 30_000, async () => {
+      const [now] = await containersOf(app.id);
+      return now?.state === 'running' && now.startedAt !== shown.startedAt;
+    });
+    assert.equal((await client.visit(app.slug)).text, 'v1');
+    const second = await client.deployed(app.id);
+    assert.equal((await client.visit(app.slug)).text, 'v2');
+    await rollback(first);
+    assert.equal((await client.visit(app.slug)).text, 'v1');
+
+    const tag = `${registry.host}/team/web:9`;
+    await client.must(
+      'mutation($id: ID!, $image: String) { updateApp(id: $id, image: $image) { id } }',
+      { id: app.id, image: tag },
+    );
+    assert.match((await failed(app.id)).error, /team\/web:9/);
+    await registry.close();
+    assert.ok((await failed(app.id)).error.includes(registry.host));
+    const told = JSON.stringify([refused, wrong, await client.deployment(second)]);
+    assert.doesNotMatch(told, /secret-of-ada|wrong-one/);
+    const { activity } = await client.must<{ activity: object }>(
+      '{ activity { nodes { action target details } } }',
+    );
+    assert.match(JSON.stringify(activity), /addRegistry/);
+    assert.doesNotMatch(JSON.stringify(activity), /secret-of-ada|wrong-one/);
+    assert.ok(!place.gangway.output.includes(login.password));
+  });
+});

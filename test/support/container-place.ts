@@ -1,0 +1,102 @@
+/** A whole Gangway over a Docker daemon of the tests, and small apps that are made for containers. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { dockerDaemon } from './docker-daemon.ts';
+import type { DockerDaemon } from './docker-daemon.ts';
+import { importImages, nodeImage } from './docker-images.ts';
+import { Gangway } from './gangway.ts';
+
+export interface ContainerPlace {
+  daemon: DockerDaemon;
+  docker: Docker;
+  gangway: Gangway;
+  /** Containers of this Gangway, running or not. */
+  containers(): Promise<Docker.ContainerInfo[]>;
+  close(): Promise<void>;
+}
+
+export async function containerPlace(env: Record<string, string> = {}): Promise<ContainerPlace> {
+  const daemon = await dockerDaemon();
+  await importImages(daemon.socket);
+  const docker = new Docker({ socketPath: daemon.socket });
+  const gangway = await Gangway.open({
+    env: {
+      GANGWAY_RUNTIME: 'auto',
+      GANGWAY_DOCKER_SOCKET: daemon.socket,
+      GANGWAY_NODE_IMAGE: nodeImage,
+      GANGWAY_HEALTH_TIMEOUT_SECONDS: '5',
+      ...env,
+    },
+  });
+  const ours = (): { label: string[] } => {
+    const instance = readFileSync(join(gangway.dataDir, 'docker', 'instance'), 'utf8').trim();
+    return { label: [`gangway.instance=${instance}`] };
+  };
+  const containers = () => docker.listContainers({ all: true, filters: ours() });
+  return {
+    daemon,
+    docker,
+    gangway,
+    containers,
+    async close() {
+      await gangway.stop();
+      // On a daemon that is shared nothing may stay.
+      for (const { Id } of await containers()) {
+        await docker.getContainer(Id).remove({ force: true, v: true });
+      }
+      const { Volumes } = await docker.listVolumes({ filters: ours() });
+      for (const { Name } of Volumes) await docker.getVolume(Name).remove();
+      for (const { Id } of await docker.listNetworks({ filters: ours() })) {
+        await docker.getNetwork(Id).remove();
+      }
+      await gangway.end();
+      await daemon.close();
+    },
+  };
+}
+
+/**
+ * Answers with the name of its release; at `/visits` with how often that was asked, kept in its data; at
+ * `/env` with its variables; at `/ask?<url>` with what is answered there.
+ */
+const server = `
+  const { readFileSync, writeFileSync } = require('node:fs');
+  const http = require('node:http');
+  const file = process.env.APP_DATA_DIR + '/visits';
+  const visit = () => {
+    let visits = 0;
+    try { visits = Number(readFileSync(file, 'utf8')); } catch {}
+    writeFileSync(file, String(visits + 1));
+    return String(visits + 1);
+  };
+  http.createServer((request, response) => {
+    if (request.url === '/visits') response.end(visit());
+    else if (request.url === '/env') response.end(JSON.stringify(process.env));
+    else if (request.url.startsWith('/ask?')) {
+      const asking = http.get(request.url.slice(5), (answer) => answer.pipe(response));
+      asking.on('error', (error) => response.end(error.message));
+    } else response.end('RELEASE');
+  }).listen(process.env.PORT, () => console.log('listens on ' + process.env.PORT));
+  let line = 0;
+  if (process.env.COUNT_MS) setInterval(() => console.log('line ' + (line += 1)), Number(process.env.COUNT_MS));
+`;
+
+/** Its program, in CommonJS. */
+export function serverOf(release: string): string {
+  return server.replace('RELEASE', release);
+}
+
+/** The lines behind FROM. */
+export function dockerfileOf(...lines: string[]): string {
+  return [`FROM ${nodeImage}`, ...lines, ''].join('\n');
+}
+
+/** An app with a Dockerfile, which exposes 3000 unless it is told otherwise. */
+export function appOf(release: string, ...lines: string[]): Record<string, string> {
+  const more = lines.length === 0 ? ['EXPOSE 3000'] : lines;
+  return {
+    Dockerfile: dockerfileOf('COPY server.js /', ...more, 'CMD ["node", "/server.js"]'),
+    'server.js': serverOf(release),
+  };
+}
