@@ -16,6 +16,7 @@ import { madeElsewhere, runsHere } from './runtime-fit.ts';
 import { checkStack, startStack } from './stack-start.ts';
 import { awaitRoom, othersOf, stackOf, stackParts } from './stack-release.ts';
 import { StartFailed } from './start-failed.ts';
+import { awaitDatabases } from './variables.ts';
 import { innerPort, specOf } from './workload-spec.ts';
 import type { Release } from './workload-spec.ts';
 
@@ -86,6 +87,8 @@ async function findStarted(core: AppCore, options: BringUp): Promise<Instance | 
 async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
   const { driver, clock } = core.deps;
   const { deploymentId, plan, say, signal } = options;
+  const { healthTimeoutMs: timeoutMs } = core.deps.options;
+  await awaitDatabases(core.deps, core.require(), { timeoutMs, say, signal });
   if (plan.image === undefined) await core.folders.ensure();
   const stack =
     plan.stack === undefined ? null : othersOf(await stackOf(core, plan.stack), plan.stack);

@@ -32,7 +32,7 @@ export function containerNames(
 
 /** The log of one of its containers; `names` as of `containerNames`. */
 export function containerLog(appId: string, names: readonly string[], name: string): LogName {
-  return name === '' || name === names[0] ? `app:${appId}` : `app:${appId}:${name}`;
+  return name === '' || name === names[0] ? `app:${appId}` : `app:${appId}.${name}`;
 }
 
 /** What runs as this container now; undefined when nothing does. */
@@ -55,7 +55,7 @@ export function partLog(app: Runs | null, workloadId: string): LogName | undefin
   const { live, next, draining } = app.run;
   for (const instance of [live, next, ...draining]) {
     const part = instance?.parts?.find((one) => one.workloadId === workloadId);
-    if (part !== undefined) return `app:${app.id}:${part.service}`;
+    if (part !== undefined) return `app:${app.id}.${part.service}`;
   }
   return undefined;
 }

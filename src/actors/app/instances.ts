@@ -9,7 +9,7 @@
 import type { Workload } from '../../drivers/driver.ts';
 import type { AppRecord, AppRun, Instance } from '../../store/records.ts';
 import { partId } from './compose/parts.ts';
-import { workloadsOf } from './containers.ts';
+import { containerLog, containerNames, workloadsOf } from './containers.ts';
 import type { AppCore } from './core.ts';
 import { pause } from './health.ts';
 import type { AppMessages, Handlers } from './internal.ts';
@@ -263,12 +263,14 @@ function removeUnknown(core: AppCore, workloads: readonly Workload[]): void {
   }
 }
 
-/** The log of an app in trash ends when its last instance has. */
+/** The logs of an app in trash end when its last instance has. */
 export function endLogOfDeleted(core: AppCore): void {
   const { app } = core;
   if (app?.deletedAtMs == null || app.run.draining.length > 0) return;
+  const { reader, streams } = core.deps;
+  const names = containerNames(reader, app);
   core.context.afterCommit(() => {
-    core.deps.streams.end(`app:${core.id}`);
+    for (const name of names) streams.end(containerLog(core.id, names, name));
   });
 }
 

@@ -274,7 +274,7 @@ export class Lifecycle {
       if (buildJob !== null) await driver.remove(buildJob);
       changes.push(remove(tables.deployments, id));
     }
-    for (const service of services) await streams.drop(`app:${core.id}:${service}`);
+    for (const service of services) await streams.drop(`app:${core.id}.${service}`);
     const env = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
     const gone = [...changes, ...env, ...this.#leaveTrash(), remove(tables.apps, core.id)];
     await core.context.commit(gone);

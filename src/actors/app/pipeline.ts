@@ -20,6 +20,7 @@ import { ComposeRefused } from './compose/refused.ts';
 import type { AppCore } from './core.ts';
 import { isAborted } from './health.ts';
 import { reach } from './reach.ts';
+import { awaitDatabases } from './variables.ts';
 
 interface Steps {
   core: AppCore;
@@ -98,6 +99,8 @@ async function build(steps: Steps, app: AppRecord): Promise<DeploymentRecord> {
   const { core, deployment, signal, say } = steps;
   await core.folders.ensure();
   await core.folders.keepReleases(keptReleases(core, deployment.id));
+  const { healthTimeoutMs: timeoutMs } = core.deps.options;
+  await awaitDatabases(core.deps, app, { timeoutMs, say, signal });
   const plan = await buildRelease({ core, app, deployment, signal, say });
   const { id: deploymentId } = deployment;
   await core.report({ type: 'deploy-built', deploymentId, plan });

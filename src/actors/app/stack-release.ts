@@ -14,8 +14,7 @@ const lookEveryMs = 100;
 
 /** The stack with the variables of now. Rejects with ComposeRefused. */
 export function stackOf(core: AppCore, { compose }: ReleaseStack): Promise<Stack> {
-  const { reader, secrets } = core.deps;
-  const variables = openVariables(reader, secrets, core.id, 'production');
+  const variables = openVariables(core.deps, core.require(), 'production');
   return readStack(compose, { variables, port: core.require().build.port });
 }
 

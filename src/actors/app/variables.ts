@@ -6,12 +6,13 @@
  */
 import { newId } from '../../lib/ids.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { EnvRecord, EnvTarget } from '../../store/records.ts';
+import type { AppRecord, EnvRecord, EnvTarget } from '../../store/records.ts';
 import { put, remove } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
+import { pendingIn, referencesIn, resolved } from '../database/references.ts';
 import type { AppCore } from './core.ts';
-import type { SecretBox } from './deps.ts';
+import type { AppDeps, SecretBox } from './deps.ts';
+import { pause } from './health.ts';
 import type { Handlers } from './internal.ts';
 import type { EnvEntry } from './protocol.ts';
 import { bad } from './validate.ts';
@@ -21,6 +22,7 @@ const keyMax = 256;
 const valueMaxBytes = 32 * 1024;
 // Linux refuses to start a program whose environment and arguments are larger than a few MiB.
 const totalMaxBytes = 256 * 1024;
+const databasePollMs = 250;
 const mask = '••••••••';
 
 export function variableHandlers(
@@ -65,6 +67,8 @@ export function checkEntries(entries: readonly EnvEntry[]): EnvEntry[] {
     if (Buffer.byteLength(entry.value) > valueMaxBytes) {
       throw bad(`The value of ${entry.key} is larger than 32 KiB.`);
     }
+    // Who may refer to it was decided before; here only what is no reference is refused.
+    referencesIn(entry.value);
     if (entry.value.includes('\0')) throw bad(`The value of ${entry.key} contains a NUL.`);
     const targets: EnvTarget[] =
       entry.targets.length === 0 ? ['production', 'preview'] : [...new Set(entry.targets)];
@@ -115,16 +119,53 @@ export function toRecord(
   };
 }
 
-/** The variables a process of the app starts with. */
+/** What values are opened with. */
+export type VariableParts = Pick<AppDeps, 'reader' | 'secrets' | 'driver'>;
+
+/**
+ * The variables a process of the app starts with, references to databases resolved. Throws
+ * NOT_RUNNING with a sentence where one leads nowhere.
+ */
 export function openVariables(
-  reader: Reader,
-  secrets: SecretBox,
-  appId: string,
+  parts: VariableParts,
+  { id, teamId }: Readonly<Pick<AppRecord, 'id' | 'teamId'>>,
   target: EnvTarget,
 ): Record<string, string> {
+  const { reader, secrets, driver } = parts;
+  const options = { reader, secrets, teamId, inContainers: driver.runs === 'image' };
+  const values = storedValues(parts, id, target);
+  return Object.fromEntries(values.map(([key, value]) => [key, resolved(key, value, options)]));
+}
+
+/** Waits while a database that is referred to is about to start; `timeoutMs` at most. */
+export async function awaitDatabases(
+  parts: VariableParts & Pick<AppDeps, 'clock'>,
+  { id, teamId }: Readonly<Pick<AppRecord, 'id' | 'teamId'>>,
+  {
+    timeoutMs,
+    say,
+    signal,
+  }: { timeoutMs: number; say: (line: string) => void; signal: AbortSignal },
+): Promise<void> {
+  const { reader, clock } = parts;
+  const values = storedValues(parts, id, 'production').map(([, value]) => value);
+  const untilMs = clock.now() + timeoutMs;
+  for (let said = false; clock.now() < untilMs; said = true) {
+    const pending = pendingIn(values, { reader, teamId });
+    if (pending.length === 0) return;
+    if (!said) say(`Waiting for the database ${pending.join(', ')} to start.`);
+    await pause(clock, databasePollMs, signal);
+  }
+}
+
+function storedValues(
+  { reader, secrets }: VariableParts,
+  appId: string,
+  target: EnvTarget,
+): [string, string][] {
   const records = reader.list(tables.env, 'app', [appId]);
   const wanted = records.filter((record) => record.targets.includes(target));
-  return Object.fromEntries(wanted.map((record) => [record.key, valueOf(secrets, record)]));
+  return wanted.map((record) => [record.key, valueOf(secrets, record)]);
 }
 
 /** The value of a variable; of a secret, opened. */

@@ -27,7 +27,7 @@ export function specOf(
   instance: Instance,
   { release, plan }: Release,
 ): WorkloadSpec {
-  const variables = openVariables(core.deps.reader, core.deps.secrets, core.id, 'production');
+  const variables = openVariables(core.deps, core.require(), 'production');
   const common = {
     id: instance.workloadId,
     owner: core.id,

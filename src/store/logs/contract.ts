@@ -7,6 +7,7 @@
  * 3. Retention drops whole segments; what is gone is told as a gap.
  */
 
+/** Of an app, `app:<id>`, or of another service of its stack, `app:<id>.<service>`. */
 export type LogName = `app:${string}` | `build:${string}` | `db:${string}`;
 
 export interface LogLine {

@@ -25,7 +25,7 @@ interface Mark {
 
 /** The folder of a log below the logs' folder. */
 export function logFolder(log: LogName): string {
-  if (!/^(app|build|db):[A-Za-z0-9_-]{1,128}$/.test(log)) {
+  if (!/^(app|build|db):[A-Za-z0-9_-]{1,128}(\.[a-z0-9_-]{1,40})?$/.test(log)) {
     throw new Error('Cannot name the folder of a log: its name holds other characters');
   }
   return log.replace(':', '-');

@@ -152,11 +152,11 @@ async function ownDockerfile(source: Source, config: BuildConfig): Promise<strin
 
 async function ownRecipe(work: BuildWork, source: Source, path: string): Promise<Recipe> {
   const { core, app } = work;
-  const { reader, secrets, options } = core.deps;
+  const { options } = core.deps;
   const text = await source.text(...path.split('/'));
   if (text === null) throw new BuildRefused(`${path} is larger than 1 MiB.`);
   const { proxies, mirrors } = hostArgs(options.buildEnv);
-  const variables = openVariables(reader, secrets, app.id, 'production');
+  const variables = openVariables(core.deps, app, 'production');
   const declared = declaredArgs(text);
   const given = Object.entries({ ...mirrors, ...variables });
   const { buildCommand, startCommand } = app.build;
@@ -211,12 +211,11 @@ function variablesOf({ core, app }: BuildWork): {
   shown: Record<string, string>;
   hidden: boolean;
 } {
-  const { reader, secrets } = core.deps;
   const records = core.env.filter(({ targets }) => targets.includes('production'));
   // A reference stands for a secret, whoever wrote it.
   const isPlain = (value: string | null): boolean => value?.includes('${') === false;
   const plain = new Set(records.filter(({ value }) => isPlain(value)).map(({ key }) => key));
-  const all = Object.entries(openVariables(reader, secrets, app.id, 'production'));
+  const all = Object.entries(openVariables(core.deps, app, 'production'));
   const shown = Object.fromEntries(all.filter(([key]) => plain.has(key)));
   return { shown, hidden: plain.size < records.length };
 }

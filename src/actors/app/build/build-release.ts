@@ -72,7 +72,7 @@ function jobSpec(
 ): WorkloadSpec {
   const { deps, folders } = core;
   const { toolchain, buildEnv, buildTimeoutMs, stopGraceMs } = deps.options;
-  const variables = openVariables(deps.reader, deps.secrets, deployment.appId, 'production');
+  const variables = openVariables(deps, core.require(), 'production');
   return {
     id,
     owner: deployment.appId,

@@ -22,7 +22,7 @@ export async function buildStack(work: BuildWork, images: Images): Promise<Relea
   const { core, app, deployment, say } = work;
   const { compose } = app;
   if (compose === null) throw new BuildFailed('There is no compose file to run.');
-  const variables = openVariables(core.deps.reader, core.deps.secrets, app.id, 'production');
+  const variables = openVariables(core.deps, app, 'production');
   const stack = await readStack(compose, { variables, port: app.build.port });
   say(`Found ${String(stack.services.length)} services; ${stack.main} takes the traffic.`);
   for (const note of stack.notes) say(note);

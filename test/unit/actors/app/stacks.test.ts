@@ -83,7 +83,7 @@ describe('an app of a compose file', () => {
     const names = containerNames(f.store, app);
     assert.deepEqual(names, ['web', 'db', 'migrate', 'worker']);
     assert.equal(containerLog(id, names, 'web'), `app:${id}`);
-    assert.equal(containerLog(id, names, 'db'), `app:${id}:db`);
+    assert.equal(containerLog(id, names, 'db'), `app:${id}.db`);
     assert.equal(containerWorkload(app, 'db'), f.driver.started[0]?.id);
     assert.equal(containerWorkload(app, ''), web.id);
     assert.equal(containerWorkload(app, 'other'), undefined);
@@ -97,8 +97,8 @@ describe('an app of a compose file', () => {
     await deployed(id);
     await eventually('all lines', () => f.streams.text.size >= 5, 5000);
     assert.equal(f.streams.text.get(`app:${id}`), 'I am web\n');
-    assert.equal(f.streams.text.get(`app:${id}:db`), 'I am db\n');
-    assert.equal(f.streams.text.get(`app:${id}:worker`), 'I am worker\n');
+    assert.equal(f.streams.text.get(`app:${id}.db`), 'I am db\n');
+    assert.equal(f.streams.text.get(`app:${id}.worker`), 'I am worker\n');
   });
 
   it('ends what runs before the next release begins, and goes back to it when that fails', async () => {
@@ -216,13 +216,16 @@ describe('an app of a compose file', () => {
     await deployed(id);
     await f.ask(id, { type: 'delete' });
     await eventually('the end of all', () => f.driver.ids.length === 0, 5000);
+    for (const log of [`app:${id}`, `app:${id}.db`] as const) {
+      await eventually('its end', () => f.streams.ended.includes(log), 5000);
+    }
     await f.ask(id, { type: 'purge' });
     assert.deepEqual(f.streams.dropped.filter((log) => log.startsWith('app:')).sort(), [
       `app:${id}`,
-      `app:${id}:db`,
-      `app:${id}:migrate`,
-      `app:${id}:web`,
-      `app:${id}:worker`,
+      `app:${id}.db`,
+      `app:${id}.migrate`,
+      `app:${id}.web`,
+      `app:${id}.worker`,
     ]);
   });
 
