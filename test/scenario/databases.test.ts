@@ -1,121 +1,191 @@
-/** Databases over GraphQL, with real servers and real clients. */
+/** A PostgreSQL database from its making to its end, with nothing installed for it. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import pg from 'pg';
-import { setTimeout as pause } from 'node:timers/promises';
-import { Gangway } from '../support/gangway.ts';
+import { Databases, refuses, rowsOf, run } from '../support/databases.ts';
+import { archiveOf } from '../support/gangway-client.ts';
+import { Gangway, until } from '../support/gangway.ts';
+import { LogTail } from '../support/log-tail.ts';
 
-interface Database {
-  id: string;
-  status: string;
-  error: string | null;
-  version: string;
-  connectionStringMasked: string;
-}
-
-const fields = 'id name engine status error version connectionStringMasked';
-const readyMs = 60_000;
+// Answers with what it was told.
+const showsVariable = `require('node:http').createServer((_, answer) => answer.end(process.env.DATABASE_URL)).listen(process.env.PORT)`;
 
 describe('a PostgreSQL database', () => {
   let gangway: Gangway;
+  let databases: Databases;
   let id: string;
   before(async () => {
     gangway = await Gangway.open();
+    databases = new Databases(gangway);
   });
   after(() => gangway.end());
 
-  const create = async (input: object): Promise<Database> =>
-    (
-      await gangway.client.must<{ createDatabase: Database }>(
-        `mutation($input: CreateDatabaseInput!) { createDatabase(input: $input) { ${fields} } }`,
-        { input },
-      )
-    ).createDatabase;
-  const seen = async (one = id): Promise<Database | null> =>
-    (
-      await gangway.client.must<{ database: Database | null }>(
-        `query($id: ID!) { database(id: $id) { ${fields} } }`,
-        { id: one },
-      )
-    ).database;
-  const becomes = (status: string, one = id): Promise<void> =>
-    until(status, async () => {
-      const database = await seen(one);
-      if (status !== 'error') assert.notEqual(database?.status, 'error', database?.error ?? '');
-      return database?.status === status;
-    });
-  const reveal = async (one = id): Promise<string> =>
-    (
-      await gangway.client.must<{ revealConnection: string }>(
-        'mutation($id: ID!) { revealConnection(id: $id) }',
-        { id: one },
-      )
-    ).revealConnection;
-  const run = async (running: boolean): Promise<Database> =>
-    (
-      await gangway.client.must<{ setDatabaseRunning: Database }>(
-        `mutation($id: ID!, $running: Boolean!) { setDatabaseRunning(id: $id, running: $running) { ${fields} } }`,
-        { id, running },
-      )
-    ).setDatabaseRunning;
+  const fails = (query: string, variables: Record<string, string>): Promise<string | undefined> =>
+    gangway.client.fails(query, variables);
 
-  it('is one mutation away, and its owner signs in with what is revealed', async () => {
-    const made = await create({ name: 'Orders', engine: 'POSTGRES' });
+  it('is one mutation away, and its owner is no superuser', async () => {
+    const made = await databases.create({ name: 'Orders' });
     id = made.id;
     assert.match(id, /^db_/);
     assert.equal(made.status, 'provisioning');
     assert.match(made.version, /^18\.\d+$/);
-    await becomes('running');
-    const shown = await seen();
-    assert.match(
-      shown?.connectionStringMasked ?? '',
-      /^postgres:\/\/app:•+@127\.0\.0\.1:\d+\/app$/,
+    await databases.becomes(id, 'running');
+    const { connectionStringMasked } = await databases.mustSee(id);
+    assert.match(connectionStringMasked, /^postgres:\/\/app:•+@127\.0\.0\.1:\d+\/app$/);
+    const rows = await rowsOf(
+      await databases.reveal(id),
+      'CREATE TABLE orders (id serial PRIMARY KEY, what text)',
+      "INSERT INTO orders (what) VALUES ('tea')",
+      'SELECT current_user AS me, usesuper AS super FROM pg_user WHERE usename = current_user',
     );
-    await query(await reveal(), async (client) => {
-      await client.query('CREATE TABLE orders (id serial PRIMARY KEY, what text)');
-      await client.query("INSERT INTO orders (what) VALUES ('tea')");
-      const { rows } = await client.query(
-        'SELECT current_user AS me, usesuper FROM pg_user WHERE usename = current_user',
-      );
-      assert.deepEqual(rows, [{ me: 'app', usesuper: false }]);
-    });
+    assert.deepEqual(rows, [{ me: 'app', super: false }]);
+  });
+
+  it('is reached by psql with what is revealed', async () => {
+    const text = await run('psql', [await databases.reveal(id), '-Atc', 'SELECT what FROM orders']);
+    assert.equal(text, 'tea\n');
+  });
+
+  it('runs one statement in its console, without a password in sight', async () => {
+    const { output, exitCode } = await databases.exec(id, 'SELECT what FROM orders');
+    assert.equal(exitCode, 0);
+    assert.match(output, / what\s*\n-+\n tea\n\(1 row\)/);
+    const failed = await databases.exec(id, 'SELECT nothing FROM nowhere');
+    assert.notEqual(failed.exitCode, 0);
+    assert.match(failed.output, /relation "nowhere" does not exist/);
+    const seen = await databases.exec(id, '\\! env; cat /proc/*/cmdline 2>/dev/null');
+    const password = new URL(await databases.reveal(id)).password;
+    // Its own client has it in its environment, and no program in its arguments.
+    assert.equal(seen.output.split(password).length - 1, 1);
+  });
+
+  it('shows its log, live and by pages', async () => {
+    const cookie = gangway.client.cookie;
+    const tail = await new LogTail(`${gangway.url}/api/databases/${id}/logs`, { cookie }).opened();
+    assert.equal(tail.status, 200);
+    const what = 'database system is ready to accept connections';
+    await until('the log tells it', 20_000, () => tail.log.includes(what));
+    tail.close();
+    const { logs } = await gangway.client.must<{ logs: { nodes: { text: string }[] } }>(
+      'query($id: ID!) { logs(databaseId: $id) { nodes { text } } }',
+      { id },
+    );
+    const text = logs.nodes.map((line) => line.text).join('\n');
+    assert.ok(text.includes(what));
+    assert.ok(!text.includes(new URL(await databases.reveal(id)).password));
+    const other = `${gangway.url}/api/databases/${id}/logs?container=app`;
+    assert.equal((await new LogTail(other, { cookie }).opened()).status, 404);
   });
 
   it('stops and starts with its data, at the same address', async () => {
-    const address = await reveal();
-    assert.equal((await run(false)).status, 'stopped');
-    await until('it is stopped', () => refuses(address));
-    await run(true);
-    await becomes('running');
-    assert.equal(await reveal(), address);
-    await query(address, async (client) => {
-      const { rows } = await client.query('SELECT what FROM orders');
-      assert.deepEqual(rows, [{ what: 'tea' }]);
+    const address = await databases.reveal(id);
+    assert.equal((await databases.setRunning(id, false)).status, 'stopped');
+    await until('it is stopped', 20_000, () => refuses(address));
+    assert.equal(await fails('mutation($id: ID!) { rotateDatabasePassword(id: $id) }', { id }), 'NOT_RUNNING'); // prettier-ignore
+    assert.equal(await fails('mutation($id: ID!) { execDatabaseConsole(databaseId: $id, command: "SELECT 1") { output } }', { id }), 'NOT_RUNNING'); // prettier-ignore
+    await databases.setRunning(id, true);
+    await databases.becomes(id, 'running');
+    assert.equal(await databases.reveal(id), address);
+    assert.deepEqual(await rowsOf(address, 'SELECT what FROM orders'), [{ what: 'tea' }]);
+  });
+
+  it('takes another password without a restart', async () => {
+    const before = await databases.reveal(id);
+    const started = (url: string): Promise<unknown[]> =>
+      rowsOf(url, 'SELECT pg_postmaster_start_time()::text AS at');
+    const at = await started(before);
+    const address = await databases.rotate(id);
+    assert.notEqual(address, before);
+    assert.equal(await databases.reveal(id), address);
+    assert.ok(await refuses(before));
+    assert.deepEqual(await started(address), at);
+    assert.ok(!gangway.output.includes(new URL(address).password));
+  });
+
+  it('is told to the apps that refer to it', async () => {
+    const reference = `\${database.${id}.url}`;
+    const app = await gangway.client.createApp('Shop', {
+      env: [{ key: 'DATABASE_URL', value: reference }],
     });
+    const files = { 'package.json': '{ "scripts": { "start": "node main.js" } }', 'main.js': showsVariable }; // prettier-ignore
+    await gangway.client.mustUpload(app.id, archiveOf(files));
+    await gangway.client.deployed(app.id);
+    assert.equal((await gangway.client.visit(app.slug)).text, await databases.reveal(id));
+    const { revealEnv } = await gangway.client.must<{ revealEnv: string }>(
+      'mutation($id: ID!) { revealEnv(appId: $id, key: "DATABASE_URL") }',
+      { id: app.id },
+    );
+    assert.equal(revealEnv, reference);
+  });
+
+  it('fails the deployments that refer to it while it is stopped, and says why', async () => {
+    await databases.setRunning(id, false);
+    const { apps } = await gangway.client.must<{ apps: { nodes: { id: string }[] } }>(
+      '{ apps { nodes { id } } }',
+    );
+    const deploymentId = await gangway.client.redeploy(apps.nodes[0]?.id ?? '');
+    assert.equal(await gangway.client.finished(deploymentId), 'failed');
+    const { deployment } = await gangway.client.must<{ deployment: { error: string } }>(
+      'query($id: ID!) { deployment(id: $id) { error } }',
+      { id: deploymentId },
+    );
+    assert.match(deployment.error, /DATABASE_URL refers to the database db_\w+, which does not run: it is stopped/); // prettier-ignore
+    await databases.setRunning(id, true);
+    await databases.becomes(id, 'running');
+  });
+
+  it('refuses variables that refer to what is no database of the team', async () => {
+    const { id: appId } = await gangway.client.createApp('Other');
+    const set = (value: string): Promise<string | undefined> =>
+      fails('mutation($appId: ID!, $value: String!) { upsertEnv(appId: $appId, entries: [{key: "A", value: $value}]) { key } }', { appId, value }); // prettier-ignore
+    assert.equal(await set('${database.db_none.url}'), 'NOT_FOUND');
+    assert.equal(await set('${database.orders}'), 'BAD_USER_INPUT');
+    assert.equal(await set(`\${database.${id}.everything}`), 'BAD_USER_INPUT');
+  });
+
+  it('goes to trash with its data, and comes back stopped', async () => {
+    const address = await databases.reveal(id);
+    await databases.delete(id);
+    assert.equal(await databases.see(id), null);
+    await until('it is stopped', 20_000, () => refuses(address));
+    const { trash } = await gangway.client.must<{ trash: { kind: string; name: string }[] }>(
+      '{ trash { kind name } }',
+    );
+    assert.deepEqual(trash, [{ kind: 'database', name: 'Orders' }]);
+    await gangway.client.must('mutation($id: ID!) { restoreFromTrash(id: $id) }', { id });
+    assert.equal((await databases.mustSee(id)).status, 'stopped');
+    await databases.setRunning(id, true);
+    await databases.becomes(id, 'running');
+    assert.deepEqual(await rowsOf(await databases.reveal(id), 'SELECT what FROM orders'), [
+      { what: 'tea' },
+    ]);
+  });
+
+  it('is gone for good when it is purged', async () => {
+    await databases.delete(id);
+    await gangway.client.must('mutation($id: ID!) { purgeFromTrash(id: $id) }', { id });
+    const { trash, databases: left } = await gangway.client.must<{
+      trash: unknown[];
+      databases: unknown[];
+    }>('{ trash { id } databases { id } }');
+    assert.deepEqual([trash, left], [[], []]);
+  });
+
+  it('leaves what was done to it in the activity, and no secret', async () => {
+    const { activity } = await gangway.client.must<{
+      activity: { nodes: { action: string; target: string }[] };
+    }>('{ activity(first: 500) { nodes { action target details } } }');
+    const told = activity.nodes.filter(({ target }) => target === `database:${id} Orders`);
+    const actions = new Set(told.map(({ action }) => action));
+    for (const action of [
+      'createDatabase',
+      'setDatabaseRunning',
+      'revealConnection',
+      'rotateDatabasePassword',
+      'execDatabaseConsole',
+      'deleteDatabase',
+    ]) {
+      // prettier-ignore
+      assert.ok(actions.has(action), action);
+    }
   });
 });
-
-async function query(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await work(client);
-  } finally {
-    await client.end();
-  }
-}
-
-async function refuses(url: string): Promise<boolean> {
-  return query(url, () => Promise.resolve()).then(
-    () => false,
-    () => true,
-  );
-}
-
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + readyMs;
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`Waited in vain: ${what}`);
-    await pause(50);
-  }
-}

@@ -209,7 +209,7 @@ export class Gangway {
   /** No bug showed in its log: nothing was answered with 500, no actor crashed, nothing ended it. */
   assertSound(): void {
     const bad =
-      /"level":60|"msg":"(request\.failed|gateway\.bug|actor_crashed|deployment_broke|deploy_stuck|app_log_lost)"|^gangway: |uncaught|Unhandled|uWS: /;
+      /"level":60|"msg":"(request\.failed|gateway\.bug|actor_crashed|deployment_broke|deploy_stuck|log_lost)"|^gangway: |uncaught|Unhandled|uWS: /;
     const lines = this.output.split('\n').filter((line) => bad.test(line));
     assert.deepEqual(lines, []);
   }

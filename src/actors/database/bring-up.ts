@@ -3,7 +3,8 @@
  * its user and its database when they are new.
  *
  * 1. Whatever the driver is asked to run is journaled before, so that a crash finds it again.
- * 2. Until all of it was made once, a start that finds nothing under way begins with empty files: what
+ * 2. A server starts when the one before it is gone.
+ * 3. Until all of it was made once, a start that finds nothing under way begins with empty files: what
  *    an earlier one left half done is never taken for a database.
  */
 import type { Workload } from '../../drivers/driver.ts';
@@ -92,6 +93,8 @@ function ofRuntime(runtime: Runtime): { version: string; image: string | null } 
 /** All that has to be there before the server starts. */
 async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime> {
   const { driver, clock, options } = core.deps;
+  // Two servers on the same files would be the end of them.
+  while (core.require().run.ending.length > 0) await pause(clock, pollMs, signal);
   const { version, run } = core.require();
   if (driver.runs === 'image') {
     const image = run.image ?? (await pull(core, signal));

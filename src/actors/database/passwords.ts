@@ -7,7 +7,7 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseRecord } from '../../store/records.ts';
-import { loopback, urlFor } from './address.ts';
+import { accessFor, loopback } from './address.ts';
 import type { DatabaseCore } from './core.ts';
 import type { Handlers } from './internal.ts';
 import type { DatabaseClient } from './protocol.ts';
@@ -28,9 +28,8 @@ export function passwordHandlers(
 }
 
 function urlOf(core: DatabaseCore): string {
-  const { secrets, engines } = core.deps;
-  const url = urlFor({ secrets, engines, inContainers: false }, core.require());
-  if (url !== null) return url;
+  const access = accessFor({ secrets: core.deps.secrets, inContainers: false }, core.require());
+  if (access !== null) return core.engine.url(access);
   throw new ServiceError('NOT_RUNNING', 'The database is being made: it has no address yet.');
 }
 

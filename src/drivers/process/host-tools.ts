@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import type { Logger } from '../../lib/log.ts';
@@ -74,13 +75,14 @@ export class HostPrograms {
   }
 
   async sqlPrompt(): Promise<{ node: string; program: string }> {
-    const code = await promptCode();
-    const hash = createHash('sha256').update(code).digest('hex').slice(0, 16);
+    const files = await promptFiles();
+    const hash = createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 16);
     const place = await this.#copied(`sql-prompt-${hash}`, async (fresh) => {
-      await fs.writeFile(path.join(fresh, 'main.mjs'), code, { mode: 0o644 });
+      for (const [name, code] of files) await writeReadable(path.join(fresh, name), code);
+      await writeReadable(path.join(fresh, 'package.json'), '{ "type": "module" }\n');
       await copyPackages(['pg'], path.join(fresh, 'node_modules'));
     });
-    return { node: await this.#options.node(), program: path.join(place, 'main.mjs') };
+    return { node: await this.#options.node(), program: path.join(place, 'main.js') };
   }
 
   /** The folder of a copy; filled by the first who asks. */
@@ -142,11 +144,24 @@ async function linkLibraries(native: string, target: string): Promise<void> {
   }
 }
 
-async function promptCode(): Promise<string> {
-  const source = new URL('../../agent/sql-prompt/main.ts', import.meta.url);
-  const text = await fs.readFile(source, 'utf8').catch(() => null);
-  if (text !== null) return stripTypeScriptTypes(text);
-  return fs.readFile(new URL('../../agent/sql-prompt/main.js', import.meta.url), 'utf8');
+/** Names and JavaScript of the prompt's files. */
+async function promptFiles(): Promise<[string, string][]> {
+  const folder = fileURLToPath(new URL('../../agent/sql-prompt', import.meta.url));
+  const names = (await fs.readdir(folder)).filter((name) => /\.[jt]s$/.test(name)).sort();
+  return Promise.all(
+    names.map(async (name): Promise<[string, string]> => {
+      const text = await fs.readFile(path.join(folder, name), 'utf8');
+      // A packed installation is JavaScript already.
+      if (name.endsWith('.js')) return [name, text];
+      const code = stripTypeScriptTypes(text).replace(/(\bfrom '\.\/[^']+)\.ts'/g, "$1.js'");
+      return [name.replace(/\.ts$/, '.js'), code];
+    }),
+  );
+}
+
+async function writeReadable(file: string, text: string): Promise<void> {
+  await fs.writeFile(file, text);
+  await fs.chmod(file, 0o644);
 }
 
 /** Packages with all they depend on. */

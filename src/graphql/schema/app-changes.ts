@@ -11,7 +11,7 @@ import type { GraphContext } from '../contract.ts';
 import type { addAppParts } from './app-parts.ts';
 import type { addApps } from './apps.ts';
 import type { Builder } from './builder.ts';
-import { type addEnv, toEntry } from './env.ts';
+import { type addEnv, requireReferences, toEntry } from './env.ts';
 
 interface ChangeTypes {
   app: ReturnType<typeof addApps>['app'];
@@ -60,6 +60,7 @@ function addCreate(
             ? requireTeam(context, 'create_apps')
             : requireFolder(context, folderId, 'create_apps').teamId;
         requireServer(context, serverId);
+        requireReferences(context, teamId, input.env ?? []);
         const made: NewApp = {
           teamId,
           name: input.name,

@@ -1,6 +1,5 @@
 /** Owns databases in the schema. Their passwords leave only by what is marked as secret. */
 import { maskedUrl } from '../../actors/database/address.ts';
-import { engines } from '../../actors/database/engines/engines.ts';
 import { databaseActor } from '../../actors/database/protocol.ts';
 import type { NewDatabase } from '../../actors/database/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
@@ -84,7 +83,7 @@ function addDatabase(builder: Builder, { leaves }: DatabaseTypes, engine: Engine
       connectionStringMasked: t.string({
         ...ofRecord,
         description: 'As programs of this machine reach it; without a port before it has one.',
-        resolve: (record) => maskedUrl(engines, record),
+        resolve: (record) => maskedUrl(record),
       }),
       folderId: t.id({
         nullable: true,

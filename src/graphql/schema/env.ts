@@ -1,9 +1,12 @@
 /** Owns an app's variables in the schema. A secret's value leaves only through `revealEnv`. */
 import { appActor } from '../../actors/app/protocol.ts';
 import type { EnvEntry } from '../../actors/app/protocol.ts';
+import { referencesIn } from '../../actors/database/references.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { EnvRecord, EnvTarget } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
-import { requireApp, writeSide } from '../access.ts';
+import { requireApp, requireDatabase, writeSide } from '../access.ts';
+import type { GraphContext } from '../contract.ts';
 import { type Builder, secret } from './builder.ts';
 
 export function addEnv(builder: Builder) {
@@ -61,13 +64,15 @@ function addChanges(builder: Builder, { envVar, entryInput }: EnvTypes): void {
   builder.mutationFields((t) => ({
     upsertEnv: t.field({
       type: [envVar],
-      description: 'manage_env. Takes effect with the next deployment or restart.',
+      description:
+        'manage_env. Takes effect with the next deployment or restart. A value may refer to a database of the team by ${database.<id>.url}, which needs reveal_secrets on it.',
       args: {
         appId: t.arg.id({ required: true }),
         entries: t.arg({ type: [entryInput], required: true }),
       },
       resolve: (_root, { appId, entries }, context) => {
         const app = requireApp(context, appId, 'manage_env');
+        requireReferences(context, app.teamId, entries);
         const known = new Map(
           context.read.reader
             .list(tables.env, 'app', [app.id])
@@ -97,6 +102,23 @@ function addChanges(builder: Builder, { envVar, entryInput }: EnvTypes): void {
       },
     }),
   }));
+}
+
+/**
+ * Who sets a variable that refers to a database could read its password by it: each is asked for as if
+ * it were revealed.
+ */
+export function requireReferences(
+  context: GraphContext,
+  teamId: string,
+  entries: readonly { value: string }[],
+): void {
+  for (const { value } of entries) {
+    for (const id of referencesIn(value)) {
+      const database = requireDatabase(context, id, 'reveal_secrets');
+      if (database.teamId !== teamId) throw new ServiceError('NOT_FOUND', 'No such database.');
+    }
+  }
 }
 
 interface EntryArgs {

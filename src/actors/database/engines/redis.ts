@@ -128,6 +128,9 @@ async function check(server: Server, signal: AbortSignal): Promise<Wellness> {
   }
 }
 
+/** redis-cli succeeds whatever Redis said; values are quoted, so that nothing else looks like an error. */
+const failsOnError = `{ bad=0; while IFS= read -r line; do printf '%s\\n' "$line"; case "$line" in '(error)'*) bad=1;; esac; done; exit "$bad"; }`;
+
 async function client(
   access: Access,
   tools: HostTools | null,
@@ -140,7 +143,6 @@ async function client(
   const command = [program, '-h', access.host, '-p', String(access.port)];
   const env = { REDISCLI_AUTH: access.password };
   if (statement === null) return { command, env };
-  // `-e`: an error of the command is one of the program.
-  const fed = fedByShell([...command, '-e'].join(' '), statement);
+  const fed = fedByShell(`${[...command, '--no-raw'].join(' ')} | ${failsOnError}`, statement);
   return { command: fed.command, env: { ...env, ...fed.env } };
 }

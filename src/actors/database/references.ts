@@ -1,0 +1,91 @@
+/**
+ * Owns how a variable of an app refers to a database: `${database.<id>.url}`, or another part of what
+ * its clients need. It is stored as it was written, and becomes an address where the app starts.
+ *
+ * 1. An app refers to databases of its own team alone.
+ * 2. A reference that leads nowhere is said, never left in the value.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { DatabaseRecord } from '../../store/records.ts';
+import { tables } from '../../store/tables.ts';
+import type { SecretBox } from '../app/deps.ts';
+import { accessFor } from './address.ts';
+import { engines } from './engines/engines.ts';
+
+const parts = ['url', 'host', 'port', 'username', 'password', 'name'] as const;
+type Part = (typeof parts)[number];
+
+const reference = /\$\{database\.([^}]*)\}/g;
+
+/** The ids that a value refers to; BAD_USER_INPUT for what only looks like a reference. */
+export function referencesIn(value: string): string[] {
+  return [...value.matchAll(reference)].map(([text, inner = '']) => parse(text, inner).id);
+}
+
+export interface ResolveOptions {
+  reader: Reader;
+  secrets: SecretBox;
+  teamId: string;
+  /** Whether what gets the value runs in a container, where loopback is its own. */
+  inContainers: boolean;
+}
+
+/** The value with its references as what they stand for. Throws NOT_RUNNING with a sentence. */
+export function resolved(key: string, value: string, options: ResolveOptions): string {
+  if (!value.includes('${database.')) return value;
+  return value.replace(reference, (text, inner: string) => {
+    const { id, part } = parse(text, inner);
+    return valueOf(key, id, part, options);
+  });
+}
+
+/** Databases that are referred to and are not started yet, though they are about to. */
+export function pendingIn(
+  values: Iterable<string>,
+  { reader, teamId }: Pick<ResolveOptions, 'reader' | 'teamId'>,
+): string[] {
+  const ids = new Set<string>();
+  for (const value of values) for (const id of referencesIn(value)) ids.add(id);
+  return [...ids].filter((id) => {
+    const database = reader.get(tables.databases, id);
+    return database?.teamId === teamId && database.status === 'provisioning';
+  });
+}
+
+function parse(text: string, inner: string): { id: string; part: Part } {
+  const [, id, name] = /^(db_[0-9a-z]+)\.([a-z]+)$/.exec(inner) ?? [];
+  const part = parts.find((known) => known === name);
+  if (id !== undefined && part !== undefined) return { id, part };
+  throw new ServiceError(
+    'BAD_USER_INPUT',
+    `${text.slice(0, 100)} is no reference: write \${database.<id>.url}, or another of ${parts.join(', ')}.`,
+  );
+}
+
+function valueOf(key: string, id: string, part: Part, options: ResolveOptions): string {
+  const record = options.reader.get(tables.databases, id);
+  const refuse = (why: string): ServiceError =>
+    new ServiceError('NOT_RUNNING', `The variable ${key} refers to the database ${id}, ${why}.`);
+  if (record?.teamId !== options.teamId) throw refuse('which does not exist');
+  if (record.deletedAtMs !== null) throw refuse('which is deleted');
+  if (record.status !== 'running') throw refuse(`which does not run: it is ${told(record)}`);
+  const access = accessFor(options, record);
+  if (access === null) throw refuse('which has no address yet');
+  switch (part) {
+    case 'url':
+      return engines[record.engine].url(access);
+    case 'name':
+      return access.databaseName;
+    case 'port':
+      return String(access.port);
+    case 'host':
+    case 'username':
+    case 'password':
+      return access[part];
+  }
+}
+
+function told({ status }: Readonly<DatabaseRecord>): string {
+  return status === 'error' ? 'in error' : status;
+}

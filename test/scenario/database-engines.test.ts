@@ -1,0 +1,129 @@
+/** Redis and MariaDB by the servers of the machine, with their own clients. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Databases, run } from '../support/databases.ts';
+import { Gangway, until } from '../support/gangway.ts';
+
+// Whatever a person may type: it stands in addresses, statements, shells and configuration files.
+const oddPassword = `a"b'c\\d$e\`f%g@h:i/j?k#l &m;n*o`;
+
+describe('databases by servers of the machine', () => {
+  let gangway: Gangway;
+  let databases: Databases;
+  before(async () => {
+    gangway = await Gangway.open();
+    databases = new Databases(gangway);
+  });
+  after(() => gangway.end());
+
+  const redis = (url: string, ...command: string[]): Promise<string> => {
+    const { hostname, port, password } = new URL(url);
+    const env = { REDISCLI_AUTH: decodeURIComponent(password) };
+    return run('redis-cli', ['-e', '-h', hostname, '-p', port, '--no-auth-warning', ...command], env); // prettier-ignore
+  };
+
+  const mariadb = (url: string, statement: string): Promise<string> => {
+    const { hostname, port, username, password, pathname } = new URL(url);
+    const place = ['--no-defaults', '--protocol=tcp', `--host=${hostname}`, `--port=${port}`];
+    const args = [...place, `--user=${username}`, pathname.slice(1), '--batch', '-e', statement];
+    return run('mariadb', args, { MYSQL_PWD: decodeURIComponent(password) });
+  };
+
+  for (const password of [undefined, oddPassword]) {
+    const which = password === undefined ? 'a password of ours' : 'an odd password';
+
+    it(`Redis keeps what redis-cli wrote, with ${which}`, async () => {
+      const { id, version } = await databases.running({ engine: 'REDIS', password });
+      assert.match(version, /^\d+\.\d+\.\d+$/);
+      const address = await databases.reveal(id);
+      assert.match(address, /^redis:\/\/default:[^@]+@127\.0\.0\.1:\d+\/0$/);
+      if (password !== undefined) assert.equal(decodeURIComponent(new URL(address).password), password); // prettier-ignore
+      assert.equal(await redis(address, 'SET', 'tea', 'green'), 'OK\n');
+      await assert.rejects(redis(address.replace(/:[^:@]+@/, ':wrong@'), 'GET', 'tea'));
+      assert.deepEqual(await databases.exec(id, 'GET tea'), execOutcome('"green"\n'));
+      assert.notEqual((await databases.exec(id, 'NOSUCHCOMMAND')).exitCode, 0);
+      const rotated = await databases.rotate(id);
+      await assert.rejects(redis(address, 'GET', 'tea'));
+      assert.equal(await redis(rotated, 'GET', 'tea'), 'green\n');
+      await databases.setRunning(id, false);
+      await databases.setRunning(id, true);
+      await databases.becomes(id, 'running');
+      assert.equal(await databases.reveal(id), rotated);
+      assert.equal(await redis(rotated, 'GET', 'tea'), 'green\n');
+      await databases.delete(id);
+    });
+
+    it(`MariaDB keeps what its client wrote, with ${which}`, async () => {
+      const { id, version } = await databases.running({
+        engine: 'MARIADB',
+        databaseName: 'shop_1',
+        username: 'ann',
+        password,
+      });
+      assert.match(version, /^\d+\.\d+\.\d+$/);
+      const address = await databases.reveal(id);
+      assert.match(address, /^mysql:\/\/ann:[^@]+@127\.0\.0\.1:\d+\/shop_1$/);
+      await mariadb(address, "CREATE TABLE t (what text); INSERT INTO t VALUES ('tea')");
+      assert.equal(await mariadb(address, 'SELECT what FROM t'), 'what\ntea\n');
+      await assert.rejects(mariadb(address, 'CREATE DATABASE other'));
+      const { output, exitCode } = await databases.exec(id, 'SELECT what FROM t');
+      assert.equal(exitCode, 0);
+      assert.match(output, /\| tea +\|/);
+      const rotated = await databases.rotate(id);
+      await assert.rejects(mariadb(address, 'SELECT 1'));
+      assert.equal(await mariadb(rotated, 'SELECT what FROM t'), 'what\ntea\n');
+      await databases.setRunning(id, false);
+      await databases.setRunning(id, true);
+      await databases.becomes(id, 'running');
+      assert.equal(await mariadb(rotated, 'SELECT what FROM t'), 'what\ntea\n');
+      await databases.delete(id);
+    });
+  }
+
+  it('says what there is for versions and engines that there are not', async () => {
+    const asked = async (input: object): Promise<string> => {
+      const { errors } = await gangway.client.graphql(
+        'mutation($input: CreateDatabaseInput!) { createDatabase(input: $input) { id } }',
+        { input: { name: 'X', ...input } },
+      );
+      return `${String(errors[0]?.extensions.code)}: ${String(errors[0]?.message)}`;
+    };
+    assert.match(await asked({ engine: 'POSTGRES', version: '12' }), /^BAD_USER_INPUT: .*no PostgreSQL 12\. There is: 18\.\d/); // prettier-ignore
+    assert.match(await asked({ engine: 'POSTGRES', version: '18.99' }), /^BAD_USER_INPUT: /);
+    assert.match(await asked({ engine: 'POSTGRES', version: 'newest; rm -rf /' }), /^BAD_USER_INPUT: version must be/); // prettier-ignore
+    assert.match(await asked({ engine: 'REDIS', version: '1' }), /^BAD_USER_INPUT: .*no Redis 1\./);
+    assert.match(await asked({ engine: 'MARIADB', version: '5.5' }), /^BAD_USER_INPUT: .*no MariaDB 5\.5/); // prettier-ignore
+    for (const engine of ['MYSQL', 'MONGODB', 'CLICKHOUSE']) {
+      assert.match(await asked({ engine }), /^ENGINE_NOT_AVAILABLE: .*Docker/);
+    }
+    for (const name of ['', 'A', '1a', 'a-b', 'postgres', 'pg_x', 'a'.repeat(64)]) {
+      const verdict = await asked({ engine: 'POSTGRES', username: name || '9' });
+      assert.match(verdict, /^BAD_USER_INPUT: username/, name);
+    }
+    assert.match(await asked({ engine: 'REDIS', username: 'ann' }), /^BAD_USER_INPUT: Redis has no username to choose/); // prettier-ignore
+    for (const password of ['short', 'x'.repeat(129), 'with\nline ends', 'ünïcödé passwörd']) {
+      assert.match(await asked({ engine: 'POSTGRES', password }), /^BAD_USER_INPUT: password/);
+    }
+    const { databases: there } = await gangway.client.must<{ databases: { name: string }[] }>(
+      '{ databases { name } }',
+    );
+    assert.ok(there.every(({ name }) => name !== 'X'));
+  });
+
+  it('makes several at once', async () => {
+    const names = ['a', 'b', 'c'];
+    const made = await Promise.all(names.map((name) => databases.create({ name })));
+    for (const { id } of made) await databases.becomes(id, 'running');
+    const addresses = await Promise.all(made.map(({ id }) => databases.reveal(id)));
+    assert.equal(new Set(addresses.map((address) => new URL(address).port)).size, names.length);
+    for (const { id } of made) await databases.delete(id);
+    await until('their servers are gone', 30_000, async () => {
+      const { trash } = await gangway.client.must<{ trash: { id: string }[] }>('{ trash { id } }');
+      return trash.length >= names.length;
+    });
+  });
+});
+
+function execOutcome(output: string): { output: string; exitCode: number; truncated: boolean } {
+  return { output, exitCode: 0, truncated: false };
+}
