@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 
 import type { Driver } from '../../src/drivers/driver.ts';
 import type { Resources } from '../../src/store/records.ts';
-import { parseFlat, parseMounts } from '../../src/agent/runner/limits/cgroup-files.ts';
+import { findFlat, parseMounts } from '../../src/agent/runner/limits/cgroup-files.ts';
 import { ended, js, readAll, running, sh, specOf, textOf, until } from '../support/driver-specs.ts';
 import { processPlace, tempDir } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
@@ -58,7 +58,7 @@ describe('the process driver with control groups', { skip: !isRoot && 'needs roo
     await until('a pause the kernel made', () => {
       const stat = path.join(groupOf(cpuMount, place, 'spin-1'), 'cpu.stat');
       if (!fs.existsSync(stat)) return false;
-      return (parseFlat(fs.readFileSync(stat, 'utf8')).get('nr_throttled') ?? 0) > 2;
+      return (findFlat(fs.readFileSync(stat, 'utf8'), 'nr_throttled') ?? 0) > 2;
     });
     await driver.remove('spin-1');
   });

@@ -9,7 +9,7 @@ import path from 'node:path';
 
 import type { Logger } from '../../../lib/log.ts';
 import type { Resources } from '../../../store/records.ts';
-import { parseFlat, parseNumber, parsePids } from './cgroup-files.ts';
+import { findFlat, parseNumber, parsePids } from './cgroup-files.ts';
 import type { Controller } from './cgroup-files.ts';
 import { control, readControl, removeDir } from './cgroup-tree.ts';
 import type { Tree } from './cgroup-tree.ts';
@@ -85,7 +85,7 @@ export class CgroupConfinement implements Confinement {
 
   oomKills(): number {
     const file = this.#version === 2 ? 'memory.events' : 'memory.oom_control';
-    return parseFlat(this.#read(this.#dirs.get('memory'), file)).get('oom_kill') ?? 0;
+    return findFlat(this.#read(this.#dirs.get('memory'), file), 'oom_kill') ?? 0;
   }
 
   close(): void {
@@ -111,7 +111,7 @@ export class CgroupConfinement implements Confinement {
     if (this.#version === 1) {
       return parseNumber(this.#read(this.#dirs.get('cpuacct'), 'cpuacct.usage'));
     }
-    const usec = parseFlat(this.#read(this.#all()[0], 'cpu.stat')).get('usage_usec');
+    const usec = findFlat(this.#read(this.#all()[0], 'cpu.stat'), 'usage_usec');
     return usec === undefined ? undefined : usec * 1000;
   }
 
@@ -123,7 +123,7 @@ export class CgroupConfinement implements Confinement {
         : (['memory.usage_in_bytes', 'total_inactive_file'] as const);
     const bytes = parseNumber(this.#read(dir, whole));
     if (bytes === undefined) return undefined;
-    const cached = parseFlat(this.#read(dir, 'memory.stat')).get(files) ?? 0;
+    const cached = findFlat(this.#read(dir, 'memory.stat'), files) ?? 0;
     return Math.max(bytes - cached, 0);
   }
 

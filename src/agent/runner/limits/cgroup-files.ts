@@ -64,15 +64,15 @@ export function parseNumber(text: string): number | undefined {
   return trimmed === '' || !Number.isFinite(value) ? undefined : value;
 }
 
-/** Lines of `<name> <number>`: `memory.stat`, `cpu.stat`, `memory.events`, `memory.oom_control`. */
-export function parseFlat(text: string): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const line of text.split('\n')) {
-    const [name = '', value = ''] = line.split(' ');
-    const number = parseNumber(value);
-    if (name !== '' && number !== undefined) found.set(name, number);
-  }
-  return found;
+/**
+ * The number of one line `<name> <number>` of `memory.stat`, `cpu.stat`, `memory.events` and their like. Looked
+ * for, not read whole: the runner asks often, and without its last compiler tier.
+ */
+export function findFlat(text: string, name: string): number | undefined {
+  const start = text.startsWith(`${name} `) ? 0 : text.indexOf(`\n${name} `) + 1;
+  if (start === 0 && !text.startsWith(`${name} `)) return undefined;
+  const end = text.indexOf('\n', start);
+  return parseNumber(text.slice(start + name.length + 1, end === -1 ? undefined : end));
 }
 
 /** Of `cgroup.procs`; a process of another namespace stands there as 0. */

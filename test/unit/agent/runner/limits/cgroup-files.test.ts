@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
 import {
-  parseFlat,
+  findFlat,
   parseMounts,
   parseNumber,
   parseOwnV2,
@@ -58,11 +58,15 @@ describe('files of control groups', () => {
     assert.equal(parseNumber(''), undefined);
   });
 
-  it('parseFlat() reads counters by name', () => {
+  it('findFlat() reads one counter by its whole name', () => {
     const events = 'low 0\nhigh 0\nmax 12\noom 1\noom_kill 1\noom_group_kill 0\n';
-    assert.equal(parseFlat(events).get('oom_kill'), 1);
-    assert.equal(parseFlat('oom_kill_disable 0\nunder_oom 0\noom_kill 3\n').get('oom_kill'), 3);
-    assert.equal(parseFlat('usage_usec 1234\nuser_usec 1000\n').get('usage_usec'), 1234);
+    assert.equal(findFlat(events, 'oom_kill'), 1);
+    assert.equal(findFlat('oom_kill_disable 0\nunder_oom 0\noom_kill 3\n', 'oom_kill'), 3);
+    assert.equal(findFlat(events, 'oom_group_kill'), 0);
+    assert.equal(findFlat(events, 'kill'), undefined);
+    assert.equal(findFlat('', 'oom'), undefined);
+    assert.equal(findFlat('inactive_file 1\ntotal_inactive_file 2', 'inactive_file'), 1);
+    assert.equal(findFlat('usage_usec 1234\nuser_usec 1000\n', 'usage_usec'), 1234);
   });
 
   it('parsePids() leaves out processes of other namespaces', () => {
