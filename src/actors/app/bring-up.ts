@@ -61,6 +61,8 @@ export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
         if (await core.report({ type: 'instance-live', workloadId, ...health.found })) return;
         throw new StartFailed(notWanted);
       case 'failed':
+        // Who reads this log may not be allowed to read the other.
+        say('What the app itself wrote stands in its own log.');
         throw new StartFailed(health.reason);
       case 'foreign':
         logger.warn({ app: core.id, workload: workloadId, port }, 'app_port_taken');

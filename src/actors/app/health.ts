@@ -51,12 +51,17 @@ const exitsMax = 3;
 export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
   const { driver, clock, workloadId, shownPort, timeoutMs, signal } = options;
   const deadlineMs = clock.now() + timeoutMs;
-  let seen = `nothing listened on its port ${String(shownPort)} (the variable PORT)`;
+  // Who listens on loopback alone is reached by nobody outside its container.
+  const where = driver.runs === 'image' ? ' at 0.0.0.0' : '';
+  let seen = `nothing listened on its port ${String(shownPort)}${where} (the variable PORT)`;
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
     const workload = await driver.inspect(workloadId);
     const ended = endOf(workload);
-    if (ended !== null) return { kind: 'failed', reason: ended };
+    if (ended !== null) {
+      const isTaken = neverStarted(workload) && (await driver.probe(workloadId)) === 'foreign';
+      return isTaken ? { kind: 'foreign' } : { kind: 'failed', reason: ended };
+    }
     const probe = await driver.probe(workloadId);
     if (probe === 'foreign') return { kind: 'foreign' };
     if (probe === 'listening') {
@@ -85,6 +90,10 @@ function checkOnce(options: HealthGateOptions, host: string): Promise<string | n
 
 function startOf(workload: Workload | undefined): number | null {
   return workload?.state.phase === 'running' ? workload.state.startedAtMs : null;
+}
+
+function neverStarted(workload: Workload | undefined): boolean {
+  return workload?.state.phase === 'ended' && workload.state.exit.reason === 'failed_to_start';
 }
 
 function endOf(workload: Workload | undefined): string | null {

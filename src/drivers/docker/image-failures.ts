@@ -72,7 +72,10 @@ export function asFailure(error: unknown, code: 'IMAGE_BUILD_FAILED' | 'IMAGE_NO
   if (isAway(error)) return unreachable(error);
   if (statusOf(error) === undefined) return error;
   if (isEnding(wordsOf(error))) return unreachable(error);
-  return new ServiceError(code, cut(wordsOf(error)), { cause: error });
+  // The client puts the status in front of what the daemon says.
+  const words = cut(wordsOf(error).replace(/^\(HTTP code \d+\) [^-]*- /, ''));
+  const said = code === 'IMAGE_BUILD_FAILED' ? `The build failed: ${words}` : words;
+  return new ServiceError(code, said, { cause: error });
 }
 
 /** What a daemon says of everything that is under way when it ends. */

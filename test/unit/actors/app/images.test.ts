@@ -293,6 +293,23 @@ describe('an app on a driver of containers', () => {
     assert.equal(f.deployment(second).error, 'Port 1 is taken.');
   });
 
+  it('tries another port when the one it chose was taken meanwhile', async () => {
+    f.source.files = { Dockerfile: 'FROM base' };
+    const { id } = await f.uploaded();
+    f.driver.script = (spec) => {
+      f.driver.script = () => ({ probe: 'listening' });
+      queueMicrotask(() => {
+        const detail = 'Its port is in use.';
+        f.driver.end(spec.id, { code: null, reason: 'failed_to_start', detail });
+      });
+      return { probe: 'foreign' };
+    };
+    await deployed(id);
+    const [first, second] = f.driver.started;
+    assert.notEqual(first?.port, second?.port);
+    assert.equal(f.app(id).run.live?.port, second?.port);
+  });
+
   it('does not start what was made for the other runtime', async () => {
     f.source.files = { Dockerfile: 'FROM base' };
     const { id } = await f.uploaded();
