@@ -8,6 +8,7 @@ import { resetsFolder } from './auth/password-resets.ts';
 import { newSetupCode } from './auth/setup-code.ts';
 import type { Route } from './gateway/contract.ts';
 import type { Metrics } from './gateway/metrics.ts';
+import { consolePageRoutes } from './gateway/transports/console-pages.ts';
 import { inviteRoutes } from './gateway/transports/invite.ts';
 import { loginRoutes } from './gateway/transports/login.ts';
 import { connectRoutes } from './gateway/transports/mcp-connect.ts';
@@ -58,6 +59,7 @@ export class Home {
       ...loginRoutes({ accounts, accountReads, needsSetup, callers }),
       ...inviteRoutes({ accounts, accountReads, callers }),
       ...connectRoutes({ reader: store, actors, causes, callers, publicUrl }),
+      ...consolePageRoutes({ reader: store, callers }),
     ];
   }
 

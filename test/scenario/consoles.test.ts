@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { join, makeRole, userIdOf } from '../support/access-world.ts';
+import { join, makeRole } from '../support/access-world.ts';
 import { codeOf, ConsoleClient } from '../support/console-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
-import { Gangway, until } from '../support/gangway.ts';
+import { Gangway } from '../support/gangway.ts';
 
 const serving = `require('node:http').createServer((_, answer) => answer.end('ok')).listen(process.env.PORT)`;
 const program = archiveOf({
@@ -18,21 +18,18 @@ describe('consoles', () => {
   let me: Client;
   let app: AppInfo;
   let path: string;
-  let teamId: string;
   /** Holds what a console needs, by a role of its own. */
   let other: Client;
-  let otherRole: string;
   let opened: ConsoleClient[] = [];
 
   before(async () => {
     gangway = await Gangway.open();
     me = gangway.client;
     const found = await me.must<{ viewerTeam: { id: string } }>('{ viewerTeam { id } }');
-    teamId = found.viewerTeam.id;
     app = await me.runningApp('shelly', program);
     path = `/api/apps/${app.id}/attach`;
-    otherRole = await makeRole(me, teamId, 'Operator', ['open_app_console', 'view_logs']);
-    other = await join(gangway, teamId, otherRole, 'other');
+    const role = await makeRole(me, found.viewerTeam.id, 'Operator', ['open_app_console']);
+    other = await join(gangway, found.viewerTeam.id, role, 'other');
   });
   after(() => gangway.end());
   afterEach(async () => {
@@ -144,18 +141,17 @@ describe('consoles', () => {
 
     it('is shown the last 64 KiB of a flood that nobody watched', async () => {
       const shell = await open();
+      await shell.type('stty -echo; PS1=; echo quiet-$((1+1))\r');
+      await shell.sees('quiet-2');
       shell.drop();
-      await shell.type('stty -echo; for i in $(seq 1 40000); do echo line $i; done; echo END\r');
-      await shell.type('\r');
+      await shell.type('for i in $(seq 1 40000); do echo line $i; done; echo END-$((1+1))\r');
       let back = await shell.back();
-      await eventually('the end of the flood', () => back.text.includes('END'), 30_000).catch(
-        () => undefined,
-      );
+      await eventually('the end of the flood', () => back.text.includes('END-2'));
       back = await shell.back();
       opened.push(back);
-      await back.sees('END');
+      await back.sees('END-2');
       const replayed = Buffer.byteLength(back.text);
-      assert.ok(replayed <= 64 * 1024 + 200 && replayed > 60 * 1024, String(replayed));
+      assert.ok(replayed <= 65_536 && replayed > 65_000, String(replayed));
       assert.match(back.text, /line 39999/);
     });
 
@@ -255,192 +251,6 @@ describe('consoles', () => {
         body: JSON.stringify({ sessionId: shell.id, data: 'x' }),
       });
       assert.equal(codeOf(database), '404 NO_SUCH_SESSION');
-    });
-  });
-
-  describe('who may', () => {
-    it('is the opener alone', async () => {
-      const shell = await open();
-      const { id: sessionId } = shell;
-      for (const body of [
-        { sessionId, data: 'echo no\r' },
-        { sessionId, resize: { cols: 9, rows: 9 } },
-      ]) {
-        const answer = await other.ask(path, { method: 'POST', body: JSON.stringify(body) });
-        assert.equal(codeOf(answer), '403 FORBIDDEN');
-      }
-      assert.equal(codeOf(await shell.delete(other)), '403 FORBIDDEN');
-      const nobody = gangway.stranger();
-      assert.equal(codeOf(await shell.delete(nobody)), '401 UNAUTHENTICATED');
-      // Another sign-in of the same person is that person.
-      const again = await gangway.signIn();
-      const answer = await again.ask(path, {
-        method: 'POST',
-        body: JSON.stringify({ sessionId, data: 'echo me-$((1+1))\r' }),
-      });
-      assert.equal(answer.status, 204);
-      await shell.sees('me-2');
-    });
-
-    it('is nobody by token, across sites, or by going there', async () => {
-      const secret = await me.token({ capabilities: ['open_app_console'] });
-      const refusals: [Record<string, string>, string][] = [
-        [{ authorization: `Bearer ${secret}` }, '401 COOKIE_REQUIRED'],
-        [{ 'sec-fetch-site': 'cross-site' }, '403 CROSS_SITE'],
-        [{ 'sec-fetch-site': 'same-site' }, '403 CROSS_SITE'],
-        [{ origin: 'https://elsewhere.example' }, '403 CROSS_SITE'],
-        [{ 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' }, '403 CROSS_SITE'],
-        [{ 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' }, '403 CROSS_SITE'],
-        [{ cookie: '' }, '401 UNAUTHENTICATED'],
-      ];
-      for (const [headers, code] of refusals) {
-        const asked = await ConsoleClient.ask(me, path, '', headers);
-        assert.equal(`${String(asked.stream.status)} ${asked.code}`, code, JSON.stringify(headers));
-      }
-      const fine = await ConsoleClient.ask(me, path, '', {
-        'sec-fetch-site': 'same-origin',
-        'sec-fetch-mode': 'cors',
-      });
-      assert.equal(fine.stream.status, 200);
-      await eventually('its session', () => fine.stream.events.length > 0);
-      opened.push(fine);
-      for (const method of ['POST', 'DELETE'] as const) {
-        const crossed = await me.ask(`${path}?sessionId=${fine.id}`, {
-          method,
-          headers: { 'sec-fetch-site': 'cross-site' },
-          ...(method === 'POST' && { body: JSON.stringify({ sessionId: fine.id, data: 'x' }) }),
-        });
-        assert.equal(codeOf(crossed), '403 CROSS_SITE');
-      }
-    });
-
-    it('holds the capability', async () => {
-      const viewerRole = await makeRole(me, teamId, 'Looker', ['view_logs']);
-      const viewer = await join(gangway, teamId, viewerRole, 'viewer');
-      const asked = await ConsoleClient.ask(viewer, path);
-      assert.equal(`${String(asked.stream.status)} ${asked.code}`, '403 FORBIDDEN');
-      assert.match(asked.stream.text, /open_app_console/);
-      const gone = await ConsoleClient.ask(me, '/api/apps/app_none/attach');
-      assert.equal(`${String(gone.stream.status)} ${gone.code}`, '404 NOT_FOUND');
-      const strayed = await ConsoleClient.ask(me, '/api/databases/db_none/attach');
-      assert.equal(`${String(strayed.stream.status)} ${strayed.code}`, '404 NOT_FOUND');
-      const container = await ConsoleClient.ask(me, path, '?container=none');
-      assert.equal(container.code, 'NO_SUCH_CONTAINER');
-    });
-
-    it('loses the console within a second of losing the right', async () => {
-      const shell = await open('', other);
-      await shell.type('echo open-$((1+1))\r');
-      await shell.sees('open-2');
-      const userId = await userIdOf(other);
-      const role = await makeRole(me, teamId, 'Nothing', []);
-      const changing =
-        'mutation($userId: ID!, $roleId: ID!) { updateMember(userId: $userId, roleId: $roleId) { userId } }';
-      await me.must(changing, { userId, roleId: role });
-      const answer = await shell.post({ sessionId: shell.id, data: 'echo no\r' });
-      assert.match(codeOf(answer), /403 FORBIDDEN|404 NO_SUCH_SESSION/);
-      await shell.ends('failure');
-      await me.must(changing, { userId, roleId: otherRole });
-      const back = await shell.back();
-      assert.equal(back.code, 'NO_SUCH_SESSION');
-    });
-
-    it('may have 16 at a time', async () => {
-      const consoles = await Promise.all(Array.from({ length: 16 }, () => open('', other)));
-      const over = await ConsoleClient.ask(other, path);
-      assert.equal(`${String(over.stream.status)} ${over.code}`, '429 TOO_MANY_STREAMS');
-      const mine = await open();
-      assert.equal(mine.stream.status, 200);
-      await consoles[0]?.delete();
-      const again = await open('', other);
-      assert.equal(again.stream.status, 200);
-    });
-  });
-
-  describe('execConsole()', () => {
-    const exec =
-      'mutation($id: ID!, $c: String!, $at: String) { execConsole(appId: $id, command: $c, container: $at) { output exitCode truncated } }';
-    interface Ran {
-      execConsole: { output: string; exitCode: number; truncated: boolean };
-    }
-
-    it('runs a line of the shell beside the app', async () => {
-      const { execConsole } = await me.must<Ran>(exec, {
-        id: app.id,
-        c: 'echo a; echo b >&2; exit 5',
-      });
-      assert.deepEqual(execConsole, { output: 'a\nb\n', exitCode: 5, truncated: false });
-      const long = await me.must<Ran>(exec, { id: app.id, c: 'seq 1 100000' });
-      assert.equal(long.execConsole.truncated, true);
-      assert.equal(Buffer.byteLength(long.execConsole.output), 65_536);
-    });
-
-    it('is refused for nonsense, and to who may not', async () => {
-      assert.equal(await me.fails(exec, { id: app.id, c: '  ' }), 'BAD_USER_INPUT');
-      assert.equal(await me.fails(exec, { id: app.id, c: 'a'.repeat(70_000) }), 'BAD_USER_INPUT');
-      assert.equal(await me.fails(exec, { id: app.id, c: 'ls', at: 'none' }), 'NO_SUCH_CONTAINER');
-      assert.equal(await me.fails(exec, { id: 'app_none', c: 'ls' }), 'NOT_FOUND');
-      const secret = await me.token({ capabilities: ['deploy_apps'] });
-      const by = (token: string): Promise<string | undefined> =>
-        gangway
-          .stranger()
-          .fails(exec, { id: app.id, c: 'id' }, { authorization: `Bearer ${token}` });
-      assert.equal(await by(secret), 'FORBIDDEN');
-      assert.equal(await by(await me.token({ capabilities: ['open_app_console'] })), undefined);
-    });
-  });
-
-  it('are told in the activity, without what was typed', async () => {
-    const shell = await open();
-    await shell.type('echo very-private-words\r');
-    await shell.sees('very-private-words');
-    await shell.delete();
-    interface Activity {
-      activity: { nodes: { action: string; target: string; details: unknown }[] };
-    }
-    const query = '{ activity(first: 100) { nodes { action target details } } }';
-    let nodes: Activity['activity']['nodes'] = [];
-    await eventually('nothing', () => true);
-    for (let i = 0; i < 100; i++) {
-      nodes = (await me.must<Activity>(query)).activity.nodes;
-      if (nodes[0]?.action === 'close_console') break;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    assert.equal(nodes[0]?.action, 'close_console');
-    const openedEntry = nodes.find(({ action }) => action === 'open_console');
-    assert.match(openedEntry?.target ?? '', /shelly/);
-    assert.ok(nodes.some(({ action }) => action === 'execConsole'));
-    assert.doesNotMatch(JSON.stringify(nodes), /very-private|POST \/api|seq 1/);
-  });
-
-  it('end with exit when the app is stopped, and are not opened then', async () => {
-    const stopping = await me.runningApp('stopping', program);
-    const its = `/api/apps/${stopping.id}/attach`;
-    const shell = await ConsoleClient.open(me, its);
-    await me.must('mutation($id: ID!) { stopApp(id: $id) { id } }', { id: stopping.id });
-    await shell.ends('exit');
-    const asked = await ConsoleClient.ask(me, its);
-    assert.equal(`${String(asked.stream.status)} ${asked.code}`, '409 NOT_RUNNING');
-    const exec = 'mutation($id: ID!) { execConsole(appId: $id, command: "ls") { output } }';
-    assert.equal(await me.fails(exec, { id: stopping.id }), 'NOT_RUNNING');
-    await me.must('mutation($id: ID!) { startApp(id: $id) { id } }', { id: stopping.id });
-    let again = await ConsoleClient.ask(me, its);
-    for (let i = 0; i < 200 && again.stream.status !== 200; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      again = await ConsoleClient.ask(me, its);
-    }
-    await me.must('mutation($id: ID!) { deleteApp(id: $id) }', { id: stopping.id });
-    await again.ends('exit');
-  });
-
-  it('end with failure when the runner is lost', async () => {
-    const shell = await open();
-    await shell.type('echo here-$((1+1))\r');
-    await shell.sees('here-2');
-    await gangway.killRunner();
-    await shell.ends('failure');
-    await until('the app runs again', 30_000, async () => {
-      return (await me.visit(app.slug)).status === 200;
     });
   });
 });

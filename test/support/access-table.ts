@@ -205,6 +205,7 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.redeploy', need: 'deploy_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: ({ things }) => `redeploy(appId: "${things.appId}") { id }` },
   { field: 'Mutation.cancelDeployment', need: 'deploy_apps', on: 'thing', ask: ({ things }) => `cancelDeployment(id: "${things.deploymentId}")` },
   { field: 'Mutation.rollbackDeployment', need: 'deploy_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: ({ things }) => `rollbackDeployment(deploymentId: "${things.deploymentId}") { id }` },
+  { field: 'Query.metrics', need: 'view_metrics', on: 'thing', ask: ({ things }) => `metrics(databaseId: "${things.databaseId}") { cpu }` },
   { field: 'Query.metrics', need: 'view_metrics', on: 'thing', ask: ({ things }) => `metrics(appId: "${things.appId}") { cpu }` },
   { field: 'Query.logs', need: 'view_logs', on: 'thing', ask: ({ things }) => `logs(appId: "${things.appId}") { nodes { text } }` },
   { field: 'Subscription.deploymentLog', need: null, on: 'thing', ask: ({ things }) => `deploymentLog(id: "${things.deploymentId}") { text }` },
@@ -296,6 +297,8 @@ export const routes: readonly RouteLine[] = [
   { route: 'GET /connect', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], tokens: '403 FORBIDDEN', path: () => '/connect' },
   { route: 'POST /connect', takes: 'cookie', need: 'manage_team', on: 'team', past: 303, headers: form, body: 'enabled=true', path: ({ place }) => `/connect?team=${place.teamId}` },
   { route: 'GET /connect/assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/connect/assets/none.js' },
+  { route: 'GET /console', takes: 'anything', need: 'anybody', on: 'none', past: [200, 303], tokens: '403 FORBIDDEN', path: () => '/console' },
+  { route: 'GET /console/assets/:file', takes: 'anything', need: 'anybody', on: 'none', past: 404, path: () => '/console/assets/none.js' },
   // The OAuth provider: what is sent here is of no use, and nobody is told more than that.
   ...discovery.map((path): RouteLine => ({ route: `GET ${path}`, takes: 'anything', need: 'anybody', on: 'none', path: () => path })),
   { route: 'GET /api/auth/oauth2/authorize', takes: 'anything', need: 'anybody', on: 'none', past: 400, path: () => '/api/auth/oauth2/authorize' },

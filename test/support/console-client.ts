@@ -110,6 +110,6 @@ export class ConsoleClient {
   }
 }
 
-export function codeOf(answer: Answer): string {
+export function codeOf(answer: Pick<Answer, 'status' | 'text'>): string {
   return `${String(answer.status)} ${(JSON.parse(answer.text) as Problem).code}`;
 }

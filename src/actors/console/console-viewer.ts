@@ -29,6 +29,7 @@ const promptFrames = 64;
 const fullBytes = 128 * 1024;
 const roomBytes = 32 * 1024;
 const pingComment = Buffer.from(sseComment('ping'));
+const liveComment = Buffer.from(sseComment('live'));
 
 export class ConsoleViewer {
   readonly #options: ConsoleViewerOptions;
@@ -59,10 +60,15 @@ export class ConsoleViewer {
     return this.#waitingBytes + this.#text.length > fullBytes;
   }
 
-  /** Begins with its id and what was shown last. */
+  /**
+   * Begins with its id and what was shown last, and a comment where that ends: what a terminal answers to
+   * questions of programs was answered when they were asked.
+   */
   begin(sessionId: string, shown: Uint8Array): void {
     this.#write(Buffer.from(sseEvent('session', sessionId)));
-    if (shown.length > 0) this.push(shown);
+    this.#text = this.#decoder.decode(shown, { stream: true });
+    while (this.#text !== '') this.#sendFrame(this.#takeText());
+    this.#write(liveComment);
   }
 
   /** Takes a chunk that nobody changes any more. */

@@ -56,7 +56,7 @@ function routesOf(options: AttachRoutesOptions, kind: Kind, path: string): Route
 async function attach(options: AttachRoutesOptions, kind: Kind, exchange: Exchange): Promise<void> {
   const { reader, consoles } = options;
   const person = options.callers.cookiePerson(exchange, { changes: true });
-  if (exchange.header('sec-fetch-mode') === 'navigate') {
+  if (/\bnavigate\b/.test(exchange.header('sec-fetch-mode'))) {
     throw new ServiceError('CROSS_SITE', 'A console is no page to go to.');
   }
   const target = { kind, id: exchange.param('id') };
