@@ -1,0 +1,175 @@
+/** A compose file from its text to its containers, on a real daemon. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import Docker from 'dockerode';
+import { dockerDaemon, noDocker } from '../support/docker-daemon.ts';
+import type { DockerDaemon } from '../support/docker-daemon.ts';
+import { importImages, nodeImage } from '../support/docker-images.ts';
+import type { AppInfo, Client } from '../support/gangway-client.ts';
+import { Gangway, until } from '../support/gangway.ts';
+
+const server = (body: string): string =>
+  `require('http').createServer(async (q, r) => { ${body} }).listen(3000, () => console.log('up'))`;
+const site = server(`
+  if (q.url === '/count') return r.end(await (await fetch('http://counter:3000/')).text());
+  r.end(process.env.GREETING + ' ' + process.env.APP_DATA_DIR);`);
+const counter = server(`
+  if (q.url === '/health') return r.end();
+  const fs = require('fs'), file = '/state/count';
+  const count = Number(fs.existsSync(file) ? fs.readFileSync(file) : 0) + 1;
+  fs.writeFileSync(file, String(count));
+  r.end(String(count));`);
+
+/** Built here, for no registry is reached. */
+function composeOf(greeting: string): string {
+  const build = `{ dockerfile_inline: "FROM ${nodeImage}" }`;
+  return `
+x-base: &base { build: ${build} }
+services:
+  web:
+    <<: *base
+    command: ${JSON.stringify(['node', '-e', site])}
+    ports: ["3000"]
+    environment: { GREETING: "${greeting}" }
+    depends_on:
+      counter: { condition: service_healthy }
+      once: { condition: service_completed_successfully }
+  counter:
+    <<: *base
+    command: ${JSON.stringify(['node', '-e', counter])}
+    volumes: [state:/state]
+    healthcheck: { test: [CMD-SHELL, "wget -q -O - http://127.0.0.1:3000/health"], interval: 1s, retries: 30 }
+    mem_limit: 256m
+  once: { <<: *base, command: "echo migrated", restart: "no" }
+volumes: { state: }
+`;
+}
+
+describe('an app of a compose file on Docker', { skip: noDocker() }, () => {
+  let daemon: DockerDaemon;
+  let gangway: Gangway;
+  let client: Client;
+  let app: AppInfo;
+  before(async () => {
+    daemon = await dockerDaemon();
+    await importImages(daemon.socket);
+    gangway = await Gangway.open({
+      env: { GANGWAY_RUNTIME: 'docker', GANGWAY_DOCKER_SOCKET: daemon.socket },
+    });
+    ({ client } = gangway);
+    app = await client.createApp('Stack', {
+      source: 'COMPOSE',
+      compose: composeOf('${HELLO:-hello}'),
+    });
+  });
+  after(async () => {
+    await gangway.end();
+    await daemon.close();
+  });
+
+  const get = async (path: string): Promise<string> => (await client.visit(app.slug, path)).text;
+  const linesOf = async (container?: string): Promise<string[]> => {
+    const { logs } = await client.must<{ logs: { nodes: { text: string }[] } }>(
+      'query($appId: ID!, $container: String) { logs(appId: $appId, container: $container) { nodes { text } } }',
+      { appId: app.id, container },
+    );
+    return logs.nodes.map(({ text }) => text);
+  };
+
+  it('runs its services, which find each other, behind one address', async () => {
+    await client.deployed(app.id);
+    assert.equal(await get('/'), 'hello /data');
+    assert.equal(await get('/count'), '1');
+    assert.equal(await get('/count'), '2');
+    const { app: shown } = await client.must<{
+      app: { status: string; containers: { name: string }[] };
+    }>('query($id: ID!) { app(id: $id) { status containers { name image state } } }', {
+      id: app.id,
+    });
+    assert.equal(shown.status, 'active');
+    assert.deepEqual(
+      shown.containers.map(({ name }) => name),
+      ['web', 'counter', 'once'],
+    );
+  });
+
+  it('has a log for each of them', async () => {
+    await until('their lines', 10_000, async () => (await linesOf('once')).includes('migrated'));
+    assert.deepEqual(await linesOf(), ['up']);
+    assert.deepEqual(await linesOf('web'), ['up']);
+    assert.deepEqual(await linesOf('counter'), ['up']);
+    const nope = 'query($id: ID!) { logs(appId: $id, container: "nope") { nodes { text } } }';
+    assert.equal(await client.fails(nope, { id: app.id }), 'NO_SUCH_CONTAINER');
+  });
+
+  it('opens no port of the host but its own on loopback, and gives no privileges', async () => {
+    const docker = new Docker({ socketPath: daemon.socket });
+    const containers = await docker.listContainers({
+      all: true,
+      filters: { label: [`gangway.owner=${app.id}`] },
+    });
+    assert.equal(containers.length, 3);
+    for (const { Id: id } of containers) {
+      const { HostConfig: host, State: state } = await docker.getContainer(id).inspect();
+      assert.equal(host.Privileged, false);
+      assert.deepEqual(host.Binds ?? [], []);
+      const bindings = Object.values(
+        (host.PortBindings as Record<string, { HostIp: string }[]> | null) ?? {},
+      ).flat();
+      assert.ok(bindings.every(({ HostIp: address }) => address === '127.0.0.1'));
+      assert.ok(state.Status === 'running' || state.ExitCode === 0);
+    }
+  });
+
+  it('lives on when Gangway is killed, and is taken up again', async () => {
+    await gangway.restart();
+    await until('it is well', 20_000, async () => (await get('/count')) === '3');
+    assert.deepEqual(await linesOf('counter'), ['up']);
+  });
+
+  it('keeps its volumes over a deployment, and goes back when one fails', async () => {
+    const update =
+      'mutation($id: ID!, $compose: String) { updateApp(id: $id, compose: $compose) { id } }';
+    await client.must(update, { id: app.id, compose: composeOf('again') });
+    await client.deployed(app.id);
+    assert.equal(await get('/'), 'again /data');
+    assert.equal(await get('/count'), '4');
+    const broken = composeOf('broken').replace('echo migrated', 'false');
+    await client.must(update, { id: app.id, compose: broken });
+    const failed = await client.redeploy(app.id);
+    assert.equal(await client.finished(failed), 'failed');
+    const deployment = await client.deployment(failed);
+    assert.match(deployment?.error ?? '', /^once: The app exited with code 1/);
+    await until('the release before', 30_000, async () => (await get('/')) === 'again /data');
+  });
+
+  it('refuses what asks for the host', async () => {
+    const evil = composeOf('x').replace('mem_limit', 'privileged: true\n    mem_limit');
+    const update =
+      'mutation($id: ID!, $compose: String) { updateApp(id: $id, compose: $compose) { id } }';
+    const { errors } = await client.graphql(update, { id: app.id, compose: evil });
+    assert.equal(errors[0]?.extensions.code, 'BAD_USER_INPUT');
+    assert.match(errors[0].message, /services\.counter\.privileged is not allowed/);
+  });
+
+  it('runs single commands in the service that is named', async () => {
+    const exec = `mutation($appId: ID!, $container: String) {
+      execConsole(appId: $appId, command: "cat /state/count; exit 3", container: $container) { output exitCode }
+    }`;
+    const { execConsole: found } = await client.must<{ execConsole: object }>(exec, {
+      appId: app.id,
+      container: 'counter',
+    });
+    assert.deepEqual(found, { output: '4', exitCode: 3 });
+  });
+
+  it('leaves nothing of itself when it is purged', async () => {
+    await client.must('mutation($id: ID!) { deleteApp(id: $id) }', { id: app.id });
+    const { trash } = await client.must<{ trash: { id: string }[] }>('{ trash { id } }');
+    await client.must('mutation($id: ID!) { purgeFromTrash(id: $id) }', { id: trash[0]?.id });
+    const docker = new Docker({ socketPath: daemon.socket });
+    const filters = { label: [`gangway.owner=${app.id}`] };
+    assert.deepEqual(await docker.listContainers({ all: true, filters }), []);
+    assert.deepEqual((await docker.listVolumes({ filters })).Volumes, []);
+  });
+});
