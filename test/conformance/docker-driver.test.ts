@@ -1,20 +1,29 @@
 import { describe } from 'node:test';
 
+import type { WorkloadSpec } from '../../src/drivers/driver.ts';
 import { noDocker } from '../support/docker-daemon.ts';
 import { nodePath } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
+import type { DriverPlace } from './driver.suite.ts';
 import { run } from './driver.suite.ts';
 import { run as runTerminals } from './driver-terminals.suite.ts';
+import { run as runUsage } from './driver-usage.suite.ts';
+
+const create = async (): Promise<DriverPlace> => ({
+  ...(await dockerPlace()),
+  specOf: containerSpec,
+  node: nodePath,
+  variables: ['HOME', 'HOSTNAME'],
+});
+
+/** A spec for programs of the machine, in the image that has them. */
+const inContainer = (spec: WorkloadSpec): WorkloadSpec => {
+  const { container } = containerSpec({ id: spec.id, command: spec.command });
+  return { ...spec, env: {}, container };
+};
 
 describe('with a Docker daemon', { skip: noDocker() }, () => {
-  run('the Docker driver', async () => ({
-    ...(await dockerPlace()),
-    specOf: containerSpec,
-    node: nodePath,
-    variables: ['HOME', 'HOSTNAME'],
-  }));
-  runTerminals('the Docker driver', async () => ({
-    ...(await dockerPlace()),
-    specOf: containerSpec,
-  }));
+  run('the Docker driver', create);
+  runTerminals('the Docker driver', create);
+  runUsage('the Docker driver', create, inContainer);
 });

@@ -1,8 +1,7 @@
 /**
  * Owns a Docker daemon of the tests' own: its folders, its bridge and its end.
  *
- * 1. Nothing of the machine's own daemon is used or touched: own socket, data, bridge and addresses, and
- *    no rules of the firewall.
+ * 1. Nothing of the machine's own daemon is used or touched: own socket, data, bridge and addresses.
  * 2. What a killed run left (processes, mounts, bridges, folders) is cleaned up by the next one.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -118,6 +117,7 @@ function makeBridge(): Bridge {
     }
     ip('addr', 'add', `10.217.${number}.1/24`, 'dev', name);
     ip('link', 'set', name, 'up');
+    allowWithin('-I', number);
     return { name, number };
   }
   throw new Error('Cannot start a Docker daemon: all bridges are taken');
@@ -125,6 +125,21 @@ function makeBridge(): Bridge {
 
 function ip(...args: string[]): void {
   execFileSync(programPath('ip') ?? 'ip', args, { stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/**
+ * The daemon is to make no rules: they would be in the way of the machine's own. Where that one lets
+ * nothing pass between containers but its own, ours need a word.
+ */
+function allowWithin(action: '-I' | '-D', number: number): void {
+  const subnet = `10.218.${number}.0/24`;
+  const iptables = programPath('iptables') ?? 'iptables';
+  const rule = ['FORWARD', '-s', subnet, '-d', subnet, '-j', 'ACCEPT'];
+  try {
+    execFileSync(iptables, ['-w', action, ...rule], { stdio: 'ignore' });
+  } catch {
+    // No firewall here, or the rule is gone.
+  }
 }
 
 function launch(dir: string, socket: string, bridge: Bridge, liveRestore: boolean): ChildProcess {
@@ -209,6 +224,7 @@ function discard(dir: string): void {
   try {
     const bridge = fs.readFileSync(path.join(dir, 'bridge'), 'utf8');
     ip('link', 'del', bridge);
+    allowWithin('-D', Number(bridge.replace(/\D/g, '')));
   } catch {
     // It never came to that.
   }

@@ -3,10 +3,11 @@
  *
  * 1. What is opened is ended with all it started, by the mark in its environment, when it is closed,
  *    when its time is over, or when the connection to the daemon is lost.
- * 2. While a terminal is paused the daemon is not read, and the program waits.
+ * 2. What an earlier process of ours left open, having been killed, is ended by the next one.
+ * 3. While a terminal is paused the daemon is not read, and the program waits.
  */
 import { randomBytes } from 'node:crypto';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 
 import type Dockerode from 'dockerode';
 
@@ -16,19 +17,20 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ExecOutcome, ExecSpec, Terminal, TerminalEvents, TerminalSpec } from '../driver.ts';
-import { orGone, pause, statusOf, wordsOf } from './engine.ts';
+import { isAway, orGone, pause, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { FrameReader } from './frames.ts';
 import { isHere } from './host-view.ts';
-import type { Names } from './names.ts';
 import { PtyStream } from './pty-stream.ts';
+import type { PtyStreamParts } from './pty-stream.ts';
+import type { Session, Sessions } from './sessions.ts';
 import type { ContainerView } from './states.ts';
 import type { Workloads } from './workloads.ts';
 
 export interface ConsolesParts {
   engine: Engine;
-  names: Names;
-  workloads: Workloads;
+  workloads: Pick<Workloads, 'see'>;
+  sessions: Sessions;
   logger: Logger;
   clock: Clock;
 }
@@ -64,6 +66,9 @@ const exitLookMs = 20;
 export class Consoles {
   readonly #parts: ConsolesParts;
 
+  /** Of all that is open, its end. */
+  readonly #open = new Set<() => Promise<void>>();
+
   constructor(parts: ConsolesParts) {
     this.#parts = parts;
   }
@@ -73,7 +78,7 @@ export class Consoles {
     const command = spec.command.length > 0 ? spec.command : anyShell;
     const env = { TERM: 'xterm-256color', ...spec.env };
     const started = await this.#start(view, command, env, { cols: spec.cols, rows: spec.rows });
-    return new PtyStream({
+    return this.#terminal({
       socket: started.socket,
       events,
       resize: async (cols, rows) => {
@@ -85,9 +90,87 @@ export class Consoles {
     });
   }
 
-  async attach(id: string): Promise<Terminal> {
-    await this.#running(id);
-    throw new ServiceError('BAD_USER_INPUT', 'Its program takes no input: open a shell instead.');
+  async attach(
+    id: string,
+    size: { cols: number; rows: number },
+    events: TerminalEvents,
+  ): Promise<Terminal> {
+    const { engine, logger } = this.#parts;
+    const view = await this.#running(id);
+    if (!view.Config.OpenStdin || !view.Config.Tty) {
+      throw new ServiceError('BAD_USER_INPUT', 'Its program takes no input: open a shell instead.');
+    }
+    const container = (await engine.client()).getContainer(view.Id);
+    const socket: unknown = await container.attach({
+      stream: true,
+      hijack: true,
+      stdin: true,
+      stdout: true,
+      stderr: true,
+      detachKeys,
+    });
+    if (!(socket instanceof Duplex)) throw new Error('Cannot attach: no connection came of it');
+    const terminal = this.#terminal({
+      socket,
+      events,
+      resize: async (cols, rows) => {
+        await container.resize({ h: rows, w: cols });
+      },
+      // The program is the workload's own: it goes on.
+      end: () => Promise.resolve(),
+      exit: () => this.#endOfProgram(id),
+      logger,
+    });
+    terminal.resize(size.cols, size.rows);
+    return terminal;
+  }
+
+  /** Ends what is open, as when its connection is lost. */
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#open].map((end) => end()));
+  }
+
+  /** Ends what an earlier process of ours left in containers. */
+  async endLeft(): Promise<void> {
+    const { sessions, engine, logger } = this.#parts;
+    for (const session of sessions.left()) {
+      try {
+        const view = await engine.ask((docker, abortSignal) =>
+          orGone(docker.getContainer(session.container).inspect({ abortSignal })),
+        );
+        if (view?.State.Running === true) await this.#endMarked(session, view.State.Pid);
+        sessions.forget(session.mark);
+      } catch (error) {
+        logger.debug({ err: error }, 'session-not-ended');
+      }
+    }
+  }
+
+  #terminal(parts: PtyStreamParts): PtyStream {
+    const end = (): Promise<void> => terminal.lose();
+    const terminal = new PtyStream({
+      ...parts,
+      events: {
+        output: (bytes) => {
+          parts.events.output(bytes);
+        },
+        exit: (exit) => {
+          this.#open.delete(end);
+          parts.events.exit(exit);
+        },
+      },
+    });
+    this.#open.add(end);
+    return terminal;
+  }
+
+  async #endOfProgram(id: string): Promise<{ code: number | null; lost: boolean }> {
+    try {
+      const state = (await this.#parts.workloads.see(id))?.workload.state;
+      return { code: state?.phase === 'ended' ? state.exit.code : null, lost: false };
+    } catch {
+      return { code: null, lost: true }; // The daemon went, not the program.
+    }
   }
 
   async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
@@ -111,6 +194,11 @@ export class Consoles {
       cut();
     });
     signal.addEventListener('abort', cut, { once: true });
+    const endNow = async (): Promise<void> => {
+      await end();
+      cut();
+    };
+    this.#open.add(endNow);
     const frames = new FrameReader();
     socket.on('data', (chunk: Buffer) => {
       for (const { bytes } of frames.push(chunk)) {
@@ -131,6 +219,7 @@ export class Consoles {
     } finally {
       cancel();
       signal.removeEventListener('abort', cut);
+      this.#open.delete(endNow);
       socket.destroy();
     }
   }
@@ -160,9 +249,10 @@ export class Consoles {
     env: Readonly<Record<string, string>>,
     size: { cols: number; rows: number } | null,
   ): Promise<Started> {
-    const { engine } = this.#parts;
-    const mark = randomBytes(12).toString('hex');
-    const marked = { ...env, [sessionVariable]: mark };
+    const { engine, sessions } = this.#parts;
+    const session = { mark: randomBytes(12).toString('hex'), container: view.Id };
+    const marked = { ...env, [sessionVariable]: session.mark };
+    sessions.add(session);
     const tty = size !== null;
     try {
       const exec = await engine.ask((docker, abortSignal) =>
@@ -185,8 +275,14 @@ export class Consoles {
         ...(size && { ConsoleSize: [size.rows, size.cols] }),
       });
       if (size) await this.#firstSize(exec, size);
-      return { exec, socket, end: () => this.#endMarked(view, mark) };
+      const pid = view.State.Pid;
+      socket.once('close', () => {
+        sessions.forget(session.mark);
+      });
+      return { exec, socket, end: () => this.#endMarked(session, pid) };
     } catch (error) {
+      sessions.forget(session.mark);
+      if (isAway(error)) throw unreachable(error);
       if (statusOf(error) === 409 || statusOf(error) === 404) {
         throw new ServiceError('NOT_RUNNING', 'It does not run.', { cause: error });
       }
@@ -229,10 +325,10 @@ export class Consoles {
     }
   }
 
-  async #endMarked(view: ContainerView, mark: string): Promise<void> {
+  async #endMarked({ mark, container }: Session, pid: number): Promise<void> {
     const { clock, engine, logger } = this.#parts;
     const membership = { mark, variable: sessionVariable, first: null };
-    if (isHere(view.State.Pid, view.Id)) {
+    if (isHere(pid, container)) {
       // Twice: what is just being started carries its mark only in a moment.
       await killAll(membership, clock);
       if (findMembers(membership).length > 0) await killAll(membership, clock);
@@ -240,7 +336,7 @@ export class Consoles {
     }
     try {
       const exec = await engine.ask((docker, abortSignal) =>
-        docker.getContainer(view.Id).exec({
+        docker.getContainer(container).exec({
           Cmd: ['/bin/sh', '-c', endMarked, `${sessionVariable}=${mark}`],
           abortSignal,
         }),

@@ -1,4 +1,6 @@
 /** Owns the step from a workload to what the daemon is asked to make. */
+import { availableParallelism } from 'node:os';
+
 import type Dockerode from 'dockerode';
 
 import type { ContainerHealthCheck, ContainerSpec, WorkloadSpec } from '../driver.ts';
@@ -14,7 +16,7 @@ export interface LogLimits {
  * on ports below 1024, to signal what runs as another user. Raw sockets, device nodes and audit,
  * which Docker gives besides, are not among them.
  */
-const capabilities = [
+export const capabilities: readonly string[] = [
   'CHOWN',
   'DAC_OVERRIDE',
   'FOWNER',
@@ -49,6 +51,8 @@ export function createOptions(
     ...(settings?.stopSignal != null && { StopSignal: settings.stopSignal }),
     ...(settings?.health && { Healthcheck: healthCheck(settings.health) }),
     Tty: settings?.tty ?? false,
+    // Whoever sits at its terminal may type.
+    OpenStdin: settings?.tty ?? false,
     Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
     // Ours last: what an app asks for cannot make it another's.
     Labels: { ...settings?.labels, ...names.labelsOf(spec) },
@@ -69,7 +73,7 @@ export function createOptions(
   };
 }
 
-function programOf(
+export function programOf(
   spec: WorkloadSpec,
   { settings }: ContainerSpec,
 ): Pick<Dockerode.ContainerCreateOptions, 'Entrypoint' | 'Cmd'> {
@@ -108,7 +112,7 @@ function hostConfig(
     RestartPolicy: { Name: spec.kind === 'service' ? 'unless-stopped' : 'no' },
     SecurityOpt: ['no-new-privileges'],
     CapDrop: ['ALL'],
-    CapAdd: capabilities,
+    CapAdd: [...capabilities],
     ReadonlyRootfs: settings?.readOnly ?? false,
     // Not json-file, which replaces bytes that are no UTF-8, also of a character cut at 16 KiB.
     LogConfig: {
@@ -123,7 +127,7 @@ function hostConfig(
 const nsPerMs = 1_000_000;
 
 /** What is left out, or zero, is the image's own. */
-function healthCheck(health: ContainerHealthCheck): Dockerode.HealthConfig {
+export function healthCheck(health: ContainerHealthCheck): Dockerode.HealthConfig {
   const { test, intervalMs, timeoutMs, startPeriodMs, retries } = health;
   return {
     ...(test && { Test: test.length > 0 ? [...test] : ['NONE'] }),
@@ -145,7 +149,8 @@ function limits(spec: WorkloadSpec): Dockerode.HostConfig {
   return {
     // The same for both: no swap besides.
     ...(bytes !== undefined && { Memory: bytes, MemorySwap: bytes }),
-    ...(cpus !== null && { NanoCpus: Math.round(cpus * 1e9) }),
+    // More than there are is no limit, and the daemon refuses it.
+    ...(cpus !== null && { NanoCpus: Math.round(Math.min(cpus, availableParallelism()) * 1e9) }),
     ...(pids !== null && { PidsLimit: pids }),
   };
 }

@@ -37,6 +37,7 @@ import { Networks } from './networks.ts';
 import { Notes } from './notes.ts';
 import { Positions } from './positions.ts';
 import { probeContainer, usageOf } from './probing.ts';
+import { Sessions } from './sessions.ts';
 import { Watching } from './watching.ts';
 import { Workloads } from './workloads.ts';
 
@@ -77,6 +78,7 @@ class DockerDriver implements Driver {
   readonly #workloads: Workloads;
   readonly #watching: Watching;
   readonly #consoles: Consoles;
+  #closing = false;
   readonly #listeners = new Set<(event: DriverEvent) => void>();
 
   constructor(options: DockerDriverOptions) {
@@ -125,11 +127,18 @@ class DockerDriver implements Driver {
       tell,
     });
     this.images = new DockerImages({ engine, names, networks, clock, logger });
-    this.#consoles = new Consoles({ engine, names, workloads, logger, clock });
+    this.#consoles = new Consoles({
+      engine,
+      workloads,
+      sessions: new Sessions(path.join(dir, 'sessions')),
+      logger,
+      clock,
+    });
   }
 
   async open(): Promise<void> {
     await Promise.all([this.#edge.open(), this.#watching.begin()]);
+    void this.#consoles.endLeft();
   }
 
   async start(spec: WorkloadSpec): Promise<Workload> {
@@ -187,8 +196,12 @@ class DockerDriver implements Driver {
     return this.#consoles.openTerminal(id, spec, events);
   }
 
-  attach(id: string): Promise<Terminal> {
-    return this.#consoles.attach(id);
+  attach(
+    id: string,
+    spec: Omit<TerminalSpec, 'command' | 'env'>,
+    events: TerminalEvents,
+  ): Promise<Terminal> {
+    return this.#consoles.attach(id, spec, events);
   }
 
   exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
@@ -221,7 +234,9 @@ class DockerDriver implements Driver {
 
   async close(): Promise<void> {
     this.#listeners.clear();
-    if (this.#engine.closed.aborted) return;
+    if (this.#closing) return;
+    this.#closing = true;
+    await this.#consoles.close();
     this.#engine.close();
     this.#workloads.close();
     this.#positions.close();

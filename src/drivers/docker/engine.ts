@@ -64,15 +64,17 @@ export class Engine {
     const { clock, requestTimeoutMs } = this.#options;
     const docker = await this.client();
     const timeoutMs = asking.timeoutMs ?? requestTimeoutMs;
-    const timeUp = new AbortController();
-    const cancel =
-      timeoutMs === Infinity
-        ? (): void => undefined
-        : clock.after(timeoutMs, () => {
-            timeUp.abort();
-          });
-    const ends = [this.#closed.signal, timeUp.signal, ...(asking.signal ? [asking.signal] : [])];
-    const signal = AbortSignal.any(ends);
+    // One of its own for each question: what hangs on it goes with it.
+    const over = new AbortController();
+    const end = (): void => {
+      over.abort();
+    };
+    const cancel = timeoutMs === Infinity ? null : clock.after(timeoutMs, end);
+    for (const outer of [this.#closed.signal, asking.signal]) {
+      if (outer?.aborted) end();
+      else outer?.addEventListener('abort', end);
+    }
+    const { signal } = over;
     try {
       for (let pauseMs = retryMinMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
         try {
@@ -86,7 +88,9 @@ export class Engine {
         await pause(pauseMs, signal);
       }
     } finally {
-      cancel();
+      cancel?.();
+      this.#closed.signal.removeEventListener('abort', end);
+      asking.signal?.removeEventListener('abort', end);
     }
   }
 

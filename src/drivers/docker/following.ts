@@ -79,14 +79,14 @@ export class Following {
         this.#id,
         AbortSignal.any([this.#signal, change.signal]),
       );
-      const outcome = await this.#read(phase === 'ended');
-      if (this.#settle(outcome, phase === 'ended')) {
+      try {
+        const outcome = await this.#read(phase === 'ended');
+        if (this.#settle(outcome, phase === 'ended')) return;
+        if (phase === 'waiting') await Promise.race([changed, pause(retryMs * 5, this.#signal)]);
+        else if (outcome !== 'passed') await pause(retryMs / 4, this.#signal);
+      } finally {
         change.abort();
-        return;
       }
-      if (phase === 'waiting') await Promise.race([changed, pause(retryMs * 5, this.#signal)]);
-      else if (outcome !== 'passed') await pause(retryMs / 4, this.#signal);
-      change.abort();
     }
   }
 

@@ -82,6 +82,16 @@ export class PtyStream implements Terminal {
       });
   }
 
+  /** As `close`, because the connection ends: it is told as lost. Resolves when that was told. */
+  async lose(): Promise<void> {
+    if (this.#phase !== 'open') return;
+    this.#phase = 'ended';
+    const { socket, end, events } = this.#parts;
+    await end().catch(() => undefined);
+    socket.destroy();
+    events.exit({ code: null, lost: true });
+  }
+
   #hear(chunk: Buffer): void {
     if (this.#phase !== 'open') return;
     const { decode, events } = this.#parts;

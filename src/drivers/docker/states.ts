@@ -70,7 +70,7 @@ export function stateOf(
   }
 }
 
-function healthOf(status: string | undefined): Pick<Running, 'health'> {
+export function healthOf(status: string | undefined): Pick<Running, 'health'> {
   const known = (['starting', 'healthy', 'unhealthy'] as const).find((one) => one === status);
   return known ? { health: known } : {};
 }
@@ -81,7 +81,7 @@ function waitMs(restarts: number, state: ContainerView['State']): number {
   return Math.min(backoff.firstMs * 2 ** Math.max(0, restarts - 1), backoff.maxMs);
 }
 
-function exitOf(view: ContainerView, reason: Exit['reason']): Exit {
+export function exitOf(view: ContainerView, reason: Exit['reason']): Exit {
   const { State: state, HostConfig: host } = view;
   const signal = signalOf(state.ExitCode);
   const limitMb = Math.round((host.Memory ?? 0) / 1024 / 1024);
@@ -97,7 +97,7 @@ function exitOf(view: ContainerView, reason: Exit['reason']): Exit {
 }
 
 /** Shells and docker-init tell a signal as 128 and its number. */
-function signalOf(code: number): string | null {
+export function signalOf(code: number): string | null {
   if (code <= signalBase) return null;
   const known = Object.entries(os.constants.signals).find(
     ([, number]) => number === code - signalBase,

@@ -2,8 +2,8 @@
  * Owns the one stream of events from the daemon.
  *
  * 1. What happens to a container of ours is told as it happens.
- * 2. A lost stream is told as `disconnected`; it is opened again, with backoff, and then `connected`
- *    comes with all that is there: nothing that happened meanwhile is missed.
+ * 2. A daemon that is not reached is told as `disconnected`, once; the stream is opened again, with
+ *    backoff, and then `connected` comes with all that is there: nothing of meanwhile is missed.
  */
 import type { Logger } from '../../lib/log.ts';
 import type { DriverEvent, Workload } from '../driver.ts';
@@ -21,9 +21,12 @@ export interface WatchingParts {
   refresh: (id: string) => Promise<void>;
   vanished: (container: string, spec: KnownSpec) => void;
   tell: (event: DriverEvent) => void;
+  /** What is listened to besides containers of ours, and who is told of all of it. */
+  wider?: { types: readonly string[]; hear: (event: EngineEvent) => void };
 }
 
-interface EngineEvent {
+export interface EngineEvent {
+  Type: string;
   Action: string;
   Actor: { ID: string; Attributes: Record<string, string> };
 }
@@ -36,6 +39,8 @@ const retryMaxMs = 2000;
 export class Watching {
   readonly #parts: WatchingParts;
   #first: Promise<void> | undefined;
+  /** Told of, and not yet over. */
+  #away = false;
 
   constructor(parts: WatchingParts) {
     this.#parts = parts;
@@ -53,13 +58,14 @@ export class Watching {
     const { engine, logger, tell } = this.#parts;
     for (let pauseMs = retryMinMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
       const connected = await this.#connection(tried);
-      tried();
       if (engine.closed.aborted) return;
-      if (connected) {
+      if (connected || !this.#away) {
         pauseMs = retryMinMs;
-        logger.warn({}, 'docker-lost');
+        this.#away = true;
+        logger.warn({}, 'docker-not-reached');
         tell({ type: 'disconnected' });
       }
+      tried();
       await pause(pauseMs, engine.closed);
     }
   }
@@ -73,6 +79,7 @@ export class Watching {
       const workloads = await this.#parts.list();
       tell({ type: 'connected', workloads });
       told.abort();
+      this.#away = false;
       tried();
       await this.#read(stream);
     } catch (error) {
@@ -84,16 +91,16 @@ export class Watching {
   }
 
   async #open(): Promise<NodeJS.ReadableStream> {
-    const { engine, names } = this.#parts;
+    const { engine, names, wider } = this.#parts;
     const docker = await engine.client();
-    return await docker.getEvents({
-      filters: {
-        type: ['container'],
-        label: [`${label.instance}=${names.instance}`, label.workload],
-        event: actions,
-      },
-      abortSignal: engine.closed,
-    });
+    const ours = {
+      type: ['container'],
+      label: [`${label.instance}=${names.instance}`, label.workload],
+      event: actions,
+    };
+    // What has no labels in its events is told apart by who hears them.
+    const filters = wider ? { type: ['container', ...wider.types] } : ours;
+    return await docker.getEvents({ filters, abortSignal: engine.closed });
   }
 
   async #read(stream: NodeJS.ReadableStream): Promise<void> {
@@ -104,10 +111,15 @@ export class Watching {
   }
 
   #hear(line: string): void {
-    const { names, logger, refresh, vanished } = this.#parts;
-    const { Action: action, Actor: actor } = JSON.parse(line) as EngineEvent;
+    const { names, logger, refresh, vanished, wider } = this.#parts;
+    const event = JSON.parse(line) as EngineEvent;
+    const { Action: action, Actor: actor } = event;
+    if (event.Type !== 'container') {
+      wider?.hear(event);
+      return;
+    }
     const spec = names.specOf(actor.Attributes);
-    if (!spec) return;
+    if (!spec || !actions.includes(action)) return;
     if (action === 'destroy') {
       vanished(actor.ID, spec);
       return;

@@ -61,6 +61,8 @@ export class Workloads {
     this.#parts = parts;
     this.#deadlines = new Deadlines(parts.clock, (id) => {
       void this.end(id, 'deadline').catch((error: unknown) => {
+        // Armed anew when it is seen again, such as when the daemon is back.
+        this.#deadlines.drop(id);
         parts.logger.error({ err: error, workload: id }, 'deadline-not-enforced');
       });
     });

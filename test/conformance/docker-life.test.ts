@@ -1,0 +1,346 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+
+import Docker from 'dockerode';
+
+import type { DriverEvent, LogEntry } from '../../src/drivers/driver.ts';
+import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import type { DockerDaemon } from '../support/docker-daemon.ts';
+import { baseImage, importImages, nodeImage } from '../support/docker-images.ts';
+import { containerSpec, dockerPlace } from '../support/docker-place.ts';
+import type { DockerPlace } from '../support/docker-place.ts';
+import {
+  assertAscending,
+  ended,
+  readAll,
+  running,
+  sh,
+  textOf,
+  until,
+} from '../support/driver-specs.ts';
+
+/** Numbers, some of them together, some a moment apart, on both outputs. */
+const counting = (count: number, pauseEvery: number): readonly string[] =>
+  sh(`i=0; while [ $i -lt ${String(count)} ]; do i=$((i+1)); echo "n $i";
+    [ $((i % 7)) = 0 ] && echo "e $i" >&2; [ $((i % ${String(pauseEvery)})) = 0 ] && sleep 0.05; done; true`);
+
+function assertCounted(text: string, count: number): void {
+  const numbers = (letter: string): number[] =>
+    [...text.matchAll(new RegExp(`${letter} (\\d+)`, 'g'))].map(([, n]) => Number(n));
+  const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
+  assert.deepEqual(numbers('n'), upTo(count));
+  assert.deepEqual(
+    numbers('e'),
+    upTo(Math.floor(count / 7)).map((n) => n * 7),
+  );
+}
+
+describe('the Docker driver and the lives of others', { skip: noDocker() }, () => {
+  let daemon: DockerDaemon;
+  let place: DockerPlace;
+  let docker: Docker;
+
+  before(async () => {
+    daemon = await ownDaemon({ liveRestore: true });
+    await importImages(daemon.socket);
+    place = await dockerPlace({ daemon });
+    docker = new Docker({ socketPath: daemon.socket });
+  });
+  after(async () => {
+    await place.close();
+    await daemon.close();
+  });
+
+  describe('follow()', () => {
+    it('loses and repeats nothing when the daemon restarts in the middle of a burst', async () => {
+      await place.driver.start(containerSpec({ id: 'burst-1', command: counting(3000, 40) }));
+      const entries: LogEntry[] = [];
+      const following = place.driver.follow(
+        'burst-1',
+        0,
+        (more) => {
+          entries.push(...more.map((one) => ({ ...one, bytes: Uint8Array.from(one.bytes) })));
+          place.driver.acknowledge('burst-1', entries.length);
+        },
+        new AbortController().signal,
+      );
+      for (const enough of [300, 1500]) {
+        await until('some of it', () => entries.length > enough);
+        await daemon.restart();
+      }
+      await following;
+      assertAscending(entries);
+      assertCounted(textOf(entries), 3000);
+      // Numbers stay: another reading from the middle gives the very same.
+      const other = await place.reopen();
+      const rest = await readAll(other, 'burst-1', 2000);
+      assert.deepEqual(
+        rest.map(({ seq, bytes }) => [seq, Buffer.from(bytes).toString()]),
+        entries.slice(2000).map(({ seq, bytes }) => [seq, Buffer.from(bytes).toString()]),
+      );
+      await other.close();
+    });
+
+    it('loses and repeats nothing when who follows is killed again and again', async () => {
+      const file = path.join(place.dataDir, 'got');
+      await place.driver.start(containerSpec({ id: 'kills-1', command: counting(4000, 40) }));
+      const script = path.join(import.meta.dirname, '../support/docker-follower.ts');
+      const { socket } = daemon;
+      const follow = () => {
+        const args = [script, socket, place.dataDir, place.instance, 'kills-1', file, '250'];
+        return spawn(process.execPath, ['--no-warnings', ...args], { stdio: 'ignore' });
+      };
+      const got = (): number => (fs.existsSync(file) ? fs.statSync(file).size : 0);
+      for (let kill = 0; kill < 3; kill++) {
+        const child = follow();
+        const before = got();
+        await until('more of it', () => got() > before + 4000);
+        child.kill('SIGKILL');
+        await new Promise((resolve) => child.once('exit', resolve));
+      }
+      const last = follow();
+      const code = await new Promise((resolve) => last.once('exit', resolve));
+      assert.equal(code, 0);
+      const lines = fs.readFileSync(file, 'utf8').trim().split('\n');
+      assert.deepEqual(
+        lines.map((line) => Number(line.split(' ')[0])),
+        lines.map((_line, index) => index + 1),
+      );
+      assertCounted(lines.join('\n'), 4000);
+    });
+
+    it('goes on with what is newer when its place was rotated away', async () => {
+      const driver = place.open({ log: { fileMb: 1, files: 2 } });
+      const line = 'x'.repeat(1000);
+      const many = `i=0; while [ $i -lt 6000 ]; do i=$((i+1)); echo "n $i ${line}"; done`;
+      const command = sh(`echo first; sleep 3; ${many}; echo last`);
+      await driver.start(containerSpec({ id: 'rotate-1', command }));
+      const enough = new AbortController();
+      await driver.follow(
+        'rotate-1',
+        0,
+        ([entry]) => {
+          driver.acknowledge('rotate-1', entry?.seq ?? 0);
+          enough.abort();
+        },
+        enough.signal,
+      );
+      await ended(driver, 'rotate-1');
+      const rest = await readAll(driver, 'rotate-1', 1);
+      assertAscending(rest, 2);
+      const numbers = [...textOf(rest).matchAll(/n (\d+)/g)].map(([, n]) => Number(n));
+      assert.ok(numbers.length > 500 && numbers.length < 6000);
+      assert.deepEqual(
+        numbers,
+        numbers.map((_n, index) => 6001 - numbers.length + index),
+      );
+      assert.match(textOf(rest), /last\n$/);
+      await driver.close();
+    });
+  });
+
+  describe('others on the same daemon', () => {
+    it('are not listed, stopped, removed or told of', async () => {
+      const theirs = await dockerPlace({ daemon });
+      const foreign = await docker.createContainer({
+        name: `gangway-${place.instance}-mine-1`,
+        Image: baseImage,
+        Cmd: ['sleep', '1000'],
+      });
+      await foreign.start();
+      const told: DriverEvent[] = [];
+      place.driver.watch((event) => told.push(event));
+      const spec = containerSpec({ id: 'theirs-1', command: sh('sleep 1000'), kind: 'service' });
+      await theirs.driver.start({ ...spec, stopGraceMs: 100 });
+      const ids = (await place.driver.list()).map((workload) => workload.spec.id);
+      assert.ok(!ids.includes('theirs-1') && !ids.includes('mine-1'));
+      for (const id of ['theirs-1', 'mine-1']) {
+        assert.equal(await place.driver.inspect(id), undefined);
+        await place.driver.stop(id);
+        await place.driver.remove(id);
+      }
+      // Its name is taken by who has nothing to do with us.
+      const refused = await place.driver.start(
+        containerSpec({ id: 'mine-1', command: sh('true') }),
+      );
+      assert.equal(refused.state.phase, 'ended');
+      assert.equal((await foreign.inspect()).State.Running, true);
+      assert.equal((await theirs.driver.inspect('theirs-1'))?.state.phase, 'running');
+      const seen = told.flatMap((event) => (event.type === 'state' ? event.workload.spec.id : []));
+      assert.ok(!seen.includes('theirs-1'));
+      await foreign.remove({ force: true });
+      await place.driver.remove('mine-1');
+      await theirs.close();
+    });
+
+    it('keep volumes and networks of theirs', async () => {
+      const container = {
+        image: nodeImage,
+        port: null,
+        volumes: [{ name: 'store', path: '/data' }],
+        network: 'team',
+        aliases: ['one'],
+      };
+      const command = sh('echo kept > /data/file; exec sleep 1000');
+      const spec = containerSpec({ id: 'holds-1', command, kind: 'service', container });
+      await place.driver.start({ ...spec, stopGraceMs: 100 });
+      const connect = `require('net').connect(1, 'one').on('error', (e) => console.log(e.code))`;
+      const asks = sh(`node -e "${connect}"; cat /data/file`);
+      await place.driver.start(
+        containerSpec({ id: 'asks-1', command: asks, container: { ...container, aliases: [] } }),
+      );
+      await ended(place.driver, 'asks-1');
+      assert.match(textOf(await readAll(place.driver, 'asks-1')), /^ECONNREFUSED\nkept\n$/);
+      await docker.createVolume({ Name: `gangway-${place.instance}-foreign` });
+      await place.driver.removeVolume('foreign');
+      await assert.rejects(place.driver.removeVolume('store'), { code: 'CONFLICT' });
+      await place.driver.remove('holds-1');
+      await place.driver.remove('asks-1');
+      const names = (await docker.listNetworks()).map(({ Name: name }) => name);
+      assert.ok(!names.includes(`gangway-${place.instance}-net-team`));
+      await place.driver.removeVolume('store');
+      await place.driver.removeVolume('store');
+      const { Volumes: volumes } = await docker.listVolumes();
+      const left = volumes.map(({ Name: name }) => name);
+      assert.ok(left.includes(`gangway-${place.instance}-foreign`));
+      assert.ok(!left.includes(`gangway-${place.instance}-store`));
+    });
+  });
+
+  describe('watch()', () => {
+    it('tells of a container that dies within a second, and of one that is removed', async () => {
+      await place.driver.open();
+      const spec = containerSpec({ id: 'dies-1', command: sh('exec sleep 1000') });
+      await place.driver.start(spec);
+      const told: { state: string; atMs: number }[] = [];
+      const stop = place.driver.watch((event) => {
+        if (event.type !== 'state' || event.workload.spec.id !== 'dies-1') return;
+        const { state } = event.workload;
+        told.push({
+          state: state.phase === 'ended' ? state.exit.reason : state.phase,
+          atMs: Date.now(),
+        });
+      });
+      const container = docker.getContainer(`gangway-${place.instance}-dies-1`);
+      await container.kill();
+      await until('its end', () => told.some(({ state }) => state === 'exited'));
+      const { FinishedAt: at } = (await container.inspect()).State;
+      assert.ok((told.at(-1)?.atMs ?? Infinity) - Date.parse(at) < 1000);
+      await container.remove({ force: true });
+      await until('its loss', () => told.some(({ state }) => state === 'lost'));
+      assert.equal(await place.driver.inspect('dies-1'), undefined);
+      stop();
+    });
+
+    it('tells when the daemon is away, and of all that is there when it is back', async () => {
+      await place.driver.open();
+      const command = sh('exec sleep 1000');
+      await place.driver.start(containerSpec({ id: 'stays-1', command, kind: 'service' }));
+      const told: DriverEvent[] = [];
+      const stop = place.driver.watch((event) => told.push(event));
+      await daemon.stop();
+      await until('the loss', () => told.some(({ type }) => type === 'disconnected'));
+      const asked = place.driver.inspect('stays-1');
+      await daemon.start();
+      assert.equal((await asked)?.state.phase, 'running');
+      const back = await until('the return', () =>
+        told.find((event) => event.type === 'connected'),
+      );
+      assert.ok(back.workloads.some(({ spec }) => spec.id === 'stays-1'));
+      stop();
+      await place.driver.remove('stays-1');
+    });
+
+    it('gives every call an answer while the daemon is away', async () => {
+      await place.driver.start(
+        containerSpec({ id: 'away-1', command: sh('sleep 1000'), kind: 'service', stopGraceMs: 1 }),
+      );
+      const driver = place.open({ requestTimeoutMs: 500 });
+      const spec = containerSpec({ id: 'away-2', command: sh('true') });
+      const { signal } = new AbortController();
+      const bounds = { command: ['true'], env: {}, timeoutMs: 1000, maxBytes: 10 };
+      const events = { output: () => undefined, exit: () => undefined };
+      await daemon.stop();
+      try {
+        await driver.open();
+        const calls = {
+          start: driver.start(spec),
+          inspect: driver.inspect('away-1'),
+          list: driver.list(),
+          stop: driver.stop('away-1'),
+          remove: driver.remove('away-1'),
+          probe: driver.probe('away-1'),
+          usage: driver.usage('away-1'),
+          exec: driver.exec('away-1', bounds, signal),
+          terminal: driver.openTerminal('away-1', { ...bounds, cols: 80, rows: 24 }, events),
+          volume: driver.removeVolume('none'),
+          keep: driver.images?.keep('app_x', new Set()) ?? Promise.resolve(),
+        };
+        const outcomes = await Promise.allSettled(Object.values(calls));
+        assert.deepEqual(
+          outcomes.map((outcome) =>
+            outcome.status === 'rejected' ? (outcome.reason as { code?: unknown }).code : 'done',
+          ),
+          Object.keys(calls).map(() => 'AGENT_UNREACHABLE'),
+        );
+      } finally {
+        await daemon.start();
+      }
+      await driver.close();
+      await place.driver.remove('away-1');
+    });
+  });
+
+  describe('a job', () => {
+    it('is ended at its deadline also when its driver was opened anew', async () => {
+      const first = place.open();
+      const command = sh('sleep 98821 & echo begun; wait');
+      await first.start(containerSpec({ id: 'late-2', command, deadlineMs: 2500 }));
+      await first.close();
+      const second = await place.reopen();
+      const { exit } = (await ended(second, 'late-2')).state;
+      assert.equal(exit.reason, 'deadline');
+      assert.deepEqual(running('sleep 98821'), []);
+      // What it ended for is known for good.
+      const third = await place.reopen();
+      assert.equal((await ended(third, 'late-2')).state.exit.reason, 'deadline');
+      await second.close();
+      await third.close();
+    });
+  });
+
+  it('says of an image that is not there why nothing starts, also after a restart', async () => {
+    const container = { image: 'none:1', port: null, volumes: [], network: null, aliases: [] };
+    await place.driver.start(containerSpec({ id: 'none-1', command: [], container }));
+    const other = await place.reopen();
+    const { exit } = (await ended(other, 'none-1')).state;
+    assert.equal(exit.reason, 'failed_to_start');
+    assert.match(exit.detail ?? '', /no such image/);
+    assert.ok((await other.list()).some(({ spec }) => spec.id === 'none-1'));
+    await other.remove('none-1');
+    assert.equal(await other.inspect('none-1'), undefined);
+    await other.close();
+  });
+
+  it('keeps variables out of labels, and ports on loopback', async () => {
+    const port = await place.driver.freePort();
+    const command = sh('exec sleep 1000');
+    const spec = containerSpec({ id: 'plain-1', command, kind: 'service', port });
+    await place.driver.start({ ...spec, env: { SECRET: 'hidden' }, stopGraceMs: 100 });
+    const view = await docker.getContainer(`gangway-${place.instance}-plain-1`).inspect();
+    assert.ok(!JSON.stringify(view.Config.Labels).includes('hidden'));
+    const bindings = Object.values(view.HostConfig.PortBindings as object).flat() as {
+      HostIp: string;
+    }[];
+    assert.deepEqual(
+      bindings.map(({ HostIp: host }) => host),
+      ['127.0.0.1'],
+    );
+    assert.deepEqual(view.HostConfig.CapDrop, ['ALL']);
+    assert.equal(view.HostConfig.Privileged, false);
+    await place.driver.remove('plain-1');
+  });
+});
