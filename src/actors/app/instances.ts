@@ -177,8 +177,9 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunn
       return;
     case 'waiting': {
       const { lastExit, restarts } = workload.state;
-      const { code, signal } = lastExit;
-      core.deps.logger.warn({ app: core.id, code, signal, restarts }, 'app_ended_by_itself');
+      const { code, signal, detail } = lastExit;
+      const ended = { app: core.id, code, signal, detail, restarts };
+      core.deps.logger.warn(ended, 'app_ended_by_itself');
       if (!run.crashing) core.save({ run: { ...run, crashing: true } });
       return;
     }

@@ -51,7 +51,7 @@ export function openCgroups(
   const { v1, v2 } = parseMounts(host.mountinfo);
   const own = parseOwnV2(host.selfCgroup);
   if (v2 !== undefined) {
-    const ownDir = own === undefined ? v2 : path.join(v2, own);
+    const ownDir = path.resolve(v2, `.${own ?? ''}`);
     const bases = host.isRoot ? [v2, ownDir] : [path.dirname(ownDir), ownDir];
     for (const base of bases) {
       const tree = base.startsWith(v2) ? openV2(base, base === ownDir, folder) : undefined;

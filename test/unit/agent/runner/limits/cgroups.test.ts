@@ -101,6 +101,12 @@ describe('openCgroups()', () => {
     assert.match(read('user.slice/app.service/cgroup.subtree_control'), /^\+(memory|cpu|pids)$/);
   });
 
+  it('takes a group that is its own root, as in a container, also without root', () => {
+    write({ ...offering('.'), ...offering('gangway-i') });
+    assert.equal(openCgroups(v2Host(false, '/'), 'i', noLog)?.kind, 'cgroup-v2');
+    assert.equal(openCgroups(v2Host(false, '/../outside'), 'i', noLog), undefined);
+  });
+
   it('says which limits the tree does not offer', () => {
     const two = ['memory pids', 'memory pids'] as const;
     write({ ...offering('.', ...two), ...offering('gangway-i', ...two) });
