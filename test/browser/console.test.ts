@@ -81,8 +81,8 @@ describe('the console, in a browser', () => {
     await sees('red green');
     const colour = await page
       .locator('.xterm-rows span', { hasText: /^red$/ })
-      .evaluate<string, SVGElement | HTMLElement>(
-        (element) =>
+      .evaluate(
+        (element: unknown) =>
           (
             globalThis as unknown as { getComputedStyle(of: unknown): { color: string } }
           ).getComputedStyle(element).color,
