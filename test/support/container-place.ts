@@ -16,8 +16,12 @@ export interface ContainerPlace {
   close(): Promise<void>;
 }
 
-export async function containerPlace(env: Record<string, string> = {}): Promise<ContainerPlace> {
-  const daemon = await dockerDaemon();
+/** `given`: a daemon that is the asker's own. */
+export async function containerPlace(
+  env: Record<string, string> = {},
+  given?: DockerDaemon,
+): Promise<ContainerPlace> {
+  const daemon = given ?? (await dockerDaemon());
   await importImages(daemon.socket);
   const docker = new Docker({ socketPath: daemon.socket });
   const gangway = await Gangway.open({

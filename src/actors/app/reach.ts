@@ -4,21 +4,24 @@ import { ServiceError } from '../../lib/errors.ts';
 import { pause } from './health.ts';
 
 const pauseMs = 500;
-const triesMax = 60;
+const patienceMs = 30_000;
 
-/** Repeats a call that is refused with AGENT_UNREACHABLE, for about half a minute. */
+/** Repeats a call that is refused with AGENT_UNREACHABLE, for about half a minute from the first time. */
 export async function reach<T>(
   clock: Clock,
   signal: AbortSignal,
   call: () => Promise<T>,
 ): Promise<T> {
-  for (let tries = 1; ; tries++) {
+  let untilMs: number | null = null;
+  for (;;) {
     signal.throwIfAborted();
     try {
       return await call();
     } catch (error) {
       const unreachable = error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE';
-      if (!unreachable || tries >= triesMax) throw error;
+      if (!unreachable) throw error;
+      untilMs ??= clock.now() + patienceMs;
+      if (clock.now() >= untilMs) throw error;
     }
     await pause(clock, pauseMs, signal);
   }

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { appOf, containerPlace, dockerfileOf } from '../support/container-place.ts';
+import type { ContainerPlace } from '../support/container-place.ts';
+import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import type { DockerDaemon } from '../support/docker-daemon.ts';
+import { archiveOf, Visitor } from '../support/gangway-client.ts';
+import type { AppInfo, Client } from '../support/gangway-client.ts';
+import { until } from '../support/gangway.ts';
+import { LogTail } from '../support/log-tail.ts';
+import { isAlive } from '../support/runner.ts';
+import { runnerOf } from '../support/processes.ts';
+
+const skip =
+  noDocker() || (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
+
+describe('containers, while Gangway or the daemon is away', { skip }, () => {
+  let daemon: DockerDaemon;
+  let place: ContainerPlace;
+  let client: Client;
+  before(async () => {
+    daemon = await ownDaemon();
+    place = await containerPlace({}, daemon);
+    client = place.gangway.client;
+  });
+  after(() => place.close());
+
+  const statusOf = async (id: string): Promise<string> => {
+    const query = 'query($id: ID!) { app(id: $id) { status } }';
+    return (await client.must<{ app: { status: string } }>(query, { id })).app.status;
+  };
+  const tailOf = (app: AppInfo, headers: Record<string, string> = {}): Promise<LogTail> =>
+    new LogTail(`${place.gangway.url}/api/apps/${app.id}/logs?tail=5000`, {
+      cookie: client.cookie,
+      ...headers,
+    }).opened();
+  /** The numbers of its lines, in the order in which they came. */
+  const numbers = (log: string): number[] =>
+    [...log.matchAll(/^line (\d+)$/gm)].map(([, number]) => Number(number));
+
+  it('serve on, and no viewer misses or repeats a line, over kill -9', async () => {
+    const env = [{ key: 'COUNT_MS', value: '5' }];
+    const apps: AppInfo[] = [];
+    for (const name of ['One', 'Two', 'Three']) {
+      apps.push(await client.runningApp(name, archiveOf(appOf(name)), { env }));
+    }
+    const [first] = apps;
+    assert.ok(first);
+    const visitor = new Visitor(client, first.slug);
+    const before = await Promise.all(apps.map((app) => tailOf(app)));
+    await until('lines come', 20_000, () => before.every(({ log }) => numbers(log).length > 50));
+    const { gangway } = place;
+    await gangway.kill9();
+    await until('the streams broke', 20_000, () => before.every(({ ended }) => ended));
+    const containers = await place.containers();
+    assert.equal(containers.filter(({ State }) => State === 'running').length, 3);
+    await gangway.start();
+    const later = await Promise.all(
+      apps.map((app, i) => tailOf(app, { 'last-event-id': before[i]?.lastId ?? '' })),
+    );
+    await until('they go on', 20_000, () => later.every(({ log }) => numbers(log).length > 200));
+    for (const [i, tail] of later.entries()) {
+      const seen = [...numbers(before[i]?.log ?? ''), ...numbers(tail.log)];
+      const from = seen[0] ?? 0;
+      assert.deepEqual(
+        seen,
+        seen.map((_, at) => from + at),
+      );
+      tail.close();
+    }
+    await visitor.end();
+    assert.deepEqual(
+      (await place.containers()).map(({ Id }) => Id).sort(),
+      containers.map(({ Id }) => Id).sort(),
+      'none was started again',
+    );
+    for (const { id } of apps) assert.equal(await statusOf(id), 'active');
+  });
+
+  it('are reached again when the runner, which has the edge, was killed', async () => {
+    const { id, slug } = await client.runningApp('Edge', archiveOf(appOf('edge')));
+    const runner = runnerOf(place.gangway.dataDir)?.pid ?? 0;
+    await place.gangway.killRunner();
+    assert.ok(!isAlive(runner));
+    await until('it is reached', 20_000, async () => (await client.visit(slug)).text === 'edge');
+    assert.equal(await statusOf(id), 'active');
+  });
+
+  it('go on with a deployment that kill -9 interrupted in its build', async () => {
+    const app = await client.createApp('Interrupted');
+    const dockerfile = appOf('built', 'RUN sleep 2 && echo through')['Dockerfile'] ?? '';
+    const files = { ...appOf('built'), Dockerfile: dockerfile };
+    await client.mustUpload(app.id, archiveOf(files));
+    const id = await client.redeploy(app.id);
+    await until('it builds', 20_000, async () =>
+      ((await client.deployment(id))?.log ?? '').includes('RUN sleep'),
+    );
+    await place.gangway.restart();
+    assert.equal(await client.finished(id), 'ready');
+    assert.match(
+      (await client.deployment(id))?.log ?? '',
+      /The service was restarted\. Going on\./,
+    );
+    assert.equal((await client.visit(app.slug)).text, 'built');
+  });
+
+  it('end a build that is canceled', async () => {
+    const app = await client.createApp('Canceled');
+    const dockerfile = dockerfileOf('RUN echo here && sleep 1000');
+    await client.mustUpload(app.id, archiveOf({ Dockerfile: dockerfile }));
+    const id = await client.redeploy(app.id);
+    await until('it builds', 20_000, async () =>
+      /^here$/m.test((await client.deployment(id))?.log ?? ''),
+    );
+    await client.must('mutation($id: ID!) { cancelDeployment(id: $id) }', { id });
+    assert.equal(await client.finished(id), 'canceled');
+    await until('nothing of it runs', 20_000, async () => {
+      const running = await place.docker.listContainers();
+      return running.every(({ Command }) => !Command.includes('sleep 1000'));
+    });
+  });
+
+  it('come back with their daemon, and deployments wait for it', async () => {
+    const { id, slug } = await client.runningApp('Daemon', archiveOf(appOf('before')));
+    const building = await client.createApp('Building');
+    const dockerfile = appOf('after', 'RUN echo begun && sleep 3')['Dockerfile'] ?? '';
+    const files = { ...appOf('after'), Dockerfile: dockerfile };
+    await client.mustUpload(building.id, archiveOf(files));
+    const deployment = await client.redeploy(building.id);
+    await until('it builds', 20_000, async () =>
+      /^begun$/m.test((await client.deployment(deployment))?.log ?? ''),
+    );
+    await daemon.stop();
+    await client.mustUpload(id, archiveOf(appOf('later')));
+    const waiting = await client.redeploy(id);
+    await daemon.start();
+    assert.equal(await client.finished(deployment), 'ready');
+    assert.equal(await client.finished(waiting), 'ready');
+    assert.equal((await client.visit(building.slug)).text, 'after');
+    await until('it serves', 20_000, async () => (await client.visit(slug)).text === 'later');
+    await until('all is well', 20_000, async () => (await statusOf(id)) === 'active');
+  });
+
+  it('end in a failed deployment when the daemon stays away', async () => {
+    const app = await client.createApp('Away');
+    await client.mustUpload(app.id, archiveOf(appOf('away')));
+    await daemon.stop();
+    const id = await client.redeploy(app.id);
+    assert.equal(await client.finished(id), 'failed');
+    assert.match((await client.deployment(id))?.error ?? '', /Docker/);
+    await daemon.start();
+    assert.equal(await client.deployed(app.id).then(() => 'ready'), 'ready');
+  });
+});
