@@ -150,7 +150,7 @@ function launch(dir: string, socket: string, bridge: Bridge, liveRestore: boolea
     ['--pidfile', path.join(dir, 'pid')],
     ['--host', `unix://${socket}`],
     ['--bridge', bridge.name],
-    ['--default-address-pool', `base=10.218.${bridge.number}.0/24,size=28`],
+    ['--default-address-pool', `base=10.${150 + bridge.number}.0.0/16,size=24`],
     ['--iptables=false', '--ip6tables=false', '--ip-masq=false', '--shutdown-timeout=2'],
     ...(liveRestore ? [['--live-restore']] : []),
   ].flat();

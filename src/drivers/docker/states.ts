@@ -137,6 +137,9 @@ export function sentenceOf(words: string): string {
     return 'Cannot start it: the image names no program, and none was given.';
   }
   if (/network .* not found/i.test(words)) return 'Cannot start it: its network is gone.';
+  if (/no available IPv4 addresses/i.test(words)) {
+    return 'Cannot start it: its network has no address left.';
+  }
   return 'Cannot start it: the Docker daemon refused.';
 }
 
