@@ -79,7 +79,9 @@ function teamOf(place: Resource): string | null {
       return place.folder.teamId;
     case 'app':
       return place.app.teamId;
-    default:
+    case 'database':
+      return place.database.teamId;
+    case 'instance':
       return null;
   }
 }

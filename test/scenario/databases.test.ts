@@ -1,10 +1,12 @@
 /** A PostgreSQL database from its making to its end, with nothing installed for it. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { capabilities } from '../../src/lib/capabilities.ts';
 import { Databases, refuses, rowsOf, run } from '../support/databases.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
+import { McpClient } from '../support/mcp-client.ts';
 
 // Answers with what it was told.
 const showsVariable = `require('node:http').createServer((_, answer) => answer.end(process.env.DATABASE_URL)).listen(process.env.PORT)`;
@@ -140,6 +142,56 @@ describe('a PostgreSQL database', () => {
     assert.equal(await set('${database.db_none.url}'), 'NOT_FOUND');
     assert.equal(await set('${database.orders}'), 'BAD_USER_INPUT');
     assert.equal(await set(`\${database.${id}.everything}`), 'BAD_USER_INPUT');
+  });
+
+  it('is listed, shown and made by tools of MCP, which tell no credential', async () => {
+    const mcp = new McpClient(gangway.url);
+    const token = await gangway.client.token({ capabilities });
+    const listed = await mcp.must<{ databases: { id: string }[] }>(token, 'list_databases');
+    assert.deepEqual(
+      listed.databases.map((one) => one.id),
+      [id],
+    );
+    const { database } = await mcp.must<{ database: { connectionStringMasked: string } }>(
+      token,
+      'get_database',
+      { databaseId: id },
+    );
+    assert.match(database.connectionStringMasked, /•@/);
+    const { createDatabase } = await mcp.must<{ createDatabase: { id: string; status: string } }>(
+      token,
+      'create_database',
+      { name: 'By an agent', engine: 'POSTGRES' },
+    );
+    assert.equal(createDatabase.status, 'provisioning');
+    await databases.delete(createDatabase.id);
+    await gangway.client.must('mutation($id: ID!) { purgeFromTrash(id: $id) }', createDatabase);
+    for (const field of ['revealConnection', 'rotateDatabasePassword']) {
+      const sentence = await mcp.fails(token, 'graphql_mutate', {
+        query: `mutation { ${field}(id: "${id}") }`,
+      });
+      assert.match(sentence, /FORBIDDEN/);
+    }
+  });
+
+  it('is reached by a token for it alone, and by no other', async () => {
+    const { id: other } = await databases.create({ name: 'Other' });
+    const secret = await gangway.client.token({ capabilities, databaseIds: [id] });
+    const bearer = { authorization: `Bearer ${secret}` };
+    const stranger = gangway.stranger();
+    const { databases: seen } = await stranger.must<{ databases: { id: string }[] }>(
+      '{ databases { id } }',
+      {},
+      bearer,
+    );
+    assert.deepEqual(seen, [{ id }]);
+    const start = 'mutation($id: ID!) { setDatabaseRunning(id: $id, running: true) { id } }';
+    await stranger.must(start, { id }, bearer);
+    assert.equal(await stranger.fails(start, { id: other }, bearer), 'NOT_FOUND');
+    const create = 'mutation { createDatabase(input: {name: "X", engine: POSTGRES}) { id } }';
+    assert.equal(await stranger.fails(create, {}, bearer), 'FORBIDDEN');
+    await databases.delete(other);
+    await gangway.client.must('mutation($id: ID!) { purgeFromTrash(id: $id) }', { id: other });
   });
 
   it('goes to trash with its data, and comes back stopped', async () => {

@@ -349,5 +349,5 @@ const expected = [
   'list_teams', 'list_apps', 'get_app', 'create_app', 'list_deployments', 'get_deployment',
   'get_deployment_log', 'deploy_app', 'cancel_deployment', 'rollback_app', 'start_app', 'stop_app',
   'restart_app', 'delete_app', 'read_logs', 'list_env', 'set_env', 'delete_env',
-  'wait_for_deployment', 'search', 'graphql_schema', 'graphql_query', 'graphql_mutate',
+  'list_databases', 'get_database', 'create_database', 'wait_for_deployment', 'search', 'graphql_schema', 'graphql_query', 'graphql_mutate',
 ]; // prettier-ignore

@@ -11,6 +11,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   view_logs: ['read_logs'],
   manage_env: ['list_env', 'set_env', 'delete_env'],
   create_apps: ['create_app'],
+  create_databases: ['create_database'],
   control_apps: ['start_app', 'stop_app', 'restart_app'],
   delete_apps: ['delete_app'],
   deploy_apps: ['cancel_deployment', 'rollback_app', 'deploy_app'],
@@ -18,7 +19,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
 // prettier-ignore
 const free = [
   'list_teams', 'list_apps', 'get_app', 'list_deployments', 'get_deployment', 'wait_for_deployment',
-  'get_deployment_log', 'search', 'graphql_schema', 'graphql_query', 'graphql_mutate',
+  'get_deployment_log', 'list_databases', 'get_database', 'search', 'graphql_schema', 'graphql_query', 'graphql_mutate',
 ];
 
 let gangway: Gangway;
@@ -71,6 +72,8 @@ const toolsFor = (...held: string[]): string[] =>
 function argsOf(tool: string, appId: string): Record<string, unknown> {
   const named: Record<string, Record<string, unknown>> = {
     create_app: { name: 'New', source: 'UPLOAD' },
+    // Refused for want of a server, once the right to it is known.
+    create_database: { name: 'New', engine: 'MONGODB' },
     cancel_deployment: { deploymentId: slowDeployment },
     set_env: { appId, key: 'KEY', value: 'value' },
     delete_env: { appId, key: 'KEY' },

@@ -12,9 +12,7 @@ import type { McpClient, Snippet, Way } from './mcp-clients.ts';
 export const connectPath = '/connect';
 export const mcpPath = '/api/mcp';
 /** Those that have tools so far, in the order of the page. */
-export const offeredGroups = toolGroups.filter(
-  (group) => group !== 'databases' && group !== 'backups',
-);
+export const offeredGroups = toolGroups.filter((group) => group !== 'backups');
 /** Where the explorer opens with the mutation that makes a token. */
 const tokenPath = '/api/graphql#create-token';
 

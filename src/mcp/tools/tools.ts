@@ -3,6 +3,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Tool } from '../contract.ts';
 import type { Rights } from '../rights.ts';
 import { appTools, listTeams } from './apps.ts';
+import { databaseTools } from './databases.ts';
 import { deploymentTools } from './deployments.ts';
 import { envTools } from './env.ts';
 import { graphqlTools } from './graphql.ts';
@@ -16,6 +17,7 @@ export function createTools(schema: GraphQLSchema, rights: Rights): Tool[] {
     ...deploymentTools(schema),
     ...logTools(),
     ...envTools(schema),
+    ...databaseTools(schema),
     search(),
     ...graphqlTools(schema),
   ];

@@ -1,0 +1,115 @@
+/** What happens to databases when something ends that should not. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { Databases, refuses, rowsOf } from '../support/databases.ts';
+import { Gangway, until } from '../support/gangway.ts';
+import { processesOf, signal } from '../support/processes.ts';
+
+describe('a database', () => {
+  let gangway: Gangway;
+  let databases: Databases;
+  before(async () => {
+    gangway = await Gangway.open();
+    databases = new Databases(gangway);
+  });
+  after(() => gangway.end());
+
+  const programsOf = (id: string): { pid: number; command: string }[] =>
+    processesOf(gangway.dataDir).filter(({ command }) => command.includes(id));
+  const serverOf = (id: string): number | undefined =>
+    programsOf(id).find(({ command }) => command.includes('/postgres -D '))?.pid;
+  const deleted = async (id: string): Promise<void> => {
+    await databases.delete(id);
+    await until('nothing of it runs', 30_000, () => programsOf(id).length === 0);
+  };
+
+  it('whose server is killed is in error, and runs again with what was committed', async () => {
+    const { id } = await databases.running();
+    const address = await databases.reveal(id);
+    await rowsOf(address, 'CREATE TABLE t (n int)', 'INSERT INTO t VALUES (1)');
+    const pid = serverOf(id);
+    assert.ok(pid !== undefined);
+    signal(pid, 'SIGKILL');
+    await until('it is noticed', 30_000, async () => (await databases.mustSee(id)).status === 'error'); // prettier-ignore
+    assert.match((await databases.mustSee(id)).error ?? '', /ended by SIGKILL.*started again/);
+    await until('it runs again', 60_000, async () => (await databases.mustSee(id)).status === 'running'); // prettier-ignore
+    assert.equal((await databases.mustSee(id)).error, null);
+    assert.deepEqual(await rowsOf(address, 'SELECT n FROM t'), [{ n: 1 }]);
+    await deleted(id);
+  });
+
+  it('outlives the service, however it ends', async () => {
+    const { id } = await databases.running();
+    const pid = serverOf(id);
+    await gangway.kill9();
+    await gangway.start();
+    assert.ok(!(await refuses(await databases.reveal(id))));
+    await databases.becomes(id, 'running');
+    assert.equal(serverOf(id), pid);
+    await deleted(id);
+  });
+
+  const moments: [string, (id: string) => boolean][] = [
+    ['before anything of it ran', () => true],
+    ['while its files are made', (id) => programsOf(id).some(({ command }) => command.includes('initdb'))], // prettier-ignore
+    ['when its server has started', (id) => serverOf(id) !== undefined],
+  ];
+  for (const [moment, isThere] of moments) {
+    it(`is made to its end when the service is killed ${moment}`, async () => {
+      const { id } = await databases.create();
+      await until(moment, 30_000, () => isThere(id));
+      await gangway.restart();
+      await databases.becomes(id, 'running');
+      const rows = await rowsOf(await databases.reveal(id), 'SELECT current_user AS me');
+      assert.deepEqual(rows, [{ me: 'app' }]);
+      assert.equal(programsOf(id).filter(({ command }) => command.includes('postgres -D')).length, 1); // prettier-ignore
+      await deleted(id);
+    });
+  }
+
+  it('whose runner is killed with everything runs again', async () => {
+    const { id } = await databases.running();
+    await rowsOf(await databases.reveal(id), 'CREATE TABLE kept (n int)');
+    await gangway.killRunner();
+    await until('it answers', 60_000, async () => !(await refuses(await databases.reveal(id))));
+    await until('it is told', 60_000, async () => (await databases.mustSee(id)).status === 'running'); // prettier-ignore
+    assert.deepEqual(await rowsOf(await databases.reveal(id), 'SELECT n FROM kept'), []);
+    await deleted(id);
+  });
+
+  it('can be deleted, and stopped, while it is made', async () => {
+    const { id: first } = await databases.create();
+    await deleted(first);
+    await gangway.client.must('mutation($id: ID!) { purgeFromTrash(id: $id) }', { id: first });
+    const { id } = await databases.create();
+    await until('its files are made', 30_000, () => programsOf(id).length > 0);
+    assert.equal((await databases.setRunning(id, false)).status, 'stopped');
+    await until('nothing of it runs', 30_000, () => programsOf(id).length === 0);
+    await databases.setRunning(id, true);
+    await databases.becomes(id, 'running');
+    assert.ok(!(await refuses(await databases.reveal(id))));
+    await deleted(id);
+  });
+
+  it('moves to another port when somebody has taken its own', async () => {
+    const { id } = await databases.running();
+    const { port } = new URL(await databases.reveal(id));
+    await databases.setRunning(id, false);
+    await until('nothing of it runs', 30_000, () => programsOf(id).length === 0);
+    const squatter = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => {
+      squatter.listen(Number(port), '127.0.0.1', resolve);
+    });
+    try {
+      await databases.setRunning(id, true);
+      await until('it runs', 60_000, async () => (await databases.mustSee(id)).status === 'running'); // prettier-ignore
+      const address = await databases.reveal(id);
+      assert.notEqual(new URL(address).port, port);
+      assert.ok(!(await refuses(address)));
+    } finally {
+      squatter.close();
+    }
+    await deleted(id);
+  });
+});
