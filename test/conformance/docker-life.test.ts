@@ -186,6 +186,7 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
       };
       const command = sh('echo kept > /data/file; exec sleep 1000');
       const spec = containerSpec({ id: 'holds-1', command, kind: 'service', container });
+      const { owner } = spec;
       await place.driver.start({ ...spec, stopGraceMs: 100 });
       const connect = `require('net').connect(1, 'one').on('error', (e) => console.log(e.code))`;
       const asks = sh(`node -e "${connect}"; cat /data/file`);
@@ -201,7 +202,9 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
       await place.driver.remove('asks-1');
       const names = (await docker.listNetworks()).map(({ Name: name }) => name);
       assert.ok(!names.includes(`gangway-${place.instance}-net-team`));
-      await place.driver.removeVolume('store');
+      await place.driver.removeVolumesOf('app_other');
+      assert.ok((await docker.getVolume(`gangway-${place.instance}-store`).inspect()).Name);
+      await place.driver.removeVolumesOf(owner);
       await place.driver.removeVolume('store');
       const { Volumes: volumes } = await docker.listVolumes();
       const left = volumes.map(({ Name: name }) => name);

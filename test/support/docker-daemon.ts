@@ -101,6 +101,11 @@ export async function ownDaemon(options: { liveRestore?: boolean } = {}): Promis
   };
 }
 
+/** What the networks of the daemon with this bridge are made of. */
+function poolOf(number: number): string {
+  return `10.${150 + number}.0.0/16`;
+}
+
 interface Bridge {
   name: string;
   number: number;
@@ -132,7 +137,7 @@ function ip(...args: string[]): void {
  * nothing pass between containers but its own, ours need a word.
  */
 function allowWithin(action: '-I' | '-D', number: number): void {
-  const subnet = `10.218.${number}.0/24`;
+  const subnet = poolOf(number);
   const iptables = programPath('iptables') ?? 'iptables';
   const rule = ['FORWARD', '-s', subnet, '-d', subnet, '-j', 'ACCEPT'];
   try {
@@ -150,7 +155,7 @@ function launch(dir: string, socket: string, bridge: Bridge, liveRestore: boolea
     ['--pidfile', path.join(dir, 'pid')],
     ['--host', `unix://${socket}`],
     ['--bridge', bridge.name],
-    ['--default-address-pool', `base=10.${150 + bridge.number}.0.0/16,size=24`],
+    ['--default-address-pool', `base=${poolOf(bridge.number)},size=24`],
     ['--iptables=false', '--ip6tables=false', '--ip-masq=false', '--shutdown-timeout=2'],
     ...(liveRestore ? [['--live-restore']] : []),
   ].flat();
@@ -223,8 +228,9 @@ function discard(dir: string): void {
   }
   try {
     const bridge = fs.readFileSync(path.join(dir, 'bridge'), 'utf8');
-    ip('link', 'del', bridge);
+    // Before its number is free for another one.
     allowWithin('-D', Number(bridge.replace(/\D/g, '')));
+    ip('link', 'del', bridge);
   } catch {
     // It never came to that.
   }

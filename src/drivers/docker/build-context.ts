@@ -34,7 +34,7 @@ export async function buildContext(
   const tar = pack(contextDir, {
     ignore: (file) => ignores(path.relative(contextDir, file)),
     // Whoever owns the files here is nobody in the image. No sockets and pipes.
-    map: (header) => Object.assign(header, { uid: 0, gid: 0 }),
+    map: (header) => Object.assign(header, { uid: 0, gid: 0, mode: readable(header.mode) }),
     strict: false,
     finalize: text === null,
     finish: (unfinished) => {
@@ -44,6 +44,12 @@ export async function buildContext(
     },
   });
   return { stream: Readable.from(tar, { objectMode: false }), dockerfile: name };
+}
+
+/** Here the files are their owner's alone; in an image any user reads them, as in a clone. */
+function readable(mode: number): number {
+  const others = mode & 0o500;
+  return mode | (others >> 3) | (others >> 6);
 }
 
 async function dockerfileIn(contextDir: string, given: string): Promise<string> {

@@ -64,6 +64,7 @@ export class DockerImages implements Images {
         buildargs: { ...spec.buildArgs },
         registryconfig: registryConfig(spec.logins),
         networkmode: names.network(null),
+        ...(spec.target !== undefined && { target: spec.target }),
         rm: true,
         forcerm: true,
         abortSignal: AbortSignal.any([signal, engine.closed]),
@@ -132,7 +133,7 @@ export class DockerImages implements Images {
     const { reference } = spec;
     const login = loginFor(spec);
     const docker = await engine.client();
-    await engine.ask((asked, abortSignal) => asked.ping({ abortSignal }), { signal });
+    await engine.ask((asked) => asked.ping(), { signal });
     const query = { fromImage: isNamedFully(reference) ? reference : `${reference}:latest` };
     try {
       const stream = await docker.createImage(
@@ -187,7 +188,7 @@ export class DockerImages implements Images {
   /** Builds that change nothing give the same image; it is there when the daemon is. */
   async #mustBeThere(made: unknown): Promise<void> {
     if (!made) throw unreachable();
-    await this.#parts.engine.ask((docker, abortSignal) => docker.ping({ abortSignal }));
+    await this.#parts.engine.ask((docker) => docker.ping());
   }
 
   async #name(id: string, image: string): Promise<void> {

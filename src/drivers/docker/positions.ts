@@ -70,7 +70,7 @@ export class Positions {
     delivered.push(position);
     // Nobody acknowledges: every other one will do.
     if (delivered.length > deliveredMax) {
-      const kept = delivered.filter((_position, index) => index % 2 === 1);
+      const kept = delivered.filter((_position, index) => index % 2 === 0);
       delivered.splice(0, delivered.length, ...kept);
     }
   }

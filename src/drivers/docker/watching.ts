@@ -99,7 +99,9 @@ export class Watching {
       event: actions,
     };
     // What has no labels in its events is told apart by who hears them.
-    const filters = wider ? { type: ['container', ...wider.types] } : ours;
+    const filters: Record<string, string[]> = wider
+      ? { type: ['container', ...wider.types] }
+      : ours;
     return await docker.getEvents({ filters, abortSignal: engine.closed });
   }
 

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import fc from 'fast-check';
+
+import { FrameReader, RawLogReader } from '../../src/drivers/docker/frames.ts';
+import type { Frame } from '../../src/drivers/docker/frames.ts';
+import { LogReading, timed } from '../../src/drivers/docker/log-cursor.ts';
+import type { TimedFrame } from '../../src/drivers/docker/log-cursor.ts';
+
+function framed({ stream, bytes }: Frame): Buffer {
+  const header = Buffer.alloc(8);
+  header[0] = stream === 'stdout' ? 1 : 2;
+  header.writeUInt32BE(bytes.length, 4);
+  return Buffer.concat([header, bytes]);
+}
+
+/** Any bytes in pieces that end at any places. */
+function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const ends = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
+  return ends.map((end, at) => bytes.subarray(at === 0 ? 0 : ends[at - 1], end));
+}
+
+const streams = fc.constantFrom<('stdout' | 'stderr')[]>('stdout', 'stderr');
+const frame = fc.record(
+  { stream: streams, bytes: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)) },
+  { noNullPrototype: true },
+);
+const frames = fc.array(frame, { maxLength: 30 });
+const cuts = fc.array(fc.nat(5000), { maxLength: 20 });
+
+/** A time within some seconds of a day; few of them, so that many entries share one. */
+const timeAt = (step: number): string =>
+  `2026-01-01T00:00:${String(Math.floor(step / 4)).padStart(2, '0')}.${String(step % 4).padEnd(9, '0')}Z`;
+
+/** A log as the daemon keeps it: times hardly ever go back, lines are often the same. */
+const logs = fc
+  .array(
+    fc.record({ stream: streams, step: fc.nat(1), text: fc.constantFrom('a\n', 'b\n', '\n') }),
+    { minLength: 1, maxLength: 60 },
+  )
+  .map((lines) => {
+    let now = 0;
+    return lines.map(({ stream, step, text }): TimedFrame => {
+      now += step;
+      return { stream, time: timeAt(now), bytes: Buffer.from(text) };
+    });
+  });
+
+describe('the output of a container', () => {
+  it('gives the same frames however it is split', () => {
+    fc.assert(
+      fc.property(frames, cuts, (given, at) => {
+        const reader = new FrameReader();
+        const read = pieces(Buffer.concat(given.map(framed)), at).flatMap((piece) =>
+          reader.push(piece).map(({ stream, bytes }) => ({ stream, bytes: Buffer.from(bytes) })),
+        );
+        assert.deepEqual(read, given);
+      }),
+    );
+  });
+
+  it('gives the same lines of a terminal however it is split', () => {
+    const line = fc.uint8Array({ maxLength: 30 }).map((b) => Buffer.from(b.map((x) => x | 32)));
+    fc.assert(
+      fc.property(fc.array(line), cuts, (lines, at) => {
+        const whole = lines.map((text) =>
+          Buffer.concat([Buffer.from(`${timeAt(1)} `), text, Buffer.of(10)]),
+        );
+        const reader = new RawLogReader();
+        const read = pieces(Buffer.concat(whole), at).flatMap((piece) =>
+          reader.push(piece).map(({ bytes }) => Buffer.from(bytes)),
+        );
+        assert.deepEqual(read, whole);
+      }),
+    );
+  });
+
+  it('ends in an error for what has no frames', () => {
+    assert.throws(() => new FrameReader().push(Buffer.from('plain text, no frames')), RangeError);
+    assert.throws(() => timed({ stream: 'stdout', bytes: Buffer.from('no time') }), RangeError);
+  });
+});
+
+describe('the numbers of log entries', () => {
+  it('stay in a reading that is taken up again anywhere', () => {
+    fc.assert(
+      fc.property(logs, fc.nat(100), (log, at) => {
+        const whole = new LogReading(null);
+        const stop = at % log.length;
+        const entries = log.map((frame, index) => {
+          const entry = whole.take(frame);
+          return { entry, position: index === stop ? whole.position() : null };
+        });
+        const { position } = entries[stop] ?? {};
+        assert.ok(position);
+        const again = new LogReading(position);
+        // The daemon leaves out what is older than it is asked for.
+        const since = Number(again.since) * 1000;
+        const kept = log.filter(({ time }) => Date.parse(time) >= since - 1);
+        const rest = kept.flatMap((frame) => {
+          const entry = again.take(frame);
+          assert.notEqual(entry, 'passed');
+          return entry === null || entry === 'passed' ? [] : [entry];
+        });
+        assert.deepEqual(
+          rest,
+          entries.slice(stop + 1).map(({ entry }) => entry),
+        );
+      }),
+    );
+  });
+
+  it('go on behind a place that is gone', () => {
+    const first = new LogReading(null);
+    first.take({ stream: 'stdout', time: timeAt(0), bytes: Buffer.from('gone\n') });
+    const from = first.position();
+    const seeking = new LogReading(from);
+    const newer = { stream: 'stdout', time: timeAt(12), bytes: Buffer.from('x\n') } as const;
+    assert.equal(seeking.take(newer), 'passed');
+    const lost = new LogReading(from, true);
+    assert.equal((lost.take(newer) as { seq: number }).seq, 2);
+    assert.equal(lost.since, `${String(Date.parse('2026-01-01T00:00:00Z') / 1000)}.000000001`);
+  });
+
+  it('give a long line its end back, once', () => {
+    const piece = Buffer.alloc(16 * 1024, 'x');
+    const log: TimedFrame[] = [
+      { stream: 'stdout', time: timeAt(0), bytes: piece },
+      { stream: 'stderr', time: timeAt(1), bytes: Buffer.from('between') },
+      { stream: 'stdout', time: timeAt(0), bytes: Buffer.from('rest') },
+      { stream: 'stdout', time: timeAt(2), bytes: Buffer.from('next\n') },
+      { stream: 'stdout', time: timeAt(3), bytes: Buffer.from('no end') },
+    ];
+    const reading = new LogReading(null);
+    const texts = log.map((frame) => {
+      const entry = reading.take(frame);
+      assert.ok(entry && entry !== 'passed');
+      return Buffer.from(entry.bytes).toString();
+    });
+    assert.deepEqual(texts.slice(1), ['between', 'rest\n', 'next\n', 'no end']);
+  });
+});
