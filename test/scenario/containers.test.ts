@@ -99,6 +99,17 @@ describe('apps in containers', { skip: noDocker() }, () => {
     );
   });
 
+  it('read their files as whatever user their image names', async () => {
+    const lines = ['WORKDIR /srv', 'COPY . .', 'RUN mkdir /data && chown 1000 /data', 'USER 1000'];
+    const files = {
+      Dockerfile: dockerfileOf(...lines, 'CMD ["node", "lib/server.js"]'),
+      'lib/server.js': serverOf('as 1000'),
+    };
+    const app = await client.runningApp('User', archiveOf(files));
+    assert.equal((await client.visit(app.slug)).text, 'as 1000');
+    assert.equal((await client.visit(app.slug, '/visits')).text, '1');
+  });
+
   it('are stopped, started again, and leave nothing when they are purged', async () => {
     const { id, slug } = await client.runningApp('Leaving', archiveOf(appOf('kept')));
     await client.visit(slug, '/visits');
