@@ -11,6 +11,7 @@ import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, importImages, nodeImage } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
+import { tempDir } from '../support/runner.ts';
 import type { DockerPlace } from '../support/docker-place.ts';
 import {
   assertAscending,
@@ -295,6 +296,39 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
       await driver.close();
       await place.driver.remove('away-1');
     });
+  });
+
+  it('answers a build and a stop in whose middle the daemon goes', async () => {
+    const contextDir = tempDir();
+    fs.writeFileSync(path.join(contextDir, 'Dockerfile'), `FROM ${baseImage}\nRUN sleep 98851\n`);
+    const command = sh(`trap '' TERM; sleep 98852 & wait; wait`);
+    const spec = containerSpec({ id: 'mid-1', command, kind: 'service', stopGraceMs: 3000 });
+    await place.driver.start(spec);
+    await until('the program', () => running('sleep 98852').length > 0);
+    const { signal } = new AbortController();
+    const build = place.driver.images?.build(
+      {
+        owner: 'app_mid',
+        name: 'mid',
+        contextDir,
+        dockerfile: { path: 'Dockerfile' },
+        buildArgs: {},
+        logins: [],
+      },
+      () => undefined,
+      signal,
+    );
+    const answers = Promise.allSettled([build, place.driver.stop('mid-1')]);
+    await until('the step', () => running('sleep 98851').length > 0);
+    await daemon.stop();
+    await daemon.start();
+    const [built, stopped] = await answers;
+    assert.equal((built as { reason?: { code?: string } }).reason?.code, 'AGENT_UNREACHABLE');
+    assert.equal(stopped.status, 'fulfilled');
+    const { exit } = (await ended(place.driver, 'mid-1')).state;
+    assert.equal(exit.reason, 'stopped');
+    fs.rmSync(contextDir, { recursive: true });
+    await place.driver.remove('mid-1');
   });
 
   describe('a job', () => {
