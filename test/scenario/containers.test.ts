@@ -137,6 +137,26 @@ describe('apps in containers', { skip: noDocker() }, () => {
     );
   });
 
+  it('are started again when they end, and when somebody kills them', async () => {
+    const { id, slug } = await client.runningApp('Dying', archiveOf(appOf('alive')));
+    const [before] = await containersOf(id);
+    await client.visit(slug, '/die');
+    await until('it is another run', 20_000, async () => {
+      const [now] = await containersOf(id);
+      return now?.state === 'running' && now.startedAt !== before?.startedAt;
+    });
+    assert.equal((await client.visit(slug)).text, 'alive');
+    const shown = async () =>
+      (await place.containers()).filter(({ Labels }) => Labels['gangway.owner'] === id);
+    const [container] = await shown();
+    await place.docker.getContainer(container?.Id ?? '').kill();
+    await until('another container runs', 30_000, async () => {
+      const running = (await shown()).filter(({ State }) => State === 'running');
+      return running.length === 1 && (await client.visit(slug)).text === 'alive';
+    });
+    assert.equal((await containersOf(id))[0]?.state, 'running');
+  });
+
   it('are built without a Dockerfile: a Procfile, files, and a site that is made', async () => {
     const proc = await client.createApp('Proc');
     const files = { Procfile: 'web: node server.js', 'server.js': serverOf('proc') };

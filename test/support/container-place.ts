@@ -62,7 +62,7 @@ export async function containerPlace(
 
 /**
  * Answers with the name of its release; at `/visits` with how often that was asked, kept in its data; at
- * `/env` with its variables; at `/ask?<url>` with what is answered there.
+ * `/env` with its variables; at `/ask?<url>` with what is answered there; `/die` ends it.
  */
 const server = `
   const { readFileSync, writeFileSync } = require('node:fs');
@@ -76,6 +76,7 @@ const server = `
   };
   http.createServer((request, response) => {
     if (request.url === '/visits') response.end(visit());
+    else if (request.url === '/die') process.exit(3);
     else if (request.url === '/env') response.end(JSON.stringify(process.env));
     else if (request.url.startsWith('/ask?')) {
       const asking = http.get(request.url.slice(5), (answer) => answer.pipe(response));
