@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Command, Server } from '../../../../../src/actors/database/engines/engine.ts';
+import { engines } from '../../../../../src/actors/database/engines/engines.ts';
+import { scramVerifier } from '../../../../../src/actors/database/engines/scram.ts';
+import type { DatabaseEngine } from '../../../../../src/store/records.ts';
+
+const names = { databaseName: 'shop', username: 'ann' };
+const secrets = { password: `odd'"\\$(x)\`y;z`, adminPassword: 'admin-password-of-32-characters!' };
+const access = { ...names, password: secrets.password, host: '10.0.0.1', port: 7000 };
+const signal = new AbortController().signal;
+
+/** What an image of each engine is started with: environment, and where its files and its port are. */
+const images: Record<
+  DatabaseEngine,
+  { env: string[]; port: number; volume: string; image: string }
+> = {
+  // prettier-ignore
+  POSTGRES: { env: ['PGDATA', 'POSTGRES_PASSWORD', 'POSTGRES_USER'], port: 5432, volume: '/data', image: 'postgres:18-alpine' }, // prettier-ignore
+  MYSQL: { env: ['MYSQL_DATABASE', 'MYSQL_PASSWORD', 'MYSQL_ROOT_HOST', 'MYSQL_ROOT_PASSWORD', 'MYSQL_USER'], port: 3306, volume: '/var/lib/mysql', image: 'mysql:8.4' }, // prettier-ignore
+  MARIADB: { env: ['MARIADB_DATABASE', 'MARIADB_PASSWORD', 'MARIADB_ROOT_HOST', 'MARIADB_ROOT_PASSWORD', 'MARIADB_USER'], port: 3306, volume: '/var/lib/mysql', image: 'mariadb:11.8' }, // prettier-ignore
+  MONGODB: { env: ['MONGO_INITDB_ROOT_PASSWORD', 'MONGO_INITDB_ROOT_USERNAME'], port: 27017, volume: '/data/db', image: 'mongo:8.0' }, // prettier-ignore
+  REDIS: { env: ['GANGWAY_REDIS_PASSWORD'], port: 6379, volume: '/data', image: 'redis:8.2-alpine' }, // prettier-ignore
+  CLICKHOUSE: { env: ['CLICKHOUSE_DB', 'CLICKHOUSE_DEFAULT_ACCESS_MANAGEMENT', 'CLICKHOUSE_PASSWORD', 'CLICKHOUSE_USER'], port: 9000, volume: '/var/lib/clickhouse', image: 'clickhouse/clickhouse-server:25.8-alpine' }, // prettier-ignore
+};
+
+/** A server that keeps what it is asked to run. */
+function recorded(exitCode = 0): { server: Server; ran: Command[] } {
+  const ran: Command[] = [];
+  const server: Server = {
+    ...names,
+    ...secrets,
+    host: '127.0.0.1',
+    port: 7000,
+    ownPort: 3306,
+    exec: (command) => {
+      ran.push(command);
+      const output = Buffer.from('some warning\nit said no\n');
+      return Promise.resolve({ output, exitCode, truncated: false });
+    },
+  };
+  return { server, ran };
+}
+
+function assertNothingSecret({ command }: Command): void {
+  const text = command.join(' ');
+  for (const secret of Object.values(secrets)) assert.ok(!text.includes(secret), text);
+}
+
+for (const engine of Object.values(engines)) {
+  describe(engine.label, () => {
+    it('is run by a pinned image, with its secrets in the environment alone', () => {
+      const { image } = engine;
+      const wanted = images[engine.name];
+      const run = image.run(names, secrets);
+      assert.deepEqual(Object.keys(run.env).sort(), wanted.env);
+      assertNothingSecret(run);
+      const reference = image.reference(image.versions[0] ?? '');
+      assert.deepEqual(
+        [image.port, image.volume, reference],
+        [wanted.port, wanted.volume, wanted.image],
+      );
+      for (const version of image.versions) assert.match(image.reference(version), /:\d[\w.-]*$/);
+    });
+
+    it('has an address that reads back what it is made of', () => {
+      const url = new URL(engine.url(access));
+      assert.equal(decodeURIComponent(url.password), secrets.password);
+      assert.deepEqual([url.hostname, url.port], ['10.0.0.1', '7000']);
+      if (engine.rules.username === null) return;
+      assert.equal(url.username, 'ann');
+      assert.equal(url.pathname, '/shop');
+    });
+
+    it('shows no password in the arguments of its client', async () => {
+      for (const command of [
+        await engine.console(access, null),
+        await engine.statement(access, 'SELECT 1', null),
+      ]) {
+        assertNothingSecret(command);
+        assert.ok(Object.values(command.env).includes(secrets.password));
+      }
+    });
+  });
+}
+
+describe('engines that are asked by their own client', () => {
+  for (const name of ['MYSQL', 'MARIADB', 'MONGODB', 'CLICKHOUSE'] as const) {
+    it(`${name} is well when the client succeeds, and says its last word when not`, async () => {
+      const { server, ran } = recorded();
+      assert.deepEqual(await engines[name].check(server, signal), { kind: 'well' });
+      for (const command of ran) assertNothingSecret(command);
+      const wrong = await engines[name].check(recorded(1).server, signal);
+      assert.deepEqual(wrong, { kind: 'unwell', seen: 'it said: it said no' });
+    });
+
+    it(`${name} is given another password without it in an argument`, async () => {
+      const { server, ran } = recorded();
+      const next = 'another-password';
+      await engines[name].setUp(server, signal);
+      await engines[name].setPassword(server, next, signal);
+      assert.ok(ran.length > 0);
+      for (const command of ran) {
+        assertNothingSecret(command);
+        assert.ok(!command.command.join(' ').includes(next));
+      }
+      await assert.rejects(engines[name].setPassword(recorded(1).server, next, signal));
+    });
+  }
+});
+
+describe('scramVerifier()', () => {
+  it('is what PostgreSQL keeps for a password', () => {
+    // SELECT rolpassword FROM pg_authid, of a role with the password "pencil" and this salt.
+    const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64');
+    assert.equal(
+      scramVerifier('pencil', salt),
+      'SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=',
+    );
+    assert.notEqual(scramVerifier('pencil'), scramVerifier('pencil'));
+  });
+});

@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { tables } from '../../../../src/store/tables.ts';
+import { DatabaseFixture } from '../../../support/database-fixture.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+describe('a database by programs of the machine', () => {
+  let place: DatabaseFixture;
+  beforeEach(async () => {
+    place = await new DatabaseFixture().open();
+  });
+  afterEach(() => place.close());
+
+  const jobs = (): string[] =>
+    place.driver.started.filter(({ kind }) => kind === 'job').map(({ id }) => id);
+  const servers = (): string[] =>
+    place.driver.started.filter(({ kind }) => kind === 'service').map(({ id }) => id);
+  const live = (id: string): string => place.record(id).run.live ?? '';
+
+  it('is made by a job, a server and its set-up, and is running then', async () => {
+    const id = await place.create({ resources: { memoryMb: 256 } });
+    assert.equal(place.record(id).status, 'provisioning');
+    await place.until(id, 'running');
+    assert.deepEqual(jobs(), [`${id}-1`]);
+    assert.deepEqual(servers(), [`${id}-2`]);
+    assert.equal(place.setUps.length, 1);
+    const [, server] = place.driver.started;
+    assert.equal(server?.resources.memoryMb, 256);
+    assert.equal(server.container, null);
+    const { run, version, error } = place.record(id);
+    assert.deepEqual([run.made, run.port, version, error], [true, server.port, '18.4', null]);
+    await eventually('the job is forgotten', () => place.driver.removed.includes(`${id}-1`));
+  });
+
+  it('tells no password in a command, a variable or a reply', async () => {
+    const id = await place.create({ password: 'p4ssw0rd-of-ann' });
+    await place.until(id, 'running');
+    const { adminPassword } = place.setUps[0] ?? { adminPassword: '' };
+    assert.equal(adminPassword.length, 32);
+    const told = JSON.stringify([place.driver.started, place.logger.records]);
+    for (const secret of ['p4ssw0rd-of-ann', adminPassword]) assert.ok(!told.includes(secret));
+  });
+
+  it('says why its files could not be made, and begins anew when it is asked to', async () => {
+    place.driver.script = () => ({ exitCode: 1 });
+    const id = await place.create();
+    await place.until(id, 'error');
+    assert.match(place.record(id).error ?? '', /files could not be made: It exited with code 1\./);
+    assert.ok(place.store.get(tables.alarms, [`database:${id}`, 'recover']));
+    const left = join(place.root, id, 'data', 'left');
+    await writeFile(left, 'half done');
+    place.driver.script = (spec) =>
+      spec.kind === 'job' ? { exitCode: 0 } : { probe: 'listening' };
+    await place.ask(id, { type: 'set-running', running: true });
+    await place.until(id, 'running');
+    assert.ok(!existsSync(left));
+    assert.equal(place.record(id).error, null);
+    assert.equal(place.store.get(tables.alarms, [`database:${id}`, 'recover']), undefined);
+  });
+
+  it('takes up the job that makes its files after a crash', async () => {
+    place.driver.script = (spec) => (spec.kind === 'job' ? {} : { probe: 'listening' });
+    const id = await place.create();
+    await eventually('the job runs', () => jobs().length === 1);
+    await place.crash();
+    place.driver.end(`${id}-1`, { code: 0 });
+    await place.until(id, 'running');
+    assert.deepEqual(jobs(), [`${id}-1`]);
+  });
+
+  it('takes up the server that was being started after a crash, and sets it up', async () => {
+    place.driver.script = (spec) => (spec.kind === 'job' ? { exitCode: 0 } : {});
+    const id = await place.create();
+    await eventually('the server runs', () => servers().length === 1);
+    await place.crash();
+    place.driver.setProbe(`${id}-2`, 'listening');
+    await place.until(id, 'running');
+    assert.deepEqual([jobs().length, servers().length, place.setUps.length], [1, 1, 1]);
+  });
+
+  it('begins anew when a crash took what was half made with it', async () => {
+    place.driver.script = (spec) => (spec.kind === 'job' ? { exitCode: 0 } : {});
+    const id = await place.create();
+    await eventually('the server runs', () => servers().length === 1);
+    place.driver.lose();
+    place.driver.script = (spec) =>
+      spec.kind === 'job' ? { exitCode: 0 } : { probe: 'listening' };
+    await place.crash();
+    await place.until(id, 'running');
+    assert.deepEqual([jobs().length, servers().length], [2, 2]);
+  });
+
+  it('is in error when it does not answer in time, and says what was seen', async () => {
+    place.wellness = { kind: 'unwell', seen: 'it said: no' };
+    const id = await place.create();
+    await place.until(id, 'error');
+    assert.match(place.record(id).error ?? '', /did not answer within 0 s: it said: no\./);
+    await eventually('its server is gone', () => place.driver.ids.length === 0);
+  });
+
+  it('is waited for longer while it says that it starts', async () => {
+    place.wellness = { kind: 'starting', seen: 'it replays its log' };
+    const id = await place.create();
+    // Looks come further and further apart: behind this many the time has long gone.
+    await eventually('it was looked at again and again', () => place.looks >= 7);
+    assert.equal(place.record(id).status, 'provisioning');
+    place.wellness = { kind: 'well' };
+    await place.until(id, 'running');
+  });
+
+  it('tries other ports when its own is taken, three at most', async () => {
+    place.driver.script = (spec) => (spec.kind === 'job' ? { exitCode: 0 } : { probe: 'foreign' });
+    const id = await place.create();
+    await place.until(id, 'error');
+    assert.match(place.record(id).error ?? '', /Another program listens/);
+    const ports = place.driver.started.flatMap(({ port }) => port ?? []);
+    assert.equal(new Set(ports).size, 3);
+  });
+
+  it('keeps its port, and never has two servers', async () => {
+    const id = await place.create();
+    await place.until(id, 'running');
+    const { port } = place.record(id).run;
+    await place.ask(id, { type: 'set-running', running: false });
+    assert.equal(place.record(id).status, 'stopped');
+    await place.ask(id, { type: 'set-running', running: true });
+    await place.until(id, 'running');
+    assert.equal(place.record(id).run.port, port);
+    assert.equal(jobs().length, 1);
+    assert.deepEqual(place.driver.ids, [live(id)]);
+  });
+
+  it('can be stopped while it is started', async () => {
+    place.driver.script = (spec) => (spec.kind === 'job' ? {} : { probe: 'listening' });
+    const id = await place.create();
+    await eventually('the job runs', () => jobs().length === 1);
+    assert.equal((await place.ask(id, { type: 'set-running', running: false })).status, 'stopped');
+    await eventually('nothing runs', () => place.driver.ids.length === 0);
+    assert.equal(place.record(id).run.ending.length, 0);
+    assert.equal(servers().length, 0);
+  });
+
+  it('is in error while its server waits for its next start, and well when it answers', async () => {
+    const id = await place.create();
+    await place.until(id, 'running');
+    place.driver.crash(live(id), 1);
+    await place.until(id, 'error');
+    assert.match(place.record(id).error ?? '', /exited with code 1\. It is started again/);
+    place.driver.revive(live(id), 1);
+    await place.until(id, 'running');
+    assert.equal(place.record(id).error, null);
+    assert.equal(servers().length, 1);
+  });
+
+  it('is started again when its server is gone for good', async () => {
+    const id = await place.create();
+    await place.until(id, 'running');
+    const first = live(id);
+    place.driver.end(first, { code: 3 });
+    await eventually('another one runs', () => live(id) !== '' && live(id) !== first);
+    place.driver.lose();
+    const second = live(id);
+    await place.crash();
+    await eventually('a third one runs', () => live(id) !== '' && live(id) !== second);
+    assert.equal(jobs().length, 1);
+  });
+
+  it('ends in trash with its log, and comes back stopped', async () => {
+    const id = await place.create();
+    await place.until(id, 'running');
+    assert.equal(await place.ask(id, { type: 'delete' }), true);
+    await eventually('its log ends', () => place.streams.ended.includes(`db:${id}`));
+    assert.deepEqual(place.driver.ids, []);
+    await assert.rejects(place.ask(id, { type: 'reveal' }), { code: 'NOT_FOUND' });
+    await place.ask(id, { type: 'restore' });
+    assert.equal(place.record(id).status, 'stopped');
+    await assert.rejects(place.ask(id, { type: 'purge' }), { code: 'NOT_FOUND' });
+    await place.ask(id, { type: 'delete' });
+    await place.ask(id, { type: 'purge' });
+    assert.equal(place.store.get(tables.databases, id), undefined);
+    assert.ok(!existsSync(join(place.root, id)));
+    assert.deepEqual(place.streams.dropped, [`db:${id}`]);
+    assert.deepEqual(place.store.list(tables.trash, 'team', ['team_1']), []);
+  });
+
+  it('has an address once it has a port', async () => {
+    place.driver.script = (spec) => (spec.kind === 'job' ? {} : { probe: 'listening' });
+    const id = await place.create();
+    await assert.rejects(place.ask(id, { type: 'reveal' }), { code: 'NOT_RUNNING' });
+    await eventually('the job runs', () => jobs().length === 1);
+    place.driver.end(`${id}-1`, { code: 0 });
+    await place.until(id, 'running');
+    const port = String(place.record(id).run.port);
+    const url = await place.ask(id, { type: 'reveal' });
+    assert.match(url, new RegExp(`^postgres://app:[\\w-]{32}@127\\.0\\.0\\.1:${port}/app$`));
+  });
+});
+
+describe('another password of a database', () => {
+  let place: DatabaseFixture;
+  let id: string;
+  beforeEach(async () => {
+    place = await new DatabaseFixture().open();
+    id = await place.create();
+    await place.until(id, 'running');
+  });
+  afterEach(() => place.close());
+
+  const reveal = (): Promise<string> => place.ask(id, { type: 'reveal' });
+
+  it('is journaled before the server is told, and counts when it took it', async () => {
+    const before = await reveal();
+    place.takePassword = () => {
+      assert.notEqual(place.record(id).nextPasswordSealed, null);
+    };
+    const url = await place.ask(id, { type: 'rotate' });
+    assert.notEqual(url, before);
+    assert.equal(await reveal(), url);
+    assert.equal(place.record(id).nextPasswordSealed, null);
+  });
+
+  it('is the same one for a server that refused it first', async () => {
+    const before = await reveal();
+    const given: string[] = [];
+    place.takePassword = (password) => {
+      given.push(password);
+      throw new Error('busy');
+    };
+    await assert.rejects(place.ask(id, { type: 'rotate' }), { code: 'NOT_RUNNING' });
+    assert.equal(await reveal(), before);
+    place.takePassword = (password) => void given.push(password);
+    const url = await place.ask(id, { type: 'rotate' });
+    assert.equal(new URL(url).password, given[1]);
+    assert.equal(given[0], given[1]);
+  });
+
+  it('is gone on with after a crash', async () => {
+    place.takePassword = () => {
+      throw new Error('busy');
+    };
+    await assert.rejects(place.ask(id, { type: 'rotate' }), { code: 'NOT_RUNNING' });
+    let given = '';
+    place.takePassword = (password) => {
+      given = password;
+    };
+    await place.crash();
+    await eventually('it is taken', () => place.record(id).nextPasswordSealed === null);
+    assert.equal(new URL(await reveal()).password, given);
+  });
+
+  it('is refused while it does not run', async () => {
+    await place.ask(id, { type: 'set-running', running: false });
+    await assert.rejects(place.ask(id, { type: 'rotate' }), { code: 'NOT_RUNNING' });
+    const client = { type: 'client', statement: null } as const;
+    await assert.rejects(place.ask(id, client), { code: 'NOT_RUNNING' });
+    assert.equal(place.record(id).nextPasswordSealed, null);
+  });
+});
