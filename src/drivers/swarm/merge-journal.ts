@@ -1,0 +1,219 @@
+/**
+ * Owns how the entries of several tasks' logs became one numbered sequence: durably, a small file a
+ * workload, so that any later reading gives every entry the number it had before.
+ *
+ * 1. What was merged is appended before it is delivered: after a kill the next reading repeats it.
+ * 2. From any number on that is not acknowledged the sequence can be told again; what is
+ *    acknowledged is folded into one line.
+ * 3. Another process may write the same file: who comes second finds out, and reads it again.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+
+import type { Position } from '../docker/log-cursor.ts';
+
+/** So many entries of this task come next. */
+export type Run = readonly [taskId: string, count: number];
+
+export interface Merged {
+  runs: readonly Run[];
+  /** Where the last entry of a task's run stands in its log, where that is known. */
+  positions: Readonly<Record<string, Position>>;
+}
+
+/** Where every task stands when `seq` entries were merged. */
+interface Stand {
+  seq: number;
+  counts: Readonly<Record<string, number>>;
+  positions: Readonly<Record<string, Position>>;
+}
+
+export interface Plan extends Stand {
+  /** How it went on, as far as it is known. */
+  runs: readonly Run[];
+}
+
+interface Loaded {
+  base: Stand;
+  records: Merged[];
+  /** Of the file these were read from, or written to. */
+  file: { inode: number; bytes: number } | null;
+}
+
+const compactBytes = 256 * 1024;
+const nothing: Stand = { seq: 0, counts: {}, positions: {} };
+
+export class MergeJournal {
+  readonly #file: string;
+  #loaded: Loaded | undefined;
+  /** Tasks the swarm still knows; null: not asked yet. */
+  #tasks: ReadonlySet<string> | null = null;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** The newest stand at or before `seq`, and what followed it. */
+  after(seq: number): Plan {
+    const { base, records } = this.#current();
+    let stand = base;
+    let at = 0;
+    for (const record of records) {
+      const next = advance(stand, record);
+      if (next.seq > seq) break;
+      stand = next;
+      at++;
+    }
+    return { ...stand, runs: records.slice(at).flatMap(({ runs }) => runs) };
+  }
+
+  /** The number of the last entry that was merged. */
+  get seq(): number {
+    const { base, records } = this.#current();
+    return records.reduce((seq, record) => seq + lengthOf(record), base.seq);
+  }
+
+  /** Whether it is written: not when somebody else merged meanwhile, behind `afterSeq`. */
+  append(afterSeq: number, merged: Merged): boolean {
+    const loaded = this.#current();
+    if (this.seq !== afterSeq) return false;
+    const line = `${JSON.stringify(merged)}\n`;
+    const fd = fs.openSync(this.#file, 'a', 0o600);
+    try {
+      fs.writeSync(fd, line);
+      const { ino: inode, size: bytes } = fs.fstatSync(fd);
+      loaded.file = { inode, bytes };
+    } finally {
+      fs.closeSync(fd);
+    }
+    loaded.records.push(merged);
+    return true;
+  }
+
+  /** What the swarm still knows: all others are left out of the next folding. */
+  keep(tasks: ReadonlySet<string>): void {
+    this.#tasks = tasks;
+  }
+
+  /** Nobody asks for entries up to `seq` any more. */
+  acknowledge(seq: number): void {
+    const loaded = this.#current();
+    let { base } = loaded;
+    let at = 0;
+    for (const record of loaded.records) {
+      const next = advance(base, record);
+      if (next.seq > seq) break;
+      base = next;
+      at++;
+    }
+    if (at === 0) return;
+    loaded.records.splice(0, at);
+    loaded.base = base;
+    if ((loaded.file?.bytes ?? 0) > compactBytes) this.#compact(loaded);
+  }
+
+  forget(): void {
+    this.#loaded = undefined;
+    fs.rmSync(this.#file, { force: true });
+  }
+
+  #compact(loaded: Loaded): void {
+    const { base, records } = loaded;
+    const needed = new Set(records.flatMap(({ runs }) => runs.map(([task]) => task)));
+    const tasks = this.#tasks;
+    const isKept = (task: string): boolean => tasks === null || tasks.has(task) || needed.has(task);
+    loaded.base = {
+      seq: base.seq,
+      counts: pick(base.counts, isKept),
+      positions: pick(base.positions, isKept),
+    };
+    const lines = [{ base: loaded.base }, ...records].map((line) => `${JSON.stringify(line)}\n`);
+    const fresh = `${this.#file}.new`;
+    fs.writeFileSync(fresh, lines.join(''), { mode: 0o600 });
+    fs.renameSync(fresh, this.#file);
+    loaded.file = fileAt(this.#file);
+  }
+
+  #current(): Loaded {
+    const file = fileAt(this.#file);
+    const known = this.#loaded;
+    if (known && known.file?.inode === file?.inode && known.file?.bytes === file?.bytes) {
+      return known;
+    }
+    this.#loaded = load(this.#file, file);
+    return this.#loaded;
+  }
+}
+
+/** One for each workload, in a folder. */
+export class MergeJournals {
+  readonly #dir: string;
+  readonly #journals = new Map<string, MergeJournal>();
+
+  constructor(dir: string) {
+    this.#dir = dir;
+    fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  }
+
+  of(id: string): MergeJournal {
+    const known = this.#journals.get(id);
+    if (known) return known;
+    const made = new MergeJournal(path.join(this.#dir, `${id}.jsonl`));
+    this.#journals.set(id, made);
+    return made;
+  }
+
+  forget(id: string): void {
+    this.of(id).forget();
+    this.#journals.delete(id);
+  }
+}
+
+function lengthOf({ runs }: Merged): number {
+  return runs.reduce((sum, [, count]) => sum + count, 0);
+}
+
+function advance(stand: Stand, merged: Merged): Stand {
+  const counts = { ...stand.counts };
+  for (const [task, count] of merged.runs) counts[task] = (counts[task] ?? 0) + count;
+  return {
+    seq: stand.seq + lengthOf(merged),
+    counts,
+    positions: { ...stand.positions, ...merged.positions },
+  };
+}
+
+function pick<T>(
+  all: Readonly<Record<string, T>>,
+  isKept: (key: string) => boolean,
+): Record<string, T> {
+  return Object.fromEntries(Object.entries(all).filter(([key]) => isKept(key)));
+}
+
+function fileAt(file: string): Loaded['file'] {
+  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  return stat ? { inode: stat.ino, bytes: stat.size } : null;
+}
+
+/** A line cut short by a crash was delivered to nobody, and goes. */
+function load(file: string, found: Loaded['file']): Loaded {
+  const loaded: Loaded = { base: nothing, records: [], file: found };
+  if (found === null) return loaded;
+  const text = fs.readFileSync(file, 'utf8');
+  let whole = 0;
+  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', whole)) {
+    try {
+      const line = JSON.parse(text.slice(whole, end)) as Merged | { base: Stand };
+      if ('base' in line) loaded.base = line.base;
+      else loaded.records.push(line);
+    } catch {
+      break; // Damaged: nothing behind it can be counted on.
+    }
+    whole = end + 1;
+  }
+  if (whole < text.length) {
+    fs.truncateSync(file, Buffer.byteLength(text.slice(0, whole)));
+    loaded.file = fileAt(file);
+  }
+  return loaded;
+}

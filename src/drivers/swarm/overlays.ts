@@ -1,0 +1,103 @@
+/**
+ * Owns the networks of ours on a swarm: they reach over all nodes.
+ *
+ * 1. A network is made when it is first needed, and removed with the last service in it.
+ * 2. A workload that shares none has one of its own: on its way out containers do not meet.
+ */
+import { statusOf, orGone, pause, wordsOf } from '../docker/engine.ts';
+import type { Engine } from '../docker/engine.ts';
+import type { Names } from '../docker/names.ts';
+import { Turns } from '../docker/turns.ts';
+import type { Logger } from '../../lib/log.ts';
+
+/** Tasks leave a network some time after their service is gone. */
+const leaving = { looks: 60, everyMs: 500 };
+
+export class Overlays {
+  readonly #engine: Engine;
+  readonly #names: Names;
+  readonly #logger: Logger;
+  readonly #turns = new Turns();
+  /** What is to go once nothing is in it; whoever needs it again takes it off. */
+  readonly #unused = new Set<string>();
+
+  constructor(engine: Engine, names: Names, logger: Logger) {
+    this.#engine = engine;
+    this.#names = names;
+    this.#logger = logger;
+  }
+
+  /** `work` runs while all these surely exist. */
+  withinAll<T>(all: readonly string[], work: () => Promise<T>): Promise<T> {
+    // Always in the same order, so that two that want the same ones do not wait for each other.
+    const [next, ...rest] = [...new Set(all)].sort();
+    if (next === undefined) return work();
+    return this.#turns.take(next, async () => {
+      this.#unused.delete(next);
+      await this.#ensure(next);
+      return this.withinAll(rest, work);
+    });
+  }
+
+  /** Removes it as soon as nothing is in it any more; not waited for. */
+  release(network: string): void {
+    if (this.#unused.has(network)) return;
+    this.#unused.add(network);
+    void this.#leave(network);
+  }
+
+  /** Removes what an earlier process left behind. */
+  async sweep(): Promise<void> {
+    const label = Object.entries(this.#names.mark()).map(([key, value]) => `${key}=${value}`);
+    const found = await this.#engine.ask((docker) =>
+      docker.listNetworks({ filters: { label, driver: ['overlay'] } }),
+    );
+    for (const { Name: name } of found) this.release(name);
+  }
+
+  async #leave(network: string): Promise<void> {
+    for (let look = 0; look < leaving.looks; look++) {
+      if (!this.#unused.has(network) || this.#engine.closed.aborted) return;
+      try {
+        if (await this.#turns.take(network, () => this.#remove(network))) break;
+      } catch (error) {
+        this.#logger.debug({ err: error, network }, 'network-not-removed');
+        break;
+      }
+      await pause(leaving.everyMs, this.#engine.closed);
+    }
+    this.#unused.delete(network);
+  }
+
+  /** Whether that is settled: gone, or in use by a service. */
+  async #remove(network: string): Promise<boolean> {
+    if (!this.#unused.has(network)) return true;
+    try {
+      await this.#engine.ask((docker) => orGone(docker.getNetwork(network).remove()));
+      return true;
+    } catch (error) {
+      if (statusOf(error) === undefined) throw error;
+      return wordsOf(error).includes('in use by service');
+    }
+  }
+
+  async #ensure(network: string): Promise<void> {
+    const found = await this.#engine.ask((docker) => orGone(docker.getNetwork(network).inspect()));
+    if (found) return;
+    try {
+      await this.#engine.ask((docker, abortSignal) =>
+        docker.createNetwork({
+          Name: network,
+          Driver: 'overlay',
+          Attachable: true,
+          CheckDuplicate: true,
+          Labels: this.#names.mark(),
+          abortSignal,
+        }),
+      );
+    } catch (error) {
+      // An answer was lost and it was asked for again, or another process of ours was quicker.
+      if (statusOf(error) !== 409) throw error;
+    }
+  }
+}

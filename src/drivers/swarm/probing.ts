@@ -1,0 +1,92 @@
+/** Owns whether tasks listen where they should, and what those on this node use. */
+import type { Usage } from '../driver.ts';
+import { orGone, statusOf } from '../docker/engine.ts';
+import { answersAt, isHere, listensIn } from '../docker/host-view.ts';
+import { usageFrom } from '../docker/probing.ts';
+import { isPortTaken } from '../docker/states.ts';
+import type { SeenService, Services } from './services.ts';
+import { isAlive } from './states.ts';
+import type { Swarm } from './swarm.ts';
+import { containerOf } from './tasks.ts';
+
+type Probe = 'listening' | 'silent' | 'foreign';
+
+const loopback = '127.0.0.1';
+
+/**
+ * Where the tasks are on this node, never asks the published port: Docker's own proxy accepts there
+ * whatever runs behind it.
+ */
+export async function probeService(services: Services, id: string): Promise<Probe> {
+  const seen = await services.see(id);
+  if (seen?.workload.state.phase !== 'running') {
+    const ended = seen?.workload ?? (await services.inspect(id));
+    const exit = ended?.state.phase === 'ended' ? ended.state.exit : undefined;
+    const taken = exit?.reason === 'failed_to_start' && isPortTaken(exit.detail ?? '');
+    return taken ? 'foreign' : 'silent';
+  }
+  const { innerPort, port } = seen.known;
+  if (innerPort === null || port === null) return 'silent';
+  const here = containersHere(seen);
+  if (here.length === 0) return (await answersAt(loopback, port)) ? 'listening' : 'silent';
+  const answers = await Promise.all(
+    here.map(async ({ State: state, Id: container, NetworkSettings: settings }) => {
+      if (isHere(state.Pid, container)) return listensIn(state.Pid, innerPort);
+      const addresses = Object.values(settings.Networks ?? {}).flatMap(
+        ({ IPAddress: address }) => address || [],
+      );
+      const found = await Promise.all(addresses.map((address) => answersAt(address, innerPort)));
+      return found.includes(true);
+    }),
+  );
+  return answers.includes(true) ? 'listening' : 'silent';
+}
+
+/** Of all tasks on this node together; undefined where none of them runs here. */
+export async function usageOfService(
+  swarm: Swarm,
+  services: Services,
+  id: string,
+): Promise<Usage | undefined> {
+  const seen = await services.see(id);
+  if (seen?.workload.state.phase !== 'running') return undefined;
+  const usages = await Promise.all(
+    containersHere(seen).map(({ Id: container }) => usageOfContainer(swarm, container)),
+  );
+  const known = usages.filter((usage) => usage !== undefined);
+  return known.length === 0 ? undefined : known.reduce(plus);
+}
+
+async function usageOfContainer(swarm: Swarm, container: string): Promise<Usage | undefined> {
+  try {
+    const stats = await swarm.ask((docker, abortSignal) =>
+      orGone(
+        docker
+          .getContainer(container)
+          .stats({ stream: false, 'one-shot': true, abortSignal } as { stream: false }),
+      ),
+    );
+    return stats && usageFrom(stats);
+  } catch (error) {
+    if (statusOf(error) === 409) return undefined; // It ended meanwhile.
+    throw error;
+  }
+}
+
+function plus(a: Usage, b: Usage): Usage {
+  const sum = (one: number | null, other: number | null): number | null =>
+    one === null || other === null ? null : one + other;
+  return {
+    cpuNs: a.cpuNs + b.cpuNs,
+    memoryBytes: a.memoryBytes + b.memoryBytes,
+    networkInBytes: sum(a.networkInBytes, b.networkInBytes),
+    networkOutBytes: sum(a.networkOutBytes, b.networkOutBytes),
+  };
+}
+
+function containersHere(seen: SeenService) {
+  return seen.tasks.flatMap((task) => {
+    const view = seen.containers.get(containerOf(task) ?? '');
+    return view && isAlive(task, seen) ? [view] : [];
+  });
+}

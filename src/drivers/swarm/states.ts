@@ -1,0 +1,183 @@
+/** Owns what a service and its tasks mean, in the words of drivers. */
+import type { Exit, WorkloadState } from '../driver.ts';
+import type { KnownSpec } from '../docker/names.ts';
+import type { Note } from '../docker/notes.ts';
+import {
+  exitOf,
+  failedExit,
+  healthOf,
+  isPortTaken,
+  neverStarted,
+  sentenceOf,
+  signalOf,
+} from '../docker/states.ts';
+import type { ContainerView } from '../docker/states.ts';
+import { restartDelayMs } from './service-spec.ts';
+import {
+  containerOf,
+  currentTasks,
+  hasBegun,
+  isAwaiting,
+  isOver,
+  isServiceParked,
+} from './tasks.ts';
+import type { ServiceView, TaskView } from './tasks.ts';
+
+/** A workload as it is found. */
+export interface Found {
+  service: ServiceView;
+  known: KnownSpec;
+  /** Those that run or ran it, the oldest first. */
+  tasks: readonly TaskView[];
+  /** Their containers that are on this node, by id. */
+  containers: ReadonlyMap<string, ContainerView>;
+}
+
+/** A task that has no node by then will hardly find one. */
+const patienceMs = { port: 1000, other: 5000 };
+
+/** On this node, the container itself; on another what the swarm says. */
+export function isAlive(task: TaskView, { containers }: Pick<Found, 'containers'>): boolean {
+  if (isOver(task)) return false;
+  const view = viewOf(task, containers);
+  // With a health check the swarm calls it starting until it is healthy.
+  if (view) return view.State.Running;
+  return task.Status.State === 'running';
+}
+
+export function begun(task: TaskView, { containers }: Pick<Found, 'containers'>): boolean {
+  const view = viewOf(task, containers);
+  if (view) return !view.State.StartedAt.startsWith('0001');
+  return hasBegun(task);
+}
+
+function viewOf(task: TaskView, containers: Found['containers']): ContainerView | undefined {
+  return containers.get(containerOf(task) ?? '');
+}
+
+/** What has ended for good by its own side, though the swarm may not have noticed yet. */
+function hasExited(task: TaskView, found: Found): boolean {
+  if (isOver(task)) return true;
+  const view = viewOf(task, found.containers);
+  return view?.State.Status === 'exited' || view?.State.Status === 'dead';
+}
+
+/** `restarts`: of all its tasks together, also of those nobody remembers. */
+export function stateOf(found: Found, note: Note | undefined, restarts: number): WorkloadState {
+  const { service, known, tasks } = found;
+  if (note?.failed) return { phase: 'ended', exit: note.failed };
+  const current = currentTasks(tasks);
+  const alive = current.filter((task) => isAlive(task, found));
+  if (alive.length > 0) return runningState(alive, found, restarts);
+  const isStopped = isServiceParked(service);
+  const last = lastEnded(tasks, found);
+  if (isStopped && current.every((task) => hasExited(task, found) || !begun(task, found))) {
+    const reason = note?.ending ?? 'stopped';
+    return {
+      phase: 'ended',
+      exit: last ? exitOfTask(last, found, reason) : unstarted(found, reason),
+    };
+  }
+  if (!last) {
+    return { phase: 'running', startedAtMs: Date.parse(service.CreatedAt), restarts };
+  }
+  if (known.kind === 'job') {
+    return { phase: 'ended', exit: exitOfTask(last, found, note?.ending ?? 'exited') };
+  }
+  const lastExit = exitOfTask(last, found, 'exited');
+  return { phase: 'waiting', restarts, nextStartAtMs: lastExit.atMs + restartDelayMs, lastExit };
+}
+
+function runningState(
+  alive: readonly TaskView[],
+  found: Found,
+  restarts: number,
+): Extract<WorkloadState, { phase: 'running' }> {
+  const starts = alive.map((task) => startOf(task, found));
+  const healths = alive.flatMap((task) => {
+    const { health } = healthOf(viewOf(task, found.containers)?.State.Health?.Status);
+    return health === undefined ? [] : [health];
+  });
+  // The best of them: one that is well serves.
+  const health = (['healthy', 'starting', 'unhealthy'] as const).find((one) =>
+    healths.includes(one),
+  );
+  return {
+    phase: 'running',
+    startedAtMs: Math.min(...starts),
+    restarts,
+    ...(health !== undefined && { health }),
+  };
+}
+
+function startOf(task: TaskView, found: Found): number {
+  const view = viewOf(task, found.containers);
+  return Date.parse(view ? view.State.StartedAt : task.Status.Timestamp);
+}
+
+function lastEnded(tasks: readonly TaskView[], found: Found): TaskView | undefined {
+  const ended = tasks.filter((task) => hasExited(task, found) && begun(task, found));
+  const atOf = (task: TaskView): number => endOf(task, found);
+  return ended.sort((a, b) => atOf(a) - atOf(b)).at(-1) ?? tasks.findLast((task) => isOver(task));
+}
+
+function endOf(task: TaskView, found: Found): number {
+  const view = viewOf(task, found.containers);
+  return Date.parse(view ? view.State.FinishedAt : task.Status.Timestamp);
+}
+
+function exitOfTask(task: TaskView, found: Found, reason: Exit['reason']): Exit {
+  const view = viewOf(task, found.containers);
+  if (view && begun(task, found)) return exitOf(view, reason);
+  const { State: state, Err: error = '', Timestamp: time, ContainerStatus: ended } = task.Status;
+  const atMs = Date.parse(time);
+  if (state === 'orphaned') {
+    const detail = 'The server it ran on is gone from the swarm.';
+    return { code: null, signal: null, reason: 'lost', detail, atMs };
+  }
+  if (!hasBegun(task)) {
+    const detail = error === '' ? null : sentenceOfTask(error);
+    return { code: null, signal: null, reason, detail, atMs };
+  }
+  const code = ended?.ExitCode ?? 0;
+  const signal = signalOf(code);
+  return { code: signal === null ? code : null, signal, reason, detail: null, atMs };
+}
+
+function unstarted({ service }: Found, reason: Exit['reason']): Exit {
+  return { code: null, signal: null, reason, detail: null, atMs: Date.parse(service.CreatedAt) };
+}
+
+/** Why nothing of it will ever run; undefined while that is open. */
+export function startFailure(found: Found, nowMs: number): Exit | undefined {
+  const { tasks } = found;
+  if (tasks.some((task) => begun(task, found))) return undefined;
+  for (const task of tasks) {
+    const { State: state, Err: error = '', Timestamp: time } = task.Status;
+    if (state === 'rejected' || (state === 'failed' && error !== '')) {
+      return failedExit(sentenceOfTask(error), Date.parse(time));
+    }
+    const view = viewOf(task, found.containers);
+    if (view?.State.Error) return neverStarted(view.State.Error, nowMs);
+    if (!isAwaiting(task) || !error.startsWith('no suitable node')) continue;
+    const waitedMs = nowMs - Date.parse(task.CreatedAt);
+    const isPort = error.includes('port already in use');
+    if (waitedMs > (isPort ? patienceMs.port : patienceMs.other)) {
+      return failedExit(sentenceOfTask(error), nowMs);
+    }
+  }
+  return undefined;
+}
+
+/** What people are told of a task that the swarm could not start. */
+export function sentenceOfTask(words: string): string {
+  const why = /no suitable node \((.*)\)/.exec(words)?.[1];
+  if (/port already in use|port '\d+' is already in use/.test(words) || isPortTaken(words)) {
+    return 'Cannot start it: its port is already in use on the server (port is already allocated).';
+  }
+  if (why !== undefined) return `Cannot start it: the swarm has no suitable node (${why}).`;
+  if (/no such image|manifest unknown|pull access denied|not found: manifest/i.test(words)) {
+    return 'Cannot start it: no such image on the server.';
+  }
+  return sentenceOf(words);
+}

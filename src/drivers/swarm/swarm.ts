@@ -1,0 +1,174 @@
+/**
+ * Owns the questions to a swarm: which services and tasks there are, which node this is.
+ *
+ * What is asked for is ours alone, by label.
+ */
+import type Dockerode from 'dockerode';
+
+import { ServiceError } from '../../lib/errors.ts';
+import { orGone, statusOf, wordsOf } from '../docker/engine.ts';
+import type { Asking, Engine } from '../docker/engine.ts';
+import { label } from '../docker/names.ts';
+import type { Names } from '../docker/names.ts';
+import type { ContainerView } from '../docker/states.ts';
+import { parkedSpec, serviceName } from './service-spec.ts';
+import { isServiceParked } from './tasks.ts';
+import type { ServiceView, TaskView } from './tasks.ts';
+
+export interface SwarmNode {
+  id: string;
+  hostname: string;
+  /** `ready`, `down`, `disconnected` or `unknown`. */
+  state: string;
+  /** `active`, `pause` or `drain`. */
+  availability: string;
+}
+
+interface NodeView {
+  ID: string;
+  Spec: { Availability: string };
+  Description: { Hostname: string };
+  Status: { State: string };
+}
+
+/** Containers that have ended and are asked for again and again. */
+const endedMax = 2000;
+const updateTries = 10;
+
+export class Swarm {
+  readonly #engine: Engine;
+  readonly #names: Names;
+  #ownNode: Promise<string> | undefined;
+  readonly #ended = new Map<string, ContainerView>();
+
+  constructor(engine: Engine, names: Names) {
+    this.#engine = engine;
+    this.#names = names;
+  }
+
+  /** As `Engine.ask`; a daemon that is no manager now is as good as one that is away. */
+  async ask<T>(
+    question: (docker: Dockerode, signal: AbortSignal) => Promise<T>,
+    asking?: Asking,
+  ): Promise<T> {
+    try {
+      return await this.#engine.ask(question, asking);
+    } catch (error) {
+      if (statusOf(error) !== 503) throw error;
+      const message = `The Docker daemon does not manage a swarm now: ${wordsOf(error)}`;
+      throw new ServiceError('AGENT_UNREACHABLE', message, { cause: error });
+    }
+  }
+
+  /** The id of the node that the daemon is. */
+  ownNode(): Promise<string> {
+    this.#ownNode ??= this.#askOwnNode().catch((error: unknown) => {
+      this.#ownNode = undefined;
+      throw error;
+    });
+    return this.#ownNode;
+  }
+
+  async nodes(): Promise<SwarmNode[]> {
+    const found = await this.ask((docker) => docker.listNodes() as Promise<NodeView[]>);
+    return found.map((node) => ({
+      id: node.ID,
+      hostname: node.Description.Hostname,
+      state: node.Status.State,
+      availability: node.Spec.Availability,
+    }));
+  }
+
+  async service(id: string): Promise<ServiceView | undefined> {
+    const found = (await this.ask((docker) =>
+      orGone(docker.getService(serviceName(this.#names, id)).inspect() as Promise<unknown>),
+    )) as ServiceView | undefined;
+    return found && this.#names.specOf(found.Spec.Labels)?.id === id ? found : undefined;
+  }
+
+  /** Whatever its id or name, if it is ours. */
+  async serviceBy(reference: string): Promise<ServiceView | undefined> {
+    const found = (await this.ask((docker) =>
+      orGone(docker.getService(reference).inspect() as Promise<unknown>),
+    )) as ServiceView | undefined;
+    return found && this.#names.specOf(found.Spec.Labels) ? found : undefined;
+  }
+
+  async services(): Promise<ServiceView[]> {
+    const filters = { label: [`${label.instance}=${this.#names.instance}`, label.workload] };
+    return (await this.ask((docker) => docker.listServices({ filters }))) as ServiceView[];
+  }
+
+  /** Of all these services. */
+  async tasks(services: readonly ServiceView[]): Promise<TaskView[]> {
+    if (services.length === 0) return [];
+    const filters = { service: services.map(({ ID: id }) => id) };
+    try {
+      return (await this.ask((docker) => docker.listTasks({ filters }))) as TaskView[];
+    } catch (error) {
+      // A service that went meanwhile.
+      if (statusOf(error) === 404) return [];
+      throw error;
+    }
+  }
+
+  /** Those of these containers that are on this node. */
+  async containers(ids: readonly string[]): Promise<Map<string, ContainerView>> {
+    const found = await Promise.all(ids.map((id) => this.#container(id)));
+    return new Map(found.flatMap((view) => (view ? [[view.Id, view]] : [])));
+  }
+
+  async networkNames(ids: readonly string[]): Promise<string[]> {
+    const found = await Promise.all(
+      ids.map((id) => this.ask((docker) => orGone(docker.getNetwork(id).inspect()))),
+    );
+    return found.flatMap((network) => (network as { Name: string } | undefined)?.Name ?? []);
+  }
+
+  /** Takes away what the tasks run on, and keeps them. */
+  async park(id: string): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const service = await this.service(id);
+      if (!service || isServiceParked(service)) return;
+      try {
+        await this.ask((docker) =>
+          docker
+            .getService(service.ID)
+            .update({ version: service.Version.Index, ...parkedSpec(service.Spec) }),
+        );
+        return;
+      } catch (error) {
+        if (statusOf(error) === 404) return;
+        // The swarm itself changed it meanwhile.
+        if (tries === updateTries || !wordsOf(error).includes('out of sequence')) throw error;
+      }
+    }
+  }
+
+  async #container(id: string): Promise<ContainerView | undefined> {
+    const known = this.#ended.get(id);
+    if (known) return known;
+    const view = (await this.#engine.ask((docker, abortSignal) =>
+      orGone(docker.getContainer(id).inspect({ abortSignal })),
+    )) as ContainerView | undefined;
+    if (view?.State.Status === 'exited') {
+      const [oldest] = this.#ended.keys();
+      if (this.#ended.size >= endedMax && oldest !== undefined) this.#ended.delete(oldest);
+      this.#ended.set(id, view);
+    }
+    return view;
+  }
+
+  async #askOwnNode(): Promise<string> {
+    const { Swarm: swarm } = (await this.ask((docker) => docker.info() as Promise<unknown>)) as {
+      Swarm?: { NodeID?: string; ControlAvailable?: boolean };
+    };
+    if (!swarm?.ControlAvailable || !swarm.NodeID) {
+      throw new ServiceError(
+        'AGENT_UNREACHABLE',
+        'The Docker daemon is no manager of a swarm: "docker swarm init" makes it one.',
+      );
+    }
+    return swarm.NodeID;
+  }
+}

@@ -1,0 +1,93 @@
+/** Owns what is used of the swarm's answers about services and tasks, and what they say by themselves. */
+import type Dockerode from 'dockerode';
+
+import { stopConstraint } from './service-spec.ts';
+
+export interface ServiceView {
+  ID: string;
+  Version: { Index: number };
+  CreatedAt: string;
+  Spec: Dockerode.ServiceSpec & { Name: string; Labels: Record<string, string> | null };
+}
+
+export interface TaskView {
+  ID: string;
+  CreatedAt: string;
+  ServiceID: string;
+  Slot?: number;
+  NodeID?: string;
+  DesiredState: string;
+  Spec: { Placement?: { Constraints?: string[] | null } | null };
+  Status: {
+    State: string;
+    Timestamp: string;
+    Message?: string;
+    Err?: string;
+    ContainerStatus?: { ContainerID?: string; PID?: number; ExitCode?: number } | null;
+    PortStatus?: { Ports?: { TargetPort: number; PublishedPort: number }[] | null } | null;
+  };
+}
+
+const overStates: ReadonlySet<string> = new Set([
+  'complete',
+  'shutdown',
+  'failed',
+  'rejected',
+  'remove',
+  'orphaned',
+]);
+
+/** Of tasks that wait where there is no node for them. */
+const awaitingStates: ReadonlySet<string> = new Set(['new', 'pending']);
+
+export function isOver({ Status: status }: TaskView): boolean {
+  return overStates.has(status.State);
+}
+
+export function isAwaiting({ Status: status }: TaskView): boolean {
+  return awaitingStates.has(status.State);
+}
+
+/** Made only so that the service has no room for others: it never runs. */
+export function isParked(task: { Spec: TaskView['Spec'] }): boolean {
+  return task.Spec.Placement?.Constraints?.includes(stopConstraint) ?? false;
+}
+
+export function isServiceParked({ Spec: spec }: ServiceView): boolean {
+  const template = spec.TaskTemplate as Dockerode.ContainerTaskSpec | undefined;
+  return template?.Placement?.Constraints?.includes(stopConstraint) ?? false;
+}
+
+/** Replicas are counted for the life of a service: stopping it does not change them. */
+export function replicasIn({ Spec: spec }: ServiceView): number {
+  return spec.Mode?.Replicated?.Replicas ?? 1;
+}
+
+/** Those that run or ran the workload, the oldest first. */
+export function realTasks(tasks: readonly TaskView[]): TaskView[] {
+  return tasks
+    .filter((task) => !isParked(task))
+    .sort((a, b) => (a.CreatedAt < b.CreatedAt ? -1 : a.CreatedAt > b.CreatedAt ? 1 : 0));
+}
+
+/** The newest of each slot. */
+export function currentTasks(real: readonly TaskView[]): TaskView[] {
+  return [...new Map(real.map((task) => [task.Slot ?? 0, task])).values()];
+}
+
+export function containerOf({ Status: status }: TaskView): string | null {
+  const id = status.ContainerStatus?.ContainerID;
+  return id === undefined || id === '' ? null : id;
+}
+
+/** A container's end that swarm tells in words: it did run. */
+function hasEnded(task: TaskView): boolean {
+  const { State: state, Err: error = '' } = task.Status;
+  if (state === 'complete' || state === 'shutdown') return containerOf(task) !== null;
+  return state === 'failed' && /^task: (non-zero exit|unhealthy)/.test(error);
+}
+
+/** Whether its program was ever started, as far as the swarm says. */
+export function hasBegun(task: TaskView): boolean {
+  return task.Status.State === 'running' || hasEnded(task);
+}

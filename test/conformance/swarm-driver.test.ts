@@ -1,0 +1,21 @@
+import { describe } from 'node:test';
+
+import { noDocker } from '../support/docker-daemon.ts';
+import { nodePath } from '../support/docker-images.ts';
+import { containerSpec } from '../support/docker-place.ts';
+import { swarmPlace } from '../support/swarm-place.ts';
+import { run } from './driver.suite.ts';
+import { run as runTerminals } from './driver-terminals.suite.ts';
+
+describe('with a Docker swarm', { skip: noDocker() }, () => {
+  run('the swarm driver', async () => ({
+    ...(await swarmPlace()),
+    specOf: containerSpec,
+    node: nodePath,
+    variables: ['HOME', 'HOSTNAME'],
+  }));
+  runTerminals('the swarm driver', async () => ({
+    ...(await swarmPlace()),
+    specOf: containerSpec,
+  }));
+});
