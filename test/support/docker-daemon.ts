@@ -64,11 +64,16 @@ export async function dockerDaemon(): Promise<DockerDaemon> {
 }
 
 /** A daemon for the asker alone. `liveRestore`: containers live on while it restarts. */
-export async function ownDaemon(options: { liveRestore?: boolean } = {}): Promise<DockerDaemon> {
+export async function ownDaemon(
+  options: { liveRestore?: boolean; buildKit?: boolean } = {},
+): Promise<DockerDaemon> {
   cleanUp();
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), `${prefix}${process.pid}-`));
   const bridge = makeBridge();
   fs.writeFileSync(path.join(dir, 'bridge'), bridge.name);
+  // Its own configuration: the machine's may hold anything.
+  const features = { buildkit: options.buildKit === true };
+  fs.writeFileSync(path.join(dir, 'daemon.json'), JSON.stringify({ features }));
   const socket = path.join(dir, 'docker.sock');
   let child: ChildProcess | undefined;
   const start = async (): Promise<void> => {
@@ -154,6 +159,7 @@ function launch(dir: string, socket: string, bridge: Bridge, liveRestore: boolea
     ['--exec-root', path.join(dir, 'exec')],
     ['--pidfile', path.join(dir, 'pid')],
     ['--host', `unix://${socket}`],
+    ['--config-file', path.join(dir, 'daemon.json')],
     ['--bridge', bridge.name],
     ['--default-address-pool', `base=${poolOf(bridge.number)},size=24`],
     ['--iptables=false', '--ip6tables=false', '--ip-masq=false', '--shutdown-timeout=2'],

@@ -14,8 +14,9 @@ import type { ImageBuild } from '../driver.ts';
 
 export interface BuildContext {
   stream: Readable;
-  /** Its name within. */
+  /** Its name within, and what it says. */
   dockerfile: string;
+  text: string;
 }
 
 type Ignores = (name: string) => boolean;
@@ -43,7 +44,8 @@ export async function buildContext(
       unfinished.finalize();
     },
   });
-  return { stream: Readable.from(tar, { objectMode: false }), dockerfile: name };
+  const given = text ?? (await readFile(path.join(contextDir, name), 'utf8'));
+  return { stream: Readable.from(tar, { objectMode: false }), dockerfile: name, text: given };
 }
 
 /** Here the files are their owner's alone; in an image any user reads them, as in a clone. */

@@ -58,6 +58,9 @@ export function buildFailure(words: string, hosts: ReadonlySet<string>): Service
 
 /** The image that the words are about. */
 function imageIn(words: string): string | undefined {
+  const resolved = /source metadata for (\S+?):? /.exec(words)?.[1];
+  if (resolved !== undefined) return resolved;
+  if (words.includes('failed to create LLB definition')) return 'that it starts from';
   const asked = /https?:\/\/([^/\s"]+)\/v2\/(?:(\S+)\/manifests\/([^\s"]+))?/.exec(words);
   if (asked) {
     const [, host = '', repository, tag] = asked;

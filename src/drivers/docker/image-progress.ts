@@ -3,6 +3,7 @@
  * pulled as a sum over all layers, about one line a second.
  */
 import type { Clock } from '../../lib/clock.ts';
+import { BuildKitTrace, traceId } from './buildkit.ts';
 import { LineReader } from './line-reader.ts';
 
 interface Message {
@@ -12,6 +13,7 @@ interface Message {
   progressDetail?: { current?: number; total?: number };
   error?: string;
   errorDetail?: { message?: string };
+  aux?: unknown;
 }
 
 interface Layer {
@@ -59,6 +61,7 @@ class ImageProgress {
   #text = '';
   #saidAtMs = -Infinity;
   #said = '';
+  readonly #trace = new BuildKitTrace();
   failure: string | null = null;
 
   constructor(say: (line: string) => void, clock: Clock) {
@@ -69,6 +72,9 @@ class ImageProgress {
   hear(message: Message): void {
     const { stream, status, error, errorDetail } = message;
     if (error !== undefined || errorDetail) this.failure = errorDetail?.message ?? error ?? '';
+    if (message.id === traceId && typeof message.aux === 'string') {
+      for (const line of this.#trace.push(message.aux)) this.#line(line);
+    }
     if (stream !== undefined) this.#write(plain(stream));
     if (status === undefined) return;
     if (message.id !== undefined && layerStates.test(status)) this.#layer(message.id, message);
@@ -78,6 +84,7 @@ class ImageProgress {
   end(): void {
     if (this.#layers.size > 0) this.#sum();
     if (this.#text !== '') this.#write('\n');
+    for (const line of this.#trace.end()) this.#line(line);
   }
 
   #write(stream: string): void {

@@ -6,8 +6,8 @@
  * 2. What is under way ends when it is aborted, and with it what it started on the daemon.
  * 3. A login goes to its own registry and is in no line and no log.
  *
- * Builds use the daemon's classic builder, which every version has: BuildKit takes logins only by a
- * session that gives them to whatever registry the Dockerfile names.
+ * Builds use BuildKit where the daemon does, and its classic builder where a login may be needed: BuildKit
+ * takes those only by a session that gives them to whatever registry the Dockerfile names.
  */
 import type Dockerode from 'dockerode';
 
@@ -16,6 +16,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ImageBuild, ImageInfo, ImagePull, Images, RegistryLogin } from '../driver.ts';
 import { buildContext } from './build-context.ts';
+import type { BuildContext } from './build-context.ts';
+import { buildWithBuildKit, hasBuildKit } from './buildkit.ts';
 import { orGone, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
@@ -58,17 +60,7 @@ export class DockerImages implements Images {
     const context = await buildContext(spec);
     const docker = await engine.client();
     try {
-      const stream = await docker.buildImage(context.stream, {
-        t: image,
-        dockerfile: context.dockerfile,
-        buildargs: { ...spec.buildArgs },
-        registryconfig: registryConfig(spec.logins),
-        networkmode: names.network(null),
-        ...(spec.target !== undefined && { target: spec.target }),
-        rm: true,
-        forcerm: true,
-        abortSignal: AbortSignal.any([signal, engine.closed]),
-      });
+      const stream = await this.#begin(docker, spec, context, signal);
       const failure = await this.#tell(stream, say, signal);
       const hosts = new Set(spec.logins.map(({ host }) => host));
       if (failure !== null) throw buildFailure(failure, hosts);
@@ -83,6 +75,33 @@ export class DockerImages implements Images {
     if (!made || made.Id === before?.Id) await this.#mustBeThere(made);
     if (before && before.Id !== made?.Id) await this.#discard(before.Id);
     return { image, ports: portsOf(made) };
+  }
+
+  async #begin(
+    docker: Dockerode,
+    spec: ImageBuild,
+    context: BuildContext,
+    signal: AbortSignal,
+  ): Promise<NodeJS.ReadableStream> {
+    const { engine, names } = this.#parts;
+    const abortSignal = AbortSignal.any([signal, engine.closed]);
+    const options = {
+      t: names.image(spec.owner, spec.name),
+      dockerfile: context.dockerfile,
+      buildargs: { ...spec.buildArgs },
+      ...(spec.target !== undefined && { target: spec.target }),
+    };
+    if (!mayNeedLogin(spec.logins, context.text, spec.buildArgs) && (await hasBuildKit(docker))) {
+      return buildWithBuildKit(docker, context.stream, options, abortSignal);
+    }
+    return docker.buildImage(context.stream, {
+      ...options,
+      registryconfig: registryConfig(spec.logins),
+      networkmode: names.network(null),
+      rm: true,
+      forcerm: true,
+      abortSignal,
+    });
   }
 
   pull(spec: ImagePull, say: Say, signal: AbortSignal): Promise<ImageInfo> {
@@ -206,6 +225,20 @@ export class DockerImages implements Images {
       this.#parts.logger.debug({ image }, 'image-still-used');
     }
   }
+}
+
+/** Whether what the Dockerfile starts from may lie where a login is for. */
+function mayNeedLogin(
+  logins: readonly RegistryLogin[],
+  dockerfile: string,
+  buildArgs: Readonly<Record<string, string>>,
+): boolean {
+  const named = [dockerfile, ...Object.values(buildArgs)].join('\n').toLowerCase();
+  return logins.some(({ host }) => {
+    const key = hostKey(host);
+    // Docker Hub is where an image lies whose name says nothing else.
+    return key === dockerHub || named.includes(key);
+  });
 }
 
 function registryConfig(logins: readonly RegistryLogin[]): Dockerode.RegistryConfig {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
 import { buildFailure, registryFailure } from '../../../../src/drivers/docker/image-failures.ts';
+import { BuildKitTrace } from '../../../../src/drivers/docker/buildkit.ts';
 import { tellProgress } from '../../../../src/drivers/docker/image-progress.ts';
 import { LineReader } from '../../../../src/drivers/docker/line-reader.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -68,6 +69,51 @@ describe('the progress of an image', () => {
     );
     assert.deepEqual(reader.end(), ['b']);
     assert.equal(new LineReader().push(Buffer.alloc(2_000_000, 'x')).length, 1);
+  });
+});
+
+describe('the progress of BuildKit', () => {
+  /** A field of a message: text, bytes or a small number. */
+  const field = (number: number, value: string | Buffer | number): Buffer => {
+    if (typeof value === 'number') return Buffer.of(number << 3, value);
+    const bytes = Buffer.from(value);
+    const length =
+      bytes.length < 128 ? [bytes.length] : [(bytes.length & 127) | 128, bytes.length >> 7];
+    return Buffer.concat([Buffer.of((number << 3) | 2, ...length), bytes]);
+  };
+  const step = (name: string, ...more: Buffer[]): Buffer =>
+    field(1, Buffer.concat([field(1, name), field(3, name), ...more]));
+  const log = (of: string, text: string): Buffer =>
+    field(3, Buffer.concat([field(1, of), field(3, 1), field(4, text)]));
+  const trace = (...parts: Buffer[]): object => ({
+    id: 'moby.buildkit.trace',
+    aux: Buffer.concat(parts).toString('base64'),
+  });
+  const started = field(5, field(1, 7));
+
+  it('is a line for each step as it begins, and what it prints', async () => {
+    const long = 'x'.repeat(200);
+    const [lines, failure] = await told([
+      trace(step('[1/2] FROM x'), step('[internal] load', started)),
+      trace(step('[1/2] FROM x', field(4, 1))),
+      trace(step('[2/2] RUN y', started), log('[2/2] RUN y', `half `)),
+      trace(step('[2/2] RUN y', started), log('[2/2] RUN y', `a line\n${long}`)),
+    ]);
+    assert.deepEqual(lines, ['[1/2] FROM x (cached)', '[2/2] RUN y', 'half a line', long]);
+    assert.equal(failure, null);
+  });
+
+  it('that is cut short is an error, and never without end', () => {
+    const whole = Buffer.concat([step('[1/1] RUN x', started), log('[1/1] RUN x', 'text\n')]);
+    for (let length = 1; length < whole.length; length++) {
+      const cut = whole.subarray(0, length).toString('base64');
+      try {
+        new BuildKitTrace().push(cut);
+      } catch (error) {
+        assert.ok(error instanceof RangeError, String(error));
+      }
+    }
+    assert.throws(() => new BuildKitTrace().push(Buffer.alloc(100, 255).toString('base64')));
   });
 });
 

@@ -1,0 +1,170 @@
+/**
+ * Owns BuildKit's side of a build: whether the daemon has it, the request, and what it tells of its
+ * progress (moby.buildkit.v1.StatusResponse, protocol buffers in base64).
+ *
+ * BuildKit asks its client for logins, by a session. Ours never gives one: it is not told to which
+ * registry, and a Dockerfile names any. So it pulls what is for all, and nothing else.
+ */
+import { createRequire } from 'node:module';
+
+import type Dockerode from 'dockerode';
+
+export const traceId = 'moby.buildkit.trace';
+
+interface Modem {
+  dial(
+    request: object,
+    done: (error: Error | null, answer: NodeJS.ReadableStream & { headers: object }) => void,
+  ): void;
+}
+
+function dial(docker: Dockerode, request: object): ReturnType<typeof dialled> {
+  return dialled(docker.modem as Modem, request);
+}
+
+function dialled(
+  modem: Modem,
+  request: object,
+): Promise<NodeJS.ReadableStream & { headers: object }> {
+  return new Promise((resolve, reject) => {
+    modem.dial(request, (error, answer) => {
+      if (error) reject(error);
+      else resolve(answer);
+    });
+  });
+}
+
+/** Whether the daemon would itself build with BuildKit: since version 23, or by its configuration. */
+export async function hasBuildKit(docker: Dockerode): Promise<boolean> {
+  const request = { path: '/_ping', method: 'GET', isStream: true, statusCodes: { 200: true } };
+  const answer = await dial(docker, request);
+  answer.resume();
+  return (answer.headers as Record<string, string | undefined>)['builder-version'] === '2';
+}
+
+/** Of dockerode, which has it for itself only; `login` null gives no login to anybody. */
+type WithSession = (
+  docker: Dockerode,
+  login: null,
+  opened: (error: Error | null, session: string | null, close: () => void) => void,
+) => void;
+
+function openSession(docker: Dockerode): Promise<{ id: string; close: () => void }> {
+  const withSession = createRequire(import.meta.url)('dockerode/lib/session.js') as WithSession;
+  return new Promise((resolve, reject) => {
+    withSession(docker, null, (error, id, close) => {
+      if (id === null) reject(error ?? new Error('Cannot build: no session was opened'));
+      else resolve({ id, close });
+    });
+  });
+}
+
+/** The session lives as long as the answer. */
+export async function buildWithBuildKit(
+  docker: Dockerode,
+  context: NodeJS.ReadableStream,
+  options: Pick<Dockerode.ImageBuildOptions, 't' | 'dockerfile' | 'buildargs' | 'target'>,
+  abortSignal: AbortSignal,
+): Promise<NodeJS.ReadableStream> {
+  const session = await openSession(docker);
+  try {
+    const answer = await dial(docker, {
+      path: '/build?',
+      method: 'POST',
+      file: context,
+      options: { ...options, version: '2', session: session.id },
+      abortSignal,
+      isStream: true,
+      statusCodes: { 200: true, 400: 'bad parameter', 500: 'server error' },
+    });
+    answer.once('close', session.close);
+    return answer;
+  } catch (error) {
+    session.close();
+    throw error;
+  }
+}
+
+type Fields = Map<number, (Buffer | bigint)[]>;
+
+/** The fields of one message, by number. Throws RangeError on what is none. */
+function fieldsOf(bytes: Buffer): Fields {
+  const fields: Fields = new Map();
+  let at = 0;
+  const varint = (): bigint => {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = bytes.readUInt8(at++);
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+      if (shift > 63n) throw new RangeError('Cannot read the progress of a build: no number ends');
+    }
+  };
+  const take = (length: number): Buffer => {
+    if (at + length > bytes.length) {
+      throw new RangeError('Cannot read the progress of a build: cut short');
+    }
+    at += length;
+    return bytes.subarray(at - length, at);
+  };
+  while (at < bytes.length) {
+    const key = Number(varint());
+    const wire = key & 7;
+    const number = key >>> 3;
+    const value = wire === 0 ? varint() : take(wire === 1 ? 8 : wire === 5 ? 4 : Number(varint()));
+    fields.set(number, [...(fields.get(number) ?? []), value]);
+  }
+  return fields;
+}
+
+function textAt(fields: Fields, number: number): string {
+  const value = fields.get(number)?.at(-1);
+  return Buffer.isBuffer(value) ? value.toString() : '';
+}
+
+function messagesAt(fields: Fields, number: number): Fields[] {
+  return (fields.get(number) ?? []).flatMap((value) =>
+    Buffer.isBuffer(value) ? [fieldsOf(value)] : [],
+  );
+}
+
+/** Turns what BuildKit tells into text: a line for each step as it begins, then what it prints. */
+export class BuildKitTrace {
+  readonly #begun = new Set<string>();
+  /** The last line of each step that is not whole yet. */
+  readonly #rests = new Map<string, string>();
+
+  /** The lines of one message. */
+  push(base64: string): string[] {
+    const status = fieldsOf(Buffer.from(base64, 'base64'));
+    return [
+      ...messagesAt(status, 1).flatMap((vertex) => this.#step(vertex)),
+      ...messagesAt(status, 3).flatMap((log) => this.#print(log)),
+    ];
+  }
+
+  end(): string[] {
+    const rests = [...this.#rests.values()].filter((rest) => rest !== '');
+    this.#rests.clear();
+    return rests;
+  }
+
+  #step(vertex: Fields): string[] {
+    const digest = textAt(vertex, 1);
+    const isCached = vertex.get(4)?.at(-1) === 1n;
+    if (this.#begun.has(digest) || (!vertex.has(5) && !isCached)) return [];
+    this.#begun.add(digest);
+    const name = textAt(vertex, 3);
+    // Of its own doing, such as sending files from here to there, it tells nothing of use.
+    return name.startsWith('[') && !name.startsWith('[internal]')
+      ? [isCached ? `${name} (cached)` : name]
+      : [];
+  }
+
+  #print(log: Fields): string[] {
+    const step = textAt(log, 1);
+    const lines = ((this.#rests.get(step) ?? '') + textAt(log, 4)).split('\n');
+    this.#rests.set(step, lines.pop() ?? '');
+    return lines;
+  }
+}
