@@ -14,7 +14,6 @@ import { appDefaults } from './actors/app/deps.ts';
 import type { AppOptions } from './actors/app/deps.ts';
 import { AppWatch } from './actors/app/watch.ts';
 import { databaseDefinition } from './actors/database/database-actor.ts';
-import { databaseDeps } from './database-parts.ts';
 import { BuildQueue } from './actors/build-queue/build-queue.ts';
 import { edgeDefinition } from './actors/edge/edge-actor.ts';
 import { instanceActorDefinition } from './actors/instance/actor.ts';
@@ -27,6 +26,7 @@ import type { LiveLogs } from './actors/streams/log-streams.ts';
 import { teamActorDefinition } from './actors/team/actor.ts';
 import { hostBuildEnv, isDefaultNodeImage } from './config.ts';
 import type { Config } from './config.ts';
+import { databaseDeps } from './database-parts.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from './drivers/driver.ts';
 import { prepareAppsRoot } from './drivers/process/apps-root.ts';
@@ -35,8 +35,8 @@ import { createProcessDriver } from './drivers/process/process-driver.ts';
 import { prepareToolchain, readStaticServer, toolchainPaths } from './drivers/process/toolchain.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
-import { chooseRuntime } from './runtime-choice.ts';
-import type { Runtime } from './runtime-choice.ts';
+import { chooseRuntime, logRuntime } from './runtime-choice.ts';
+import type { Runtime, RuntimeChoice } from './runtime-choice.ts';
 import { openLogWriter } from './store/logs/writer.ts';
 import { MetricsWriter } from './store/metrics/metrics-files.ts';
 import { openSecretBox } from './store/secrets.ts';
@@ -81,9 +81,9 @@ export async function openPlatform(config: Config, logger: Logger): Promise<Plat
     const appsRoot = await prepareAppsRoot({ dataDir, logger });
     // What an earlier process was receiving when it died.
     await rm(dataFolders(dataDir).arrivingUploads, { recursive: true, force: true });
-    const runtime = await chooseRuntime({ config, reader: store, logger });
-    const driver = await driverOf(runtime, config, secrets, logger);
-    return new OpenPlatform({ config, logger, store, secrets, appsRoot, driver });
+    const choice = await chooseRuntime({ config, reader: store });
+    const driver = await driverOf(choice.runtime, config, secrets, logger);
+    return new OpenPlatform({ config, logger, store, secrets, appsRoot, driver, choice });
   } catch (error) {
     await store.close();
     throw error;
@@ -97,6 +97,7 @@ interface Parts {
   secrets: SecretBox;
   appsRoot: AppsRoot;
   driver: Driver;
+  choice: RuntimeChoice;
 }
 
 async function driverOf(
@@ -109,6 +110,10 @@ async function driverOf(
   if (runtime === 'docker') {
     const { createDockerRuntime } = await import('./docker-runtime.ts');
     return createDockerRuntime({ config, runnerKey, clock, logger });
+  }
+  if (runtime === 'swarm') {
+    const { createSwarmRuntime } = await import('./docker-runtime.ts');
+    return createSwarmRuntime({ config, runnerKey, clock, logger });
   }
   const { dataDir, edgeHost: host, edgePort: port } = config;
   return createProcessDriver({ dataDir, edge: { host, port }, logger, runnerKey });
@@ -177,7 +182,8 @@ class OpenPlatform implements Platform {
   }
 
   async start(): Promise<void> {
-    const { logger, store } = this.#parts;
+    const { logger, store, config, choice } = this.#parts;
+    logRuntime(choice, config, logger);
     // What is started again, after a restore also, needs the tools.
     if (!isEmpty(store.scan(tables.apps))) await this.#tools();
     this.actors.start();

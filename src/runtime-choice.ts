@@ -3,9 +3,9 @@
  *
  * 1. An instance keeps its runtime: once something was deployed or a database made, `auto` chooses what it
  *    was made with, also when the daemon is away for a moment or has come since.
- * 2. Before that, `auto` takes Docker when its socket answers within a second.
+ * 2. Before that, `auto` takes Docker when its socket answers within a second; never a swarm.
  */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
@@ -13,33 +13,46 @@ import type { Logger } from './lib/log.ts';
 import type { Reader } from './store/contract.ts';
 import { tables } from './store/tables.ts';
 
-export type Runtime = 'process' | 'docker';
+export type Runtime = 'process' | 'docker' | 'swarm';
 
 export interface RuntimeChoiceOptions {
   config: Pick<Config, 'dataDir' | 'runtime' | 'dockerSocket'>;
   reader: Reader;
-  logger: Logger;
   pingMs?: number;
+}
+
+export interface RuntimeChoice {
+  runtime: Runtime;
+  /** What things were made with that are there already; null where there are none. */
+  before: Runtime | null;
 }
 
 /** Holds the runtime of the last start. */
 const fileName = 'runtime';
 const lookedAtMax = 1000;
 
-export async function chooseRuntime(options: RuntimeChoiceOptions): Promise<Runtime> {
-  const { config, reader, logger } = options;
-  const { dataDir, dockerSocket } = config;
-  const before = isUsed(reader) ? ((await recorded(dataDir)) ?? ofReleases(reader)) : null;
+export async function chooseRuntime(options: RuntimeChoiceOptions): Promise<RuntimeChoice> {
+  const { config, reader } = options;
+  const { dataDir } = config;
+  const last = await recorded(dataDir);
+  const before = isUsed(reader) ? (last ?? ofReleases(reader)) : null;
   const runtime = await chosen(options, before);
-  if (before !== null && before !== runtime) {
-    // What was made for the other one is not started: it has to be deployed again.
-    logger.warn({ before, runtime }, 'runtime_changed');
+  if (runtime !== last) {
+    await writeFile(join(dataDir, fileName), `${runtime}\n`, { mode: 0o600 });
   }
-  const where = runtime === 'docker' ? { dockerSocket } : {};
-  logger.info({ runtime, configured: config.runtime, ...where }, 'runtime_chosen');
-  await mkdir(dataDir, { recursive: true });
-  await writeFile(join(dataDir, fileName), `${runtime}\n`, { mode: 0o600 });
-  return runtime;
+  return { runtime, before };
+}
+
+/** Once it serves: a start that is refused says one line and nothing else. */
+export function logRuntime(
+  { runtime, before }: RuntimeChoice,
+  { runtime: configured, dockerSocket }: Pick<Config, 'runtime' | 'dockerSocket'>,
+  logger: Logger,
+): void {
+  // What was made for the other one is not started: it has to be deployed again.
+  if (before !== null && before !== runtime) logger.warn({ before, runtime }, 'runtime_changed');
+  const where = runtime === 'process' ? {} : { dockerSocket };
+  logger.info({ runtime, configured, ...where }, 'runtime_chosen');
 }
 
 async function chosen(
@@ -58,7 +71,7 @@ function isUsed(reader: Reader): boolean {
 async function recorded(dataDir: string): Promise<Runtime | null> {
   const text = await readFile(join(dataDir, fileName), 'utf8').catch(() => '');
   const name = text.trim();
-  return name === 'process' || name === 'docker' ? name : null;
+  return name === 'process' || name === 'docker' || name === 'swarm' ? name : null;
 }
 
 /** What the releases say, in a directory that came without a word of it. */

@@ -10,7 +10,6 @@ import type { DeploymentRecord } from '../../src/store/records.ts';
 import { put } from '../../src/store/table.ts';
 import { tables } from '../../src/store/tables.ts';
 import { MemoryStore } from '../support/memory-store.ts';
-import { recordingLogger } from '../support/silent-logger.ts';
 
 describe('the runtime of an instance', () => {
   let dataDir: string;
@@ -44,13 +43,11 @@ describe('the runtime of an instance', () => {
     });
     daemon = null;
   };
-  const choose = (runtime: 'auto' | 'process' | 'docker' = 'auto') =>
-    chooseRuntime({
-      config: { dataDir, runtime, dockerSocket: socket() },
-      reader: store,
-      logger: recordingLogger(),
-      pingMs: 300,
-    });
+  const choose = async (runtime: 'auto' | 'process' | 'docker' = 'auto') => {
+    const config = { dataDir, runtime, dockerSocket: socket() };
+    const choice = await chooseRuntime({ config, reader: store, pingMs: 300 });
+    return choice.runtime;
+  };
   const deploy = (image: boolean): void => {
     const inImage = { image: { name: 'a', label: 'a', port: null, pulled: null } };
     const plan = {

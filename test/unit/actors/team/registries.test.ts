@@ -51,6 +51,12 @@ describe('registries of a team', () => {
     await assert.rejects(remove(id), { code: 'NOT_FOUND' });
   });
 
+  it('end with their team', async () => {
+    const { id } = await add({});
+    await fixture.runtime.ask(teamActor.at('team_one'), { type: 'team-delete', by: 'ada' });
+    assert.equal(fixture.store.get(tables.registries, id), undefined);
+  });
+
   for (const [what, input] of [
     ['a host with a scheme', { host: 'https://r.example' }],
     ['a host with a path', { host: 'r.example/team' }],
