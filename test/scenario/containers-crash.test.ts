@@ -141,6 +141,23 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
     await until('all is well', 20_000, async () => (await statusOf(id)) === 'active');
   });
 
+  it('are taken up by a Gangway that was started before their daemon', async () => {
+    const { id, slug } = await client.runningApp('Early', archiveOf(appOf('early')));
+    const { gangway } = place;
+    await gangway.kill9();
+    await daemon.stop();
+    await gangway.start();
+    assert.equal((await client.ask('/api/health')).status, 200);
+    const [last] = gangway.logged('runtime_chosen').slice(-1);
+    assert.equal(last?.['runtime'], 'docker', 'it keeps its runtime');
+    await daemon.start();
+    await until('it serves', 40_000, async () => (await client.visit(slug)).text === 'early');
+    await until('all is well', 20_000, async () => (await statusOf(id)) === 'active');
+    await client.mustUpload(id, archiveOf(appOf('later')));
+    await client.deployed(id);
+    assert.equal((await client.visit(slug)).text, 'later');
+  });
+
   it('end in a failed deployment when the daemon stays away', async () => {
     const app = await client.createApp('Away');
     await client.mustUpload(app.id, archiveOf(appOf('away')));
