@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Terminal } from '../../src/drivers/driver.ts';
 import { readAll, running, sh, specOf, textOf, until } from '../support/driver-specs.ts';
+import { processesOf } from '../support/processes.ts';
 import { processPlace } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 import { run } from './driver-terminals.suite.ts';
@@ -10,6 +11,10 @@ run('the process driver', () => Promise.resolve({ ...processPlace(), specOf }));
 
 const isRoot = process.getuid?.() === 0;
 const ownUid = 212_345;
+
+function isTerminals({ command }: { command: string }): boolean {
+  return command.includes('agent/terminals/main');
+}
 
 describe('terminals of the process driver', () => {
   let place: ProcessPlace;
@@ -106,6 +111,20 @@ describe('terminals of the process driver', () => {
     await other.close();
     await until('it is gone', () => running('sleep 7401').length === 0);
     assert.equal(told?.lost, true);
+  });
+
+  it('tells that they are lost when their process dies, and opens another one then', async () => {
+    await serve('host-1');
+    await open('host-1', sh('trap "" HUP TERM; sleep 7601'));
+    await until('it runs', () => running('sleep 7601').length > 0);
+    for (const { pid } of processesOf(place.dataDir).filter(isTerminals)) {
+      process.kill(pid, 'SIGKILL');
+    }
+    assert.equal((await until('its end', () => exit)).lost, true);
+    await until('it is gone', () => running('sleep 7601').length === 0);
+    const again = await open('host-1', ['/bin/echo', 'here again']);
+    await until('its output', () => text.includes('here again'));
+    again.close();
   });
 
   it('tells that a terminal is lost when the runner dies, and opens another one then', async () => {

@@ -225,6 +225,24 @@ describe('consoles and rights', () => {
     await again.ends('exit');
   });
 
+  it('end with exit when the service drains, with all that ran in them', async () => {
+    const shell = await open();
+    await shell.type('trap "" HUP TERM; echo here-$((1+1)); sleep 8201\r');
+    await shell.sees('here-2');
+    await gangway.stop();
+    await shell.ends('exit');
+    await gangway.start();
+    const gone = async (): Promise<boolean> => {
+      const { execConsole } = await me.must<{ execConsole: { output: string } }>(
+        'mutation($id: ID!) { execConsole(appId: $id, command: "cat /proc/*/cmdline") { output } }',
+        { id: app.id },
+      );
+      return !execConsole.output.includes('sleep\u00008201');
+    };
+    await until('what ran is gone', 20_000, gone);
+    assert.equal((await shell.back()).code, 'NO_SUCH_SESSION');
+  });
+
   it('end with failure when the runner is lost', async () => {
     const shell = await open();
     await shell.type('echo here-$((1+1))\r');
