@@ -1,11 +1,14 @@
 /** Redis and MariaDB by the servers of the machine, with their own clients. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Databases, run } from '../support/databases.ts';
+import { Databases, lacks, run } from '../support/databases.ts';
 import { Gangway, until } from '../support/gangway.ts';
 
 // Whatever a person may type: it stands in addresses, statements, shells and configuration files.
 const oddPassword = `a"b'c\\d$e\`f%g@h:i/j?k#l &m;n*o`;
+
+const noRedis = lacks('redis-server', 'redis-cli');
+const noMariadb = lacks('mariadbd', 'mariadb');
 
 describe('databases by servers of the machine', () => {
   let gangway: Gangway;
@@ -32,7 +35,7 @@ describe('databases by servers of the machine', () => {
   for (const password of [undefined, oddPassword]) {
     const which = password === undefined ? 'a password of ours' : 'an odd password';
 
-    it(`Redis keeps what redis-cli wrote, with ${which}`, async () => {
+    it(`Redis keeps what redis-cli wrote, with ${which}`, { skip: noRedis }, async () => {
       const { id, version } = await databases.running({ engine: 'REDIS', password });
       assert.match(version, /^\d+\.\d+\.\d+$/);
       const address = await databases.reveal(id);
@@ -53,7 +56,7 @@ describe('databases by servers of the machine', () => {
       await databases.delete(id);
     });
 
-    it(`MariaDB keeps what its client wrote, with ${which}`, async () => {
+    it(`MariaDB keeps what its client wrote, with ${which}`, { skip: noMariadb }, async () => {
       const { id, version } = await databases.running({
         engine: 'MARIADB',
         databaseName: 'shop_1',
@@ -91,8 +94,11 @@ describe('databases by servers of the machine', () => {
     assert.match(await asked({ engine: 'POSTGRES', version: '12' }), /^BAD_USER_INPUT: .*no PostgreSQL 12\. There is: 18\.\d/); // prettier-ignore
     assert.match(await asked({ engine: 'POSTGRES', version: '18.99' }), /^BAD_USER_INPUT: /);
     assert.match(await asked({ engine: 'POSTGRES', version: 'newest; rm -rf /' }), /^BAD_USER_INPUT: version must be/); // prettier-ignore
-    assert.match(await asked({ engine: 'REDIS', version: '1' }), /^BAD_USER_INPUT: .*no Redis 1\./);
-    assert.match(await asked({ engine: 'MARIADB', version: '5.5' }), /^BAD_USER_INPUT: .*no MariaDB 5\.5/); // prettier-ignore
+    const none = /^ENGINE_NOT_AVAILABLE: /;
+    const redis = await asked({ engine: 'REDIS', version: '1' });
+    assert.match(redis, noRedis === false ? /^BAD_USER_INPUT: .*no Redis 1\./ : none);
+    const mariadb = await asked({ engine: 'MARIADB', version: '5.5' });
+    assert.match(mariadb, noMariadb === false ? /^BAD_USER_INPUT: .*no MariaDB 5\.5/ : none);
     for (const engine of ['MYSQL', 'MONGODB', 'CLICKHOUSE']) {
       assert.match(await asked({ engine }), /^ENGINE_NOT_AVAILABLE: .*Docker/);
     }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { capabilities } from '../../src/lib/capabilities.ts';
-import { Databases, refuses, rowsOf, run } from '../support/databases.ts';
+import { Databases, lacks, refuses, rowsOf, run } from '../support/databases.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
@@ -42,22 +42,25 @@ describe('a PostgreSQL database', () => {
     assert.deepEqual(rows, [{ me: 'app', super: false }]);
   });
 
-  it('is reached by psql with what is revealed', async () => {
+  it('is reached by psql with what is revealed', { skip: lacks('psql') }, async () => {
     const text = await run('psql', [await databases.reveal(id), '-Atc', 'SELECT what FROM orders']);
     assert.equal(text, 'tea\n');
   });
 
-  it('runs one statement in its console, without a password in sight', async () => {
+  it('runs one statement in its console', async () => {
     const { output, exitCode } = await databases.exec(id, 'SELECT what FROM orders');
     assert.equal(exitCode, 0);
     assert.match(output, / what\s*\n-+\n tea\n\(1 row\)/);
     const failed = await databases.exec(id, 'SELECT nothing FROM nowhere');
     assert.notEqual(failed.exitCode, 0);
     assert.match(failed.output, /relation "nowhere" does not exist/);
-    const seen = await databases.exec(id, '\\! env; cat /proc/*/cmdline 2>/dev/null');
-    const password = new URL(await databases.reveal(id)).password;
-    // Its own client has it in its environment, and no program in its arguments.
-    assert.equal(seen.output.split(password).length - 1, 1);
+  });
+
+  it('shows its password to no other program', { skip: lacks('psql') }, async () => {
+    const { output } = await databases.exec(id, '\\! env; cat /proc/*/cmdline 2>/dev/null');
+    const { password } = new URL(await databases.reveal(id));
+    // Its client has it in its environment, and no program in its arguments.
+    assert.equal(output.split(password).length - 1, 1);
   });
 
   it('shows its log, live and by pages', async () => {

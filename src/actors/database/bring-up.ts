@@ -37,7 +37,7 @@ export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<
     switch (answer.kind) {
       case 'well': {
         if (!core.require().run.made) await core.engine.setUp(serverOf(core, workloadId), signal);
-        if (await core.report({ type: 'started', workloadId })) return;
+        if (await core.report({ type: 'started', workloadId }, signal)) return;
         throw new StartFailed(notWanted);
       }
       case 'failed':
@@ -75,7 +75,7 @@ async function startServer(
   const port =
     keepsPort && known !== null ? known : await reach(clock, signal, () => driver.freePort());
   const { version, image } = ofRuntime(runtime);
-  const workloadId = await core.report({ type: 'server-named', port, image, version });
+  const workloadId = await core.report({ type: 'server-named', port, image, version }, signal);
   if (workloadId === null) throw new StartFailed(notWanted);
   signal.throwIfAborted();
   const spec = await serverSpec(core, runtime, workloadId, port);
@@ -140,7 +140,7 @@ async function makeFiles(
   const init = await server.init(core.place, core.passwords);
   if (init === null) return core.place.handOver();
   const uid = await initUid(core, init);
-  const workloadId = await core.report({ type: 'init-named' });
+  const workloadId = await core.report({ type: 'init-named' }, signal);
   if (workloadId === null) throw new StartFailed(notWanted);
   signal.throwIfAborted();
   const job = await reach(clock, signal, () => driver.start(initSpec(core, init, workloadId, uid)));

@@ -28,6 +28,8 @@ export class DatabaseCore {
   readonly care: WorkloadCare;
   /** The start under way. */
   work: AbortController | null = null;
+  /** Resolves when the latest start has let go of everything, which one that is aborted does soon. */
+  settled: Promise<void> = Promise.resolve();
   /** Workloads whose end is under way, and other work that there is one of at a time. */
   readonly busy = new Set<string>();
   #record: DatabaseRecord | null;
@@ -112,8 +114,9 @@ export class DatabaseCore {
 
   report<T extends keyof DatabaseMessages>(
     message: { type: T } & Omit<DatabaseMessages[T]['in'], 'epoch'>,
+    stop?: AbortSignal,
   ): Promise<DatabaseMessages[T]['out']> {
-    return report<DatabaseMessages, T>(this.context, message);
+    return report<DatabaseMessages, T>(this.context, message, stop);
   }
 
   /** Whether a report comes from work of this activation. */

@@ -146,12 +146,16 @@ export class Lifecycle {
     const cancel = new AbortController();
     core.work = cancel;
     const signal = AbortSignal.any([core.context.signal, cancel.signal]);
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    core.settled = promise;
     core.context.afterCommit(() => {
       core.run('start', async () => {
         try {
           await bringUp(core, signal);
         } catch (error) {
           await this.#reportFailure(error, signal);
+        } finally {
+          resolve(undefined);
         }
         core.tellSelf({ type: 'work-done', epoch: core.context.epoch });
       });
@@ -163,7 +167,7 @@ export class Lifecycle {
     const error = reasonOf(thrown, signal);
     if (error === null) return;
     logger.warn({ database: this.#core.id, err: thrown }, 'database_not_started');
-    await this.#core.report({ type: 'start-failed', error }).catch((failure: unknown) => {
+    await this.#core.report({ type: 'start-failed', error }, signal).catch((failure: unknown) => {
       logger.warn({ database: this.#core.id, err: failure }, 'database_failure_not_stored');
     });
   }
@@ -259,6 +263,8 @@ export class Lifecycle {
     const core = this.#core;
     const { uid, run } = this.#requireTrashed();
     const { driver, streams } = core.deps;
+    // It was aborted as the database was deleted, and may still be writing.
+    await core.settled;
     for (const workloadId of run.ending) await driver.remove(workloadId);
     if (driver.runs === 'image') {
       await driver.removeVolume(volumeOf(core.id));

@@ -6,13 +6,15 @@ const deadlineMs = 120_000;
 
 /**
  * Reports to the actor from its own work, with the epoch of its activation; rejects when this
- * activation ends first.
+ * activation ends first, or when the work is given up: `stop` aborts.
  */
 export async function report<P extends Protocol, T extends keyof P & string>(
   context: ActorContext<P>,
   message: { type: T } & Omit<P[T]['in'], 'epoch'>,
+  stop?: AbortSignal,
 ): Promise<P[T]['out']> {
-  const { signal, actors, ref, epoch } = context;
+  const { actors, ref, epoch } = context;
+  const signal = stop === undefined ? context.signal : AbortSignal.any([context.signal, stop]);
   signal.throwIfAborted();
   const full = { ...message, epoch } as unknown as { type: T } & P[T]['in'];
   // An actor that ends waits for its work, so that work must not wait for the actor.

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { HostPrograms } from '../../../../src/drivers/process/host-tools.ts';
 import { tempDir } from '../../../support/runner.ts';
-import { silentLogger } from '../../../support/silent-logger.ts';
+import { recordingLogger } from '../../../support/silent-logger.ts';
 
 describe('HostPrograms', () => {
   let root: string;
@@ -22,7 +22,7 @@ describe('HostPrograms', () => {
       appsRoot: root,
       path: [root],
       node: () => Promise.resolve(process.execPath),
-      logger: silentLogger,
+      logger: recordingLogger(),
     });
 
   const run = (
