@@ -298,6 +298,13 @@ function suite(buildKit: boolean): void {
       const asked = registry.asked.length;
       await assert.rejects(pull('theirs', mine.image), { code: 'IMAGE_NOT_FOUND' });
       assert.equal(registry.asked.length, asked);
+      const { Id: id } = await docker.getImage(mine.image).inspect();
+      for (const from of [mine.image, id, id.slice(7, 19)]) {
+        const text = `ARG BASE=${from}\nFROM \${BASE:-x}\nRUN true\n`;
+        await assert.rejects(build('stolen', { Dockerfile: text }), {
+          name: 'ServiceError',
+        });
+      }
     });
   });
 

@@ -18,6 +18,7 @@ import type { ImageBuild, ImageInfo, ImagePull, Images, RegistryLogin } from '..
 import { buildContext } from './build-context.ts';
 import type { BuildContext } from './build-context.ts';
 import { buildWithBuildKit, hasBuildKit } from './buildkit.ts';
+import { basesOf, mayBeId } from './dockerfile-bases.ts';
 import { orGone, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
@@ -91,6 +92,7 @@ export class DockerImages implements Images {
       buildargs: { ...spec.buildArgs },
       ...(spec.target !== undefined && { target: spec.target }),
     };
+    this.#refuseOthers(context.text, spec.buildArgs);
     if (!mayNeedLogin(spec.logins, context.text, spec.buildArgs) && (await hasBuildKit(docker))) {
       return buildWithBuildKit(docker, context.stream, options, abortSignal);
     }
@@ -102,6 +104,17 @@ export class DockerImages implements Images {
       forcerm: true,
       abortSignal,
     });
+  }
+
+  /** A builder starts from any image on the daemon, also of another team; the classic one by its id, too. */
+  #refuseOthers(dockerfile: string, buildArgs: Readonly<Record<string, string>>): void {
+    for (const base of basesOf(dockerfile, buildArgs)) {
+      if (!mayBeId(base) && !this.#parts.names.isImage(localName(base))) continue;
+      throw new ServiceError(
+        'IMAGE_NOT_FOUND',
+        `The Dockerfile starts from ${base}: name an image of a registry, with its tag.`,
+      );
+    }
   }
 
   pull(spec: ImagePull, say: Say, signal: AbortSignal): Promise<ImageInfo> {
