@@ -156,7 +156,8 @@ export class GraphqlFixture {
     this.logs.write('app:app_1', 'one', 'two', 'three', 'four');
     this.logs.write('build:dpl_1a', 'step 1', 'step 2');
     const accounts = createAccountReads(store);
-    this.read = { reader: store, logs: this.logs, accounts, settings };
+    const metrics = { read: () => [] };
+    this.read = { reader: store, logs: this.logs, metrics, accounts, settings };
   }
 
   get ann(): Principal {

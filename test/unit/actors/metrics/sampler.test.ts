@@ -130,7 +130,7 @@ describe('UsageSampler', () => {
     place.usage.set('dep-1', used(100_000, 1));
     await place.sampler.start();
     await place.tick();
-    assert.deepEqual(place.written, []);
+    assert.equal(place.written.length, 0);
     place.usage.set('dep-1', used(101_000, 1));
     await place.tick();
     assert.equal(place.written[0]?.[1].cpu, 0.1);
