@@ -11,6 +11,7 @@ import type { Exchange, Route } from '../contract.ts';
 import { originOf } from '../credentials.ts';
 import type { Callers } from '../credentials.ts';
 import { connectPath } from '../pages/connect-page.ts';
+import { consolePath } from '../pages/console-page.ts';
 import { focused } from '../pages/fields.ts';
 import { explorerPath, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
@@ -134,6 +135,7 @@ function signedInPage(user: { name: string; email: string }, next: string): Html
     <p>As <b>${user.name}</b>, ${user.email}.</p>
     <a href="${next}">Continue</a>
     <a href="${connectPath}" class="plain">Connect an AI client</a>
+    <a href="${consolePath}" class="plain">Consoles</a>
     <form method="post" action="/logout">
       <button>Sign out</button>
     </form>`;
