@@ -31,7 +31,7 @@ export interface Config {
   appsDomain: string;
   edgeHost: string;
   edgePort: number;
-  runtime: 'auto' | 'process' | 'docker';
+  runtime: 'auto' | 'process' | 'docker' | 'swarm';
   /** Absolute path of the daemon's socket. */
   dockerSocket: string;
   /** What apps without a Dockerfile are built with, and what a compiled one runs in. */
@@ -87,7 +87,7 @@ const parsers: Parsers = {
   appsDomain: domain,
   edgeHost: text,
   edgePort: integer(1, 65_535),
-  runtime: oneOf('auto', 'process', 'docker'),
+  runtime: oneOf('auto', 'process', 'docker', 'swarm'),
   dockerSocket: socketPath,
   nodeImage: imageReference,
   pythonImage: imageReference,

@@ -8,6 +8,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ConfigError } from './config.ts';
 import type { Config } from './config.ts';
 import type { Driver } from './drivers/driver.ts';
 import { createDockerDriver } from './drivers/docker/docker-driver.ts';
@@ -23,27 +25,73 @@ export interface DockerRuntimeOptions {
 }
 
 export async function createDockerRuntime(options: DockerRuntimeOptions): Promise<Driver> {
-  const { config, runnerKey, clock, logger } = options;
-  const { dataDir, edgeHost, edgePort } = config;
-  const runner = createProcessDriver({
-    dataDir,
-    edge: { host: edgeHost, port: edgePort },
-    logger,
-    runnerKey,
-    clock,
-  });
+  const { config, clock, logger } = options;
+  const { dataDir, dockerSocket: socket } = config;
   const instance = await instanceName(dataDir);
-  const socket = config.dockerSocket;
-  const edge = edgeOf(runner, logger);
+  const edge = edgeOf(runnerOf(options), logger);
   return createDockerDriver({ socket, dataDir, instance, edge, logger, clock });
 }
 
+/** Rejects with ConfigError where the daemon answers and manages no swarm. */
+export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise<Driver> {
+  const { config, clock, logger } = options;
+  const { dataDir, dockerSocket: socket } = config;
+  const { createSwarmDriver } = await import('./drivers/swarm/swarm-driver.ts');
+  const runner = runnerOf(options);
+  const driver = createSwarmDriver({
+    ...{ socket, dataDir, logger, clock },
+    instance: await instanceName(dataDir),
+    edge: edgeOf(runner, logger, forwarderId),
+    runForwarder: (table) => runForwarder(runner, table),
+  });
+  if ((await driver.check()) === 'no-manager') {
+    throw new ConfigError(
+      `option "runtime" (GANGWAY_RUNTIME): "swarm" is not possible with the daemon at ${socket}; ` +
+        'allowed is a daemon that manages a swarm, which "docker swarm init" makes of it',
+    );
+  }
+  return driver;
+}
+
+function runnerOf({ config, runnerKey, clock, logger }: DockerRuntimeOptions): Driver {
+  const { dataDir, edgeHost: host, edgePort: port } = config;
+  return createProcessDriver({ dataDir, edge: { host, port }, logger, runnerKey, clock });
+}
+
+const forwarderId = 'swarm-forwarder';
+
+/** As a service of the runner: so it goes on while Gangway restarts. */
+async function runForwarder(runner: Driver, table: string): Promise<void> {
+  const program = fileURLToPath(new URL('./agent/forwarding/main.ts', import.meta.url));
+  const known = await runner.inspect(forwarderId);
+  if (known?.state.phase === 'ended') await runner.remove(forwarderId);
+  await runner.start({
+    id: forwarderId,
+    owner: forwarderId,
+    kind: 'service',
+    command: [process.execPath, '--no-warnings', '--optimize-for-size', program, table],
+    workingDir: '/',
+    env: {},
+    uid: null,
+    port: null,
+    container: null,
+    resources: { memoryMb: null, cpus: null, pids: null, replicas: 1 },
+    deadlineMs: null,
+    stopGraceMs: 1000,
+  });
+}
+
 /** The runner without the programs it may still run from before: nobody would hear of them again. */
-function edgeOf(runner: Driver, logger: Logger): Pick<Driver, 'open' | 'setRoutes' | 'close'> {
+function edgeOf(
+  runner: Driver,
+  logger: Logger,
+  ours?: string,
+): Pick<Driver, 'open' | 'setRoutes' | 'close'> {
   return {
     open: async () => {
       await runner.open();
       for (const { spec } of await runner.list()) {
+        if (spec.id === ours) continue;
         logger.warn({ workload: spec.id }, 'program_of_other_runtime_ended');
         await runner.remove(spec.id);
       }

@@ -37,7 +37,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   // What `auto` came to is what everybody is told.
   const settled: Config = {
     ...config,
-    runtime: platform.driver.name === 'docker' ? 'docker' : 'process',
+    runtime: platform.driver.name === 'remote' ? 'process' : platform.driver.name,
   };
   const service = new Service({ config: settled, logger, writeLog, platform });
   try {

@@ -5,7 +5,6 @@ import { nodePath } from '../support/docker-images.ts';
 import { containerSpec } from '../support/docker-place.ts';
 import { swarmPlace } from '../support/swarm-place.ts';
 import { run } from './driver.suite.ts';
-import { run as runTerminals } from './driver-terminals.suite.ts';
 
 describe('with a Docker swarm', { skip: noDocker() }, () => {
   run('the swarm driver', async () => ({
@@ -13,9 +12,5 @@ describe('with a Docker swarm', { skip: noDocker() }, () => {
     specOf: containerSpec,
     node: nodePath,
     variables: ['HOME', 'HOSTNAME'],
-  }));
-  runTerminals('the swarm driver', async () => ({
-    ...(await swarmPlace()),
-    specOf: containerSpec,
   }));
 });

@@ -21,6 +21,7 @@ import {
   checkName,
   checkPreviewBranches,
   checkResources,
+  replicasMaxOf,
   checkSource,
   emptyBuild,
   emptyResources,
@@ -101,7 +102,7 @@ function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
     upload: null,
     ...checkSource(input),
     build: checkBuild(emptyBuild, input.build),
-    resources: checkResources(emptyResources, input.resources),
+    resources: checkResources(emptyResources, input.resources, replicasMaxOf(core.deps.driver)),
     previewBranches: [],
     autoDeploy: true,
     deployHookEnabled: true,
@@ -138,7 +139,7 @@ function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<App
     ...(patch.image !== undefined && { image: checkImage(patch.image) }),
     ...(patch.compose !== undefined && { compose: checkCompose(patch.compose) }),
     ...(patch.resources !== undefined && {
-      resources: checkResources(app.resources, patch.resources),
+      resources: checkResources(app.resources, patch.resources, replicasMaxOf(core.deps.driver)),
     }),
     ...(patch.previewBranches !== undefined && {
       previewBranches: checkPreviewBranches(patch.previewBranches),

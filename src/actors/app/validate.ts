@@ -2,6 +2,7 @@
  * Owns what an app's settings may be. Every refusal is BAD_USER_INPUT with a sentence that names
  * the field and what is allowed; what passes is normalised (trimmed, '' as null).
  */
+import type { Driver } from '../../drivers/driver.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isName } from '../../lib/names.ts';
 import type { BuildConfig, DeploySource, GitSource, Resources } from '../../store/records.ts';
@@ -10,6 +11,7 @@ import type { NewApp } from './protocol.ts';
 const commandMax = 4096;
 const composeMaxBytes = 256 * 1024;
 const previewBranchesMax = 50;
+const swarmReplicasMax = 50;
 
 export function bad(sentence: string): ServiceError {
   return new ServiceError('BAD_USER_INPUT', sentence);
@@ -53,11 +55,23 @@ export function checkBuild(base: BuildConfig, patch: Partial<BuildConfig>): Buil
   };
 }
 
-export function checkResources(base: Resources, patch: Partial<Resources>): Resources {
+/** What runs several of a program beside each other, and how many at most. */
+export function replicasMaxOf({ name }: Pick<Driver, 'name'>): number {
+  return name === 'swarm' ? swarmReplicasMax : 1;
+}
+
+export function checkResources(
+  base: Resources,
+  patch: Partial<Resources>,
+  replicasMax = 1,
+): Resources {
   const resources = { ...base, ...defined(patch) };
   checkInteger('resources.memoryMb', resources.memoryMb, 16, 1_048_576);
   checkInteger('resources.pids', resources.pids, 8, 1_000_000);
-  checkInteger('resources.replicas', resources.replicas, 1, 1);
+  if (replicasMax === 1 && resources.replicas !== 1) {
+    throw bad('resources.replicas must be 1 here: only the swarm runtime runs more of an app.');
+  }
+  checkInteger('resources.replicas', resources.replicas, 1, replicasMax);
   const { cpus } = resources;
   if (cpus !== null && !(Number.isFinite(cpus) && cpus >= 0.01 && cpus <= 512)) {
     throw bad('resources.cpus must be between 0.01 and 512.');

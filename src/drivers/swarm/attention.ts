@@ -13,13 +13,13 @@ export interface AttentionParts {
   logger: Logger;
   /** Looks at it, and tells what it is; undefined when it is gone. */
   refresh: (id: string) => Promise<unknown>;
-  /** Whether some of it runs where no event comes from. */
-  isFar: (id: string) => boolean;
+  /** Whether it may change without an event. */
+  isQuiet: (id: string) => boolean;
 }
 
 const lookEveryMs = 500;
 /** What serves may have tasks on other nodes, whose ends nobody tells of here. */
-const farEveryMs = 1000;
+const quietEveryMs = 1000;
 
 export class Attention {
   readonly #parts: AttentionParts;
@@ -39,8 +39,8 @@ export class Attention {
     else this.#settled.delete(spec.id);
     this.#cancel(spec.id);
     if (!isSettled) this.#arm(spec.id, lookEveryMs);
-    else if (state.phase === 'running' && this.#parts.isFar(spec.id))
-      this.#arm(spec.id, farEveryMs);
+    else if (state.phase === 'running' && this.#parts.isQuiet(spec.id))
+      this.#arm(spec.id, quietEveryMs);
   }
 
   /** Looks at it soon. */

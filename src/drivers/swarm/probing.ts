@@ -7,7 +7,7 @@ import { isPortTaken } from '../docker/states.ts';
 import type { SeenService, Services } from './services.ts';
 import { isAlive } from './states.ts';
 import type { Swarm } from './swarm.ts';
-import { containerOf } from './tasks.ts';
+import { containerOf, hasOwnPorts } from './tasks.ts';
 
 type Probe = 'listening' | 'silent' | 'foreign';
 
@@ -27,6 +27,8 @@ export async function probeService(services: Services, id: string): Promise<Prob
   }
   const { innerPort, port } = seen.known;
   if (innerPort === null || port === null) return 'silent';
+  // Who forwards may have found the port taken: then what answers there is somebody else, or nobody.
+  if (hasOwnPorts(seen.service) && !(await answersAt(loopback, port))) return 'silent';
   const here = containersHere(seen);
   if (here.length === 0) return (await answersAt(loopback, port)) ? 'listening' : 'silent';
   const answers = await Promise.all(

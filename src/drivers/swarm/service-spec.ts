@@ -58,8 +58,23 @@ export function serviceName(names: Names, id: string): string {
 }
 
 /** Its own network, for a workload that shares none. */
-export function aloneNetwork(names: Names, id: string): string {
+function aloneNetwork(names: Names, id: string): string {
   return boundedName(`gangway-${names.instance}-alone-${id}`);
+}
+
+/** Those it has to be in, by what they are called on the swarm. */
+export function networksFor(
+  spec: WorkloadSpec,
+  container: ContainerSpec,
+  names: Names,
+): ServiceParts['networks'] {
+  const { network, aliases, furtherNetworks = [] } = container;
+  const first =
+    network === null
+      ? { name: aloneNetwork(names, spec.id), aliases: [] }
+      : { name: names.network(network), aliases };
+  const others = furtherNetworks.map((one) => ({ ...one, name: names.network(one.name) }));
+  return [first, ...others];
 }
 
 export function serviceSpec(

@@ -20,9 +20,11 @@ import type { Networks } from '../docker/networks.ts';
 import type { Notes } from '../docker/notes.ts';
 import { failedExit, initFailure } from '../docker/states.ts';
 import { Turns } from '../docker/turns.ts';
+import { forwardOf } from './forwarding.ts';
+import type { Forwarding } from './forwarding.ts';
 import type { Overlays } from './overlays.ts';
 import type { Restarts } from './restarts.ts';
-import { aloneNetwork, serviceSpec } from './service-spec.ts';
+import { networksFor, serviceSpec } from './service-spec.ts';
 import type { Publishing, ServiceParts } from './service-spec.ts';
 import { begun, isAlive, sentenceOfTask, startFailure, stateOf } from './states.ts';
 import type { Found } from './states.ts';
@@ -45,6 +47,7 @@ export interface ServicesParts {
   /** What a task without a limit of its own may have of processes. */
   defaultPids: number;
   changed: (workload: Workload) => void;
+  forwarding: Forwarding;
 }
 
 export interface SeenService extends Found {
@@ -65,8 +68,8 @@ export class Services {
   readonly #deadlines: Deadlines;
   /** Containers already looked at for `initFailure`. */
   readonly #examined = new Set<string>();
-  /** What has tasks on other nodes. */
-  readonly #far = new Set<string>();
+  /** What changes without an event: it has tasks on other nodes, or ports that are not known yet. */
+  readonly #quiet = new Set<string>();
   /** What is ours by the id of its service. */
   readonly #byService = new Map<string, KnownSpec>();
 
@@ -132,7 +135,7 @@ export class Services {
 
   remove(id: string): Promise<void> {
     return this.#turns.take(id, async () => {
-      const { swarm, notes, restarts, overlays, names } = this.#parts;
+      const { swarm, notes, restarts, overlays, names, forwarding } = this.#parts;
       const service = await swarm.service(id);
       const networks = await swarm.networkNames(networksOf(service));
       if (service) {
@@ -144,13 +147,14 @@ export class Services {
       await this.#removeHere(id);
       for (const network of networks) if (names.isNetwork(network)) overlays.release(network);
       restarts.forget(id);
+      forwarding.set(id, null);
       notes.delete(id);
     });
   }
 
-  /** Whether some of its tasks were on other nodes when it was last looked at. */
-  isFar(id: string): boolean {
-    return this.#far.has(id);
+  /** Whether it may change without an event, as it was last seen. */
+  isQuiet(id: string): boolean {
+    return this.#quiet.has(id);
   }
 
   /** Looks at it again and tells; for events of the daemon. */
@@ -309,16 +313,13 @@ export class Services {
   }
 
   async #meaning(service: ServiceView, all: readonly TaskView[]): Promise<SeenService | undefined> {
-    const { names, notes, restarts, swarm, clock } = this.#parts;
+    const { names, notes, restarts, swarm, clock, forwarding } = this.#parts;
     const known = names.specOf(service.Spec.Labels);
     if (!known) return undefined;
     this.#byService.set(service.ID, known);
     const tasks = realTasks(all);
     const ownNode = await swarm.ownNode();
     const here = tasks.filter((task) => task.NodeID === ownNode);
-    const isFar = tasks.some((task) => !isOver(task) && task.NodeID && task.NodeID !== ownNode);
-    if (isFar) this.#far.add(known.id);
-    else this.#far.delete(known.id);
     const containers = await swarm.containers(here.flatMap((task) => containerOf(task) ?? []));
     const found: Found = { service, known, tasks, containers };
     await this.#examine(found);
@@ -326,6 +327,14 @@ export class Services {
     if (failure && !isServiceParked(service)) await this.#fail(known, failure);
     const started = tasks.filter((task) => begun(task, found));
     const state = stateOf(found, notes.get(known.id), restarts.count(known.id, started));
+    const forward = await forwardOf(found, ownNode, swarm);
+    forwarding.set(known.id, forward);
+    const alive = tasks.filter((task) => isAlive(task, found));
+    // The swarm tells the port of a task some time after its container was started.
+    const isOpen = forward !== null && forward.targets.length < alive.length;
+    const isFar = tasks.some((task) => !isOver(task) && task.NodeID && task.NodeID !== ownNode);
+    if (isOpen || isFar) this.#quiet.add(known.id);
+    else this.#quiet.delete(known.id);
     // Its time runs from when its program was started.
     if (state.phase === 'ended' || started.length > 0) this.#deadlines.see(known, state);
     return { ...found, workload: { spec: shortOf(known), state } };
@@ -352,20 +361,6 @@ export class Services {
     const note = this.#parts.notes.get(id);
     return note?.failed && { spec: note.spec, state: { phase: 'ended', exit: note.failed } };
   }
-}
-
-function networksFor(
-  spec: WorkloadSpec,
-  container: ContainerSpec,
-  names: Names,
-): ServiceParts['networks'] {
-  const { network, aliases, furtherNetworks = [] } = container;
-  const first =
-    network === null
-      ? { name: aloneNetwork(names, spec.id), aliases: [] }
-      : { name: names.network(network), aliases };
-  const others = furtherNetworks.map((one) => ({ ...one, name: names.network(one.name) }));
-  return [first, ...others];
 }
 
 /** The swarm keeps them by their ids. */

@@ -43,6 +43,7 @@ import { Watching } from '../docker/watching.ts';
 import type { Seen } from '../docker/workloads.ts';
 import { Attention } from './attention.ts';
 import { Following } from './following.ts';
+import { Forwarding } from './forwarding.ts';
 import { MergeJournals } from './merge-journal.ts';
 import { Overlays } from './overlays.ts';
 import { probeService, usageOfService } from './probing.ts';
@@ -59,13 +60,15 @@ export type { SwarmNode } from './swarm.ts';
 export interface SwarmDriverOptions extends DockerDriverOptions {
   /** Default: `ingress` where the kernel can balance, else `host`. */
   publishing?: Publishing;
+  /** Makes sure that `src/agent/forwarding` runs with this table, beside Gangway. */
+  runForwarder: (table: string) => Promise<void>;
 }
 
 export interface SwarmDriver extends Driver {
   /** The servers of the swarm. */
   nodes(): Promise<SwarmNode[]>;
-  /** Rejects unless the daemon manages a swarm, or is away. */
-  check(): Promise<void>;
+  /** What the daemon is at this moment. */
+  check(): Promise<'manager' | 'no-manager' | 'away'>;
 }
 
 /** There once the kernel's balancer is loaded, which a daemon in a swarm does. */
@@ -90,6 +93,7 @@ class ServicesDriver implements SwarmDriver {
   readonly #services: Services;
   readonly #overlays: Overlays;
   readonly #attention: Attention;
+  readonly #forwarding: Forwarding;
   readonly #watching: Watching;
   readonly #consoles: Consoles;
   #closing = false;
@@ -107,6 +111,11 @@ class ServicesDriver implements SwarmDriver {
     const swarm = new Swarm(engine, names);
     const overlays = new Overlays(engine, names, logger);
     const volumes = new Networks(engine, names);
+    this.#forwarding = new Forwarding({
+      dir: path.join(dir, 'forwarding'),
+      logger,
+      run: options.runForwarder,
+    });
     const services = new Services({
       engine,
       swarm,
@@ -120,6 +129,7 @@ class ServicesDriver implements SwarmDriver {
       logger,
       log: options.log ?? { fileMb: 32, files: 4 },
       defaultPids: options.defaultPids ?? 4096,
+      forwarding: this.#forwarding,
       changed: (workload) => {
         this.#attention.see(workload);
         this.#tell({ type: 'state', workload });
@@ -139,7 +149,7 @@ class ServicesDriver implements SwarmDriver {
       clock,
       logger,
       refresh: (id) => services.refresh(id),
-      isFar: (id) => services.isFar(id),
+      isQuiet: (id) => services.isQuiet(id),
     });
     this.#watching = this.#watch(engine, names, services);
     this.images = new DockerImages({ engine, names, networks: volumes, clock, logger });
@@ -154,11 +164,13 @@ class ServicesDriver implements SwarmDriver {
 
   async open(): Promise<void> {
     await Promise.all([this.#edge.open(), this.#watching.begin()]);
+    // After the edge, whose runner runs it.
+    await this.#forwarding.open();
     void this.#consoles.endLeft();
   }
 
-  async check(): Promise<void> {
-    await this.#swarm.ownNode();
+  check(): Promise<'manager' | 'no-manager' | 'away'> {
+    return this.#swarm.check();
   }
 
   nodes(): Promise<SwarmNode[]> {

@@ -22,18 +22,21 @@ export interface SwarmNode {
   state: string;
   /** `active`, `pause` or `drain`. */
   availability: string;
+  /** As the others of the swarm reach it. */
+  address: string;
 }
 
 interface NodeView {
   ID: string;
   Spec: { Availability: string };
   Description: { Hostname: string };
-  Status: { State: string };
+  Status: { State: string; Addr: string };
 }
 
 /** Containers that have ended and are asked for again and again. */
 const endedMax = 2000;
 const updateTries = 10;
+const checkMs = 1000;
 
 export class Swarm {
   readonly #engine: Engine;
@@ -62,11 +65,21 @@ export class Swarm {
 
   /** The id of the node that the daemon is. */
   ownNode(): Promise<string> {
-    this.#ownNode ??= this.#askOwnNode().catch((error: unknown) => {
+    this.#ownNode ??= this.#mustOwnNode().catch((error: unknown) => {
       this.#ownNode = undefined;
       throw error;
     });
     return this.#ownNode;
+  }
+
+  /** Within a second: a daemon that is away is waited for later. */
+  async check(): Promise<'manager' | 'no-manager' | 'away'> {
+    try {
+      return (await this.#askOwnNode(checkMs)) === null ? 'no-manager' : 'manager';
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE') return 'away';
+      throw error;
+    }
   }
 
   async nodes(): Promise<SwarmNode[]> {
@@ -76,6 +89,7 @@ export class Swarm {
       hostname: node.Description.Hostname,
       state: node.Status.State,
       availability: node.Spec.Availability,
+      address: node.Status.Addr,
     }));
   }
 
@@ -159,16 +173,22 @@ export class Swarm {
     return view;
   }
 
-  async #askOwnNode(): Promise<string> {
-    const { Swarm: swarm } = (await this.ask((docker) => docker.info() as Promise<unknown>)) as {
-      Swarm?: { NodeID?: string; ControlAvailable?: boolean };
-    };
-    if (!swarm?.ControlAvailable || !swarm.NodeID) {
-      throw new ServiceError(
-        'AGENT_UNREACHABLE',
-        'The Docker daemon is no manager of a swarm: "docker swarm init" makes it one.',
-      );
-    }
-    return swarm.NodeID;
+  /** Null when it manages no swarm. */
+  async #askOwnNode(timeoutMs?: number): Promise<string | null> {
+    const asking = timeoutMs === undefined ? {} : { timeoutMs };
+    const { Swarm: swarm } = (await this.ask(
+      (docker) => docker.info() as Promise<unknown>,
+      asking,
+    )) as { Swarm?: { NodeID?: string; ControlAvailable?: boolean } };
+    return swarm?.ControlAvailable && swarm.NodeID ? swarm.NodeID : null;
+  }
+
+  async #mustOwnNode(): Promise<string> {
+    const id = await this.#askOwnNode();
+    if (id !== null) return id;
+    throw new ServiceError(
+      'AGENT_UNREACHABLE',
+      'The Docker daemon is no manager of a swarm: "docker swarm init" makes it one.',
+    );
   }
 }

@@ -63,6 +63,12 @@ export function replicasIn({ Spec: spec }: ServiceView): number {
   return spec.Mode?.Replicated?.Replicas ?? 1;
 }
 
+/** Whether each task has a port of its node's choice, for there are several. */
+export function hasOwnPorts({ Spec: spec }: ServiceView): boolean {
+  const port = spec.EndpointSpec?.Ports?.[0];
+  return port?.PublishMode === 'host' && !port.PublishedPort;
+}
+
 /** Those that run or ran the workload, the oldest first. */
 export function realTasks(tasks: readonly TaskView[]): TaskView[] {
   return tasks

@@ -9,6 +9,7 @@ import {
   checkSource,
   emptyBuild,
   emptyResources,
+  replicasMaxOf,
 } from '../../../../src/actors/app/validate.ts';
 import type { BuildConfig, Resources } from '../../../../src/store/records.ts';
 
@@ -75,6 +76,18 @@ describe('settings of an app', () => {
     ];
     for (const one of wrong) assert.throws(() => checkResources(emptyResources, one), refused);
     assert.equal(checkResources(emptyResources, { cpus: 0.5 }).cpus, 0.5);
+  });
+
+  it('lets an app have replicas where a swarm runs them', () => {
+    const max = replicasMaxOf({ name: 'swarm' });
+    assert.equal(checkResources(emptyResources, { replicas: 50 }, max).replicas, 50);
+    assert.throws(() => checkResources(emptyResources, { replicas: 51 }, max), refused);
+    assert.throws(
+      () => checkResources(emptyResources, { replicas: 2 }, replicasMaxOf({ name: 'docker' })),
+      {
+        message: /only the swarm runtime/,
+      },
+    );
   });
 
   it('asks of each source what it needs and nothing else', () => {

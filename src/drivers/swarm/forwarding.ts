@@ -1,0 +1,98 @@
+/**
+ * Owns how the port of a workload with several tasks leads to all of them, where the kernel has no balancer
+ * for the swarm: a table on disk, which a program beside Gangway goes by.
+ *
+ * 1. The table says what was seen last; it is written before it serves, and only when it changes.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+
+import type { Forward } from '../../agent/forwarding/forwarder.ts';
+import { writeFileWhole } from '../../agent/whole-file.ts';
+import type { Logger } from '../../lib/log.ts';
+import { isAlive } from './states.ts';
+import type { Found } from './states.ts';
+import type { Swarm } from './swarm.ts';
+import { hasOwnPorts } from './tasks.ts';
+
+export interface ForwardingParts {
+  /** Absolute. */
+  dir: string;
+  logger: Logger;
+  /** Makes sure that the program runs which goes by the table; again and again. */
+  run: (file: string) => Promise<void>;
+}
+
+type Table = Record<string, Forward>;
+
+export class Forwarding {
+  readonly #parts: ForwardingParts;
+  readonly #file: string;
+  /** By the id of the workload. */
+  readonly #kept: string;
+  #table: Table;
+  #running: Promise<void> | undefined;
+
+  constructor(parts: ForwardingParts) {
+    const { dir } = parts;
+    fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+    this.#parts = parts;
+    this.#file = path.join(dir, 'table.json');
+    this.#kept = path.join(dir, 'workloads.json');
+    this.#table = read(this.#kept);
+  }
+
+  /** Takes up what an earlier process left. */
+  async open(): Promise<void> {
+    if (Object.keys(this.#table).length > 0) await this.#run();
+  }
+
+  /** Where its connections go from now on; null: its port is not ours any more. */
+  set(id: string, forward: Forward | null): void {
+    const known = this.#table[id];
+    if (JSON.stringify(known ?? null) === JSON.stringify(forward)) return;
+    const others = Object.entries(this.#table).filter(([one]) => one !== id);
+    this.#table = Object.fromEntries(forward === null ? others : [...others, [id, forward]]);
+    writeFileWhole(this.#kept, JSON.stringify(this.#table), false);
+    writeFileWhole(this.#file, JSON.stringify(Object.values(this.#table)), false);
+    if (forward === null) return;
+    this.#run().catch((error: unknown) => {
+      this.#parts.logger.error({ err: error, workload: id }, 'forwarding-not-started');
+    });
+  }
+
+  #run(): Promise<void> {
+    this.#running ??= this.#parts.run(this.#file).catch((error: unknown) => {
+      this.#running = undefined;
+      throw error;
+    });
+    return this.#running;
+  }
+}
+
+/** Where the tasks of a workload are reached, when each has a port of its own. */
+export async function forwardOf(
+  found: Found,
+  ownNode: string,
+  swarm: Pick<Swarm, 'nodes'>,
+): Promise<Forward | null> {
+  const { port } = found.known;
+  if (port === null || !hasOwnPorts(found.service)) return null;
+  const alive = found.tasks.filter((task) => isAlive(task, found));
+  const nodes = alive.some((task) => task.NodeID !== ownNode) ? await swarm.nodes() : [];
+  const targets = alive.flatMap((task) => {
+    const published = task.Status.PortStatus?.Ports?.[0]?.PublishedPort;
+    const node = nodes.find(({ id }) => id === task.NodeID);
+    const host = task.NodeID === ownNode ? '127.0.0.1' : node?.address;
+    return published === undefined || host === undefined ? [] : [{ host, port: published }];
+  });
+  return { port, targets };
+}
+
+function read(file: string): Table {
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8')) as Table;
+  } catch {
+    return {}; // None so far; what runs is seen again at once.
+  }
+}
