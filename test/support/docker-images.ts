@@ -26,10 +26,12 @@ export async function importImages(socket: string): Promise<void> {
   });
 }
 
-async function importTree(
+/** busybox and what `add` puts beside it. */
+export async function importTree(
   docker: Docker,
   image: string,
   add: (dir: string) => void,
+  command = '["sh"]',
 ): Promise<void> {
   const known = await docker.listImages({ filters: { reference: [image] } });
   if (known.length > 0) return;
@@ -38,7 +40,7 @@ async function importTree(
     busyboxTree(dir);
     add(dir);
     const [repo, tag] = image.split(':');
-    const changes = ['ENV PATH=/usr/local/bin:/usr/bin:/bin', 'CMD ["sh"]'];
+    const changes = ['ENV PATH=/usr/local/bin:/usr/bin:/bin', `CMD ${command}`];
     const options = { repo, tag, changes, fromSrc: '-' };
     const progress = await docker.importImage(Readable.from(pack(dir)), options);
     await new Promise<void>((resolve, reject) => {
@@ -78,7 +80,7 @@ function busyboxTree(dir: string): void {
 }
 
 /** With what the dynamic linker loads for it, at the very same places. */
-function copyWithLibraries(program: string, target: string, dir: string): void {
+export function copyWithLibraries(program: string, target: string, dir: string): void {
   fs.copyFileSync(program, target);
   const listed = execFileSync('ldd', [program], { encoding: 'utf8' });
   for (const [, library = ''] of listed.matchAll(/(\/\S+) \(0x/g)) {
