@@ -118,6 +118,7 @@ describe('the console, in a browser', () => {
       return tildes === rows - 2;
     });
     await type(':wq\n');
+    await sees(/^>$/m);
     await type('clear; cat note.txt\n');
     await sees(/^hello from vim$/m);
   });
@@ -129,6 +130,8 @@ describe('the console, in a browser', () => {
     await sees(/load average/);
     await sees(/PID\s+USER/);
     await type('q');
+    // What is typed before a program has left the terminal may be dropped by it.
+    await sees(/^>$/m);
     await type('clear; echo over-$((1+1))\n');
     await sees('over-2');
   });
@@ -153,7 +156,9 @@ describe('the console, in a browser', () => {
   });
 
   it('takes a long paste and a flood', async () => {
-    await type('clear; stty -echo; wc -c; stty echo\n');
+    await type(`clear; stty -echo; printf 'now''-typing\\n'; wc -c; stty echo\n`);
+    // By then the shell has left the terminal to the program.
+    await sees('now-typing');
     const long = `${'0123456789'.repeat(10)}\n`.repeat(1000);
     await page.locator('.xterm-helper-textarea').focus();
     await page.evaluate<null, string>((text) => {
@@ -170,7 +175,7 @@ describe('the console, in a browser', () => {
       return null;
     }, long);
     await page.keyboard.press('Control+d');
-    await sees('101000');
+    await sees(/101000\n>$/m);
     await type('clear; seq 1 200000; echo flood-$((1+1))\n');
     await sees('flood-2');
     await sees('200000');
