@@ -55,7 +55,7 @@ export async function copyDataDirectory(
   const to = resolve(target);
   await refuseTarget(from, to);
   const skip = new Set(
-    ['runner', 'run', 'docker', 'resets', join('apps', 'toolchain')].map((name) =>
+    ['runner', 'run', 'docker', 'swarm', 'resets', join('apps', 'toolchain')].map((name) =>
       join(from, name),
     ),
   );

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+
+import { appOf, containerPlace } from '../support/container-place.ts';
+import type { ContainerPlace } from '../support/container-place.ts';
+import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import type { DockerDaemon } from '../support/docker-daemon.ts';
+import { archiveOf, Visitor } from '../support/gangway-client.ts';
+import type { Client } from '../support/gangway-client.ts';
+import { Gangway, until } from '../support/gangway.ts';
+import { LogTail } from '../support/log-tail.ts';
+import { beSwarm } from '../support/swarm-place.ts';
+
+const skip =
+  noDocker() || (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
+
+describe('apps on a swarm', { skip }, () => {
+  let daemon: DockerDaemon;
+  let place: ContainerPlace;
+  let client: Client;
+  before(async () => {
+    daemon = await ownDaemon();
+    await beSwarm(daemon.socket);
+    const env = { GANGWAY_RUNTIME: 'swarm', GANGWAY_HEALTH_TIMEOUT_SECONDS: '30' };
+    place = await containerPlace(env, daemon);
+    client = place.gangway.client;
+  });
+  // The daemon takes all of it along.
+  after(async () => {
+    await place.gangway.stop();
+    await place.gangway.end();
+    await daemon.close();
+  });
+
+  it('serve from three replicas, with one log, and go on over kill -9', async () => {
+    const app = await client.runningApp('Three', archiveOf(appOf('three')), {
+      resources: { replicas: 3 },
+      env: [{ key: 'COUNT_MS', value: '20' }],
+    });
+    const running = (await place.containers()).filter(({ State }) => State === 'running');
+    assert.equal(running.length, 3);
+    assert.equal((await client.visit(app.slug)).text, 'three');
+    const tailOf = (headers: Record<string, string> = {}): Promise<LogTail> =>
+      new LogTail(`${place.gangway.url}/api/apps/${app.id}/logs?tail=5000`, {
+        cookie: client.cookie,
+        ...headers,
+      }).opened();
+    const numbers = (log: string): number[] =>
+      [...log.matchAll(/^line (\d+)$/gm)].map(([, number]) => Number(number));
+    const before = await tailOf();
+    await until('lines come', 20_000, () => numbers(before.log).length > 100);
+    await place.gangway.kill9();
+    await until('the stream broke', 20_000, () => before.ended);
+    assert.equal((await client.visit(app.slug)).text, 'three', 'the edge and the tasks live on');
+    await place.gangway.start();
+    const later = await tailOf({ 'last-event-id': before.lastId ?? '' });
+    await until('it goes on', 20_000, () => numbers(later.log).length > 300);
+    later.close();
+    // Each of the three counted: every number came three times, but for those at the end.
+    const counts = new Map<number, number>();
+    for (const number of [...numbers(before.log), ...numbers(later.log)]) {
+      counts.set(number, (counts.get(number) ?? 0) + 1);
+    }
+    const lowest = Math.min(...counts.keys()) + 20;
+    for (let number = lowest; number < lowest + 60; number++) assert.equal(counts.get(number), 3);
+  });
+
+  it('are replaced by a release without a gap, and refuse replicas beyond 50', async () => {
+    const { id, slug } = await client.runningApp('Again', archiveOf(appOf('first')));
+    const visitor = new Visitor(client, slug);
+    await client.mustUpload(id, archiveOf(appOf('second')));
+    await client.deployed(id);
+    await until('the second', 30_000, async () => (await client.visit(slug)).text === 'second');
+    await visitor.end();
+    const change =
+      'mutation($id: ID!, $n: Int!) { updateApp(id: $id, resources: { replicas: $n }) { id } }';
+    const { errors } = await client.graphql(change, { id, n: 51 });
+    assert.match(JSON.stringify(errors), /replicas/);
+  });
+});
+
+describe('a daemon without a swarm', { skip }, () => {
+  it('is refused at the start, by the name of the option', async () => {
+    const daemon = await ownDaemon();
+    const gangway = await Gangway.create();
+    try {
+      const env = { GANGWAY_RUNTIME: 'swarm', GANGWAY_DOCKER_SOCKET: daemon.socket };
+      const { code, text } = await gangway.run(['serve'], env);
+      assert.notEqual(code, 0);
+      assert.match(text, /GANGWAY_RUNTIME.*docker swarm init/);
+    } finally {
+      await gangway.end();
+      await daemon.close();
+    }
+  });
+});
