@@ -134,8 +134,11 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
     await client.mustUpload(id, archiveOf(appOf('later')));
     const waiting = await client.redeploy(id);
     await daemon.start();
-    assert.equal(await client.finished(deployment), 'ready');
-    assert.equal(await client.finished(waiting), 'ready');
+    for (const one of [deployment, waiting]) {
+      await client.finished(one);
+      const { status, log } = (await client.deployment(one)) ?? {};
+      assert.equal(status, 'ready', log);
+    }
     assert.equal((await client.visit(building.slug)).text, 'after');
     await until('it serves', 20_000, async () => (await client.visit(slug)).text === 'later');
     await until('all is well', 20_000, async () => (await statusOf(id)) === 'active');

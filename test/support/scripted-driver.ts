@@ -28,6 +28,8 @@ interface Running {
 export type Script = (spec: WorkloadSpec) => {
   /** A job or service ends at once with this code. */
   exitCode?: number;
+  /** It never starts, and says so. */
+  failure?: string;
   probe?: 'listening' | 'silent' | 'foreign';
   health?: 'starting' | 'healthy' | 'unhealthy';
 };
@@ -67,7 +69,7 @@ export class ScriptedDriver implements Driver {
     await Promise.resolve();
     this.beforeStart(spec);
     this.started.push(spec);
-    const { exitCode, probe = 'silent', health } = this.script(spec);
+    const { exitCode, failure, probe = 'silent', health } = this.script(spec);
     const running: Running = {
       spec,
       state: { phase: 'running', startedAtMs: 0, restarts: 0, ...(health && { health }) },
@@ -76,6 +78,9 @@ export class ScriptedDriver implements Driver {
     };
     this.#running.set(spec.id, running);
     if (exitCode !== undefined) this.end(spec.id, { code: exitCode });
+    if (failure !== undefined) {
+      this.end(spec.id, { code: null, reason: 'failed_to_start', detail: failure });
+    }
     return toWorkload(running);
   }
 

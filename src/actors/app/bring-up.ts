@@ -4,6 +4,7 @@
  *
  * 1. The instance is journaled before the driver hears of it, so that a crash finds it again.
  */
+import type { Workload } from '../../drivers/driver.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
 import type { Instance } from '../../store/records.ts';
@@ -121,12 +122,20 @@ async function start(core: AppCore, instance: Instance, options: BringUp): Promi
 async function startOne(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
   const { driver } = core.deps;
   const spec = specOf(core, instance, options);
-  await driver.start(spec).catch(async (error: unknown) => {
-    if (!isCode(error, 'IMAGE_NOT_FOUND')) throw error;
-    await bringImageBack(core, options, error);
-    return driver.start(spec);
-  });
+  const started = await driver.start(spec);
+  if (lacksImage(started)) {
+    await bringImageBack(core, options);
+    // What did not start is remembered as such until it is removed.
+    await driver.remove(spec.id);
+    await driver.start(spec);
+  }
   follow(core, spec.id);
+}
+
+/** In the words of drivers of containers. */
+function lacksImage({ state }: Workload): boolean {
+  if (state.phase !== 'ended' || state.exit.reason !== 'failed_to_start') return false;
+  return /no such image/i.test(state.exit.detail ?? '');
 }
 
 async function startAll(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
@@ -146,12 +155,12 @@ async function startAll(core: AppCore, instance: Instance, options: BringUp): Pr
 }
 
 /** An image that somebody removed: what was pulled is pulled again, by its digest. */
-async function bringImageBack(core: AppCore, options: BringUp, cause: unknown): Promise<void> {
+async function bringImageBack(core: AppCore, options: BringUp): Promise<void> {
   const { driver, reader, secrets } = core.deps;
   const { plan, release, say, signal } = options;
   const reference = plan.image?.pulled ?? null;
   if (reference === null || driver.images === null) {
-    throw new StartFailed('The image of this release is gone. Deploy again.', { cause });
+    throw new StartFailed('The image of this release is gone. Deploy again.');
   }
   say(`The image is gone. Pulling ${reference} again.`);
   const { teamId } = core.require();

@@ -6,6 +6,8 @@
  *    AGENT_UNREACHABLE. Only requests that may be made twice go through `ask`.
  * 2. Every request ends: with an answer, with its time, or with `close`.
  */
+import { connect } from 'node:net';
+
 import type Dockerode from 'dockerode';
 
 import type { Clock } from '../../lib/clock.ts';
@@ -27,6 +29,7 @@ export interface Asking {
 
 const retryMinMs = 20;
 const retryMaxMs = 500;
+const visitMs = 1000;
 /** Codes of a daemon that is not there, or went while it was asked. */
 const awayCodes: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
@@ -94,6 +97,30 @@ export class Engine {
     }
   }
 
+  /**
+   * Whether the daemon takes no more visitors: one that ends does so first, and what it still says of
+   * its own failures on connections that are open is no answer.
+   */
+  isEnding(): Promise<boolean> {
+    const { socket } = this.#options;
+    return new Promise((resolve) => {
+      const visitor = connect(addressOf(socket));
+      const done = (isEnding: boolean): void => {
+        visitor.destroy();
+        resolve(isEnding);
+      };
+      visitor.setTimeout(visitMs, () => {
+        done(true);
+      });
+      visitor.once('connect', () => {
+        done(false);
+      });
+      visitor.once('error', () => {
+        done(true);
+      });
+    });
+  }
+
   close(): void {
     this.#closed.abort();
   }
@@ -103,12 +130,16 @@ async function load(socket: string): Promise<Dockerode> {
   const { default: Client } = await import('dockerode');
   // Named one by one: what is left out would come from the DOCKER_ variables of the environment.
   const none = { host: undefined, port: undefined, ca: undefined, cert: undefined, key: undefined };
-  if (/^(tcp|http):\/\//.test(socket)) {
-    const { hostname, port } = new URL(socket.replace(/^tcp:/, 'http:'));
-    return new Client({ protocol: 'http', host: hostname, port: Number(port || 2375) });
-  }
-  const socketPath = socket.replace(/^unix:\/\//, '');
-  return new Client({ ...none, protocol: 'http', socketPath });
+  const address = addressOf(socket);
+  return 'path' in address
+    ? new Client({ ...none, protocol: 'http', socketPath: address.path })
+    : new Client({ protocol: 'http', ...address });
+}
+
+function addressOf(socket: string): { path: string } | { host: string; port: number } {
+  if (!/^(tcp|http):\/\//.test(socket)) return { path: socket.replace(/^unix:\/\//, '') };
+  const { hostname, port } = new URL(socket.replace(/^tcp:/, 'http:'));
+  return { host: hostname, port: Number(port || 2375) };
 }
 
 /** Rejects when aborted: a connection that breaks within an answer leaves the client waiting. */

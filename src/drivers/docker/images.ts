@@ -67,6 +67,7 @@ export class DockerImages implements Images {
       if (failure !== null) throw buildFailure(failure, hosts);
     } catch (error) {
       signal.throwIfAborted();
+      if (await engine.isEnding()) throw unreachable(error);
       throw asFailure(error, 'IMAGE_BUILD_FAILED');
     } finally {
       context.stream.destroy();

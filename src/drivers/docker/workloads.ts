@@ -12,7 +12,7 @@ import type { Workload, WorkloadSpec } from '../driver.ts';
 import { createOptions, graceSeconds } from './create-options.ts';
 import type { LogLimits } from './create-options.ts';
 import { Deadlines } from './deadlines.ts';
-import { orGone, statusOf, wordsOf } from './engine.ts';
+import { orGone, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { checkId, label } from './names.ts';
 import type { KnownSpec, Names } from './names.ts';
@@ -180,7 +180,7 @@ export class Workloads {
   }
 
   async #bringUp(spec: WorkloadSpec): Promise<Workload> {
-    const { networks, notes } = this.#parts;
+    const { engine, networks, notes } = this.#parts;
     if (spec.container === null) {
       throw new ServiceError('BAD_USER_INPUT', 'A workload in Docker needs an image.');
     }
@@ -197,6 +197,7 @@ export class Workloads {
       });
     } catch (error) {
       if (statusOf(error) === undefined) throw error;
+      if (await engine.isEnding()) throw unreachable(error);
       return this.#fail(spec, sentenceOf(wordsOf(error)));
     }
     const found = await this.inspect(spec.id);

@@ -265,15 +265,15 @@ describe('an app on a driver of containers', () => {
     assert.doesNotMatch(logOf(deploymentId), /pass/);
 
     // Somebody removed it by hand: the very same comes back.
-    f.driver.beforeStart = () => {
-      f.driver.beforeStart = () => undefined;
-      throw new ServiceError('IMAGE_NOT_FOUND', 'There is no such image.');
+    f.driver.script = () => {
+      f.driver.script = () => ({ probe: 'listening' });
+      return { failure: 'Cannot start it: no such image on the server.' };
     };
     await f.ask(id, { type: 'restart' });
     await eventually('it is pulled again', () => images.pulled.length === 2);
     assert.equal(images.pulled[1]?.reference, 'registry.example:5000/team/web@sha256:abc');
     assert.equal(images.pulled[1].name, deploymentId);
-    await eventually('it runs', () => f.driver.started.length === 2);
+    await eventually('it runs', () => f.driver.started.length === 3);
   });
 
   it('fails with a sentence when a pull is refused or the port is taken', async () => {
