@@ -2,7 +2,8 @@
  * Owns one open terminal: the bytes of its connection, its size and its end.
  *
  * 1. `exit` is told once, after all output; calls after the end do nothing.
- * 2. Sizes are set one after the other, and only the newest of those that wait.
+ * 2. Sizes are set one after the other, and only the newest of those that wait; what is typed behind one
+ *    comes behind it.
  */
 import type { Duplex } from 'node:stream';
 
@@ -28,6 +29,8 @@ export class PtyStream implements Terminal {
   #phase: 'open' | 'closing' | 'ended' = 'open';
   #nextSize: { cols: number; rows: number } | null = null;
   #sizing = false;
+  /** Typed while the size is on its way, by another connection: it is to be seen after it. */
+  #held: Buffer[] = [];
 
   constructor(parts: PtyStreamParts) {
     this.#parts = parts;
@@ -44,11 +47,14 @@ export class PtyStream implements Terminal {
   }
 
   get unwritten(): number {
-    return this.#phase === 'open' ? this.#parts.socket.writableLength : 0;
+    if (this.#phase !== 'open') return 0;
+    return this.#held.reduce((sum, { length }) => sum + length, this.#parts.socket.writableLength);
   }
 
   write(bytes: Uint8Array): void {
-    if (this.#phase === 'open') this.#parts.socket.write(Buffer.from(bytes));
+    if (this.#phase !== 'open') return;
+    if (this.#sizing) this.#held.push(Buffer.from(bytes));
+    else this.#parts.socket.write(Buffer.from(bytes));
   }
 
   resize(cols: number, rows: number): void {
@@ -111,6 +117,7 @@ export class PtyStream implements Terminal {
       }
     }
     this.#sizing = false;
+    for (const bytes of this.#held.splice(0)) this.write(bytes);
   }
 
   async #finish(): Promise<void> {
