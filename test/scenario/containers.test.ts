@@ -271,6 +271,15 @@ describe('apps in containers', { skip: noDocker() }, () => {
       return now?.state === 'running' && now.startedAt !== shown.startedAt;
     });
     assert.equal((await client.visit(app.slug)).text, 'v1');
+    // Somebody removes it by hand: the very same is pulled again.
+    await change('stopApp', app.id);
+    await until('it is gone', 30_000, async () => (await containersOf(app.id)).length === 0);
+    const tags = (await place.docker.listImages()).flatMap(({ RepoTags }) => RepoTags ?? []);
+    for (const tag of tags.filter((one) => one.includes(first))) {
+      await place.docker.getImage(tag).remove({ force: true });
+    }
+    await change('startApp', app.id);
+    await until('it serves', 30_000, async () => (await client.visit(app.slug)).text === 'v1');
     const second = await client.deployed(app.id);
     assert.equal((await client.visit(app.slug)).text, 'v2');
     await rollback(first);
