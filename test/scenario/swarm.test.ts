@@ -53,7 +53,7 @@ describe('apps on a swarm', { skip }, () => {
     await until('the stream broke', 20_000, () => before.ended);
     assert.equal((await client.visit(app.slug)).text, 'three', 'the edge and the tasks live on');
     await place.gangway.start();
-    const later = await tailOf({ 'last-event-id': before.lastId ?? '' });
+    const later = await tailOf({ 'last-event-id': before.lastId });
     await until('it goes on', 20_000, () => numbers(later.log).length > 300);
     later.close();
     // Each of the three counted: every number came three times, but for those at the end.

@@ -61,6 +61,11 @@ export class Forwarding {
     });
   }
 
+  /** Forgets all others: they went while nobody looked. */
+  keep(ids: ReadonlySet<string>): void {
+    for (const id of Object.keys(this.#table)) if (!ids.has(id)) this.set(id, null);
+  }
+
   #run(): Promise<void> {
     this.#running ??= this.#parts.run(this.#file).catch((error: unknown) => {
       this.#running = undefined;

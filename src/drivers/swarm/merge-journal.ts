@@ -36,6 +36,8 @@ export interface Plan extends Stand {
 interface Loaded {
   base: Stand;
   records: Merged[];
+  /** Of the last entry that was merged. */
+  seq: number;
   /** Of the file these were read from, or written to. */
   file: { inode: number; bytes: number } | null;
 }
@@ -67,16 +69,10 @@ export class MergeJournal {
     return { ...stand, runs: records.slice(at).flatMap(({ runs }) => runs) };
   }
 
-  /** The number of the last entry that was merged. */
-  get seq(): number {
-    const { base, records } = this.#current();
-    return records.reduce((seq, record) => seq + lengthOf(record), base.seq);
-  }
-
   /** Whether it is written: not when somebody else merged meanwhile, behind `afterSeq`. */
   append(afterSeq: number, merged: Merged): boolean {
     const loaded = this.#current();
-    if (this.seq !== afterSeq) return false;
+    if (loaded.seq !== afterSeq) return false;
     const line = `${JSON.stringify(merged)}\n`;
     const fd = fs.openSync(this.#file, 'a', 0o600);
     try {
@@ -87,6 +83,7 @@ export class MergeJournal {
       fs.closeSync(fd);
     }
     loaded.records.push(merged);
+    loaded.seq += lengthOf(merged);
     return true;
   }
 
@@ -197,7 +194,7 @@ function fileAt(file: string): Loaded['file'] {
 
 /** A line cut short by a crash was delivered to nobody, and goes. */
 function load(file: string, found: Loaded['file']): Loaded {
-  const loaded: Loaded = { base: nothing, records: [], file: found };
+  const loaded: Loaded = { base: nothing, records: [], seq: 0, file: found };
   if (found === null) return loaded;
   const text = fs.readFileSync(file, 'utf8');
   let whole = 0;
@@ -215,5 +212,6 @@ function load(file: string, found: Loaded['file']): Loaded {
     fs.truncateSync(file, Buffer.byteLength(text.slice(0, whole)));
     loaded.file = fileAt(file);
   }
+  loaded.seq = loaded.records.reduce((seq, one) => seq + lengthOf(one), loaded.base.seq);
   return loaded;
 }

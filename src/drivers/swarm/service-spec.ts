@@ -136,6 +136,7 @@ function taskContainer(
     ...(settings?.stopSignal != null && { StopSignal: settings.stopSignal }),
     ...(settings?.health && { HealthCheck: healthCheck(settings.health) }),
     TTY: settings?.tty ?? false,
+    OpenStdin: settings?.tty ?? false,
     Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
     Init: settings?.init ?? true,
     ReadOnly: settings?.readOnly ?? false,

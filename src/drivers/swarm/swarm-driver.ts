@@ -286,6 +286,7 @@ class ServicesDriver implements SwarmDriver {
     const list = async (): Promise<Workload[]> => {
       const workloads = await services.list();
       for (const workload of workloads) this.#attention.see(workload);
+      this.#forwarding.keep(new Set(workloads.map(({ spec }) => spec.id)));
       void this.#sweep();
       return workloads;
     };
