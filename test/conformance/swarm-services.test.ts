@@ -5,7 +5,8 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
 import type { Driver, DriverEvent, LogEntry, WorkloadSpec } from '../../src/drivers/driver.ts';
-import { noDocker } from '../support/docker-daemon.ts';
+import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, nodePath } from '../support/docker-images.ts';
 import { containerSpec } from '../support/docker-place.ts';
 import { assertAscending, ended, readAll, sh, textOf, until } from '../support/driver-specs.ts';
@@ -297,6 +298,67 @@ describe('services of a Docker swarm', { skip: noDocker() }, () => {
       [],
     );
     assert.deepEqual(await containersOf('gone-1'), []);
+    await until('its network goes', async () => {
+      const filters = { label: [`gangway.instance=${place.instance}`] };
+      return (await place.docker.listNetworks({ filters })).length === 0;
+    });
+  });
+});
+
+const skip =
+  noDocker() || (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
+
+describe('the log of a service, while the daemon is away', { skip }, () => {
+  let daemon: DockerDaemon;
+  let place: SwarmPlace;
+  before(async () => {
+    daemon = await ownDaemon();
+    place = await swarmPlace({ daemon });
+  });
+  after(async () => {
+    await place.close();
+    await daemon.close();
+  });
+
+  it('goes on with every line once, from the same follow and from a later one', async () => {
+    const command = sh('i=0; while :; do i=$((i+1)); echo "$HOSTNAME $i"; sleep 0.05; done');
+    const spec = containerSpec({ id: 'away-1', kind: 'service', command, stopGraceMs: 500 });
+    await place.driver.start({ ...spec, resources: { ...spec.resources, replicas: 2 } });
+    const seen: LogEntry[] = [];
+    const stop = new AbortController();
+    const collect = (more: readonly LogEntry[]): void => {
+      seen.push(...more.map((entry) => ({ ...entry, bytes: Uint8Array.from(entry.bytes) })));
+    };
+    const following = place.driver.follow('away-1', 0, collect, stop.signal);
+    await until('some lines', () => seen.length > 40);
+    await daemon.restart();
+    const before = seen.length;
+    await until('lines of new tasks', () => seen.length > before + 60);
+    stop.abort();
+    await following;
+    assertAscending(seen);
+    const told = Map.groupBy(textOf(seen).trim().split('\n'), (line) => line.split(' ')[0]);
+    assert.ok(told.size >= 4);
+    for (const lines of told.values()) {
+      assert.deepEqual(
+        lines.map((line) => Number(line.split(' ')[1])),
+        lines.map((_line, index) => index + 1),
+      );
+    }
+    const other = await place.reopen();
+    const again: LogEntry[] = [];
+    const enough = new AbortController();
+    await other.follow(
+      'away-1',
+      10,
+      (more) => {
+        again.push(...more.map((entry) => ({ ...entry, bytes: Uint8Array.from(entry.bytes) })));
+        if (again.length >= seen.length - 10) enough.abort();
+      },
+      enough.signal,
+    );
+    assert.deepEqual(again.slice(0, seen.length - 10), seen.slice(10));
+    await other.close();
   });
 });
 

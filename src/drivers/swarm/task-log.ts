@@ -183,12 +183,10 @@ export class TaskLog {
       abortSignal: signal,
     } as const;
     try {
-      if (containerId !== null) {
-        return (await docker.getContainer(containerId).logs(options)) as AsyncIterable<Buffer>;
-      }
+      if (containerId !== null) return heard(await docker.getContainer(containerId).logs(options));
       const logs = docker.getTask(taskId) as unknown as { logs(options: object): Promise<unknown> };
       const answer = await logs.logs({ ...options, follow: !over });
-      return Buffer.isBuffer(answer) ? Readable.from([answer]) : (answer as AsyncIterable<Buffer>);
+      return Buffer.isBuffer(answer) ? Readable.from([answer]) : heard(answer as Readable);
     } catch (error) {
       if (statusOf(error) === 404) return undefined;
       throw error;
@@ -217,6 +215,12 @@ export class TaskLog {
       if (signal.aborted) done();
     });
   }
+}
+
+/** An answer that breaks when nobody reads it any more must not end the process. */
+function heard(stream: NodeJS.ReadableStream): AsyncIterable<Buffer> {
+  stream.on('error', () => undefined);
+  return stream as unknown as AsyncIterable<Buffer>;
 }
 
 /** What a daemon that goes, or a container that is just being removed, does to a reading. */

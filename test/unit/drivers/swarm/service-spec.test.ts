@@ -48,7 +48,7 @@ describe('serviceSpec()', () => {
     const job = made({ kind: 'job', resources });
     assert.deepEqual(job.Mode, { Replicated: { Replicas: 1 } });
     assert.equal(job.TaskTemplate?.RestartPolicy?.Condition, 'none');
-    assert.deepEqual(job.TaskTemplate?.Resources?.Limits, {
+    assert.deepEqual(job.TaskTemplate.Resources?.Limits, {
       MemoryBytes: 64 * 1024 * 1024,
       NanoCPUs: 5e8,
       Pids: 100,
