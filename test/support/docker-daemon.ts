@@ -237,6 +237,8 @@ function discard(dir: string): void {
     // Before its number is free for another one.
     allowWithin('-D', Number(bridge.replace(/\D/g, '')));
     ip('link', 'del', bridge);
+    // Of a daemon that was made a swarm: see `beSwarm`.
+    ip('link', 'del', `${bridge}s`);
   } catch {
     // It never came to that.
   }

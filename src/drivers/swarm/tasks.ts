@@ -58,11 +58,6 @@ export function isServiceParked({ Spec: spec }: ServiceView): boolean {
   return template?.Placement?.Constraints?.includes(stopConstraint) ?? false;
 }
 
-/** Replicas are counted for the life of a service: stopping it does not change them. */
-export function replicasIn({ Spec: spec }: ServiceView): number {
-  return spec.Mode?.Replicated?.Replicas ?? 1;
-}
-
 /** Whether each task has a port of its node's choice, for there are several. */
 export function hasOwnPorts({ Spec: spec }: ServiceView): boolean {
   const port = spec.EndpointSpec?.Ports?.[0];
