@@ -206,7 +206,6 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.cancelDeployment', need: 'deploy_apps', on: 'thing', ask: ({ things }) => `cancelDeployment(id: "${things.deploymentId}")` },
   { field: 'Mutation.rollbackDeployment', need: 'deploy_apps', on: 'thing', past: 'NOT_DEPLOYABLE', ask: ({ things }) => `rollbackDeployment(deploymentId: "${things.deploymentId}") { id }` },
   { field: 'Query.metrics', need: 'view_metrics', on: 'thing', ask: ({ things }) => `metrics(databaseId: "${things.databaseId}") { cpu }` },
-  { field: 'Query.metrics', need: 'view_metrics', on: 'thing', ask: ({ things }) => `metrics(databaseId: "${things.databaseId}") { cpu }` },
   { field: 'Query.metrics', need: 'view_metrics', on: 'thing', ask: ({ things }) => `metrics(appId: "${things.appId}") { cpu }` },
   { field: 'Query.logs', need: 'view_logs', on: 'thing', ask: ({ things }) => `logs(appId: "${things.appId}") { nodes { text } }` },
   { field: 'Subscription.deploymentLog', need: null, on: 'thing', ask: ({ things }) => `deploymentLog(id: "${things.deploymentId}") { text }` },

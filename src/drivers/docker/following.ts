@@ -141,7 +141,7 @@ export class Following {
     const { engine, names } = this.#parts;
     const docker = await engine.client();
     try {
-      return await docker.getContainer(names.container(this.#id)).logs({
+      const stream = await docker.getContainer(names.container(this.#id)).logs({
         follow: true,
         stdout: true,
         stderr: true,
@@ -149,6 +149,9 @@ export class Following {
         since: since as unknown as number,
         abortSignal: signal,
       });
+      // Given up between two reads, it fails with nobody waiting for it.
+      stream.on('error', () => undefined);
+      return stream;
     } catch (error) {
       if (statusOf(error) === 404) return undefined;
       throw error;

@@ -102,7 +102,10 @@ export class Watching {
     const filters: Record<string, string[]> = wider
       ? { type: ['container', ...wider.types] }
       : ours;
-    return await docker.getEvents({ filters, abortSignal: engine.closed });
+    const stream = await docker.getEvents({ filters, abortSignal: engine.closed });
+    // Closed between two reads, it fails with nobody waiting for it.
+    stream.on('error', () => undefined);
+    return stream;
   }
 
   async #read(stream: NodeJS.ReadableStream): Promise<void> {
