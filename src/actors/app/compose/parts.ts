@@ -80,9 +80,9 @@ function containerOf(
   };
 }
 
-/** Its name at the driver, which no other app's can be. */
+/** Its name at the driver, which is no other app's, nor that of the app's own folder. */
 function volumeName(appId: string, name: string): string {
-  return `${appId}-${name}`;
+  return `${appId}-volume-${name}`;
 }
 
 function settingsOf(service: StackService): ContainerSettings {

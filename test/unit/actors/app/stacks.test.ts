@@ -70,7 +70,7 @@ describe('an app of a compose file', () => {
     assert.equal(web.container?.port, 3000);
     assert.deepEqual(web.env, { PORT: '3000', APP_DATA_DIR: '/data', KEY: 'none' });
     assert.deepEqual(web.container.volumes, [
-      { name: `${id}-files`, path: '/srv', readOnly: false },
+      { name: `${id}-volume-files`, path: '/srv', readOnly: false },
       { name: `${id}-data`, path: '/data' },
     ]);
     assert.equal(web.container.network, `${id}-stack`);
