@@ -275,13 +275,19 @@ describe('many on one connection', () => {
 describe('a client that leaves', () => {
   it('leaves nothing under way, while the deployment goes on', { timeout: 60_000 }, async () => {
     const { client } = gangway;
-    const app = await client.createApp('Slow', { build: { buildCommand: 'sleep 2' } });
+    const app = await client.createApp('Slow', { build: { buildCommand: 'sleep 4' } });
     await client.mustUpload(app.id, packed('procfile'));
     const deploymentId = await client.redeploy(app.id);
     const wait = { name: 'wait_for_deployment', arguments: { deploymentId } };
     const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: wait });
     const leaving = new RawClient(place.port);
     leaving.write(headOf(place, `Content-Length: ${body.length}`) + body);
+    // Known without a call of a tool, which would take the place of the one that is waited for.
+    const inFlight = async () => {
+      const { text } = await client.ask('/metrics');
+      return Number(/^gangway_http_in_flight (\d+)/m.exec(text)?.[1]);
+    };
+    await until('its call has come', 10_000, async () => (await inFlight()) > 1);
     const isBusy = async () => (await call('search', { text: 'x' })).status === 429;
     await until('its call is under way', 3_000, isBusy);
     leaving.destroy();
