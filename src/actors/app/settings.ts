@@ -5,7 +5,7 @@ import type { AppRecord, EnvRecord } from '../../store/records.ts';
 import { insert } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import { ComposeRefused } from './compose/refused.ts';
-import { readStack } from './compose/stack.ts';
+import { checkAllowed } from './compose/stack.ts';
 import type { AppCore } from './core.ts';
 import { localServerId } from './deps.ts';
 import { newHookToken } from './hook-token.ts';
@@ -39,8 +39,7 @@ export function settingsHandlers(core: AppCore): Handlers<'create' | 'update'> {
     create: ({ app }) => create(core, app),
     update: async ({ patch }) => {
       const checked = checkPatch(core, core.require(), patch);
-      if (checked.compose != null)
-        await checkStackFile(core, checked.compose, core.env, checked.build);
+      if (checked.compose != null) await checkStackFile(core, checked.compose, core.env);
       return core.save(checked);
     },
   };
@@ -55,7 +54,7 @@ async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
     toRecord(deps.secrets, core.id, newId('env', nowMs), entry, nowMs),
   );
   checkTotal(deps.secrets, env);
-  if (base.compose !== null) await checkStackFile(core, base.compose, env, base.build);
+  if (base.compose !== null) await checkStackFile(core, base.compose, env);
   const variables = env.map((record) => insert(tables.env, record));
   let slugTaken = false;
   for (let attempt = 1; ; attempt++) {
@@ -152,14 +151,13 @@ async function checkStackFile(
   core: AppCore,
   compose: string,
   env: readonly Readonly<EnvRecord>[],
-  build = core.require().build,
 ): Promise<void> {
   // A reference to a database stays one: what it stands for has no place in a check.
   const wanted = env.filter(({ targets }) => targets.includes('production'));
   const values = wanted.map((record) => [record.key, valueOf(core.deps.secrets, record)]);
   const variables = Object.fromEntries(values) as Record<string, string>;
   try {
-    await readStack(compose, { variables, port: build.port });
+    await checkAllowed(compose, variables);
   } catch (error) {
     throw error instanceof ComposeRefused ? bad(error.message) : error;
   }

@@ -224,7 +224,6 @@ export function checkFile(value: unknown): ComposeFile {
   const file = composeFile.safeParse(withoutExtensions(value));
   if (!file.success) throw refusalOf(file.error);
   const count = Object.keys(file.data.services).length;
-  if (count === 0) throw new ComposeRefused('services must name at least one service.');
   if (count > servicesMax) {
     throw new ComposeRefused(`services may hold ${String(servicesMax)} at most.`);
   }

@@ -52,14 +52,36 @@ export async function readStack(
   text: string,
   options: { variables: Variables; port: number | null },
 ): Promise<Stack> {
-  const value = interpolate(await readDocument(text), options.variables);
-  const file = checkFile(value);
-  checkNames(file);
+  const file = await readFile(text, options.variables);
+  checkWhole(file);
   const services = Object.entries(file.services).map(([name, service]) =>
     serviceOf(name, service, options.variables),
   );
   const ordered = inOrder(services);
   return { services: ordered, main: mainOf(file, options.port), notes: notesOf(file) };
+}
+
+/**
+ * Refuses what a file must not say, also one that is not whole yet: it may have no service, image or
+ * port so far. Rejects with ComposeRefused.
+ */
+export async function checkAllowed(text: string, variables: Variables): Promise<void> {
+  await readFile(text, variables);
+}
+
+async function readFile(text: string, variables: Variables): Promise<ComposeFile> {
+  const file = checkFile(interpolate(await readDocument(text), variables));
+  checkNames(file);
+  return file;
+}
+
+function checkWhole({ services }: ComposeFile): void {
+  const all = Object.entries(services);
+  if (all.length === 0) throw new ComposeRefused('services must name at least one service.');
+  for (const [name, { image, build }] of all) {
+    if ((image === undefined) !== (build === undefined)) continue;
+    throw new ComposeRefused(`services.${name} needs either image or build.dockerfile_inline.`);
+  }
 }
 
 /** Volumes and services that are used are declared. */
@@ -82,9 +104,6 @@ function checkNames(file: ComposeFile): void {
     for (const other of Object.keys(service.depends_on ?? {})) {
       if (Object.hasOwn(file.services, other)) continue;
       throw new ComposeRefused(`${place}.depends_on names ${other}, which is no service.`);
-    }
-    if ((service.image === undefined) === (service.build === undefined)) {
-      throw new ComposeRefused(`${place} needs either image or build.dockerfile_inline.`);
     }
   }
 }

@@ -211,6 +211,20 @@ describe('an app of a compose file', () => {
     assert.deepEqual(f.driver.started, []);
   });
 
+  it('may be set before it is whole, and says what it lacks when it is deployed', async () => {
+    const lacks = [
+      ['services: {}', /at least one service/],
+      ['services: {db: {environment: {A: b}}}', /services\.db needs either image or build/],
+      ['services: {db: {image: a}}', /says where it listens/],
+    ] as const;
+    for (const [text, sentence] of lacks) {
+      const { id } = await made({ compose: text });
+      const failed = await deploy(id);
+      await f.until(failed, 'failed');
+      assert.match(f.deployment(failed).error ?? '', sentence);
+    }
+  });
+
   it('takes all of it along when it is purged', async () => {
     const { id } = await made();
     await deployed(id);
