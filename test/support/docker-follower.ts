@@ -14,8 +14,11 @@ const edge = { open: nothing, setRoutes: nothing, close: nothing };
 const driver = createDockerDriver({ socket, dataDir, instance, edge, logger: noLog });
 
 /** As whoever stores entries does: on disk first, acknowledged then; resumed behind the last. */
-const known = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
-const last = known.findLast((line, at) => at < known.length - 1 && line !== '');
+const written = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
+// What was written last may have been cut by the end of who wrote it.
+const whole = written.slice(0, written.lastIndexOf('\n') + 1);
+if (whole.length < written.length) fs.truncateSync(file, Buffer.byteLength(whole));
+const last = whole.trimEnd().split('\n').at(-1);
 let unacknowledged = 0;
 await driver.follow(
   id,

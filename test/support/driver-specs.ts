@@ -30,7 +30,7 @@ export async function until<T>(
   what: string,
   check: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
-  const giveUpAt = Date.now() + 20_000;
+  const giveUpAt = Date.now() + 45_000;
   for (;;) {
     const found = await check();
     if (found !== undefined && found !== false) return found;

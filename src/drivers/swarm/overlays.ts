@@ -10,8 +10,8 @@ import type { Names } from '../docker/names.ts';
 import { Turns } from '../docker/turns.ts';
 import type { Logger } from '../../lib/log.ts';
 
-/** Tasks leave a network some time after their service is gone. */
-const leaving = { looks: 60, everyMs: 500 };
+/** Tasks leave a network some time after their service is gone, which itself takes a moment to be. */
+const leaving = { looks: 60, looksInUse: 10, everyMs: 500 };
 
 export class Overlays {
   readonly #engine: Engine;
@@ -59,7 +59,7 @@ export class Overlays {
     for (let look = 0; look < leaving.looks; look++) {
       if (!this.#unused.has(network) || this.#engine.closed.aborted) return;
       try {
-        if (await this.#turns.take(network, () => this.#remove(network))) break;
+        if (await this.#turns.take(network, () => this.#remove(network, look))) break;
       } catch (error) {
         this.#logger.debug({ err: error, network }, 'network-not-removed');
         break;
@@ -70,14 +70,14 @@ export class Overlays {
   }
 
   /** Whether that is settled: gone, or in use by a service. */
-  async #remove(network: string): Promise<boolean> {
+  async #remove(network: string, look: number): Promise<boolean> {
     if (!this.#unused.has(network)) return true;
     try {
       await this.#engine.ask((docker) => orGone(docker.getNetwork(network).remove()));
       return true;
     } catch (error) {
       if (statusOf(error) === undefined) throw error;
-      return wordsOf(error).includes('in use by service');
+      return look >= leaving.looksInUse && wordsOf(error).includes('in use by service');
     }
   }
 
