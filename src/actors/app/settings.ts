@@ -5,7 +5,6 @@ import type { AppRecord, EnvRecord } from '../../store/records.ts';
 import { insert } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import { ComposeRefused } from './compose/refused.ts';
-import { checkAllowed } from './compose/stack.ts';
 import type { AppCore } from './core.ts';
 import { localServerId } from './deps.ts';
 import { newHookToken } from './hook-token.ts';
@@ -156,6 +155,8 @@ async function checkStackFile(
   const wanted = env.filter(({ targets }) => targets.includes('production'));
   const values = wanted.map((record) => [record.key, valueOf(core.deps.secrets, record)]);
   const variables = Object.fromEntries(values) as Record<string, string>;
+  // Few instances have a compose file, and what reads one is large.
+  const { checkAllowed } = await import('./compose/stack.ts');
   try {
     await checkAllowed(compose, variables);
   } catch (error) {

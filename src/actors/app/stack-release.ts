@@ -2,7 +2,6 @@
 import type { Instance, ReleasePlan, ReleaseStack } from '../../store/records.ts';
 import { partsOf } from './compose/parts.ts';
 import type { StackPart } from './compose/parts.ts';
-import { readStack } from './compose/stack.ts';
 import type { Stack } from './compose/stack.ts';
 import type { AppCore } from './core.ts';
 import { pause } from './health.ts';
@@ -13,8 +12,9 @@ import { openVariables } from './variables.ts';
 const lookEveryMs = 100;
 
 /** The stack with the variables of now. Rejects with ComposeRefused. */
-export function stackOf(core: AppCore, { compose }: ReleaseStack): Promise<Stack> {
+export async function stackOf(core: AppCore, { compose }: ReleaseStack): Promise<Stack> {
   const variables = openVariables(core.deps, core.require(), 'production');
+  const { readStack } = await import('./compose/stack.ts');
   return readStack(compose, { variables, port: core.require().build.port });
 }
 

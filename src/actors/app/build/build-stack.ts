@@ -7,7 +7,6 @@
 import { mkdir } from 'node:fs/promises';
 import type { ImageInfo, Images } from '../../../drivers/driver.ts';
 import type { ReleasePlan, ReleaseStack } from '../../../store/records.ts';
-import { readStack } from '../compose/stack.ts';
 import type { StackService } from '../compose/stack.ts';
 import { openVariables } from '../variables.ts';
 import { inTime } from './build-image.ts';
@@ -23,6 +22,7 @@ export async function buildStack(work: BuildWork, images: Images): Promise<Relea
   const { compose } = app;
   if (compose === null) throw new BuildFailed('There is no compose file to run.');
   const variables = openVariables(core.deps, app, 'production');
+  const { readStack } = await import('../compose/stack.ts');
   const stack = await readStack(compose, { variables, port: app.build.port });
   say(`Found ${String(stack.services.length)} services; ${stack.main} takes the traffic.`);
   for (const note of stack.notes) say(note);
