@@ -9,6 +9,7 @@ import { ConsoleTargets } from './actors/console/targets.ts';
 import type { Person } from './actors/stream-session/viewer.ts';
 import { can } from './auth/authorize.ts';
 import type { Resource } from './auth/contract.ts';
+import { rightsTables } from './auth/rights-tables.ts';
 import { consoleCapability } from './gateway/transports/attach.ts';
 import type { Platform } from './platform.ts';
 import type { Core } from './serve-core.ts';
@@ -19,20 +20,6 @@ export interface ServedConsoles {
   consoles: Consoles;
   commands: ConsoleCommands;
 }
-
-/** The tables that say who may use a console. */
-const rights: ReadonlySet<string> = new Set(
-  [
-    tables.auth,
-    tables.members,
-    tables.roles,
-    tables.apps,
-    tables.databases,
-    tables.teams,
-    tables.folders,
-    tables.folderGrants,
-  ].map((one) => one.name),
-);
 
 export function serveConsoles(core: Core, { driver, store }: Platform): ServedConsoles {
   const { actors } = core.ground;
@@ -45,7 +32,7 @@ export function serveConsoles(core: Core, { driver, store }: Platform): ServedCo
     standing: (person, target) => standingOf(core, person, target),
     onRightsChange: (callback) =>
       store.subscribe((entry) => {
-        if (entry.changes.some((change) => rights.has(change.table))) callback();
+        if (entry.changes.some((change) => rightsTables.has(change.table))) callback();
       }),
     onOpened: (opened) => {
       note(core, opened, 'open_console', {});

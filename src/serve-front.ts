@@ -5,6 +5,7 @@
  * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` lets go of all.
  */
 import { authorize, can } from './auth/authorize.ts';
+import { rightsTables } from './auth/rights-tables.ts';
 import type { ConsoleDoor } from './actors/console/contract.ts';
 import { StreamSessions } from './actors/stream-session/sessions.ts';
 import type {
@@ -178,20 +179,6 @@ export class Front {
   }
 }
 
-/** The tables that say who may see a log. */
-const rights: ReadonlySet<string> = new Set(
-  [
-    tables.auth,
-    tables.members,
-    tables.roles,
-    tables.apps,
-    tables.databases,
-    tables.teams,
-    tables.folders,
-    tables.folderGrants,
-  ].map((one) => one.name),
-);
-
 function newSessions(
   { config, logger, ground, authenticator }: Core,
   shared: SharedStreams | undefined,
@@ -215,7 +202,7 @@ function newSessions(
     },
     onRightsChange: (callback) =>
       store.subscribe((entry) => {
-        if (entry.changes.some((change) => rights.has(change.table))) callback();
+        if (entry.changes.some((change) => rightsTables.has(change.table))) callback();
       }),
   });
 }

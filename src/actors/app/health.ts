@@ -46,6 +46,7 @@ const lastDelayMs = 500;
 const checkTimeoutMs = 5000;
 /** An app that ended this often before it was healthy is given up. */
 const exitsMax = 3;
+const goneApp = 'The app is gone: the driver does not know it any more.';
 
 /** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
 export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
@@ -57,7 +58,7 @@ export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
     const workload = await driver.inspect(workloadId);
-    const ended = endOf(workload);
+    const ended = endOf(workload, goneApp, describeExit);
     if (ended !== null) {
       const isTaken = neverStarted(workload) && (await driver.probe(workloadId)) === 'foreign';
       return isTaken ? { kind: 'foreign' } : { kind: 'failed', reason: ended };
@@ -96,16 +97,21 @@ function neverStarted(workload: Workload | undefined): boolean {
   return workload?.state.phase === 'ended' && workload.state.exit.reason === 'failed_to_start';
 }
 
-function endOf(workload: Workload | undefined): string | null {
-  if (workload === undefined) return 'The app is gone: the driver does not know it any more.';
+/** What ended it, as a sentence; null while it runs, or is started again not for the last time. */
+export function endOf(
+  workload: Workload | undefined,
+  gone: string,
+  describe: (exit: Exit) => string,
+): string | null {
+  if (workload === undefined) return gone;
   const { state } = workload;
   switch (state.phase) {
     case 'running':
       return null;
     case 'waiting':
-      return state.restarts + 1 >= exitsMax ? describeExit(state.lastExit) : null;
+      return state.restarts + 1 >= exitsMax ? describe(state.lastExit) : null;
     case 'ended':
-      return describeExit(state.exit);
+      return describe(state.exit);
   }
 }
 

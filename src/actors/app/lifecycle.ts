@@ -12,6 +12,7 @@ import type { AppRecord, DeploymentRecord } from '../../store/records.ts';
 import { insert, remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
+import { leaveTrash } from '../sandbox/trash.ts';
 import { bringUp } from './bring-up.ts';
 import { StartFailed } from './start-failed.ts';
 import { workloadsOf } from './containers.ts';
@@ -293,9 +294,7 @@ export class Lifecycle {
 
   #leaveTrash(): Change[] {
     const { deps, id, context } = this.#core;
-    const item = deps.reader.find(tables.trash, 'target', [id]);
-    const changes = [context.clearAlarm('purge')];
-    return item === undefined ? changes : [...changes, remove(tables.trash, item.id)];
+    return leaveTrash(context, deps.reader, id);
   }
 
   /** What an earlier activation left: ends, outputs, deployments and starts under way. */

@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { StartFailed } from './start-failed.ts';
 import type { StackPart } from './compose/parts.ts';
 import type { StackService } from './compose/stack.ts';
-import { describeExit, pause } from './health.ts';
+import { describeExit, endOf, pause } from './health.ts';
 
 export interface StackStart {
   driver: Driver;
@@ -27,8 +27,6 @@ export interface StackStart {
 type Wait = StackService['after'][number];
 
 const lookEveryMs = 200;
-/** A service that ended this often is not waited for any longer. */
-const exitsMax = 3;
 
 /** Resolves when all are started. Rejects with StartFailed, with what `driver.start` throws, or when aborted. */
 export async function startStack(start: StackStart): Promise<void> {
@@ -86,10 +84,5 @@ function hasCome(workload: Workload | undefined, { until }: Wait): boolean | str
 }
 
 function failureOf(workload: Workload | undefined): string | null {
-  if (workload === undefined) return 'It is gone.';
-  const { state } = workload;
-  if (state.phase === 'ended') return describeExit(state.exit);
-  if (state.phase === 'waiting' && state.restarts + 1 >= exitsMax)
-    return describeExit(state.lastExit);
-  return null;
+  return endOf(workload, 'It is gone.', describeExit);
 }

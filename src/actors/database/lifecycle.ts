@@ -11,6 +11,7 @@ import type { DatabaseRecord, DatabaseRun } from '../../store/records.ts';
 import { insert, remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
+import { leaveTrash } from '../sandbox/trash.ts';
 import { bringUp, reasonOf } from './bring-up.ts';
 import type { DatabaseCore } from './core.ts';
 import { create } from './create.ts';
@@ -288,9 +289,7 @@ export class Lifecycle {
 
   #leaveTrash(): Change[] {
     const { deps, id, context } = this.#core;
-    const item = deps.reader.find(tables.trash, 'target', [id]);
-    const changes = [context.clearAlarm('purge')];
-    return item === undefined ? changes : [...changes, remove(tables.trash, item.id)];
+    return leaveTrash(context, deps.reader, id);
   }
 
   /** The log of a database in trash ends when its last workload has. */

@@ -2,8 +2,8 @@
  * Owns the question whether a database answers: something of its own listens on its port, and its
  * engine says that it is well.
  */
-import type { Exit, Workload } from '../../drivers/driver.ts';
-import { pause } from '../app/health.ts';
+import type { Exit } from '../../drivers/driver.ts';
+import { endOf, pause } from '../app/health.ts';
 import { loopback } from './address.ts';
 import type { DatabaseCore } from './core.ts';
 import type { Server, Wellness } from './engines/engine.ts';
@@ -19,8 +19,7 @@ const firstDelayMs = 50;
 const lastDelayMs = 500;
 const execTimeoutMs = 30_000;
 const execOutputMax = 16 * 1024;
-/** A server that ended this often before it answered is given up. */
-const exitsMax = 3;
+const gone = 'It is gone: the driver does not know it any more.';
 
 /** The server that runs under this id, as its engine is shown it. */
 export function serverOf(core: DatabaseCore, workloadId: string): Server {
@@ -54,7 +53,7 @@ export async function awaitAnswer(
   let seen = 'nothing listened on its port';
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
-    const ended = endOf(await driver.inspect(workloadId));
+    const ended = endOf(await driver.inspect(workloadId), gone, describeExit);
     if (ended !== null) return { kind: 'failed', reason: ended };
     const probe = await driver.probe(workloadId);
     if (probe === 'foreign') return { kind: 'foreign' };
@@ -89,19 +88,6 @@ export async function look(
     signal.throwIfAborted();
     core.deps.logger.warn({ database: core.id, err: error }, 'database_not_checked');
     return { kind: 'unwell', seen: 'it could not be asked' };
-  }
-}
-
-function endOf(workload: Workload | undefined): string | null {
-  if (workload === undefined) return 'It is gone: the driver does not know it any more.';
-  const { state } = workload;
-  switch (state.phase) {
-    case 'running':
-      return null;
-    case 'waiting':
-      return state.restarts + 1 >= exitsMax ? describeExit(state.lastExit) : null;
-    case 'ended':
-      return describeExit(state.exit);
   }
 }
 

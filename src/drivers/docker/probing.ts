@@ -40,7 +40,14 @@ export async function usageOf(
   id: string,
 ): Promise<Usage | undefined> {
   if ((await workloads.see(id))?.workload.state.phase !== 'running') return undefined;
-  const container = names.container(id);
+  return usageOfContainer(engine, names.container(id));
+}
+
+/** Undefined for what does not run. `container`: its name or id. */
+export async function usageOfContainer(
+  engine: Pick<Engine, 'ask'>,
+  container: string,
+): Promise<Usage | undefined> {
   try {
     const stats = await engine.ask((docker, abortSignal) =>
       orGone(

@@ -1,8 +1,7 @@
 /** Owns whether tasks listen where they should, and what those on this node use. */
 import type { Usage } from '../driver.ts';
-import { orGone, statusOf } from '../docker/engine.ts';
 import { answersAt, isHere, listensIn } from '../docker/host-view.ts';
-import { usageFrom } from '../docker/probing.ts';
+import { usageOfContainer } from '../docker/probing.ts';
 import { isPortTaken } from '../docker/states.ts';
 import type { SeenService, Services } from './services.ts';
 import { isAlive } from './states.ts';
@@ -57,22 +56,6 @@ export async function usageOfService(
   );
   const known = usages.filter((usage) => usage !== undefined);
   return known.length === 0 ? undefined : known.reduce(plus);
-}
-
-async function usageOfContainer(swarm: Swarm, container: string): Promise<Usage | undefined> {
-  try {
-    const stats = await swarm.ask((docker, abortSignal) =>
-      orGone(
-        docker
-          .getContainer(container)
-          .stats({ stream: false, 'one-shot': true, abortSignal } as { stream: false }),
-      ),
-    );
-    return stats && usageFrom(stats);
-  } catch (error) {
-    if (statusOf(error) === 409) return undefined; // It ended meanwhile.
-    throw error;
-  }
 }
 
 function plus(a: Usage, b: Usage): Usage {
