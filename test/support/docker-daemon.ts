@@ -193,7 +193,9 @@ async function answers(socket: string, child: ChildProcess, dir: string): Promis
 function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((resolve) => {
-    const hard = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    const hard = setTimeout(() => child.kill('SIGKILL'), 40_000);
+    // Else who waits for it could be left with nothing that keeps the test going.
+    child.ref();
     child.once('exit', () => {
       clearTimeout(hard);
       resolve();
