@@ -101,16 +101,20 @@ async function loadServer(
   { rights, reads, counts, underWay }: Parts,
 ): Promise<Loaded> {
   const { store, secrets } = ground;
-  const [{ McpServer }, { createTools }, { Redactor }, lanes] = await Promise.all([
-    import('./mcp/server.ts'),
-    import('./mcp/tools/tools.ts'),
-    import('./mcp/redaction/redactor.ts'),
-    graphql.load(),
-  ]);
+  const [{ McpServer }, { createTools }, { Redactor }, { openDatabase }, lanes] = await Promise.all(
+    [
+      import('./mcp/server.ts'),
+      import('./mcp/tools/tools.ts'),
+      import('./mcp/redaction/redactor.ts'),
+      import('./mcp/redaction/database-secrets.ts'),
+      graphql.load(),
+    ],
+  );
   const redactor = new Redactor({
     reader: store,
     subscribe: (listener) => store.subscribe(listener),
     open: (record) => valueOf(secrets, record),
+    openDatabase: (record) => openDatabase(secrets, record),
     log: logger,
   });
   const server = new McpServer({
@@ -122,7 +126,7 @@ async function loadServer(
     redaction: {
       redact: (text, principal, appId) =>
         redactor.redact(text, principal.teamId, appId, (id) => rights.sees(principal, id)),
-      open: (teamId) => redactor.open(teamId),
+      open: (teamId, isForApp) => redactor.open(teamId, isForApp),
     },
     resourceMetadata: () => resourceMetadataUrl(publicUrl()),
     logger,

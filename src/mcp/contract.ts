@@ -81,12 +81,12 @@ export interface ToolCall {
     variables: Variables,
     signal: AbortSignal,
   ): AsyncGenerator<string, void>;
-  /** Without what looks like a credential, and the values of the app's secret variables; without an
-   * app, those of every app of the team. */
+  /** Without what looks like a credential, the passwords of the team's databases, and the values of
+   * the app's secret variables; without an app, those of every app of the team. */
   redact(text: string, appId?: string): string;
-  /** Makes ready what `redact` without an app looks for; a large team takes a while, once. Null when
-   * it is. */
-  openSecrets(): Promise<void> | null;
+  /** Makes ready what `redact` looks for with the same argument; a large team takes a while, once. Null
+   * when it is. */
+  openSecrets(appId?: string): Promise<void> | null;
   /** Tells who asked for it how far it is; nothing where nobody did. */
   progress(message: string): void;
   /** Milliseconds that a slow tool may take before it answers with what is so far. */

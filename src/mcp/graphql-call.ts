@@ -27,10 +27,10 @@ export interface Caller {
 
 /** Takes credentials out of what is told to a caller. */
 export interface CallRedaction {
-  /** Without an app, those of every app of the team that the caller sees. */
+  /** Without an app, those of every app of the team that the caller sees; of databases always. */
   redact(text: string, principal: McpPrincipal, appId?: string): string;
-  /** Opens what `redact` of a whole team needs; null when it is open. */
-  open(teamId: string): Promise<void> | null;
+  /** Opens what `redact` for one app of a team, or for the whole team, needs; null when it is open. */
+  open(teamId: string, isForApp: boolean): Promise<void> | null;
 }
 
 export interface CallOptions {
@@ -95,8 +95,8 @@ export class GraphqlCall implements ToolCall {
     return this.#options.redaction.redact(text, this.#options.principal, appId);
   }
 
-  openSecrets(): Promise<void> | null {
-    return this.#options.redaction.open(this.#options.principal.teamId);
+  openSecrets(appId?: string): Promise<void> | null {
+    return this.#options.redaction.open(this.#options.principal.teamId, appId !== undefined);
   }
 
   progress(message: string): void {

@@ -98,10 +98,14 @@ export class Rights {
     });
   }
 
-  /** Whether the principal sees an app. */
-  sees(principal: SignedIn, appId: string): boolean {
-    const app = this.#reader.get(tables.apps, appId);
-    return app !== undefined && can(this.#reader, principal, null, { kind: 'app', app });
+  /** Whether the principal sees an app, or a database; one in trash as if it were not. */
+  sees(principal: SignedIn, id: string): boolean {
+    const app = this.#reader.get(tables.apps, id);
+    if (app !== undefined) return can(this.#reader, principal, null, { kind: 'app', app });
+    const record = this.#reader.get(tables.databases, id);
+    if (record === undefined) return false;
+    const database = { ...record, deletedAtMs: null };
+    return can(this.#reader, principal, null, { kind: 'database', database });
   }
 
   /** What the token itself was given; what its owner holds of that is another question. */

@@ -27,6 +27,8 @@ export interface DatabaseRecord {
   passwordSealed: Uint8Array;
   /** On its way into the server; null when it is not. */
   nextPasswordSealed: Uint8Array | null;
+  /** Those before it, the newest first, by which they are found in older lines of logs; absent: none. */
+  retiredSealed?: Uint8Array[];
   /** Of the engine's own administrator, which nobody is told. */
   adminSealed: Uint8Array;
   run: DatabaseRun;

@@ -32,9 +32,14 @@ export function accessFor(
   { secrets, inContainers }: { secrets: SecretBox; inContainers: boolean },
   record: Stored,
 ): Access | null {
+  if (record.run.port === null) return null;
+  return accessWith(record, openPasswords(secrets, record).password, inContainers);
+}
+
+/** As `accessFor`, with a password that is open. */
+export function accessWith(record: Stored, password: string, inContainers: boolean): Access | null {
   const { username, databaseName, engine, run } = record;
   if (run.port === null) return null;
-  const { password } = openPasswords(secrets, record);
   const place = inContainers
     ? { host: aliasOf(record.id), port: engines[engine].image.port }
     : { host: loopback, port: run.port };

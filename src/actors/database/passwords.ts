@@ -15,6 +15,8 @@ import { newPassword, openNext, sealPassword } from './secrets.ts';
 import { serverOf } from './wellness.ts';
 
 const retryMs = 15_000;
+/** Passwords before the one in force that are still known by their look. */
+const retiredMax = 3;
 
 export function passwordHandlers(
   core: DatabaseCore,
@@ -68,7 +70,7 @@ async function rotate(core: DatabaseCore): Promise<string> {
 /** Gives the server the password that is on its way into it. */
 async function settleRotation(core: DatabaseCore): Promise<void> {
   const { secrets } = core.deps;
-  const sealed = core.require().nextPasswordSealed;
+  const { nextPasswordSealed: sealed, passwordSealed, retiredSealed = [] } = core.require();
   if (sealed === null) return;
   const { live } = requireLive(core);
   const next = openNext(secrets, core.id, sealed);
@@ -77,6 +79,7 @@ async function settleRotation(core: DatabaseCore): Promise<void> {
     {
       passwordSealed: sealPassword(secrets, core.id, 'password', next),
       nextPasswordSealed: null,
+      retiredSealed: [passwordSealed, ...retiredSealed].slice(0, retiredMax),
     },
     [core.context.clearAlarm('rotation')],
   );

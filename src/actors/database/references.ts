@@ -14,8 +14,9 @@ import { accessFor } from './address.ts';
 import { engines } from './engines/engines.ts';
 
 const parts = ['url', 'host', 'port', 'username', 'password', 'name'] as const;
-type Part = (typeof parts)[number];
+export type ReferencePart = (typeof parts)[number];
 
+export const referenceStart = '${database.';
 const reference = /\$\{database\.([^}]*)\}/g;
 
 /** The ids that a value refers to; BAD_USER_INPUT for what only looks like a reference. */
@@ -33,10 +34,18 @@ export interface ResolveOptions {
 
 /** The value with its references as what they stand for. Throws NOT_RUNNING with a sentence. */
 export function resolved(key: string, value: string, options: ResolveOptions): string {
-  if (!value.includes('${database.')) return value;
+  return replaceReferences(value, (id, part) => valueOf(key, id, part, options));
+}
+
+/** The value with its references as `by` says. BAD_USER_INPUT for what only looks like a reference. */
+export function replaceReferences(
+  value: string,
+  by: (id: string, part: ReferencePart, text: string) => string,
+): string {
+  if (!value.includes(referenceStart)) return value;
   return value.replace(reference, (text, inner: string) => {
     const { id, part } = parse(text, inner);
-    return valueOf(key, id, part, options);
+    return by(id, part, text);
   });
 }
 
@@ -53,7 +62,7 @@ export function pendingIn(
   });
 }
 
-function parse(text: string, inner: string): { id: string; part: Part } {
+function parse(text: string, inner: string): { id: string; part: ReferencePart } {
   const [, id, name] = /^(db_[0-9a-z]+)\.([a-z]+)$/.exec(inner) ?? [];
   const part = parts.find((known) => known === name);
   if (id !== undefined && part !== undefined) return { id, part };
@@ -63,7 +72,7 @@ function parse(text: string, inner: string): { id: string; part: Part } {
   );
 }
 
-function valueOf(key: string, id: string, part: Part, options: ResolveOptions): string {
+function valueOf(key: string, id: string, part: ReferencePart, options: ResolveOptions): string {
   const record = options.reader.get(tables.databases, id);
   const refuse = (why: string): ServiceError =>
     new ServiceError('NOT_RUNNING', `The variable ${key} refers to the database ${id}, ${why}.`);

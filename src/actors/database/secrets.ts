@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { DatabaseRecord } from '../../store/records.ts';
 import type { SecretBox } from '../app/deps.ts';
 
-/** Sealed values are good in their own place alone. */
+/** Sealed values are good in their own place alone; one that is retired keeps the password's. */
 type Which = 'password' | 'next' | 'admin';
 
 export interface Passwords {
@@ -33,6 +33,18 @@ export function openPasswords(
     password: secrets.open(passwordSealed, contextOf(id, 'password')),
     adminPassword: secrets.open(adminSealed, contextOf(id, 'admin')),
   };
+}
+
+/** All that is or was the password of its user, the one in force first; and the administrator's. */
+export function openAll(
+  secrets: SecretBox,
+  record: Readonly<DatabaseRecord>,
+): { own: string[]; admin: string } {
+  const { id, nextPasswordSealed, retiredSealed = [] } = record;
+  const { password, adminPassword } = openPasswords(secrets, record);
+  const next = nextPasswordSealed === null ? [] : [openNext(secrets, id, nextPasswordSealed)];
+  const retired = retiredSealed.map((sealed) => secrets.open(sealed, contextOf(id, 'password')));
+  return { own: [password, ...next, ...retired], admin: adminPassword };
 }
 
 export function openNext(secrets: SecretBox, id: string, sealed: Uint8Array): string {

@@ -1,51 +1,119 @@
 /**
- * Owns the secret values of one app as far as they are known here, with their forms.
+ * Owns the secret values of one app, as its processes get them: a variable that refers to a database
+ * is what the reference stands for now, and the passwords of that database with it.
  *
- * 1. A value that is replaced or removed stays known as one of the last `replacedMax`: older lines of
- *    the log still show it. What was replaced before the app was looked at is not known.
+ * 1. What refers to an address or a password is secret, whatever the variable says of itself; what
+ *    refers to another part alone is none.
+ * 2. The password in an address is a secret by itself: programs take addresses apart.
  */
+import {
+  type ReferencePart,
+  referenceStart,
+  replaceReferences,
+} from '../../actors/database/references.ts';
 import type { EnvRecord } from '../../store/records.ts';
-import { type Form, formsOf } from './forms.ts';
+import type { OpenedDatabase } from './database-secrets.ts';
+import { KnownSecrets } from './known-secrets.ts';
 import { variableName } from './spans.ts';
 import type { ValueIndex } from './value-index.ts';
 
-interface KnownSecret {
-  readonly key: string;
-  readonly value: string;
-  readonly forms: readonly Form[];
-}
+/** Opens a secret; null for one that cannot be opened. */
+export type OpenSecret = (record: Readonly<EnvRecord>) => string | null;
 
-const replacedMax = 32;
+/** A database of the app's team, open. */
+export type FindDatabase = (id: string) => OpenedDatabase | undefined;
+
+export interface Variable {
+  /** As it was written. */
+  readonly value: string;
+  readonly isSecret: boolean;
+}
 
 export class AppSecrets {
   readonly appId: string;
-  readonly #current = new Map<string, KnownSecret>();
-  #replaced: KnownSecret[] = [];
+  readonly #known: KnownSecrets;
+  readonly #find: FindDatabase;
+  /** Variables with references, and the databases that each names. */
+  readonly #referring = new Map<string, { variable: Variable; ids: ReadonlySet<string> }>();
 
-  constructor(appId: string) {
+  constructor(appId: string, find: FindDatabase) {
     this.appId = appId;
+    this.#known = new KnownSecrets(appId);
+    this.#find = find;
   }
 
-  /** Takes in what a variable is now; a value of null: there is no such secret. */
-  set(key: string, value: string | null): void {
-    const before = this.#current.get(key);
-    if (before?.value === value) return;
-    if (before) this.#replaced = [before, ...this.#replaced].slice(0, replacedMax);
-    if (value === null) this.#current.delete(key);
-    else this.#current.set(key, { key, value, forms: formsOf(value) });
+  /** Takes in what a variable is now; null: there is none, or none that can be opened. */
+  set(key: string, variable: Variable | null): void {
+    const { values, ids } = variable === null ? nothing : this.#valuesOf(variable);
+    if (variable === null || ids.size === 0) this.#referring.delete(key);
+    else this.#referring.set(key, { variable, ids });
+    this.#known.set(key, variableName(key), values);
+    if (variable?.isSecret === false) this.#known.show(variable.value);
   }
 
-  /** A value that its owner shows now was no secret, or is none any more. */
-  show(value: string): void {
-    this.#replaced = this.#replaced.filter((one) => one.value !== value);
+  /** Whether a variable refers to this database; if so, it is taken in anew. */
+  refresh(databaseId: string): boolean {
+    const touched = [...this.#referring].filter(([, { ids }]) => ids.has(databaseId));
+    for (const [key, { variable }] of touched) this.set(key, variable);
+    return touched.length > 0;
   }
 
   addTo(index: ValueIndex, isPublic: (value: string) => boolean): void {
-    for (const { key, value, forms } of [...this.#current.values(), ...this.#replaced]) {
-      if (!isPublic(value)) index.add(this.appId, variableName(key), forms);
+    this.#known.addTo(index, isPublic);
+  }
+
+  #valuesOf({ value, isSecret }: Variable): Values {
+    const plain = isSecret ? withPassword(value) : [];
+    if (!value.includes(referenceStart)) return { values: plain, ids: new Set() };
+    const ids = new Set<string>();
+    const passwords: string[] = [];
+    const resolve = (inContainers: boolean): string =>
+      replaceReferences(value, (id, part, text) => {
+        const database = this.#find(id);
+        ids.add(id);
+        if (isSecretPart(part)) passwords.push(...(database?.passwords ?? []));
+        return database?.part(part, inContainers) ?? text;
+      });
+    let resolved: string[];
+    try {
+      resolved = [resolve(false), resolve(true)];
+    } catch {
+      // It only looks like a reference: the app gets it as it stands, or is not started.
+      return { values: plain, ids };
     }
+    const tellsSecret = passwords.length > 0 || (isSecret && !isOneReference(value));
+    return { values: tellsSecret ? [...resolved, ...passwords] : [], ids };
   }
 }
 
-/** Opens a secret; null for what is none, and for one that cannot be opened. */
-export type OpenSecret = (record: Readonly<EnvRecord>) => string | null;
+interface Values {
+  readonly values: readonly string[];
+  readonly ids: ReadonlySet<string>;
+}
+
+const nothing: Values = { values: [], ids: new Set() };
+const oneReference = /^\s*\$\{[^}]*\}\s*$/;
+const address = /^\s*[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#:@]{0,256}):([^\s/?#@]{1,1024})@/i;
+
+function isSecretPart(part: ReferencePart): boolean {
+  return part === 'url' || part === 'password';
+}
+
+function isOneReference(value: string): boolean {
+  return oneReference.test(value);
+}
+
+/** A value, and the password in it where it is an address; not one that is the name of its user. */
+function withPassword(value: string): string[] {
+  const [, user, password] = address.exec(value) ?? [];
+  if (password === undefined || password === user) return [value];
+  return [value, password, decoded(password)];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // It was never encoded.
+  }
+}

@@ -27,6 +27,7 @@ const plainWords: ReadonlySet<string> = new Set([
   ...'provisioning running verifying success closed awaiting_approval'.split(' '),
   ...'dashboard deploy_hook git_push rollback server process docker'.split(' '),
   ...'UPLOAD COMPOSE POSTGRES MARIADB MONGODB CLICKHOUSE'.split(' '),
+  ...'postgres postgresql mariadb mongodb clickhouse'.split(' '),
 ]);
 const pemEdge = /^-----(?:BEGIN|END) [A-Z0-9 ]+-----$/;
 

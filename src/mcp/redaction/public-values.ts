@@ -1,9 +1,10 @@
 /**
- * Owns which values of an app's variables are known to everybody who sees the app. A variable is
+ * Owns which secret values of an app or a database are known to everybody who sees it. A variable is
  * secret unless its writer says otherwise, and an answer without the app's own name or address would
  * be of no use.
  */
 import type { Reader } from '../../store/contract.ts';
+import type { DatabaseRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 
 /** Tells of a value whether it names the app, its team, or another app of the team. */
@@ -25,4 +26,15 @@ export function publicValues(
     );
     return host?.[1] !== undefined && isSlug(host[1]);
   };
+}
+
+/** Tells of a password whether it names the database, its user, its team, or an app of the team. */
+export function publicDatabaseValues(
+  reader: Pick<Reader, 'get' | 'find'>,
+  { id, name, teamId, databaseName, username }: Readonly<DatabaseRecord>,
+): (value: string) => boolean {
+  const team = reader.get(tables.teams, teamId);
+  const names = new Set([id, name, teamId, databaseName, username, team?.slug, team?.name]);
+  return (value) =>
+    names.has(value) || reader.find(tables.apps, 'slug', [value])?.teamId === teamId;
 }

@@ -63,7 +63,8 @@ export class CleanTexts {
 
 interface RedactionParts {
   readonly patterns: Patterns;
-  readonly values: ValueIndex;
+  /** The same ones as long as `clean` is the same. */
+  readonly values: readonly ValueIndex[];
   readonly clean: CleanTexts;
   /** Whose values count; default: all. */
   readonly sees?: Sees | undefined;
@@ -139,21 +140,25 @@ export class ValueRedaction implements Redaction {
   /** Whether nothing is to be found in it by anybody; keys and quotes of JSON end what they end. */
   #isClean(text: string): boolean {
     const { patterns, values, clean } = this.#parts;
-    if (clean.has(text, values.version)) return true;
+    // Each grows with its changes, and so does the sum.
+    let version = 0;
+    for (const index of values) version += index.version;
+    if (clean.has(text, version)) return true;
     const spans: Span[] = [];
-    values.find(text, spans);
+    for (const index of values) index.find(text, spans);
     if (spans.length === 0) patterns.find(text, spans, 0);
     if (spans.length > 0) return false;
-    clean.add(text, values.version);
+    clean.add(text, version);
     return true;
   }
 
-  readonly #isKnown = (what: string): boolean => this.#parts.values.knows(what);
+  readonly #isKnown = (what: string): boolean =>
+    this.#parts.values.some((index) => index.knows(what));
 
   readonly #once = (part: string): string => {
     const { patterns, values, sees } = this.#parts;
     const spans: Span[] = [];
-    values.find(part, spans, sees);
+    for (const index of values) index.find(part, spans, sees);
     patterns.find(part, spans, Math.max(0, this.#spansLeft));
     this.#spansLeft -= spans.length;
     if (this.#spansLeft < 0) return spans.length === 0 ? part : withheld;

@@ -1,22 +1,26 @@
 /**
- * Owns what is known of the secret values of apps, and the redactions made of it.
+ * Owns what is known of the secret values of apps and databases, and the redactions made of it.
  *
  * 1. A value is opened once, and is in memory only, of so many apps and characters at most.
  * 2. A redaction knows every value that is in force when it is asked: the journal entry that changes
- *    a variable, or takes an app away, changes what is known before the change is answered.
+ *    a variable or a password, or takes an app away, changes what is known before the change is
+ *    answered.
  * 3. Nothing here takes long at a time: many apps are opened in slices, between which others run.
  * 4. A value that cannot be opened is told in the log, by name, and is not looked for.
+ * 5. An app of one team never meets the secrets of another.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Logger } from '../../lib/log.ts';
 import type { Journal, JournalEntry, Reader } from '../../store/contract.ts';
-import type { AppRecord, EnvRecord } from '../../store/records.ts';
+import type { AppRecord, DatabaseRecord, EnvRecord } from '../../store/records.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import { AppSecrets, type OpenSecret } from './app-secrets.ts';
+import { AppSecrets, type OpenSecret, type Variable } from './app-secrets.ts';
+import type { OpenDatabase } from './database-secrets.ts';
 import { Patterns } from './patterns.ts';
 import { publicValues } from './public-values.ts';
 import { CleanTexts, type Redaction, ValueRedaction } from './redaction.ts';
+import { TeamDatabases } from './team-databases.ts';
 import { type Sees, ValueIndex } from './value-index.ts';
 
 export interface RedactorOptions {
@@ -24,6 +28,7 @@ export interface RedactorOptions {
   subscribe: Journal['subscribe'];
   /** Opens a secret variable; what it throws counts as null. */
   open: OpenSecret;
+  openDatabase: OpenDatabase;
   log: Logger;
   limits?: Partial<RedactorLimits>;
 }
@@ -44,8 +49,12 @@ const pageApps = 500;
 /** What is ready for an app, or for a team and its apps. */
 interface Scope {
   readonly id: string;
+  /** Null: of no team, and so without databases. */
+  readonly teamId: string | null;
   readonly index: ValueIndex;
-  readonly clean: CleanTexts;
+  clean: CleanTexts;
+  /** Those that `clean` is about, too. */
+  databases: TeamDatabases | null;
   readonly apps: Map<string, AppSecrets>;
   /** Of a team, until all its apps are in. */
   building: Promise<void> | null;
@@ -57,6 +66,8 @@ export class Redactor {
   readonly #patterns = new Patterns();
   /** By id of app or team, the least recently used first. */
   readonly #scopes = new Map<string, Scope>();
+  /** By team, of those that have a scope. */
+  readonly #databases = new Map<string, TeamDatabases>();
   /** Of the last of them, which is asked for again and again; '' where that is not known. */
   #latest = '';
   readonly #unsubscribe: () => void;
@@ -66,23 +77,25 @@ export class Redactor {
   constructor(options: RedactorOptions) {
     this.#options = options;
     this.#limits = { ...limitDefaults, ...options.limits };
-    this.shapes = this.#redaction(newScope(''));
+    this.shapes = this.#redaction(newScope('', null));
     this.#unsubscribe = options.subscribe((entry) => this.#follow(entry));
   }
 
-  /** For what tells of this app alone, such as its logs. */
-  forApp(appId: string): Redaction {
-    const known = this.#recent(appId);
-    if (known) return this.#redaction(known);
-    const scope = newScope(appId);
-    this.#load(scope, appId);
-    this.#keep(scope);
-    return this.#redaction(scope);
+  /**
+   * For what tells of this app alone, such as its logs. Any program of its team may be told a password
+   * of the team's databases; `sees` leaves out those that the caller cannot see, as in `forTeam`, unless
+   * the app refers to them.
+   */
+  forApp(appId: string, sees?: Sees): Redaction {
+    return this.#redaction(
+      this.#recent(appId) ?? this.#startApp(appId),
+      sees && ((owner) => owner === appId || sees(owner)),
+    );
   }
 
   /**
-   * For what may tell of any app of a team. `sees` leaves out apps that the caller cannot see, whose
-   * values would tell by their absence what they are. At once when the team is ready.
+   * For what may tell of any app or database of a team. `sees` leaves out those that the caller cannot
+   * see, whose values would tell by their absence what they are. At once when the team is ready.
    */
   forTeam(teamId: string, sees?: Sees): Redaction | Promise<Redaction> {
     const scope = this.#recent(teamId) ?? this.#startTeam(teamId);
@@ -90,20 +103,21 @@ export class Redactor {
     return scope.building.then(() => this.#redaction(scope, sees));
   }
 
-  /** Opens the values of a team's apps; null when they are open. */
-  open(teamId: string): Promise<void> | null {
+  /** Opens what a redaction for one app of a team, or for the whole team, needs; null when it is open. */
+  open(teamId: string, isForApp = false): Promise<void> | null {
+    if (isForApp) return this.#openDatabases(teamId);
     const { building } = this.#recent(teamId) ?? this.#startTeam(teamId);
     return building;
   }
 
   /**
    * Takes out what an answer to this team must not hold: values of the app that it tells of, named by
-   * id or slug, or of all apps of the team where it may tell of any. A team that is not ready is
-   * opened here and now; await `forTeam` before, where there is time.
+   * id or slug, or of all apps of the team where it may tell of any, and of databases. What is not open
+   * is opened here and now; await `open` before, where there is time.
    */
   redact(text: string, teamId: string, appId?: string, sees?: Sees): string {
     const app = appId === undefined ? undefined : this.#appOf(teamId, appId);
-    if (app) return this.forApp(app.id).any(text);
+    if (app) return this.forApp(app.id, sees).any(text);
     return this.#redaction(this.#teamNow(teamId), sees).any(text);
   }
 
@@ -111,11 +125,60 @@ export class Redactor {
   close(): void {
     this.#unsubscribe();
     this.#scopes.clear();
+    this.#databases.clear();
   }
 
   #redaction(scope: Scope, sees?: Sees): Redaction {
-    const { index: values, clean } = scope;
+    const databases = scope.teamId === null ? null : this.#databasesNow(scope.teamId);
+    if (scope.databases !== databases) {
+      scope.databases = databases;
+      scope.clean = new CleanTexts();
+    }
+    const { index, clean } = scope;
+    const values = databases === null ? [index] : [index, databases.index];
     return new ValueRedaction({ patterns: this.#patterns, values, clean, sees });
+  }
+
+  #databasesOf(teamId: string): TeamDatabases {
+    const known = this.#databases.get(teamId);
+    if (known !== undefined) return known;
+    const { reader, log, openDatabase } = this.#options;
+    const databases = new TeamDatabases(teamId, {
+      reader,
+      open: openDatabase,
+      charsMax: this.#limits.chars,
+      onTrouble: (event, databaseId, error) => {
+        if (error === undefined) log.warn({ databaseId, teamId }, event);
+        else log.error({ err: error, databaseId }, event);
+      },
+    });
+    this.#databases.set(teamId, databases);
+    return databases;
+  }
+
+  #databasesNow(teamId: string): TeamDatabases {
+    const databases = this.#databasesOf(teamId);
+    // What is opened in slices meanwhile finds nothing left to open.
+    if (!databases.isWhole) for (const step of databases.steps()) void step;
+    return databases;
+  }
+
+  #openDatabases(teamId: string): Promise<void> | null {
+    const databases = this.#databasesOf(teamId);
+    if (databases.isWhole) return null;
+    databases.building ??= this.#inSlices(databases.steps()).finally(() => {
+      databases.building = null;
+    });
+    return databases.building;
+  }
+
+  /** Each step, with pauses for others between them. */
+  async #inSlices(steps: Iterable<unknown>): Promise<void> {
+    let count = 0;
+    for (const step of steps) {
+      void step;
+      if (++count % this.#limits.slice === 0) await turn();
+    }
   }
 
   #recent(id: string): Scope | undefined {
@@ -132,16 +195,34 @@ export class Redactor {
     this.#latest = '';
     let chars = 0;
     for (const one of this.#scopes.values()) chars += one.index.chars;
+    for (const one of this.#databases.values()) chars += one.index.chars;
     for (const [id, oldest] of this.#scopes) {
       if (this.#scopes.size <= this.#limits.scopes && chars <= this.#limits.chars) return;
       if (oldest === scope || oldest.building !== null) continue;
       this.#scopes.delete(id);
-      chars -= oldest.index.chars;
+      chars -= oldest.index.chars + this.#forgetDatabases(oldest.teamId);
     }
   }
 
+  /** Those of a team that has no scope any more; how many characters that were. */
+  #forgetDatabases(teamId: string | null): number {
+    if (teamId === null) return 0;
+    for (const scope of this.#scopes.values()) if (scope.teamId === teamId) return 0;
+    const chars = this.#databases.get(teamId)?.index.chars ?? 0;
+    this.#databases.delete(teamId);
+    return chars;
+  }
+
+  #startApp(appId: string): Scope {
+    const { reader } = this.#options;
+    const scope = newScope(appId, reader.get(tables.apps, appId)?.teamId ?? null);
+    this.#load(scope, appId);
+    this.#keep(scope);
+    return scope;
+  }
+
   #startTeam(teamId: string): Scope {
-    const scope = newScope(teamId);
+    const scope = newScope(teamId, teamId);
     scope.building = this.#build(scope, teamId).then(
       () => {
         scope.building = null;
@@ -158,10 +239,14 @@ export class Redactor {
   }
 
   async #build(scope: Scope, teamId: string): Promise<void> {
-    let count = 0;
+    await this.#openDatabases(teamId);
+    await this.#inSlices(this.#loading(scope, teamId));
+  }
+
+  *#loading(scope: Scope, teamId: string): Generator<void, void> {
     for (const appId of this.#steps(scope, teamId)) {
       this.#load(scope, appId);
-      if (++count % this.#limits.slice === 0) await turn();
+      yield;
     }
   }
 
@@ -201,7 +286,9 @@ export class Redactor {
   }
 
   #load(scope: Scope, appId: string): void {
-    const secrets = new AppSecrets(appId);
+    const { teamId } = scope;
+    const find = (id: string) => (teamId === null ? undefined : this.#databasesOf(teamId).find(id));
+    const secrets = new AppSecrets(appId, find);
     const options = { limit: variablesMax };
     for (const record of this.#options.reader.list(tables.env, 'app', [appId], options)) {
       secrets.set(record.key, this.#open(record));
@@ -220,10 +307,11 @@ export class Redactor {
     secrets.addTo(scope.index, publicValues(reader, secrets.appId));
   }
 
-  #open(record: Readonly<EnvRecord>): string | null {
-    if (!record.isSecret) return null;
+  #open(record: Readonly<EnvRecord>): Variable | null {
+    if (!record.isSecret) return { value: record.value ?? '', isSecret: false };
     try {
-      return this.#options.open(record);
+      const value = this.#options.open(record);
+      return value === null ? null : { value, isSecret: true };
     } catch (error) {
       const { appId, key } = record;
       this.#options.log.error({ err: error, appId, key }, 'redaction_value_unreadable');
@@ -232,10 +320,11 @@ export class Redactor {
   }
 
   #follow(entry: JournalEntry): void {
-    if (this.#scopes.size === 0) return;
+    if (this.#databases.size === 0 && this.#scopes.size === 0) return;
     const changed = new Set<string>();
     for (const change of entry.changes) {
       if (change.table === tables.env.name) changed.add(this.#variable(change));
+      else if (change.table === tables.databases.name) this.#database(change, changed);
       else if (change.table === tables.apps.name) this.#app(change);
     }
     for (const scope of this.#scopes.values()) {
@@ -251,19 +340,32 @@ export class Redactor {
     const scopes = [...this.#scopes.values()].filter((scope) => scope.apps.has(appId));
     if (scopes.length === 0) return appId;
     const record = isPut(change) ? (change.value as EnvRecord) : null;
-    const value = record && this.#open(record);
-    for (const { apps } of scopes) {
-      apps.get(appId)?.set(key, value);
-      if (record?.isSecret === false) apps.get(appId)?.show(record.value ?? '');
-    }
+    const variable = record && this.#open(record);
+    for (const { apps } of scopes) apps.get(appId)?.set(key, variable);
     return appId;
+  }
+
+  /** Adds the apps to `changed` whose variables are something else by it. */
+  #database(change: Change, changed: Set<string>): void {
+    const record = isPut(change) ? (change.value as DatabaseRecord) : null;
+    const id = change.key as string;
+    for (const [teamId, databases] of this.#databases) {
+      if (!databases.follow(id, record)) continue;
+      for (const scope of this.#scopes.values()) {
+        if (scope.teamId !== teamId) continue;
+        for (const [appId, secrets] of scope.apps) {
+          if (secrets.refresh(id)) changed.add(appId);
+        }
+      }
+    }
   }
 
   /** Apps come to a team and leave it; in trash they are of none. */
   #app(change: Change): void {
     const app = isPut(change) ? (change.value as AppRecord) : undefined;
     const appId = change.key as string;
-    if (app === undefined) this.#scopes.delete(appId);
+    const own = this.#scopes.get(appId);
+    if (own !== undefined && own.teamId !== app?.teamId) this.#scopes.delete(appId);
     for (const scope of this.#scopes.values()) {
       if (scope.id === appId) continue;
       const isHere = belongs(app, scope.id);
@@ -273,9 +375,9 @@ export class Redactor {
   }
 }
 
-function newScope(id: string): Scope {
+function newScope(id: string, teamId: string | null): Scope {
   const [index, clean] = [new ValueIndex(), new CleanTexts()];
-  return { id, index, clean, apps: new Map(), building: null };
+  return { id, teamId, index, clean, databases: null, apps: new Map(), building: null };
 }
 
 function belongs(app: Readonly<AppRecord> | undefined, teamId: string): boolean {

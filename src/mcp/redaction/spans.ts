@@ -17,6 +17,7 @@ export interface Span {
 const kinds = [
   'api token',
   'authorization',
+  'connection string',
   'cookie',
   'hook token',
   'link token',

@@ -8,6 +8,8 @@ import { without } from './app-argument.ts';
 import { type DocumentTool, documentTool } from './document-tool.ts';
 
 const fields = 'id name engine version status error';
+/** A name is anybody's text, and what keeps a server from running is what it said. */
+const ofAny = (): undefined => undefined;
 const noDatabase = 'There is no such database here; see list_databases, or name its team.';
 
 export function databaseTools(schema: GraphQLSchema): Tool[] {
@@ -23,6 +25,9 @@ const documents: readonly DocumentTool[] = [
     needs: null,
     input: toolInput({}),
     document: `query { databases { ${fields} } }`,
+    redacted: ofAny,
+    // Passwords, which are sought, are in the journal as well.
+    repeatable: true,
   },
   {
     name: 'get_database',
@@ -35,6 +40,8 @@ const documents: readonly DocumentTool[] = [
       ${fields} connectionStringMasked folderId createdAt } }`,
     variables: ({ databaseId }) => ({ id: databaseId }),
     absent: ['database', noDatabase],
+    redacted: ofAny,
+    repeatable: true,
   },
   {
     name: 'create_database',
@@ -54,5 +61,6 @@ const documents: readonly DocumentTool[] = [
     document: `mutation ($input: CreateDatabaseInput!) {
       createDatabase(input: $input) { ${fields} } }`,
     variables: (args) => ({ input: without(args, 'team') }),
+    redacted: ofAny,
   },
 ];

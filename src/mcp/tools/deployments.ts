@@ -188,6 +188,7 @@ async function waited(
     [member]: state,
     ...(isOpen(state) && { note: 'Not ended yet: call wait_for_deployment again.' }),
   };
+  await call.openSecrets(state.appId);
   const json = call.redact(JSON.stringify(told), state.appId);
   if (log === undefined) return { kind: 'structured', json };
   const lines = JSON.parse(call.redact(JSON.stringify(log), state.appId)) as string[];

@@ -23,8 +23,8 @@ export interface DocumentTool extends Pick<
   /** The member of `data` that is null where there is no such thing, and the sentence that says so. */
   absent?: readonly [member: string, sentence: string];
   /**
-   * Whose secrets may stand in the answer: an app's, by id or slug, or those of any app of the team;
-   * without it nobody's are sought.
+   * Whose secrets may stand in the answer beside those of databases: an app's, by id or slug, or those
+   * of any app of the team; without it nobody's are sought.
    */
   redacted?: (args: ToolArguments, json: string) => string | undefined;
   /** As in `Tool`; default: of what reads, unless it is redacted. */
@@ -44,7 +44,7 @@ export function documentTool(schema: GraphQLSchema, tool: DocumentTool): Tool {
     const { json } = outcome;
     const app = redacted(args, json);
     const told = (): ToolOutcome => ({ kind: 'structured', json: call.redact(json, app) });
-    const opening = app === undefined ? call.openSecrets() : null;
+    const opening = call.openSecrets(app);
     return opening === null ? told() : opening.then(told);
   };
   const runPage = (

@@ -132,6 +132,7 @@ async function shown(
   const { nodes } = page.log;
   const from = after === undefined ? 'end' : 'start';
   const near = nearest(nodes, from, contains === undefined ? shownChars : soughtChars);
+  await call.openSecrets(page.appId);
   const lines = redacted(call, near, page.appId);
   const chosen = chooseLines(lines, { from, linesMax: tail, contains });
   let { pageInfo } = page.log;

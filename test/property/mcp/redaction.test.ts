@@ -74,7 +74,7 @@ const cases: fc.Arbitrary<Case> = fc.array(value, { minLength: 1, maxLength: 6 }
 function redactionOf(values: readonly string[]): ValueRedaction {
   const index = new ValueIndex();
   values.forEach((text, i) => index.add('app', `variable V${String(i)}`, formsOf(text)));
-  return new ValueRedaction({ patterns, values: index, clean: new CleanTexts() });
+  return new ValueRedaction({ patterns, values: [index], clean: new CleanTexts() });
 }
 
 /** What a reader could know of the values, from what stands between the marks. */
@@ -159,7 +159,11 @@ describe('redaction', () => {
         others.forEach((one, i) => index.add('other', `variable O${String(i)}`, formsOf(one)));
         [...values].reverse().forEach((one) => index.add('app', 'variable V', formsOf(one)));
         index.remove('other');
-        const redaction = new ValueRedaction({ patterns, values: index, clean: new CleanTexts() });
+        const redaction = new ValueRedaction({
+          patterns,
+          values: [index],
+          clean: new CleanTexts(),
+        });
         assert.deepEqual(leaks(values, redaction.text(text)), []);
       }),
     );

@@ -8,7 +8,7 @@ import { ValueIndex } from '../../../../src/mcp/redaction/value-index.ts';
 const patterns = new Patterns();
 const redaction = new ValueRedaction({
   patterns,
-  values: new ValueIndex(),
+  values: [new ValueIndex()],
   clean: new CleanTexts(),
 });
 

@@ -43,7 +43,10 @@ function world(limits: Partial<RedactorLimits> = {}) {
     put(tables.env, variable('app_2', 'API', 'hunter2-two')),
     put(tables.env, variable('app_3', 'API', 'hunter2-three')),
   ]);
-  const redactor = new Redactor({ reader: store, subscribe, open, log, limits });
+  const openDatabase = (): never => {
+    throw new Error('no databases here');
+  };
+  const redactor = new Redactor({ reader: store, subscribe, open, openDatabase, log, limits });
   const ofApp = (text: string): string => redactor.forApp('app_1').text(text);
   const ofTeam = async (text: string): Promise<string> =>
     (await redactor.forTeam('team_1')).text(text);

@@ -1,0 +1,55 @@
+/**
+ * Owns the secret values of one owner, an app or a database, as far as they are known here, with their
+ * forms.
+ *
+ * 1. A value that is replaced or removed stays known as one of the last `replacedMax`: older lines of
+ *    a log still show it. What was replaced before the owner was looked at is not known.
+ */
+import { type Form, formsOf } from './forms.ts';
+import type { ValueIndex } from './value-index.ts';
+
+interface KnownSecret {
+  /** What the mark says in its place. */
+  readonly what: string;
+  readonly value: string;
+  readonly forms: readonly Form[];
+}
+
+const replacedMax = 32;
+
+export class KnownSecrets {
+  readonly owner: string;
+  readonly #current = new Map<string, readonly KnownSecret[]>();
+  #replaced: readonly KnownSecret[] = [];
+
+  constructor(owner: string) {
+    this.owner = owner;
+  }
+
+  /** Takes in the values that go by a name now; none: there is no such secret. */
+  set(name: string, what: string, values: readonly string[]): void {
+    const before = this.#current.get(name) ?? [];
+    const now = [...new Set(values)].map(
+      (value) => before.find((one) => one.value === value) ?? known(what, value),
+    );
+    const gone = before.filter((one) => !now.includes(one));
+    if (gone.length > 0) this.#replaced = [...gone, ...this.#replaced].slice(0, replacedMax);
+    if (now.length === 0) this.#current.delete(name);
+    else this.#current.set(name, now);
+  }
+
+  /** A value that its owner shows now was no secret, or is none any more. */
+  show(value: string): void {
+    this.#replaced = this.#replaced.filter((one) => one.value !== value);
+  }
+
+  addTo(index: ValueIndex, isPublic: (value: string) => boolean): void {
+    for (const { what, value, forms } of [...this.#current.values(), this.#replaced].flat()) {
+      if (!isPublic(value)) index.add(this.owner, what, forms);
+    }
+  }
+}
+
+function known(what: string, value: string): KnownSecret {
+  return { what, value, forms: formsOf(value) };
+}
