@@ -2,14 +2,15 @@
  * Owns one console from its opening to its end: its terminal, who watches it, and what was shown last.
  *
  * 1. One viewer at a time: who comes back takes over. Without one it lives on for `keepMs`.
- * 2. A viewer that does not read makes the program wait; without a viewer the program goes on, and its
- *    last output is kept.
- * 3. It ends once, and its terminal with it.
+ * 2. A viewer that does not read makes the program wait; without a viewer the program goes on at the pace
+ *    of one, and its last output is kept. The program of an app that is attached to waits for nobody.
+ * 3. It ends once, and its terminal with it. What a program said last is kept for `keepMs` until its
+ *    opener was shown it.
  */
 import type { Terminal } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { sseEvent } from '../../protocol/sse.ts';
-import type { FrameSink } from '../stream-session/viewer.ts';
+import type { FrameSink, Person } from '../stream-session/viewer.ts';
 import { ConsoleViewer } from './console-viewer.ts';
 import type { OpenConsole } from './contract.ts';
 import { RecentOutput } from './recent-output.ts';
@@ -46,7 +47,7 @@ export interface ConsoleSessionOptions extends ConsoleTimes {
   onPing: () => void;
 }
 
-/** `over`: it has ended, but whoever opened it has not seen anything of it yet. */
+/** `over`: its program has ended, but its opener was not shown all of it yet. */
 type Phase = 'opening' | 'open' | 'over' | 'ended';
 
 const exitFrame = Buffer.from(sseEvent('exit', ''));
@@ -59,8 +60,10 @@ export class ConsoleSession {
   #phase: Phase = 'opening';
   #terminal: Terminal | undefined;
   #viewer: ConsoleViewer | undefined;
-  #watched = false;
-  #overFrame: Buffer = exitFrame;
+  #person: Person;
+  #lastFrame: Buffer = exitFrame;
+  #window = { startMs: -Infinity, bytes: 0 };
+  #cancelPace: (() => void) | undefined;
   #lastInputMs: number;
   #cancelKeep: (() => void) | undefined;
   #cancelIdle: (() => void) | undefined;
@@ -69,6 +72,7 @@ export class ConsoleSession {
     this.#options = options;
     this.id = options.id;
     this.opened = options.opened;
+    this.#person = options.opened.person;
     this.#recent = new RecentOutput(options.recentBytes);
     this.#lastInputMs = options.clock.now();
     this.#keep();
@@ -80,9 +84,19 @@ export class ConsoleSession {
     return this.#phase === 'open';
   }
 
+  /** Whether it has ended, and waits for its opener to see it. */
+  get isOver(): boolean {
+    return this.#phase === 'over';
+  }
+
   /** Whether a stream may show it. */
   get mayBeWatched(): boolean {
     return this.#phase === 'open' || this.#phase === 'over';
+  }
+
+  /** Its opener, by the sign-in that saw it last. */
+  get person(): Person {
+    return this.#person;
   }
 
   /** Bytes of input that wait for the program. */
@@ -103,33 +117,41 @@ export class ConsoleSession {
     if (this.#phase !== 'open' && this.#phase !== 'opening') return;
     const chunk = Buffer.from(bytes);
     this.#recent.push(chunk);
-    this.#viewer?.push(chunk);
-    if (this.#viewer?.full === true) this.#terminal?.pause();
+    if (this.#viewer === undefined) {
+      this.#pace(chunk.length);
+      return;
+    }
+    this.#viewer.push(chunk);
+    if (!this.#viewer.full) return;
+    if (this.#isOfTheApp) this.#viewer.skip();
+    else this.#terminal?.pause();
   }
 
   /** The terminal told its end. */
   exit(lost: boolean): void {
-    if (lost) this.fail('lost', 'The server it ran on was lost.');
+    if (lost) this.#finish('lost', failureFrame('The server it ran on was lost.'));
     else this.#finish('exited', exitFrame);
   }
 
-  watch(sink: FrameSink): () => void {
-    this.#cancelKeep?.();
+  watch(sink: FrameSink, person: Person): () => void {
+    if (this.#phase === 'open') this.#cancelKeep?.();
     this.#takeOver();
-    this.#watched = true;
+    this.#person = person;
     const viewer: ConsoleViewer = new ConsoleViewer({
       ...this.#options,
       sink,
       onRoom: () => {
         if (this.#viewer === viewer) this.#terminal?.resume();
       },
+      onDone: () => {
+        if (this.#viewer === viewer) this.#forget();
+      },
     });
     this.#viewer = viewer;
     viewer.begin(this.id, this.#recent.bytes());
-    if (this.#phase === 'over') {
-      viewer.finish(this.#overFrame);
-      this.#forget();
-    }
+    if (this.#phase === 'over') viewer.finish(this.#lastFrame);
+    // Whatever kept the program waiting was another viewer, or that there was none.
+    else this.#flow();
     return () => {
       this.#left(viewer);
     };
@@ -151,40 +173,39 @@ export class ConsoleSession {
 
   /** Ends it with `failure` and a sentence. */
   fail(why: ConsoleEnd, sentence: string): void {
-    this.#stop(why, Buffer.from(sseEvent('failure', sentence)));
+    this.#stop(why, failureFrame(sentence));
   }
 
-  /** After all that was put out. */
+  /** After all that was put out, to who watches or comes back in time. */
   #finish(why: ConsoleEnd, lastFrame: Buffer): void {
-    if (this.#phase === 'over' || this.#phase === 'ended') return;
-    this.#phase = 'over';
-    this.#cancelIdle?.();
-    this.#options.onEnd(why);
-    if (this.#watched) {
-      this.#viewer?.finish(lastFrame);
-      this.#forget();
-    } else {
-      // Its first viewer is on the way, and is to see what it said.
-      this.#overFrame = lastFrame;
-    }
+    if (!this.#over(why)) return;
+    this.#lastFrame = lastFrame;
+    this.#cancelKeep?.();
+    this.#keep();
+    this.#viewer?.finish(lastFrame);
   }
 
   #stop(why: ConsoleEnd, lastFrame: Buffer): void {
     if (this.#phase === 'ended') return;
-    if (this.#phase !== 'over') {
-      this.#phase = 'over';
-      this.#terminal?.close();
-      this.#options.onEnd(why);
-    }
+    if (this.#over(why)) this.#terminal?.close();
     this.#viewer?.end(lastFrame);
-    this.#viewer = undefined;
     this.#forget();
+  }
+
+  /** False when its program had ended before. */
+  #over(why: ConsoleEnd): boolean {
+    if (this.#phase === 'over' || this.#phase === 'ended') return false;
+    this.#phase = 'over';
+    this.#cancelIdle?.();
+    this.#cancelPace?.();
+    this.#options.onEnd(why);
+    return true;
   }
 
   #forget(): void {
     this.#phase = 'ended';
+    this.#viewer = undefined;
     this.#cancelKeep?.();
-    this.#cancelIdle?.();
     this.#options.onForgotten();
   }
 
@@ -192,9 +213,7 @@ export class ConsoleSession {
     const before = this.#viewer;
     if (before === undefined) return;
     this.#viewer = undefined;
-    before.end(Buffer.from(sseEvent('failure', 'The console was opened in another place.')));
-    // Whatever kept the program waiting was that viewer.
-    this.#terminal?.resume();
+    before.end(failureFrame('The console was opened in another place.'));
   }
 
   #left(viewer: ConsoleViewer): void {
@@ -203,7 +222,32 @@ export class ConsoleSession {
     this.#viewer = undefined;
     if (this.#phase !== 'open') return;
     this.#keep();
+    this.#flow();
+  }
+
+  /** Attached to, it is no program of its own: if it waited, so would the app. */
+  get #isOfTheApp(): boolean {
+    return this.opened.mode === 'attach';
+  }
+
+  #flow(): void {
+    this.#cancelPace?.();
+    this.#cancelPace = undefined;
     this.#terminal?.resume();
+  }
+
+  /** Output that nobody watches, which must not keep us busier than if somebody did. */
+  #pace(count: number): void {
+    const { clock, flushMs, frameBytes } = this.#options;
+    const sinceMs = clock.now() - this.#window.startMs;
+    // Below zero: the clock was set.
+    if (sinceMs >= flushMs || sinceMs < 0) this.#window = { startMs: clock.now(), bytes: 0 };
+    this.#window.bytes += count;
+    if (this.#window.bytes < frameBytes || this.#isOfTheApp) return;
+    this.#terminal?.pause();
+    this.#cancelPace ??= clock.after(flushMs, () => {
+      this.#flow();
+    });
   }
 
   #keep(): void {
@@ -220,4 +264,8 @@ export class ConsoleSession {
       else this.#watchIdle();
     });
   }
+}
+
+function failureFrame(sentence: string): Buffer {
+  return Buffer.from(sseEvent('failure', sentence));
 }

@@ -4,7 +4,8 @@
  * 1. A frame goes out at once while there is little to send. A flood goes as one frame every `flushMs`,
  *    of `frameBytes` at most.
  * 2. What comes out is what went in, decoded as UTF-8 across all cuts; bytes that are none are U+FFFD.
- * 3. What waits here is bounded by who pushes: `full` says when it is enough, `onRoom` when it is less.
+ * 3. What waits here is bounded by who pushes: `full` says when it is enough, `onRoom` when it is less;
+ *    or who pushes cannot wait, and calls `skip`.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { sseComment, sseEvent } from '../../protocol/sse.ts';
@@ -21,6 +22,8 @@ export interface ConsoleViewerOptions {
   onRoom: () => void;
   /** Comes with each ping. */
   onPing: () => void;
+  /** All was sent, and the frame of `finish` with it. */
+  onDone: () => void;
 }
 
 /** What goes out at once within `flushMs`; beyond it is a flood. */
@@ -80,6 +83,13 @@ export class ConsoleViewer {
     if (this.#phase === 'live' && this.#cancelFlush === undefined) this.#send();
   }
 
+  /** Drops what waits: the next that is sent is what is pushed from now on. */
+  skip(): void {
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#text = '';
+  }
+
   /** Ends the stream with this frame, once everything was sent. */
   finish(lastFrame: Buffer): void {
     this.#lastFrame = lastFrame;
@@ -98,9 +108,7 @@ export class ConsoleViewer {
     this.#phase = 'closed';
     this.#cancelFlush?.();
     this.#cancelPing?.();
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    this.#text = '';
+    this.skip();
   }
 
   /** Sends what may go now; the rest when its time comes. */
@@ -129,6 +137,7 @@ export class ConsoleViewer {
     const text = this.#decoder.decode();
     if (text !== '') this.#sendFrame(text);
     this.end(lastFrame);
+    this.#options.onDone();
   }
 
   /** How long the next frame has to wait. */

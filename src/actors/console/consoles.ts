@@ -4,7 +4,7 @@
  *
  * 1. Only who opened a console uses it, and only while the right to is there: it is looked at with every
  *    write, and within a second after any change of rights; who lost it loses the console.
- * 2. Consoles of a person are bounded; none is opened while the service drains.
+ * 2. Consoles of a person are bounded, and all together; none is opened while the service drains.
  */
 import type { Driver, Terminal, TerminalEvents } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -42,6 +42,8 @@ export interface ConsolesOptions extends Partial<ConsoleTimes> {
   clock?: Clock;
   /** Default 16. */
   maxPerPerson?: number;
+  /** Of all together; default 512. */
+  max?: number;
   /** Input that may wait for a program; default 1 MiB. */
   unwrittenBytes?: number;
   /** Output kept for who comes back; default 64 KiB. */
@@ -57,6 +59,7 @@ const defaultTimes: ConsoleTimes = {
   flushMs: 50,
 };
 const defaultMaxPerPerson = 16;
+const defaultMax = 512;
 const kibibyte = 1024;
 /** Of a second in which a right that was lost must take effect. */
 const recheckPauseMs = 100;
@@ -84,7 +87,7 @@ export class Consoles implements ConsoleDoor {
     });
   }
 
-  /** Open consoles, for the metrics. */
+  /** Consoles that are open, or still kept, for the metrics. */
   get size(): number {
     return this.#sessions.size;
   }
@@ -111,7 +114,7 @@ export class Consoles implements ConsoleDoor {
 
   admit(named: NamedConsole, size: ConsoleSize | null): Promise<void> {
     return settled(() => {
-      const session = this.#use(named);
+      const session = this.#use(named, (one) => one.mayBeWatched);
       if (size !== null) session.resize(size.cols, size.rows);
     });
   }
@@ -122,7 +125,7 @@ export class Consoles implements ConsoleDoor {
       sink.end(Buffer.from(sseEvent('failure', 'The console has ended.')));
       return () => undefined;
     }
-    return session.watch(sink);
+    return session.watch(sink, person);
   }
 
   write(named: NamedConsole, input: Uint8Array): Promise<void> {
@@ -175,11 +178,11 @@ export class Consoles implements ConsoleDoor {
         this.#recheck(session);
       },
       onEnd: (why) => {
-        this.#release(opened.person.userId);
         if (this.#opened.delete(id)) onEnded(opened, id, why);
       },
       onForgotten: () => {
         this.#sessions.delete(id);
+        this.#release(opened.person.userId);
       },
     });
     this.#sessions.set(id, session);
@@ -203,9 +206,12 @@ export class Consoles implements ConsoleDoor {
   }
 
   /** The console, for its opener who still may use it. */
-  #use({ sessionId, person, target }: NamedConsole): ConsoleSession {
+  #use(
+    { sessionId, person, target }: NamedConsole,
+    isThere = (session: ConsoleSession): boolean => session.isOpen,
+  ): ConsoleSession {
     const session = this.#sessions.get(sessionId);
-    if (!session?.isOpen || !isOf(session, target)) {
+    if (session === undefined || !isThere(session) || !isOf(session, target)) {
       throw new ServiceError('NO_SUCH_SESSION', 'There is no such console, or it has ended.');
     }
     if (session.opened.person.userId !== person.userId) {
@@ -231,7 +237,7 @@ export class Consoles implements ConsoleDoor {
 
   #recheck(session: ConsoleSession): void {
     if (!session.mayBeWatched) return;
-    switch (this.#standing(session.opened.person, session.opened.target)) {
+    switch (this.#standing(session.person, session.opened.target)) {
       case 'allowed':
         return;
       case 'gone':
@@ -256,15 +262,27 @@ export class Consoles implements ConsoleDoor {
   }
 
   #reserve(userId: string): void {
-    const max = this.#options.maxPerPerson ?? defaultMaxPerPerson;
-    const taken = this.#taken.get(userId) ?? 0;
-    if (taken >= max) {
+    const { maxPerPerson = defaultMaxPerPerson, max = defaultMax } = this.#options;
+    const isFull = (): boolean => (this.#taken.get(userId) ?? 0) >= maxPerPerson;
+    if (isFull()) this.#forgetOver((session) => session.person.userId === userId);
+    if (isFull()) {
       throw new ServiceError(
         'TOO_MANY_STREAMS',
-        `At most ${String(max)} consoles may be open at a time; close one first.`,
+        `At most ${String(maxPerPerson)} consoles may be open at a time; close one first.`,
       );
     }
-    this.#taken.set(userId, taken + 1);
+    if (this.#sessions.size >= max) this.#forgetOver(() => true);
+    if (this.#sessions.size >= max) {
+      throw new ServiceError('OVERLOADED', 'Too many consoles are open on this instance.');
+    }
+    this.#taken.set(userId, (this.#taken.get(userId) ?? 0) + 1);
+  }
+
+  /** Of those that are only kept for who might want to see their last output, none is kept. */
+  #forgetOver(among: (session: ConsoleSession) => boolean): void {
+    for (const session of [...this.#sessions.values()]) {
+      if (session.isOver && among(session)) session.end('left');
+    }
   }
 
   #release(userId: string): void {

@@ -19,6 +19,7 @@ export type ConsoleInput =
   { sessionId: string; bytes: Uint8Array } | { sessionId: string; size: ConsoleSize };
 
 const sizeMax = 1000;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 export const defaultConsoleSize: ConsoleSize = { cols: 80, rows: 24 };
 
 export function parseAttachQuery(query: URLSearchParams): AttachQuery {
@@ -45,6 +46,8 @@ export function parseConsoleInput(body: Buffer, inputBytes: number): ConsoleInpu
   }
   if (resize !== undefined) return { sessionId, size: sizeIn(resize) };
   if (typeof data !== 'string') throw refused('data is a text.');
+  // Half a character would be typed as another one.
+  if (!data.isWellFormed()) throw refused('data ends or begins within a character.');
   const bytes = Buffer.from(data, 'utf8');
   if (bytes.length > inputBytes) {
     throw new ServiceError(
@@ -58,9 +61,9 @@ export function parseConsoleInput(body: Buffer, inputBytes: number): ConsoleInpu
 function objectIn(body: Buffer): Record<string, unknown> {
   let value: unknown;
   try {
-    value = JSON.parse(body.toString('utf8'));
+    value = JSON.parse(utf8.decode(body));
   } catch {
-    throw refused('The body is a JSON object.'); // Whatever was wrong with it.
+    throw refused('The body is a JSON object in UTF-8.'); // Whatever was wrong with it.
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw refused('The body is a JSON object.');

@@ -3,7 +3,7 @@
  *
  * 1. GET starts a shell: it is held to the rules for changes, and no page is opened by it. In this order:
  *    who is calling (401), from where (403), what it may use (404, 403), what it asks (400, 404), whether it
- *    runs and is reached (409, 503), whether it may have another (429).
+ *    may have another (429), whether it runs and is reached (409, 503).
  * 2. POST and DELETE work for the opener alone; DELETE answers 204 also for what is gone.
  */
 import type { ConsoleDoor, NamedConsole } from '../../actors/console/contract.ts';

@@ -11,12 +11,14 @@ describe('ConsoleViewer', () => {
   let clock: ManualClock;
   let sink: MemorySink;
   let rooms: number;
+  let done: number;
   let viewer: ConsoleViewer;
 
   beforeEach(() => {
     clock = new ManualClock();
     sink = new MemorySink();
     rooms = 0;
+    done = 0;
     viewer = new ConsoleViewer({
       sink,
       clock,
@@ -25,6 +27,7 @@ describe('ConsoleViewer', () => {
       pingMs: 15_000,
       onRoom: () => rooms++,
       onPing: () => undefined,
+      onDone: () => done++,
     });
   });
 
@@ -98,16 +101,28 @@ describe('ConsoleViewer', () => {
     assert.equal(sink.text.length, 160 * kib);
   });
 
+  it('skips to what is newest for who cannot wait', () => {
+    sink.room = 1;
+    for (let i = 0; i < 40; i++) viewer.push(Buffer.alloc(4 * kib, 'b'));
+    viewer.skip();
+    assert.equal(viewer.full, false);
+    viewer.push(Buffer.from('newest'));
+    sink.drain();
+    assert.equal(sink.text, `${'b'.repeat(4 * kib)}newest`);
+  });
+
   it('ends behind all that was put out, at the pace of its client', async () => {
     sink.room = 1;
     for (let i = 0; i < 30; i++) viewer.push(Buffer.alloc(4 * kib, 'c'));
     viewer.finish(exitFrame);
     assert.equal(sink.ended, false);
+    assert.equal(done, 0);
     sink.drain();
     for (let i = 0; i < 5; i++) await clock.advance(50);
     assert.equal(sink.text.length, 120 * kib);
     assert.equal(sink.kinds.at(-1), 'exit');
     assert.ok(sink.ended);
+    assert.equal(done, 1);
   });
 
   it('pings, but not into a full socket', async () => {

@@ -64,6 +64,8 @@ describe('Consoles', () => {
   let consoles: Consoles;
   let terminals: FakeTerminal[];
   let standing: ConsoleStanding;
+  /** Sign-ins that ended. */
+  let signedOut: Set<string>;
   let rightsChanged: () => void;
   let told: string[];
   let opening: () => Promise<void>;
@@ -72,6 +74,7 @@ describe('Consoles', () => {
     clock = new ManualClock();
     terminals = [];
     standing = 'allowed';
+    signedOut = new Set();
     told = [];
     opening = () => Promise.resolve();
     const openTerminal = async (
@@ -87,7 +90,7 @@ describe('Consoles', () => {
     consoles = new Consoles({
       driver: { openTerminal, attach: openTerminal },
       targets: { program: () => Promise.resolve({ workloadId: 'w-1', command: [], env: {} }) },
-      standing: () => standing,
+      standing: ({ sessionId }) => (signedOut.has(sessionId) ? 'refused' : standing),
       onRightsChange: (callback) => {
         rightsChanged = callback;
         return () => undefined;
@@ -97,11 +100,14 @@ describe('Consoles', () => {
       logger: noLog,
       clock,
       maxPerPerson: 3,
+      max: 5,
     });
   });
 
-  const open = async (): Promise<{ named: NamedConsole; sink: MemorySink; left: () => void }> => {
-    const sessionId = await consoles.open(wanted);
+  const open = async (
+    more: Partial<OpenConsole> = {},
+  ): Promise<{ named: NamedConsole; sink: MemorySink; left: () => void }> => {
+    const sessionId = await consoles.open({ ...wanted, ...more });
     const named = { sessionId, person, target };
     const sink = new MemorySink();
     return { named, sink, left: consoles.watch(named, sink) };
@@ -191,6 +197,103 @@ describe('Consoles', () => {
     assert.deepEqual(again.kinds, ['failure']);
   });
 
+  it('shows what a program said last to who was away when it ended, once', async () => {
+    const { named, left } = await open();
+    left();
+    last().show('the last words');
+    last().events.exit({ code: 0, lost: false });
+    assert.deepEqual(told, ['opened', 'exited']);
+    await assert.rejects(consoles.write(named, Buffer.from('x')), { code: 'NO_SUCH_SESSION' });
+    await consoles.admit(named, { cols: 9, rows: 9 });
+    const again = new MemorySink();
+    consoles.watch(named, again);
+    assert.equal(again.text, 'the last words');
+    assert.equal(again.kinds.at(-1), 'exit');
+    await assert.rejects(consoles.admit(named, null), { code: 'NO_SUCH_SESSION' });
+    assert.equal(consoles.size, 0);
+  });
+
+  it('keeps that for a minute, and of a runner that was lost the reason', async () => {
+    const { named, left } = await open();
+    left();
+    last().events.exit({ code: null, lost: true });
+    await clock.advance(minuteMs - 1);
+    const again = new MemorySink();
+    consoles.watch(named, again);
+    assert.equal(again.kinds.at(-1), 'failure');
+    const other = await open();
+    other.left();
+    last().events.exit({ code: 0, lost: false });
+    await clock.advance(minuteMs + 1);
+    assert.equal(consoles.size, 0);
+    assert.deepEqual(told, ['opened', 'lost', 'opened', 'exited']);
+  });
+
+  it('gives up a client that does not take the end', async () => {
+    const { sink } = await open();
+    sink.room = 1;
+    for (let i = 0; i < 10; i++) last().show('x'.repeat(4096));
+    last().events.exit({ code: 0, lost: false });
+    assert.equal(sink.ended, false);
+    await clock.advance(minuteMs + 1);
+    assert.ok(sink.ended);
+    assert.equal(consoles.size, 0);
+  });
+
+  it('counts what is kept for who was away, until the place is needed', async () => {
+    for (let i = 0; i < 3; i++) {
+      const { left } = await open();
+      left();
+      last().events.exit({ code: 0, lost: false });
+    }
+    assert.equal(consoles.size, 3);
+    await open();
+    assert.equal(consoles.size, 1);
+  });
+
+  it('lets a flood that nobody watches go on at the pace of one that is watched', async () => {
+    const { left } = await open();
+    left();
+    let bytes = 0;
+    for (let flush = 0; flush < 20; flush++) {
+      while (!last().paused) {
+        last().show('x'.repeat(4096));
+        bytes += 4096;
+      }
+      await clock.advance(50);
+      assert.equal(last().paused, false);
+    }
+    assert.equal(bytes, 20 * 64 * 1024);
+  });
+
+  it('shows who comes back during a flood what comes then', async () => {
+    const { named, left } = await open();
+    left();
+    while (!last().paused) last().show('x'.repeat(4096));
+    const again = new MemorySink();
+    consoles.watch(named, again);
+    assert.equal(last().paused, false);
+    last().show('and on');
+    await clock.advance(100);
+    assert.ok(again.text.endsWith('and on'));
+  });
+
+  it('never makes the program of an app wait that is attached to', async () => {
+    const { named, sink, left } = await open({ mode: 'attach' });
+    sink.room = 1;
+    for (let i = 0; i < 300; i++) last().show('x'.repeat(4096));
+    assert.equal(last().paused, false);
+    last().show('newest');
+    sink.drain();
+    for (let i = 0; i < 10; i++) await clock.advance(50);
+    assert.ok(sink.text.endsWith('newest'));
+    assert.ok(sink.text.length < 256 * 1024, String(sink.text.length));
+    left();
+    for (let i = 0; i < 300; i++) last().show('x'.repeat(4096));
+    assert.equal(last().paused, false);
+    assert.equal(await consoles.close(named), 'closed');
+  });
+
   it('frees the place of a console that could not be opened', async () => {
     opening = () => Promise.reject(new Error('no'));
     for (let i = 0; i < 5; i++) await assert.rejects(consoles.open(wanted), /no/);
@@ -211,6 +314,35 @@ describe('Consoles', () => {
     assert.equal(await consoles.close({ sessionId: first.value, person, target }), 'closed');
     assert.equal(await consoles.close({ sessionId: first.value, person, target }), 'gone');
     await consoles.open(wanted);
+  });
+
+  it('is refused when too many are open on the instance', async () => {
+    const by = (userId: string): Promise<string> =>
+      consoles.open({ ...wanted, person: { ...person, userId } });
+    const all = await Promise.all(['1', '1', '1', '2', '2'].map(by));
+    await assert.rejects(by('3'), { code: 'OVERLOADED' });
+    await assert.rejects(by('1'), { code: 'TOO_MANY_STREAMS' });
+    const two = { ...person, userId: '2' };
+    await consoles.close({ sessionId: all[4] ?? '', person: two, target });
+    await by('3');
+  });
+
+  it('follows its opener from one sign-in to another', async () => {
+    const { named, sink } = await open();
+    const later = { ...person, sessionId: 'ses_2' };
+    const second = new MemorySink();
+    consoles.watch({ ...named, person: later }, second);
+    assert.equal(sink.kinds.at(-1), 'failure');
+    signedOut.add(person.sessionId);
+    rightsChanged();
+    await clock.advance(500);
+    assert.equal(second.ended, false);
+    await consoles.write({ ...named, person: later }, Buffer.from('x'));
+    signedOut.add(later.sessionId);
+    rightsChanged();
+    await clock.advance(500);
+    assert.equal(second.kinds.at(-1), 'failure');
+    assert.deepEqual(told, ['opened', 'refused']);
   });
 
   it('is taken from who lost the right, soon and with the next write', async () => {

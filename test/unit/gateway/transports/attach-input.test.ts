@@ -31,4 +31,33 @@ describe('parseConsoleInput()', () => {
     assert.deepEqual('bytes' in typed && [...typed.bytes], [0xc3, 0xa9, 3]);
     assert.throws(() => parseConsoleInput(body('éé'), 3), { code: 'PAYLOAD_TOO_LARGE' });
   });
+
+  it('refuses what is no text, and takes every key there is', () => {
+    const around = (data: Uint8Array): Buffer =>
+      Buffer.concat([Buffer.from('{"sessionId":"s","data":"'), data, Buffer.from('"}')]);
+    for (const bytes of [
+      Buffer.from([0xff]),
+      Buffer.from([0xc3]),
+      Buffer.from([0xed, 0xa0, 0x80]),
+      Buffer.from('\\ud83d'),
+      Buffer.from([0]),
+    ]) {
+      assert.throws(() => parseConsoleInput(around(bytes), 9), { code: 'BAD_USER_INPUT' });
+    }
+    const keys = Array.from({ length: 128 }, (_, at) => at);
+    const body = JSON.stringify({ sessionId: 's', data: String.fromCharCode(...keys) });
+    const typed = parseConsoleInput(Buffer.from(body), 200);
+    assert.deepEqual('bytes' in typed && [...typed.bytes], keys);
+  });
+
+  it('refuses every size that is none', () => {
+    for (const cols of [0, -1, 1001, 1e9, 1.5, '80', null, true, [80], {}, undefined]) {
+      const body = JSON.stringify({ sessionId: 's', resize: { cols, rows: 24 } });
+      assert.throws(() => parseConsoleInput(Buffer.from(body), 9), { code: 'BAD_USER_INPUT' });
+    }
+    for (const text of ['NaN', 'Infinity', '1e999', '-0']) {
+      const body = `{"sessionId":"s","resize":{"cols":${text},"rows":24}}`;
+      assert.throws(() => parseConsoleInput(Buffer.from(body), 9), { code: 'BAD_USER_INPUT' });
+    }
+  });
 });
