@@ -41,7 +41,7 @@ export async function stackParts(
   if (missing !== undefined || read.main !== stack.main) {
     throw new StartFailed('The variables of the app change what its services are. Deploy again.');
   }
-  const { id, slug, teamId } = core.require();
+  const { id, slug, teamId, resources } = core.require();
   return partsOf(read, {
     appId: id,
     workloadId,
@@ -50,6 +50,7 @@ export async function stackParts(
       Object.entries(stack.images).map(([service, { name }]) => [service, name]),
     ),
     network: { team: teamId, aliases: [slug] },
+    resources,
     stopGraceMs: core.deps.options.stopGraceMs,
   });
 }

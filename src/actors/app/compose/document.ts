@@ -2,54 +2,127 @@
  * Owns reading a compose file: YAML 1.2 with merge keys, as plain data.
  *
  * 1. Nothing is fetched, included or made: tags other than YAML's own are refused.
- * 2. It ends soon, whatever the text: aliases are counted, depth and size are bounded.
+ * 2. It ends soon, whatever the text: what aliases make of it is counted before it is made.
  */
-import type { YAMLError } from 'yaml';
+import type * as Yaml from 'yaml';
 import { ComposeRefused, placeOf } from './refused.ts';
 
-const aliasesMax = 100;
 const depthMax = 32;
-const nodesMax = 20_000;
+const valuesMax = 20_000;
 
 /** The document as plain data. Rejects with ComposeRefused. */
 export async function readDocument(text: string): Promise<unknown> {
-  const { LineCounter, parseAllDocuments } = await import('yaml');
-  const lines = new LineCounter();
-  const options = { merge: true, uniqueKeys: true, lineCounter: lines, prettyErrors: false };
-  const documents = parseAllDocuments(text, options);
-  const [document, second] = documents;
-  if (document === undefined) throw new ComposeRefused('compose is empty.');
-  if (second !== undefined) throw new ComposeRefused('compose must be one YAML document.');
+  const yaml = await import('yaml');
+  const lines = new yaml.LineCounter();
+  // Keys are compared by the survey: the parser compares each with all before it.
+  const options = { merge: true, uniqueKeys: false, lineCounter: lines, prettyErrors: false };
+  const document = yaml.parseDocument(text, options);
   const [wrong] = [...document.errors, ...document.warnings];
-  if (wrong !== undefined) {
-    throw new ComposeRefused(`compose is not valid YAML: ${describe(wrong, lines)}.`);
-  }
+  if (wrong !== undefined) throw new ComposeRefused(sentenceOf(wrong, lines));
+  if (document.contents === null) throw new ComposeRefused('compose is empty.');
+  new Survey(yaml, lines).look(document.contents);
+  return plainOf(document);
+}
+
+function plainOf(document: Yaml.Document.Parsed): unknown {
   let value: unknown;
   try {
-    value = document.toJS({ maxAliasCount: aliasesMax });
+    value = document.toJS({ maxAliasCount: -1 });
   } catch (error) {
-    throw new ComposeRefused('compose has too many aliases, or one that leads nowhere.', {
-      cause: error,
-    });
+    throw new ComposeRefused('compose merges what is no map.', { cause: error });
   }
-  measure(value, [], { nodes: 0 });
+  checkDepth(value, []);
   return value;
 }
 
-function describe(error: YAMLError, lines: { linePos(at: number): { line: number } }): string {
-  const { line } = lines.linePos(error.pos[0]);
+function sentenceOf(error: Yaml.YAMLError, lines: Yaml.LineCounter): string {
+  if (error.code === 'MULTIPLE_DOCS') return 'compose must be one YAML document.';
   const [sentence = 'unreadable'] = error.message.split('\n');
-  return `line ${String(line)}: ${sentence.replace(/[.:]$/, '')}`;
+  // The parser calls itself for each level.
+  if (sentence.includes('call stack')) return 'compose is nested too deep.';
+  const { line } = lines.linePos(error.pos[0]);
+  return `compose is not valid YAML: line ${String(line)}: ${sentence.replace(/[.:]$/, '')}.`;
 }
 
-/** Aliases make one text many values, and may close a circle. */
-function measure(value: unknown, path: PropertyKey[], seen: { nodes: number }): void {
+/** Looks at each node once. */
+class Survey {
+  readonly #yaml: typeof Yaml;
+  readonly #lines: Yaml.LineCounter;
+  /** How many values each anchor stands for, once it is whole. */
+  readonly #anchors = new Map<string, number>();
+
+  constructor(yaml: typeof Yaml, lines: Yaml.LineCounter) {
+    this.#yaml = yaml;
+    this.#lines = lines;
+  }
+
+  /** How many values it comes to. Throws ComposeRefused. */
+  look(node: unknown): number {
+    const { isAlias, isNode, isMap, isSeq } = this.#yaml;
+    if (isAlias(node)) {
+      const count = this.#anchors.get(node.source);
+      if (count !== undefined) return count;
+      throw new ComposeRefused(`compose has an alias that leads nowhere, ${node.source}.`);
+    }
+    const anchor = isNode(node) && 'anchor' in node ? node.anchor : undefined;
+    // An alias within means this one, which has no end then.
+    if (anchor !== undefined) this.#anchors.delete(anchor);
+    let count = 1;
+    const add = (inner: unknown): void => {
+      count += this.look(inner);
+      if (count > valuesMax) throw new ComposeRefused('compose has too many values.');
+    };
+    if (isSeq(node)) node.items.forEach(add);
+    if (isMap(node)) {
+      const keys = new Set<string>();
+      for (const { key, value } of node.items) {
+        this.#checkKey(key, keys);
+        this.look(key);
+        add(value);
+      }
+    }
+    if (anchor !== undefined) this.#anchors.set(anchor, count);
+    return count;
+  }
+
+  #checkKey(key: unknown, keys: Set<string>): void {
+    const { isScalar } = this.#yaml;
+    const name = isScalar(key) ? nameOf(key.value) : undefined;
+    // What a plain object has of its own is no name here, and what is no text is none at all.
+    if (name === undefined || name === '__proto__') {
+      throw new ComposeRefused(`compose has a key in line ${this.#lineOf(key)} that is no name.`);
+    }
+    if (keys.has(name)) {
+      throw new ComposeRefused(`compose has the key ${name} twice, in line ${this.#lineOf(key)}.`);
+    }
+    keys.add(name);
+  }
+
+  #lineOf(key: unknown): string {
+    return String(this.#lines.linePos((key as Yaml.Node | null)?.range?.[0] ?? 0).line);
+  }
+}
+
+function nameOf(key: unknown): string | undefined {
+  switch (typeof key) {
+    case 'string':
+      return key;
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      return String(key);
+    case 'symbol':
+      return key.description; // That of merging.
+    default:
+      return undefined;
+  }
+}
+
+function checkDepth(value: unknown, path: PropertyKey[]): void {
   if (path.length > depthMax)
     throw new ComposeRefused(`${placeOf(path.slice(0, 4))} is nested too deep.`);
-  seen.nodes += 1;
-  if (seen.nodes > nodesMax) throw new ComposeRefused('compose has too many values.');
   if (typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Object.entries(value)) {
-    measure(inner, [...path, Array.isArray(value) ? Number(key) : key], seen);
+    checkDepth(inner, [...path, Array.isArray(value) ? Number(key) : key]);
   }
 }

@@ -5,6 +5,7 @@
  *
  * 1. Only the app's own variables are there; nothing of our environment is.
  * 2. Keys are left as they are; what a value brings in is not looked into again.
+ * 3. A short text does not become an endless one: what is brought in is bounded in all.
  */
 import { ComposeRefused, placeOf } from './refused.ts';
 
@@ -12,24 +13,53 @@ export type Variables = Readonly<Record<string, string>>;
 
 const name = /^[A-Za-z_]\w*/;
 const nestedMax = 8;
+const filledMaxChars = 1024 * 1024;
+/** What is shorter says nothing, and stands in any sentence. */
+const hiddenMinChars = 3;
 
-/** Values with variables put in; those without one are left empty. Throws ComposeRefused. */
-export function interpolate(value: unknown, variables: Variables): unknown {
-  return walk(value, [], variables);
+interface Filling {
+  variables: Variables;
+  /** Names of those that were put in. */
+  used: Set<string>;
+  /** Characters that variables may still bring in. */
+  left: number;
 }
 
-function walk(value: unknown, path: PropertyKey[], variables: Variables): unknown {
-  if (typeof value === 'string') {
-    return value.includes('$') ? fill(value, path, variables, 0) : value;
-  }
-  if (Array.isArray(value)) return value.map((one, i) => walk(one, [...path, i], variables));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, one]) => [key, walk(one, [...path, key], variables)]),
+/** Values with variables put in; those without one are left empty. Throws ComposeRefused. */
+export function interpolate(
+  value: unknown,
+  variables: Variables,
+  used = new Set<string>(),
+): unknown {
+  return walk(value, [], { variables, used, left: filledMaxChars });
+}
+
+/** A sentence that repeats no value of these variables, which may be a secret of the app's. */
+export function withoutValues(
+  sentence: string,
+  variables: Variables,
+  names: ReadonlySet<string>,
+): string {
+  const told = [...names].filter((key) => (variables[key]?.length ?? 0) >= hiddenMinChars);
+  told.sort((one, other) => (variables[other]?.length ?? 0) - (variables[one]?.length ?? 0));
+  return told.reduce(
+    (text, key) => text.replaceAll(variables[key] ?? '', () => `\${${key}}`),
+    sentence,
   );
 }
 
-function fill(text: string, path: PropertyKey[], variables: Variables, depth: number): string {
+function walk(value: unknown, path: PropertyKey[], filling: Filling): unknown {
+  if (typeof value === 'string') {
+    return value.includes('$') ? fill(value, path, filling, 0) : value;
+  }
+  if (Array.isArray(value)) return value.map((one, i) => walk(one, [...path, i], filling));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, walk(one, [...path, key], filling)]),
+  );
+}
+
+function fill(text: string, path: PropertyKey[], filling: Filling, depth: number): string {
   if (depth > nestedMax) throw new ComposeRefused(`${placeOf(path)} nests variables too deep.`);
   let filled = '';
   let at = 0;
@@ -43,11 +73,11 @@ function fill(text: string, path: PropertyKey[], variables: Variables, depth: nu
       filled += '$';
       at = dollar + 2;
     } else if (plain !== undefined) {
-      filled += variables[plain] ?? '';
+      filled += valueOf(plain, path, filling) ?? '';
       at = dollar + 1 + plain.length;
     } else if (rest.startsWith('{')) {
       const end = closing(text, dollar + 2, path);
-      filled += expand(text.slice(dollar + 2, end), path, variables, depth);
+      filled += expand(text.slice(dollar + 2, end), path, filling, depth);
       at = end + 1;
     } else {
       throw new ComposeRefused(`${placeOf(path)} has a "$" that names no variable; write "$$".`);
@@ -65,15 +95,26 @@ function closing(text: string, from: number, path: PropertyKey[]): number {
   throw new ComposeRefused(`${placeOf(path)} has a "\${" that is not closed.`);
 }
 
-function expand(inside: string, path: PropertyKey[], variables: Variables, depth: number): string {
+function valueOf(key: string, path: PropertyKey[], filling: Filling): string | undefined {
+  const { variables } = filling;
+  const value = Object.hasOwn(variables, key) ? variables[key] : undefined;
+  if (value === undefined) return undefined;
+  filling.used.add(key);
+  filling.left -= value.length;
+  if (filling.left < 0)
+    throw new ComposeRefused(`${placeOf(path)} brings in more than 1 MiB of variables.`);
+  return value;
+}
+
+function expand(inside: string, path: PropertyKey[], filling: Filling, depth: number): string {
   const key = name.exec(inside)?.[0] ?? '';
   const [, colon, operator, word = ''] = /^(:?)([-?+])([^]*)$/.exec(inside.slice(key.length)) ?? [];
   if (key === '' || (operator === undefined && key.length !== inside.length)) {
     throw new ComposeRefused(`${placeOf(path)} has "\${${inside}}", which names no variable.`);
   }
-  const value = Object.hasOwn(variables, key) ? variables[key] : undefined;
+  const value = valueOf(key, path, filling);
   const isThere = value !== undefined && !(colon === ':' && value === '');
-  const other = (): string => fill(word, path, variables, depth + 1);
+  const other = (): string => fill(word, path, filling, depth + 1);
   switch (operator) {
     case '-':
       return isThere ? value : other();

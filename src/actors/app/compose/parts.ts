@@ -4,6 +4,7 @@
  * 1. The main service has the instance's own workload: its health and its address are the app's.
  * 2. Services reach each other by their names in a network of the app; the main one is in the
  *    team's network too.
+ * 3. The limits of the app hold for each service; the file may only ask for less.
  */
 import type { ContainerSettings, ContainerSpec, WorkloadSpec } from '../../../drivers/driver.ts';
 import type { Stack, StackService } from './stack.ts';
@@ -22,8 +23,12 @@ export interface PartsOptions {
   /** As the driver named them, by service. */
   images: Readonly<Record<string, string>>;
   network: { team: string; aliases: readonly string[] };
+  /** Of the app: none of its services may have more. */
+  resources: Limits;
   stopGraceMs: number;
 }
+
+type Limits = StackService['resources'];
 
 /** Where the app's one persistent folder lies in its main service. */
 const dataDir = '/data';
@@ -43,12 +48,22 @@ export function partsOf(stack: Stack, options: PartsOptions): StackPart[] {
       uid: null,
       port: isMain ? options.port : null,
       container,
-      resources: { ...service.resources, replicas: 1 },
+      resources: { ...within(service.resources, options.resources), replicas: 1 },
       deadlineMs: null,
       stopGraceMs: service.stopGraceMs ?? options.stopGraceMs,
     };
     return { service, spec };
   });
+}
+
+function within(wanted: Limits, most: Limits): Limits {
+  const lower = (one: number | null, other: number | null): number | null =>
+    one === null || other === null ? (one ?? other) : Math.min(one, other);
+  return {
+    memoryMb: lower(wanted.memoryMb, most.memoryMb),
+    cpus: lower(wanted.cpus, most.cpus),
+    pids: lower(wanted.pids, most.pids),
+  };
 }
 
 /** The workload of another service than the main one, by where it stands in their order. */

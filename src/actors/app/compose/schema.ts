@@ -20,8 +20,15 @@ const identifier = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,39}$/, 'must be a name of a-z, 0-9, "_" and "-", 40 at most');
 
-const duration = parsed(z.string(), durationMs, 'must be a duration such as 1m30s');
-const size = parsed(scalar, sizeBytes, 'must be a size such as 512m');
+const duration = timeUpTo(24 * 60, 'must be a duration such as 1m30s, 24h at most');
+/** Whoever stops an app waits for it. */
+const grace = timeUpTo(10, 'must be a duration such as 1m30s, 10m at most');
+const memory = parsed(scalar, memoryBytes, 'must be a size such as 512m, from 1m to 1048576m');
+const pids = z
+  .number()
+  .int()
+  .min(8, 'must be at least 8')
+  .max(1_000_000, 'must be at most 1000000');
 const port = parsed(
   scalar,
   portInside,
@@ -43,7 +50,10 @@ const environment = z
   .union(
     [
       z.record(z.string(), z.union([scalar, z.null()])),
-      z.array(z.string()).transform((list) => Object.fromEntries(list.map(pairOf))),
+      z
+        // Whole, it may be the value of a variable: it is not repeated.
+        .array(z.string().regex(/^[A-Za-z_][\w.-]{0,255}(=|$)/, 'must be KEY=value'))
+        .transform((list) => Object.fromEntries(list.map(pairOf))),
     ],
     { error: 'must be a map, or a list of KEY=value' },
   )
@@ -127,8 +137,8 @@ const dependsOn = z.union([
 
 const limits = z.strictObject({
   cpus: parsed(scalar, cpusOf, 'must be a number of cores above 0').optional(),
-  memory: size.optional(),
-  pids: z.number().int().min(8).optional(),
+  memory: memory.optional(),
+  pids: pids.optional(),
 });
 
 const service = z.strictObject({
@@ -175,7 +185,7 @@ const service = z.strictObject({
     .optional(),
   user: scalar.optional(),
   working_dir: insidePath.optional(),
-  stop_grace_period: duration.optional(),
+  stop_grace_period: grace.optional(),
   stop_signal: z
     .string()
     .regex(/^SIG[A-Z0-9]+$/, 'must be a signal such as SIGTERM')
@@ -190,9 +200,9 @@ const service = z.strictObject({
   networks: z
     .union([z.array(identifier), z.record(identifier, z.null('takes no options here'))])
     .optional(),
-  mem_limit: size.optional(),
+  mem_limit: memory.optional(),
   cpus: parsed(scalar, cpusOf, 'must be a number of cores above 0').optional(),
-  pids_limit: z.number().int().min(8).optional(),
+  pids_limit: pids.optional(),
   deploy: z
     .strictObject({
       resources: z.strictObject({ limits: limits.optional() }).optional(),
@@ -320,6 +330,21 @@ function wrong(
   message: string,
 ): void {
   context.addIssue({ code: 'custom', message });
+}
+
+function timeUpTo(minutes: number, sentence: string): z.ZodType<number> {
+  const parse = (text: string): number | undefined => {
+    const ms = durationMs(text);
+    return ms !== undefined && ms <= minutes * 60_000 ? ms : undefined;
+  };
+  return parsed(z.string(), parse, sentence);
+}
+
+/** As much as the settings of an app may name. */
+function memoryBytes(text: string): number | undefined {
+  const bytes = sizeBytes(text);
+  const mib = (bytes ?? 0) / 2 ** 20;
+  return mib >= 1 && mib <= 1_048_576 ? bytes : undefined;
 }
 
 function cpusOf(text: string): number | undefined {

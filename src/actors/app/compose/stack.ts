@@ -7,7 +7,7 @@
  */
 import type { ContainerHealthCheck } from '../../../drivers/driver.ts';
 import { readDocument } from './document.ts';
-import { interpolate, type Variables } from './interpolate.ts';
+import { interpolate, withoutValues, type Variables } from './interpolate.ts';
 import { ComposeRefused } from './refused.ts';
 import { checkFile, type ComposeFile, type ComposeService } from './schema.ts';
 import type { VolumeUse } from './values.ts';
@@ -70,9 +70,16 @@ export async function checkAllowed(text: string, variables: Variables): Promise<
 }
 
 async function readFile(text: string, variables: Variables): Promise<ComposeFile> {
-  const file = checkFile(interpolate(await readDocument(text), variables));
-  checkNames(file);
-  return file;
+  const document = await readDocument(text);
+  const used = new Set<string>();
+  try {
+    const file = checkFile(interpolate(document, variables, used));
+    checkNames(file);
+    return file;
+  } catch (error) {
+    if (!(error instanceof ComposeRefused)) throw error;
+    throw new ComposeRefused(withoutValues(error.message, variables, used), { cause: error });
+  }
 }
 
 function checkWhole({ services }: ComposeFile): void {

@@ -8,8 +8,12 @@ const timeUnits: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
+/** No time or size is longer; what looks for its parts looks at each digit anew. */
+const notationMax = 64;
+
 /** Milliseconds of `1m30s`; undefined for what is no duration. */
 export function durationMs(text: string): number | undefined {
+  if (text.length > notationMax) return undefined;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(us|ms|s|m|h)/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) return undefined;
   const ms = parts.reduce(
@@ -23,6 +27,7 @@ const sizeUnits: Readonly<Record<string, number>> = { b: 0, k: 1, m: 2, g: 3 };
 
 /** Bytes of `512m`, `1gb`, `4096`; undefined for what is no size. */
 export function sizeBytes(text: string): number | undefined {
+  if (text.length > notationMax) return undefined;
   const [, digits, unit = 'b'] = /^(\d+(?:\.\d+)?)([bkmg])?b?$/i.exec(text.trim()) ?? [];
   if (digits === undefined) return undefined;
   return Math.round(Number(digits) * 1024 ** (sizeUnits[unit.toLowerCase()] ?? 0));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { partsOf } from '../../../../../src/actors/app/compose/parts.ts';
 import { readStack } from '../../../../../src/actors/app/compose/stack.ts';
 import type { Stack } from '../../../../../src/actors/app/compose/stack.ts';
 
@@ -179,11 +180,22 @@ describe('readStack()', () => {
     ['open braces', web('user: "${U"'), /not closed/],
     ['tags', 'services: !!js/function x', /not valid YAML: line 1/],
     ['two documents', 'a: 1\n---\nb: 2', /one YAML document/],
-    ['a key given twice', 'services: {}\nservices: {}', /not valid YAML: line 2/],
+    ['a key given twice', 'services: {}\nservices: {}', /the key services twice, in line 2/],
+    ['a key given twice by other spellings', '1: a\n"1": b', /the key 1 twice/],
+    ['keys that are no names', '? {a: 1}\n: b', /line 1 that is no name/],
+    ['names that objects have', web('', '__proto__: {a: 1}'), /line 3 that is no name/],
+    ['merges of what is no map', 'services: {<<: 3}', /merges what is no map/],
+    ['memory without end', web('mem_limit: 9999999999999g'), /mem_limit must be a size/],
+    ['no memory at all', web('mem_limit: 0'), /mem_limit must be a size/],
+    ['processes without end', web('pids_limit: 1000000000'), /pids_limit must be at most/],
+    ['stops without end', web('stop_grace_period: 99999h'), /stop_grace_period .* 10m at most/],
+    ['times without end', web('healthcheck: {interval: 9999999h}'), /interval .* 24h at most/],
+    ['variables that are none', web('environment: ["a b"]'), /environment\[0\] must be KEY=value/],
     ['a text', 'hello', /compose must be a map/],
     ['nothing', ' ', /compose is empty/],
     ['no service', 'services: {}', /at least one service/],
-    ['circles of aliases', 'a: &a [*a]', /nested too deep|leads nowhere/],
+    ['circles of aliases', 'a: &a [*a]', /alias that leads nowhere, a/],
+    ['circles by an anchor of another', 'b: &a 1\na: &a [*a, *a]', /leads nowhere, a/],
   ];
   for (const [title, text, sentence] of refused) {
     it(`refuses ${title}`, async () => {
@@ -195,11 +207,70 @@ describe('readStack()', () => {
     });
   }
 
-  it('refuses a bomb of aliases soon', async () => {
-    const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
-    for (let i = 1; i < 12; i++) {
-      lines.push(`a${String(i)}: &a${String(i)} [${`*a${String(i - 1)}, `.repeat(9)}x]`);
+  it('says nothing of what a variable holds', async () => {
+    const variables = { S: 'hunter2 hunter2', D: 'hunter2', M: 'hunter3' };
+    const told: [text: string, sentence: RegExp][] = [
+      [web('volumes: ["${S}:/x"]'), /volumes\[0\] "\$\{S\}:\/x" is refused/],
+      [web('depends_on: ["${D}"]'), /names \$\{D\}, which is no service/],
+      [web('environment: ["${S}"]'), /environment\[0\] must be KEY=value/],
+      [web('user: "${U:?not ${M}}"'), /needs the variable U: not \$\{M\}/],
+    ];
+    for (const [text, sentence] of told) {
+      await assert.rejects(read(text, variables), (error: Error) => {
+        assert.match(error.message, sentence);
+        assert.doesNotMatch(error.message, /hunter/);
+        return true;
+      });
     }
-    await assert.rejects(read(lines.join('\n')), { name: 'ComposeRefused' });
+  });
+
+  it('knows no variables but the given ones', async () => {
+    const [service] = (await read(web('user: "a$constructor$__proto__${toString}"'))).services;
+    assert.equal(service?.user, 'a');
+  });
+
+  const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
+  for (let i = 1; i < 12; i++) {
+    bomb.push(`a${String(i)}: &a${String(i)} [${`*a${String(i - 1)}, `.repeat(9)}x]`);
+  }
+  const wide = Array.from({ length: 900 }, (_, i) => `k${String(i)}: 1`).join(', ');
+  const endless: [title: string, text: string][] = [
+    ['of aliases', bomb.join('\n')],
+    ['of merges', `a: &a {${wide}}\nb: {<<: [${'*a, '.repeat(99)}*a]}`],
+    ['of keys', Array.from({ length: 40_000 }, (_, i) => `${i.toString(36)}: `).join('\n')],
+    ['of documents', '---\n'.repeat(60_000)],
+    ['of levels', '['.repeat(100_000)],
+    ['of digits', web(`stop_grace_period: "${'1'.repeat(200_000)}"`)],
+    ['of a variable', web(`user: "${'${A}'.repeat(50_000)}"`)],
+  ];
+  for (const [title, text] of endless) {
+    // Each took seconds or minutes, and all of the memory, where it is done without care.
+    it(`refuses a bomb ${title} soon`, async () => {
+      await assert.rejects(read(text, { A: 'x'.repeat(32_768) }), { name: 'ComposeRefused' });
+    });
+  }
+});
+
+describe('partsOf()', () => {
+  it('gives no service more than the app may have', async () => {
+    const text = `services:
+      web: {image: a, ports: [80], mem_limit: 1g, cpus: 0.5}
+      work: {image: b, pids_limit: 16}`;
+    const parts = partsOf(await read(text), {
+      appId: 'app_a',
+      workloadId: 'w',
+      port: 4000,
+      images: {},
+      network: { team: 'team_a', aliases: [] },
+      resources: { memoryMb: 128, cpus: 2, pids: 64 },
+      stopGraceMs: 1000,
+    });
+    assert.deepEqual(
+      parts.map(({ spec }) => spec.resources),
+      [
+        { memoryMb: 128, cpus: 0.5, pids: 64, replicas: 1 },
+        { memoryMb: 128, cpus: 2, pids: 16, replicas: 1 },
+      ],
+    );
   });
 });
