@@ -5,12 +5,13 @@
  * 2. A Dockerfile given as text is sent beside the folder's files and never written into the folder.
  */
 import { randomBytes } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { lstat, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 
 import { ServiceError } from '../../lib/errors.ts';
 import type { ImageBuild } from '../driver.ts';
+import { DockerIgnore } from './dockerignore.ts';
 
 export interface BuildContext {
   stream: Readable;
@@ -20,6 +21,9 @@ export interface BuildContext {
 }
 
 type Ignores = (name: string) => boolean;
+
+/** Each name of the folder is held against all of it. */
+const ignoreMaxBytes = 32 * 1024;
 
 export async function buildContext(
   spec: Pick<ImageBuild, 'contextDir' | 'dockerfile'>,
@@ -67,38 +71,14 @@ async function dockerfileIn(contextDir: string, given: string): Promise<string> 
 }
 
 async function ignoresOf(contextDir: string, dockerfile: string): Promise<Ignores> {
-  const { default: dockerignore } = await import('@balena/dockerignore');
-  const patterns = await readFile(path.join(contextDir, '.dockerignore'), 'utf8').catch(() => '');
-  if (patterns.trim() === '') return () => false;
-  // The types are of a module of the other kind.
-  const create = dockerignore as unknown as (options: { ignorecase: boolean }) => {
-    add(patterns: string): { ignores(name: string): boolean };
-  };
-  const rules = create({ ignorecase: false }).add(patterns);
-  // An exception may lie anywhere below what is ignored: then every folder is looked through.
-  const hasExceptions = /^\s*!/m.test(patterns);
+  const file = path.join(contextDir, '.dockerignore');
+  // A link may lead to what has no end.
+  const found = await lstat(file).catch(() => undefined);
+  if (!found?.isFile() || found.size === 0) return () => false;
+  if (found.size > ignoreMaxBytes) {
+    throw new ServiceError('IMAGE_BUILD_FAILED', '.dockerignore is larger than 32 KiB.');
+  }
+  const rules = new DockerIgnore(await readFile(file, 'utf8'));
   const needed = new Set(['', '.dockerignore', dockerfile]);
-  return (name) => {
-    if (needed.has(name) || dockerfile.startsWith(`${name}/`)) return false;
-    if (!rules.ignores(name)) return false;
-    return !hasExceptions || !isFolderOfException(name, patterns);
-  };
-}
-
-/** Whether something below may be excepted, as far as the exception's fixed beginning tells. */
-function isFolderOfException(name: string, patterns: string): boolean {
-  return patterns.split('\n').some((line) => {
-    const exception = /^\s*!\s*\/?(.*?)\/?\s*$/.exec(line)?.[1];
-    if (exception === undefined) return false;
-    const fixed = exception.split('/').slice(0, firstWild(exception.split('/')));
-    const folders = name.split('/');
-    const isBelow = folders.every((folder, at) => at >= fixed.length || folder === fixed[at]);
-    // Deeper than an exception reaches when it names its path in full.
-    return isBelow && (fixed.length > folders.length || firstWild(exception.split('/')) < Infinity);
-  });
-}
-
-function firstWild(parts: readonly string[]): number {
-  const at = parts.findIndex((part) => /[*?[]/.test(part));
-  return at === -1 ? Infinity : at;
+  return (name) => !needed.has(name) && !dockerfile.startsWith(`${name}/`) && rules.leavesOut(name);
 }
