@@ -3,52 +3,28 @@ import { get } from 'node:http';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { join, makeRole, userIdOf } from '../support/access-world.ts';
 import { codeOf, ConsoleClient } from '../support/console-client.ts';
+import { ConsolePlace, servingArchive } from '../support/console-place.ts';
 import { eventually } from '../support/eventually.ts';
-import { archiveOf } from '../support/gangway-client.ts';
 import type { Answer, AppInfo, Client } from '../support/gangway-client.ts';
-import { Gangway, until } from '../support/gangway.ts';
-
-const serving = `require('node:http').createServer((_, answer) => answer.end('ok')).listen(process.env.PORT)`;
-const program = archiveOf({
-  'package.json': '{"name":"a","scripts":{"start":"node index.js"}}',
-  'index.js': serving,
-});
+import type { Gangway } from '../support/gangway.ts';
+import { until } from '../support/gangway.ts';
 
 describe('consoles and rights', () => {
+  let place: ConsolePlace;
   let gangway: Gangway;
   let me: Client;
   let app: AppInfo;
   let path: string;
   let teamId: string;
-  /** Holds what a console needs, by a role of its own. */
   let other: Client;
-  let otherRole: string;
-  let opened: ConsoleClient[] = [];
-
   before(async () => {
-    gangway = await Gangway.open();
+    place = await ConsolePlace.open();
+    ({ gangway, app, path, teamId, other } = place);
     me = gangway.client;
-    const found = await me.must<{ viewerTeam: { id: string } }>('{ viewerTeam { id } }');
-    teamId = found.viewerTeam.id;
-    app = await me.runningApp('shelly', program);
-    path = `/api/apps/${app.id}/attach`;
-    otherRole = await makeRole(me, teamId, 'Operator', ['open_app_console', 'view_logs']);
-    other = await join(gangway, teamId, otherRole, 'other');
   });
-  after(() => gangway.end());
-  afterEach(async () => {
-    for (const one of opened) {
-      await one.delete();
-      one.drop();
-    }
-    opened = [];
-  });
-
-  const open = async (query = '', client = me): Promise<ConsoleClient> => {
-    const console = await ConsoleClient.open(client, path, query);
-    opened.push(console);
-    return console;
-  };
+  after(() => place.end());
+  afterEach(() => place.closeAll());
+  const open = (query = '', client = me): Promise<ConsoleClient> => place.console(query, client);
 
   describe('who may', () => {
     it('is the opener alone', async () => {
@@ -95,7 +71,7 @@ describe('consoles and rights', () => {
       });
       assert.equal(fine.stream.status, 200);
       await eventually('its session', () => fine.stream.events.length > 0);
-      opened.push(fine);
+      place.closed(fine);
       for (const method of ['POST', 'DELETE'] as const) {
         const crossed = await me.ask(`${path}?sessionId=${fine.id}`, {
           method,
@@ -132,7 +108,7 @@ describe('consoles and rights', () => {
       const answer = await shell.post({ sessionId: shell.id, data: 'echo no\r' });
       assert.match(codeOf(answer), /403 FORBIDDEN|404 NO_SUCH_SESSION/);
       await shell.ends('failure');
-      await me.must(changing, { userId, roleId: otherRole });
+      await me.must(changing, { userId, roleId: place.otherRole });
       const back = await shell.back();
       assert.equal(back.code, 'NO_SUCH_SESSION');
     });
@@ -206,7 +182,7 @@ describe('consoles and rights', () => {
   });
 
   it('end with exit when the app is stopped, and are not opened then', async () => {
-    const stopping = await me.runningApp('stopping', program);
+    const stopping = await me.runningApp('stopping', servingArchive);
     const its = `/api/apps/${stopping.id}/attach`;
     const shell = await ConsoleClient.open(me, its);
     await me.must('mutation($id: ID!) { stopApp(id: $id) { id } }', { id: stopping.id });

@@ -1,50 +1,28 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { join, makeRole } from '../support/access-world.ts';
 import { codeOf, ConsoleClient } from '../support/console-client.ts';
+import { ConsolePlace } from '../support/console-place.ts';
 import { eventually } from '../support/eventually.ts';
-import { archiveOf } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
-import { Gangway } from '../support/gangway.ts';
-
-const serving = `require('node:http').createServer((_, answer) => answer.end('ok')).listen(process.env.PORT)`;
-const program = archiveOf({
-  'package.json': '{"name":"a","scripts":{"start":"node index.js"}}',
-  'index.js': serving,
-});
+import { until } from '../support/gangway.ts';
+import { processesOf } from '../support/processes.ts';
 
 describe('consoles', () => {
-  let gangway: Gangway;
+  let place: ConsolePlace;
   let me: Client;
   let app: AppInfo;
   let path: string;
-  /** Holds what a console needs, by a role of its own. */
-  let other: Client;
-  let opened: ConsoleClient[] = [];
-
   before(async () => {
-    gangway = await Gangway.open();
-    me = gangway.client;
-    const found = await me.must<{ viewerTeam: { id: string } }>('{ viewerTeam { id } }');
-    app = await me.runningApp('shelly', program);
-    path = `/api/apps/${app.id}/attach`;
-    const role = await makeRole(me, found.viewerTeam.id, 'Operator', ['open_app_console']);
-    other = await join(gangway, found.viewerTeam.id, role, 'other');
+    place = await ConsolePlace.open();
+    ({ app, path } = place);
+    me = place.gangway.client;
   });
-  after(() => gangway.end());
-  afterEach(async () => {
-    for (const one of opened) {
-      await one.delete();
-      one.drop();
-    }
-    opened = [];
-  });
-
-  const open = async (query = '', client = me): Promise<ConsoleClient> => {
-    const console = await ConsoleClient.open(client, path, query);
-    opened.push(console);
-    return console;
-  };
+  after(() => place.end());
+  afterEach(() => place.closeAll());
+  const open = (query = '', client = me): Promise<ConsoleClient> => place.console(query, client);
 
   describe('a session', () => {
     it('begins with its id and carries what is typed and shown', async () => {
@@ -120,8 +98,7 @@ describe('consoles', () => {
       await shell.sees('first-2');
       shell.drop();
       await shell.type('sleep 0.2; echo meanwhile-$((1+1))\r');
-      const back = await shell.back('&cols=90&rows=20');
-      opened.push(back);
+      const back = place.closed(await shell.back('&cols=90&rows=20'));
       await back.sees('first-2');
       await back.sees('meanwhile-2');
       assert.equal(back.id, shell.id);
@@ -132,8 +109,7 @@ describe('consoles', () => {
 
     it('takes over from who is still there', async () => {
       const shell = await open();
-      const second = await shell.back();
-      opened.push(second);
+      const second = place.closed(await shell.back());
       await shell.ends('failure');
       await second.type('echo for-$((1+1))\r');
       await second.sees('for-2');
@@ -148,18 +124,32 @@ describe('consoles', () => {
       await shell.type('for i in $(seq 1 40000); do echo line $i; done; echo END-$((1+1))\r');
       let back = await shell.back();
       await eventually('the end of the flood', () => back.text.includes('END-2'));
-      back = await shell.back();
-      opened.push(back);
+      back = place.closed(await shell.back());
       await back.sees('END-2');
       const replayed = Buffer.byteLength(back.text);
       assert.ok(replayed <= 65_536 && replayed > 65_000, String(replayed));
       assert.match(back.text, /line 39999/);
     });
 
+    it('is shown what its program said last, when that ended meanwhile', async () => {
+      const shell = await open();
+      await shell.type('echo here-$((1+1))\r');
+      await shell.sees('here-2');
+      shell.drop();
+      await shell.type('sleep 0.1; echo the-last-$((1+1)); exit\r');
+      await until('its end', 20_000, async () => {
+        return (await shell.post({ sessionId: shell.id, data: '' })).status === 404;
+      });
+      const back = await shell.back();
+      await back.ends('exit');
+      assert.match(back.text, /the-last-2/);
+      assert.equal((await shell.back()).code, 'NO_SUCH_SESSION');
+    });
+
     it('is somebody else: refused', async () => {
       const shell = await open();
       const query = `?sessionId=${shell.id}`;
-      const stranger = await ConsoleClient.ask(other, path, query);
+      const stranger = await ConsoleClient.ask(place.other, path, query);
       assert.equal(stranger.stream.status, 403);
       assert.equal(stranger.code, 'FORBIDDEN');
       await shell.type('echo still-$((1+1))\r');
@@ -178,6 +168,9 @@ describe('consoles', () => {
         { sessionId, resize: { cols: 0, rows: 10 } }, { sessionId, resize: { cols: 10, rows: 1001 } },
         { sessionId, resize: { cols: 1.5, rows: 10 } }, { sessionId, resize: { cols: '80', rows: 10 } },
         { sessionId, resize: { cols: -1, rows: 10 } }, { sessionId, resize: { cols: 1e9, rows: 1 } },
+        { sessionId, resize: { cols: 80 } }, { sessionId, resize: { rows: 24 } }, { sessionId, resize: [80, 24] },
+        { sessionId, resize: '80x24' }, `{"sessionId":"${sessionId}","resize":{"cols":NaN,"rows":1}}`,
+        { sessionId: [sessionId], data: 'x' }, { sessionId, data: ['x'] }, { sessionId, data: '\ud83d' },
       ]; // prettier-ignore
       for (const body of bad) {
         const answer = await shell.post(body);
@@ -238,6 +231,35 @@ describe('consoles', () => {
       assert.equal((await shell.delete()).status, 204);
     });
 
+    it('is text: other bytes are refused, and every key is typed', async () => {
+      const shell = await open();
+      const binary = Buffer.concat([
+        Buffer.from(`{"sessionId":"${shell.id}","data":"`),
+        Buffer.from([0xc3, 0x28, 0xff, 0xfe]),
+        Buffer.from('"}'),
+      ]);
+      const answer = await me.ask(path, { method: 'POST', body: binary });
+      assert.equal(codeOf(answer), '400 BAD_USER_INPUT');
+      await shell.type(`stty raw -echo; printf 'now''-typing'; head -c 130 | md5sum\r`);
+      await shell.sees('now-typing');
+      const keys = `${String.fromCharCode(...Array.from({ length: 128 }, (_, at) => at))}é`;
+      await shell.type(keys);
+      await shell.sees(createHash('md5').update(keys).digest('hex'));
+    });
+
+    it('in a thousand calls at once is typed, each of them whole', async () => {
+      const shell = await open();
+      await shell.type(`stty -echo; printf 'now''-typing\\n'; sort | uniq -c\r`);
+      await shell.sees('now-typing');
+      const line = `${'x'.repeat(99)}\r`;
+      const answers = await Promise.all(
+        Array.from({ length: 1000 }, () => shell.post({ sessionId: shell.id, data: line })),
+      );
+      assert.deepEqual([...new Set(answers.map(({ status }) => status))], [204]);
+      await shell.type('\u0004');
+      await shell.sees(/ 1000 x{99}\r\n/);
+    });
+
     it('of a session that never was, or of another app, is refused', async () => {
       const shell = await open();
       const none = await shell.post({ sessionId: 'str_none', data: 'x' });
@@ -254,4 +276,72 @@ describe('consoles', () => {
       assert.equal(codeOf(database), '404 NO_SUCH_SESSION');
     });
   });
+
+  describe('a flood', () => {
+    /** How often its program has put out a megabyte. */
+    const lapsOf = async (): Promise<number> => {
+      const { execConsole } = await me.must<{ execConsole: { output: string } }>(
+        'mutation($id: ID!) { execConsole(appId: $id, command: "cat $APP_DATA_DIR/laps") { output } }',
+        { id: app.id },
+      );
+      return Number(execConsole.output);
+    };
+    /** Of the service and its runner. */
+    const residentMb = (): number =>
+      processesOf(place.gangway.dataDir)
+        .filter(({ command }) => command.includes('main.ts'))
+        .reduce((sum, { pid }) => sum + residentKb(pid) / 1024, 0);
+
+    it('waits for a client that does not read, and is forgotten with it', async () => {
+      const shell = await open();
+      const lap =
+        'head -c 1000000 /dev/zero | tr "\\0" x; i=$((i+1)); echo $i > $APP_DATA_DIR/laps';
+      const beforeMb = residentMb();
+      const reader = connect(place.gangway.port, '127.0.0.1');
+      reader.on('error', () => undefined).pause();
+      reader.write(
+        `GET ${path}?sessionId=${shell.id} HTTP/1.1\r\nHost: a\r\nCookie: ${me.cookie}\r\n\r\n`,
+      );
+      await shell.ends('failure');
+      await shell.type(`while :; do ${lap}; done\r`);
+      let [laps, still] = [0, 0];
+      await until('it stands still', 60_000, async () => {
+        const now = await lapsOf().catch(() => 0);
+        still = now === laps && now > 0 ? still + 1 : 0;
+        laps = now;
+        return still === 20;
+      });
+      assert.ok(
+        residentMb() - beforeMb < 128,
+        `${String(beforeMb)} became ${String(residentMb())}`,
+      );
+      reader.resume();
+      await until('it goes on', 60_000, async () => (await lapsOf()) > laps + 2);
+      reader.destroy();
+      assert.equal((await shell.delete()).status, 204);
+    });
+
+    it('that nobody watches goes on, and keeps nobody waiting', async () => {
+      const shells = await Promise.all(Array.from({ length: 8 }, () => open()));
+      for (const shell of shells) await shell.type('yes so-it-goes\r');
+      for (const shell of shells) await shell.sees('so-it-goes');
+      const beforeMb = residentMb();
+      for (const shell of shells) shell.drop();
+      const next = await open();
+      for (let turn = 0; turn < 20; turn++) {
+        await next.type(`echo turn-$((${String(turn)}+1))\r`);
+        await next.sees(`turn-${String(turn + 1)}\r`);
+      }
+      assert.ok(
+        residentMb() - beforeMb < 128,
+        `${String(beforeMb)} became ${String(residentMb())}`,
+      );
+      const back = place.closed(await (shells[0] as ConsoleClient).back());
+      await back.sees('so-it-goes');
+    });
+  });
 });
+
+function residentKb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1]);
+}
