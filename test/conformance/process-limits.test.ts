@@ -12,8 +12,8 @@ import { processPlace, tempDir } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 
 const { v1, v2 } = parseMounts(fs.readFileSync('/proc/self/mountinfo', 'utf8'));
-const cpuMount = v1.get('cpu') ?? v2 ?? '';
-const pidsMount = v1.get('pids') ?? v2 ?? '';
+const cpuMount = v1.get('cpu') ?? v2?.dir ?? '';
+const pidsMount = v1.get('pids') ?? v2?.dir ?? '';
 const isRoot = process.getuid?.() === 0;
 
 /** The group of a workload of a data directory, below a mount. */

@@ -67,7 +67,7 @@ class BareConfinement implements Confinement {
     return 0;
   }
 
-  close(): void {
-    // Nothing was made.
+  close(): boolean {
+    return true; // Nothing was made.
   }
 }

@@ -11,7 +11,7 @@ import type { Logger } from '../../../lib/log.ts';
 import type { Resources } from '../../../store/records.ts';
 import { findFlat, parseNumber, parsePids } from './cgroup-files.ts';
 import type { Controller } from './cgroup-files.ts';
-import { control, readControl, removeDir } from './cgroup-tree.ts';
+import { control, readControl, removeGroup, wholeGroup } from './cgroup-tree.ts';
 import type { Tree } from './cgroup-tree.ts';
 import { defaultPidsMax, mebibyte } from './confinement.ts';
 import type { Confinement, GroupUsage } from './confinement.ts';
@@ -62,7 +62,8 @@ export class CgroupConfinement implements Confinement {
 
   pids(): number[] {
     const [dir] = this.#all();
-    return parsePids(this.#read(dir, 'cgroup.procs'));
+    if (dir === undefined) return [];
+    return [...wholeGroup(dir)].flatMap((one) => parsePids(this.#read(one, 'cgroup.procs')));
   }
 
   kill(): void {
@@ -88,8 +89,8 @@ export class CgroupConfinement implements Confinement {
     return findFlat(this.#read(this.#dirs.get('memory'), file), 'oom_kill') ?? 0;
   }
 
-  close(): void {
-    for (const dir of this.#all()) removeDir(dir);
+  close(): boolean {
+    return this.#all().filter((dir) => !removeGroup(dir)).length === 0;
   }
 
   /** Swap is no memory beyond the limit; a kernel that counts none refuses the second number. */

@@ -4,6 +4,8 @@
  * Sources: proc(5) for mountinfo, cgroups(7), and the kernel's cgroup-v1 and cgroup-v2 manuals.
  */
 
+import path from 'node:path';
+
 /** What we limit by. `cpuacct` counts CPU time on version 1; version 2 counts it in `cpu.stat`. */
 export type Controller = 'memory' | 'cpu' | 'cpuacct' | 'pids';
 
@@ -13,21 +15,27 @@ export interface CgroupMounts {
   /** Where each controller of version 1 is mounted; two may share a place. */
   v1: ReadonlyMap<Controller, string>;
   /** Where version 2 is mounted, with or without controllers. */
-  v2: string | undefined;
+  v2: V2Mount | undefined;
+}
+
+export interface V2Mount {
+  dir: string;
+  /** The group that is seen there, from the root we see: more than `/` where a part was mounted. */
+  root: string;
 }
 
 /** Of `/proc/self/mountinfo`: the first mount of each that can be written to. */
 export function parseMounts(mountinfo: string): CgroupMounts {
   const v1 = new Map<Controller, string>();
-  let v2: string | undefined;
+  let v2: V2Mount | undefined;
   for (const line of mountinfo.split('\n')) {
     // <id> <parent> <dev> <root> <mount point> <options> [<field>…] - <type> <source> <options>
     const [before = '', after = ''] = line.split(' - ');
-    const [, , , , place = '', options = ''] = before.split(' ');
+    const [, , , root = '', place = '', options = ''] = before.split(' ');
     const [type, , superOptions = ''] = after.split(' ');
     if (!options.split(',').includes('rw')) continue;
     const dir = unescapePath(place);
-    if (type === 'cgroup2') v2 ??= dir;
+    if (type === 'cgroup2') v2 ??= { dir, root: unescapePath(root) };
     if (type !== 'cgroup') continue;
     const mounted = new Set(superOptions.split(','));
     for (const controller of controllers) {
@@ -50,6 +58,14 @@ export function parseOwnV2(selfCgroup: string): string | undefined {
     if (line.startsWith('0::')) return line.slice('0::'.length);
   }
   return undefined;
+}
+
+/** Where a group of version 2 is found below a mount; undefined when it is not seen there. */
+export function placeIn({ dir, root }: V2Mount, group: string): string | undefined {
+  const below = root === '/' ? group : group.slice(root.length);
+  if (root !== '/' && group !== root && !group.startsWith(`${root}/`)) return undefined;
+  const place = path.posix.join(dir, below);
+  return place === dir || place.startsWith(`${dir}/`) ? place.replace(/\/$/, '') : undefined;
 }
 
 /** Words of a line such as `cgroup.controllers`. */

@@ -26,11 +26,31 @@ export function control(dir: string, name: string, value: string): boolean {
   }
 }
 
-/** A group that still has processes, or groups, stays. */
-export function removeDir(dir: string): void {
+/** The groups in a group, by name; none when it is gone. */
+export function groupsIn(dir: string): string[] {
   try {
-    fs.rmdirSync(dir);
+    return fs
+      .readdirSync(dir, { withFileTypes: true })
+      .flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
   } catch {
-    // Somebody is still in it, or it is gone.
+    return []; // It is gone.
   }
+}
+
+/** A group and all below it, the deepest first: what has rights to it may have made some. */
+export function* wholeGroup(dir: string): Generator<string, void> {
+  for (const name of groupsIn(dir)) yield* wholeGroup(path.join(dir, name));
+  yield dir;
+}
+
+/** False while somebody is still in it. */
+export function removeGroup(dir: string): boolean {
+  for (const one of wholeGroup(dir)) {
+    try {
+      fs.rmdirSync(one);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return false;
+    }
+  }
+  return true;
 }

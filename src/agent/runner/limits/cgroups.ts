@@ -6,6 +6,8 @@
  *    found by the next one of its instance, what an instance that is gone left is removed by any.
  * 2. On version 1, and as root on version 2, they lie at the top of the tree; without root below the
  *    group that was delegated to us.
+ * 3. On version 2 a group but the top holds processes or hands controllers down, never both: a group that
+ *    has processes of others is left as it is, one of ours is vacated before anything is handed down.
  */
 import fs from 'node:fs';
 import net from 'node:net';
@@ -13,10 +15,10 @@ import path from 'node:path';
 
 import type { Logger } from '../../../lib/log.ts';
 import type { Resources } from '../../../store/records.ts';
-import { parseMounts, parseOwnV2, parseWords } from './cgroup-files.ts';
+import { parseMounts, parseOwnV2, parsePids, parseWords, placeIn } from './cgroup-files.ts';
 import type { Controller } from './cgroup-files.ts';
 import { CgroupConfinement } from './cgroup-confinement.ts';
-import { control, readControl, removeDir } from './cgroup-tree.ts';
+import { control, groupsIn, readControl, removeGroup } from './cgroup-tree.ts';
 import type { Tree } from './cgroup-tree.ts';
 import type { Confinement, Limits } from './confinement.ts';
 
@@ -30,6 +32,13 @@ export interface CgroupHost {
 
 const folderPrefix = 'gangway-';
 const groupPrefix = 'w-';
+/** Where processes go that were in a group which is to have groups. */
+const ownLeaf = `${folderPrefix}self`;
+/** What is moved may start others meanwhile. */
+const vacateRounds = 10;
+/** How long what is ended may take to be gone. */
+const goneTries = 50;
+const goneEveryMs = 100;
 /** A group of another instance that is younger may be about to be used. */
 const foreignAgeMs = 60_000;
 
@@ -49,17 +58,22 @@ export function openCgroups(
 ): CgroupLimits | undefined {
   const folder = `${folderPrefix}${instance}`;
   const { v1, v2 } = parseMounts(host.mountinfo);
-  const own = parseOwnV2(host.selfCgroup);
   if (v2 !== undefined) {
-    const ownDir = path.resolve(v2, `.${own ?? ''}`);
-    const bases = host.isRoot ? [v2, ownDir] : [path.dirname(ownDir), ownDir];
-    for (const base of bases) {
-      const tree = base.startsWith(v2) ? openV2(base, base === ownDir, folder) : undefined;
+    const own = placeIn(v2, parseOwnV2(host.selfCgroup) ?? '/');
+    for (const base of basesOf(v2.dir, own, host.isRoot)) {
+      const tree = openV2(base, base === own, folder);
       if (tree) return new CgroupLimits(tree, logger);
     }
   }
   const tree = openV1(v1, folder);
   return tree && new CgroupLimits(tree, logger);
+}
+
+/** Where our folder may be made on version 2, the best place first. */
+function basesOf(top: string, own: string | undefined, isRoot: boolean): string[] {
+  if (own === undefined || own === top) return isRoot || own === top ? [top] : [];
+  // A unit whose processes were put into a group of their own leaves the one above it free.
+  return isRoot ? [top, own] : [path.dirname(own), own];
 }
 
 function openV1(mounts: ReadonlyMap<Controller, string>, folder: string): Tree | undefined {
@@ -93,7 +107,7 @@ function openV2(base: string, isOwn: boolean, folder: string): Tree | undefined 
   } catch {
     // Not ours to make groups in.
   }
-  removeDir(dir);
+  removeGroup(dir);
   return undefined;
 }
 
@@ -103,20 +117,39 @@ function offers(dir: string): boolean {
   return offered.includes('memory') || offered.includes('pids');
 }
 
-/** Lets groups below have the controllers; each by itself, since one may be refused. */
+/**
+ * Lets groups below have the controllers; each by itself, since one may be refused. With processes in it
+ * the kernel would hand down some of them and then take groups below for unusable.
+ */
 function hand(dir: string, isOwn: boolean): void {
   const handed = new Set(parseWords(readControl(dir, 'cgroup.subtree_control')));
   const offered = new Set(parseWords(readControl(dir, 'cgroup.controllers')));
   const wanted = ['memory', 'cpu', 'pids'].filter((name) => offered.has(name) && !handed.has(name));
-  const rest = wanted.filter((name) => !control(dir, 'cgroup.subtree_control', `+${name}`));
-  if (rest.length === 0 || !isOwn) return;
-  // A group with groups below it may hold no processes: all of a delegated one are ours.
-  const leaf = path.join(dir, 'gangway-self');
+  if (wanted.length === 0) return;
+  if (!isTop(dir) && hasProcesses(dir) && !(isOwn && vacate(dir))) return;
+  for (const name of wanted) control(dir, 'cgroup.subtree_control', `+${name}`);
+}
+
+/** The top of the tree, where nothing of this holds. */
+function isTop(dir: string): boolean {
+  return !fs.existsSync(path.join(dir, 'cgroup.type'));
+}
+
+function hasProcesses(dir: string): boolean {
+  // One that we cannot see stands there as 0.
+  return parseWords(readControl(dir, 'cgroup.procs')).length > 0;
+}
+
+/** Moves all out of a group that is ours, us among them; false when some stay. */
+function vacate(dir: string): boolean {
+  const leaf = path.join(dir, ownLeaf);
   fs.mkdirSync(leaf, { recursive: true });
-  for (const pid of parseWords(readControl(dir, 'cgroup.procs'))) {
-    control(leaf, 'cgroup.procs', pid);
+  for (let round = 0; round < vacateRounds && hasProcesses(dir); round++) {
+    for (const pid of parsePids(readControl(dir, 'cgroup.procs'))) {
+      control(leaf, 'cgroup.procs', String(pid));
+    }
   }
-  for (const name of rest) control(dir, 'cgroup.subtree_control', `+${name}`);
+  return !hasProcesses(dir);
 }
 
 export class CgroupLimits implements Limits {
@@ -124,6 +157,8 @@ export class CgroupLimits implements Limits {
   readonly missing: Limits['missing'];
   readonly #tree: Tree;
   readonly #logger: Logger;
+  /** Groups on their way out, by name. */
+  readonly #ending = new Map<string, NodeJS.Timeout>();
 
   constructor(tree: Tree, logger: Logger) {
     this.#tree = tree;
@@ -138,22 +173,41 @@ export class CgroupLimits implements Limits {
   }
 
   confinementOf(id: string, resources: Resources): Confinement {
-    return new CgroupConfinement(this.#tree, `${groupPrefix}${id}`, resources, this.#logger);
+    const name = `${groupPrefix}${id}`;
+    this.#leave(name);
+    return new CgroupConfinement(this.#tree, name, resources, this.#logger);
   }
 
   sweep(known: ReadonlySet<string>): void {
     for (const name of this.#groups()) {
-      if (known.has(name.slice(groupPrefix.length))) continue;
-      const left = this.#left(name);
-      left.kill();
-      left.close();
+      if (!known.has(name.slice(groupPrefix.length))) this.#end(name, goneTries);
     }
     for (const dir of new Set(this.#tree.dirs.values())) removeStrangers(dir);
   }
 
   close(): void {
-    for (const name of this.#groups()) this.#left(name).close();
-    for (const dir of new Set(this.#tree.dirs.values())) removeDir(dir);
+    for (const name of this.#groups()) {
+      this.#leave(name);
+      this.#left(name).close();
+    }
+    for (const dir of new Set(this.#tree.dirs.values())) removeFolder(dir);
+  }
+
+  /** Ends what is in a group, and removes it once that is gone. */
+  #end(name: string, tries: number): void {
+    this.#ending.delete(name);
+    const left = this.#left(name);
+    left.kill();
+    if (left.close() || tries === 0) return;
+    const again = setTimeout(() => {
+      this.#end(name, tries - 1);
+    }, goneEveryMs);
+    this.#ending.set(name, again.unref());
+  }
+
+  #leave(name: string): void {
+    clearTimeout(this.#ending.get(name));
+    this.#ending.delete(name);
   }
 
   #left(name: string): Confinement {
@@ -163,7 +217,7 @@ export class CgroupLimits implements Limits {
   #groups(): Set<string> {
     const found = new Set<string>();
     for (const dir of this.#tree.dirs.values()) {
-      for (const name of namesIn(dir)) if (name.startsWith(groupPrefix)) found.add(name);
+      for (const name of groupsIn(dir)) if (name.startsWith(groupPrefix)) found.add(name);
     }
     return found;
   }
@@ -172,16 +226,17 @@ export class CgroupLimits implements Limits {
 /** Removes what instances left that have no runner now: groups that are empty and not new. */
 function removeStrangers(ours: string): void {
   const base = path.dirname(ours);
-  for (const name of namesIn(base)) {
-    if (!name.startsWith(folderPrefix) || name === path.basename(ours)) continue;
+  for (const name of groupsIn(base)) {
+    if (!name.startsWith(folderPrefix) || name === path.basename(ours) || name === ownLeaf)
+      continue;
     const dir = path.join(base, name);
     const age = Date.now() - (fs.statSync(dir, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
     if (age < foreignAgeMs) continue;
     whenFree(name.slice(folderPrefix.length), () => {
-      for (const group of namesIn(dir)) {
-        if (group.startsWith(groupPrefix)) removeDir(path.join(dir, group));
+      for (const group of groupsIn(dir)) {
+        if (group.startsWith(groupPrefix)) removeGroup(path.join(dir, group));
       }
-      removeDir(dir);
+      removeFolder(dir);
     });
   }
 }
@@ -194,12 +249,7 @@ function whenFree(instance: string, then: () => void): void {
   socket.unref();
 }
 
-function namesIn(dir: string): string[] {
-  try {
-    return fs
-      .readdirSync(dir, { withFileTypes: true })
-      .flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
-  } catch {
-    return []; // It is gone.
-  }
+/** One that has groups still stays, with them. */
+function removeFolder(dir: string): void {
+  if (groupsIn(dir).length === 0) removeGroup(dir);
 }

@@ -27,8 +27,8 @@ export interface Confinement {
   usage(): GroupUsage | undefined;
   /** How often the kernel ended something inside for its memory, so far. */
   oomKills(): number;
-  /** Forgets it, once its processes are gone; twice is fine. */
-  close(): void;
+  /** Forgets it, once its processes are gone, and says whether they are; twice is fine. */
+  close(): boolean;
 }
 
 export interface Limits {

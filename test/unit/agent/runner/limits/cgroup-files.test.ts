@@ -7,6 +7,7 @@ import {
   parseNumber,
   parseOwnV2,
   parsePids,
+  placeIn,
 } from '../../../../../src/agent/runner/limits/cgroup-files.ts';
 import { parsePrivate, parseTicks } from '../../../../../src/agent/runner/limits/proc-usage.ts';
 
@@ -33,16 +34,34 @@ describe('parseMounts()', () => {
         ['memory', '/sys/fs/cgroup/memory'],
       ],
     );
-    assert.equal(v2, '/sys/fs/cgroup/unified');
+    assert.deepEqual(v2, { dir: '/sys/fs/cgroup/unified', root: '/' });
   });
 
   it('takes the first mount of version 2', () => {
-    assert.deepEqual(parseMounts(unified), { v1: new Map(), v2: '/sys/fs/cgroup' });
-    assert.equal(parseMounts(unified.split('\n')[1] ?? '').v2, '/mnt/a b');
+    const whole = { dir: '/sys/fs/cgroup', root: '/' };
+    assert.deepEqual(parseMounts(unified), { v1: new Map(), v2: whole });
+    assert.equal(parseMounts(unified.split('\n')[1] ?? '').v2?.dir, '/mnt/a b');
   });
 
   it('finds nothing where there is nothing', () => {
     assert.deepEqual(parseMounts(''), { v1: new Map(), v2: undefined });
+  });
+});
+
+describe('placeIn()', () => {
+  const dir = '/sys/fs/cgroup';
+
+  it('finds a group below a mount of the whole tree, or of a part of it', () => {
+    assert.equal(placeIn({ dir, root: '/' }, '/a.slice/b'), `${dir}/a.slice/b`);
+    assert.equal(placeIn({ dir, root: '/' }, '/'), dir);
+    assert.equal(placeIn({ dir, root: '/docker/abc' }, '/docker/abc/in'), `${dir}/in`);
+    assert.equal(placeIn({ dir, root: '/docker/abc' }, '/docker/abc'), dir);
+  });
+
+  it('finds none that is not seen there', () => {
+    assert.equal(placeIn({ dir, root: '/' }, '/../outside'), undefined);
+    assert.equal(placeIn({ dir, root: '/docker/abc' }, '/docker/abcd'), undefined);
+    assert.equal(placeIn({ dir, root: '/docker/abc' }, '/'), undefined);
   });
 });
 

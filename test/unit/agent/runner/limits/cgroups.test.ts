@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { openCgroups } from '../../../../../src/agent/runner/limits/cgroups.ts';
+import { eventually } from '../../../../support/eventually.ts';
 import { noLog } from '../../../../support/runner.ts';
 
 const resources = { memoryMb: 256, cpus: 0.5, pids: 64, replicas: 1 };
@@ -101,6 +102,36 @@ describe('openCgroups()', () => {
     assert.match(read('user.slice/app.service/cgroup.subtree_control'), /^\+(memory|cpu|pids)$/);
   });
 
+  it('moves what is in a group of its own before anything is handed down', () => {
+    const unit = 'system.slice/g.service';
+    write({ ...offering(unit, ''), ...offering(path.join(unit, 'gangway-i')) });
+    write({ [`${unit}/cgroup.type`]: 'domain\n', [`${unit}/cgroup.procs`]: '4711\n' });
+    openCgroups(v2Host(false, `/${unit}`), 'i', noLog);
+    // The file keeps the process, so that it seems to stay: the kernel would break the unit.
+    assert.equal(read(`${unit}/gangway-self/cgroup.procs`), '4711');
+    assert.equal(read(`${unit}/cgroup.subtree_control`), '');
+  });
+
+  it('hands nothing down in a group with processes of others', () => {
+    write({ ...offering('.', ''), 'cgroup.type': 'domain\n', 'cgroup.procs': '0\n' });
+    write({ ...offering('unit', ''), 'unit/cgroup.procs': '' });
+    openCgroups(v2Host(true, '/unit'), 'i', noLog);
+    assert.equal(read('cgroup.subtree_control'), '');
+    assert.ok(!fs.existsSync(path.join(root, 'gangway-self')));
+    assert.match(read('unit/cgroup.subtree_control'), /^\+\w+$/);
+  });
+
+  it('finds its own group where a part of the tree is mounted', () => {
+    write({ ...offering('in'), ...offering('in/gangway-i') });
+    const host = {
+      mountinfo: `29 22 0:26 /docker/abc ${root} rw - cgroup2 cgroup2 rw\n`,
+      selfCgroup: '0::/docker/abc/in\n',
+      isRoot: false,
+    };
+    assert.equal(openCgroups(host, 'i', noLog)?.kind, 'cgroup-v2');
+    assert.equal(openCgroups({ ...host, selfCgroup: '0::/other\n' }, 'i', noLog), undefined);
+  });
+
   it('takes a group that is its own root, as in a container, also without root', () => {
     write({ ...offering('.'), ...offering('gangway-i') });
     assert.equal(openCgroups(v2Host(false, '/'), 'i', noLog)?.kind, 'cgroup-v2');
@@ -145,6 +176,21 @@ describe('openCgroups()', () => {
     assert.deepEqual(fs.readdirSync(path.join(root, 'pids', 'gangway-i')), ['w-known-1']);
     limits?.close();
     assert.deepEqual(fs.readdirSync(path.join(root, 'pids')), []);
+  });
+
+  it('removes what a workload made below its group, and tries again while something is in it', async () => {
+    for (const name of ['memory', 'cpu', 'cpuacct', 'pids']) {
+      fs.mkdirSync(path.join(root, name, 'gangway-i', 'w-old-1', 'inner'), { recursive: true });
+    }
+    const busy = path.join(root, 'pids/gangway-i/w-old-1/inner/busy');
+    fs.writeFileSync(busy, '');
+    const limits = openCgroups(v1Host(), 'i', noLog);
+    limits?.sweep(new Set());
+    assert.ok(fs.existsSync(busy));
+    assert.deepEqual(fs.readdirSync(path.join(root, 'memory', 'gangway-i')), []);
+    fs.rmSync(busy);
+    await eventually('it is gone', () => !fs.existsSync(path.dirname(path.dirname(busy))), 10_000);
+    limits?.close();
   });
 
   it('finds nothing where there is nothing, or nothing is ours', () => {
