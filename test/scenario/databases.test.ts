@@ -8,8 +8,21 @@ import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
 import { McpClient } from '../support/mcp-client.ts';
 
-// Answers with what it was told.
-const showsVariable = `require('node:http').createServer((_, answer) => answer.end(process.env.DATABASE_URL)).listen(process.env.PORT)`;
+// Answers with what it was told, and prints it in some ways.
+const showsVariable = `
+const { DATABASE_URL: url, PORT } = process.env;
+const { password } = new URL(url);
+require('node:http').createServer((_, answer) => answer.end(url)).listen(PORT);
+const encoded = Buffer.from(password).toString('base64') + ' ' + Buffer.from(url).toString('base64');
+for (const text of [password, url, encoded, JSON.stringify({ db: { password } }), encodeURIComponent(url)])
+  console.log('signs in with ' + text + ', it says');`;
+
+/** What an answer over MCP must not hold of a connection string. */
+function formsOf(url: string): string[] {
+  const { password } = new URL(url);
+  const base64 = [url, password].map((one) => Buffer.from(one).toString('base64'));
+  return [password, ...base64, encodeURIComponent(url)];
+}
 
 describe('a PostgreSQL database', () => {
   let gangway: Gangway;
@@ -169,12 +182,69 @@ describe('a PostgreSQL database', () => {
     assert.equal(createDatabase.status, 'provisioning');
     await databases.delete(createDatabase.id);
     await gangway.client.must('mutation($id: ID!) { purgeFromTrash(id: $id) }', createDatabase);
-    for (const field of ['revealConnection', 'rotateDatabasePassword']) {
-      const sentence = await mcp.fails(token, 'graphql_mutate', {
-        query: `mutation { ${field}(id: "${id}") }`,
-      });
-      assert.match(sentence, /FORBIDDEN/);
+    for (const field of [
+      `revealConnection(id: "${id}")`,
+      `rotateDatabasePassword(id: "${id}")`,
+      `execDatabaseConsole(databaseId: "${id}", command: "SELECT 1") { output }`,
+    ]) {
+      const sentence = await mcp.fails(token, 'graphql_mutate', { query: `mutation { ${field} }` });
+      assert.match(sentence, /refused over MCP\. \(FORBIDDEN\)/);
     }
+  });
+
+  it('shows no password over MCP, wherever it was printed, nor the one before', async () => {
+    const mcp = new McpClient(gangway.url);
+    const token = await gangway.client.token({ capabilities });
+    const before = await databases.reveal(id);
+    const query = `query ($id: ID) { logs(databaseId: $id, tail: 500) { nodes { text } }
+      app(slug: "shop") { name } databases { name error connectionStringMasked } }`;
+    const statement = (url: string): string => `SELECT '${new URL(url).password}' FROM nowhere`;
+    for (const secrets of [[before], [before, await databases.rotate(id)]]) {
+      // A statement that fails stands in the log of the database as it was written.
+      await databases.exec(id, statement(secrets.at(-1) ?? ''));
+      const asked = { query, variables: { id } };
+      for (const [name, args] of [
+        ['read_logs', { appId: 'shop' }],
+        ['read_logs', { appId: 'shop', contains: 'signs in' }],
+        ['graphql_query', asked],
+        ['get_database', { databaseId: id }],
+      ] as const) {
+        const { body } = await mcp.call(token, name, args);
+        assert.deepEqual(
+          secrets.flatMap(formsOf).filter((form) => body.includes(form)),
+          [],
+          name,
+        );
+      }
+      const { body } = await mcp.call(token, 'graphql_query', asked);
+      assert.match(body, /SELECT '\[redacted: [\w ]+\]' FROM nowhere/);
+    }
+    const { log } = await mcp.must<{ log: string }>(token, 'read_logs', { appId: 'shop' });
+    assert.match(log, /signs in with \[redacted: variable DATABASE_URL\], it says/);
+  });
+
+  it('is looked at and referred to over MCP by who may', async () => {
+    const mcp = new McpClient(gangway.url);
+    const readOnly = { query: 'readonly=1' };
+    const all = await gangway.client.token({ capabilities });
+    const made = { name: 'By an agent', engine: 'POSTGRES' };
+    assert.equal((await mcp.call(all, 'create_database', made, readOnly)).fault?.code, -32602);
+    const stop = { query: `mutation { setDatabaseRunning(id: "${id}", running: false) { id } }` };
+    const stopped = await mcp.call(all, 'graphql_query', stop, readOnly);
+    assert.equal(stopped.result?.isError, true);
+    const seen = await mcp.call(all, 'get_database', { databaseId: id }, readOnly);
+    assert.equal(seen.result?.isError, undefined);
+    // Whoever sets a variable could read by it what it refers to.
+    const few = await gangway.client.token({ capabilities: ['manage_env', 'view_logs'] });
+    const entry = { appId: 'shop', key: 'B', value: `\${database.${id}.password}` };
+    assert.match(await mcp.fails(few, 'set_env', entry), /reveal_secrets.*\(FORBIDDEN\)/);
+    assert.match(await mcp.fails(few, 'graphql_mutate', stop), /control_databases.*\(FORBIDDEN\)/);
+    assert.equal((await mcp.call(few, 'create_database', made)).status, 403);
+    const { app } = await mcp.must<{ app: { id: string } }>(all, 'get_app', { appId: 'shop' });
+    const ofApp = await gangway.client.token({ capabilities, appIds: [app.id] });
+    assert.match(await mcp.fails(ofApp, 'get_database', { databaseId: id }), /no such database/);
+    const { log } = await mcp.must<{ log: string }>(ofApp, 'read_logs', { appId: app.id });
+    assert.match(log, /signs in with \[redacted: variable DATABASE_URL\], it says/);
   });
 
   it('is reached by a token for it alone, and by no other', async () => {

@@ -6,7 +6,8 @@
  *    a database are others.
  */
 import type { Reader } from '../../store/contract.ts';
-import type { DatabaseRecord } from '../../store/records.ts';
+import type { DatabaseRecord, TrashRecord } from '../../store/records.ts';
+import type { KeyPart } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
 import type { OpenDatabase, OpenedDatabase } from './database-secrets.ts';
 import { KnownSecrets } from './known-secrets.ts';
@@ -30,7 +31,9 @@ export interface TeamDatabasesOptions {
   charsMax: number;
 }
 
-const page = 500;
+/** As many as a team may have. */
+const databasesMax = 1_000;
+const pageTrash = 500;
 
 export class TeamDatabases {
   readonly index = new ValueIndex();
@@ -108,22 +111,20 @@ export class TeamDatabases {
 
   *#ids(): Generator<string, void> {
     const { reader } = this.#options;
-    let after: readonly (string | number)[] | undefined;
+    const live = { limit: databasesMax };
+    for (const { id } of reader.list(tables.databases, 'team', [this.#teamId], live)) yield id;
+    let after: readonly KeyPart[] | undefined;
     for (;;) {
-      const options = { limit: page, ...(after && { after }) };
-      const some = reader.list(tables.databases, 'team', [this.#teamId], options);
-      for (const { id } of some) yield id;
-      const last = some.at(-1);
-      if (last === undefined || some.length < page) break;
-      after = [this.#teamId, last.id];
-    }
-    after = undefined;
-    for (;;) {
-      const options = { limit: page, ...(after && { after }) };
-      const some = reader.list(tables.trash, 'team', [this.#teamId], options);
-      for (const { kind, targetId } of some) if (kind === 'database') yield targetId;
-      const last = some.at(-1);
-      if (last === undefined || some.length < page) return;
+      const options = { limit: pageTrash, ...(after && { after }) };
+      const page: readonly Readonly<TrashRecord>[] = reader.list(
+        tables.trash,
+        'team',
+        [this.#teamId],
+        options,
+      );
+      for (const { kind, targetId } of page) if (kind === 'database') yield targetId;
+      const last = page.at(-1);
+      if (last === undefined || page.length < pageTrash) return;
       after = [this.#teamId, last.deletedAtMs, last.id];
     }
   }

@@ -120,6 +120,8 @@ const addresses = [
 /** Up to where a password of an address begins. */
 const toPassword = /:(?:\\*\/){2}[^\s/?#@:"'<>[\\]{0,256}:/g;
 const port = /\d{1,5}\\*[/?#]/y;
+/** As `connectionStringMasked` shows a password. */
+const mask = /^[•*]+$/;
 const passwordMax = 256;
 
 /** Credentials in addresses: user and host stay. Stops once there are more than `spansMax`. */
@@ -127,8 +129,10 @@ export function findAddresses(text: string, spans: Span[], spansMax = Infinity):
   if (!text.includes('@') || !/:\\*\//.test(text)) return;
   for (const pattern of addresses) {
     for (const match of text.matchAll(pattern)) {
-      const end = match.index + match[0].length - 1;
-      spans.push({ start: end - (match[1] ?? '').length, end, what: 'password' });
+      const [whole, password = ''] = match;
+      if (mask.test(password)) continue;
+      const end = match.index + whole.length - 1;
+      spans.push({ start: end - password.length, end, what: 'password' });
       if (spans.length > spansMax) return;
     }
   }
@@ -146,6 +150,7 @@ function findSlashed(text: string, spans: Span[], spansMax: number): void {
       end = stop.exec(text)?.index ?? text.length;
     }
     if (text[end] !== '@' || end === start || end - start > passwordMax) continue;
+    if (mask.test(text.slice(start, end))) continue;
     port.lastIndex = start;
     if (port.test(text)) continue;
     spans.push({ start, end, what: 'password' });

@@ -217,8 +217,8 @@ describe('secrets of databases', () => {
     write({ ...first, adminSealed: null });
     assert.equal(ofApp('violet-piano-4'), 'violet-piano-4');
     assert.deepEqual(
-      log.events.map(({ event, fields }) => [event, fields['databaseId']]),
-      [['redaction_value_unreadable', 'db_1']],
+      log.events.map(({ event }) => event),
+      ['redaction_value_unreadable'],
     );
   });
 });

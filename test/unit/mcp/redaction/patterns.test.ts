@@ -148,6 +148,7 @@ const taken: Record<string, [string, string]> = {
 };
 
 const kept: Record<string, string> = {
+  'a password that is masked': 'postgres://app:••••••••@127.0.0.1:5432/app and redis://:****@h/0',
   'a line of an access log':
     '127.0.0.1 - - [21/Nov/2026:09:00:00 +0000] "GET /api/tokens?page=2 HTTP/1.1" 200 512',
   'a stack trace':
