@@ -17,8 +17,8 @@ import type { Logger } from '../../lib/log.ts';
 import type { ImageBuild, ImageInfo, ImagePull, Images, RegistryLogin } from '../driver.ts';
 import { buildContext } from './build-context.ts';
 import type { BuildContext } from './build-context.ts';
+import { buildKitArgs, checkBuildRules, classicArgs } from './build-rules.ts';
 import { buildWithBuildKit, hasBuildKit } from './buildkit.ts';
-import { basesOf, mayBeId } from './dockerfile-bases.ts';
 import { orGone, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
@@ -90,32 +90,22 @@ export class DockerImages implements Images {
     const options = {
       t: names.image(spec.owner, spec.name),
       dockerfile: context.dockerfile,
-      buildargs: { ...spec.buildArgs },
       ...(spec.target !== undefined && { target: spec.target }),
     };
-    this.#refuseOthers(context.text, spec.buildArgs);
+    checkBuildRules(context.text, spec.buildArgs, names);
     if (!mayNeedLogin(spec.logins, context.text, spec.buildArgs) && (await hasBuildKit(docker))) {
-      return buildWithBuildKit(docker, context.stream, options, abortSignal);
+      const own = { ...options, buildargs: { ...buildKitArgs(spec) } };
+      return buildWithBuildKit(docker, context.stream, own, abortSignal);
     }
     return docker.buildImage(context.stream, {
       ...options,
+      buildargs: { ...classicArgs(spec) },
       registryconfig: registryConfig(spec.logins),
       networkmode: names.network(null),
       rm: true,
       forcerm: true,
       abortSignal,
     });
-  }
-
-  /** A builder starts from any image on the daemon, also of another team; the classic one by its id, too. */
-  #refuseOthers(dockerfile: string, buildArgs: Readonly<Record<string, string>>): void {
-    for (const base of basesOf(dockerfile, buildArgs)) {
-      if (!mayBeId(base) && !this.#parts.names.isImage(localName(base))) continue;
-      throw new ServiceError(
-        'IMAGE_NOT_FOUND',
-        `The Dockerfile starts from ${base}: name an image of a registry, with its tag.`,
-      );
-    }
   }
 
   pull(spec: ImagePull, say: Say, signal: AbortSignal): Promise<ImageInfo> {

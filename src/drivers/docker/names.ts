@@ -5,7 +5,7 @@
  * 2. All of a specification that is needed after a restart stands in labels; variables never do.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { WorkloadSpec } from '../driver.ts';
+import type { Workload, WorkloadSpec } from '../driver.ts';
 
 export const label = {
   instance: 'gangway.instance',
@@ -33,6 +33,11 @@ export function checkId(what: string, id: string): void {
   if (!idPattern.test(id)) {
     throw new ServiceError('BAD_USER_INPUT', `The ${what} is [a-z0-9_-]{2,64}.`);
   }
+}
+
+/** As everybody knows it. */
+export function shortOf({ id, owner, kind, port }: Workload['spec']): Workload['spec'] {
+  return { id, owner, kind, port };
 }
 
 export class Names {
@@ -69,7 +74,8 @@ export class Names {
 
   /** Whether it is one of ours, or of another Gangway: what it holds may be another team's. */
   isImage(reference: string): boolean {
-    const repository = reference.split(/[:@]/)[0] ?? '';
+    const short = reference.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '');
+    const repository = short.split(/[:@]/)[0] ?? '';
     return repository === this.repository || /^gangway-[0-9a-f]{16}$/.test(repository);
   }
 
