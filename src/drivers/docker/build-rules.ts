@@ -12,8 +12,12 @@ import type { Names } from './names.ts';
 
 type Args = Readonly<Record<string, string>>;
 
-/** Throws IMAGE_NOT_FOUND and IMAGE_BUILD_FAILED, naming what is refused. */
-export function checkBuildRules(dockerfile: string, buildArgs: Args, names: Names): void {
+/** Returns what images it may take from. Throws IMAGE_NOT_FOUND and IMAGE_BUILD_FAILED, naming what is refused. */
+export function checkBuildRules(
+  dockerfile: string,
+  buildArgs: Args,
+  names: Names,
+): readonly string[] {
   const frontend = frontendOf(dockerfile);
   if (frontend !== null && !/^(docker\.io\/)?docker\/dockerfile([:@].*)?$/.test(frontend)) {
     throw refused(

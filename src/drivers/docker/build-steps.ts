@@ -1,0 +1,69 @@
+/**
+ * Owns the bound on the processes of a build's steps: the classic builder gives its containers none.
+ *
+ * 1. A step is bounded as it begins, as soon as the daemon answers.
+ * 2. What a step prints can neither bound another's container nor keep its own unbounded.
+ */
+import type { Logger } from '../../lib/log.ts';
+import type { Engine } from './engine.ts';
+import { orGone } from './engine.ts';
+import { label } from './names.ts';
+import type { Names } from './names.ts';
+
+export interface BuildStepsParts {
+  engine: Engine;
+  names: Names;
+  logger: Logger;
+}
+
+const pidsMax = 4096;
+
+export class BuildSteps {
+  readonly #parts: BuildStepsParts;
+  readonly #bounded = new Set<string>();
+  #isLooking = false;
+  #again = false;
+
+  constructor(parts: BuildStepsParts) {
+    this.#parts = parts;
+  }
+
+  /** A line of the builder's; which one begins a step is no secret, so all are looked for each time. */
+  hear(line: string): void {
+    if (!line.startsWith(' ---> Running in ')) return;
+    this.#again = true;
+    if (!this.#isLooking) void this.#look();
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    try {
+      while (this.#again) {
+        this.#again = false;
+        for (const id of await this.#steps()) await this.#bound(id);
+      }
+    } catch (error) {
+      this.#parts.logger.warn({ err: error }, 'build-step-not-bounded');
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  /** Containers that builds made, of all builds. */
+  async #steps(): Promise<string[]> {
+    const { engine, names } = this.#parts;
+    const network = names.network(null);
+    const found = await engine.ask((docker) => docker.listContainers({ all: true }));
+    return found.flatMap(({ Id: id, HostConfig: { NetworkMode: mode }, Labels: labels }) =>
+      mode === network && labels[label.workload] === undefined ? [id] : [],
+    );
+  }
+
+  async #bound(id: string): Promise<void> {
+    if (this.#bounded.has(id)) return;
+    this.#bounded.add(id);
+    await this.#parts.engine.ask((docker) =>
+      orGone(docker.getContainer(id).update({ PidsLimit: pidsMax })),
+    );
+  }
+}
