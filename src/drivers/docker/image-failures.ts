@@ -3,6 +3,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import { isAway, statusOf, unreachable, wordsOf } from './engine.ts';
 
 const detailMax = 500;
+/** Of what a failed step says, which repeats its whole command: looked at for more than its end. */
+const wordsMax = 8192;
 
 /** What a pull, or the first step of a build, failed with. Null: nothing about registries. */
 export function registryFailure(
@@ -42,7 +44,12 @@ export function registryFailure(
 }
 
 /** A failed build in the daemon's words: they repeat steps of the Dockerfile, and no variables. */
-export function buildFailure(words: string, hosts: ReadonlySet<string>): ServiceError {
+export function buildFailure(all: string, hosts: ReadonlySet<string>): ServiceError {
+  const words = all.slice(0, wordsMax);
+  // A step that ran says nothing of the daemon or of registries, whatever words stand in it.
+  if (/(non-zero code|exit code): \d+\s*$/.test(all.slice(-64))) {
+    return new ServiceError('IMAGE_BUILD_FAILED', `The build failed: ${cut(all)}`);
+  }
   if (isEnding(words)) return unreachable(words);
   const image = imageIn(words);
   if (image !== undefined) {
@@ -91,5 +98,7 @@ function notFound(detail: string): ServiceError {
 }
 
 function cut(words: string): string {
-  return words.length <= detailMax ? words : `${words.slice(0, detailMax)}…`;
+  if (words.length <= detailMax) return words;
+  // The end says how it ended.
+  return `${words.slice(0, detailMax - 100)} … ${words.slice(-100)}`;
 }
