@@ -38,6 +38,7 @@ export function checkBuildRules(
     if (isOfMachine(url))
       throw refused(`ADD ${url} is refused: it is in the server's own network.`);
   }
+  return bases;
 }
 
 /** Without what would steer BuildKit itself. What it keeps by `--mount=type=cache` is of one app. */

@@ -130,7 +130,9 @@ async function packagesOf(
       const pip = 'pip install --no-cache-dir --disable-pip-version-check --no-input';
       const steps = [`${venv}\n${pip} ${requirements === null ? '.' : '-r requirements.txt'}`];
       // Options and paths in it lead to other files.
-      const alone = requirements !== null && !/^\s*(-|\.|\/|file:)|@\s*file:/m.test(requirements);
+      // Line by line: over a text of blank lines one expression looks at each of them from each.
+      const leads = (line: string): boolean => /^\s*(-|\.|\/|file:)|@\s*file:/.test(line);
+      const alone = requirements !== null && !requirements.split('\n').some(leads);
       return { files: alone ? ['requirements.txt'] : null, steps };
     }
     case 'go': {

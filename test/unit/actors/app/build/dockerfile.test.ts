@@ -125,6 +125,9 @@ describe('a Dockerfile that is written for a source', () => {
     assert.equal(python.at(-2), 'CMD ["/bin/sh","-c","exec python main.py"]');
     await write({ 'requirements.txt': '-r more.txt\n' });
     assert.equal((await lines())[2], copyAll);
+    // An hour, where each line is looked for from each line before it.
+    await write({ 'requirements.txt': '\n'.repeat(1_000_000) });
+    assert.equal((await lines())[2], python[2]);
     await rm(join(folder, 'main.py'));
     await assert.rejects(lines(), /A Python app needs a start command/);
   });
