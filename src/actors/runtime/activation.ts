@@ -93,6 +93,11 @@ export class Activation implements ActorContext<Protocol> {
     return this.#works.size > 0 || this.#durable < this.#committed;
   }
 
+  /** Whether owned work runs. */
+  get works(): boolean {
+    return this.#works.size > 0;
+  }
+
   get pendingCommits(): number {
     return this.#committed - this.#durable;
   }
@@ -185,8 +190,9 @@ export class Activation implements ActorContext<Protocol> {
         this.#works.delete(name);
       },
       (error: unknown) => {
-        this.#works.delete(name);
+        // It counts as under way: what is stored says how to go on with it.
         if (!this.ended) this.#options.onCrash(error);
+        this.#works.delete(name);
       },
     );
     this.#works.set(name, done);

@@ -9,6 +9,8 @@
  *    of the one before has returned, not when the disk has.
  * 2. A crash answers the message that caused it with INTERNAL and takes none of the waiting ones.
  * 3. A new activation begins only when no commit of the one before is on its way.
+ * 4. One that was discarded with work of its own under way is followed by another without being asked,
+ *    for nobody may ever ask: what is stored says how to go on. Others come with their next message.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
@@ -63,11 +65,16 @@ export interface CellOptions {
   onAlarm: (cell: Cell, alarm: { name: string; atMs: number }, done: boolean) => void;
 }
 
+const reviveMinMs = 1000;
+
 export class Cell {
   readonly address: string;
   readonly #options: CellOptions;
   readonly #mailbox: Mailbox<Envelope>;
   readonly #backoff: Backoff;
+  readonly #revivals: Backoff;
+  /** Takes the next revival back; null when there is none. */
+  #cancelRevival: (() => void) | null = null;
   #phase: Phase = { name: 'dormant' };
   #pumping = false;
   #lastActiveMs: number;
@@ -77,6 +84,7 @@ export class Cell {
     this.address = `${options.ref.kind}:${options.ref.id}`;
     this.#mailbox = new Mailbox(options.definition.mailboxMax ?? 1024);
     this.#backoff = new Backoff(options.backoff);
+    this.#revivals = new Backoff(options.backoff);
     this.#lastActiveMs = options.clock.now();
   }
 
@@ -112,7 +120,7 @@ export class Cell {
   passivate(nowMs: number, idleMaxMs = Infinity): boolean {
     const phase = this.#phase;
     if (this.#pumping || this.#mailbox.size > 0) return false;
-    if (phase.name === 'dormant') return true;
+    if (phase.name === 'dormant') return this.#cancelRevival === null;
     if (phase.name !== 'active' || phase.activation.busy) return false;
     const { idleMs = 60_000 } = this.#options.definition;
     if (idleMs === Infinity) return false;
@@ -130,6 +138,7 @@ export class Cell {
   async close(): Promise<void> {
     const phase = this.#phase;
     this.#phase = { name: 'closed' };
+    this.#endRevival();
     for (let next = this.#mailbox.shift(); next; next = this.#mailbox.shift()) {
       next.reject(new ServiceError('SHUTTING_DOWN', 'The service is stopping.'));
     }
@@ -158,6 +167,7 @@ export class Cell {
   }
 
   async #activate(): Promise<void> {
+    this.#endRevival();
     const activation = new Activation({
       ref: this.#options.ref,
       epoch: this.#options.nextEpoch(this.address),
@@ -272,7 +282,27 @@ export class Cell {
     const restMs = crashed ? this.#backoff.crashed(clock.now()) : 0;
     if (crashed) logger.error({ actor: this.address, restMs, err: error }, 'actor_crashed');
     else logger.warn({ actor: this.address, err: error }, 'actor_discarded');
+    if (activation.works) this.#reviveLater(restMs);
     void this.#end(activation, 'discarded', restMs, phase.name === 'active' ? phase.actor : null);
+  }
+
+  /** Behind the rest; who sends a message does not wait for it. */
+  #reviveLater(restMs: number): void {
+    this.#endRevival();
+    const { clock } = this.#options;
+    const delayMs = restMs + Math.max(reviveMinMs, this.#revivals.crashed(clock.now()));
+    this.#cancelRevival = clock.after(delayMs, () => {
+      this.#cancelRevival = null;
+      if (this.#phase.name === 'dormant') this.#wake();
+      // It has not come to its end yet.
+      else if (this.#phase.name === 'ending' || this.#phase.name === 'resting')
+        this.#reviveLater(0);
+    });
+  }
+
+  #endRevival(): void {
+    this.#cancelRevival?.();
+    this.#cancelRevival = null;
   }
 
   async #end(

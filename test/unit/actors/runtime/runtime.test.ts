@@ -125,6 +125,35 @@ describe('ActorRuntime', () => {
     assert.equal(seen.activations, 2);
   });
 
+  it('activates anew by itself what was discarded with work of its own, and not at once again', async () => {
+    const { store, clock, runtime, seen } = setUp();
+    await runtime.ask(counter.at('idle'), { type: 'add', by: 1 });
+    await runtime.ask(counter.at('busy'), { type: 'work' });
+    assert.equal(seen.activations, 2);
+    const failing = async (name: string): Promise<void> => {
+      store.held = true;
+      const asked = runtime.ask(counter.at(name), { type: 'add', by: 1 });
+      const outcome = Promise.allSettled([asked]);
+      await settle();
+      store.fail(new ServiceError('STORAGE_FULL', 'The disk is full.'));
+      await outcome;
+      store.held = false;
+    };
+    await failing('idle');
+    await failing('busy');
+    await settle();
+    assert.equal(seen.activations, 2);
+    await clock.advance(1000);
+    assert.equal(seen.activations, 3, 'the one that worked');
+    await clock.advance(20_000);
+    assert.equal(seen.activations, 3);
+    await runtime.ask(counter.at('busy'), { type: 'work' });
+    await failing('busy');
+    await runtime.close();
+    await clock.advance(60_000);
+    assert.equal(seen.activations, 3, 'nothing comes after the end');
+  });
+
   it('leaves a refusal to the handler that awaits it', async () => {
     const { store, runtime, seen } = setUp();
     store.held = true;
