@@ -2,7 +2,10 @@
  * Owns MariaDB and MySQL, which differ in little: MariaDB by the server of the machine or its image,
  * MySQL by its image alone.
  *
- * 1. Of passwords only hashes stand in statements and in files.
+ * 1. Of passwords of MariaDB only hashes stand in statements and in files. MySQL is told them as they
+ *    are, and keeps them out of its own logs.
+ * 2. Each has an administrator for 127.0.0.1: their images look up no names, so that `localhost` is
+ *    nobody who comes over the network of the sandbox.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -25,6 +28,9 @@ import {
   type Wellness,
 } from './engine.ts';
 
+type Program = 'mysql' | 'mariadb';
+
+const loopback = '127.0.0.1';
 // prettier-ignore
 const reserved = [
   'mysql', 'sys', 'information_schema', 'performance_schema', 'test', 'root', 'mariadb', 'public', 'current_user',
@@ -39,65 +45,63 @@ const defaults = { databaseName: 'app', username: 'app' };
 export const mariadb: Engine = {
   ...shared('MARIADB', 'mariadb'),
   label: 'MariaDB',
+  // The image does it, or the server as it starts.
+  setUp: () => Promise.resolve(),
+  check: (server, signal) => check(server, 'mariadb', server.username, server.password, signal),
   host: hostEngine(),
   image: {
     versions: ['11.8', '11.4', '10.11', '10.6'],
     reference: (version) => `mariadb:${version}`,
     port: 3306,
     volume: '/var/lib/mysql',
-    run: (names, secrets) => ({ command: [], env: imageVariables('MARIADB', names, secrets) }),
+    run: ({ databaseName, username }, { password, adminPassword }) => ({
+      command: [],
+      env: {
+        MARIADB_ROOT_PASSWORD: adminPassword,
+        MARIADB_ROOT_HOST: loopback,
+        MARIADB_DATABASE: databaseName,
+        MARIADB_USER: username,
+        MARIADB_PASSWORD: password,
+      },
+    }),
   },
 };
 
 export const mysql: Engine = {
   ...shared('MYSQL', 'mysql'),
   label: 'MySQL',
+  setUp: (server, signal) => asRoot(server, 'mysql', userStatements(server), signal),
+  check: (server, signal) => check(server, 'mysql', 'root', server.adminPassword, signal),
   host: null,
   image: {
     versions: ['8.4', '9.4', '8.0'],
     reference: (version) => `mysql:${version}`,
     port: 3306,
     volume: '/var/lib/mysql',
-    run: (names, secrets) => ({ command: [], env: imageVariables('MYSQL', names, secrets) }),
+    // Its user is made by statements of ours: the image would put a password into one as it is.
+    run: ({ databaseName }, { adminPassword }) => ({
+      command: [],
+      env: {
+        MYSQL_ROOT_PASSWORD: adminPassword,
+        MYSQL_ROOT_HOST: loopback,
+        MYSQL_DATABASE: databaseName,
+      },
+    }),
   },
 };
 
-function imageVariables(prefix: string, names: Names, secrets: Secrets): Record<string, string> {
-  return {
-    [`${prefix}_ROOT_PASSWORD`]: secrets.adminPassword,
-    // Only from within, where it is asked by our own commands.
-    [`${prefix}_ROOT_HOST`]: 'localhost',
-    [`${prefix}_DATABASE`]: names.databaseName,
-    [`${prefix}_USER`]: names.username,
-    [`${prefix}_PASSWORD`]: secrets.password,
-  };
-}
-
 function shared(
   name: DatabaseEngine,
-  program: 'mysql' | 'mariadb',
-): Pick<
-  Engine,
-  | 'name'
-  | 'defaults'
-  | 'rules'
-  | 'url'
-  | 'check'
-  | 'setUp'
-  | 'setPassword'
-  | 'console'
-  | 'statement'
-> {
+  program: Program,
+): Pick<Engine, 'name' | 'defaults' | 'rules' | 'url' | 'setPassword' | 'console' | 'statement'> {
   return {
     name,
     defaults,
     rules,
     url: ({ username, password, host, port, databaseName }) =>
       `mysql://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
-    check: (server, signal) => check(server, program, signal),
-    // The image does it, or the server as it starts.
-    setUp: () => Promise.resolve(),
-    setPassword: (server, password, signal) => setPassword(server, program, password, signal),
+    setPassword: (server, password, signal) =>
+      asRoot(server, program, passwordStatement(server, program, password), signal),
     console: (access, tools) => client(access, program, tools, null),
     statement: (access, text, tools) => client(access, program, tools, text),
   };
@@ -182,43 +186,71 @@ function nativeHash(password: string): string {
   return `*${createHash('sha1').update(once).digest('hex').toUpperCase()}`;
 }
 
-async function check(server: Server, program: string, signal: AbortSignal): Promise<Wellness> {
+async function check(
+  server: Server,
+  program: Program,
+  user: string,
+  password: string,
+  signal: AbortSignal,
+): Promise<Wellness> {
   const { exitCode, output } = await server.exec(
-    sql(program, server.username, server.password, server.ownPort, 'SELECT 1'),
+    sql(program, user, password, server.ownPort, 'SELECT 1'),
     signal,
   );
   if (exitCode === 0) return { kind: 'well' };
   return { kind: 'unwell', seen: `it said: ${lastLine(output)}` };
 }
 
-async function setPassword(
+/** What the image of MySQL is not asked to make. */
+function userStatements(server: Server): string {
+  const user = `'${server.username}'@'%'`;
+  const by = `BY ${quoted(server.password)}`;
+  return [
+    `CREATE DATABASE IF NOT EXISTS \`${server.databaseName}\`;`,
+    `CREATE USER IF NOT EXISTS ${user} IDENTIFIED ${by};`,
+    `ALTER USER ${user} IDENTIFIED ${by};`,
+    `GRANT ALL PRIVILEGES ON \`${server.databaseName.replaceAll('_', '\\_')}\`.* TO ${user};`,
+  ].join('\n');
+}
+
+function passwordStatement({ username }: Server, program: Program, password: string): string {
+  const by = program === 'mariadb' ? `PASSWORD '${nativeHash(password)}'` : quoted(password);
+  return `ALTER USER '${username}'@'%' IDENTIFIED BY ${by};`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
+}
+
+async function asRoot(
   server: Server,
-  program: 'mysql' | 'mariadb',
-  password: string,
+  program: Program,
+  text: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const by =
-    program === 'mariadb'
-      ? `BY PASSWORD '${nativeHash(password)}'`
-      : `BY '${password.replaceAll(/['\\]/g, '\\$&')}'`;
-  const text = `ALTER USER '${server.username}'@'%' IDENTIFIED ${by};`;
   const { exitCode } = await server.exec(
     sql(program, 'root', server.adminPassword, server.ownPort, text),
     signal,
   );
-  if (exitCode !== 0) throw new Error('Cannot set the password: the client failed');
+  if (exitCode !== 0) throw new Error('Cannot change the user: the client failed');
 }
 
 /** A statement over the network of the sandbox, which is not there while an image still makes its files. */
-function sql(program: string, user: string, password: string, port: number, text: string): Command {
-  const client = `${program} --no-defaults --protocol=tcp --host=127.0.0.1 --port=${String(port)} --user=${user} --connect-timeout=5 --batch`;
+function sql(
+  program: Program,
+  user: string,
+  password: string,
+  port: number,
+  text: string,
+): Command {
+  const client = `${program} --no-defaults --protocol=tcp --host=${loopback} --port=${String(port)} --user=${user} --connect-timeout=5 --batch`;
   const fed = fedByShell(client, text);
   return { command: fed.command, env: { ...fed.env, MYSQL_PWD: password } };
 }
 
 async function client(
   access: Access,
-  program: 'mysql' | 'mariadb',
+  program: Program,
   tools: HostTools | null,
   statement: string | null,
 ): Promise<Command> {

@@ -17,7 +17,7 @@ const images: Record<
 > = {
   // prettier-ignore
   POSTGRES: { env: ['PGDATA', 'POSTGRES_PASSWORD', 'POSTGRES_USER'], port: 5432, volume: '/data', image: 'postgres:18-alpine' }, // prettier-ignore
-  MYSQL: { env: ['MYSQL_DATABASE', 'MYSQL_PASSWORD', 'MYSQL_ROOT_HOST', 'MYSQL_ROOT_PASSWORD', 'MYSQL_USER'], port: 3306, volume: '/var/lib/mysql', image: 'mysql:8.4' }, // prettier-ignore
+  MYSQL: { env: ['MYSQL_DATABASE', 'MYSQL_ROOT_HOST', 'MYSQL_ROOT_PASSWORD'], port: 3306, volume: '/var/lib/mysql', image: 'mysql:8.4' }, // prettier-ignore
   MARIADB: { env: ['MARIADB_DATABASE', 'MARIADB_PASSWORD', 'MARIADB_ROOT_HOST', 'MARIADB_ROOT_PASSWORD', 'MARIADB_USER'], port: 3306, volume: '/var/lib/mysql', image: 'mariadb:11.8' }, // prettier-ignore
   MONGODB: { env: ['MONGO_INITDB_ROOT_PASSWORD', 'MONGO_INITDB_ROOT_USERNAME'], port: 27017, volume: '/data/db', image: 'mongo:8.0' }, // prettier-ignore
   REDIS: { env: ['GANGWAY_REDIS_PASSWORD'], port: 6379, volume: '/data', image: 'redis:8.2-alpine' }, // prettier-ignore
