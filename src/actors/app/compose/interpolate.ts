@@ -50,6 +50,8 @@ export function withoutValues(
 
 function walk(value: unknown, path: PropertyKey[], filling: Filling): unknown {
   if (typeof value === 'string') {
+    // No program and no variable can have one.
+    if (value.includes('\0')) throw new ComposeRefused(`${placeOf(path)} contains a NUL.`);
     return value.includes('$') ? fill(value, path, filling, 0) : value;
   }
   if (Array.isArray(value)) return value.map((one, i) => walk(one, [...path, i], filling));

@@ -4,6 +4,7 @@
  * 1. What is not named here is refused with its name, so that nothing reaches the host that was
  *    not thought of: no privileges, devices, namespaces or folders of the host.
  */
+import { constants } from 'node:os';
 import { z } from 'zod';
 import { ComposeRefused, placeOf } from './refused.ts';
 import { durationMs, isInsidePath, portInside, sizeBytes, volumeUse, wordsOf } from './values.ts';
@@ -34,7 +35,9 @@ const port = parsed(
   portInside,
   'must be one TCP port such as 80 or "8080:80"; ranges and UDP are not supported',
 );
-const insidePath = z.string().refine(isInsidePath, 'must be an absolute path without ".."');
+const insidePath = z
+  .string()
+  .refine(isInsidePath, 'must be an absolute path without ".." and ":", not in /proc or /sys');
 
 const words = z.union(
   [
@@ -188,7 +191,10 @@ const service = z.strictObject({
   stop_grace_period: grace.optional(),
   stop_signal: z
     .string()
-    .regex(/^SIG[A-Z0-9]+$/, 'must be a signal such as SIGTERM')
+    .refine(
+      (name) => name in constants.signals || /^SIGRTM(IN|AX)([+-]\d{1,2})?$/.test(name),
+      'must be a signal such as SIGTERM',
+    )
     .optional(),
   init: z.boolean().optional(),
   read_only: z.boolean().optional(),

@@ -95,6 +95,12 @@ function checkWhole({ services }: ComposeFile): void {
 function checkNames(file: ComposeFile): void {
   for (const [name, service] of Object.entries(file.services)) {
     const place = `services.${name}`;
+    const mounted = new Set<string>();
+    for (const path of [...(service.volumes ?? []).map(pathOf), ...(service.tmpfs ?? [])]) {
+      const folder = path.replace(/\/$/, '');
+      if (mounted.has(folder)) throw new ComposeRefused(`${place} mounts ${folder} twice.`);
+      mounted.add(folder);
+    }
     for (const use of service.volumes ?? []) {
       const { name: volume } = volumeOf(use);
       if (volume === null || (file.volumes && Object.hasOwn(file.volumes, volume))) continue;
@@ -180,6 +186,10 @@ function settled(
 function volumeOf(use: NonNullable<ComposeService['volumes']>[number]): VolumeUse {
   if ('path' in use) return use;
   return { name: use.source ?? null, path: use.target, readOnly: use.read_only };
+}
+
+function pathOf(use: NonNullable<ComposeService['volumes']>[number]): string {
+  return volumeOf(use).path;
 }
 
 function portsOf(service: ComposeService): number[] {

@@ -88,11 +88,17 @@ export function volumeUse(text: string): VolumeUse | string {
   return { name: first, path, readOnly: mode === 'ro' };
 }
 
-const badPath = 'it must be mounted at an absolute path without ".."';
+const badPath = 'it must be mounted at an absolute path without "..", not in /proc or /sys';
 
-/** An absolute path in a container that leads nowhere else. */
+/** An absolute path in a container that leads nowhere else, and that the kernel does not fill itself. */
 export function isInsidePath(path: string): boolean {
+  const [root, ...folders] = path.replace(/(?<=.)\/$/, '').split('/');
+  const isPlain = folders.every((name) => !['', '.', '..'].includes(name));
   return (
-    path.startsWith('/') && path !== '/' && !path.split('/').includes('..') && !path.includes('\0')
+    root === '' &&
+    folders.length > 0 &&
+    isPlain &&
+    !/[\0:]/.test(path) &&
+    !/^(proc|sys)$/.test(folders[0] ?? '')
   );
 }
