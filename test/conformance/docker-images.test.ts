@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 
 import Docker from 'dockerode';
 
-import type { ImageInfo, Images } from '../../src/drivers/driver.ts';
+import type { ImageInfo, Images, RegistryLogin } from '../../src/drivers/driver.ts';
 import { noDocker, ownDaemon, programPath } from '../support/docker-daemon.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage } from '../support/docker-images.ts';
@@ -76,13 +76,19 @@ function suite(buildKit: boolean): void {
       dockerfile?: { path: string } | { text: string };
       buildArgs?: Record<string, string>;
       signal?: AbortSignal;
+      logins?: RegistryLogin[];
     } = {},
   ): Promise<ImageInfo> => {
     const contextDir = folder(files);
     lines.length = 0;
     try {
-      const { dockerfile = { path: 'Dockerfile' }, buildArgs = {}, signal = never } = more;
-      const spec = { owner, name, contextDir, dockerfile, buildArgs, logins: [] };
+      const {
+        dockerfile = { path: 'Dockerfile' },
+        buildArgs = {},
+        logins = [],
+        signal = never,
+      } = more;
+      const spec = { owner, name, contextDir, dockerfile, buildArgs, logins };
       return await images.build(spec, say, signal);
     } finally {
       fs.rmSync(contextDir, { recursive: true });
@@ -175,6 +181,44 @@ function suite(buildKit: boolean): void {
       const missing = `FROM ${registry.host}/team/missing:1\n`;
       await assert.rejects(build('from', { Dockerfile: missing }), {
         code: /IMAGE_NOT_FOUND|REGISTRY_REFUSED/,
+      });
+    });
+
+    it('starts from what a login gives, which is not there for others', async () => {
+      const reference = `${registry.host}/team/private:1`;
+      const config = { Cmd: ['/bin/busybox', 'echo', 'private'] };
+      const busybox = fs.readFileSync(programPath('busybox') ?? '/bin/busybox');
+      const contents = { 'bin/busybox': busybox, which: Buffer.from('private') };
+      registry.serve({ repository: 'team/private', tag: '1', files: contents, config, login });
+      const files = { Dockerfile: `FROM ${reference}\nLABEL which=private\n` };
+      const logins = [{ host: registry.host, ...login }];
+      const { image } = await build('private', files, { logins });
+      assert.equal(await printed(image), 'private\n');
+      await assert.rejects(docker.getImage(reference).inspect(), { statusCode: 404 });
+      await assert.rejects(build('private2', files), { code: 'REGISTRY_REFUSED' });
+    });
+
+    it('takes no image of others for what it starts from', async () => {
+      const { image } = await build('victim', {
+        Dockerfile: `FROM ${baseImage}\nLABEL which=victim\n`,
+      });
+      const { Id: id } = await docker.getImage(image).inspect();
+      const from = id.slice(7, 19);
+      registry.serve({
+        repository: 'team/thief',
+        tag: '1',
+        files: { x: Buffer.from('') },
+        config: { OnBuild: [`COPY --from=${from} /bin /stolen`] },
+        login,
+      });
+      const thief = { Dockerfile: `FROM ${registry.host}/team/thief:1\n` };
+      const logins = [{ host: registry.host, ...login }];
+      const refusal = { code: 'IMAGE_NOT_FOUND', message: new RegExp(`starts from ${from}`) };
+      await assert.rejects(build('thief', thief, { logins }), refusal);
+      const hidden = image.replace('-', '\\-');
+      await assert.rejects(build('thief2', { Dockerfile: `FROM ${hidden}\nRUN true\n` }), {
+        code: 'IMAGE_NOT_FOUND',
+        message: /name an image of a registry/,
       });
     });
 

@@ -15,9 +15,11 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ImageBuild, ImageInfo, ImagePull, Images, RegistryLogin } from '../driver.ts';
+import { BaseImages } from './base-images.ts';
 import { buildContext } from './build-context.ts';
 import type { BuildContext } from './build-context.ts';
 import { buildKitArgs, checkBuildRules, classicArgs } from './build-rules.ts';
+import { BuildSteps } from './build-steps.ts';
 import { buildWithBuildKit, hasBuildKit } from './buildkit.ts';
 import { orGone, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
@@ -48,9 +50,25 @@ export class DockerImages implements Images {
   readonly #parts: ImagesParts;
 
   readonly #turns = new Turns();
+  readonly #bases: BaseImages;
 
   constructor(parts: ImagesParts) {
     this.#parts = parts;
+    this.#bases = new BaseImages({
+      names: parts.names,
+      find: (reference, signal) =>
+        isDigest(reference) ? this.#find(reference, signal) : this.#findNamed(reference, signal),
+      fetch: (spec, say, signal) => this.#fetch(spec, say, signal),
+      discard: async (reference) => {
+        try {
+          await this.#discard(reference);
+        } catch (error) {
+          // The build is over, however it was.
+          parts.logger.warn({ reference, err: error }, 'base-image-not-removed');
+        }
+      },
+      hasLogin: (spec) => loginFor(spec) !== undefined,
+    });
   }
 
   async build(spec: ImageBuild, say: Say, signal: AbortSignal): Promise<ImageInfo> {
@@ -60,9 +78,20 @@ export class DockerImages implements Images {
     await networks.ensureAlone();
     const context = await buildContext(spec);
     const docker = await engine.client();
+    let release = (): Promise<void> => Promise.resolve();
     try {
-      const stream = await this.#begin(docker, spec, context, signal);
-      const failure = await this.#tell(stream, say, signal);
+      const bases = checkBuildRules(context.text, spec.buildArgs, names).map(localName);
+      const isOpen = !mayNeedLogin(spec.logins, context.text, spec.buildArgs);
+      const isOwn = !bases.some((base) => this.#bases.isLent(base));
+      const withBuildKit = isOpen && isOwn && (await hasBuildKit(docker));
+      if (!withBuildKit) release = await this.#bases.prepare(spec, pullable(bases), say, signal);
+      const stream = await this.#begin(docker, spec, context, { withBuildKit, signal });
+      const steps = new BuildSteps(this.#parts);
+      const heard = (line: string): void => {
+        steps.hear(line);
+        say(line);
+      };
+      const failure = await this.#tell(stream, heard, signal);
       const hosts = new Set(spec.logins.map(({ host }) => host));
       if (failure !== null) throw buildFailure(failure, hosts);
     } catch (error) {
@@ -71,6 +100,7 @@ export class DockerImages implements Images {
       throw asFailure(error, 'IMAGE_BUILD_FAILED');
     } finally {
       context.stream.destroy();
+      await release();
     }
     const made = await this.#find(image, signal);
     // The daemon went before it was done, and said nothing of it.
@@ -83,7 +113,7 @@ export class DockerImages implements Images {
     docker: Dockerode,
     spec: ImageBuild,
     context: BuildContext,
-    signal: AbortSignal,
+    { withBuildKit, signal }: { withBuildKit: boolean; signal: AbortSignal },
   ): Promise<NodeJS.ReadableStream> {
     const { engine, names } = this.#parts;
     const abortSignal = AbortSignal.any([signal, engine.closed]);
@@ -92,8 +122,7 @@ export class DockerImages implements Images {
       dockerfile: context.dockerfile,
       ...(spec.target !== undefined && { target: spec.target }),
     };
-    checkBuildRules(context.text, spec.buildArgs, names);
-    if (!mayNeedLogin(spec.logins, context.text, spec.buildArgs) && (await hasBuildKit(docker))) {
+    if (withBuildKit) {
       const own = { ...options, buildargs: { ...buildKitArgs(spec) } };
       return buildWithBuildKit(docker, context.stream, own, abortSignal);
     }
@@ -120,7 +149,8 @@ export class DockerImages implements Images {
     if (!referencePattern.test(reference) || names.isImage(localName(reference))) {
       throw new ServiceError('IMAGE_NOT_FOUND', `There is no image ${reference}.`);
     }
-    const there = await this.#findNamed(reference, signal);
+    const isLent = this.#bases.isLent(localName(reference));
+    const there = isLent ? undefined : await this.#findNamed(reference, signal);
     try {
       await this.#fetch(spec, say, signal);
     } catch (error) {
@@ -135,7 +165,7 @@ export class DockerImages implements Images {
     const fetched = await this.#find(reference, signal);
     if (!fetched) throw unreachable();
     await this.#name(fetched.Id, image);
-    if (!there) await this.#discard(reference);
+    if (!there && !isLent) await this.#discard(reference);
     return { image, ports: portsOf(fetched), digest: digestOf(fetched, reference) };
   }
 
@@ -229,6 +259,11 @@ export class DockerImages implements Images {
       this.#parts.logger.debug({ image }, 'image-still-used');
     }
   }
+}
+
+/** What may be asked of a registry; the builder has its words for the rest. */
+function pullable(references: readonly string[]): string[] {
+  return references.filter((reference) => referencePattern.test(reference));
 }
 
 /** Whether what the Dockerfile starts from may lie where a login is for. */
