@@ -34,13 +34,12 @@ export async function prepareToolchain(options: ToolchainOptions): Promise<Toolc
   const root = path.join(options.appsRoot, 'toolchain');
   await makeDir(root);
   const npmDir = path.dirname(createRequire(import.meta.url).resolve('npm/package.json'));
-  const staticCode = await readStaticServer();
-  const name = await versionName(npmDir, staticCode);
+  const name = await versionName(npmDir);
   const place = path.join(root, name);
   if (!(await exists(place))) {
     const fresh = await fs.mkdtemp(path.join(root, 'new-'));
     try {
-      await fill(fresh, npmDir, staticCode);
+      await fill(fresh, npmDir);
       await fs.chmod(fresh, 0o755);
       await fs.rename(fresh, place);
     } catch (error) {
@@ -63,24 +62,30 @@ export function toolchainPaths(appsRoot: string): Toolchain {
   };
 }
 
-async function versionName(npmDir: string, staticCode: string): Promise<string> {
+/** From sources: what strips them takes 10 MB, which a start that finds all in place does not need. */
+async function versionName(npmDir: string): Promise<string> {
   const manifest = JSON.parse(await fs.readFile(path.join(npmDir, 'package.json'), 'utf8')) as {
     version: string;
   };
-  const hash = createHash('sha256').update(staticCode).digest('hex').slice(0, 8);
+  const { source } = await staticServerSource();
+  const hash = createHash('sha256').update(source).digest('hex').slice(0, 8);
   return `node-${process.versions.node}-npm-${manifest.version}-${hash}`;
 }
 
 /** The program that serves static releases: one file of JavaScript. */
 export async function readStaticServer(): Promise<string> {
-  const source = new URL('../../agent/static/main.ts', import.meta.url);
-  if (await exists(fileURLToPath(source))) {
-    return stripTypeScriptTypes(await fs.readFile(source, 'utf8'));
-  }
-  return fs.readFile(new URL('../../agent/static/main.js', import.meta.url), 'utf8');
+  const { source, isTyped } = await staticServerSource();
+  return isTyped ? stripTypeScriptTypes(source) : source;
 }
 
-async function fill(dir: string, npmDir: string, staticCode: string): Promise<void> {
+async function staticServerSource(): Promise<{ source: string; isTyped: boolean }> {
+  const typed = new URL('../../agent/static/main.ts', import.meta.url);
+  const isTyped = await exists(fileURLToPath(typed));
+  const file = isTyped ? typed : new URL('../../agent/static/main.js', import.meta.url);
+  return { source: await fs.readFile(file, 'utf8'), isTyped };
+}
+
+async function fill(dir: string, npmDir: string): Promise<void> {
   const bin = path.join(dir, 'bin');
   const modules = path.join(dir, 'lib', 'node_modules');
   for (const made of [bin, path.join(dir, 'lib'), modules]) await makeDir(made);
@@ -95,7 +100,7 @@ async function fill(dir: string, npmDir: string, staticCode: string): Promise<vo
     await fs.chmod(path.join(bin, cli), 0o755);
   }
   const server = path.join(dir, 'lib', 'static-server.mjs');
-  await fs.writeFile(server, staticCode);
+  await fs.writeFile(server, await readStaticServer());
   await fs.chmod(server, 0o644);
 }
 
