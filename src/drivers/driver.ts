@@ -125,7 +125,23 @@ export type DriverEvent =
   | { type: 'state'; workload: Workload }
   /** The place where containers run is not reached, or is again: states may have changed. */
   | { type: 'disconnected' }
-  | { type: 'connected'; workloads: Workload[] };
+  | { type: 'connected'; workloads: Workload[] }
+  /** One of its servers came, went or changed. */
+  | { type: 'servers' };
+
+/** A machine of a driver that has several. */
+export interface ServerInfo {
+  /** Among those of its driver, as long as it is one of them. */
+  id: string;
+  name: string;
+  /** Whether it is the one that the driver asks. */
+  isOwn: boolean;
+  connected: boolean;
+  /** Nothing new is to be put on it. */
+  draining: boolean;
+  /** Of what runs containers there. */
+  version: string | null;
+}
 
 /** What an edge sends where; kept by the driver's side, so that it works while Gangway restarts. */
 export interface EdgeRoute {
@@ -302,6 +318,8 @@ export interface Driver {
   removeVolume(name: string): Promise<void>;
   /** Removes all volumes of ours that were made for an owner. */
   removeVolumesOf(owner: string): Promise<void>;
+  /** Its machines; absent where that is this one alone. AGENT_UNREACHABLE within some seconds. */
+  servers?(): Promise<ServerInfo[]>;
   /** A port that nothing listens on now. */
   freePort(): Promise<number>;
   /** Replaces all routes of the edge; durable on its side. */

@@ -11,10 +11,12 @@ import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, importImages, nodeImage } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
+import { allAre, callsOf, codesOf } from '../support/driver-calls.ts';
 import { tempDir } from '../support/runner.ts';
 import type { DockerPlace } from '../support/docker-place.ts';
 import {
   assertAscending,
+  collectInto,
   ended,
   readAll,
   running,
@@ -73,7 +75,7 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
         'burst-1',
         0,
         (more) => {
-          entries.push(...more.map((one) => ({ ...one, bytes: Uint8Array.from(one.bytes) })));
+          collectInto(entries)(more);
           place.driver.acknowledge('burst-1', entries.length);
         },
         new AbortController().signal,
@@ -123,6 +125,22 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
         lines.map((_line, index) => index + 1),
       );
       assertCounted(lines.join('\n'), 4000);
+    });
+
+    it('loses and repeats nothing when the daemon hangs for a while', async () => {
+      const driver = place.open({ requestTimeoutMs: 1000 });
+      await place.driver.start(containerSpec({ id: 'hangs-1', command: counting(1000, 20) }));
+      const entries: LogEntry[] = [];
+      const { signal } = new AbortController();
+      const following = driver.follow('hangs-1', 0, collectInto(entries), signal);
+      await until('some of it', () => entries.length > 300);
+      const thaw = daemon.freeze();
+      await assert.rejects(driver.inspect('hangs-1'), { code: 'AGENT_UNREACHABLE' });
+      thaw();
+      await following;
+      assertAscending(entries);
+      assertCounted(textOf(entries), 1000);
+      await driver.close();
     });
 
     it('goes on with what is newer when its place was rotated away', async () => {
@@ -270,44 +288,31 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
       await place.driver.remove('stays-1');
     });
 
-    it('gives every call an answer while the daemon is away', async () => {
-      await place.driver.start(
-        containerSpec({ id: 'away-1', command: sh('sleep 1000'), kind: 'service', stopGraceMs: 1 }),
-      );
-      const driver = place.open({ requestTimeoutMs: 500 });
-      const spec = containerSpec({ id: 'away-2', command: sh('true') });
-      const { signal } = new AbortController();
-      const bounds = { command: ['true'], env: {}, timeoutMs: 1000, maxBytes: 10 };
-      const events = { output: () => undefined, exit: () => undefined };
-      await daemon.stop();
-      try {
-        await driver.open();
-        const calls = {
-          start: driver.start(spec),
-          inspect: driver.inspect('away-1'),
-          list: driver.list(),
-          stop: driver.stop('away-1'),
-          remove: driver.remove('away-1'),
-          probe: driver.probe('away-1'),
-          usage: driver.usage('away-1'),
-          exec: driver.exec('away-1', bounds, signal),
-          terminal: driver.openTerminal('away-1', { ...bounds, cols: 80, rows: 24 }, events),
-          volume: driver.removeVolume('none'),
-          keep: driver.images?.keep('app_x', new Set()) ?? Promise.resolve(),
-        };
-        const outcomes = await Promise.allSettled(Object.values(calls));
-        assert.deepEqual(
-          outcomes.map((outcome) =>
-            outcome.status === 'rejected' ? (outcome.reason as { code?: unknown }).code : 'done',
-          ),
-          Object.keys(calls).map(() => 'AGENT_UNREACHABLE'),
+    for (const how of ['away', 'frozen']) {
+      it(`gives every call an answer while the daemon is ${how}`, async () => {
+        await place.driver.start(
+          containerSpec({
+            id: 'away-1',
+            command: sh('sleep 1000'),
+            kind: 'service',
+            stopGraceMs: 1,
+          }),
         );
-      } finally {
-        await daemon.start();
-      }
-      await driver.close();
-      await place.driver.remove('away-1');
-    });
+        const driver = place.open({ requestTimeoutMs: 500 });
+        if (how === 'away') await daemon.stop();
+        const thaw = how === 'away' ? null : daemon.freeze();
+        try {
+          await driver.open();
+          const calls = callsOf('away-1', place.dataDir);
+          assert.deepEqual(await codesOf(calls, driver), allAre(calls, 'AGENT_UNREACHABLE'));
+        } finally {
+          thaw?.();
+          if (thaw === null) await daemon.start();
+        }
+        await driver.close();
+        await place.driver.remove('away-1');
+      });
+    }
   });
 
   it('answers a build and a stop in whose middle the daemon goes', async () => {

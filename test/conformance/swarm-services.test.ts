@@ -9,7 +9,15 @@ import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, nodePath } from '../support/docker-images.ts';
 import { containerSpec } from '../support/docker-place.ts';
-import { assertAscending, ended, readAll, sh, textOf, until } from '../support/driver-specs.ts';
+import {
+  assertAscending,
+  collectInto,
+  ended,
+  readAll,
+  sh,
+  textOf,
+  until,
+} from '../support/driver-specs.ts';
 import type { SpecOverrides } from '../support/driver-specs.ts';
 import { swarmPlace } from '../support/swarm-place.ts';
 import type { SwarmPlace } from '../support/swarm-place.ts';
@@ -48,7 +56,7 @@ describe('services of a Docker swarm', { skip: noDocker() }, () => {
       id,
       afterSeq,
       (more) => {
-        entries.push(...more.map((entry) => ({ ...entry, bytes: Uint8Array.from(entry.bytes) })));
+        collectInto(entries)(more);
         if (enough(entries)) stop.abort();
       },
       stop.signal,
@@ -283,11 +291,11 @@ describe('services of a Docker swarm', { skip: noDocker() }, () => {
     await foreign.remove();
   });
 
-  it('names the nodes, and keeps nothing of what is removed', async () => {
-    const [node, ...others] = await driver.nodes();
+  it('names the nodes as servers, and keeps nothing of what is removed', async () => {
+    const [node, ...others] = await driver.servers();
     assert.deepEqual(others, []);
-    assert.equal(node?.state, 'ready');
-    assert.equal(node.availability, 'active');
+    assert.ok(node?.isOwn && node.connected && !node.draining);
+    assert.match(node.version ?? '', /^\d+\./);
     await driver.start(containerSpec({ id: 'gone-1', command: sh('echo hi') }));
     await readAll(driver, 'gone-1');
     await driver.remove('gone-1');
@@ -328,10 +336,7 @@ describe('the log of a service, while the daemon is away', { skip }, () => {
     await place.driver.start({ ...spec, resources: { ...spec.resources, replicas: 2 } });
     const seen: LogEntry[] = [];
     const stop = new AbortController();
-    const collect = (more: readonly LogEntry[]): void => {
-      seen.push(...more.map((entry) => ({ ...entry, bytes: Uint8Array.from(entry.bytes) })));
-    };
-    const following = place.driver.follow('away-1', 0, collect, stop.signal);
+    const following = place.driver.follow('away-1', 0, collectInto(seen), stop.signal);
     await until('some lines', () => seen.length > 40);
     await daemon.restart();
     const before = seen.length;
@@ -354,7 +359,7 @@ describe('the log of a service, while the daemon is away', { skip }, () => {
       'away-1',
       10,
       (more) => {
-        again.push(...more.map((entry) => ({ ...entry, bytes: Uint8Array.from(entry.bytes) })));
+        collectInto(again)(more);
         if (again.length >= seen.length - 10) enough.abort();
       },
       enough.signal,

@@ -76,6 +76,27 @@ describe('the output of a container', () => {
     );
   });
 
+  it('keeps entries of a terminal apart that end in no line, however it is split', () => {
+    const ends = fc.constantFrom('\n', '\r\n', '');
+    const piece = fc.constantFrom('', 'x'.repeat(16 * 1024 - 1), 'x'.repeat(16 * 1024 - 20));
+    const text = fc.tuple(fc.string({ maxLength: 20 }), piece);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(text, ends), { maxLength: 8 }), cuts, (lines, at) => {
+        const entries = lines.map(([[word, long], end], index) => {
+          const line = `${word.replaceAll('\n', ' ')}${long}${end}`;
+          // As the daemon cuts it: the rest would be another entry.
+          return Buffer.from(`${timeAt(index)} `.concat(line.slice(0, 16 * 1024)), 'latin1');
+        });
+        const reader = new RawLogReader();
+        const read = pieces(Buffer.concat(entries), at).flatMap((chunk) =>
+          reader.push(chunk).map(({ bytes }) => Buffer.from(bytes)),
+        );
+        read.push(...reader.end().map(({ bytes }) => Buffer.from(bytes)));
+        assert.deepEqual(read, entries);
+      }),
+    );
+  });
+
   it('ends in an error for what has no frames', () => {
     assert.throws(() => new FrameReader().push(Buffer.from('plain text, no frames')), RangeError);
     assert.throws(() => timed({ stream: 'stdout', bytes: Buffer.from('no time') }), RangeError);

@@ -19,6 +19,8 @@ export interface DockerDaemon {
   restart(): Promise<void>;
   stop(): Promise<void>;
   start(): Promise<void>;
+  /** Takes what it is asked and answers nothing; the returned function ends that. */
+  freeze(): () => void;
   /** Also of what it left; resolves when nothing is there any more. */
   close(): Promise<void>;
 }
@@ -59,6 +61,9 @@ export async function dockerDaemon(): Promise<DockerDaemon> {
     restart: never,
     stop: never,
     start: never,
+    freeze: () => {
+      throw new Error('This daemon is shared');
+    },
     close: () => Promise.resolve(),
   };
 }
@@ -101,6 +106,11 @@ export async function ownDaemon(
     restart: async () => {
       await stop();
       await start();
+    },
+    freeze: () => {
+      const frozen = child;
+      frozen?.kill('SIGSTOP');
+      return () => frozen?.kill('SIGCONT');
     },
     close,
   };

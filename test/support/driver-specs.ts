@@ -41,12 +41,15 @@ export async function until<T>(
 
 export async function readAll(driver: Driver, id: string, afterSeq = 0): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
-  const collect = (more: readonly LogEntry[]): void => {
-    // Copies: a driver may reuse the memory behind them.
+  await driver.follow(id, afterSeq, collectInto(entries), new AbortController().signal);
+  return entries;
+}
+
+/** Keeps copies: a driver may reuse the memory behind them. */
+export function collectInto(entries: LogEntry[]): (more: readonly LogEntry[]) => void {
+  return (more) => {
     entries.push(...more.map((entry) => ({ ...entry, bytes: Uint8Array.from(entry.bytes) })));
   };
-  await driver.follow(id, afterSeq, collect, new AbortController().signal);
-  return entries;
 }
 
 export function textOf(entries: readonly LogEntry[], stream?: LogEntry['stream']): string {

@@ -1,34 +1,15 @@
-/** Owns a swarm driver on a swarm of one node of the tests, with a data directory of its own. */
-import fs from 'node:fs';
-
+/** Owns a swarm driver on a swarm of one node of the tests. */
 import Docker from 'dockerode';
 
-import { createSwarmDriver } from '../../src/drivers/swarm/swarm-driver.ts';
 import { startForwarding } from '../../src/agent/forwarding/forwarder.ts';
 import type { Forwarding as RunningForwarding } from '../../src/agent/forwarding/forwarder.ts';
+import { createSwarmDriver } from '../../src/drivers/swarm/swarm-driver.ts';
 import type { SwarmDriver, SwarmDriverOptions } from '../../src/drivers/swarm/swarm-driver.ts';
-import { dockerDaemon } from './docker-daemon.ts';
 import type { DockerDaemon } from './docker-daemon.ts';
-import { importImages } from './docker-images.ts';
-import { noLog, tempDir } from './runner.ts';
+import { driverPlace } from './driver-place.ts';
+import type { DriverPlace } from './driver-place.ts';
 
-/** An edge that nobody asks. */
-const noEdge: SwarmDriverOptions['edge'] = {
-  open: () => Promise.resolve(),
-  setRoutes: () => Promise.resolve(),
-  close: () => Promise.resolve(),
-};
-
-export interface SwarmPlace {
-  daemon: DockerDaemon;
-  docker: Docker;
-  dataDir: string;
-  instance: string;
-  driver: SwarmDriver;
-  open(options?: Partial<SwarmDriverOptions>): SwarmDriver;
-  reopen(): Promise<SwarmDriver>;
-  close(): Promise<void>;
-}
+export type SwarmPlace = DriverPlace<SwarmDriver, SwarmDriverOptions>;
 
 /** Makes the daemon a swarm of its own, unless it is one; several of them share the machine. */
 export async function beSwarm(socket: string): Promise<void> {
@@ -62,49 +43,21 @@ export async function beSwarm(socket: string): Promise<void> {
 export async function swarmPlace(
   given: { daemon?: DockerDaemon } & Partial<SwarmDriverOptions> = {},
 ): Promise<SwarmPlace> {
-  const { daemon: shared, ...options } = given;
-  const daemon = shared ?? (await dockerDaemon());
-  await importImages(daemon.socket);
-  await beSwarm(daemon.socket);
-  const dataDir = tempDir();
-  const instance = options.instance ?? `test${dataDir.slice(-6).toLowerCase()}`;
   let forwarding: RunningForwarding | undefined;
-  const open = (more: Partial<SwarmDriverOptions> = {}): SwarmDriver =>
-    createSwarmDriver({
-      socket: daemon.socket,
-      dataDir,
-      instance,
-      edge: noEdge,
-      runForwarder: (table) => {
-        forwarding ??= startForwarding(table);
-        return Promise.resolve();
-      },
-      logger: noLog,
-      ...options,
-      ...more,
-    });
-  const driver = open();
+  const runForwarder = (table: string): Promise<void> => {
+    forwarding ??= startForwarding(table);
+    return Promise.resolve();
+  };
+  const place = await driverPlace<SwarmDriver, SwarmDriverOptions>(
+    given,
+    (common, own) => createSwarmDriver({ runForwarder, ...common, ...own }),
+    ({ socket }) => beSwarm(socket),
+  );
   return {
-    daemon,
-    docker: new Docker({ socketPath: daemon.socket }),
-    dataDir,
-    instance,
-    driver,
-    open,
-    async reopen() {
-      const other = open();
-      await other.open();
-      return other;
-    },
+    ...place,
     async close() {
-      // On a daemon that is shared others must not find what is ours.
-      const last = open();
-      await Promise.all((await last.list()).map(({ spec }) => last.remove(spec.id)));
-      await last.close();
-      await driver.close();
+      await place.close();
       forwarding?.close();
-      if (!shared) await daemon.close();
-      fs.rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }

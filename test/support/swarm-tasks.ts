@@ -23,6 +23,7 @@ export async function followTask(place: SwarmPlace, id: string): Promise<[string
       containerId: null,
       hasTerminal: false,
       from: null,
+      told: 0,
       over: true,
       changed: () => undefined,
       signal: new AbortController().signal,

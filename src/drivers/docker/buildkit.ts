@@ -49,7 +49,12 @@ type WithSession = (
   opened: (error: Error | null, session: string | null, close: () => void) => void,
 ) => void;
 
-function openSession(docker: Dockerode): Promise<{ id: string; close: () => void }> {
+interface Session {
+  id: string;
+  close: () => void;
+}
+
+export function openSession(docker: Dockerode): Promise<Session> {
   const withSession = createRequire(import.meta.url)('dockerode/lib/session.js') as WithSession;
   return new Promise((resolve, reject) => {
     withSession(docker, null, (error, id, close) => {
@@ -62,11 +67,11 @@ function openSession(docker: Dockerode): Promise<{ id: string; close: () => void
 /** The session lives as long as the answer. */
 export async function buildWithBuildKit(
   docker: Dockerode,
+  session: Session,
   context: NodeJS.ReadableStream,
   options: Pick<Dockerode.ImageBuildOptions, 't' | 'dockerfile' | 'buildargs' | 'target'>,
   abortSignal: AbortSignal,
 ): Promise<NodeJS.ReadableStream> {
-  const session = await openSession(docker);
   try {
     const answer = await dial(docker, {
       path: '/build?',

@@ -17,7 +17,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ExecOutcome, ExecSpec, Terminal, TerminalEvents, TerminalSpec } from '../driver.ts';
-import { isAway, orGone, pause, statusOf, unreachable, wordsOf } from './engine.ts';
+import { orGone, pause, statusOf, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { FrameReader } from './frames.ts';
 import { isHere } from './host-view.ts';
@@ -36,7 +36,8 @@ export interface ConsolesParts {
 }
 
 interface Started {
-  exec: Dockerode.Exec;
+  /** Of what the daemon runs. */
+  id: string;
   socket: Duplex;
   /** Ends it with all it started; resolves when they are gone. */
   end: () => Promise<void>;
@@ -81,11 +82,9 @@ export class Consoles {
     return this.#terminal({
       socket: started.socket,
       events,
-      resize: async (cols, rows) => {
-        await started.exec.resize({ h: rows, w: cols });
-      },
+      resize: (cols, rows) => this.#resize(started.id, cols, rows),
       end: started.end,
-      exit: () => this.#exitOf(started.exec),
+      exit: () => this.#exitOf(started.id),
       logger: this.#parts.logger,
     });
   }
@@ -100,21 +99,18 @@ export class Consoles {
     if (!view.Config.OpenStdin || !view.Config.Tty) {
       throw new ServiceError('BAD_USER_INPUT', 'Its program takes no input: open a shell instead.');
     }
-    const container = (await engine.client()).getContainer(view.Id);
-    const socket: unknown = await container.attach({
-      stream: true,
-      hijack: true,
-      stdin: true,
-      stdout: true,
-      stderr: true,
-      detachKeys,
-    });
+    const streams = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true };
+    const socket: unknown = await engine.begin(
+      (docker) => docker.getContainer(view.Id).attach({ ...streams, detachKeys }),
+      engine.closed,
+    );
     if (!(socket instanceof Duplex)) throw new Error('Cannot attach: no connection came of it');
     const terminal = this.#terminal({
       socket,
       events,
       resize: async (cols, rows) => {
-        await container.resize({ h: rows, w: cols });
+        const newSize = { h: rows, w: cols };
+        await engine.ask((docker) => docker.getContainer(view.Id).resize(newSize), { once: true });
       },
       // The program is the workload's own: it goes on.
       end: () => Promise.resolve(),
@@ -135,8 +131,8 @@ export class Consoles {
     const { sessions, engine, logger } = this.#parts;
     for (const session of sessions.left()) {
       try {
-        const view = await engine.ask((docker, abortSignal) =>
-          orGone(docker.getContainer(session.container).inspect({ abortSignal })),
+        const view = await engine.ask((docker) =>
+          orGone(docker.getContainer(session.container).inspect()),
         );
         if (view?.State.Running === true) await this.#endMarked(session, view.State.Pid);
         sessions.forget(session.mark);
@@ -178,7 +174,7 @@ export class Consoles {
     const view = await this.#running(id);
     const command = (await this.#hasShell(view)) ? [...inOrder, ...spec.command] : spec.command;
     const started = await this.#start(view, command, spec.env, null);
-    const { socket, exec, end } = started;
+    const { socket, end } = started;
     const output: Buffer[] = [];
     let room = spec.maxBytes;
     let truncated = false;
@@ -211,10 +207,7 @@ export class Consoles {
       const how = await Promise.race([closed(socket), broken]);
       if (how === 'cut') await end();
       signal.throwIfAborted();
-      const { code, lost } = await this.#exitOf(exec);
-      if (lost) throw new ServiceError('AGENT_UNREACHABLE', 'The Docker daemon went meanwhile.');
-      // Without a code its container ended, and took it along.
-      const exitCode = timeUp.signal.aborted ? timeoutCode : (code ?? killedCode);
+      const exitCode = timeUp.signal.aborted ? timeoutCode : await this.#codeOf(started);
       return { output: Buffer.concat(output), exitCode, truncated };
     } finally {
       cancel();
@@ -222,6 +215,13 @@ export class Consoles {
       this.#open.delete(endNow);
       socket.destroy();
     }
+  }
+
+  async #codeOf({ id }: Started): Promise<number> {
+    const { code, lost } = await this.#exitOf(id);
+    if (lost) throw new ServiceError('AGENT_UNREACHABLE', 'The Docker daemon went meanwhile.');
+    // Without a code its container ended, and took it along.
+    return code ?? killedCode;
   }
 
   async #running(id: string): Promise<ContainerView> {
@@ -233,12 +233,8 @@ export class Consoles {
   }
 
   async #hasShell(view: ContainerView): Promise<boolean> {
-    const found = await this.#parts.engine.ask((docker, abortSignal) =>
-      orGone(
-        docker
-          .getContainer(view.Id)
-          .infoArchive({ path: '/bin/sh', abortSignal }) as Promise<unknown>,
-      ),
+    const found = await this.#parts.engine.ask((docker) =>
+      orGone(docker.getContainer(view.Id).infoArchive({ path: '/bin/sh' }) as Promise<unknown>),
     );
     return found !== undefined;
   }
@@ -255,7 +251,7 @@ export class Consoles {
     sessions.add(session);
     const tty = size !== null;
     try {
-      const exec = await engine.ask((docker, abortSignal) =>
+      const { id } = await engine.ask((docker) =>
         docker.getContainer(view.Id).exec({
           AttachStdin: tty,
           AttachStdout: true,
@@ -264,56 +260,78 @@ export class Consoles {
           ...(tty && { DetachKeys: detachKeys }),
           Env: Object.entries(marked).map(([name, value]) => `${name}=${value}`),
           Cmd: [...command],
-          abortSignal,
         }),
       );
-      const socket = await exec.start({
-        hijack: true,
-        stdin: tty,
-        Tty: tty,
-        // Honoured by newer daemons; the others are told once it runs.
-        ...(size && { ConsoleSize: [size.rows, size.cols] }),
-      });
-      if (size) await this.#firstSize(exec, size);
+      const socket = await engine.begin(
+        (docker) =>
+          docker.getExec(id).start({
+            hijack: true,
+            stdin: tty,
+            Tty: tty,
+            // Honoured by newer daemons; the others are told once it runs.
+            ...(size && { ConsoleSize: [size.rows, size.cols] }),
+          }),
+        engine.closed,
+      );
       const pid = view.State.Pid;
+      const end = (): Promise<void> => this.#endMarked(session, pid);
       socket.once('close', () => {
         sessions.forget(session.mark);
       });
-      return { exec, socket, end: () => this.#endMarked(session, pid) };
+      if (size) await this.#firstSize(id, size, { socket, end });
+      return { id, socket, end };
     } catch (error) {
       sessions.forget(session.mark);
-      if (isAway(error)) throw unreachable(error);
-      if (statusOf(error) === 409 || statusOf(error) === 404) {
-        throw new ServiceError('NOT_RUNNING', 'It does not run.', { cause: error });
+      throw asNotRunning(error);
+    }
+  }
+
+  /** The program has to be there before its terminal can be sized. Ends it where that fails. */
+  async #firstSize(
+    id: string,
+    size: { cols: number; rows: number },
+    { socket, end }: Omit<Started, 'id'>,
+  ): Promise<void> {
+    try {
+      for (let look = 0; look < exitLooks; look++) {
+        if (await this.#isSized(id, size)) return;
+        await pause(exitLookMs, this.#parts.engine.closed);
       }
-      if (/is not running|is paused/.test(wordsOf(error))) {
-        throw new ServiceError('NOT_RUNNING', 'It does not run.', { cause: error });
-      }
+    } catch (error) {
+      await end();
+      socket.destroy();
       throw error;
     }
   }
 
-  /** The program has to be there before its terminal can be sized. */
-  async #firstSize(exec: Dockerode.Exec, size: { cols: number; rows: number }): Promise<void> {
-    for (let look = 0; look < exitLooks; look++) {
-      try {
-        await exec.resize({ h: size.rows, w: size.cols });
-        return;
-      } catch (error) {
-        if (statusOf(error) === undefined) throw error;
-        const { Running: running, ExitCode: code } = await exec.inspect();
-        if (!running && code !== null) return; // It has ended already.
-      }
-      await pause(exitLookMs, this.#parts.engine.closed);
+  /** Also when it has ended already. */
+  async #isSized(id: string, size: { cols: number; rows: number }): Promise<boolean> {
+    try {
+      await this.#resize(id, size.cols, size.rows);
+      return true;
+    } catch (error) {
+      if (statusOf(error) === undefined) throw error;
+      const { Running: running, ExitCode: code } = await this.#look(id);
+      return !running && code !== null;
     }
   }
 
+  /** Not tried again: what runs there is lost with the daemon. */
+  async #resize(id: string, cols: number, rows: number): Promise<void> {
+    const size = { h: rows, w: cols };
+    await this.#parts.engine.ask((docker) => docker.getExec(id).resize(size), { once: true });
+  }
+
+  #look(id: string): Promise<Dockerode.ExecInspectInfo> {
+    return this.#parts.engine.ask((docker) => docker.getExec(id).inspect(), { once: true });
+  }
+
   /** Code null: the daemon knows no more of it, or is itself `lost`. */
-  async #exitOf(exec: Dockerode.Exec): Promise<{ code: number | null; lost: boolean }> {
+  async #exitOf(id: string): Promise<{ code: number | null; lost: boolean }> {
     const { engine, logger } = this.#parts;
     try {
       for (let look = 0; look < exitLooks; look++) {
-        const { ExitCode: code, Running: running } = await exec.inspect();
+        const { ExitCode: code, Running: running } = await this.#look(id);
         // Its output may end a moment before the daemon knows its end.
         if (!running && code !== null) return { code, lost: false };
         await pause(exitLookMs, engine.closed);
@@ -335,18 +353,24 @@ export class Consoles {
       return;
     }
     try {
-      const exec = await engine.ask((docker, abortSignal) =>
-        docker.getContainer(container).exec({
-          Cmd: ['/bin/sh', '-c', endMarked, `${sessionVariable}=${mark}`],
-          abortSignal,
-        }),
+      const { id } = await engine.ask((docker) =>
+        docker
+          .getContainer(container)
+          .exec({ Cmd: ['/bin/sh', '-c', endMarked, `${sessionVariable}=${mark}`] }),
       );
-      await exec.start({ Detach: true });
+      await engine.ask((docker) => docker.getExec(id).start({ Detach: true }), { once: true });
     } catch (error) {
       // A container that has ended took it along.
       logger.debug({ err: error }, 'exec-not-ended');
     }
   }
+}
+
+function asNotRunning(error: unknown): unknown {
+  const status = statusOf(error);
+  const isRefused = status === 409 || status === 404;
+  if (!isRefused && !/is not running|is paused/.test(wordsOf(error))) return error;
+  return new ServiceError('NOT_RUNNING', 'It does not run.', { cause: error });
 }
 
 function closed(socket: Duplex): Promise<'closed'> {

@@ -39,7 +39,7 @@ export function createOptions(
   const innerPort = container.port ?? spec.port;
   const exposed = spec.port === null || innerPort === null ? undefined : `${innerPort}/tcp`;
   const { settings } = container;
-  const user = settings?.user ?? (spec.uid === null ? null : `${spec.uid}:${spec.uid}`);
+  const user = userOf(spec, container);
   const network = names.network(container.network);
   return {
     name: names.container(spec.id),
@@ -93,18 +93,7 @@ function hostConfig(
   names: Names,
   log: LogLimits,
 ): Dockerode.HostConfig {
-  const { settings, volumes } = container;
-  const named: Dockerode.MountSettings[] = volumes.map(({ name, path, readOnly = false }) => ({
-    Type: 'volume',
-    Source: names.volume(name),
-    Target: path,
-    ReadOnly: readOnly,
-  }));
-  const unnamed = (settings?.unnamedVolumes ?? []).map((path) => ({
-    Type: 'volume' as const,
-    Source: '',
-    Target: path,
-  }));
+  const { settings } = container;
   return {
     ...limits(spec),
     // Reaps orphans and passes signals on: few programs do when they are the first process.
@@ -114,14 +103,40 @@ function hostConfig(
     CapDrop: ['ALL'],
     CapAdd: [...capabilities],
     ReadonlyRootfs: settings?.readOnly ?? false,
-    // Not json-file, which replaces bytes that are no UTF-8, also of a character cut at 16 KiB.
-    LogConfig: {
-      Type: 'local',
-      Config: { 'max-size': `${log.fileMb}m`, 'max-file': String(log.files), compress: 'false' },
-    },
-    Mounts: [...named, ...unnamed],
+    LogConfig: { Type: logDriver, Config: logOptions(log) },
+    Mounts: volumeMounts(container, names),
     ...(settings && { Tmpfs: Object.fromEntries(settings.tmpfs.map((path) => [path, ''])) }),
   };
+}
+
+/** Not json-file, which replaces bytes that are no UTF-8, also of a character cut at 16 KiB. */
+export const logDriver = 'local';
+
+export function logOptions({ fileMb, files }: LogLimits): Record<string, string> {
+  return { 'max-size': `${fileMb}m`, 'max-file': String(files), compress: 'false' };
+}
+
+/** Null: as the image says. */
+export function userOf({ uid }: WorkloadSpec, { settings }: ContainerSpec): string | null {
+  return settings?.user ?? (uid === null ? null : `${uid}:${uid}`);
+}
+
+export function volumeMounts(
+  { settings, volumes }: ContainerSpec,
+  names: Names,
+): Dockerode.MountSettings[] {
+  const named = volumes.map(({ name, path, readOnly = false }) => ({
+    Type: 'volume' as const,
+    Source: names.volume(name),
+    Target: path,
+    ReadOnly: readOnly,
+  }));
+  const unnamed = (settings?.unnamedVolumes ?? []).map((path) => ({
+    Type: 'volume' as const,
+    Source: '',
+    Target: path,
+  }));
+  return [...named, ...unnamed];
 }
 
 const nsPerMs = 1_000_000;

@@ -1,16 +1,19 @@
 /** Owns when jobs are to be ended: a timer for each that runs, armed anew from what is found. */
 import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
 import type { WorkloadState } from '../driver.ts';
 import type { KnownSpec } from './names.ts';
 
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #over: (id: string) => void;
+  readonly #logger: Logger;
+  readonly #end: (id: string) => Promise<void>;
   readonly #timers = new Map<string, () => void>();
 
-  constructor(clock: Clock, over: (id: string) => void) {
+  constructor(clock: Clock, logger: Logger, end: (id: string) => Promise<void>) {
     this.#clock = clock;
-    this.#over = over;
+    this.#logger = logger;
+    this.#end = end;
   }
 
   /** To be told of every state that is seen; the first one that runs arms the timer. */
@@ -24,7 +27,11 @@ export class Deadlines {
     const leftMs = state.startedAtMs + spec.deadlineMs - this.#clock.now();
     const cancel = this.#clock.after(Math.max(0, leftMs), () => {
       // Kept in the map: one end for each run is enough.
-      this.#over(spec.id);
+      this.#end(spec.id).catch((error: unknown) => {
+        // Armed anew when it is seen again, such as when the daemon is back.
+        this.drop(spec.id);
+        this.#logger.error({ err: error, workload: spec.id }, 'deadline-not-enforced');
+      });
     });
     this.#timers.set(spec.id, cancel);
   }

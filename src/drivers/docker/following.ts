@@ -9,17 +9,18 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LogEntry, Workload } from '../driver.ts';
-import { isAway, pause, statusOf } from './engine.ts';
+import { isAway, isBroken, pause, statusOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { FrameReader, RawLogReader } from './frames.ts';
+import type { Frame } from './frames.ts';
 import { LogReading, timed } from './log-cursor.ts';
 import type { Position } from './log-cursor.ts';
 import type { Names } from './names.ts';
 import type { Positions } from './positions.ts';
 
 export interface FollowingParts {
-  engine: Engine;
-  names: Names;
+  engine: Pick<Engine, 'begin' | 'closed'>;
+  names: Pick<Names, 'container'>;
   positions: Positions;
   logger: Logger;
   inspect: (id: string) => Promise<Workload | undefined>;
@@ -31,7 +32,10 @@ export interface FollowingParts {
 
 export type Sink = (entries: readonly LogEntry[]) => void | Promise<void>;
 
-/** `whole`: to the end of the log; `passed`: the place to go on from is gone from it. */
+/**
+ * `whole`: to the end of the log; `passed`: the place to go on from is gone from it; `rotated`: so is its
+ * beginning, where it was to be read from.
+ */
 type Outcome = 'whole' | 'passed' | 'rotated' | 'broken';
 
 const retryMs = 200;
@@ -96,22 +100,28 @@ export class Following {
       case 'whole':
         return ended;
       case 'passed':
-        this.#parts.logger.warn({ workload: this.#id }, 'container-log-rotated-away');
-        this.#lost = true;
+        this.#lose();
         return false;
       case 'rotated':
         this.#at = this.#parts.positions.oldest(this.#id);
+        if (!this.#at) this.#lose();
         return false;
       case 'broken':
         return false;
     }
   }
 
+  /** What is left of the log is all new: it comes behind whatever was told. */
+  #lose(): void {
+    this.#parts.logger.warn({ workload: this.#id }, 'container-log-rotated-away');
+    this.#lost = true;
+  }
+
   async #look(): Promise<Workload | undefined | 'away'> {
     try {
       return await this.#parts.inspect(this.#id);
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE') return 'away';
+      if (isAway(error)) return 'away';
       if (statusOf(error) === undefined) throw error;
       await pause(retryMs, this.#signal); // A daemon on its way down refuses for reasons of its own.
       return 'away';
@@ -119,7 +129,7 @@ export class Following {
   }
 
   async #read(ended: boolean): Promise<Outcome> {
-    const reading = new LogReading(this.#at, this.#lost);
+    const reading = new LogReading(this.#at, this.#lost, this.#afterSeq);
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#signal, stop.signal]);
     try {
@@ -139,16 +149,18 @@ export class Following {
 
   async #open(since: string, signal: AbortSignal): Promise<NodeJS.ReadableStream | undefined> {
     const { engine, names } = this.#parts;
-    const docker = await engine.client();
     try {
-      const stream = await docker.getContainer(names.container(this.#id)).logs({
-        follow: true,
-        stdout: true,
-        stderr: true,
-        timestamps: true,
-        since: since as unknown as number,
-        abortSignal: signal,
-      });
+      const stream = await engine.begin(
+        (docker) =>
+          docker.getContainer(names.container(this.#id)).logs({
+            follow: true,
+            stdout: true,
+            stderr: true,
+            timestamps: true,
+            since: since as unknown as number,
+          }),
+        signal,
+      );
       // Given up between two reads, it fails with nobody waiting for it.
       stream.on('error', () => undefined);
       return stream;
@@ -159,44 +171,55 @@ export class Following {
   }
 
   async #deliver(stream: NodeJS.ReadableStream, reading: LogReading): Promise<Outcome> {
-    const { positions } = this.#parts;
-    const frames = (await this.#parts.hasTerminal(this.#id))
-      ? new RawLogReader()
-      : new FrameReader();
-    let first = this.#at === null;
+    const hasTerminal = await this.#parts.hasTerminal(this.#id);
+    const frames = hasTerminal ? new RawLogReader() : new FrameReader();
+    // What is known to be cut is not looked at again.
+    let isBeginning = this.#at === null && !this.#lost;
     for await (const chunk of stream) {
-      const entries: LogEntry[] = [];
-      for (const frame of frames.push(chunk as Buffer)) {
-        const next = timed(frame);
-        if (first && !positions.beginsAt(this.#id, next.time) && positions.oldest(this.#id)) {
-          return 'rotated';
-        }
-        first = false;
-        const entry = reading.take(next);
-        if (entry === 'passed') return 'passed';
-        if (entry && entry.seq > this.#afterSeq) entries.push(entry);
-      }
-      if (reading.seeking) continue;
-      if (entries.length > 0) await this.#sink(entries);
-      if (this.#isOver()) return 'broken';
-      const at = reading.position();
-      if (!at || at.seq === this.#at?.seq) continue;
-      this.#at = at;
-      this.#lost = false;
-      positions.delivered(this.#id, at);
+      const read = frames.push(chunk as Buffer);
+      const [first] = read;
+      if (isBeginning && first && this.#isCut(first)) return 'rotated';
+      if (first) isBeginning = false;
+      const outcome = await this.#pass(read, reading);
+      if (outcome !== null) return outcome;
     }
-    return 'whole';
+    return (await this.#pass(frames.end(), reading)) ?? 'whole';
+  }
+
+  /** Whether the log began with another entry once, of which something was told. */
+  #isCut(first: Frame): boolean {
+    const { positions } = this.#parts;
+    if (positions.beginsAt(this.#id, timed(first).time)) return false;
+    return this.#afterSeq > 0 || positions.oldest(this.#id) !== null;
+  }
+
+  /** Null: go on. */
+  async #pass(frames: readonly Frame[], reading: LogReading): Promise<Outcome | null> {
+    const { positions } = this.#parts;
+    const entries: LogEntry[] = [];
+    for (const frame of frames) {
+      const entry = reading.take(timed(frame));
+      if (entry === 'passed') return 'passed';
+      if (!entry) continue;
+      if (this.#lost) this.#pin(reading.position());
+      if (entry.seq > this.#afterSeq) entries.push(entry);
+    }
+    if (reading.seeking) return null;
+    if (entries.length > 0) await this.#sink(entries);
+    if (this.#isOver()) return 'broken';
+    const at = reading.position();
+    if (!at || at.seq === this.#at?.seq) return null;
+    this.#at = at;
+    positions.delivered(this.#id, at);
+    return null;
+  }
+
+  #pin(first: Position | null): void {
+    if (first) this.#parts.positions.pin(this.#id, first);
+    this.#lost = false;
   }
 
   #isOver(): boolean {
     return this.#signal.aborted;
   }
-}
-
-/** What a daemon that goes, or a container that is just being removed, does to a reading. */
-function isBroken(error: unknown): boolean {
-  const status = statusOf(error);
-  if (status !== undefined) return status >= 500 || status === 409;
-  const { code, name } = error as NodeJS.ErrnoException;
-  return isAway(error) || name === 'AbortError' || code === 'ERR_STREAM_PREMATURE_CLOSE';
 }

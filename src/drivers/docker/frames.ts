@@ -13,6 +13,8 @@ export interface Frame {
 /** What both kinds of logs are read with: chunks in, frames out that begin with a time. */
 export interface LogFrames {
   push(chunk: Buffer): Frame[];
+  /** What is whole only because nothing follows. */
+  end(): Frame[];
 }
 
 const headerBytes = 8;
@@ -55,6 +57,11 @@ export class FrameReader implements LogFrames {
     this.#held = bytes.length - at;
     return frames;
   }
+
+  /** A frame that was cut short is none. */
+  end(): Frame[] {
+    return [];
+  }
 }
 
 const newline = 10;
@@ -62,27 +69,58 @@ const space = 32;
 /** As the daemon cuts what has no line end. */
 const pieceBytes = 16 * 1024;
 
+const someTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z /g;
+
 /**
  * Reads the log of a container with a terminal, which is sent without frames: `time space line`,
- * where what does not end in a newline is exactly one full piece.
+ * where what does not end in a newline is exactly one full piece, or the last that a program wrote.
+ * Behind that the next entry begins in the middle of a line: a program that names a time there names none
+ * that is still to come.
  */
 export class RawLogReader implements LogFrames {
   #rest: Buffer = Buffer.alloc(0);
 
   push(chunk: Buffer): Frame[] {
-    let bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
+    return this.#take(this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk, false);
+  }
+
+  end(): Frame[] {
+    return this.#take(this.#rest, true);
+  }
+
+  #take(all: Buffer, isLast: boolean): Frame[] {
     const frames: Frame[] = [];
+    let bytes = all;
     for (;;) {
-      const timeEnd = bytes.indexOf(space);
-      if (timeEnd === -1) break;
-      const full = timeEnd + 1 + pieceBytes;
-      const lineEnd = bytes.subarray(0, full).indexOf(newline, timeEnd) + 1;
-      const end = lineEnd > 0 ? lineEnd : full;
-      if (bytes.length < end) break;
+      const end = endOfEntry(bytes, isLast);
+      if (end === null) break;
       frames.push({ stream: 'stdout', bytes: bytes.subarray(0, end) });
       bytes = bytes.subarray(end);
     }
     this.#rest = bytes;
     return frames;
   }
+}
+
+/** Null while it is not whole. */
+function endOfEntry(bytes: Buffer, isLast: boolean): number | null {
+  const timeEnd = bytes.indexOf(space);
+  if (timeEnd === -1) return null;
+  const full = timeEnd + 1 + pieceBytes;
+  const lineEnd = bytes.subarray(0, full).indexOf(newline, timeEnd) + 1;
+  // Up to where the next entry's time would end, if this one ends nowhere before.
+  const next = full + timeEnd + 1;
+  const isFull = bytes.length >= (isLast ? full : next);
+  const end = lineEnd > 0 ? lineEnd : isFull ? full : isLast ? bytes.length : null;
+  return nextEntry(bytes.subarray(0, lineEnd > 0 ? lineEnd : next), timeEnd + 1) ?? end;
+}
+
+/** Where another entry begins, behind the time of this one, though no line has ended. */
+function nextEntry(bytes: Buffer, start: number): number | null {
+  const text = bytes.toString('latin1');
+  const time = text.slice(0, start);
+  for (const { 0: other, index } of text.slice(start).matchAll(someTime)) {
+    if (other >= time) return start + index;
+  }
+  return null;
 }

@@ -20,7 +20,7 @@ import { buildContext } from './build-context.ts';
 import type { BuildContext } from './build-context.ts';
 import { buildKitArgs, checkBuildRules, classicArgs } from './build-rules.ts';
 import { BuildSteps } from './build-steps.ts';
-import { buildWithBuildKit, hasBuildKit } from './buildkit.ts';
+import { buildWithBuildKit, hasBuildKit, openSession } from './buildkit.ts';
 import { orGone, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
@@ -77,15 +77,17 @@ export class DockerImages implements Images {
     const before = await this.#find(image, signal);
     await networks.ensureAlone();
     const context = await buildContext(spec);
-    const docker = await engine.client();
+    const over = new AbortController();
+    void engine.watchOver(over);
+    const both = AbortSignal.any([signal, over.signal]);
     let release = (): Promise<void> => Promise.resolve();
     try {
       const bases = checkBuildRules(context.text, spec.buildArgs, names).map(localName);
       const isOpen = !mayNeedLogin(spec.logins, context.text, spec.buildArgs);
       const isOwn = !bases.some((base) => this.#bases.isLent(base));
-      const withBuildKit = isOpen && isOwn && (await hasBuildKit(docker));
-      if (!withBuildKit) release = await this.#bases.prepare(spec, pullable(bases), say, signal);
-      const stream = await this.#begin(docker, spec, context, { withBuildKit, signal });
+      const withBuildKit = isOpen && isOwn && (await engine.begin(hasBuildKit, both));
+      if (!withBuildKit) release = await this.#bases.prepare(spec, pullable(bases), say, both);
+      const stream = await this.#begin(spec, context, withBuildKit, both);
       const steps = new BuildSteps(this.#parts);
       const heard = (line: string): void => {
         steps.hear(line);
@@ -96,9 +98,10 @@ export class DockerImages implements Images {
       if (failure !== null) throw buildFailure(failure, hosts);
     } catch (error) {
       signal.throwIfAborted();
-      if (await engine.isEnding()) throw unreachable(error);
+      if (over.signal.aborted || (await engine.isEnding())) throw unreachable(error);
       throw asFailure(error, 'IMAGE_BUILD_FAILED');
     } finally {
+      over.abort();
       context.stream.destroy();
       await release();
     }
@@ -110,12 +113,13 @@ export class DockerImages implements Images {
   }
 
   async #begin(
-    docker: Dockerode,
     spec: ImageBuild,
     context: BuildContext,
-    { withBuildKit, signal }: { withBuildKit: boolean; signal: AbortSignal },
+    withBuildKit: boolean,
+    signal: AbortSignal,
   ): Promise<NodeJS.ReadableStream> {
     const { engine, names } = this.#parts;
+    const docker = await engine.client();
     const abortSignal = AbortSignal.any([signal, engine.closed]);
     const options = {
       t: names.image(spec.owner, spec.name),
@@ -123,8 +127,9 @@ export class DockerImages implements Images {
       ...(spec.target !== undefined && { target: spec.target }),
     };
     if (withBuildKit) {
+      const session = await engine.begin(openSession, signal);
       const own = { ...options, buildargs: { ...buildKitArgs(spec) } };
-      return buildWithBuildKit(docker, context.stream, own, abortSignal);
+      return buildWithBuildKit(docker, session, context.stream, own, abortSignal);
     }
     return docker.buildImage(context.stream, {
       ...options,
@@ -172,8 +177,8 @@ export class DockerImages implements Images {
   async keep(owner: string, images: ReadonlySet<string>): Promise<void> {
     const { engine, names } = this.#parts;
     const filters = { reference: [names.repository] };
-    const found = await engine.ask((docker, abortSignal) =>
-      docker.listImages({ filters, abortSignal } as Dockerode.ListImagesOptions),
+    const found = await engine.ask((docker) =>
+      docker.listImages({ filters } as Dockerode.ListImagesOptions),
     );
     const ours = `${names.repository}:${owner}.`;
     for (const tag of found.flatMap(({ RepoTags: tags }) => tags ?? [])) {
@@ -187,6 +192,8 @@ export class DockerImages implements Images {
     const login = loginFor(spec);
     const docker = await engine.client();
     await engine.ask((asked) => asked.ping(), { signal });
+    const over = new AbortController();
+    void engine.watchOver(over);
     const query = { fromImage: isNamedFully(reference) ? reference : `${reference}:latest` };
     try {
       const stream = await docker.createImage(
@@ -195,7 +202,7 @@ export class DockerImages implements Images {
           password: login.password,
           serveraddress: login.host,
         }) as Dockerode.AuthConfig,
-        { ...query, abortSignal: AbortSignal.any([signal, engine.closed]) },
+        { ...query, abortSignal: AbortSignal.any([signal, over.signal, engine.closed]) },
       );
       const failure = await this.#tell(stream, say, signal);
       if (failure === null) return;
@@ -204,8 +211,11 @@ export class DockerImages implements Images {
         new ServiceError('IMAGE_NOT_FOUND', `The image ${reference} cannot be pulled.`)
       );
     } catch (error) {
+      if (over.signal.aborted) throw unreachable(error);
       if (statusOf(error) === undefined) throw error;
       throw registryFailure(reference, wordsOf(error), login !== undefined) ?? error;
+    } finally {
+      over.abort();
     }
   }
 

@@ -120,11 +120,15 @@ export class LogReading {
   #seq: number;
   #last: TimedFrame | undefined;
 
-  /** `from` null: the log from its beginning. `lost`: the position's own entry is gone from it. */
-  constructor(from: Position | null, lost = false) {
+  /**
+   * `from` null: the log from its beginning. `lost`: the position's own entry is gone from it, and with it
+   * the first `told`.
+   */
+  constructor(from: Position | null, lost = false, told = 0) {
     this.#from = from;
     this.#found = from === null || lost;
-    this.#seq = from?.seq ?? 0;
+    const before = from?.seq ?? 0;
+    this.#seq = lost ? Math.max(before, told) : before;
     this.since =
       from === null
         ? '0'

@@ -72,8 +72,8 @@ export class Networks {
   #release(network: string): Promise<void> {
     return this.#turns.take(network, async () => {
       const filters = { network: [network] };
-      const users = await this.#engine.ask((docker, abortSignal) =>
-        docker.listContainers({ all: true, filters, abortSignal }),
+      const users = await this.#engine.ask((docker) =>
+        docker.listContainers({ all: true, filters }),
       );
       if (users.length > 0) return;
       try {
@@ -100,8 +100,8 @@ export class Networks {
 
   async removeVolumesOf(owner: string): Promise<void> {
     const label = Object.entries(this.#names.mark(owner)).map(([key, value]) => `${key}=${value}`);
-    const { Volumes: found } = await this.#engine.ask((docker, abortSignal) =>
-      docker.listVolumes({ filters: { label }, abortSignal }),
+    const { Volumes: found } = await this.#engine.ask((docker) =>
+      docker.listVolumes({ filters: { label } }),
     );
     for (const { Name: name } of found) await this.#remove(name);
   }
@@ -148,9 +148,7 @@ export class Networks {
 
   async #create(wanted: Dockerode.NetworkCreateOptions): Promise<void> {
     try {
-      await this.#engine.ask((docker, abortSignal) =>
-        docker.createNetwork({ ...wanted, abortSignal }),
-      );
+      await this.#engine.ask((docker) => docker.createNetwork({ ...wanted }));
     } catch (error) {
       // An answer was lost and it was asked for again, or another process of ours was quicker.
       if (statusOf(error) !== 409) throw error;

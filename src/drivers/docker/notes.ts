@@ -40,6 +40,12 @@ export class Notes {
     return this.#notes.get(id);
   }
 
+  /** What failed before there was anything of it at the daemon. */
+  failed(id: string): Workload | undefined {
+    const note = this.#notes.get(id);
+    return note?.failed && { spec: note.spec, state: { phase: 'ended', exit: note.failed } };
+  }
+
   all(): Note[] {
     return [...this.#notes.values()];
   }

@@ -16,7 +16,7 @@ import type { Position } from './log-cursor.ts';
 interface Kept {
   /** When the first entry was written: a log that begins otherwise has lost its beginning. */
   firstTime: string | null;
-  /** Acknowledged, ascending. */
+  /** Acknowledged, or pinned; ascending. */
   points: Position[];
 }
 
@@ -82,6 +82,14 @@ export class Positions {
     if (!newest || newest.seq <= (track.points.at(-1)?.seq ?? 0)) return;
     track.points = [...track.points, newest].slice(-pointsMax);
     this.#save(id, track);
+  }
+
+  /** The first behind a gap: what comes then cannot be counted from before. Durable at once. */
+  pin(id: string, position: Position): void {
+    const track = this.#track(id);
+    const older = track.points.filter(({ seq }) => seq < position.seq);
+    track.points = [...older, position].slice(-pointsMax);
+    this.#write(id, track);
   }
 
   forget(id: string): void {

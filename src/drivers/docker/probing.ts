@@ -49,11 +49,11 @@ export async function usageOfContainer(
   container: string,
 ): Promise<Usage | undefined> {
   try {
-    const stats = await engine.ask((docker, abortSignal) =>
+    const stats = await engine.ask((docker) =>
       orGone(
         docker
           .getContainer(container)
-          .stats({ stream: false, 'one-shot': true, abortSignal } as { stream: false }),
+          .stats({ stream: false, 'one-shot': true } as { stream: false }),
       ),
     );
     return stats && usageFrom(stats);

@@ -2,8 +2,9 @@
  * Owns the one stream of events from the daemon.
  *
  * 1. What happens to a container of ours is told as it happens.
- * 2. A daemon that is not reached is told as `disconnected`, once; the stream is opened again, with
- *    backoff, and then `connected` comes with all that is there: nothing of meanwhile is missed.
+ * 2. A daemon that is not reached, or answers nothing any more, is told as `disconnected`, once; the
+ *    stream is opened again, with backoff, and then `connected` comes with all that is there: nothing of
+ *    meanwhile is missed.
  */
 import type { Logger } from '../../lib/log.ts';
 import type { DriverEvent, Workload } from '../driver.ts';
@@ -74,25 +75,28 @@ export class Watching {
   async #connection(tried: () => void): Promise<boolean> {
     const { engine, logger, tell } = this.#parts;
     const told = new AbortController();
+    const over = new AbortController();
     try {
-      const stream = await this.#open();
+      const stream = await this.#open(over.signal);
       const workloads = await this.#parts.list();
       tell({ type: 'connected', workloads });
       told.abort();
       this.#away = false;
       tried();
+      void engine.watchOver(over);
       await this.#read(stream);
     } catch (error) {
       if (!engine.closed.aborted && !isAway(error)) {
         logger.warn({ err: error }, 'docker-events-failed');
       }
+    } finally {
+      over.abort();
     }
     return told.signal.aborted;
   }
 
-  async #open(): Promise<NodeJS.ReadableStream> {
+  async #open(signal: AbortSignal): Promise<NodeJS.ReadableStream> {
     const { engine, names, wider } = this.#parts;
-    const docker = await engine.client();
     const ours = {
       type: ['container'],
       label: [`${label.instance}=${names.instance}`, label.workload],
@@ -102,7 +106,7 @@ export class Watching {
     const filters: Record<string, string[]> = wider
       ? { type: ['container', ...wider.types] }
       : ours;
-    const stream = await docker.getEvents({ filters, abortSignal: engine.closed });
+    const stream = await engine.begin((docker) => docker.getEvents({ filters }), signal);
     // Closed between two reads, it fails with nobody waiting for it.
     stream.on('error', () => undefined);
     return stream;

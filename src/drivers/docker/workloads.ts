@@ -12,9 +12,9 @@ import type { Workload, WorkloadSpec } from '../driver.ts';
 import { createOptions, graceSeconds } from './create-options.ts';
 import type { LogLimits } from './create-options.ts';
 import { Deadlines } from './deadlines.ts';
-import { orGone, statusOf, unreachable, wordsOf } from './engine.ts';
+import { orGone, settled, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
-import { checkId, label } from './names.ts';
+import { checkId, label, shortOf } from './names.ts';
 import type { KnownSpec, Names } from './names.ts';
 import type { Networks } from './networks.ts';
 import type { Notes } from './notes.ts';
@@ -59,13 +59,7 @@ export class Workloads {
 
   constructor(parts: WorkloadsParts) {
     this.#parts = parts;
-    this.#deadlines = new Deadlines(parts.clock, (id) => {
-      void this.end(id, 'deadline').catch((error: unknown) => {
-        // Armed anew when it is seen again, such as when the daemon is back.
-        this.#deadlines.drop(id);
-        parts.logger.error({ err: error, workload: id }, 'deadline-not-enforced');
-      });
-    });
+    this.#deadlines = new Deadlines(parts.clock, parts.logger, (id) => this.end(id, 'deadline'));
   }
 
   start(spec: WorkloadSpec): Promise<Workload> {
@@ -80,7 +74,7 @@ export class Workloads {
   }
 
   async inspect(id: string): Promise<Workload | undefined> {
-    return (await this.see(id))?.workload ?? this.#noted(id);
+    return (await this.see(id))?.workload ?? this.#parts.notes.failed(id);
   }
 
   /** The container behind a workload; undefined where there is none that was ever started. */
@@ -92,8 +86,8 @@ export class Workloads {
   /** A container of ours as the daemon shows it. */
   async view(id: string): Promise<ContainerView | undefined> {
     const { engine, names } = this.#parts;
-    const found = await engine.ask((docker, abortSignal) =>
-      orGone(docker.getContainer(names.container(id)).inspect({ abortSignal })),
+    const found = await engine.ask((docker) =>
+      orGone(docker.getContainer(names.container(id)).inspect()),
     );
     const view = found as ContainerView | undefined;
     return view && names.isOurs(view.Config.Labels) ? view : undefined;
@@ -102,14 +96,12 @@ export class Workloads {
   async list(): Promise<Workload[]> {
     const { engine, names, notes } = this.#parts;
     const filters = { label: [`${label.instance}=${names.instance}`, label.workload] };
-    const found = await engine.ask((docker, abortSignal) =>
-      docker.listContainers({ all: true, filters, abortSignal }),
-    );
+    const found = await engine.ask((docker) => docker.listContainers({ all: true, filters }));
     const ids = found.flatMap(({ Labels }) => names.specOf(Labels)?.id ?? []);
     const seen = await Promise.all(ids.map((id) => this.inspect(id)));
     const workloads = seen.filter((workload) => workload !== undefined);
     const listed = new Set(workloads.map(({ spec }) => spec.id));
-    const unmade = notes.all().flatMap(({ spec }) => this.#noted(spec.id) ?? []);
+    const unmade = notes.all().flatMap(({ spec }) => notes.failed(spec.id) ?? []);
     return [...workloads, ...unmade.filter(({ spec }) => !listed.has(spec.id))];
   }
 
@@ -127,11 +119,9 @@ export class Workloads {
       notes.set({ spec: seen.workload.spec, ending: why, atMs: clock.now() });
     }
     const t = graceSeconds(seen.known.stopGraceMs);
-    await engine.ask(
-      (docker, abortSignal) =>
-        settled(docker.getContainer(names.container(id)).stop({ t, abortSignal })),
-      { timeoutMs: t * 1000 + endingMs },
-    );
+    await engine.ask((docker) => settled(docker.getContainer(names.container(id)).stop({ t })), {
+      timeoutMs: t * 1000 + endingMs,
+    });
   }
 
   remove(id: string): Promise<void> {
@@ -143,12 +133,8 @@ export class Workloads {
         this.#deadlines.drop(id);
         this.#forget(view.Id);
         await engine.ask(
-          (docker, abortSignal) =>
-            settled(
-              docker
-                .getContainer(names.container(id))
-                .remove({ force: true, v: true, abortSignal }),
-            ),
+          (docker) =>
+            settled(docker.getContainer(names.container(id)).remove({ force: true, v: true })),
           { timeoutMs: endingMs },
         );
         for (const network of Object.keys(view.NetworkSettings.Networks ?? {})) {
@@ -213,9 +199,7 @@ export class Workloads {
     const resources = { ...spec.resources, pids: spec.resources.pids ?? defaultPids };
     const options = createOptions({ ...spec, resources }, container, names, log);
     try {
-      await engine.ask((docker, abortSignal) =>
-        docker.createContainer({ ...options, abortSignal }),
-      );
+      await engine.ask((docker) => docker.createContainer({ ...options }));
     } catch (error) {
       // Made before, and the answer was lost; or by who has nothing to do with us.
       if (statusOf(error) !== 409 || (await this.view(spec.id)) === undefined) throw error;
@@ -225,9 +209,7 @@ export class Workloads {
   async #start(spec: WorkloadSpec): Promise<void> {
     const { engine, names } = this.#parts;
     try {
-      await engine.ask((docker, abortSignal) =>
-        docker.getContainer(names.container(spec.id)).start({ abortSignal }),
-      );
+      await engine.ask((docker) => docker.getContainer(names.container(spec.id)).start());
     } catch (error) {
       if (statusOf(error) !== 304) throw error; // It runs already.
     }
@@ -276,8 +258,8 @@ export class Workloads {
     if (state.Status !== 'exited' && state.Status !== 'restarting') return;
     if (this.#examined.get(known.id) === view.Id) return;
     const container = names.container(known.id);
-    const log = await engine.ask((docker, abortSignal) =>
-      orGone(docker.getContainer(container).logs({ stderr: true, tail: 2, abortSignal })),
+    const log = await engine.ask((docker) =>
+      orGone(docker.getContainer(container).logs({ stderr: true, tail: 2 })),
     );
     // A program that once ran is not taken for one that cannot: only its first ends are looked at.
     this.#examined.set(known.id, view.Id);
@@ -291,30 +273,6 @@ export class Workloads {
       atMs: clock.now(),
     });
     if (known.kind !== 'service') return;
-    await engine.ask((docker, abortSignal) =>
-      settled(docker.getContainer(container).stop({ t: 0, abortSignal })),
-    );
-  }
-
-  /** What failed before there was a container. */
-  #noted(id: string): Workload | undefined {
-    const note = this.#parts.notes.get(id);
-    return note?.failed && { spec: note.spec, state: { phase: 'ended', exit: note.failed } };
-  }
-}
-
-function shortOf({ id, owner, kind, port }: Workload['spec']): Workload['spec'] {
-  return { id, owner, kind, port };
-}
-
-/** Done already (304) and gone (404) are as good as done now. */
-async function settled(answer: Promise<unknown>): Promise<void> {
-  try {
-    await answer;
-  } catch (error) {
-    const status = statusOf(error);
-    // 409 of a removal: another one is under way.
-    if (status !== 304 && status !== 404 && !wordsOf(error).includes('already in progress'))
-      throw error;
+    await engine.ask((docker) => settled(docker.getContainer(container).stop({ t: 0 })));
   }
 }

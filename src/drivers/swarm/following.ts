@@ -11,7 +11,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LogEntry, Workload } from '../driver.ts';
-import { pause, statusOf } from '../docker/engine.ts';
+import { isAway, pause, statusOf } from '../docker/engine.ts';
 import type { Engine } from '../docker/engine.ts';
 import type { Sink } from '../docker/following.ts';
 import type { MergeJournal, Plan, Run } from './merge-journal.ts';
@@ -79,8 +79,7 @@ export class Following {
       return await this.#parts.see(this.#id);
     } catch (error) {
       if (this.#signal.aborted) return 'away';
-      const isAway = error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE';
-      if (!isAway && statusOf(error) === undefined) throw error;
+      if (!isAway(error) && statusOf(error) === undefined) throw error;
       await pause(retryMs, this.#signal); // A daemon on its way down refuses for reasons of its own.
       return 'away';
     }
@@ -270,6 +269,7 @@ class Session {
         containerId: container !== null && containers.has(container) ? container : null,
         hasTerminal: template.ContainerSpec?.TTY ?? false,
         from: this.#plan.positions[task.ID] ?? null,
+        told: this.#plan.counts[task.ID] ?? 0,
         over: this.#isOver(task),
         changed: () => this.#wake?.(),
         signal: this.#signal,

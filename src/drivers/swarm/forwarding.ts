@@ -87,8 +87,8 @@ export async function forwardOf(
   const nodes = alive.some((task) => task.NodeID !== ownNode) ? await swarm.nodes() : [];
   const targets = alive.flatMap((task) => {
     const published = task.Status.PortStatus?.Ports?.[0]?.PublishedPort;
-    const node = nodes.find(({ id }) => id === task.NodeID);
-    const host = task.NodeID === ownNode ? '127.0.0.1' : node?.address;
+    const node = nodes.find(({ ID: id }) => id === task.NodeID);
+    const host = task.NodeID === ownNode ? '127.0.0.1' : node?.Status.Addr;
     return published === undefined || host === undefined ? [] : [{ host, port: published }];
   });
   return { port, targets };

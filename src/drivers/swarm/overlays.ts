@@ -85,14 +85,13 @@ export class Overlays {
     const found = await this.#engine.ask((docker) => orGone(docker.getNetwork(network).inspect()));
     if (found) return;
     try {
-      await this.#engine.ask((docker, abortSignal) =>
+      await this.#engine.ask((docker) =>
         docker.createNetwork({
           Name: network,
           Driver: 'overlay',
           Attachable: true,
           CheckDuplicate: true,
           Labels: this.#names.mark(),
-          abortSignal,
         }),
       );
     } catch (error) {

@@ -2,7 +2,8 @@
  * Owns the step from a workload to the service that the swarm is asked to run.
  *
  * 1. All that is needed of a workload after a restart stands in the service's labels.
- * 2. A service that is stopped keeps its tasks, and with them their logs and exit codes: it is asked
+ * 2. Every service is bound to one node, from its beginning to its end.
+ * 3. A service that is stopped keeps its tasks, and with them their logs and exit codes: it is asked
  *    for a node that does not exist, and never for fewer tasks.
  */
 import { createHash } from 'node:crypto';
@@ -10,7 +11,16 @@ import { createHash } from 'node:crypto';
 import type Dockerode from 'dockerode';
 
 import type { ContainerSpec, WorkloadSpec } from '../driver.ts';
-import { capabilities, graceSeconds, healthCheck, programOf } from '../docker/create-options.ts';
+import {
+  capabilities,
+  graceSeconds,
+  healthCheck,
+  logDriver,
+  logOptions,
+  programOf,
+  userOf,
+  volumeMounts,
+} from '../docker/create-options.ts';
 import type { LogLimits } from '../docker/create-options.ts';
 import type { Names } from '../docker/names.ts';
 
@@ -25,10 +35,10 @@ export interface ServiceParts {
   names: Names;
   log: LogLimits;
   publishing: Publishing;
-  /** What the tasks run: an id of the daemon's, or a name and digest that every node can pull. */
+  /** What the tasks run: an id of the daemon's. */
   image: string;
-  /** The node it has to run on, for what it needs is only there; null: any. */
-  nodeId: string | null;
+  /** The node it has to run on: the image and its volumes are there, and nowhere else. */
+  nodeId: string;
   /** By what they are called on the swarm. */
   networks: readonly { name: string; aliases: readonly string[] }[];
 }
@@ -94,16 +104,9 @@ export function serviceSpec(
         Condition: spec.kind === 'service' ? 'any' : 'none',
         Delay: restartDelayMs * nsPerMs,
       },
-      Placement: { Constraints: nodeId === null ? [] : [`node.id==${nodeId}`] },
+      Placement: { Constraints: [`node.id==${nodeId}`] },
       Networks: networks.map(({ name, aliases }) => ({ Target: name, Aliases: [...aliases] })),
-      LogDriver: {
-        Name: 'local',
-        Options: {
-          'max-size': `${log.fileMb}m`,
-          'max-file': String(log.files),
-          compress: 'false',
-        },
-      },
+      LogDriver: { Name: logDriver, Options: logOptions(log) },
     },
     Mode: { Replicated: { Replicas: replicasOf(spec) } },
     UpdateConfig: { Parallelism: 0, Order: 'stop-first', FailureAction: 'continue' },
@@ -121,7 +124,7 @@ function taskContainer(
   { names, image }: ServiceParts,
 ): TaskContainer {
   const { settings } = container;
-  const user = settings?.user ?? (spec.uid === null ? null : `${spec.uid}:${spec.uid}`);
+  const user = userOf(spec, container);
   const { Entrypoint: entrypoint, Cmd: args } = programOf(spec, container);
   return {
     Image: image,
@@ -148,24 +151,13 @@ function taskContainer(
   } as TaskContainer;
 }
 
-function mounts({ volumes, settings }: ContainerSpec, names: Names): Dockerode.MountSettings[] {
-  const named = volumes.map(({ name, path, readOnly = false }) => ({
-    Type: 'volume' as const,
-    Source: names.volume(name),
-    Target: path,
-    ReadOnly: readOnly,
-  }));
-  const unnamed = (settings?.unnamedVolumes ?? []).map((path) => ({
-    Type: 'volume' as const,
-    Source: '',
-    Target: path,
-  }));
-  const inMemory = (settings?.tmpfs ?? []).map((path) => ({
+function mounts(container: ContainerSpec, names: Names): Dockerode.MountSettings[] {
+  const inMemory = (container.settings?.tmpfs ?? []).map((path) => ({
     Type: 'tmpfs' as const,
     Source: '',
     Target: path,
   }));
-  return [...named, ...unnamed, ...inMemory];
+  return [...volumeMounts(container, names), ...inMemory];
 }
 
 function limits(spec: WorkloadSpec): object {

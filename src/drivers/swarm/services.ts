@@ -12,9 +12,9 @@ import type { ContainerSpec, Exit, Workload, WorkloadSpec } from '../driver.ts';
 import { graceSeconds } from '../docker/create-options.ts';
 import type { LogLimits } from '../docker/create-options.ts';
 import { Deadlines } from '../docker/deadlines.ts';
-import { orGone, pause, statusOf, unreachable, wordsOf } from '../docker/engine.ts';
+import { orGone, pause, settled, statusOf, unreachable, wordsOf } from '../docker/engine.ts';
 import type { Engine } from '../docker/engine.ts';
-import { checkId, label } from '../docker/names.ts';
+import { checkId, label, shortOf } from '../docker/names.ts';
 import type { KnownSpec, Names } from '../docker/names.ts';
 import type { Networks } from '../docker/networks.ts';
 import type { Notes } from '../docker/notes.ts';
@@ -75,11 +75,7 @@ export class Services {
 
   constructor(parts: ServicesParts) {
     this.#parts = parts;
-    this.#deadlines = new Deadlines(parts.clock, (id) => {
-      void this.end(id, 'deadline').catch((error: unknown) => {
-        parts.logger.error({ err: error, workload: id }, 'deadline-not-enforced');
-      });
-    });
+    this.#deadlines = new Deadlines(parts.clock, parts.logger, (id) => this.end(id, 'deadline'));
   }
 
   start(spec: WorkloadSpec): Promise<Workload> {
@@ -94,7 +90,7 @@ export class Services {
   }
 
   async inspect(id: string): Promise<Workload | undefined> {
-    return (await this.see(id))?.workload ?? this.#noted(id);
+    return (await this.see(id))?.workload ?? this.#parts.notes.failed(id);
   }
 
   async see(id: string): Promise<SeenService | undefined> {
@@ -111,7 +107,7 @@ export class Services {
     );
     const workloads = seen.flatMap((one) => (one ? [one.workload] : []));
     const listed = new Set(workloads.map(({ spec }) => spec.id));
-    const unmade = notes.all().flatMap(({ spec }) => this.#noted(spec.id) ?? []);
+    const unmade = notes.all().flatMap(({ spec }) => notes.failed(spec.id) ?? []);
     return [...workloads, ...unmade.filter(({ spec }) => !listed.has(spec.id))];
   }
 
@@ -270,10 +266,9 @@ export class Services {
       .filter((id) => found.containers.has(id));
     await Promise.all(
       here.map((id) =>
-        this.#parts.engine.ask(
-          (docker, abortSignal) => settled(docker.getContainer(id).stop({ t, abortSignal })),
-          { timeoutMs: t * 1000 + endingMs },
-        ),
+        this.#parts.engine.ask((docker) => settled(docker.getContainer(id).stop({ t })), {
+          timeoutMs: t * 1000 + endingMs,
+        }),
       ),
     );
   }
@@ -285,13 +280,11 @@ export class Services {
       label: [`${label.instance}=${names.instance}`, `${label.workload}=${id}`],
     };
     const gone = await this.#until(endingMs, async () => {
-      const left = await engine.ask((docker, abortSignal) =>
-        docker.listContainers({ all: true, filters, abortSignal }),
-      );
+      const left = await engine.ask((docker) => docker.listContainers({ all: true, filters }));
       await Promise.all(
         left.map(({ Id: container }) =>
-          engine.ask((docker, abortSignal) =>
-            settled(docker.getContainer(container).remove({ force: true, v: true, abortSignal })),
+          engine.ask((docker) =>
+            settled(docker.getContainer(container).remove({ force: true, v: true })),
           ),
         ),
       );
@@ -348,18 +341,12 @@ export class Services {
     const view = containers.get((first && containerOf(first)) ?? '');
     if (!view || notes.get(known.id)?.failed || view.State.Status !== 'exited') return;
     if (!cannotStartCodes.has(view.State.ExitCode) || this.#examined.has(view.Id)) return;
-    const log = await engine.ask((docker, abortSignal) =>
-      orGone(docker.getContainer(view.Id).logs({ stderr: true, tail: 2, abortSignal })),
+    const log = await engine.ask((docker) =>
+      orGone(docker.getContainer(view.Id).logs({ stderr: true, tail: 2 })),
     );
     this.#examined.add(view.Id);
     const detail = log && initFailure(log.toString());
     if (detail) await this.#fail(known, failedExit(detail, clock.now()));
-  }
-
-  /** What failed before there was a service. */
-  #noted(id: string): Workload | undefined {
-    const note = this.#parts.notes.get(id);
-    return note?.failed && { spec: note.spec, state: { phase: 'ended', exit: note.failed } };
   }
 }
 
@@ -368,20 +355,4 @@ function networksOf(service: ServiceView | undefined): string[] {
   const template = service?.Spec.TaskTemplate as
     { Networks?: readonly { Target?: string }[] } | undefined;
   return (template?.Networks ?? []).flatMap(({ Target: target }) => target ?? []);
-}
-
-function shortOf({ id, owner, kind, port }: Workload['spec']): Workload['spec'] {
-  return { id, owner, kind, port };
-}
-
-/** Done already (304) and gone (404) are as good as done now. */
-async function settled(answer: Promise<unknown>): Promise<void> {
-  try {
-    await answer;
-  } catch (error) {
-    const status = statusOf(error);
-    // 409 of a removal: another one is under way.
-    if (status !== 304 && status !== 404 && !wordsOf(error).includes('already in progress'))
-      throw error;
-  }
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the driver for services of a Docker swarm: what it is made of, and who hears what.
+ * Owns the driver for services of a Docker swarm.
  *
  * 1. All that matters after a restart is kept by the swarm (labels, tasks, logs); the data directory
  *    holds only who ended what, why something never started, how often something was started again,
@@ -11,34 +11,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { FreePorts } from '../../agent/runner/ports.ts';
-import { systemClock } from '../../lib/clock.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
-import type {
-  Driver,
-  DriverEvent,
-  EdgeRoute,
-  ExecOutcome,
-  ExecSpec,
-  Images,
-  Terminal,
-  TerminalEvents,
-  TerminalSpec,
-  Usage,
-  Workload,
-  WorkloadSpec,
-} from '../driver.ts';
-import { Consoles } from '../docker/consoles.ts';
-import type { DockerDriverOptions } from '../docker/docker-driver.ts';
-import { Engine } from '../docker/engine.ts';
+import type { Driver, ServerInfo, Usage, Workload } from '../driver.ts';
+import { DaemonDriver, daemonGround } from '../docker/daemon-driver.ts';
+import type { DaemonGround, DockerDriverOptions } from '../docker/daemon-driver.ts';
 import type { Sink } from '../docker/following.ts';
-import { DockerImages } from '../docker/images.ts';
-import { Names } from '../docker/names.ts';
-import { Networks } from '../docker/networks.ts';
 import { Notes } from '../docker/notes.ts';
-import { Sessions } from '../docker/sessions.ts';
 import { Watching } from '../docker/watching.ts';
 import type { Seen } from '../docker/workloads.ts';
 import { Attention } from './attention.ts';
@@ -52,10 +30,7 @@ import type { Publishing } from './service-spec.ts';
 import { Services } from './services.ts';
 import { isAlive } from './states.ts';
 import { Swarm } from './swarm.ts';
-import type { SwarmNode } from './swarm.ts';
 import { containerOf } from './tasks.ts';
-
-export type { SwarmNode } from './swarm.ts';
 
 export interface SwarmDriverOptions extends DockerDriverOptions {
   /** Default: `ingress` where the kernel can balance, else `host`. */
@@ -65,8 +40,8 @@ export interface SwarmDriverOptions extends DockerDriverOptions {
 }
 
 export interface SwarmDriver extends Driver {
-  /** The servers of the swarm. */
-  nodes(): Promise<SwarmNode[]>;
+  /** The nodes of the swarm. */
+  servers(): Promise<ServerInfo[]>;
   /** What the daemon is at this moment. */
   check(): Promise<'manager' | 'no-manager' | 'away'>;
 }
@@ -78,143 +53,72 @@ export function createSwarmDriver(options: SwarmDriverOptions): SwarmDriver {
   return new ServicesDriver(options);
 }
 
-class ServicesDriver implements SwarmDriver {
+/** What there is for services alone. */
+interface SwarmParts {
+  swarm: Swarm;
+  services: Services;
+  attention: Attention;
+  forwarding: Forwarding;
+  overlays: Overlays;
+}
+
+class ServicesDriver extends DaemonDriver implements SwarmDriver {
   readonly name = 'swarm';
-  readonly runs = 'image';
-  readonly images: Images;
-  readonly #edge: DockerDriverOptions['edge'];
-  readonly #ports: FreePorts;
-  readonly #logger: Logger;
-  readonly #clock: Clock;
-  readonly #engine: Engine;
-  readonly #swarm: Swarm;
-  readonly #volumes: Networks;
+  readonly #ground: DaemonGround;
+  readonly #parts: SwarmParts;
   readonly #journals: MergeJournals;
-  readonly #services: Services;
-  readonly #overlays: Overlays;
-  readonly #attention: Attention;
-  readonly #forwarding: Forwarding;
-  readonly #watching: Watching;
-  readonly #consoles: Consoles;
-  #closing = false;
-  readonly #listeners = new Set<(event: DriverEvent) => void>();
 
   constructor(options: SwarmDriverOptions) {
-    const { dataDir, logger, clock = systemClock } = options;
-    if (!path.isAbsolute(dataDir)) {
-      throw new Error('Cannot make a swarm driver: dataDir must be absolute');
-    }
-    const dir = path.join(dataDir, 'swarm');
-    const { socket, requestTimeoutMs = 20_000 } = options;
-    const engine = new Engine({ socket, clock, requestTimeoutMs });
-    const names = new Names(options.instance);
-    const swarm = new Swarm(engine, names);
-    const overlays = new Overlays(engine, names, logger);
-    const volumes = new Networks(engine, names);
-    this.#forwarding = new Forwarding({
-      dir: path.join(dir, 'forwarding'),
-      logger,
-      run: options.runForwarder,
+    const ground = daemonGround('swarm', options);
+    const parts = swarmParts(options, ground);
+    const { services, attention, swarm } = parts;
+    const release = (): void => {
+      services.close();
+      attention.close();
+    };
+    super({
+      ground,
+      workloads: services,
+      see: (id) => seeHere(swarm, services, id),
+      watching: watchingOf(ground, parts),
+      release,
     });
-    const services = new Services({
-      engine,
-      swarm,
-      names,
-      notes: new Notes(path.join(dir, 'workloads')),
-      restarts: new Restarts(path.join(dir, 'restarts')),
-      overlays,
-      volumes,
-      publishing: () => Promise.resolve(options.publishing ?? publishingOfKernel()),
-      clock,
-      logger,
-      log: options.log ?? { fileMb: 32, files: 4 },
-      defaultPids: options.defaultPids ?? 4096,
-      forwarding: this.#forwarding,
-      changed: (workload) => {
-        this.#attention.see(workload);
-        this.#tell({ type: 'state', workload });
-      },
-    });
-    this.#edge = options.edge;
-    this.#ports = new FreePorts(clock);
-    this.#logger = logger;
-    this.#clock = clock;
-    this.#engine = engine;
-    this.#swarm = swarm;
-    this.#overlays = overlays;
-    this.#volumes = volumes;
-    this.#services = services;
-    this.#journals = new MergeJournals(path.join(dir, 'positions'));
-    this.#attention = new Attention({
-      clock,
-      logger,
-      refresh: (id) => services.refresh(id),
-      isQuiet: (id) => services.isQuiet(id),
-    });
-    this.#watching = this.#watch(engine, names, services);
-    this.images = new DockerImages({ engine, names, networks: volumes, clock, logger });
-    this.#consoles = new Consoles({
-      engine,
-      workloads: { see: (id) => this.#seeHere(id) },
-      sessions: new Sessions(path.join(dir, 'sessions')),
-      logger,
-      clock,
-    });
+    this.#ground = ground;
+    this.#parts = parts;
+    this.#journals = new MergeJournals(path.join(ground.dir, 'positions'));
   }
 
-  async open(): Promise<void> {
-    await Promise.all([this.#edge.open(), this.#watching.begin()]);
+  override async open(): Promise<void> {
+    await super.open();
     // After the edge, whose runner runs it.
-    await this.#forwarding.open();
-    void this.#consoles.endLeft();
+    await this.#parts.forwarding.open();
   }
 
   check(): Promise<'manager' | 'no-manager' | 'away'> {
-    return this.#swarm.check();
+    return this.#parts.swarm.check();
   }
 
-  nodes(): Promise<SwarmNode[]> {
-    return this.#swarm.nodes();
-  }
-
-  async start(spec: WorkloadSpec): Promise<Workload> {
-    void this.#watching.begin();
-    return this.#services.start(spec);
-  }
-
-  inspect(id: string): Promise<Workload | undefined> {
-    return this.#services.inspect(id);
-  }
-
-  list(): Promise<Workload[]> {
-    return this.#services.list();
+  servers(): Promise<ServerInfo[]> {
+    return this.#parts.swarm.servers();
   }
 
   stop(id: string): Promise<void> {
-    return this.#services.end(id, 'stopped');
+    return this.#parts.services.end(id, 'stopped');
   }
 
   async remove(id: string): Promise<void> {
-    await this.#services.remove(id);
-    this.#attention.drop(id);
+    await this.#parts.services.remove(id);
+    this.#parts.attention.drop(id);
     this.#journals.forget(id);
   }
 
-  watch(listener: (event: DriverEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
-  }
-
   follow(id: string, afterSeq: number, sink: Sink, signal: AbortSignal): Promise<void> {
+    const { services } = this.#parts;
     const parts = {
-      engine: this.#engine,
+      ...this.#ground,
       journal: this.#journals.of(id),
-      logger: this.#logger,
-      clock: this.#clock,
-      see: (workload: string) => this.#services.see(workload),
-      inspect: (workload: string) => this.#services.inspect(workload),
+      see: (workload: string) => services.see(workload),
+      inspect: (workload: string) => this.inspect(workload),
       watch: (workload: string, changed: () => void) =>
         this.watch((event) => {
           if (event.type === 'state' && event.workload.spec.id === workload) changed();
@@ -228,137 +132,110 @@ class ServicesDriver implements SwarmDriver {
   }
 
   probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
-    return probeService(this.#services, id);
-  }
-
-  openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
-    return this.#consoles.openTerminal(id, spec, events);
-  }
-
-  attach(
-    id: string,
-    spec: Omit<TerminalSpec, 'command' | 'env'>,
-    events: TerminalEvents,
-  ): Promise<Terminal> {
-    return this.#consoles.attach(id, spec, events);
-  }
-
-  exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
-    return this.#consoles.exec(id, spec, signal);
+    return probeService(this.#parts.services, id);
   }
 
   usage(id: string): Promise<Usage | undefined> {
-    return usageOfService(this.#swarm, this.#services, id);
+    return usageOfService(this.#parts.swarm, this.#parts.services, id);
   }
+}
 
-  removeVolume(name: string): Promise<void> {
-    return this.#volumes.removeVolume(name);
-  }
+function swarmParts(options: SwarmDriverOptions, ground: DaemonGround): SwarmParts {
+  const { dir, engine, names, networks, listeners, clock, logger } = ground;
+  const swarm = new Swarm(engine, names);
+  const overlays = new Overlays(engine, names, logger);
+  const forwarding = new Forwarding({
+    dir: path.join(dir, 'forwarding'),
+    logger,
+    run: options.runForwarder,
+  });
+  const services = new Services({
+    ...ground,
+    swarm,
+    notes: new Notes(path.join(dir, 'workloads')),
+    restarts: new Restarts(path.join(dir, 'restarts')),
+    overlays,
+    volumes: networks,
+    publishing: () => Promise.resolve(options.publishing ?? publishingOfKernel()),
+    forwarding,
+    changed: (workload) => {
+      attention.see(workload);
+      listeners.tell({ type: 'state', workload });
+    },
+  });
+  const attention = new Attention({
+    clock,
+    logger,
+    refresh: (id) => services.refresh(id),
+    isQuiet: (id) => services.isQuiet(id),
+  });
+  return { swarm, services, attention, forwarding, overlays };
+}
 
-  removeVolumesOf(owner: string): Promise<void> {
-    return this.#volumes.removeVolumesOf(owner);
-  }
-
-  async freePort(): Promise<number> {
-    const workloads = await this.#services.list();
-    const taken = workloads.flatMap(({ spec, state }) =>
-      spec.port !== null && state.phase !== 'ended' ? [spec.port] : [],
-    );
-    return this.#ports.next(new Set(taken));
-  }
-
-  setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
-    return this.#edge.setRoutes(routes);
-  }
-
-  async close(): Promise<void> {
-    this.#listeners.clear();
-    if (this.#closing) return;
-    this.#closing = true;
-    await this.#consoles.close();
-    this.#engine.close();
-    this.#services.close();
-    this.#attention.close();
-    await this.#edge.close();
-  }
-
-  #watch(engine: Engine, names: Names, services: Services): Watching {
-    const list = async (): Promise<Workload[]> => {
-      const workloads = await services.list();
-      for (const workload of workloads) this.#attention.see(workload);
-      this.#forwarding.keep(new Set(workloads.map(({ spec }) => spec.id)));
-      void this.#sweep();
-      return workloads;
-    };
-    const refresh = async (id: string): Promise<void> => {
-      await services.refresh(id);
-    };
-    return new Watching({
-      engine,
-      names,
-      logger: this.#logger,
-      list,
-      refresh,
-      // Tasks that are long over go with their containers.
-      vanished: (_container, spec) => {
-        this.#attention.wake(spec.id);
-      },
-      tell: (event) => {
-        this.#tell(event);
-      },
-      wider: {
-        types: ['service', 'node'],
-        hear: ({ Type: type, Action: action, Actor: actor }) => {
-          if (type === 'node') this.#attention.wakeAll();
-          else this.#hearService(actor.ID, action);
-        },
-      },
+function watchingOf(ground: DaemonGround, parts: SwarmParts): Watching {
+  const { services, attention, forwarding, overlays, swarm } = parts;
+  const { logger, listeners } = ground;
+  const list = async (): Promise<Workload[]> => {
+    swarm.forgetOwnNode();
+    const workloads = await services.list();
+    for (const workload of workloads) attention.see(workload);
+    forwarding.keep(new Set(workloads.map(({ spec }) => spec.id)));
+    overlays.sweep().catch((error: unknown) => {
+      logger.debug({ err: error }, 'networks-not-swept');
     });
-  }
-
-  #hearService(serviceId: string, action: string): void {
-    this.#services.refreshService(serviceId, action).catch((error: unknown) => {
+    return workloads;
+  };
+  const hearNode = (): void => {
+    swarm.forgetOwnNode();
+    attention.wakeAll();
+    listeners.tell({ type: 'servers' });
+  };
+  const hearService = (serviceId: string, action: string): void => {
+    services.refreshService(serviceId, action).catch((error: unknown) => {
       // Told again, with all others, when the daemon is back.
-      this.#logger.debug({ err: error, service: serviceId }, 'swarm-event-not-followed');
+      logger.debug({ err: error, service: serviceId }, 'swarm-event-not-followed');
     });
-  }
+  };
+  return new Watching({
+    ...ground,
+    list,
+    refresh: async (id) => {
+      await services.refresh(id);
+    },
+    // Tasks that are long over go with their containers.
+    vanished: (_container, spec) => {
+      attention.wake(spec.id);
+    },
+    tell: (event) => {
+      listeners.tell(event);
+    },
+    wider: {
+      types: ['service', 'node'],
+      hear: ({ Type: type, Action: action, Actor: actor }) => {
+        if (type === 'node') hearNode();
+        else hearService(actor.ID, action);
+      },
+    },
+  });
+}
 
-  async #sweep(): Promise<void> {
-    try {
-      await this.#overlays.sweep();
-    } catch (error) {
-      this.#logger.debug({ err: error }, 'networks-not-swept');
-    }
+/** The first task that runs on this node. */
+async function seeHere(swarm: Swarm, services: Services, id: string): Promise<Seen | undefined> {
+  const seen = await services.see(id);
+  if (seen?.workload.state.phase !== 'running') return undefined;
+  const alive = seen.tasks.filter((task) => isAlive(task, seen));
+  const { known, workload } = seen;
+  for (const task of alive) {
+    const view = seen.containers.get(containerOf(task) ?? '');
+    if (view) return { known, workload, view };
   }
-
-  /** The first task that runs on this node. */
-  async #seeHere(id: string): Promise<Seen | undefined> {
-    const seen = await this.#services.see(id);
-    if (seen?.workload.state.phase !== 'running') return undefined;
-    const alive = seen.tasks.filter((task) => isAlive(task, seen));
-    const { known, workload } = seen;
-    for (const task of alive) {
-      const view = seen.containers.get(containerOf(task) ?? '');
-      if (view) return { known, workload, view };
-    }
-    const [elsewhere] = alive;
-    if (!elsewhere) return undefined;
-    const node = (await this.#swarm.nodes()).find((one) => one.id === elsewhere.NodeID);
-    throw new ServiceError(
-      'AGENT_UNREACHABLE',
-      `It runs on the server ${node?.hostname ?? 'of another node'}, which is not reached from here.`,
-    );
-  }
-
-  #tell(event: DriverEvent): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(event);
-      } catch (error) {
-        this.#logger.error({ err: error }, 'driver-listener-failed');
-      }
-    }
-  }
+  const [elsewhere] = alive;
+  if (!elsewhere) return undefined;
+  const node = (await swarm.nodes()).find(({ ID: nodeId }) => nodeId === elsewhere.NodeID);
+  throw new ServiceError(
+    'AGENT_UNREACHABLE',
+    `It runs on the server ${node?.Description.Hostname ?? 'of another node'}, which is not reached from here.`,
+  );
 }
 
 function publishingOfKernel(): Publishing {

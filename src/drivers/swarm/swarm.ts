@@ -6,6 +6,7 @@
 import type Dockerode from 'dockerode';
 
 import { ServiceError } from '../../lib/errors.ts';
+import type { ServerInfo } from '../driver.ts';
 import { orGone, statusOf, wordsOf } from '../docker/engine.ts';
 import type { Asking, Engine } from '../docker/engine.ts';
 import { label } from '../docker/names.ts';
@@ -15,28 +16,23 @@ import { parkedSpec, serviceName } from './service-spec.ts';
 import { isServiceParked } from './tasks.ts';
 import type { ServiceView, TaskView } from './tasks.ts';
 
-export interface SwarmNode {
-  id: string;
-  hostname: string;
-  /** `ready`, `down`, `disconnected` or `unknown`. */
-  state: string;
-  /** `active`, `pause` or `drain`. */
-  availability: string;
-  /** As the others of the swarm reach it. */
-  address: string;
-}
-
 interface NodeView {
   ID: string;
-  Spec: { Availability: string };
-  Description: { Hostname: string };
-  Status: { State: string; Addr: string };
+  Spec: { Availability: 'active' | 'pause' | 'drain' };
+  Description: { Hostname: string; Engine?: { EngineVersion?: string } };
+  Status: {
+    State: 'ready' | 'down' | 'disconnected' | 'unknown';
+    /** As the others of the swarm reach it. */
+    Addr: string;
+  };
 }
 
 /** Containers that have ended and are asked for again and again. */
 const endedMax = 2000;
 const updateTries = 10;
 const checkMs = 1000;
+/** Those who ask for servers show what was known before, when it takes longer. */
+const serversMs = 5000;
 
 export class Swarm {
   readonly #engine: Engine;
@@ -50,10 +46,7 @@ export class Swarm {
   }
 
   /** As `Engine.ask`; a daemon that is no manager now is as good as one that is away. */
-  async ask<T>(
-    question: (docker: Dockerode, signal: AbortSignal) => Promise<T>,
-    asking?: Asking,
-  ): Promise<T> {
+  async ask<T>(question: (docker: Dockerode) => Promise<T>, asking?: Asking): Promise<T> {
     try {
       return await this.#engine.ask(question, asking);
     } catch (error) {
@@ -65,11 +58,18 @@ export class Swarm {
 
   /** The id of the node that the daemon is. */
   ownNode(): Promise<string> {
-    this.#ownNode ??= this.#mustOwnNode().catch((error: unknown) => {
-      this.#ownNode = undefined;
+    if (this.#ownNode) return this.#ownNode;
+    const asked = this.#mustOwnNode().catch((error: unknown) => {
+      if (this.#ownNode === asked) this.#ownNode = undefined;
       throw error;
     });
-    return this.#ownNode;
+    this.#ownNode = asked;
+    return asked;
+  }
+
+  /** It may be another one: who left a swarm and made one anew is. */
+  forgetOwnNode(): void {
+    this.#ownNode = undefined;
   }
 
   /** Within a second: a daemon that is away is waited for later. */
@@ -82,14 +82,21 @@ export class Swarm {
     }
   }
 
-  async nodes(): Promise<SwarmNode[]> {
-    const found = await this.ask((docker) => docker.listNodes() as Promise<NodeView[]>);
-    return found.map((node) => ({
-      id: node.ID,
-      hostname: node.Description.Hostname,
-      state: node.Status.State,
-      availability: node.Spec.Availability,
-      address: node.Status.Addr,
+  nodes(asking?: Asking): Promise<NodeView[]> {
+    return this.ask((docker) => docker.listNodes() as Promise<NodeView[]>, asking);
+  }
+
+  /** Its nodes, as servers. */
+  async servers(): Promise<ServerInfo[]> {
+    const asking = { timeoutMs: serversMs };
+    const own = await this.#askOwnNode(asking.timeoutMs);
+    return (await this.nodes(asking)).map(({ ID: id, Spec, Description, Status }) => ({
+      id,
+      name: Description.Hostname,
+      isOwn: id === own,
+      connected: Status.State === 'ready',
+      draining: Spec.Availability !== 'active',
+      version: Description.Engine?.EngineVersion ?? null,
     }));
   }
 
@@ -162,9 +169,8 @@ export class Swarm {
   async #container(id: string): Promise<ContainerView | undefined> {
     const known = this.#ended.get(id);
     if (known) return known;
-    const view = (await this.#engine.ask((docker, abortSignal) =>
-      orGone(docker.getContainer(id).inspect({ abortSignal })),
-    )) as ContainerView | undefined;
+    const view = (await this.#engine.ask((docker) => orGone(docker.getContainer(id).inspect()))) as
+      ContainerView | undefined;
     if (view?.State.Status === 'exited') {
       const [oldest] = this.#ended.keys();
       if (this.#ended.size >= endedMax && oldest !== undefined) this.#ended.delete(oldest);

@@ -6,11 +6,14 @@
  */
 import { Readable } from 'node:stream';
 
+import type Dockerode from 'dockerode';
+
 import type { Logger } from '../../lib/log.ts';
 import type { LogEntry } from '../driver.ts';
-import { isAway, pause, statusOf } from '../docker/engine.ts';
+import { isBroken, pause, statusOf } from '../docker/engine.ts';
 import type { Engine } from '../docker/engine.ts';
 import { FrameReader, RawLogReader } from '../docker/frames.ts';
+import type { Frame } from '../docker/frames.ts';
 import { LogReading, timed } from '../docker/log-cursor.ts';
 import type { Position } from '../docker/log-cursor.ts';
 
@@ -23,6 +26,8 @@ export interface TaskLogParts {
   hasTerminal: boolean;
   /** Where to go on; null: at the beginning. */
   from: Position | null;
+  /** So many entries were told: where its place is gone, what is left is new. */
+  told: number;
   /** It has ended, so its log is whole. */
   over: boolean;
   /** Called when there is something new to take, or nothing will come any more. */
@@ -44,7 +49,7 @@ const retryMs = 50;
 
 export class TaskLog {
   readonly #parts: TaskLogParts;
-  #queue: TaskEntry[] = [];
+  #entries: TaskEntry[] = [];
   #taken = 0;
   #bytes = 0;
   #at: Position | null;
@@ -73,7 +78,7 @@ export class TaskLog {
   }
 
   get head(): TaskEntry | undefined {
-    return this.#queue[this.#taken];
+    return this.#entries[this.#taken];
   }
 
   take(): TaskEntry | undefined {
@@ -81,8 +86,8 @@ export class TaskLog {
     if (!entry) return undefined;
     this.#taken++;
     this.#bytes -= entry.bytes.length;
-    if (this.#taken === this.#queue.length || this.#taken > aheadMax.entries) {
-      this.#queue = this.#queue.slice(this.#taken);
+    if (this.#taken === this.#entries.length || this.#taken > aheadMax.entries) {
+      this.#entries = this.#entries.slice(this.#taken);
       this.#taken = 0;
     }
     if (this.#roomAgain && !this.#isFull()) this.#roomAgain();
@@ -118,50 +123,61 @@ export class TaskLog {
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#parts.signal, stop.signal]);
     try {
-      const stream = await this.#open(new LogReading(this.#at, this.#lost).since, over, signal);
+      const reading = new LogReading(this.#at, this.#lost, this.#parts.told);
+      const stream = await this.#open(reading.since, over, signal);
       // No container was ever made for it, or the engine has removed it.
       if (!stream) return true;
-      return await this.#queueAll(stream, over);
+      return await this.#queueAll(stream, reading, over);
     } finally {
       stop.abort();
     }
   }
 
-  async #queueAll(stream: AsyncIterable<Buffer>, over: boolean): Promise<boolean> {
-    const { hasTerminal, logger, taskId, signal } = this.#parts;
-    const reading = new LogReading(this.#at, this.#lost);
+  async #queueAll(
+    stream: AsyncIterable<Buffer>,
+    reading: LogReading,
+    over: boolean,
+  ): Promise<boolean> {
+    const { hasTerminal, signal } = this.#parts;
     const frames = hasTerminal ? new RawLogReader() : new FrameReader();
     for await (const chunk of stream) {
-      const arrivedAtMs = Date.now();
-      this.quietSinceMs = arrivedAtMs;
-      for (const frame of frames.push(chunk)) {
-        const next = timed(frame);
-        const entry = reading.take(next);
-        if (entry === 'passed') return this.#lose(taskId, logger);
-        if (!entry) continue;
-        const { seq: nth, atMs, stream: output, bytes } = entry;
-        this.#bytes += bytes.length;
-        this.#queue.push({
-          ...{ nth, atMs, stream: output, bytes },
-          ...{ time: next.time, arrivedAtMs, position: null },
-        });
-      }
-      if (reading.seeking) continue;
-      this.#at = reading.position();
-      const last = this.#queue.at(-1);
-      if (last && last.nth === this.#at?.seq) last.position = this.#at;
-      this.#lost = false;
-      this.#parts.changed();
+      if (!this.#queue(frames.push(chunk), reading)) return this.#lose();
       if (this.#isFull()) await this.#room();
       if (signal.aborted) return false;
     }
+    if (!this.#queue(frames.end(), reading)) return this.#lose();
     // All of the log of what has ended was seen, and not what was looked for.
-    if (reading.seeking && over) return this.#lose(taskId, logger);
+    return reading.seeking && over ? this.#lose() : true;
+  }
+
+  /** Whether the place to go on from is not gone. */
+  #queue(frames: readonly Frame[], reading: LogReading): boolean {
+    if (frames.length === 0) return true;
+    const arrivedAtMs = Date.now();
+    this.quietSinceMs = arrivedAtMs;
+    for (const frame of frames) {
+      const next = timed(frame);
+      const entry = reading.take(next);
+      if (entry === 'passed') return false;
+      if (!entry) continue;
+      const { seq: nth, atMs, stream, bytes } = entry;
+      this.#bytes += bytes.length;
+      this.#entries.push({
+        ...{ nth, atMs, stream, bytes },
+        ...{ time: next.time, arrivedAtMs, position: null },
+      });
+    }
+    if (reading.seeking) return true;
+    this.#at = reading.position();
+    const last = this.#entries.at(-1);
+    if (last && last.nth === this.#at?.seq) last.position = this.#at;
+    this.#lost = false;
+    this.#parts.changed();
     return true;
   }
 
-  #lose(task: string, logger: Logger): false {
-    logger.warn({ task }, 'task-log-rotated-away');
+  #lose(): false {
+    this.#parts.logger.warn({ task: this.#parts.taskId }, 'task-log-rotated-away');
     this.#lost = true;
     return false;
   }
@@ -172,7 +188,6 @@ export class TaskLog {
     signal: AbortSignal,
   ): Promise<AsyncIterable<Buffer> | undefined> {
     const { engine, containerId, taskId } = this.#parts;
-    const docker = await engine.client();
     // Followed as well when it has ended: only so the answer comes as a stream.
     const options = {
       follow: true,
@@ -180,12 +195,20 @@ export class TaskLog {
       stderr: true,
       timestamps: true,
       since: since as unknown as number,
-      abortSignal: signal,
     } as const;
     try {
-      if (containerId !== null) return heard(await docker.getContainer(containerId).logs(options));
-      const logs = docker.getTask(taskId) as unknown as { logs(options: object): Promise<unknown> };
-      const answer = await logs.logs({ ...options, follow: !over });
+      if (containerId !== null) {
+        const here = (docker: Dockerode) => docker.getContainer(containerId).logs(options);
+        return heard(await engine.begin(here, signal));
+      }
+      const there = (docker: Dockerode) => {
+        const task = docker.getTask(taskId) as unknown as { logs(given: object): Promise<unknown> };
+        return task.logs({ ...options, follow: !over });
+      };
+      // Of what has ended it comes in one piece.
+      const answer = await (over
+        ? engine.ask(there, { timeoutMs: Infinity, signal })
+        : engine.begin(there, signal));
       return Buffer.isBuffer(answer) ? Readable.from([answer]) : heard(answer as Readable);
     } catch (error) {
       if (statusOf(error) === 404) return undefined;
@@ -199,7 +222,7 @@ export class TaskLog {
 
   #isFull(): boolean {
     const { entries, bytes } = aheadMax;
-    return this.#queue.length - this.#taken >= entries || this.#bytes >= bytes;
+    return this.#entries.length - this.#taken >= entries || this.#bytes >= bytes;
   }
 
   #room(): Promise<void> {
@@ -221,12 +244,4 @@ export class TaskLog {
 function heard(stream: NodeJS.ReadableStream): AsyncIterable<Buffer> {
   stream.on('error', () => undefined);
   return stream as unknown as AsyncIterable<Buffer>;
-}
-
-/** What a daemon that goes, or a container that is just being removed, does to a reading. */
-function isBroken(error: unknown): boolean {
-  const status = statusOf(error);
-  if (status !== undefined) return status >= 500 || status === 409;
-  const { code, name } = error as NodeJS.ErrnoException;
-  return isAway(error) || name === 'AbortError' || code === 'ERR_STREAM_PREMATURE_CLOSE';
 }

@@ -41,6 +41,21 @@ describe('the positions of logs', () => {
     assert.equal(next.before('b', 99), null);
   });
 
+  it('are known at once of what comes behind a gap, whatever is acknowledged then', () => {
+    const positions = new Positions(dir, clock);
+    for (const seq of [10, 20]) positions.delivered('a', at(seq));
+    positions.acknowledge('a', 10);
+    positions.pin('a', at(15));
+    const next = new Positions(dir, clock);
+    assert.deepEqual(
+      [12, 15, 19].map((seq) => next.before('a', seq)?.seq),
+      [10, 15, 15],
+    );
+    positions.acknowledge('a', 20);
+    assert.equal(positions.before('a', 25)?.seq, 20);
+    assert.equal(positions.before('a', 14)?.seq, 10);
+  });
+
   it('are written once a second at most, and when they are let go', async () => {
     const positions = new Positions(dir, clock);
     const kept = (): number | undefined => new Positions(dir, clock).before('a', 99)?.seq;

@@ -55,6 +55,10 @@ describe('serviceSpec()', () => {
     });
   });
 
+  it('is bound to the node where its image and its volumes are', () => {
+    assert.deepEqual(made({}).TaskTemplate?.Placement, { Constraints: ['node.id==node1'] });
+  });
+
   it('publishes the port for all by the swarm, for one at the node, for several each at its own', () => {
     const ports = (overrides: object, more?: Partial<ServiceParts>) =>
       made({ kind: 'service', port: 8080, ...overrides }, more).EndpointSpec;

@@ -1,0 +1,71 @@
+/** Owns a driver on a Docker daemon of the tests, with a data directory of its own. */
+import fs from 'node:fs';
+
+import Docker from 'dockerode';
+
+import type { DockerDriverOptions } from '../../src/drivers/docker/daemon-driver.ts';
+import type { Driver } from '../../src/drivers/driver.ts';
+import { dockerDaemon } from './docker-daemon.ts';
+import type { DockerDaemon } from './docker-daemon.ts';
+import { importImages } from './docker-images.ts';
+import { noLog, tempDir } from './runner.ts';
+
+/** An edge that nobody asks. */
+export const noEdge: DockerDriverOptions['edge'] = {
+  open: () => Promise.resolve(),
+  setRoutes: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
+
+export interface DriverPlace<D extends Driver, O> {
+  daemon: DockerDaemon;
+  docker: Docker;
+  dataDir: string;
+  instance: string;
+  driver: D;
+  /** Another one, on the same data directory. */
+  open(options?: Partial<O>): D;
+  reopen(): Promise<D>;
+  close(): Promise<void>;
+}
+
+/** `daemon`: one that is the asker's own. */
+export async function driverPlace<D extends Driver, O extends DockerDriverOptions>(
+  given: { daemon?: DockerDaemon } & Partial<O>,
+  create: (common: DockerDriverOptions, own: Partial<O>) => D,
+  prepare: (daemon: DockerDaemon) => Promise<void> = () => Promise.resolve(),
+): Promise<DriverPlace<D, O>> {
+  const { daemon: shared, ...options } = given;
+  const daemon = shared ?? (await dockerDaemon());
+  const { socket } = daemon;
+  await importImages(socket);
+  await prepare(daemon);
+  const dataDir = tempDir();
+  const instance = given.instance ?? `test${dataDir.slice(-6).toLowerCase()}`;
+  const common = { socket, dataDir, instance, edge: noEdge, logger: noLog };
+  const open = (more: Partial<O> = {}): D =>
+    create(common, { ...(options as Partial<O>), ...more });
+  const driver = open();
+  return {
+    daemon,
+    docker: new Docker({ socketPath: socket }),
+    dataDir,
+    instance,
+    driver,
+    open,
+    async reopen() {
+      const other = open();
+      await other.open();
+      return other;
+    },
+    async close() {
+      // On a daemon that is shared others must not find what is ours.
+      const last = open();
+      await Promise.all((await last.list()).map(({ spec }) => last.remove(spec.id)));
+      await last.close();
+      await driver.close();
+      if (!shared) await daemon.close();
+      fs.rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
