@@ -20,6 +20,8 @@ import { instanceActorDefinition } from './actors/instance/actor.ts';
 import { Causes } from './actors/runtime/causes.ts';
 import { UsageSampler } from './actors/metrics/sampler.ts';
 import { ActorRuntime } from './actors/runtime/runtime.ts';
+import { serversDefinition } from './actors/server/actor.ts';
+import { ServerWatch } from './actors/server/watch.ts';
 import { logIndexActor, logIndexDefinition } from './actors/streams/log-index.ts';
 import { createLogStreams } from './actors/streams/log-streams.ts';
 import type { LiveLogs } from './actors/streams/log-streams.ts';
@@ -132,6 +134,7 @@ class OpenPlatform implements Platform {
   readonly #parts: Parts;
   readonly #writer;
   readonly #watch: AppWatch;
+  readonly #servers: ServerWatch;
   readonly #sampler: UsageSampler;
   #cancelRetention: () => void = () => undefined;
   #toolsReady: Promise<unknown> | undefined;
@@ -176,6 +179,12 @@ class OpenPlatform implements Platform {
       extractors: config.bulkThreads,
     });
     this.#watch = new AppWatch({ driver: this.driver, actors: this.actors, reader: store, logger });
+    this.#servers = new ServerWatch({
+      driver: this.driver,
+      actors: this.actors.inside,
+      clock,
+      logger,
+    });
     const samples = new MetricsWriter(this.folders.metrics);
     this.#sampler = new UsageSampler({ driver: this.driver, writer: samples, clock, logger });
     this.#registerActors();
@@ -188,6 +197,7 @@ class OpenPlatform implements Platform {
     if (!isEmpty(store.scan(tables.apps))) await this.#tools();
     this.actors.start();
     this.actors.inside.tell(activityLog, { type: 'prune' });
+    this.#servers.start();
     await this.driver.open();
     await this.#watch.start();
     await this.#sampler.start();
@@ -206,6 +216,7 @@ class OpenPlatform implements Platform {
   async #close(): Promise<void> {
     this.#cancelRetention();
     this.#watch.close();
+    this.#servers.close();
     this.#sampler.close();
     await this.actors.close();
     await this.#writer.close();
@@ -226,6 +237,7 @@ class OpenPlatform implements Platform {
     );
     actors.register(teamActorDefinition({ reader: store, clock, secrets: this.secrets }));
     actors.register(instanceActorDefinition({ reader: store }));
+    actors.register(serversDefinition({ reader: store, clock }));
     actors.register(
       edgeDefinition({ reader: store, driver, clock, logger, hostOf: options.hostOf }),
     );

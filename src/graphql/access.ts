@@ -133,11 +133,13 @@ export function requireFolder(
   return folder;
 }
 
-/** NOT_FOUND for a server that is not there; null: the one that is chosen. */
+/** NOT_FOUND for a server that is not there, BAD_USER_INPUT for one that nothing is put on; null: the one that is chosen. */
 export function requireServer({ read }: GraphContext, serverId: string | null): void {
-  if (serverId !== null && serverId !== read.settings.server.id) {
-    throw new ServiceError('NOT_FOUND', 'No such server.');
-  }
+  const { id, runtime } = read.settings.server;
+  if (serverId === null || serverId === id) return;
+  const isKnown = runtime === 'swarm' && read.reader.get(tables.servers, serverId) !== undefined;
+  if (!isKnown) throw new ServiceError('NOT_FOUND', 'No such server.');
+  throw new ServiceError('BAD_USER_INPUT', `serverId: everything of a swarm is put on ${id}.`);
 }
 
 /** The write side; absent only where a mutation was sent to the wrong thread. */

@@ -24,7 +24,7 @@ export interface GraphqlSettings {
   edgePort: number;
   /** Of config; the instance record overrides it. */
   logMaxDays: number;
-  /** The one server there is: this machine. */
+  /** The server that everything is put on: this machine. */
   server: { id: string; name: string; runtime: string; version: string | null };
 }
 

@@ -19,6 +19,19 @@ export interface InstanceRecord {
   setUpAtMs: number | null;
 }
 
+/** A server as it was last seen. */
+export interface ServerRecord {
+  /** `srv_local`, or `srv_` and what its driver calls it. */
+  id: string;
+  name: string;
+  runtime: 'swarm';
+  connected: boolean;
+  draining: boolean;
+  version: string | null;
+  /** When its driver last said that it is connected; to the minute while it is. */
+  lastSeenAtMs: number | null;
+}
+
 export interface TeamRecord {
   id: string;
   slug: string;

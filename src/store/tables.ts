@@ -15,6 +15,7 @@ import type {
   RegistryRecord,
   RoleRecord,
   SegmentRecord,
+  ServerRecord,
   SightingRecord,
   TeamRecord,
   TokenRecord,
@@ -25,6 +26,7 @@ import { table } from './table.ts';
 
 export const tables = {
   instance: table<InstanceRecord>()('instance', (r) => r.id, {}),
+  servers: table<ServerRecord>()('servers', (r) => r.id, {}),
   teams: table<TeamRecord>()('teams', (r) => r.id, {
     slug: { of: (r) => [[r.slug]], unique: 'A team with this slug exists.' },
   }),

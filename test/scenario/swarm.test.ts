@@ -77,7 +77,40 @@ describe('apps on a swarm', { skip }, () => {
     const { errors } = await client.graphql(change, { id, n: 51 });
     assert.match(JSON.stringify(errors), /replicas/);
   });
+
+  it('are on one server, which is still told of while the daemon is away', async () => {
+    const nodes = (await place.docker.listNodes()) as { Description: { Hostname: string } }[];
+    const all = '{ servers { id name runtime connected draining version lastSeenAt } }';
+    const ask = async (): Promise<Server[]> =>
+      (await client.must<{ servers: Server[] }>(all)).servers;
+    await until('it is seen', 30_000, async () => (await ask())[0]?.connected === true);
+    const found = await ask();
+    const { version, lastSeenAt } = found[0] ?? { version: null, lastSeenAt: null };
+    const name = nodes[0]?.Description.Hostname;
+    const server = { id: 'srv_local', name, runtime: 'swarm', draining: false, version };
+    assert.deepEqual(found, [{ ...server, connected: true, lastSeenAt }]);
+    assert.match(version ?? '', /^\d+\.\d+/);
+    assert.ok(Date.parse(lastSeenAt ?? '') > Date.now() - 600_000);
+    await daemon.stop();
+    await until('it is lost', 30_000, async () => (await ask())[0]?.connected === false);
+    await place.gangway.kill9();
+    await place.gangway.start();
+    const [lost] = await ask();
+    assert.deepEqual([lost?.name, lost?.version, lost?.connected], [name, version, false]);
+    await daemon.start();
+    await until('it is back', 60_000, async () => (await ask())[0]?.connected === true);
+  });
 });
+
+interface Server {
+  id: string;
+  name: string;
+  runtime: string;
+  connected: boolean;
+  draining: boolean;
+  version: string | null;
+  lastSeenAt: string | null;
+}
 
 describe('a daemon without a swarm', { skip }, () => {
   it('is refused at the start, by the name of the option', async () => {

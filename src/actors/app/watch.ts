@@ -69,6 +69,9 @@ export class AppWatch {
         return;
       case 'disconnected':
         this.#options.logger.warn({}, 'driver_disconnected');
+        return;
+      case 'servers':
+      // Told to who keeps them.
     }
   }
 

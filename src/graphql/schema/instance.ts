@@ -2,15 +2,18 @@
 import { instanceActor } from '../../actors/instance/protocol.ts';
 import type { InstancePatch } from '../../actors/instance/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
+import type { ServerRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import { requireAdmin, requireSignedIn, requireTeam, writeSide } from '../access.ts';
-import type { GraphqlSettings, ReadSide } from '../contract.ts';
+import type { ReadSide } from '../contract.ts';
 import type { Builder } from './builder.ts';
 
 interface InstanceView {
   logMaxDays: number;
   publicUrl: string;
 }
+
+type ServerView = Omit<ServerRecord, 'runtime'> & { runtime: string };
 
 export function addInstance(builder: Builder): void {
   const settings = builder.objectRef<InstanceView>('InstanceSettings').implement({
@@ -19,15 +22,15 @@ export function addInstance(builder: Builder): void {
       publicUrl: t.exposeString('publicUrl'),
     }),
   });
-  const server = builder.objectRef<GraphqlSettings['server']>('Server').implement({
+  const server = builder.objectRef<ServerView>('Server').implement({
     fields: (t) => ({
       id: t.exposeID('id'),
       name: t.exposeString('name'),
       runtime: t.exposeString('runtime'),
-      connected: t.boolean({ resolve: () => true }),
-      draining: t.boolean({ resolve: () => false }),
+      connected: t.exposeBoolean('connected'),
+      draining: t.exposeBoolean('draining'),
       version: t.exposeString('version', { nullable: true }),
-      lastSeenAt: t.field({ type: 'DateTime', nullable: true, resolve: () => null }),
+      lastSeenAt: t.expose('lastSeenAtMs', { type: 'DateTime', nullable: true }),
       takeover: t.string({ nullable: true, resolve: () => null }),
     }),
   });
@@ -46,7 +49,7 @@ export function addInstance(builder: Builder): void {
       type: [server],
       resolve: (_root, _args, context) => {
         requireTeam(context, null);
-        return [context.read.settings.server];
+        return serversOf(context.read);
       },
     }),
     mcpSettings: t.field({
@@ -99,6 +102,23 @@ function addChanges(builder: Builder, { settings, mcpSettings }: ChangeTypes): v
       },
     }),
   }));
+}
+
+/** The one that apps are put on comes first. */
+function serversOf({ reader, settings }: ReadSide): Readonly<ServerView>[] {
+  const { server } = settings;
+  const isSwarm = server.runtime === 'swarm';
+  // A swarm that was not seen yet may be anything.
+  const own = { ...server, connected: !isSwarm, draining: false, lastSeenAtMs: null };
+  if (!isSwarm) return [own];
+  const known = [...reader.scan(tables.servers)];
+  const others = known.filter(({ id }) => id !== server.id);
+  others.sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
+  return [reader.get(tables.servers, server.id) ?? own, ...others];
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function viewOf(read: ReadSide): InstanceView {

@@ -3,7 +3,11 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Principal } from '../../../../src/auth/principal.ts';
 import { Engine } from '../../../../src/graphql/engine.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';
-import { GraphqlFixture } from '../../../support/graphql-fixture.ts';
+import type { GraphContext } from '../../../../src/graphql/contract.ts';
+import type { ServerRecord } from '../../../../src/store/records.ts';
+import { put } from '../../../../src/store/table.ts';
+import { tables } from '../../../../src/store/tables.ts';
+import { GraphqlFixture, settings } from '../../../support/graphql-fixture.ts';
 
 describe('setMcpSettings', () => {
   let fixture: GraphqlFixture;
@@ -31,5 +35,70 @@ describe('setMcpSettings', () => {
       );
       assert.deepEqual(await run(settings), { data: { mcpSettings: { enabled } } });
     }
+  });
+});
+
+describe('servers', () => {
+  let fixture: GraphqlFixture;
+  let engine: Engine;
+
+  beforeEach(() => {
+    fixture = new GraphqlFixture();
+    const { limits } = fixture;
+    engine = new Engine({ schema: createSchema(), limits, onInternal: () => undefined });
+  });
+  afterEach(() => fixture.close());
+
+  const seen: ServerRecord = {
+    id: 'srv_local',
+    name: 'one',
+    runtime: 'swarm',
+    connected: true,
+    draining: false,
+    version: '20.10.24',
+    lastSeenAtMs: Date.parse('2026-01-02T03:04:05.678Z'),
+  };
+
+  async function ask(runtime: string, query: string): Promise<unknown> {
+    const context = fixture.context(fixture.ann);
+    const server = { id: 'srv_local', name: 'local', runtime, version: null };
+    const read = { ...context.read, settings: { ...settings, server } };
+    const asking: GraphContext = { ...context, read };
+    const { json } = await engine.answer(query, undefined, {}, asking);
+    return JSON.parse(json);
+  }
+
+  const all = '{ servers { id name runtime connected draining version lastSeenAt } }';
+
+  it('are this machine alone, but on a swarm its nodes', async () => {
+    const local = { id: 'srv_local', name: 'local', version: null, lastSeenAt: null };
+    const idle = { ...local, draining: false };
+    assert.deepEqual(await ask('docker', all), {
+      data: { servers: [{ ...idle, runtime: 'docker', connected: true }] },
+    });
+    assert.deepEqual(await ask('swarm', all), {
+      data: { servers: [{ ...idle, runtime: 'swarm', connected: false }] },
+    });
+    for (const record of [
+      { ...seen, id: 'srv_z', name: 'a', connected: false, draining: true, lastSeenAtMs: null },
+      { ...seen, id: 'srv_a', name: 'b' },
+      seen,
+    ]) {
+      fixture.accounts.store.write([put(tables.servers, record)]);
+    }
+    const { lastSeenAtMs, ...rest } = seen;
+    const told = { ...rest, lastSeenAt: new Date(lastSeenAtMs ?? 0).toISOString() };
+    assert.deepEqual(await ask('swarm', all), {
+      data: {
+        servers: [
+          told,
+          { ...told, id: 'srv_z', name: 'a', connected: false, draining: true, lastSeenAt: null },
+          { ...told, id: 'srv_a', name: 'b' },
+        ],
+      },
+    });
+    assert.deepEqual(await ask('docker', '{ servers { id runtime } }'), {
+      data: { servers: [{ id: 'srv_local', runtime: 'docker' }] },
+    });
   });
 });

@@ -1,0 +1,73 @@
+/**
+ * Owns what is stored of the servers that a driver has besides this machine, and of this one among
+ * them.
+ *
+ * 1. The server that everything runs on is `srv_local`, however its driver calls it.
+ * 2. Nothing is written when nothing changed, but when a server was last seen: once a minute.
+ */
+import type { ServerInfo } from '../../drivers/driver.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Reader } from '../../store/contract.ts';
+import type { ServerRecord } from '../../store/records.ts';
+import { put, remove } from '../../store/table.ts';
+import { tables } from '../../store/tables.ts';
+import { localServerId } from '../app/deps.ts';
+import type { ActorDefinition } from '../runtime/contract.ts';
+import { serversActor } from './protocol.ts';
+import type { ServersProtocol } from './protocol.ts';
+
+export interface ServersActorOptions {
+  reader: Reader;
+  clock: Clock;
+}
+
+const seenEveryMs = 60_000;
+
+export function serversDefinition({
+  reader,
+  clock,
+}: ServersActorOptions): ActorDefinition<ServersProtocol> {
+  return {
+    kind: serversActor,
+    activate: (context) => ({
+      handlers: {
+        seen: async ({ servers }) => {
+          const nowMs = clock.now();
+          const found = servers.map((server) => recordOf(server, reader, nowMs));
+          const there = new Set(found.map(({ id }) => id));
+          const gone = [...reader.scan(tables.servers)].filter(({ id }) => !there.has(id));
+          const changes = [
+            ...found.flatMap((record) =>
+              isNew(record, reader) ? [put(tables.servers, record)] : [],
+            ),
+            ...gone.map(({ id }) => remove(tables.servers, id)),
+          ];
+          if (changes.length > 0) await context.commit(changes);
+          return null;
+        },
+        lost: async () => {
+          const changes = [...reader.scan(tables.servers)]
+            .filter(({ connected }) => connected)
+            .map((record) => put(tables.servers, { ...record, connected: false }));
+          if (changes.length > 0) await context.commit(changes);
+          return null;
+        },
+      },
+    }),
+  };
+}
+
+function recordOf(server: ServerInfo, reader: Reader, nowMs: number): ServerRecord {
+  const { name, connected, draining, version } = server;
+  const id = server.isOwn ? localServerId : `srv_${server.id}`;
+  const before = reader.get(tables.servers, id)?.lastSeenAtMs ?? null;
+  const isFresh = before !== null && nowMs - before < seenEveryMs;
+  const lastSeenAtMs = connected && !isFresh ? nowMs : before;
+  return { id, name, runtime: 'swarm', connected, draining, version, lastSeenAtMs };
+}
+
+function isNew(record: ServerRecord, reader: Reader): boolean {
+  const known = reader.get(tables.servers, record.id);
+  if (!known) return true;
+  return (Object.keys(record) as (keyof ServerRecord)[]).some((key) => record[key] !== known[key]);
+}

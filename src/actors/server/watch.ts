@@ -1,0 +1,102 @@
+/**
+ * Owns the look at the servers of a driver that has several, whenever it says that they changed, and every
+ * now and then.
+ *
+ * 1. A driver that is not reached, or does not answer, has no server that is connected.
+ * 2. One look at a time; what it finds counts only if the driver was reached all the while.
+ */
+import type { Driver } from '../../drivers/driver.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Actors, MessageOf } from '../runtime/contract.ts';
+import { serversActor } from './protocol.ts';
+import type { ServersProtocol } from './protocol.ts';
+
+export interface ServerWatchOptions {
+  driver: Pick<Driver, 'servers' | 'watch'>;
+  actors: Pick<Actors, 'tell'>;
+  clock: Clock;
+  logger: Logger;
+}
+
+const lookEveryMs = 30_000;
+
+export class ServerWatch {
+  readonly #options: ServerWatchOptions;
+  #looking = false;
+  /** Something changed while it was looked at. */
+  #again = false;
+  /** How often the driver was lost so far. */
+  #losses = 0;
+  #cancel: () => void = () => undefined;
+  #unwatch: () => void = () => undefined;
+  #closed = false;
+
+  constructor(options: ServerWatchOptions) {
+    this.#options = options;
+  }
+
+  /** To be called before the driver is opened: what it says then is heard. */
+  start(): void {
+    const { driver } = this.#options;
+    if (!driver.servers) return;
+    this.#unwatch = driver.watch(({ type }) => {
+      if (type === 'disconnected') this.#lose();
+      else if (type !== 'state') this.#look();
+    });
+    this.#look();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#unwatch();
+    this.#cancel();
+  }
+
+  #look(): void {
+    if (this.#looking) {
+      this.#again = true;
+      return;
+    }
+    this.#looking = true;
+    this.#again = false;
+    this.#cancel();
+    void this.#ask().finally(() => {
+      this.#looking = false;
+      if (this.#closed) return;
+      if (this.#again) this.#look();
+      else {
+        this.#cancel = this.#options.clock.after(lookEveryMs, () => {
+          this.#look();
+        });
+      }
+    });
+  }
+
+  async #ask(): Promise<void> {
+    const { driver, logger } = this.#options;
+    const losses = this.#losses;
+    try {
+      const servers = await driver.servers?.();
+      if (servers && losses === this.#losses) this.#tell({ type: 'seen', servers });
+    } catch (error) {
+      logger.debug({ err: error }, 'servers_not_listed');
+      this.#lose();
+    }
+  }
+
+  #lose(): void {
+    this.#losses++;
+    this.#tell({ type: 'lost' });
+  }
+
+  #tell(message: MessageOf<ServersProtocol>): void {
+    if (this.#closed) return;
+    try {
+      this.#options.actors.tell(serversActor.at('all'), message);
+    } catch (error) {
+      // The service is stopping; the next look tells it again.
+      this.#options.logger.warn({ err: error }, 'servers_not_told');
+    }
+  }
+}
