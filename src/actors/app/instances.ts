@@ -17,7 +17,6 @@ import { reach } from './reach.ts';
 
 /** How long an instance waits for the edge to hear that it goes. */
 const routedMs = 5000;
-const recheckMs = 250;
 const recoverFirstMs = 15_000;
 const recoverLastMs = 10 * 60_000;
 
@@ -223,27 +222,8 @@ function loseLive(core: AppCore, ensureRunning: EnsureRunning): void {
 
 /** The app is well again once the instance that crashed listens. */
 function recheck(core: AppCore, workloadId: string): void {
-  const name = `recheck:${workloadId}`;
-  if (core.ending.has(name)) return;
-  core.ending.add(name);
-  const { driver, clock, logger } = core.deps;
-  core.run(name, async (signal) => {
-    try {
-      for (;;) {
-        const workload = await driver.inspect(workloadId);
-        if (workload?.state.phase !== 'running') return;
-        const { startedAtMs } = workload.state;
-        if ((await driver.probe(workloadId)) === 'listening') {
-          await core.report({ type: 'instance-recovered', workloadId, startedAtMs });
-          return;
-        }
-        await pause(clock, recheckMs, signal);
-      }
-    } catch (error) {
-      if (!signal.aborted) logger.warn({ app: core.id, err: error }, 'app_not_rechecked');
-    } finally {
-      core.ending.delete(name);
-    }
+  core.care.recheck(workloadId, {
+    told: (startedAtMs) => core.report({ type: 'instance-recovered', workloadId, startedAtMs }),
   });
 }
 

@@ -30,7 +30,7 @@ export class DatabaseCore {
   work: AbortController | null = null;
   /** Resolves when the latest start has let go of everything, which one that is aborted does soon. */
   settled: Promise<void> = Promise.resolve();
-  /** Workloads whose end is under way, and other work that there is one of at a time. */
+  /** Workloads whose end is under way. */
   readonly busy = new Set<string>();
   #record: DatabaseRecord | null;
   #works = 0;

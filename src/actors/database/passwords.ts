@@ -4,10 +4,12 @@
  *
  * 1. A new password is journaled before the server is told, and counts once the server took it: a
  *    crash in between ends with one that both know.
+ * 2. What is shown gets in: where it is not known whether the server took a password, it is told again
+ *    before anything is shown; while it does not run, the one that it is given at its start is shown.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseRecord } from '../../store/records.ts';
-import { accessFor, loopback } from './address.ts';
+import { accessWith, loopback } from './address.ts';
 import type { DatabaseCore } from './core.ts';
 import type { Handlers } from './internal.ts';
 import type { DatabaseClient } from './protocol.ts';
@@ -22,24 +24,48 @@ export function passwordHandlers(
   core: DatabaseCore,
 ): Handlers<'reveal' | 'rotate' | 'rotation' | 'client'> {
   return {
-    reveal: () => urlOf(core),
+    reveal: () => reveal(core),
     rotate: () => rotate(core),
     rotation: () => rotationAgain(core),
     client: ({ statement }) => clientOf(core, statement),
   };
 }
 
-function urlOf(core: DatabaseCore): string {
-  const access = accessFor({ secrets: core.deps.secrets, inContainers: false }, core.require());
+async function reveal(core: DatabaseCore): Promise<string> {
+  await settleIfServing(core);
+  const record = core.require();
+  const { nextPasswordSealed } = record;
+  if (nextPasswordSealed === null || isServing(record)) return urlOf(core);
+  return urlOf(core, openNext(core.deps.secrets, core.id, nextPasswordSealed));
+}
+
+function urlOf(core: DatabaseCore, password = core.passwords.password): string {
+  const access = accessWith(core.require(), password, false);
   if (access !== null) return core.engine.url(access);
   throw new ServiceError('NOT_RUNNING', 'The database is being made: it has no address yet.');
+}
+
+function isServing({ run, desired }: DatabaseRecord): boolean {
+  return run.live !== null && !run.crashing && desired === 'running';
+}
+
+/** Ends a rotation that was interrupted, where there is one and the server takes it. */
+async function settleIfServing(core: DatabaseCore): Promise<void> {
+  const record = core.require();
+  if (record.nextPasswordSealed === null || !isServing(record)) return;
+  try {
+    await settleRotation(core);
+  } catch (error) {
+    // It has the old one still, and is asked again.
+    core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
+  }
 }
 
 /** The live server, when it answers. */
 function requireLive(core: DatabaseCore): { record: DatabaseRecord; live: string } {
   const record = core.require();
-  const { live, crashing } = record.run;
-  if (live === null || crashing || record.desired === 'stopped') {
+  const { live } = record.run;
+  if (live === null || !isServing(record)) {
     throw new ServiceError('NOT_RUNNING', 'The database is not running: start it first.');
   }
   return { record, live };
@@ -107,6 +133,7 @@ async function rotationAgain(core: DatabaseCore): Promise<boolean> {
 }
 
 async function clientOf(core: DatabaseCore, statement: string | null): Promise<DatabaseClient> {
+  await settleIfServing(core);
   const { record, live } = requireLive(core);
   const { driver, options } = core.deps;
   const inside = driver.runs === 'image';

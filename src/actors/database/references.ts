@@ -21,6 +21,8 @@ const reference = /\$\{database\.([^}]*)\}/g;
 
 /** The ids that a value refers to; BAD_USER_INPUT for what only looks like a reference. */
 export function referencesIn(value: string): string[] {
+  const open = value.lastIndexOf(referenceStart);
+  if (open !== -1 && !value.includes('}', open)) throw unreadable(value.slice(open));
   return [...value.matchAll(reference)].map(([text, inner = '']) => parse(text, inner).id);
 }
 
@@ -49,7 +51,7 @@ export function replaceReferences(
   });
 }
 
-/** Databases that are referred to and are not started yet, though they are about to. */
+/** Databases that are referred to and are about to have what is asked for: their start, or a password. */
 export function pendingIn(
   values: Iterable<string>,
   { reader, teamId }: Pick<ResolveOptions, 'reader' | 'teamId'>,
@@ -58,7 +60,9 @@ export function pendingIn(
   for (const value of values) for (const id of referencesIn(value)) ids.add(id);
   return [...ids].filter((id) => {
     const database = reader.get(tables.databases, id);
-    return database?.teamId === teamId && database.status === 'provisioning';
+    if (database?.teamId !== teamId || database.deletedAtMs !== null) return false;
+    const { status, nextPasswordSealed } = database;
+    return status === 'provisioning' || (status === 'running' && nextPasswordSealed !== null);
   });
 }
 
@@ -66,7 +70,11 @@ function parse(text: string, inner: string): { id: string; part: ReferencePart }
   const [, id, name] = /^(db_[0-9a-z]+)\.([a-z]+)$/.exec(inner) ?? [];
   const part = parts.find((known) => known === name);
   if (id !== undefined && part !== undefined) return { id, part };
-  throw new ServiceError(
+  throw unreadable(text);
+}
+
+function unreadable(text: string): ServiceError {
+  return new ServiceError(
     'BAD_USER_INPUT',
     `${text.slice(0, 100)} is no reference: write \${database.<id>.url}, or another of ${parts.join(', ')}.`,
   );

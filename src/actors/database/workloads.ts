@@ -5,13 +5,11 @@
  */
 import type { Workload } from '../../drivers/driver.ts';
 import type { DatabaseRun } from '../../store/records.ts';
-import { pause } from '../app/health.ts';
 import { reach } from '../app/reach.ts';
 import type { DatabaseCore } from './core.ts';
 import type { Handlers } from './internal.ts';
+import { finishRotation } from './passwords.ts';
 import { describeExit, look } from './wellness.ts';
-
-const recheckMs = 250;
 
 export function workloadHandlers(
   core: DatabaseCore,
@@ -34,9 +32,9 @@ export function workloadHandlers(
     recovered: (message) => {
       const { record } = core;
       if (record?.run.live !== message.workloadId || !core.isOwn(message)) return false;
-      core.busy.delete(recheckOf(message.workloadId));
       if (record.run.crashing) {
         core.save({ error: null, run: { ...record.run, crashing: false } });
+        finishRotation(core);
       }
       return true;
     },
@@ -108,33 +106,11 @@ function confirmLost(core: DatabaseCore, id: string): void {
   });
 }
 
-function recheckOf(workloadId: string): string {
-  return `recheck:${workloadId}`;
-}
-
 /** It is well again once the server that ended answers. */
 function recheck(core: DatabaseCore, workloadId: string): void {
-  const name = recheckOf(workloadId);
-  if (core.busy.has(name)) return;
-  core.busy.add(name);
-  const { driver, clock, logger } = core.deps;
-  core.run(name, async (signal) => {
-    try {
-      for (;;) {
-        const workload = await driver.inspect(workloadId);
-        if (workload?.state.phase !== 'running') return;
-        const listens = (await driver.probe(workloadId)) === 'listening';
-        if (listens && (await look(core, workloadId, signal)).kind === 'well') break;
-        await pause(clock, recheckMs, signal);
-      }
-      await core.report({ type: 'recovered', workloadId });
-    } catch (error) {
-      if (!signal.aborted) {
-        logger.warn({ database: core.id, err: error }, 'database_not_rechecked');
-      }
-    } finally {
-      core.busy.delete(name);
-    }
+  core.care.recheck(workloadId, {
+    isWell: async (signal) => (await look(core, workloadId, signal)).kind === 'well',
+    told: () => core.report({ type: 'recovered', workloadId }),
   });
 }
 

@@ -1,9 +1,10 @@
 /**
  * Owns what is the same for all workloads of an app or a database: their output on its way into the
- * log, and their way out.
+ * log, their way back from a crash, and their way out.
  *
  * 1. However often it is asked for, a workload is followed once.
- * 2. An end is tried until the driver has forgotten the workload; its last output is waited for, for
+ * 2. One that ended by itself and runs again is asked until it answers, by one asker at a time.
+ * 3. An end is tried until the driver has forgotten the workload; its last output is waited for, for
  *    a while.
  */
 import type { Driver } from '../../drivers/driver.ts';
@@ -28,6 +29,13 @@ export interface WorkloadCareOptions {
   run: (name: string, work: (signal: AbortSignal) => Promise<void>) => void;
 }
 
+export interface WayBack {
+  /** Asked once it listens on its port; absent: that is enough. */
+  isWell?: (signal: AbortSignal) => Promise<boolean>;
+  /** It is well, and runs since then. */
+  told: (startedAtMs: number) => Promise<unknown>;
+}
+
 export interface WayOut {
   /** Comes first, in each try: whatever has to be waited for. */
   ready?: (signal: AbortSignal) => Promise<void>;
@@ -36,6 +44,7 @@ export interface WayOut {
 }
 
 const retryMs = 2000;
+const recheckMs = 250;
 /** How long the last output of an ended workload may take. */
 const outputMs = 5000;
 
@@ -43,6 +52,8 @@ export class WorkloadCare {
   readonly #options: WorkloadCareOptions;
   /** Outputs on their way into the log, by workload. */
   readonly #followed = new Map<string, Promise<void>>();
+  /** Asked whether they are well again. */
+  readonly #asked = new Set<string>();
 
   constructor(options: WorkloadCareOptions) {
     this.#options = options;
@@ -67,6 +78,43 @@ export class WorkloadCare {
         resolve(undefined);
       }
     });
+  }
+
+  /** Asks until it is well, or does not run any more. Again is fine. */
+  recheck(workloadId: string, way: WayBack): void {
+    if (this.#asked.has(workloadId)) return;
+    const { logger, owner, run } = this.#options;
+    this.#asked.add(workloadId);
+    run(`recheck:${workloadId}`, async (signal) => {
+      try {
+        const startedAtMs = await this.#wellSince(workloadId, way, signal).finally(() => {
+          // Before it is told: from then on another crash is followed by another asking.
+          this.#asked.delete(workloadId);
+        });
+        if (startedAtMs !== null) await way.told(startedAtMs);
+      } catch (error) {
+        if (!signal.aborted) {
+          logger.warn({ owner, workload: workloadId, err: error }, 'workload_not_rechecked');
+        }
+      }
+    });
+  }
+
+  async #wellSince(
+    workloadId: string,
+    { isWell }: WayBack,
+    signal: AbortSignal,
+  ): Promise<number | null> {
+    const { driver, clock } = this.#options;
+    for (;;) {
+      const workload = await driver.inspect(workloadId);
+      if (workload?.state.phase !== 'running') return null;
+      const listens = (await driver.probe(workloadId)) === 'listening';
+      if (listens && (isWell === undefined || (await isWell(signal)))) {
+        return workload.state.startedAtMs;
+      }
+      await pause(clock, recheckMs, signal);
+    }
   }
 
   /** Waits, for a while, until all output of what has ended is in the log. */

@@ -138,7 +138,10 @@ export interface Engine {
   check(server: Server, signal: AbortSignal): Promise<Wellness>;
   /** Makes the user and the database in a server that is new. Again is fine. */
   setUp(server: Server, signal: AbortSignal): Promise<void>;
-  /** Gives the user another password without a restart. Again is fine. */
+  /**
+   * Gives the user another password without a restart. Again is fine. Where the server refuses, it has
+   * the one before.
+   */
   setPassword(server: Server, password: string, signal: AbortSignal): Promise<void>;
   /** The client that people type into; `tools` is null inside an image. */
   console(access: Access, tools: HostTools | null): Promise<Command>;

@@ -2,7 +2,7 @@
  * Owns Redis: the one of the machine, or its image. Each change is written to its append-only file.
  *
  * 1. The password lies in its configuration file alone, which Redis rewrites when it is changed: what
- *    a driver starts again by itself has the newest.
+ *    a driver starts again by itself has the newest. One that cannot be written is not taken.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -45,15 +45,7 @@ export const redis: Engine = {
     `redis://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/0`,
   check,
   setUp: () => Promise.resolve(),
-  setPassword: async (server, password, signal) => {
-    try {
-      await talkToRedis(server, [['CONFIG', 'SET', 'requirepass', password]], signal);
-    } catch (error) {
-      // Done before, by a try that could not tell.
-      if (!(error instanceof RedisRefusal) || !error.message.startsWith('WRONGPASS')) throw error;
-    }
-    await talkToRedis({ ...server, password }, [['CONFIG', 'REWRITE']], signal);
-  },
+  setPassword,
   console: (access, tools) => client(access, tools, null),
   statement: (access, text, tools) => client(access, tools, text),
 };
@@ -114,6 +106,24 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
       });
     },
   };
+}
+
+async function setPassword(server: Server, password: string, signal: AbortSignal): Promise<void> {
+  const set = (to: string): string[] => ['CONFIG', 'SET', 'requirepass', to];
+  try {
+    await talkToRedis(server, [set(password)], signal);
+  } catch (error) {
+    // Done before, by a try that could not tell.
+    if (!(error instanceof RedisRefusal) || !error.message.startsWith('WRONGPASS')) throw error;
+  }
+  const changed = { ...server, password };
+  try {
+    await talkToRedis(changed, [['CONFIG', 'REWRITE']], signal);
+  } catch (error) {
+    // As with a full disk: its file has the old one, and so has it again.
+    if (error instanceof RedisRefusal) await talkToRedis(changed, [set(server.password)], signal);
+    throw error;
+  }
 }
 
 async function check(server: Server, signal: AbortSignal): Promise<Wellness> {
