@@ -1,11 +1,10 @@
 /** Redis and MariaDB by the servers of the machine, with their own clients. */
 import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { Databases, lacks, run } from '../support/databases.ts';
+import { Databases, lacks, oddPassword, run, runMariadb } from '../support/databases.ts';
 import { Gangway, until } from '../support/gangway.ts';
-
-// Whatever a person may type: it stands in addresses, statements, shells and configuration files.
-const oddPassword = `a"b'c\\d$e\`f%g@h:i/j?k#l &m;n*o`;
 
 const noRedis = lacks('redis-server', 'redis-cli');
 const noMariadb = lacks('mariadbd', 'mariadb');
@@ -23,13 +22,6 @@ describe('databases by servers of the machine', () => {
     const { hostname, port, password } = new URL(url);
     const env = { REDISCLI_AUTH: decodeURIComponent(password) };
     return run('redis-cli', ['-e', '-h', hostname, '-p', port, '--no-auth-warning', ...command], env); // prettier-ignore
-  };
-
-  const mariadb = (url: string, statement: string): Promise<string> => {
-    const { hostname, port, username, password, pathname } = new URL(url);
-    const place = ['--no-defaults', '--protocol=tcp', `--host=${hostname}`, `--port=${port}`];
-    const args = [...place, `--user=${username}`, pathname.slice(1), '--batch', '-e', statement];
-    return run('mariadb', args, { MYSQL_PWD: decodeURIComponent(password) });
   };
 
   for (const password of [undefined, oddPassword]) {
@@ -66,22 +58,42 @@ describe('databases by servers of the machine', () => {
       assert.match(version, /^\d+\.\d+\.\d+$/);
       const address = await databases.reveal(id);
       assert.match(address, /^mysql:\/\/ann:[^@]+@127\.0\.0\.1:\d+\/shop_1$/);
-      await mariadb(address, "CREATE TABLE t (what text); INSERT INTO t VALUES ('tea')");
-      assert.equal(await mariadb(address, 'SELECT what FROM t'), 'what\ntea\n');
-      await assert.rejects(mariadb(address, 'CREATE DATABASE other'));
+      await runMariadb(address, "CREATE TABLE t (what text); INSERT INTO t VALUES ('tea')");
+      assert.equal(await runMariadb(address, 'SELECT what FROM t'), 'what\ntea\n');
+      await assert.rejects(runMariadb(address, 'CREATE DATABASE other'));
       const { output, exitCode } = await databases.exec(id, 'SELECT what FROM t');
       assert.equal(exitCode, 0);
       assert.match(output, /\| tea +\|/);
       const rotated = await databases.rotate(id);
-      await assert.rejects(mariadb(address, 'SELECT 1'));
-      assert.equal(await mariadb(rotated, 'SELECT what FROM t'), 'what\ntea\n');
+      await assert.rejects(runMariadb(address, 'SELECT 1'));
+      assert.equal(await runMariadb(rotated, 'SELECT what FROM t'), 'what\ntea\n');
       await databases.setRunning(id, false);
       await databases.setRunning(id, true);
       await databases.becomes(id, 'running');
-      assert.equal(await mariadb(rotated, 'SELECT what FROM t'), 'what\ntea\n');
+      assert.equal(await runMariadb(rotated, 'SELECT what FROM t'), 'what\ntea\n');
       await databases.delete(id);
     });
   }
+
+  it(
+    'Redis keeps the password that its file has when it cannot be written',
+    { skip: noRedis },
+    async () => {
+      const { id } = await databases.running({ engine: 'REDIS' });
+      const address = await databases.reveal(id);
+      const data = join(gangway.dataDir, 'apps', id, 'data');
+      chmodSync(data, 0o500);
+      const rotate = 'mutation($id: ID!) { rotateDatabasePassword(id: $id) }';
+      assert.equal(await gangway.client.fails(rotate, { id }), 'NOT_RUNNING');
+      assert.equal(await databases.reveal(id), address);
+      assert.equal(await redis(address, 'PING'), 'PONG\n');
+      chmodSync(data, 0o700);
+      const rotated = await databases.reveal(id);
+      assert.notEqual(rotated, address);
+      assert.equal(await redis(rotated, 'PING'), 'PONG\n');
+      await databases.delete(id);
+    },
+  );
 
   it('says what there is for versions and engines that there are not', async () => {
     const asked = async (input: object): Promise<string> => {

@@ -1,8 +1,12 @@
 /** What happens to databases when something ends that should not. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { Databases, refuses, rowsOf } from '../support/databases.ts';
+import { Databases, lacks, refuses, rowsOf } from '../support/databases.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { processesOf, signal } from '../support/processes.ts';
 
@@ -68,6 +72,28 @@ describe('a database', () => {
     });
   }
 
+  it('shows a password that gets in when the service is killed while it gives another one', async () => {
+    const { id } = await databases.running();
+    const before = await databases.reveal(id);
+    const port = Number(new URL(before).port);
+    const pid = serverOf(id);
+    assert.ok(pid !== undefined);
+    // It accepts connections and says nothing.
+    signal(pid, 'SIGSTOP');
+    databases.rotate(id).catch(() => undefined);
+    await until('it is asked', 30_000, () => isConnectedTo(port));
+    await gangway.kill9();
+    signal(pid, 'SIGCONT');
+    await gangway.start();
+    const address = await databases.reveal(id);
+    assert.notEqual(address, before);
+    assert.ok(!(await refuses(address)));
+    assert.ok(await refuses(before));
+    assert.equal(serverOf(id), pid);
+    assert.equal(await databases.reveal(id), address);
+    await deleted(id);
+  });
+
   it('whose runner is killed with everything runs again', async () => {
     const { id } = await databases.running();
     await rowsOf(await databases.reveal(id), 'CREATE TABLE kept (n int)');
@@ -113,3 +139,45 @@ describe('a database', () => {
     await deleted(id);
   });
 });
+
+describe('a database on a disk that is full', { skip: lacks('redis-server') }, () => {
+  it('says so, and runs once there is room', async (t) => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'gangway-full-'));
+    const disk = join(dataDir, 'apps');
+    mkdirSync(disk);
+    const mount = ['-t', 'tmpfs', '-o', 'size=2m,mode=711', 'tmpfs', disk];
+    const isMounted = spawnSync('mount', mount, { stdio: 'ignore' }).status === 0;
+    t.after(() => {
+      if (isMounted) spawnSync('umount', ['-l', disk], { stdio: 'ignore' });
+      rmSync(dataDir, { recursive: true, force: true });
+    });
+    if (!isMounted) {
+      t.skip('needs the right to mount a tmpfs');
+      return;
+    }
+    const gangway = await Gangway.open({ dataDir });
+    try {
+      const databases = new Databases(gangway);
+      const filler = join(disk, 'filler');
+      const { bavail, bsize } = statfsSync(disk);
+      writeFileSync(filler, Buffer.alloc(bavail * bsize));
+      const { id } = await databases.create({ engine: 'REDIS' });
+      await databases.becomes(id, 'error');
+      assert.equal((await databases.mustSee(id)).error, 'The disk of this server is full.');
+      rmSync(filler);
+      await databases.setRunning(id, true);
+      await databases.becomes(id, 'running');
+    } finally {
+      await gangway.end();
+    }
+  });
+});
+
+/** Whether a connection of this machine to this port of its own is open. */
+function isConnectedTo(port: number): boolean {
+  const lines = readFileSync('/proc/net/tcp', 'latin1').split('\n');
+  return lines.some((line) => {
+    const [, , remote = '', state] = line.trim().split(/\s+/);
+    return state === '01' && Number.parseInt(remote.split(':')[1] ?? '', 16) === port;
+  });
+}

@@ -96,6 +96,19 @@ export class Databases {
     await this.#gangway.client.must('mutation($id: ID!) { deleteDatabase(id: $id) }', { id });
   }
 
+  /** Its log, as far as it is read at once. */
+  async log(id: string): Promise<string> {
+    const { logs } = await this.#gangway.client.must<{ logs: { nodes: { text: string }[] } }>(
+      'query($id: ID!) { logs(databaseId: $id, tail: 1000) { nodes { text } } }',
+      { id },
+    );
+    return logs.nodes.map(({ text }) => text).join('\n');
+  }
+
+  async purge(id: string): Promise<void> {
+    await this.#gangway.client.must('mutation($id: ID!) { purgeFromTrash(id: $id) }', { id });
+  }
+
   /** Runs a statement in the database's own console. */
   async exec(databaseId: string, command: string): Promise<{ output: string; exitCode: number }> {
     const { execDatabaseConsole } = await this.#gangway.client.must<{
@@ -128,6 +141,17 @@ export async function rowsOf(url: string, ...statements: string[]): Promise<unkn
   }
   return rows;
 }
+
+/** What MariaDB's own client says to a statement. */
+export function runMariadb(url: string, statement: string): Promise<string> {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  const place = ['--no-defaults', '--protocol=tcp', `--host=${hostname}`, `--port=${port}`];
+  const args = [...place, `--user=${username}`, pathname.slice(1), '--batch', '-e', statement];
+  return run('mariadb', args, { MYSQL_PWD: decodeURIComponent(password) });
+}
+
+/** Whatever a person may type: it stands in addresses, statements, shells and configuration files. */
+export const oddPassword = `a"b'c\\d$e\`f%g@h:i/j?k#l &m;n*o`;
 
 /** Whether nobody gets in by this address. */
 export async function refuses(url: string): Promise<boolean> {

@@ -4,11 +4,11 @@
  *
  * 1. The instance is journaled before the driver hears of it, so that a crash finds it again.
  */
-import type { Workload } from '../../drivers/driver.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
 import type { Instance } from '../../store/records.ts';
-import { hostOfReference, loginsOf } from './build/registry-logins.ts';
+import { lacksImage } from '../sandbox/missing-image.ts';
+import { loginsFor } from './build/registry-logins.ts';
 import type { AppCore } from './core.ts';
 import { awaitHealth, checkOverNetwork } from './health.ts';
 import { follow } from './instances.ts';
@@ -132,12 +132,6 @@ async function startOne(core: AppCore, instance: Instance, options: BringUp): Pr
   follow(core, spec.id);
 }
 
-/** In the words of drivers of containers. */
-function lacksImage({ state }: Workload): boolean {
-  if (state.phase !== 'ended' || state.exit.reason !== 'failed_to_start') return false;
-  return /no such image/i.test(state.exit.detail ?? '');
-}
-
 async function startAll(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
   const { driver, clock, options: limits } = core.deps;
   const { plan, say, signal } = options;
@@ -163,9 +157,7 @@ async function bringImageBack(core: AppCore, options: BringUp): Promise<void> {
     throw new StartFailed('The image of this release is gone. Deploy again.');
   }
   say(`The image is gone. Pulling ${reference} again.`);
-  const { teamId } = core.require();
-  const host = hostOfReference(reference);
-  const logins = loginsOf(reader, secrets, teamId).filter((login) => login.host === host);
+  const logins = loginsFor(reader, secrets, core.require().teamId, reference);
   await driver.images.pull({ owner: core.id, name: release, reference, logins }, say, signal);
 }
 

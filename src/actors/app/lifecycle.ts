@@ -12,7 +12,7 @@ import type { AppRecord, DeploymentRecord } from '../../store/records.ts';
 import { insert, remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import { leaveTrash } from '../sandbox/trash.ts';
+import { leaveTrash, purging } from '../sandbox/trash.ts';
 import { bringUp } from './bring-up.ts';
 import { StartFailed } from './start-failed.ts';
 import { workloadsOf } from './containers.ts';
@@ -59,7 +59,7 @@ export class Lifecycle {
       stop: () => this.#stop(),
       delete: () => this.#delete(),
       restore: () => this.#restore(),
-      purge: () => this.#purge(),
+      purge: () => purging(core.context, core.deps.clock, () => this.#purge()),
       wake: () => core.app !== null,
       resume: (message) => {
         if (core.isOwn(message)) this.#resume();

@@ -8,19 +8,16 @@
  *    an earlier one left half done is never taken for a database.
  */
 import type { Workload } from '../../drivers/driver.ts';
-import { ServiceError } from '../../lib/errors.ts';
-import { isAborted, pause } from '../app/health.ts';
+import { pause } from '../app/health.ts';
 import { reach } from '../app/reach.ts';
+import { lacksImage } from '../sandbox/missing-image.ts';
 import type { DatabaseCore } from './core.ts';
 import type { HostInit, HostServer } from './engines/engine.ts';
-import { initSpec, imageReference, requireHost, serverSpec, volumeOf } from './spec.ts';
+import { pullImage } from './pull.ts';
+import { initSpec, requireHost, serverSpec, volumeOf } from './spec.ts';
 import type { Runtime } from './spec.ts';
+import { StartFailed } from './start-failed.ts';
 import { awaitAnswer, describeExit, serverOf } from './wellness.ts';
-
-/** Why it did not start; the message is for people. */
-export class StartFailed extends Error {
-  override readonly name = 'StartFailed';
-}
 
 // A port can be taken by somebody else between its choice and its use.
 const portsTried = 3;
@@ -79,7 +76,14 @@ async function startServer(
   if (workloadId === null) throw new StartFailed(notWanted);
   signal.throwIfAborted();
   const spec = await serverSpec(core, runtime, workloadId, port);
-  const started = await reach(clock, signal, () => driver.start(spec));
+  let started = await reach(clock, signal, () => driver.start(spec));
+  if (lacksImage(started)) {
+    // Somebody removed it.
+    await pullImage(core, signal);
+    // What did not start is remembered as such until it is removed.
+    await reach(clock, signal, () => driver.remove(workloadId));
+    started = await reach(clock, signal, () => driver.start(spec));
+  }
   core.care.follow(workloadId);
   if (started.state.phase === 'ended') throw new StartFailed(describeExit(started.state.exit));
   return workloadId;
@@ -97,7 +101,7 @@ async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime
   while (core.require().run.ending.length > 0) await pause(clock, pollMs, signal);
   const { version, run } = core.require();
   if (driver.runs === 'image') {
-    const image = run.image ?? (await pull(core, signal));
+    const image = run.image ?? (await pullImage(core, signal));
     if (!run.made) await reach(clock, signal, () => driver.removeVolume(volumeOf(core.id)));
     return { kind: 'image', image, version };
   }
@@ -106,21 +110,6 @@ async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime
   if (!run.made) await makeFiles(core, server, signal);
   else await core.place.ensure();
   return { kind: 'host', server };
-}
-
-async function pull(core: DatabaseCore, signal: AbortSignal): Promise<string> {
-  const { images } = core.deps.driver;
-  if (images === null) throw new Error('a driver of images without images');
-  const { logger } = core.deps;
-  const reference = imageReference(core);
-  const { image } = await images.pull(
-    { owner: core.id, name: `${core.id}-image`, reference, logins: [] },
-    (line) => {
-      logger.debug({ database: core.id, line }, 'database_image_pulled');
-    },
-    signal,
-  );
-  return image;
 }
 
 async function makeFiles(
@@ -173,12 +162,4 @@ async function finishInit(core: DatabaseCore, job: Workload, signal: AbortSignal
     seen = await reach(clock, signal, () => driver.inspect(id));
   }
   await core.place.handOver();
-}
-
-/** A sentence for people about what went wrong; null when it was only ended. */
-export function reasonOf(thrown: unknown, signal: AbortSignal): string | null {
-  if (isAborted(signal)) return null;
-  if (thrown instanceof StartFailed) return thrown.message;
-  if (thrown instanceof ServiceError && thrown.code !== 'INTERNAL') return thrown.message;
-  return 'Something went wrong on our side.';
 }

@@ -20,8 +20,12 @@ export interface DatabaseOptions {
   /** Instead of an engine's own images; `{version}` stands for the version. */
   images: Readonly<Partial<Record<DatabaseEngine, string>>>;
   initTimeoutMs: number;
+  /** For one image. */
+  pullTimeoutMs: number;
   /** Until it answers. */
   healthTimeoutMs: number;
+  /** Until the first start of an image listens. */
+  makingTimeoutMs: number;
   /** Until it answers while it says that it is about to, such as behind a crash. */
   startingTimeoutMs: number;
   stopGraceMs: number;
@@ -30,7 +34,9 @@ export interface DatabaseOptions {
 
 export const databaseDefaults = {
   initTimeoutMs: 10 * 60_000,
+  pullTimeoutMs: 30 * 60_000,
   healthTimeoutMs: 60_000,
+  makingTimeoutMs: 5 * 60_000,
   startingTimeoutMs: 30 * 60_000,
   // What it has in memory has to reach the disk.
   stopGraceMs: 60_000,

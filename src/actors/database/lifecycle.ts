@@ -11,13 +11,14 @@ import type { DatabaseRecord, DatabaseRun } from '../../store/records.ts';
 import { insert, remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import { leaveTrash } from '../sandbox/trash.ts';
-import { bringUp, reasonOf } from './bring-up.ts';
+import { leaveTrash, purging } from '../sandbox/trash.ts';
+import { bringUp } from './bring-up.ts';
 import type { DatabaseCore } from './core.ts';
 import { create } from './create.ts';
 import type { Handlers } from './internal.ts';
 import { finishRotation } from './passwords.ts';
 import { volumeOf } from './spec.ts';
+import { reasonOf } from './start-failed.ts';
 import { endAll, leaving } from './workloads.ts';
 
 type LifecycleHandlers = Handlers<
@@ -57,7 +58,7 @@ export class Lifecycle {
       'set-running': ({ running }) => (running ? this.#start() : this.#stop()),
       delete: () => this.#delete(),
       restore: () => this.#restore(),
-      purge: () => this.#purge(),
+      purge: () => purging(core.context, core.deps.clock, () => this.#purge()),
       wake: () => core.record !== null,
       resume: (message) => {
         if (core.isOwn(message)) this.#resume();
@@ -136,7 +137,9 @@ export class Lifecycle {
     const { run } = core.require();
     this.#failures = 0;
     const cleared = [core.context.clearAlarm('recover')];
-    const saved = core.save({ desired: 'running' }, cleared);
+    // What kept it from running counts no more, as long as it is tried.
+    const fresh = run.live === null ? { error: null } : {};
+    const saved = core.save({ desired: 'running', ...fresh }, cleared);
     // A start that is on its way out is followed by another one.
     if (run.live === null && core.work === null) this.#launch();
     return saved;

@@ -47,9 +47,11 @@ export async function awaitAnswer(
   signal: AbortSignal,
 ): Promise<Answer> {
   const { driver, clock, options } = core.deps;
-  const { healthTimeoutMs, startingTimeoutMs } = options;
-  const beganAtMs = clock.now();
-  let limitMs = healthTimeoutMs;
+  const { healthTimeoutMs, startingTimeoutMs, makingTimeoutMs } = options;
+  // The first start of an image makes the files, and serves nobody until they are there.
+  let isMaking = driver.runs === 'image' && !core.require().run.made;
+  let beganAtMs = clock.now();
+  let limitMs = isMaking ? Math.max(makingTimeoutMs, healthTimeoutMs) : healthTimeoutMs;
   let seen = 'nothing listened on its port';
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
@@ -58,6 +60,8 @@ export async function awaitAnswer(
     const probe = await driver.probe(workloadId);
     if (probe === 'foreign') return { kind: 'foreign' };
     if (probe === 'listening') {
+      if (isMaking) beganAtMs = clock.now();
+      isMaking = false;
       const wellness = await look(core, workloadId, signal);
       if (wellness.kind === 'well') return { kind: 'well' };
       limitMs = wellness.kind === 'starting' ? startingTimeoutMs : healthTimeoutMs;

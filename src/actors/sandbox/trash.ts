@@ -1,9 +1,13 @@
 /** Owns the way of an app or a database out of trash, back or for ever. */
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/contract.ts';
 import { remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import type { ActorContext, Protocol } from '../runtime/contract.ts';
+import type { ActorContext, MessageOf, Protocol } from '../runtime/contract.ts';
+
+const retryMs = 10 * 60_000;
 
 /** What takes it off the list and its alarm away. */
 export function leaveTrash<P extends Protocol>(
@@ -14,4 +18,21 @@ export function leaveTrash<P extends Protocol>(
   const item = reader.find(tables.trash, 'target', [id]);
   const changes = [context.clearAlarm('purge')];
   return item === undefined ? changes : [...changes, remove(tables.trash, item.id)];
+}
+
+/** Removes it for ever; while the place it runs in is away, that is tried again. */
+export async function purging<P extends Protocol & { purge: { in: object; out: boolean } }>(
+  context: Pick<ActorContext<P>, 'alarm' | 'commit'>,
+  clock: Clock,
+  purge: () => Promise<boolean>,
+): Promise<boolean> {
+  try {
+    return await purge();
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE') {
+      const message = { type: 'purge' } as MessageOf<P>;
+      void context.commit([context.alarm('purge', clock.now() + retryMs, message)]);
+    }
+    throw error;
+  }
 }

@@ -20,7 +20,7 @@ export interface LogStreams {
    * acknowledges what is on disk. Goes on behind what an earlier feed stored.
    */
   feed(log: LogName, driver: Driver, workloadId: string, signal: AbortSignal): Promise<void>;
-  /** Appends lines of our own, for build logs only. */
+  /** Appends lines of our own: of builds, and of the pull of a database's image. */
   write(log: LogName, text: string): void;
   notice(log: LogName, notice: StreamNotice): void;
   /** No line will come any more: viewers that have read all get `exit`. */

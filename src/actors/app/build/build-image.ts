@@ -22,7 +22,7 @@ import { detectBuild } from './detect.ts';
 import { buildImageOf, generateDockerfile, nodeImageOf, ownFolder, staticServerName } from './dockerfile.ts';
 import type { BuildPlan } from './plan.ts';
 import { BuildRefused } from './refused.ts';
-import { hostOfReference, loginsOf, pinned } from './registry-logins.ts';
+import { loginsFor, loginsOf, pinned } from './registry-logins.ts';
 import { Source } from './source.ts';
 import { BuildFailed, tookTooLong, unpack } from './work.ts';
 import type { BuildWork } from './work.ts';
@@ -76,8 +76,7 @@ async function pullImage(work: BuildWork, images: Images): Promise<ReleasePlan> 
   const reference = app.image;
   if (reference === null) throw new BuildFailed('There is no image to run.');
   say(`Pulling ${reference}.`);
-  const host = hostOfReference(reference);
-  const logins = loginsOf(reader, secrets, app.teamId).filter((login) => login.host === host);
+  const logins = loginsFor(reader, secrets, app.teamId, reference);
   const spec = { owner: app.id, name: deployment.id, reference, logins };
   const info = await withOutput(work, (line, signal) => images.pull(spec, line, signal));
   const pulled = pinned(reference, info.digest ?? null);

@@ -10,7 +10,7 @@ import type { ReleasePlan, ReleaseStack } from '../../../store/records.ts';
 import type { StackService } from '../compose/stack.ts';
 import { openVariables } from '../variables.ts';
 import { inTime } from './build-image.ts';
-import { hostOfReference, loginsOf, pinned } from './registry-logins.ts';
+import { loginsFor, loginsOf, pinned } from './registry-logins.ts';
 import { BuildFailed } from './work.ts';
 import type { BuildWork } from './work.ts';
 
@@ -61,7 +61,6 @@ async function imageOf(
   const { core, app, say } = work;
   const { reader, secrets } = core.deps;
   const { source } = service;
-  const logins = loginsOf(reader, secrets, app.teamId);
   if ('dockerfile' in source) {
     say(`Building ${service.name}.`);
     const spec = {
@@ -71,16 +70,15 @@ async function imageOf(
       dockerfile: { text: source.dockerfile },
       buildArgs: source.args,
       ...(source.target !== null && { target: source.target }),
-      logins,
+      logins: loginsOf(reader, secrets, app.teamId),
     };
     const info = await inTime(work, (signal) => images.build(spec, say, signal));
     return { info, pulled: null, label: info.image };
   }
   const { reference } = source;
   say(`Pulling ${reference} for ${service.name}.`);
-  const host = hostOfReference(reference);
-  const own = logins.filter((login) => login.host === host);
-  const spec = { owner: app.id, name, reference, logins: own };
+  const logins = loginsFor(reader, secrets, app.teamId, reference);
+  const spec = { owner: app.id, name, reference, logins };
   const info = await inTime(work, (signal) => images.pull(spec, say, signal));
   return { info, pulled: pinned(reference, info.digest ?? null), label: reference };
 }

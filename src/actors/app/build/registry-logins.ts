@@ -17,6 +17,17 @@ export function loginsOf(reader: Reader, secrets: SecretBox, teamId: string): Re
   });
 }
 
+/** Those among them that an image may be pulled with. */
+export function loginsFor(
+  reader: Reader,
+  secrets: SecretBox,
+  teamId: string,
+  reference: string,
+): RegistryLogin[] {
+  const host = hostOfReference(reference);
+  return loginsOf(reader, secrets, teamId).filter((login) => login.host === host);
+}
+
 /** The registry a reference names: `docker.io` where it names none. */
 export function hostOfReference(reference: string): string {
   const [first = '', ...rest] = reference.split('/');

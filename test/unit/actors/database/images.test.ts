@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ServiceError } from '../../../../src/lib/errors.ts';
+import { put } from '../../../../src/store/table.ts';
+import { tables } from '../../../../src/store/tables.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ScriptedImages } from '../../../support/scripted-images.ts';
@@ -57,6 +59,89 @@ describe('a database by an image', () => {
     await place.ask(id, { type: 'set-running', running: true });
     await place.until(id, 'running');
     assert.equal(images.pulled.length, 2);
+  });
+
+  it('is pulled with the logins of its team for the registry of its image alone', async () => {
+    const common = { teamId: 'team_1', username: 'ada', createdAtMs: 1 };
+    for (const [id, host, teamId] of [
+      ['reg_1', 'mirror.example', 'team_1'],
+      ['reg_2', 'other.example', 'team_1'],
+      ['reg_3', 'mirror.example', 'team_2'],
+    ] as const) {
+      const sealed = Buffer.from(`registry:${id}|password of ${id}`);
+      place.store.write([
+        put(tables.registries, { ...common, id, name: id, host, teamId, sealed }),
+      ]);
+    }
+    const id = await place.create({ engine: 'REDIS' });
+    await eventually('it is pulled', () => images.pulled.length === 1);
+    const login = { host: 'mirror.example', username: 'ada', password: 'password of reg_1' };
+    assert.deepEqual(images.pulled[0]?.logins, [login]);
+    const told = JSON.stringify([place.streams.text.get(`db:${id}`), place.logger.records]);
+    assert.ok(!told.includes('password of'));
+  });
+
+  it('tells its log how the pull goes, and what keeps it from being had', async () => {
+    images.onPull = () => ({ lines: ['Downloading 1 of 2 MB.'] });
+    const id = await place.create();
+    await place.until(id, 'running');
+    const log = place.streams.text.get(`db:${id}`);
+    assert.equal(log, 'Pulling postgres:18-alpine.\nDownloading 1 of 2 MB.');
+    images.onPull = () => {
+      throw new ServiceError('REGISTRY_REFUSED', 'The registry refused it.');
+    };
+    const other = await place.create();
+    await place.until(other, 'error');
+    const said = place.streams.text.get(`db:${other}`);
+    assert.equal(said, 'Pulling postgres:18-alpine.\nThe registry refused it.');
+  });
+
+  it('is pulled anew after a crash, and not any more when it is deleted', async () => {
+    images.onPull = () => ({ held: new Promise(() => undefined) });
+    const id = await place.create();
+    await eventually('it is pulled', () => images.pulled.length === 1);
+    await place.crash();
+    await eventually('it is pulled again', () => images.pulled.length === 2);
+    assert.equal(place.record(id).status, 'provisioning');
+    await place.ask(id, { type: 'delete' });
+    await eventually('both were given up', () => images.aborted === 2);
+    await place.ask(id, { type: 'purge' });
+    assert.deepEqual(place.driver.started, []);
+  });
+
+  it('is pulled again when somebody removed its image', async () => {
+    const id = await place.create();
+    await place.until(id, 'running');
+    await place.ask(id, { type: 'set-running', running: false });
+    let isThere = false;
+    images.onPull = () => {
+      isThere = true;
+      return {};
+    };
+    place.driver.script = () =>
+      isThere ? { probe: 'listening' } : { failure: 'No such image: ours/it' };
+    await place.ask(id, { type: 'set-running', running: true });
+    await place.until(id, 'running');
+    assert.equal(images.pulled.length, 2);
+    assert.equal(place.record(id).error, null);
+  });
+
+  it('has more time for its first start, in which the image makes its files', async () => {
+    place.driver.script = () => ({});
+    const id = await place.create();
+    const server = `${id}-1`;
+    await eventually('it is started', () => place.driver.ids.includes(server));
+    // The time that a server has to answer goes by.
+    const beganAtMs = Date.now();
+    await eventually('time goes by', () => Date.now() - beganAtMs > 600);
+    assert.equal(place.record(id).status, 'provisioning');
+    place.driver.setProbe(server, 'listening');
+    await place.until(id, 'running');
+    place.driver.script = () => ({});
+    await place.ask(id, { type: 'set-running', running: false });
+    await place.ask(id, { type: 'set-running', running: true });
+    await place.until(id, 'error');
+    assert.match(place.record(id).error ?? '', /did not answer within 0 s: nothing listened/);
   });
 
   it('takes the image that the operator named instead', async () => {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { ServiceError } from '../../../../src/lib/errors.ts';
 import { tables } from '../../../../src/store/tables.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -186,6 +187,40 @@ describe('a database by programs of the machine', () => {
     assert.deepEqual(place.store.list(tables.trash, 'team', ['team_1']), []);
   });
 
+  it('says that the disk is full, and begins anew once there is room', async () => {
+    const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    place.driver.beforeStart = () => {
+      throw full;
+    };
+    const id = await place.create();
+    await place.until(id, 'error');
+    assert.equal(place.record(id).error, 'The disk of this server is full.');
+    place.driver.beforeStart = () => undefined;
+    await place.ask(id, { type: 'set-running', running: true });
+    await place.until(id, 'running');
+  });
+
+  it('stays in trash while it cannot be removed, and is tried again', async () => {
+    const id = await place.create();
+    await place.until(id, 'running');
+    await place.ask(id, { type: 'delete' });
+    await eventually('nothing runs', () => place.driver.ids.length === 0);
+    let isAway = true;
+    place.streams.drop = () =>
+      isAway
+        ? Promise.reject(new ServiceError('AGENT_UNREACHABLE', 'It is not reached.'))
+        : Promise.resolve();
+    const dueMs = (): number =>
+      place.store.get(tables.alarms, [`database:${id}`, 'purge'])?.atMs ?? 0;
+    const before = dueMs();
+    await assert.rejects(place.ask(id, { type: 'purge' }), { code: 'AGENT_UNREACHABLE' });
+    assert.ok(dueMs() > 0 && dueMs() < before);
+    isAway = false;
+    await place.ask(id, { type: 'purge' });
+    assert.equal(place.store.get(tables.databases, id), undefined);
+    assert.equal(dueMs(), 0);
+  });
+
   it('has an address once it has a port', async () => {
     place.driver.script = (spec) => (spec.kind === 'job' ? {} : { probe: 'listening' });
     const id = await place.create();
@@ -249,6 +284,51 @@ describe('another password of a database', () => {
     await place.crash();
     await eventually('it is taken', () => place.record(id).nextPasswordSealed === null);
     assert.equal(new URL(await reveal()).password, given);
+  });
+
+  it('is shown as the server has it, when a crash came before that was known', async () => {
+    let taken = '';
+    place.takePassword = async (password) => {
+      taken = password;
+      await new Promise(() => undefined);
+    };
+    place.ask(id, { type: 'rotate' }).catch(() => undefined);
+    await eventually('the server has it', () => taken !== '');
+    place.takePassword = (password) => {
+      assert.equal(password, taken);
+    };
+    await place.crash();
+    assert.equal(new URL(await reveal()).password, taken);
+    assert.equal(place.record(id).nextPasswordSealed, null);
+  });
+
+  it('is shown as it will be when it is stopped before that was known', async () => {
+    let given = '';
+    place.takePassword = (password) => {
+      given = password;
+      throw new Error('it ended');
+    };
+    await assert.rejects(place.ask(id, { type: 'rotate' }), { code: 'NOT_RUNNING' });
+    await place.ask(id, { type: 'set-running', running: false });
+    assert.equal(new URL(await reveal()).password, given);
+    place.takePassword = () => undefined;
+    await place.ask(id, { type: 'set-running', running: true });
+    await place.until(id, 'running');
+    assert.equal(new URL(await reveal()).password, given);
+    assert.equal(place.record(id).nextPasswordSealed, null);
+  });
+
+  it('goes on as soon as a server that ended by itself is back', async () => {
+    const first = place.record(id).run.live ?? '';
+    place.takePassword = () => {
+      throw new Error('it ended');
+    };
+    await assert.rejects(place.ask(id, { type: 'rotate' }), { code: 'NOT_RUNNING' });
+    place.driver.crash(first, 1);
+    await place.until(id, 'error');
+    place.takePassword = () => undefined;
+    place.driver.revive(first, 1);
+    await eventually('it is taken', () => place.record(id).nextPasswordSealed === null);
   });
 
   it('is refused while it does not run', async () => {
