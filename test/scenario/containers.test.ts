@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { appOf, containerPlace, dockerfileOf, serverOf } from '../support/container-place.ts';
 import type { ContainerPlace } from '../support/container-place.ts';
 import { noDocker, programPath } from '../support/docker-daemon.ts';
+import { ConsoleClient } from '../support/console-client.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import type { Client } from '../support/gangway-client.ts';
 import { until } from '../support/gangway.ts';
@@ -155,6 +156,46 @@ describe('apps in containers', { skip: noDocker() }, () => {
       return running.length === 1 && (await client.visit(slug)).text === 'alive';
     });
     assert.equal((await containersOf(id))[0]?.state, 'running');
+  });
+
+  it('have consoles, which end with the container they are in', async () => {
+    const { id, slug } = await client.runningApp('Console', archiveOf(appOf('talking')));
+    const path = `/api/apps/${id}/attach`;
+    const shell = await ConsoleClient.open(client, path, '?cols=101&rows=33');
+    await shell.type('MINE=kept; echo so-$((40+2)); stty size; echo $APP_DATA_DIR\r');
+    await shell.sees('so-42');
+    await shell.sees('33 101');
+    await shell.sees('/data');
+    await shell.resize(90, 20);
+    await shell.type('stty size\r');
+    await shell.sees('20 90');
+    shell.drop();
+    await shell.type('echo unseen-$((1+1))\r');
+    const back = await shell.back();
+    await back.sees('unseen-2');
+    await back.type('echo [$MINE]\r');
+    await back.sees('[kept]');
+    const asked = await ConsoleClient.ask(client, path, '?mode=attach');
+    assert.equal(`${String(asked.stream.status)} ${asked.code}`, '400 BAD_USER_INPUT');
+    const code = 'mutation($id: ID!) { execConsole(appId: $id, command: "exit 7") { exitCode } }';
+    assert.deepEqual(await client.must(code, { id }), { execConsole: { exitCode: 7 } });
+
+    const leaving = await ConsoleClient.open(client, path);
+    await leaving.type('echo bye-$((1+1)); exit 3\r');
+    await leaving.ends('exit');
+    assert.match(leaving.text, /bye-2/);
+    await client.mustUpload(id, archiveOf(appOf('replaced')));
+    await client.deployed(id);
+    await back.ends('exit');
+    const dying = await ConsoleClient.open(client, path);
+    await client.visit(slug, '/die');
+    await dying.ends('exit');
+    await until('it runs again', 30_000, async () => (await client.visit(slug)).status === 200);
+    const removed = await ConsoleClient.open(client, path);
+    const its = (await place.containers()).filter(({ Labels }) => Labels['gangway.owner'] === id);
+    for (const { Id } of its) await place.docker.getContainer(Id).remove({ force: true });
+    await removed.ends('exit');
+    assert.equal((await removed.back()).code, 'NO_SUCH_SESSION');
   });
 
   it('are built without a Dockerfile: a Procfile, files, and a site that is made', async () => {

@@ -5,6 +5,7 @@ import Docker from 'dockerode';
 import { dockerDaemon, noDocker } from '../support/docker-daemon.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { importImages, nodeImage } from '../support/docker-images.ts';
+import { ConsoleClient } from '../support/console-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 
@@ -41,6 +42,7 @@ services:
     healthcheck: { test: [CMD-SHELL, "wget -q -O - http://127.0.0.1:3000/health"], interval: 1s, retries: 30 }
     mem_limit: 256m
   once: { <<: *base, command: "echo migrated", restart: "no" }
+  term: { <<: *base, command: sh, tty: true, stop_signal: SIGHUP }
 volumes: { state: }
 `;
 }
@@ -89,7 +91,7 @@ describe('an app of a compose file on Docker', { skip: noDocker() }, () => {
     assert.equal(shown.status, 'active');
     assert.deepEqual(
       shown.containers.map(({ name }) => name),
-      ['web', 'counter', 'once'],
+      ['web', 'counter', 'once', 'term'],
     );
   });
 
@@ -108,7 +110,7 @@ describe('an app of a compose file on Docker', { skip: noDocker() }, () => {
       all: true,
       filters: { label: [`gangway.owner=${app.id}`] },
     });
-    assert.equal(containers.length, 3);
+    assert.equal(containers.length, 4);
     for (const { Id: id } of containers) {
       const { HostConfig: host, State: state } = await docker.getContainer(id).inspect();
       assert.equal(host.Privileged, false);
@@ -121,8 +123,53 @@ describe('an app of a compose file on Docker', { skip: noDocker() }, () => {
     }
   });
 
+  it('has a console in the service that is named', async () => {
+    const path = `/api/apps/${app.id}/attach`;
+    const main = await ConsoleClient.open(client, path);
+    await main.type('echo [$GREETING]\r');
+    await main.sees('[hello]');
+    const counting = await ConsoleClient.open(client, path, '?container=counter');
+    await counting.type('echo at-$(cat /state/count)\r');
+    await counting.sees('at-2');
+    await main.delete();
+    await counting.delete();
+    const none = await ConsoleClient.ask(client, path, '?container=nope');
+    assert.equal(`${String(none.stream.status)} ${none.code}`, '404 NO_SUCH_CONTAINER');
+    const ended = await ConsoleClient.ask(client, path, '?container=once');
+    assert.equal(`${String(ended.stream.status)} ${ended.code}`, '409 NOT_RUNNING');
+  });
+
+  it('attaches to a program that has a terminal, and leaves it running', async () => {
+    const path = `/api/apps/${app.id}/attach`;
+    const query = '?container=term&mode=attach&cols=90&rows=20';
+    const first = await ConsoleClient.open(client, path, query);
+    await first.type('kept=yes; stty size\r');
+    await first.sees('20 90');
+    assert.equal((await first.delete()).status, 204);
+    await first.ends('exit');
+    const second = await ConsoleClient.open(client, path, query);
+    await second.type('echo "[$kept]"\r');
+    await second.sees('[yes]');
+    await second.delete();
+    await until('its log', 10_000, async () => (await linesOf('term')).includes('[yes]'));
+    const without = await ConsoleClient.ask(client, path, '?container=web&mode=attach');
+    assert.equal(`${String(without.stream.status)} ${without.code}`, '400 BAD_USER_INPUT');
+  });
+
   it('lives on when Gangway is killed, and is taken up again', async () => {
+    const shell = await ConsoleClient.open(client, `/api/apps/${app.id}/attach`);
+    await shell.type('trap "" HUP TERM; sleep 8301\r');
+    const docker = new Docker({ socketPath: daemon.socket });
+    const filters = { label: [`gangway.owner=${app.id}`] };
+    const runs = async (): Promise<boolean> => {
+      const all = await docker.listContainers({ filters });
+      const tops = await Promise.all(all.map(({ Id: id }) => docker.getContainer(id).top()));
+      return JSON.stringify(tops).includes('sleep 8301');
+    };
+    await until('what was typed runs', 10_000, runs);
     await gangway.restart();
+    await until('what ran in the console is gone', 20_000, async () => !(await runs()));
+    assert.equal((await shell.back()).code, 'NO_SUCH_SESSION');
     await until('it is well', 20_000, async () => (await get('/count')) === '3');
     assert.deepEqual(await linesOf('counter'), ['up']);
   });

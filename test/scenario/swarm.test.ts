@@ -5,10 +5,12 @@ import { appOf, containerPlace } from '../support/container-place.ts';
 import type { ContainerPlace } from '../support/container-place.ts';
 import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
+import { ConsoleClient } from '../support/console-client.ts';
 import { archiveOf, Visitor } from '../support/gangway-client.ts';
 import type { Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
+import { running as runningNow } from '../support/driver-specs.ts';
 import { beSwarm } from '../support/swarm-place.ts';
 
 const skip =
@@ -49,10 +51,15 @@ describe('apps on a swarm', { skip }, () => {
       [...log.matchAll(/^line (\d+)$/gm)].map(([, number]) => Number(number));
     const before = await tailOf();
     await until('lines come', 20_000, () => numbers(before.log).length > 100);
+    const shell = await ConsoleClient.open(client, `/api/apps/${app.id}/attach`);
+    await shell.type('trap "" HUP TERM; sleep 8401\r');
+    const isTyped = (): boolean => runningNow('sleep 8401').length > 0;
+    await until('what was typed runs', 10_000, isTyped);
     await place.gangway.kill9();
     await until('the stream broke', 20_000, () => before.ended);
     assert.equal((await client.visit(app.slug)).text, 'three', 'the edge and the tasks live on');
     await place.gangway.start();
+    await until('what ran in the console is gone', 20_000, () => !isTyped());
     const later = await tailOf({ 'last-event-id': before.lastId });
     await until('it goes on', 20_000, () => numbers(later.log).length > 300);
     later.close();
@@ -67,11 +74,23 @@ describe('apps on a swarm', { skip }, () => {
 
   it('are replaced by a release without a gap, and refuse replicas beyond 50', async () => {
     const { id, slug } = await client.runningApp('Again', archiveOf(appOf('first')));
+    const path = `/api/apps/${id}/attach`;
+    const shell = await ConsoleClient.open(client, path, '?cols=101&rows=33');
+    await shell.type('MINE=kept; stty size\r');
+    await shell.sees('33 101');
+    await shell.resize(90, 20);
+    shell.drop();
+    await shell.type('stty size\r');
+    const back = await shell.back();
+    await back.sees('20 90');
+    await back.type('echo "[$MINE]"\r');
+    await back.sees('[kept]');
     const visitor = new Visitor(client, slug);
     await client.mustUpload(id, archiveOf(appOf('second')));
     await client.deployed(id);
     await until('the second', 30_000, async () => (await client.visit(slug)).text === 'second');
     await visitor.end();
+    await back.ends('exit');
     const change =
       'mutation($id: ID!, $n: Int!) { updateApp(id: $id, resources: { replicas: $n }) { id } }';
     const { errors } = await client.graphql(change, { id, n: 51 });

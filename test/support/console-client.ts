@@ -25,17 +25,16 @@ export class ConsoleClient {
     const given = { cookie: client.cookie, ...headers };
     const stream = new LogTail(`${client.url}${path}${query}`, given);
     await stream.opened();
-    if (stream.status !== 200) await eventually('why it is refused', () => stream.ended);
+    await eventually('its session, or why it is refused', () => {
+      return stream.ended || (stream.status === 200 && stream.events.length > 0);
+    });
     return new ConsoleClient(client, path, stream);
   }
 
   /** One that is to open. */
   static async open(client: Client, path: string, query = ''): Promise<ConsoleClient> {
     const console = await ConsoleClient.ask(client, path, query);
-    await eventually(`a console: ${console.stream.text}`, () => {
-      assert.ok(!console.stream.ended || console.stream.events.length > 0, console.stream.text);
-      return console.stream.events.length > 0;
-    });
+    assert.equal(console.stream.status, 200, console.stream.text);
     assert.equal(console.stream.events[0]?.event, 'session');
     return console;
   }
