@@ -61,9 +61,10 @@ export class Runner {
     try {
       const scenario = await scenarioOf(name);
       ({ title } = scenario);
-      print(`\n${name}: ${title}`);
+      print(`${name} …`);
       const rows = await interrupts.using(closable, () => this.#inTime(measure(scenario)));
       if (rows.length === 0) throw new Error('it measured nothing');
+      print(`\n${name}: ${title}`);
       print(show(rows));
       return { name, title, seconds: seconds(), rows };
     } catch (error) {
