@@ -88,9 +88,11 @@ export function asFailure(error: unknown, code: 'IMAGE_BUILD_FAILED' | 'IMAGE_NO
   return new ServiceError(code, said, { cause: error });
 }
 
-/** What a daemon says of everything that is under way when it ends. */
+/** What a daemon says of everything that is under way when it ends; or it had no moment to hear us. */
 function isEnding(words: string): boolean {
-  return /context canceled|shutting down|grpc: the client connection is closing/i.test(words);
+  return /context canceled|shutting down|no active session|grpc: the client connection is closing/i.test(
+    words,
+  );
 }
 
 function notFound(detail: string): ServiceError {

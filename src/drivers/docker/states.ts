@@ -123,6 +123,8 @@ export function sentenceOf(words: string): string {
   if (/(chdir|mkdir).*(not a directory|permission denied)/i.test(words)) {
     return 'Cannot start it: its working folder cannot be entered.';
   }
+  const file = /\/merged(\/[^\s:]*)(?: is not directory|: not a directory)/.exec(words)?.[1];
+  if (file !== undefined) return `Cannot start it: ${file} is no folder in the image.`;
   if (/executable file not found|no such file or directory/i.test(words)) {
     return `Cannot start ${program}: no such program in the image.`;
   }
@@ -130,7 +132,7 @@ export function sentenceOf(words: string): string {
   if (/exec format error/i.test(words)) {
     return `Cannot start ${program}: it is no program for this kind of machine.`;
   }
-  if (/unable to find (user|group)/i.test(words)) {
+  if (/unable to find (user|group)|uids and gids must be/i.test(words)) {
     return 'Cannot start it: its user is not known in the image.';
   }
   if (/no command specified/i.test(words)) {

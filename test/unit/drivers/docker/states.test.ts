@@ -100,6 +100,14 @@ describe('what could not be started', () => {
       ['exec: "/x": permission denied: unknown', /\/x: it is not executable/],
       ['unable to find user nobody: no matching entries in passwd file', /user is not known/],
       ['No command specified', /names no program/],
+      [
+        'source /var/lib/docker/overlay2/0a/merged/data is not directory',
+        /: \/data is no folder in/,
+      ],
+      [
+        'lstat /x/overlay2/0a/merged/data/y: not a directory',
+        /: \/data\/y is no folder in the image/,
+      ],
       ['something nobody ever saw', /^Cannot start it: the Docker daemon refused\.$/],
     ];
     for (const [words, sentence] of said) assert.match(sentenceOf(words), sentence);
