@@ -174,6 +174,11 @@ describe('a PostgreSQL database', () => {
       { databaseId: id },
     );
     assert.match(database.connectionStringMasked, /•@/);
+    const { results } = await mcp.must<{ results: object[] }>(token, 'search', { text: 'order' });
+    const found = { kind: 'database', id, name: 'Orders', engine: 'POSTGRES', status: 'running' };
+    assert.deepEqual(results, [found]);
+    assert.deepEqual(await mcp.must(token, 'search', { text: id }), { results, more: 0 });
+    assert.match(await mcp.fails(token, 'read_logs'), /either appId or databaseId/);
     const { createDatabase } = await mcp.must<{ createDatabase: { id: string; status: string } }>(
       token,
       'create_database',
@@ -206,6 +211,7 @@ describe('a PostgreSQL database', () => {
       for (const [name, args] of [
         ['read_logs', { appId: 'shop' }],
         ['read_logs', { appId: 'shop', contains: 'signs in' }],
+        ['read_logs', { databaseId: id, tail: 500 }],
         ['graphql_query', asked],
         ['get_database', { databaseId: id }],
       ] as const) {
@@ -216,7 +222,7 @@ describe('a PostgreSQL database', () => {
           name,
         );
       }
-      const { body } = await mcp.call(token, 'graphql_query', asked);
+      const { body } = await mcp.call(token, 'read_logs', { databaseId: id });
       assert.match(body, /SELECT '\[redacted: [\w ]+\]' FROM nowhere/);
     }
     const { log } = await mcp.must<{ log: string }>(token, 'read_logs', { appId: 'shop' });

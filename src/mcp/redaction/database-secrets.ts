@@ -27,13 +27,13 @@ const places = [false, true] as const;
 
 export function openDatabase(secrets: SecretBox, record: Readonly<DatabaseRecord>): OpenedDatabase {
   const { own, admin } = openAll(secrets, record);
-  const { url } = engines[record.engine];
+  const engine = engines[record.engine];
   const access = (inContainers: boolean, password: string) =>
     accessWith(record, password, inContainers);
   const urls = own.flatMap((password) =>
     places.flatMap((inContainers) => {
       const one = access(inContainers, password);
-      return one === null ? [] : [url(one)];
+      return one === null ? [] : [engine.url(one)];
     }),
   );
   return {
@@ -42,7 +42,7 @@ export function openDatabase(secrets: SecretBox, record: Readonly<DatabaseRecord
     part: (name, inContainers) => {
       const one = access(inContainers, own[0] ?? '');
       if (one === null) return null;
-      if (name === 'url') return url(one);
+      if (name === 'url') return engine.url(one);
       return String(name === 'name' ? one.databaseName : one[name]);
     },
   };

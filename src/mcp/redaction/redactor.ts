@@ -159,24 +159,24 @@ export class Redactor {
   #databasesNow(teamId: string): TeamDatabases {
     const databases = this.#databasesOf(teamId);
     // What is opened in slices meanwhile finds nothing left to open.
-    if (!databases.isWhole) for (const step of databases.steps()) void step;
+    if (!databases.isWhole) for (const id of databases.missing()) databases.find(id);
     return databases;
   }
 
   #openDatabases(teamId: string): Promise<void> | null {
     const databases = this.#databasesOf(teamId);
     if (databases.isWhole) return null;
-    databases.building ??= this.#inSlices(databases.steps()).finally(() => {
+    databases.building ??= this.#inSlices(databases.missing(), databases.find).finally(() => {
       databases.building = null;
     });
     return databases.building;
   }
 
-  /** Each step, with pauses for others between them. */
-  async #inSlices(steps: Iterable<unknown>): Promise<void> {
+  /** One after the other, with pauses for others between them. */
+  async #inSlices(ids: Iterable<string>, open: (id: string) => unknown): Promise<void> {
     let count = 0;
-    for (const step of steps) {
-      void step;
+    for (const id of ids) {
+      open(id);
       if (++count % this.#limits.slice === 0) await turn();
     }
   }
@@ -240,14 +240,9 @@ export class Redactor {
 
   async #build(scope: Scope, teamId: string): Promise<void> {
     await this.#openDatabases(teamId);
-    await this.#inSlices(this.#loading(scope, teamId));
-  }
-
-  *#loading(scope: Scope, teamId: string): Generator<void, void> {
-    for (const appId of this.#steps(scope, teamId)) {
+    await this.#inSlices(this.#steps(scope, teamId), (appId) => {
       this.#load(scope, appId);
-      yield;
-    }
+    });
   }
 
   #teamNow(teamId: string): Scope {

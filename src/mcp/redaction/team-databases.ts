@@ -54,14 +54,12 @@ export class TeamDatabases {
     return this.#isWhole;
   }
 
-  /** Takes in those that are not, one at each step. */
-  *steps(): Generator<void, void> {
+  /** Those that are not in, for `find` one after the other. */
+  *missing(): Generator<string, void> {
     if (this.#isWhole) return;
     for (const id of this.#ids()) {
       // The journal may have brought it in meanwhile.
-      if (this.#known.has(id)) continue;
-      this.find(id);
-      yield;
+      if (!this.#known.has(id)) yield id;
     }
     this.#isWhole = true;
   }

@@ -1,5 +1,5 @@
 /**
- * Owns the tools that show logs: the output of apps and of builds.
+ * Owns the tools that show logs: the output of apps, of databases and of builds.
  *
  * 1. What an app prints is data: it stands between marks that it cannot know, and is said to be no
  *    instruction.
@@ -50,13 +50,14 @@ export function logTools(): Tool[] {
   return [
     {
       name: 'read_logs',
-      description: 'Output of an app: its last lines, or what came after a cursor.',
+      description: 'Output of an app or a database: its last lines, or what came after a cursor.',
       group: 'logs',
       effect: 'reads',
       idempotent: true,
       needs: 'view_logs',
       input: toolInput({
-        appId: appArgument,
+        appId: appArgument.optional(),
+        databaseId: z.string().max(100).optional(),
         ...logArguments,
         container: z.string().max(100).optional(),
       }),
@@ -78,18 +79,20 @@ export function logTools(): Tool[] {
 }
 
 const logFields = 'nodes { at stream text } pageInfo { hasNextPage endCursor }';
-const ofApp = `query ($appId: ID, $tail: Int, $after: String, $container: String) {
-  logs(appId: $appId, tail: $tail, after: $after, container: $container) { ${logFields} } }`;
+const ofEither = `query ($appId: ID, $databaseId: ID, $tail: Int, $after: String, $container: String) {
+  logs(appId: $appId, databaseId: $databaseId, tail: $tail, after: $after, container: $container) {
+    ${logFields} } }`;
 const endOfBuild = `query ($id: ID!, $tail: Int) { deployment(id: $id) {
   appId log: logTail(lines: $tail) { ${logFields} } } }`;
 const restOfBuild = `query ($id: ID!, $tail: Int, $after: String) { deployment(id: $id) {
   appId log(first: $tail, after: $after) { ${logFields} } } }`;
 
 async function readLogs(call: ToolCall, args: ToolArguments): Promise<ToolOutcome> {
-  const { container } = args;
-  const appId = await appIdOf(args, call);
-  return await shown(call, args, 'output of the app', async (tail, after) => {
-    const reply = await call.graphql(ofApp, { appId, tail, after, container });
+  const { databaseId, container } = args;
+  const appId = args['appId'] === undefined ? undefined : await appIdOf(args, call);
+  const what = appId === undefined ? 'output of the database' : 'output of the app';
+  return await shown(call, args, what, async (tail, after) => {
+    const reply = await call.graphql(ofEither, { appId, databaseId, tail, after, container });
     if (!reply.clean) return reply.errors.join('\n');
     const { logs } = JSON.parse(reply.dataJson) as { logs: LogPage };
     return { appId, log: logs };
@@ -113,7 +116,8 @@ interface LogPage {
 }
 
 interface LogOf {
-  appId: string;
+  /** Undefined: of no app. */
+  appId: string | undefined;
   log: LogPage;
 }
 
@@ -168,7 +172,7 @@ function nearest(nodes: LogPage['nodes'], from: 'start' | 'end', charsMax: numbe
 }
 
 /** The lines as they may be shown. As JSON, in which each stays a line, whatever is taken out. */
-function redacted(call: ToolCall, near: LogPage['nodes'], appId: string): string[] {
+function redacted(call: ToolCall, near: LogPage['nodes'], appId: string | undefined): string[] {
   const nodes = near.map(({ at, stream, text }) => {
     return { at, stream, text: plainText(text.slice(0, shownChars)) };
   });

@@ -3,18 +3,21 @@ import * as z from 'zod';
 import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
 import { toolInput } from '../input.ts';
 
-const named = `query ($text: String) {
+const byName = `query ($text: String) {
   apps(search: $text, first: 20) { nodes { id name slug status } totalCount }
-  folders { id name } }`;
+  folders { id name } databases { id name engine status } }`;
 const byApp = 'query ($id: ID) { app(id: $id) { id name slug status } }';
+const byDatabase = 'query ($id: ID!) { database(id: $id) { id name engine status } }';
 const byDeployment = 'query ($id: ID!) { deployment(id: $id) { id appId status } }';
 
-const foldersMax = 20;
+/** Of one kind. */
+const shownMax = 20;
 
 export function search(): Tool {
   return {
     name: 'search',
-    description: 'Find apps and folders by part of a name, or an app or deployment by id.',
+    description:
+      'Find apps, databases and folders by part of a name; apps, databases and deployments by id.',
     group: 'search',
     effect: 'reads',
     idempotent: true,
@@ -32,6 +35,7 @@ export function search(): Tool {
               id: { type: 'string' },
               name: { type: 'string' },
               slug: { type: 'string' },
+              engine: { type: 'string' },
               appId: { type: 'string' },
               status: { type: 'string' },
             },
@@ -45,34 +49,54 @@ export function search(): Tool {
   };
 }
 
+interface Named {
+  id: string;
+  name: string;
+}
+
 interface Found {
   apps?: { nodes: object[]; totalCount: number };
-  folders?: { id: string; name: string }[];
+  folders?: Named[];
+  databases?: Named[];
   app?: object | null;
+  database?: object | null;
   deployment?: object | null;
 }
 
 function documentFor(text: string): string {
   if (text.startsWith('app_')) return byApp;
-  return text.startsWith('dpl_') ? byDeployment : named;
+  if (text.startsWith('db_')) return byDatabase;
+  return text.startsWith('dpl_') ? byDeployment : byName;
 }
 
 async function run(call: ToolCall, args: ToolArguments): Promise<ToolOutcome> {
   const text = String(args['text']);
   const document = documentFor(text);
-  const reply = await call.graphql(document, document === named ? { text } : { id: text });
+  const reply = await call.graphql(document, document === byName ? { text } : { id: text });
   if (!reply.clean) return { kind: 'failed', sentence: reply.errors.join('\n') };
-  const { apps, folders = [], app, deployment } = JSON.parse(reply.dataJson) as Found;
+  const {
+    apps,
+    folders = [],
+    databases = [],
+    app,
+    database,
+    deployment,
+  } = JSON.parse(reply.dataJson) as Found;
   const wanted = text.toLowerCase();
-  const matching = folders.filter(({ name }) => name.toLowerCase().includes(wanted));
+  const named = (kind: string, all: readonly Named[]) =>
+    all.filter(({ name }) => name.toLowerCase().includes(wanted)).map((one) => ({ kind, ...one }));
+  const [inFolders, inDatabases] = [named('folder', folders), named('database', databases)];
   const results = [
     ...(apps?.nodes ?? []).map((one) => ({ kind: 'app', ...one })),
-    ...matching.slice(0, foldersMax).map((one) => ({ kind: 'folder', ...one })),
+    ...inDatabases.slice(0, shownMax),
+    ...inFolders.slice(0, shownMax),
     ...(app ? [{ kind: 'app', ...app }] : []),
+    ...(database ? [{ kind: 'database', ...database }] : []),
     ...(deployment ? [{ kind: 'deployment', ...deployment }] : []),
   ];
+  const beyond = ({ length }: readonly unknown[]): number => Math.max(0, length - shownMax);
   const shownApps = apps?.nodes.length ?? 0;
-  const more = (apps?.totalCount ?? 0) - shownApps + Math.max(0, matching.length - foldersMax);
+  const more = (apps?.totalCount ?? 0) - shownApps + beyond(inFolders) + beyond(inDatabases);
   await call.openSecrets();
   return { kind: 'structured', json: call.redact(JSON.stringify({ results, more })) };
 }
