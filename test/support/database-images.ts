@@ -33,7 +33,13 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   rm /tmp/password
   echo 'host all all all scram-sha-256' >> "$PGDATA/pg_hba.conf"
 fi
-exec su -s /bin/sh postgres -c 'exec /pg/bin/postgres -D "$PGDATA" -h 0.0.0.0 -c unix_socket_directories='
+# The usual image is stopped by this signal: by the other one the server waits for its clients to leave.
+trap 'kill -INT $server' TERM
+su -s /bin/sh postgres -c 'exec /pg/bin/postgres -D "$PGDATA" -h 0.0.0.0 -c unix_socket_directories=' &
+server=$!
+wait $server && code=0 || code=$?
+if [ $code -gt 128 ]; then wait $server && code=0 || code=$?; fi
+exit $code
 `;
 
 function postgresTree(dir: string): void {
@@ -44,8 +50,21 @@ function postgresTree(dir: string): void {
   for (const name of ['postgres', 'initdb']) {
     copyWithLibraries(path.join(native, 'bin', name), path.join(dir, 'pg/bin', name), dir);
   }
+  const client = psqlPath();
+  if (client !== undefined) copyWithLibraries(client, path.join(dir, 'usr/bin/psql'), dir);
   fs.mkdirSync(path.join(dir, 'dev/shm'), { recursive: true });
   fs.appendFileSync(path.join(dir, 'etc/passwd'), 'postgres:x:70:70::/tmp:/bin/sh\n');
   fs.appendFileSync(path.join(dir, 'etc/group'), 'postgres:x:70:\n');
   fs.writeFileSync(path.join(dir, 'entry.sh'), entry, { mode: 0o755 });
+}
+
+/** The newest of the machine; the one in the PATH is a script of Debian's. */
+function psqlPath(): string | undefined {
+  const all = '/usr/lib/postgresql';
+  if (!fs.existsSync(all)) return undefined;
+  const programs = fs.readdirSync(all).map((version) => path.join(all, version, 'bin/psql'));
+  return programs
+    .sort()
+    .reverse()
+    .find((program) => fs.existsSync(program));
 }

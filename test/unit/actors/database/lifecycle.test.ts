@@ -200,6 +200,24 @@ describe('a database by programs of the machine', () => {
     await place.until(id, 'running');
   });
 
+  it('goes on by itself when a change in the middle of its making could not be stored', async () => {
+    const { store } = place;
+    const commit = store.commit.bind(store);
+    let refused = 0;
+    store.commit = async (request) => {
+      const changes = JSON.stringify(request.changes);
+      if (refused > 0 || !changes.includes('"next":"db_')) return await commit(request);
+      refused += 1;
+      // Behind those before it, as a disk answers.
+      await new Promise(setImmediate);
+      throw new ServiceError('STORAGE_FULL', 'The disk is full.');
+    };
+    const id = await place.create();
+    await place.until(id, 'running');
+    assert.equal(refused, 1);
+    assert.equal(place.driver.ids.length, 1);
+  });
+
   it('stays in trash while it cannot be removed, and is tried again', async () => {
     const id = await place.create();
     await place.until(id, 'running');
