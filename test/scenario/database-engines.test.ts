@@ -118,8 +118,49 @@ describe('databases by servers of the machine', () => {
       const verdict = await asked({ engine: 'POSTGRES', username: name || '9' });
       assert.match(verdict, /^BAD_USER_INPUT: username/, name);
     }
+    const hostile = [`a"b`, `a'b`, 'a`b', 'a\\b', 'a b', 'a\nb', 'a\0b', '--drop', 'été', '\u202eab', '$(id)', 'x'.repeat(700_000)]; // prettier-ignore
+    for (const value of hostile) {
+      for (const field of ['databaseName', 'username']) {
+        const verdict = await asked({ engine: 'POSTGRES', [field]: value });
+        assert.match(verdict, /^BAD_USER_INPUT: (databaseName|username) must be lower-case letters/, value.slice(0, 20)); // prettier-ignore
+        assert.ok(verdict.length < 300);
+      }
+    }
+    for (const name of [
+      '',
+      '  ',
+      'a\nb',
+      'a\0b',
+      '\u202ecod',
+      'x'.repeat(101),
+      'x'.repeat(700_000),
+    ]) {
+      assert.match(await asked({ engine: 'POSTGRES', name }), /^BAD_USER_INPUT: The name/);
+    }
+    for (const version of ['latest', '18;', '18\0', '-1', '١٨', '9'.repeat(700_000)]) {
+      assert.match(
+        await asked({ engine: 'POSTGRES', version }),
+        /^BAD_USER_INPUT: version must be/,
+      );
+    }
+    assert.match(
+      await asked({ engine: 'POSTGRES', resources: { replicas: 2 } }),
+      /^BAD_USER_INPUT: /,
+    );
+    for (const folderId of ['', 'fld_none', '../x']) {
+      assert.match(await asked({ engine: 'POSTGRES', folderId }), /^(NOT_FOUND|BAD_USER_INPUT): /);
+    }
+    assert.match(await asked({ engine: 'POSTGRES', serverId: 'srv_none' }), /^(NOT_FOUND|BAD_USER_INPUT): /); // prettier-ignore
     assert.match(await asked({ engine: 'REDIS', username: 'ann' }), /^BAD_USER_INPUT: Redis has no username to choose/); // prettier-ignore
-    for (const password of ['short', 'x'.repeat(129), 'with\nline ends', 'ünïcödé passwörd']) {
+    for (const password of [
+      '',
+      'short',
+      'x'.repeat(129),
+      'with\nline ends',
+      'with\0zero in it',
+      'ünïcödé passwörd',
+      'x'.repeat(700_000),
+    ]) {
       assert.match(await asked({ engine: 'POSTGRES', password }), /^BAD_USER_INPUT: password/);
     }
     const { databases: there } = await gangway.client.must<{ databases: { name: string }[] }>(
