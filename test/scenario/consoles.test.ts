@@ -281,10 +281,10 @@ describe('consoles', () => {
   });
 
   describe('a flood', () => {
-    /** Of the service and its runner. */
+    /** Of the service, its runner and what that has for terminals. */
     const residentMb = (): number =>
       processesOf(place.gangway.dataDir)
-        .filter(({ command }) => command.includes('main.ts'))
+        .filter(({ command }) => /\/main\.[jt]s\b/.test(command))
         .reduce((sum, { pid }) => sum + residentKb(pid) / 1024, 0);
 
     it('waits for a client that does not read, and is forgotten with it', async () => {

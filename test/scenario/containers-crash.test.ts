@@ -4,6 +4,7 @@ import { appOf, containerPlace, dockerfileOf } from '../support/container-place.
 import type { ContainerPlace } from '../support/container-place.ts';
 import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
+import { ConsoleClient } from '../support/console-client.ts';
 import { archiveOf, Visitor } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { until } from '../support/gangway.ts';
@@ -130,7 +131,10 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
     await until('it builds', 20_000, async () =>
       /^begun$/m.test((await client.deployment(deployment))?.log ?? ''),
     );
+    const shell = await ConsoleClient.open(client, `/api/apps/${id}/attach`);
     await daemon.stop();
+    // By itself, for its container ends before the daemon, or as lost.
+    await until('it is told', 20_000, () => shell.stream.ended);
     await client.mustUpload(id, archiveOf(appOf('later')));
     const waiting = await client.redeploy(id);
     await daemon.start();
@@ -142,6 +146,11 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
     assert.equal((await client.visit(building.slug)).text, 'after');
     await until('it serves', 20_000, async () => (await client.visit(slug)).text === 'later');
     await until('all is well', 20_000, async () => (await statusOf(id)) === 'active');
+    assert.equal((await shell.back()).code, 'NO_SUCH_SESSION');
+    const next = await ConsoleClient.open(client, `/api/apps/${id}/attach`);
+    await next.type('echo again-$((1+1))\r');
+    await next.sees('again-2');
+    await next.delete();
   });
 
   it('are taken up by a Gangway that was started before their daemon', async () => {

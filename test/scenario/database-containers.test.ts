@@ -83,11 +83,12 @@ describe('databases in containers', { skip: noDocker() || lacks('redis-server') 
     await back.sees('(1 row)');
     await back.type('\\conninfo\r');
     await back.sees(/app/);
+    await back.type('\\q\r');
+    await back.ends('exit');
     const rotated = await databases.rotate(id);
     assert.ok(await refuses(address));
     await databases.setRunning(id, false);
     await until('it is stopped', 30_000, () => refuses(rotated));
-    await back.ends('exit');
     await databases.setRunning(id, true);
     await databases.becomes(id, 'running');
     assert.deepEqual(await rowsOf(rotated, 'SELECT what FROM t'), [{ what: 'tea' }]);
