@@ -157,6 +157,7 @@ describe('a PostgreSQL database', () => {
       fails('mutation($appId: ID!, $value: String!) { upsertEnv(appId: $appId, entries: [{key: "A", value: $value}]) { key } }', { appId, value }); // prettier-ignore
     assert.equal(await set('${database.db_none.url}'), 'NOT_FOUND');
     assert.equal(await set('${database.orders}'), 'BAD_USER_INPUT');
+    assert.equal(await set(`postgres://\${database.${id}.host`), 'BAD_USER_INPUT');
     assert.equal(await set(`\${database.${id}.everything}`), 'BAD_USER_INPUT');
   });
 
