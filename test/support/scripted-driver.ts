@@ -187,8 +187,9 @@ export class ScriptedDriver implements Driver {
   }
 
   /** A service that ended by itself and waits for its next start. */
-  crash(id: string, restarts: number): void {
-    const lastExit = { code: 1, signal: null, reason: 'exited', detail: null, atMs: 0 } as const;
+  crash(id: string, restarts: number, exit: Partial<Exit> = {}): void {
+    const full = { code: 1, signal: null, reason: 'exited', detail: null, atMs: 0 } as const;
+    const lastExit = { ...full, ...exit };
     this.#change(id, { phase: 'waiting', restarts, nextStartAtMs: 0, lastExit });
   }
 

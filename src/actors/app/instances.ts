@@ -6,10 +6,10 @@
  * 2. The edge hears of a new instance before the old one is asked to end.
  * 3. What should run and does not is started again, with growing pauses.
  */
-import type { Workload } from '../../drivers/driver.ts';
+import type { Exit, Workload } from '../../drivers/driver.ts';
 import type { AppRecord, AppRun, Instance } from '../../store/records.ts';
 import { partId } from './compose/parts.ts';
-import { containerLog, containerNames, workloadsOf } from './containers.ts';
+import { containerLog, containerNames, partLog, workloadsOf } from './containers.ts';
 import type { AppCore } from './core.ts';
 import { pause } from './health.ts';
 import type { AppMessages, Handlers } from './internal.ts';
@@ -179,12 +179,22 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunn
       const { code, signal, detail } = lastExit;
       const ended = { app: core.id, code, signal, detail, restarts };
       core.deps.logger.warn(ended, 'app_ended_by_itself');
+      if (detail !== null) tellWhy(core, workload.spec.id, lastExit);
       if (!run.crashing) core.save({ run: { ...run, crashing: true } });
       return;
     }
     case 'ended':
       loseLive(core, ensureRunning);
   }
+}
+
+/** In its log, once: nothing that it printed says why the system ended it. */
+function tellWhy(core: AppCore, workloadId: string, { detail, atMs }: Exit): void {
+  const end = `${workloadId} ${String(atMs)}`;
+  if (core.toldEnd === end) return;
+  core.toldEnd = end;
+  const log = partLog(core.app, workloadId) ?? (`app:${core.id}` as const);
+  core.deps.streams.write(log, `${detail ?? ''} It is started again.`);
 }
 
 /** A list may be older than an instance: only the driver's own word for this one counts. */
