@@ -102,6 +102,10 @@ function checkHost(given: string): string {
   // Without a dot or a port, what stands in front of an image's name is taken for a folder of Docker Hub.
   const isHost = name === 'localhost' || name.includes('.') || port !== undefined;
   const isNumber = /^[\d.]+$/.test(name) && isIP(name) === 0;
+  // Clouds keep secrets of the machine at these.
+  if (name.startsWith('169.254.') && isIP(name) !== 0) {
+    throw bad('host must not be a link-local address.');
+  }
   if (name === '' || name.length > 253 || !portFits || !isHost || isNumber) {
     throw bad('host must be a host name with or without port, such as registry.example:5000.');
   }

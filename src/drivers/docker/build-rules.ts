@@ -1,9 +1,11 @@
 /**
- * Owns what a build may not have of the machine it runs on: images of other teams, its own network,
- * another program in the builder's place.
+ * Owns what builds and pulls may not have of the machine they run on: images of other teams, its own
+ * network, another program in the builder's place.
  *
  * Addresses are judged as they stand in the file; a name that leads to the machine is not found out.
  */
+import { isIP } from 'node:net';
+
 import { AddressPolicy } from '../../lib/address-policy.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ImageBuild } from '../driver.ts';
@@ -27,6 +29,7 @@ export function checkBuildRules(
   const { bases, urls } = takingsOf(dockerfile, buildArgs);
   for (const base of bases) {
     // A builder starts from any image on the daemon; the classic one by the beginning of its id, too.
+    checkRegistry(base);
     if (!mayBeId(base) && !names.isImage(base)) continue;
     throw new ServiceError(
       'IMAGE_NOT_FOUND',
@@ -41,6 +44,20 @@ export function checkBuildRules(
   return bases;
 }
 
+/** Throws REGISTRY_REFUSED where it lies at a link-local address: clouds keep their secrets there. */
+export function checkRegistry(reference: string): void {
+  const [host = '', ...rest] = reference.split('/');
+  if (rest.length === 0 || !/[.:]/.test(host)) return;
+  const address = hostOf(`http://${host}`);
+  if (address === null || isIP(address) === 0) return;
+  if (new AddressPolicy({ privateNetworks: ['0.0.0.0/0', '::/0'] }).admit(address, 0) !== 'refused')
+    return;
+  throw new ServiceError(
+    'REGISTRY_REFUSED',
+    `The registry of ${reference} is at no address for registries.`,
+  );
+}
+
 /** Without what would steer BuildKit itself. What it keeps by `--mount=type=cache` is of one app. */
 export function buildKitArgs({ owner, buildArgs }: Pick<ImageBuild, 'owner' | 'buildArgs'>): Args {
   return { ...classicArgs({ buildArgs }), BUILDKIT_CACHE_MOUNT_NS: owner };
@@ -53,16 +70,21 @@ export function classicArgs({ buildArgs }: Pick<ImageBuild, 'buildArgs'>): Args 
 }
 
 function isOfMachine(url: string): boolean {
-  let host: string;
-  try {
-    // As the schemes of the web: it takes a number for an address, as those who connect do.
-    host = new URL(url.replace(/^[a-z+]+:/i, 'http:')).hostname.replace(/^\[|\]$/g, '');
-  } catch {
-    return false; // It leads nowhere.
-  }
+  const host = hostOf(url.replace(/^[a-z+]+:/i, 'http:'));
+  if (host === null) return false; // It leads nowhere.
   if (/^(.+\.)?localhost\.?$/i.test(host)) return true;
-  const isAddress = /^[\d.]+$/.test(host) || host.includes(':');
-  return isAddress && new AddressPolicy({ privateNetworks: [] }).admit(host, 0) === 'refused';
+  return (
+    isIP(host) !== 0 && new AddressPolicy({ privateNetworks: [] }).admit(host, 0) === 'refused'
+  );
+}
+
+/** Of an address of the web, with numbers in any notation as the addresses they stand for. */
+function hostOf(url: string): string | null {
+  try {
+    return new URL(url).hostname.replace(/^\[|\]$/g, '');
+  } catch {
+    return null; // It is none.
+  }
 }
 
 function refused(sentence: string): ServiceError {

@@ -18,7 +18,7 @@ import type { ImageBuild, ImageInfo, ImagePull, Images, RegistryLogin } from '..
 import { BaseImages } from './base-images.ts';
 import { buildContext } from './build-context.ts';
 import type { BuildContext } from './build-context.ts';
-import { buildKitArgs, checkBuildRules, classicArgs } from './build-rules.ts';
+import { buildKitArgs, checkBuildRules, checkRegistry, classicArgs } from './build-rules.ts';
 import { BuildSteps } from './build-steps.ts';
 import { buildWithBuildKit, hasBuildKit, openSession } from './buildkit.ts';
 import { orGone, statusOf, unreachable, wordsOf } from './engine.ts';
@@ -154,6 +154,7 @@ export class DockerImages implements Images {
     if (!referencePattern.test(reference) || names.isImage(localName(reference))) {
       throw new ServiceError('IMAGE_NOT_FOUND', `There is no image ${reference}.`);
     }
+    checkRegistry(reference);
     const isLent = this.#bases.isLent(localName(reference));
     const there = isLent ? undefined : await this.#findNamed(reference, signal);
     try {

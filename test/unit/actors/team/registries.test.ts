@@ -64,6 +64,7 @@ describe('registries of a team', () => {
     ['a word without a dot', { host: 'registry' }],
     ['a port out of range', { host: 'r.example:70000' }],
     ['a number that is no address', { host: '1.2.3' }],
+    ['an address of a cloud itself', { host: '169.254.169.254:80' }],
     ['an empty host', { host: '  ' }],
     ['an empty name', { name: ' ' }],
     ['a username without a password', { username: 'a' }],

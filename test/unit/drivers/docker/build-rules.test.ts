@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import {
   buildKitArgs,
   checkBuildRules,
+  checkRegistry,
   classicArgs,
 } from '../../../../src/drivers/docker/build-rules.ts';
 import { Names } from '../../../../src/drivers/docker/names.ts';
@@ -84,6 +85,35 @@ describe('checkBuildRules()', () => {
       },
       { code: 'IMAGE_BUILD_FAILED' },
     );
+  });
+
+  it('refuses registries where clouds keep their secrets, and no other address', () => {
+    for (const host of ['169.254.169.254', '169.254.169.254:80', '0xa9fea9fe:80']) {
+      const reference = `${host}/latest/meta-data:1`;
+      assert.throws(
+        () => {
+          checkRegistry(reference);
+        },
+        { code: 'REGISTRY_REFUSED' },
+        host,
+      );
+      assert.throws(
+        () => {
+          check(`FROM ${reference}`);
+        },
+        { code: 'REGISTRY_REFUSED' },
+        host,
+      );
+    }
+    for (const host of [
+      '127.0.0.1:5000',
+      '10.0.0.1',
+      'localhost:5000',
+      'registry.test',
+      'library',
+    ]) {
+      checkRegistry(`${host}/x:1`);
+    }
   });
 
   it('refuses another reader', () => {
