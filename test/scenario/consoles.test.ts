@@ -337,7 +337,9 @@ describe('consoles', () => {
         residentMb() - beforeMb < 128,
         `${String(beforeMb)} became ${String(residentMb())}`,
       );
-      const back = place.closed(await (shells[0] as ConsoleClient).back());
+      const [first] = shells;
+      assert.ok(first);
+      const back = place.closed(await first.back());
       await back.sees('so-it-goes');
     });
   });

@@ -4,6 +4,7 @@ import { Consoles } from '../../../../src/actors/console/consoles.ts';
 import type { ConsoleStanding } from '../../../../src/actors/console/consoles.ts';
 import type { NamedConsole, OpenConsole } from '../../../../src/actors/console/contract.ts';
 import type { Terminal, TerminalEvents } from '../../../../src/drivers/driver.ts';
+import { FakeTerminal } from '../../../support/fake-terminal.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 import { MemorySink } from '../../../support/memory-sink.ts';
 import { noLog } from '../../../support/runner.ts';
@@ -21,43 +22,6 @@ const wanted: OpenConsole = {
   userAgent: '',
 };
 const minuteMs = 60_000;
-
-class FakeTerminal implements Terminal {
-  unwritten = 0;
-  readonly written: string[] = [];
-  readonly sizes: string[] = [];
-  paused = false;
-  closed = false;
-  readonly events: TerminalEvents;
-
-  constructor(events: TerminalEvents) {
-    this.events = events;
-  }
-
-  write(bytes: Uint8Array): void {
-    this.written.push(Buffer.from(bytes).toString());
-  }
-
-  resize(cols: number, rows: number): void {
-    this.sizes.push(`${String(cols)}x${String(rows)}`);
-  }
-
-  pause(): void {
-    this.paused = true;
-  }
-
-  resume(): void {
-    this.paused = false;
-  }
-
-  close(): void {
-    this.closed = true;
-  }
-
-  show(text: string): void {
-    this.events.output(Buffer.from(text));
-  }
-}
 
 describe('Consoles', () => {
   let clock: ManualClock;
