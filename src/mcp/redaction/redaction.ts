@@ -14,7 +14,7 @@ import { hasBase64Run } from './base64-runs.ts';
 import { changeStrings } from './json-strings.ts';
 import type { Patterns } from './patterns.ts';
 import { betweenMarks, markStart, replaceSpans, type Span } from './spans.ts';
-import type { Sees, ValueIndex } from './value-index.ts';
+import { type Sees, ValueIndex } from './value-index.ts';
 
 export interface Redaction {
   /** Of plain text. Redact before cutting: half of a value is not found. */
@@ -64,7 +64,7 @@ export class CleanTexts {
 interface RedactionParts {
   readonly patterns: Patterns;
   /** The same ones as long as `clean` is the same. */
-  readonly values: readonly ValueIndex[];
+  readonly values: readonly [ValueIndex, ValueIndex?];
   readonly clean: CleanTexts;
   /** Whose values count; default: all. */
   readonly sees?: Sees | undefined;
@@ -141,11 +141,10 @@ export class ValueRedaction implements Redaction {
   #isClean(text: string): boolean {
     const { patterns, values, clean } = this.#parts;
     // Each grows with its changes, and so does the sum.
-    let version = 0;
-    for (const index of values) version += index.version;
+    const version = values[0].version + (values[1]?.version ?? 0);
     if (clean.has(text, version)) return true;
     const spans: Span[] = [];
-    for (const index of values) index.find(text, spans);
+    ValueIndex.find(values, text, spans);
     if (spans.length === 0) patterns.find(text, spans, 0);
     if (spans.length > 0) return false;
     clean.add(text, version);
@@ -153,12 +152,12 @@ export class ValueRedaction implements Redaction {
   }
 
   readonly #isKnown = (what: string): boolean =>
-    this.#parts.values.some((index) => index.knows(what));
+    this.#parts.values.some((index) => index?.knows(what));
 
   readonly #once = (part: string): string => {
     const { patterns, values, sees } = this.#parts;
     const spans: Span[] = [];
-    for (const index of values) index.find(part, spans, sees);
+    ValueIndex.find(values, part, spans, sees);
     patterns.find(part, spans, Math.max(0, this.#spansLeft));
     this.#spansLeft -= spans.length;
     if (this.#spansLeft < 0) return spans.length === 0 ? part : withheld;

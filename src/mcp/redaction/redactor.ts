@@ -135,8 +135,9 @@ export class Redactor {
       scope.clean = new CleanTexts();
     }
     const { index, clean } = scope;
-    const values = databases === null ? [index] : [index, databases.index];
-    return new ValueRedaction({ patterns: this.#patterns, values, clean, sees });
+    const patterns = this.#patterns;
+    if (databases === null) return new ValueRedaction({ patterns, values: [index], clean, sees });
+    return new ValueRedaction({ patterns, values: [index, databases.index], clean, sees });
   }
 
   #databasesOf(teamId: string): TeamDatabases {

@@ -106,16 +106,44 @@ export class ValueIndex {
     this.#byOwner.delete(owner);
   }
 
-  /** Adds to `spans` where the strings stand in `text`. */
-  find(text: string, spans: Span[], sees?: Sees): void {
-    if (this.#byText.size === 0 || text.length < formCharsMin) return;
+  /** Adds to `spans` where the strings of one or two indexes stand in `text`. */
+  static find(
+    [first, second]: readonly [ValueIndex, ValueIndex?],
+    text: string,
+    spans: Span[],
+    sees?: Sees,
+  ): void {
+    if (text.length < formCharsMin) return;
     const search = new Search(text, spans, sees);
+    if (second === undefined || second.#byText.size === 0) first.#walk(search);
+    else if (first.#byText.size === 0) second.#walk(search);
+    else first.#walkWith(second, search);
+  }
+
+  #walk(search: Search): void {
+    if (this.#byText.size === 0) return;
+    const { text } = search;
     const blocks = this.#blocks;
     const mask = blocks.length - 1;
     const end = text.length - 2;
     for (let i = 0; i < end; i += stride) {
       const places = blocks[blockHash(text, i) & mask] ?? 0;
       if (places !== 0) this.#look(search, i, places);
+    }
+  }
+
+  /** In one walk: most of it is to read the text. */
+  #walkWith(other: ValueIndex, search: Search): void {
+    const { text } = search;
+    const [blocks, others] = [this.#blocks, other.#blocks];
+    const [mask, othersMask] = [blocks.length - 1, others.length - 1];
+    const end = text.length - 2;
+    for (let i = 0; i < end; i += stride) {
+      const hash = blockHash(text, i);
+      const places = blocks[hash & mask] ?? 0;
+      if (places !== 0) this.#look(search, i, places);
+      const otherPlaces = others[hash & othersMask] ?? 0;
+      if (otherPlaces !== 0) other.#look(search, i, otherPlaces);
     }
   }
 

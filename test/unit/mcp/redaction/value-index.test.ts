@@ -4,9 +4,9 @@ import { formsOf } from '../../../../src/mcp/redaction/forms.ts';
 import type { Span } from '../../../../src/mcp/redaction/spans.ts';
 import { ValueIndex } from '../../../../src/mcp/redaction/value-index.ts';
 
-function found(index: ValueIndex, text: string): string[] {
+function found(index: ValueIndex, text: string, other?: ValueIndex): string[] {
   const spans: Span[] = [];
-  index.find(text, spans);
+  ValueIndex.find([index, other], text, spans);
   return spans.map(({ start, end, what }) => `${what}: ${text.slice(start, end)}`);
 }
 
@@ -40,6 +40,21 @@ describe('ValueIndex', () => {
     index.add('app', 'LONG', formsOf(`${long}c`));
     assert.equal(found(index, `x${long}cx`).length, 1);
     assert.equal(found(index, `x${long}dx`).length, 0);
+  });
+
+  it('finds what is in either of two, whatever stands in them', () => {
+    const [large, small, empty] = [new ValueIndex(), new ValueIndex(), new ValueIndex()];
+    for (let i = 0; i < 2_000; i++) large.add('app', 'A', formsOf(`value-${String(i)}-of-many`));
+    small.add('db', 'B', formsOf('swordfish'));
+    for (let at = 0; at < 8; at++) {
+      const text = `${'x'.repeat(at)}value-77-of-many and swordfish`;
+      const both = ['A: value-77-of-many', 'B: swordfish'];
+      assert.deepEqual(found(large, text, small).sort(), both);
+      assert.deepEqual(found(small, text, large).sort(), both);
+      assert.deepEqual(found(empty, text, small), ['B: swordfish']);
+      assert.deepEqual(found(small, text, empty), ['B: swordfish']);
+      assert.deepEqual(found(empty, text, empty), []);
+    }
   });
 
   it('keeps what another owner still has', () => {
