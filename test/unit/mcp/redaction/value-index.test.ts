@@ -6,7 +6,7 @@ import { ValueIndex } from '../../../../src/mcp/redaction/value-index.ts';
 
 function found(index: ValueIndex, text: string, other?: ValueIndex): string[] {
   const spans: Span[] = [];
-  ValueIndex.find([index, other], text, spans);
+  ValueIndex.find(other === undefined ? [index] : [index, other], text, spans);
   return spans.map(({ start, end, what }) => `${what}: ${text.slice(start, end)}`);
 }
 
