@@ -9,9 +9,15 @@ import { ComposeRefused, placeOf } from './refused.ts';
 
 const depthMax = 32;
 const valuesMax = 20_000;
+/** Of line ends, commas and colons; without quotes and remarks in mind, so well above what is read. */
+const marksMax = 16_000;
+const bracketsMax = 256;
+/** Lists within lists, and keys of keys, on one line. */
+const levelsOnLine = /(?:[-?][ \t]+){64}/;
 
 /** The document as plain data. Rejects with ComposeRefused. */
 export async function readDocument(text: string): Promise<unknown> {
+  checkText(text);
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
   // Keys are compared by the survey: the parser compares each with all before it.
@@ -22,6 +28,20 @@ export async function readDocument(text: string): Promise<unknown> {
   if (document.contents === null) throw new ComposeRefused('compose is empty.');
   new Survey(yaml, lines).look(document.contents);
   return plainOf(document);
+}
+
+/** The parser takes seconds for what it is no use to parse. */
+function checkText(text: string): void {
+  if (levelsOnLine.test(text)) throw new ComposeRefused('compose is nested too deep.');
+  let marks = 0;
+  let open = 0;
+  for (const char of text) {
+    if (char === '\n' || char === ',' || char === ':') marks++;
+    else if (char === '[' || char === '{') open++;
+    else if (char === ']' || char === '}') open = Math.max(0, open - 1);
+    if (open > bracketsMax) throw new ComposeRefused('compose is nested too deep.');
+  }
+  if (marks > marksMax) throw new ComposeRefused('compose has too many values.');
 }
 
 function plainOf(document: Yaml.Document.Parsed): unknown {

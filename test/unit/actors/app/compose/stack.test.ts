@@ -246,6 +246,7 @@ describe('readStack()', () => {
     ['of keys', Array.from({ length: 40_000 }, (_, i) => `${i.toString(36)}: `).join('\n')],
     ['of documents', '---\n'.repeat(60_000)],
     ['of levels', '['.repeat(100_000)],
+    ['of lists', '- '.repeat(100_000)],
     ['of digits', web(`stop_grace_period: "${'1'.repeat(200_000)}"`)],
     ['of a variable', web(`user: "${'${A}'.repeat(50_000)}"`)],
   ];
