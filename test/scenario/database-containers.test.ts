@@ -63,9 +63,15 @@ describe('databases in containers', { skip: noDocker() || lacks('redis-server') 
     await registry.close();
   });
 
-  it('PostgreSQL is made, rotated, stopped and started with its data', async () => {
-    const { id, version } = await databases.running({ resources: { memoryMb: 512 } });
+  it('PostgreSQL is made over a kill of the service, rotated, stopped and started with its data', async () => {
+    const { id, version } = await databases.create({ resources: { memoryMb: 512 } });
     assert.equal(version, '18');
+    const own = async (): Promise<number> =>
+      (await place.containers()).filter(({ Names }) => Names.join().includes(id)).length;
+    await until('its container is there', 60_000, async () => (await own()) > 0);
+    await place.gangway.restart();
+    await databases.becomes(id, 'running');
+    assert.equal(await own(), 1);
     const address = await databases.reveal(id);
     const rows = await rowsOf(
       address,

@@ -67,6 +67,7 @@ async function startServer(
   signal: AbortSignal,
 ): Promise<string> {
   const { driver, clock } = core.deps;
+  if (core.require().run.next !== null) await core.report({ type: 'server-left' }, signal);
   const runtime = await prepare(core, signal);
   const { port: known } = core.require().run;
   const port =

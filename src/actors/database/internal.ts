@@ -23,6 +23,8 @@ type OwnMessages = {
     in: Report & { port: number; image: string | null; version: string };
     out: string | null;
   };
+  /** The server that was named is not to be waited for: it ends, before another one is named. */
+  'server-left': { in: Report; out: boolean };
   /** It answers, and its user and database are there. */
   started: { in: Report & { workloadId: string }; out: boolean };
   'start-failed': { in: Report & { error: string }; out: boolean };

@@ -33,6 +33,7 @@ type LifecycleHandlers = Handlers<
   | 'work-done'
   | 'init-named'
   | 'server-named'
+  | 'server-left'
   | 'started'
   | 'start-failed'
   | 'gone'
@@ -78,9 +79,17 @@ export class Lifecycle {
     };
   }
 
-  #reports(): Handlers<'init-named' | 'server-named' | 'started' | 'start-failed' | 'gone'> {
+  #reports(): Handlers<
+    'init-named' | 'server-named' | 'server-left' | 'started' | 'start-failed' | 'gone'
+  > {
     const core = this.#core;
     return {
+      'server-left': (message) => {
+        if (!core.isOwn(message) || !this.#isStarting()) return false;
+        core.save({ run: leaving(core.require().run, 'next') });
+        endAll(core);
+        return true;
+      },
       'init-named': (message) => {
         if (!core.isOwn(message) || !this.#isStarting()) return null;
         return this.#name((run, initJob) => ({ ...leaving(run, 'initJob'), initJob }));

@@ -109,6 +109,26 @@ describe('a database by an image', () => {
     assert.deepEqual(place.driver.started, []);
   });
 
+  it('lets go of its volume before it begins anew, when a crash left a server that never ran', async () => {
+    place.driver.script = () => ({});
+    const id = await place.create();
+    await eventually('it is started', () => place.driver.ids.length === 1);
+    const inUse: string[][] = [];
+    const { driver } = place;
+    const removeVolume = driver.removeVolume.bind(driver);
+    driver.removeVolume = (name) => {
+      inUse.push(driver.ids);
+      return removeVolume(name);
+    };
+    driver.end(`${id}-1`, { reason: 'failed_to_start' });
+    driver.script = () => ({ probe: 'listening' });
+    await place.crash();
+    await place.until(id, 'running');
+    assert.deepEqual(inUse, [[]]);
+    assert.deepEqual(driver.ids, [`${id}-2`]);
+    assert.equal(place.record(id).error, null);
+  });
+
   it('is pulled again when somebody removed its image', async () => {
     const id = await place.create();
     await place.until(id, 'running');
