@@ -11,6 +11,7 @@ import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, importImages, nodeImage } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
+import { assertCounted, assertOnce, counting } from '../support/counted-lines.ts';
 import { allAre, callsOf, codesOf } from '../support/driver-calls.ts';
 import { tempDir } from '../support/runner.ts';
 import type { DockerPlace } from '../support/docker-place.ts';
@@ -24,32 +25,6 @@ import {
   textOf,
   until,
 } from '../support/driver-specs.ts';
-
-/** Numbers, some of them together, some a moment apart, on both outputs. */
-const counting = (count: number, pauseEvery: number): readonly string[] =>
-  sh(`i=0; while [ $i -lt ${String(count)} ]; do i=$((i+1)); echo "n $i";
-    [ $((i % 7)) = 0 ] && echo "e $i" >&2; [ $((i % ${String(pauseEvery)})) = 0 ] && sleep 0.05; done; true`);
-
-/** Each line once at most, in its order, and the first and the last of all. */
-function assertOnce(text: string, count: number): void {
-  const numbers = [...text.matchAll(/n (\d+)/g)].map(([, n]) => Number(n));
-  assert.deepEqual(
-    numbers,
-    [...new Set(numbers)].sort((a, b) => a - b),
-  );
-  assert.deepEqual([numbers[0], numbers.at(-1)], [1, count]);
-}
-
-function assertCounted(text: string, count: number): void {
-  const numbers = (letter: string): number[] =>
-    [...text.matchAll(new RegExp(`${letter} (\\d+)`, 'g'))].map(([, n]) => Number(n));
-  const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
-  assert.deepEqual(numbers('n'), upTo(count));
-  assert.deepEqual(
-    numbers('e'),
-    upTo(Math.floor(count / 7)).map((n) => n * 7),
-  );
-}
 
 describe('the Docker driver and the lives of others', { skip: noDocker() }, () => {
   let daemon: DockerDaemon;
@@ -149,6 +124,11 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
       const many = `i=0; while [ $i -lt 6000 ]; do i=$((i+1)); echo "n $i ${line}"; done`;
       const command = sh(`echo first; sleep 3; ${many}; echo last`);
       await driver.start(containerSpec({ id: 'rotate-1', command }));
+      const whole: LogEntry[] = [];
+      const { signal } = new AbortController();
+      // On another data directory: it knows nothing of what the first has told.
+      const other = place.open({ dataDir: path.join(place.dataDir, 'other') });
+      const following = other.follow('rotate-1', 0, collectInto(whole), signal);
       const enough = new AbortController();
       await driver.follow(
         'rotate-1',
@@ -169,7 +149,16 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
         numbers.map((_n, index) => 6001 - numbers.length + index),
       );
       assert.match(textOf(rest), /last\n$/);
-      await driver.close();
+      await following;
+      assertAscending(whole);
+      // The daemon tells some again while it rotates: nobody is told them.
+      const told = [...textOf(whole).matchAll(/n (\d+)/g)].map(([, n]) => Number(n));
+      assert.deepEqual(
+        told,
+        [...new Set(told)].sort((a, b) => a - b),
+      );
+      assert.ok(told.length > 500);
+      await Promise.all([driver.close(), other.close()]);
     });
   });
 

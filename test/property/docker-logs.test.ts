@@ -7,6 +7,7 @@ import { FrameReader, RawLogReader } from '../../src/drivers/docker/frames.ts';
 import type { Frame } from '../../src/drivers/docker/frames.ts';
 import { LogReading, timed } from '../../src/drivers/docker/log-cursor.ts';
 import type { TimedFrame } from '../../src/drivers/docker/log-cursor.ts';
+import type { LogEntry } from '../../src/drivers/driver.ts';
 
 function framed({ stream, bytes }: Frame): Buffer {
   const header = Buffer.alloc(8);
@@ -33,19 +34,40 @@ const cuts = fc.array(fc.nat(5000), { maxLength: 20 });
 const timeAt = (step: number): string =>
   `2026-01-01T00:00:${String(Math.floor(step / 4)).padStart(2, '0')}.${String(step % 4).padEnd(9, '0')}Z`;
 
-/** A log as the daemon keeps it: times hardly ever go back, lines are often the same. */
-const logs = fc
-  .array(
-    fc.record({ stream: streams, step: fc.nat(1), text: fc.constantFrom('a\n', 'b\n', '\n') }),
-    { minLength: 1, maxLength: 60 },
-  )
-  .map((lines) => {
-    let now = 0;
-    return lines.map(({ stream, step, text }): TimedFrame => {
-      now += step;
-      return { stream, time: timeAt(now), bytes: Buffer.from(text) };
-    });
+const piece = Buffer.alloc(16 * 1024, 'x');
+/** A line; a long one, of so many pieces and a rest, has its time for itself. */
+const line = fc.record({
+  stream: streams,
+  step: fc.nat(1),
+  text: fc.constantFrom('a\n', 'b\n', '\n'),
+  long: fc.constantFrom(0, 0, 0, 1, 2),
+});
+/** A log as the daemon keeps it: times do not go back, and no line comes twice at one. */
+const logs = fc.array(line, { minLength: 1, maxLength: 60 }).map((lines) => {
+  let now = 0;
+  const log = lines.flatMap(({ stream, step, text, long }): TimedFrame[] => {
+    now += long > 0 ? 1 : step;
+    const time = timeAt(now);
+    if (long > 0) now++;
+    const pieces = Array.from({ length: long }, () => piece);
+    return [...pieces, Buffer.from(text)].map((bytes) => ({ stream, time, bytes }));
   });
+  const isSame = (a: TimedFrame, b: TimedFrame): boolean =>
+    a.stream === b.stream && a.time === b.time && a.bytes.equals(b.bytes);
+  return log.filter(
+    (frame, at) => frame.bytes === piece || log.findIndex((one) => isSame(one, frame)) === at,
+  );
+});
+
+/** Where the daemon begins anew, and how far it comes then. */
+const jumps = fc.array(fc.tuple(fc.nat(60), fc.nat(60)));
+
+/** Enough of an entry to know it by. */
+function shortOf(entry: ReturnType<LogReading['take']>): unknown {
+  if (entry === null || entry === 'passed') return entry;
+  const { seq, atMs, stream, bytes } = entry;
+  return `${String(seq)} ${String(atMs)} ${stream} ${String(bytes.length)} ${String(bytes[0])}`;
+}
 
 describe('the output of a container', () => {
   it('gives the same frames however it is split', () => {
@@ -125,11 +147,52 @@ describe('the numbers of log entries', () => {
           return entry === null || entry === 'passed' ? [] : [entry];
         });
         assert.deepEqual(
-          rest,
-          entries.slice(stop + 1).map(({ entry }) => entry),
+          rest.map(shortOf),
+          entries.slice(stop + 1).map(({ entry }) => shortOf(entry)),
         );
       }),
     );
+  });
+
+  it('are those of the file also when the daemon begins it anew while it is followed', () => {
+    fc.assert(
+      fc.property(logs, jumps, fc.boolean(), (both, begun, ofOne) => {
+        // Pieces are told apart by what came before on their own output.
+        const log = both.filter(({ stream, bytes }) =>
+          ofOne ? stream === 'stdout' : bytes !== piece,
+        );
+        const whole = new LogReading(null);
+        const entries = log.map((frame) => whole.take(frame));
+        // A file that began with a piece, and has nothing else yet, could not be told from its end.
+        const begins = log.flatMap(({ bytes }, at) => (bytes === piece ? [] : [at]));
+        const once = new LogReading(null);
+        const read: ReturnType<LogReading['take']>[] = [];
+        let end = 0;
+        const follow = (from: number, to: number): void => {
+          read.push(...log.slice(from, to).flatMap((frame) => once.take(frame) ?? []));
+          end = Math.max(end, to);
+        };
+        for (const [begin, length] of begun) {
+          const from = begins[begin % begins.length] ?? 0;
+          // Back to what was told, and on, also to what was not.
+          if (from <= end) follow(from, Math.min(log.length, from + length));
+        }
+        follow(end, log.length);
+        assert.deepEqual(read.map(shortOf), entries.map(shortOf));
+      }),
+    );
+  });
+
+  it('go on with a clock that was set back, once that is no repetition', () => {
+    const reading = new LogReading(null);
+    const seqAt = (step: number, nowMs: number): number | null => {
+      const bytes = Buffer.from(`${String(step)}\n`);
+      const entry = reading.take({ stream: 'stdout', time: timeAt(step), bytes }, nowMs);
+      assert.notEqual(entry, 'passed');
+      return (entry as LogEntry | null)?.seq ?? null;
+    };
+    const seqs = [seqAt(90, 0), seqAt(10, 1000), seqAt(20, 60_999), seqAt(30, 61_000)];
+    assert.deepEqual([...seqs, seqAt(31, 61_001)], [1, null, null, 2, 3]);
   });
 
   it('go on behind a place that is gone', () => {

@@ -8,6 +8,7 @@
  *    What comes as a stream has to begin in time, and ends with who opened it, or, where that is asked
  *    for, when the daemon hangs.
  */
+import { EventEmitter } from 'node:events';
 import { connect } from 'node:net';
 
 import type Dockerode from 'dockerode';
@@ -33,7 +34,10 @@ export interface Asking {
 
 /** What all of the client's requests go through. */
 interface Modem {
-  dial(request: { abortSignal?: AbortSignal }, done: (...outcome: unknown[]) => void): void;
+  dial(
+    request: { abortSignal?: AbortSignal },
+    done: (error: unknown, answer?: unknown) => void,
+  ): void;
 }
 
 const retryMinMs = 20;
@@ -197,7 +201,11 @@ async function load(socket: string): Promise<Dockerode> {
 function within(docker: Dockerode, signal: AbortSignal): Dockerode {
   const modem = docker.modem as Modem;
   const dial: Modem['dial'] = (request, done) => {
-    modem.dial({ ...request, abortSignal: request.abortSignal ?? signal }, done);
+    modem.dial({ ...request, abortSignal: request.abortSignal ?? signal }, (error, answer) => {
+      // A stream that is given up between two reads fails with nobody waiting for it.
+      if (answer instanceof EventEmitter) answer.on('error', () => undefined);
+      done(error, answer);
+    });
   };
   const bound = Object.create(modem, { dial: { value: dial } }) as Modem;
   return Object.create(docker, { modem: { value: bound } }) as Dockerode;

@@ -150,7 +150,7 @@ export class Following {
   async #open(since: string, signal: AbortSignal): Promise<NodeJS.ReadableStream | undefined> {
     const { engine, names } = this.#parts;
     try {
-      const stream = await engine.begin(
+      return await engine.begin(
         (docker) =>
           docker.getContainer(names.container(this.#id)).logs({
             follow: true,
@@ -161,9 +161,6 @@ export class Following {
           }),
         signal,
       );
-      // Given up between two reads, it fails with nobody waiting for it.
-      stream.on('error', () => undefined);
-      return stream;
     } catch (error) {
       if (statusOf(error) === 404) return undefined;
       throw error;

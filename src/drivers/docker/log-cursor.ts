@@ -4,8 +4,11 @@
  * 1. Entries are counted in the order of the log. A position names one by its time, its stream, a
  *    digest of its bytes and how many equal ones stand before it, so that it is found again in
  *    another reading, whatever shares its time.
- * 2. A reading may begin anywhere at or before `slackNs` before that time: what stands before the
+ * 2. A reading may begin anywhere at or before `slackMs` before that time: what stands before the
  *    position is skipped, what stands behind it is counted on.
+ * 3. On one output no time goes back: what does was taken before, for a daemon that rotates its files
+ *    while they are followed begins the newest anew. That is over in a moment; a clock that was set back
+ *    is not, and is believed then.
  */
 import { hash } from 'node:crypto';
 
@@ -28,6 +31,8 @@ export interface TimedFrame extends Frame {
 
 /** The two outputs are copied into the log by turns: their order may differ that much from time's. */
 const slackMs = 2000;
+/** A daemon has sent all of a file again by then. */
+const repeatingMs = 60_000;
 
 /** Takes the time off a frame that was asked for with one. Throws RangeError. */
 export function timed(frame: Frame): TimedFrame {
@@ -52,41 +57,72 @@ export function msOf(time: string): number {
   return Date.parse(`${time.slice(0, 23)}Z`);
 }
 
-/** Counts what shares its time with entries before it. */
+const pieceBytes = 16 * 1024;
+const newline = 10;
+
+function isPiece({ bytes }: TimedFrame): boolean {
+  return bytes.length === pieceBytes && bytes.at(-1) !== newline;
+}
+
+/**
+ * Tells entries of one output from those that come again, and counts equal ones of the same time. The
+ * daemon reads its clock for each line: only the pieces of one share a time and may be the same.
+ */
 class SameTime {
   #time = '';
   /** Hashed only when a second one comes. */
-  #first: Buffer | undefined;
+  #first: TimedFrame | undefined;
   #counts = new Map<string, number>();
+  /** Of the newest time, after what came again began before it: as many pieces come again, too. */
+  #again: Map<string, number> | 'all' | undefined;
+  /** Since when all that came was older than the newest time. */
+  #behindSinceMs: number | undefined;
 
-  add(frame: TimedFrame): void {
+  /** Whether it is new. `nowMs`: when it came. */
+  add(frame: TimedFrame, nowMs: number): boolean {
+    if (frame.time < this.#time) {
+      this.#again = 'all';
+      this.#behindSinceMs ??= nowMs;
+      if (nowMs - this.#behindSinceMs < repeatingMs) return false;
+    }
+    this.#behindSinceMs = undefined;
     if (frame.time !== this.#time) {
       this.#time = frame.time;
-      this.#first = frame.bytes;
+      this.#first = frame;
+      this.#again = undefined;
       if (this.#counts.size > 0) this.#counts = new Map();
-      return;
+      return true;
     }
-    this.#settleFirst();
-    this.#count(digestOf(frame.bytes));
+    if (this.#first) this.#count(digestOf(this.#first.bytes));
+    this.#first = undefined;
+    const digest = digestOf(frame.bytes);
+    if (isPiece(frame)) {
+      if (this.#comesAgain(digest)) return false;
+    } else if (this.#counts.has(digest)) {
+      this.#again ??= 'all';
+      return false;
+    }
+    this.#count(digest);
+    return true;
   }
 
-  /** Of the frame added last. */
+  /** Of the new one that was added last. */
   nth(digest: string): number {
     return this.#first ? 1 : (this.#counts.get(digest) ?? 1);
   }
 
-  #settleFirst(): void {
-    if (this.#first) this.#count(digestOf(this.#first));
-    this.#first = undefined;
+  #comesAgain(digest: string): boolean {
+    if (this.#again === undefined) return false;
+    if (this.#again === 'all') this.#again = new Map(this.#counts);
+    const left = this.#again.get(digest) ?? 0;
+    this.#again.set(digest, left - 1);
+    return left > 0;
   }
 
   #count(digest: string): void {
     this.#counts.set(digest, (this.#counts.get(digest) ?? 0) + 1);
   }
 }
-
-const pieceBytes = 16 * 1024;
-const newline = 10;
 
 /**
  * Gives long lines their ends back. The daemon cuts them into pieces of 16 KiB that share a time, and
@@ -99,7 +135,7 @@ class Pieces {
     const { bytes, time } = frame;
     const whole = bytes.at(-1) === newline;
     const continues = this.#openTime === time;
-    this.#openTime = !whole && bytes.length === pieceBytes ? time : '';
+    this.#openTime = isPiece(frame) ? time : '';
     if (whole || !continues || this.#openTime !== '') return frame;
     return { ...frame, bytes: Buffer.concat([bytes, Buffer.of(newline)]) };
   }
@@ -145,11 +181,13 @@ export class LogReading {
     return !this.#found;
   }
 
-  /** The entry for this frame; null while skipping; `passed` when the position cannot come any more. */
-  take(cut: TimedFrame): LogEntry | 'passed' | null {
+  /**
+   * The entry for this frame, which came at `nowMs`; null while skipping, and for what comes again; `passed` when the position
+   * cannot come any more.
+   */
+  take(cut: TimedFrame, nowMs = Date.now()): LogEntry | 'passed' | null {
+    if (!this.#same[cut.stream].add(cut, nowMs)) return null;
     const frame = this.#pieces[cut.stream].mend(cut);
-    const same = this.#same[frame.stream];
-    same.add(frame);
     if (!this.#found) return this.#seek(frame);
     this.#last = frame;
     this.#seq++;

@@ -95,7 +95,7 @@ export class Watching {
     return told.signal.aborted;
   }
 
-  async #open(signal: AbortSignal): Promise<NodeJS.ReadableStream> {
+  #open(signal: AbortSignal): Promise<NodeJS.ReadableStream> {
     const { engine, names, wider } = this.#parts;
     const ours = {
       type: ['container'],
@@ -106,10 +106,7 @@ export class Watching {
     const filters: Record<string, string[]> = wider
       ? { type: ['container', ...wider.types] }
       : ours;
-    const stream = await engine.begin((docker) => docker.getEvents({ filters }), signal);
-    // Closed between two reads, it fails with nobody waiting for it.
-    stream.on('error', () => undefined);
-    return stream;
+    return engine.begin((docker) => docker.getEvents({ filters }), signal);
   }
 
   async #read(stream: NodeJS.ReadableStream): Promise<void> {

@@ -199,7 +199,7 @@ export class TaskLog {
     try {
       if (containerId !== null) {
         const here = (docker: Dockerode) => docker.getContainer(containerId).logs(options);
-        return heard(await engine.begin(here, signal));
+        return (await engine.begin(here, signal)) as unknown as AsyncIterable<Buffer>;
       }
       const there = (docker: Dockerode) => {
         const task = docker.getTask(taskId) as unknown as { logs(given: object): Promise<unknown> };
@@ -209,7 +209,7 @@ export class TaskLog {
       const answer = await (over
         ? engine.ask(there, { timeoutMs: Infinity, signal })
         : engine.begin(there, signal));
-      return Buffer.isBuffer(answer) ? Readable.from([answer]) : heard(answer as Readable);
+      return Buffer.isBuffer(answer) ? Readable.from([answer]) : (answer as Readable);
     } catch (error) {
       if (statusOf(error) === 404) return undefined;
       throw error;
@@ -238,10 +238,4 @@ export class TaskLog {
       if (signal.aborted) done();
     });
   }
-}
-
-/** An answer that breaks when nobody reads it any more must not end the process. */
-function heard(stream: NodeJS.ReadableStream): AsyncIterable<Buffer> {
-  stream.on('error', () => undefined);
-  return stream as unknown as AsyncIterable<Buffer>;
 }

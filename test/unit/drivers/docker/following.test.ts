@@ -115,11 +115,7 @@ describe('following the log of a container', () => {
   it('gives every entry once, though readings break anywhere and many share a time', async () => {
     for (let n = 0; n < 60; n++) {
       const stream = n % 3 === 0 ? 'stderr' : 'stdout';
-      place.log.push([
-        second + Math.floor(n / 12),
-        stream,
-        n % 2 === 0 ? 'same\n' : `n ${String(n)}\n`,
-      ]);
+      place.log.push([second + Math.floor(n / 12), stream, `n ${String(n % 12)}\n`]);
     }
     const whole = await place.read(0);
     assert.equal(whole.length, 60);
@@ -153,6 +149,17 @@ describe('following the log of a container', () => {
     await readBefore(4);
     place.log = [line(1), line(2), line(40)];
     assert.deepEqual(await place.read(4), ['5 n 40\n']);
+  });
+
+  it('tells nothing again when the daemon begins a file anew that it rotates', async () => {
+    const line = (n: number): Line => [n * second, 'stdout', `n ${String(n)}\n`];
+    const [one, two, three] = [line(1), line(2), line(3)];
+    // As it is sent while it is followed: the newest file had one line, then three.
+    place.log = [one, two, two, three, line(4), two, three, line(4), line(5)];
+    const whole = ['1 n 1\n', '2 n 2\n', '3 n 3\n', '4 n 4\n', '5 n 5\n'];
+    assert.deepEqual(await place.read(0), whole);
+    place.log = [one, two, three, line(4), line(5)];
+    assert.deepEqual(await place.read(3), whole.slice(3), 'by the numbers that stand in the file');
   });
 
   it('keeps the pieces of a long line apart from others of their time', async () => {

@@ -5,9 +5,11 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { createDockerDriver } from '../../../../src/drivers/docker/docker-driver.ts';
 import type { DockerDriverOptions } from '../../../../src/drivers/docker/docker-driver.ts';
+import { Engine } from '../../../../src/drivers/docker/engine.ts';
 import { Names } from '../../../../src/drivers/docker/names.ts';
 import type { Driver, DriverEvent } from '../../../../src/drivers/driver.ts';
 import { createSwarmDriver } from '../../../../src/drivers/swarm/swarm-driver.ts';
+import { systemClock } from '../../../../src/lib/clock.ts';
 import { containerSpec } from '../../../support/docker-place.ts';
 import { noEdge } from '../../../support/driver-place.ts';
 import {
@@ -110,6 +112,16 @@ describe('a daemon that hangs', () => {
     await until('it is typed', () => console.unwritten === 0);
     console.close();
     await until('its end', () => exits.length > 0);
+  });
+
+  it('may have a stream given up that nobody reads', async () => {
+    daemon.answer(/^GET \/events/, 'stream');
+    const engine = new Engine({ ...options, clock: systemClock, requestTimeoutMs: 20_000 });
+    const stop = new AbortController();
+    await engine.begin((docker) => docker.getEvents(), stop.signal);
+    stop.abort();
+    await until('it is let go of', () => daemon.open === 0);
+    engine.close();
   });
 
   it('is told as away though its stream of events is open', async () => {
