@@ -18,9 +18,9 @@ export function sseEvent(event: string, data: unknown, id?: string): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A line that clients skip. `text` holds no newline. */
-export function sseComment(text: string): string {
-  return `: ${text}\n\n`;
+/** A line that clients skip, but for the `id`. `text` holds no newline. */
+export function sseComment(text: string, id?: string): string {
+  return `: ${text}\n${id === undefined ? '' : `id: ${id}\n`}\n`;
 }
 
 /** A place in a log, as it stands in `id:`: behind the line of this offset. */

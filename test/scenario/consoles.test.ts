@@ -109,6 +109,20 @@ describe('consoles', () => {
       await back.sees('20 90');
     });
 
+    it('by itself, as browsers do, names what the stream told as its id', async () => {
+      const shell = await open();
+      await shell.type('MINE=kept; echo here-$((1+1))\r');
+      await shell.sees('here-2');
+      shell.drop();
+      const headers = { 'last-event-id': shell.stream.lastId };
+      const back = place.closed(await ConsoleClient.ask(me, path, '', headers));
+      assert.equal(back.id, shell.id);
+      await back.type('echo [$MINE]\r');
+      await back.sees('[kept]');
+      await back.delete();
+      assert.equal((await ConsoleClient.ask(me, path, '', headers)).code, 'NO_SUCH_SESSION');
+    });
+
     it('takes over from who is still there', async () => {
       const shell = await open();
       const second = place.closed(await shell.back());

@@ -32,7 +32,6 @@ const promptFrames = 64;
 const fullBytes = 128 * 1024;
 const roomBytes = 32 * 1024;
 const pingComment = Buffer.from(sseComment('ping'));
-const liveComment = Buffer.from(sseComment('live'));
 
 export class ConsoleViewer {
   readonly #options: ConsoleViewerOptions;
@@ -65,13 +64,14 @@ export class ConsoleViewer {
 
   /**
    * Begins with its id and what was shown last, and a comment where that ends: what a terminal answers to
-   * questions of programs was answered when they were asked.
+   * questions of programs was answered when they were asked. A browser that connects again by itself names
+   * the id that stands there.
    */
   begin(sessionId: string, shown: Uint8Array): void {
     this.#write(Buffer.from(sseEvent('session', sessionId)));
     this.#text = this.#decoder.decode(shown, { stream: true });
     while (this.#text !== '') this.#sendFrame(this.#takeText());
-    this.#write(liveComment);
+    this.#write(Buffer.from(sseComment('live', sessionId)));
   }
 
   /** Takes a chunk that nobody changes any more. */

@@ -151,7 +151,7 @@ class Console {
   }
 
   #hear(text) {
-    if (text === ': live') {
+    if (text.startsWith(': live\n')) {
       // Once all that was written before has been taken in.
       terminal.write('', () => (this.#replaying = false));
       return;

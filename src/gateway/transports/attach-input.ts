@@ -19,15 +19,19 @@ export type ConsoleInput =
   { sessionId: string; bytes: Uint8Array } | { sessionId: string; size: ConsoleSize };
 
 const sizeMax = 1000;
+/** What the console's stream gives as its id; anything else comes from another stream. */
+const sessionPattern = /^str_/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 export const defaultConsoleSize: ConsoleSize = { cols: 80, rows: 24 };
 
-export function parseAttachQuery(query: URLSearchParams): AttachQuery {
+/** `lastEventId`: of a browser that connects again by itself, under the address it began with. */
+export function parseAttachQuery(query: URLSearchParams, lastEventId: string): AttachQuery {
   const cols = sizeOf('cols', one(query, 'cols'));
   const rows = sizeOf('rows', one(query, 'rows'));
   const mode = one(query, 'mode') ?? 'shell';
   if (mode !== 'shell' && mode !== 'attach') throw refused('mode is shell or attach.');
-  const sessionId = one(query, 'sessionId') ?? null;
+  const again = sessionPattern.test(lastEventId) ? lastEventId : null;
+  const sessionId = one(query, 'sessionId') ?? again;
   if (sessionId === '') throw refused('sessionId is that of a console, or is left out.');
   const given = cols !== undefined || rows !== undefined;
   const size = { cols: cols ?? defaultConsoleSize.cols, rows: rows ?? defaultConsoleSize.rows };

@@ -61,7 +61,7 @@ async function attach(options: AttachRoutesOptions, kind: Kind, exchange: Exchan
   }
   const target = { kind, id: exchange.param('id') };
   options.authorize(reader, person, consoleCapability[kind], resourceOf(reader, kind, target.id));
-  const query = parseAttachQuery(exchange.query);
+  const query = parseAttachQuery(exchange.query, exchange.header('last-event-id'));
   assertContainer(reader, target, query.container);
   const sessionId = await sessionFor(consoles, { person, target, query, exchange });
   const named = { sessionId, person, target };

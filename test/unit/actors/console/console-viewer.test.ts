@@ -36,6 +36,8 @@ describe('ConsoleViewer', () => {
     assert.deepEqual(sink.kinds, ['session', 'data']);
     assert.deepEqual(sink.comments, ['live']);
     assert.equal(sink.text, 'before');
+    viewer.push(Buffer.from('.'));
+    assert.equal(sink.lastId, 'str_1');
   });
 
   it('sends what is little at once, each by itself', () => {

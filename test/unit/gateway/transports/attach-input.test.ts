@@ -5,8 +5,8 @@ import {
   parseConsoleInput,
 } from '../../../../src/gateway/transports/attach-input.ts';
 
-const query = (text: string): ReturnType<typeof parseAttachQuery> =>
-  parseAttachQuery(new URLSearchParams(text));
+const query = (text: string, lastEventId = ''): ReturnType<typeof parseAttachQuery> =>
+  parseAttachQuery(new URLSearchParams(text), lastEventId);
 
 describe('parseAttachQuery()', () => {
   it('knows what is left out', () => {
@@ -15,6 +15,12 @@ describe('parseAttachQuery()', () => {
     assert.deepEqual(query('unknown=1'), empty);
     assert.deepEqual(query('cols=100').size, { cols: 100, rows: 24 });
     assert.deepEqual(query('rows=1000').size, { cols: 80, rows: 1000 });
+  });
+
+  it('knows a browser that connects again by itself', () => {
+    assert.equal(query('cols=80', 'str_1').sessionId, 'str_1');
+    assert.equal(query('sessionId=str_2', 'str_1').sessionId, 'str_2');
+    assert.equal(query('', 'g1:17').sessionId, null);
   });
 
   it('refuses every size that is none', () => {
