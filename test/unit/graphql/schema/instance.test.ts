@@ -9,17 +9,17 @@ import { put } from '../../../../src/store/table.ts';
 import { tables } from '../../../../src/store/tables.ts';
 import { GraphqlFixture, settings } from '../../../support/graphql-fixture.ts';
 
+let fixture: GraphqlFixture;
+let engine: Engine;
+
+beforeEach(() => {
+  fixture = new GraphqlFixture();
+  const { limits } = fixture;
+  engine = new Engine({ schema: createSchema(), limits, onInternal: () => undefined });
+});
+afterEach(() => fixture.close());
+
 describe('setMcpSettings', () => {
-  let fixture: GraphqlFixture;
-  let engine: Engine;
-
-  beforeEach(() => {
-    fixture = new GraphqlFixture();
-    const { limits } = fixture;
-    engine = new Engine({ schema: createSchema(), limits, onInternal: () => undefined });
-  });
-  afterEach(() => fixture.close());
-
   async function run(query: string, principal: Principal = fixture.ann): Promise<unknown> {
     const { json } = await engine.answer(query, undefined, {}, fixture.context(principal));
     return JSON.parse(json);
@@ -39,16 +39,6 @@ describe('setMcpSettings', () => {
 });
 
 describe('servers', () => {
-  let fixture: GraphqlFixture;
-  let engine: Engine;
-
-  beforeEach(() => {
-    fixture = new GraphqlFixture();
-    const { limits } = fixture;
-    engine = new Engine({ schema: createSchema(), limits, onInternal: () => undefined });
-  });
-  afterEach(() => fixture.close());
-
   const seen: ServerRecord = {
     id: 'srv_local',
     name: 'one',
