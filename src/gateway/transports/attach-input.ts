@@ -19,8 +19,8 @@ export type ConsoleInput =
   { sessionId: string; bytes: Uint8Array } | { sessionId: string; size: ConsoleSize };
 
 const sizeMax = 1000;
-/** What the console's stream gives as its id; anything else comes from another stream. */
-const sessionPattern = /^str_/;
+/** Of what a console's stream gives as its id; anything else comes from another stream. */
+const sessionPrefix = 'str_';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 export const defaultConsoleSize: ConsoleSize = { cols: 80, rows: 24 };
 
@@ -30,7 +30,7 @@ export function parseAttachQuery(query: URLSearchParams, lastEventId: string): A
   const rows = sizeOf('rows', one(query, 'rows'));
   const mode = one(query, 'mode') ?? 'shell';
   if (mode !== 'shell' && mode !== 'attach') throw refused('mode is shell or attach.');
-  const again = sessionPattern.test(lastEventId) ? lastEventId : null;
+  const again = lastEventId.startsWith(sessionPrefix) ? lastEventId : null;
   const sessionId = one(query, 'sessionId') ?? again;
   if (sessionId === '') throw refused('sessionId is that of a console, or is left out.');
   const given = cols !== undefined || rows !== undefined;
