@@ -222,6 +222,30 @@ function suite(buildKit: boolean): void {
       });
     });
 
+    it('says nothing of a workload by steps that have its labels', async () => {
+      const { image } = await build('labels', { Dockerfile: `FROM ${baseImage}\nLABEL a=b\n` });
+      const instance = /^gangway-(.*):/.exec(image)?.[1] ?? '';
+      const container = { image, port: null, volumes: [], network: null, aliases: [] };
+      const service = { kind: 'service', stopGraceMs: 100, command: sh('sleep 1000') } as const;
+      const start = (id: string) =>
+        place.driver.start(containerSpec({ id, container, workingDir: '', ...service }));
+      await start('victim-1');
+      const told: string[] = [];
+      const unwatch = place.driver.watch((event) => {
+        if (event.type !== 'state') return;
+        told.push(`${event.workload.spec.id} ${event.workload.state.phase}`);
+      });
+      const labels = { instance, workload: 'victim-1', owner: 'app_victim', kind: 'service' };
+      const lines = Object.entries(labels).map(([key, value]) => `LABEL gangway.${key}=${value}\n`);
+      await build('evil', { Dockerfile: `FROM ${baseImage}\n${lines.join('')}RUN true\n` });
+      // Events come in their order.
+      await start('behind-1');
+      await until('a later event', () => told.includes('behind-1 running'));
+      unwatch();
+      assert.ok(!told.includes('victim-1 ended'), told.join());
+      for (const id of ['victim-1', 'behind-1']) await place.driver.remove(id);
+    });
+
     it('ends what is under way when it is aborted', async () => {
       const given = new AbortController();
       const under = build(

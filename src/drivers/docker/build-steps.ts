@@ -7,7 +7,6 @@
 import type { Logger } from '../../lib/log.ts';
 import type { Engine } from './engine.ts';
 import { orGone } from './engine.ts';
-import { label } from './names.ts';
 import type { Names } from './names.ts';
 
 export interface BuildStepsParts {
@@ -54,8 +53,10 @@ export class BuildSteps {
     const { engine, names } = this.#parts;
     const network = names.network(null);
     const found = await engine.ask((docker) => docker.listContainers({ all: true }));
-    return found.flatMap(({ Id: id, HostConfig: { NetworkMode: mode }, Labels: labels }) =>
-      mode === network && labels[label.workload] === undefined ? [id] : [],
+    // By name: labels may be those of an image, whoever made it.
+    const isOurs = (name: string): boolean => name.startsWith(`/${names.container('')}`);
+    return found.flatMap(({ Id: id, HostConfig: { NetworkMode: mode }, Names: called }) =>
+      mode === network && !called.some(isOurs) ? [id] : [],
     );
   }
 

@@ -106,9 +106,10 @@ export class Names {
       [label.workload]: spec.id,
       [label.kind]: spec.kind,
       [label.grace]: String(spec.stopGraceMs),
-      ...(spec.port !== null && { [label.port]: String(spec.port) }),
-      ...(innerPort !== null && { [label.innerPort]: String(innerPort) }),
-      ...(spec.deadlineMs !== null && { [label.deadline]: String(spec.deadlineMs) }),
+      // Also what it has not: else the label of its image, which may be any, stood for it.
+      [label.port]: String(spec.port ?? ''),
+      [label.innerPort]: String(innerPort ?? ''),
+      [label.deadline]: String(spec.deadlineMs ?? ''),
     };
   }
 
@@ -117,7 +118,7 @@ export class Names {
     const id = labels?.[label.workload];
     if (!labels || id === undefined || !this.isOurs(labels)) return undefined;
     const numberAt = (name: string): number | null =>
-      labels[name] === undefined ? null : Number(labels[name]);
+      labels[name] === undefined || labels[name] === '' ? null : Number(labels[name]);
     return {
       id,
       owner: labels[label.owner] ?? '',

@@ -20,7 +20,7 @@ export interface WatchingParts {
   logger: Logger;
   list: () => Promise<Workload[]>;
   refresh: (id: string) => Promise<void>;
-  vanished: (container: string, spec: KnownSpec) => void;
+  vanished: (container: { id: string; name: string }, spec: KnownSpec) => void;
   tell: (event: DriverEvent) => void;
   /** What is listened to besides containers of ours, and who is told of all of it. */
   wider?: { types: readonly string[]; hear: (event: EngineEvent) => void };
@@ -127,7 +127,7 @@ export class Watching {
     const spec = names.specOf(actor.Attributes);
     if (!spec || !actions.includes(action)) return;
     if (action === 'destroy') {
-      vanished(actor.ID, spec);
+      vanished({ id: actor.ID, name: actor.Attributes['name'] ?? '' }, spec);
       return;
     }
     refresh(spec.id).catch((error: unknown) => {

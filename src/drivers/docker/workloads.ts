@@ -97,8 +97,8 @@ export class Workloads {
     const { engine, names, notes } = this.#parts;
     const filters = { label: [`${label.instance}=${names.instance}`, label.workload] };
     const found = await engine.ask((docker) => docker.listContainers({ all: true, filters }));
-    const ids = found.flatMap(({ Labels }) => names.specOf(Labels)?.id ?? []);
-    const seen = await Promise.all(ids.map((id) => this.inspect(id)));
+    const ids = new Set(found.flatMap(({ Labels }) => names.specOf(Labels)?.id ?? []));
+    const seen = await Promise.all([...ids].map((id) => this.inspect(id)));
     const workloads = seen.filter((workload) => workload !== undefined);
     const listed = new Set(workloads.map(({ spec }) => spec.id));
     const unmade = notes.all().flatMap(({ spec }) => notes.failed(spec.id) ?? []);
@@ -153,8 +153,10 @@ export class Workloads {
   }
 
   /** It vanished, not through us. */
-  vanished(container: string, spec: KnownSpec): void {
-    if (this.#forgotten.delete(container) || this.#parts.notes.get(spec.id)?.failed) return;
+  vanished(container: { id: string; name: string }, spec: KnownSpec): void {
+    // A step of a build has the labels of its image, which may be any.
+    if (container.name !== this.#parts.names.container(spec.id)) return;
+    if (this.#forgotten.delete(container.id) || this.#parts.notes.get(spec.id)?.failed) return;
     const detail = 'Its container was removed from outside.';
     const exit = { ...failedExit(detail, this.#parts.clock.now()), reason: 'lost' as const };
     this.#deadlines.drop(spec.id);
