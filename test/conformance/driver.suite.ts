@@ -294,7 +294,9 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
         assert.equal(waiting.lastExit.code, 5);
         await driver.stop('again-1');
         const { exit } = (await ended(driver, 'again-1')).state;
-        assert.deepEqual([exit.code, exit.reason], [5, 'stopped']);
+        assert.equal(exit.reason, 'stopped');
+        // Its next start may have come just before.
+        assert.ok(exit.code === 5 || exit.signal !== null, JSON.stringify(exit));
       });
     });
 
