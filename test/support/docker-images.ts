@@ -16,6 +16,11 @@ export const baseImage = 'gangway-test-base:1';
 export const nodeImage = 'gangway-test-node:1';
 export const nodePath = '/usr/local/bin/node';
 
+/** For images that are made of files. */
+export function busyboxFile(): Record<string, Buffer> {
+  return { 'bin/busybox': fs.readFileSync(programPath('busybox') ?? '/bin/busybox') };
+}
+
 /** Puts both on the daemon unless they are there. */
 export async function importImages(socket: string): Promise<void> {
   const docker = new Docker({ socketPath: socket });
