@@ -18,6 +18,7 @@ import {
   currentTasks,
   hasBegun,
   isAwaiting,
+  isGone,
   isOver,
   isServiceParked,
 } from './tasks.ts';
@@ -131,8 +132,9 @@ function exitOfTask(task: TaskView, found: Found, reason: Exit['reason']): Exit 
   if (view && begun(task, found)) return exitOf(view, reason);
   const { State: state, Err: error = '', Timestamp: time, ContainerStatus: ended } = task.Status;
   const atMs = Date.parse(time);
-  if (state === 'orphaned') {
-    const detail = 'The server it ran on is gone from the swarm.';
+  if (isGone(task)) {
+    const what = state === 'orphaned' ? 'The server it ran on' : 'Its container';
+    const detail = `${what} is gone from the swarm.`;
     return { code: null, signal: null, reason: 'lost', detail, atMs };
   }
   if (!hasBegun(task)) {
@@ -150,9 +152,11 @@ function unstarted({ service }: Found, reason: Exit['reason']): Exit {
 
 /** Why nothing of it will ever run; undefined while that is open. */
 export function startFailure(found: Found, nowMs: number): Exit | undefined {
-  const { tasks } = found;
+  const { tasks, known } = found;
   if (tasks.some((task) => begun(task, found))) return undefined;
   for (const task of tasks) {
+    // The swarm makes another one.
+    if (known.kind === 'service' && isGone(task)) continue;
     const { State: state, Err: error = '', Timestamp: time } = task.Status;
     if (state === 'rejected' || (state === 'failed' && error !== '')) {
       return failedExit(sentenceOfTask(error), Date.parse(time));

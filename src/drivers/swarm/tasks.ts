@@ -81,11 +81,17 @@ export function containerOf({ Status: status }: TaskView): string | null {
   return id === undefined || id === '' ? null : id;
 }
 
-/** A container's end that swarm tells in words: it did run. */
+/** A container's end that swarm tells in words, or one after it had started: it did run. */
 function hasEnded(task: TaskView): boolean {
-  const { State: state, Err: error = '' } = task.Status;
+  const { State: state, Err: error = '', Message: last } = task.Status;
   if (state === 'complete' || state === 'shutdown') return containerOf(task) !== null;
-  return state === 'failed' && /^task: (non-zero exit|unhealthy)/.test(error);
+  if (state !== 'failed') return false;
+  return last === 'started' || /^task: (non-zero exit|unhealthy)/.test(error);
+}
+
+/** Whether its container went without the swarm: a daemon that ends in the wrong moment loses some. */
+export function isGone({ Status: { State: state, Err: error = '' } }: TaskView): boolean {
+  return state === 'orphaned' || (state === 'failed' && /^No such container/i.test(error));
 }
 
 /** Whether its program was ever started, as far as the swarm says. */
