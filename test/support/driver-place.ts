@@ -43,8 +43,12 @@ export async function driverPlace<D extends Driver, O extends DockerDriverOption
   const dataDir = tempDir();
   const instance = given.instance ?? `test${dataDir.slice(-6).toLowerCase()}`;
   const common = { socket, dataDir, instance, edge: noEdge, logger: noLog };
-  const open = (more: Partial<O> = {}): D =>
-    create(common, { ...(options as Partial<O>), ...more });
+  const opened: D[] = [];
+  const open = (more: Partial<O> = {}): D => {
+    const made = create(common, { ...(options as Partial<O>), ...more });
+    opened.push(made);
+    return made;
+  };
   const driver = open();
   return {
     daemon,
@@ -62,8 +66,8 @@ export async function driverPlace<D extends Driver, O extends DockerDriverOption
       // On a daemon that is shared others must not find what is ours.
       const last = open();
       await Promise.all((await last.list()).map(({ spec }) => last.remove(spec.id)));
-      await last.close();
-      await driver.close();
+      // Also those that a test which failed left open: they would hold its process.
+      await Promise.all(opened.map((one) => one.close()));
       if (!shared) await daemon.close();
       fs.rmSync(dataDir, { recursive: true, force: true });
     },
