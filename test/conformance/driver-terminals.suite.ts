@@ -120,6 +120,8 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
         await shell.sees(/[^>] ?by-name|\nby-name/);
         // A key that means the whole foreground works only on a controlling terminal.
         shell.type('\u0003');
+        // What was typed before the terminal has shown it goes with it.
+        await shell.sees('^C');
         shell.type('echo after-$((1 + 1))\r');
         await shell.sees('after-2');
         shell.open.close();
