@@ -116,14 +116,24 @@ export async function ownDaemon(
   };
 }
 
-/** What the networks of the daemon with this bridge are made of. */
+/** How all addresses in networks of the daemon with this bridge begin. */
 function poolOf(number: number): string {
-  return `10.${150 + number}.0.0/16`;
+  return `10.${150 + number}.`;
 }
 
 interface Bridge {
   name: string;
   number: number;
+}
+
+/** The bridges of networks that were made: a daemon that ends leaves them. */
+function bridgesIn(number: number): string[] {
+  return ip('-o', '-4', 'addr', 'show')
+    .split('\n')
+    .flatMap((line) => {
+      const [, name = '', , address = ''] = line.split(/\s+/);
+      return name.startsWith('br-') && address.startsWith(poolOf(number)) ? [name] : [];
+    });
 }
 
 /** The first number that nobody has: the kernel refuses a second one of a name. */
@@ -143,8 +153,9 @@ function makeBridge(): Bridge {
   throw new Error('Cannot start a Docker daemon: all bridges are taken');
 }
 
-function ip(...args: string[]): void {
-  execFileSync(programPath('ip') ?? 'ip', args, { stdio: ['ignore', 'pipe', 'pipe'] });
+function ip(...args: string[]): string {
+  const options = { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' } as const;
+  return execFileSync(programPath('ip') ?? 'ip', args, options);
 }
 
 /**
@@ -152,7 +163,7 @@ function ip(...args: string[]): void {
  * nothing pass between containers but its own, ours need a word.
  */
 function allowWithin(action: '-I' | '-D', number: number): void {
-  const subnet = poolOf(number);
+  const subnet = `${poolOf(number)}0.0/16`;
   const iptables = programPath('iptables') ?? 'iptables';
   const rule = ['FORWARD', '-s', subnet, '-d', subnet, '-j', 'ACCEPT'];
   try {
@@ -171,7 +182,7 @@ function launch(dir: string, socket: string, bridge: Bridge, liveRestore: boolea
     ['--host', `unix://${socket}`],
     ['--config-file', path.join(dir, 'daemon.json')],
     ['--bridge', bridge.name],
-    ['--default-address-pool', `base=${poolOf(bridge.number)},size=24`],
+    ['--default-address-pool', `base=${poolOf(bridge.number)}0.0/16,size=24`],
     ['--iptables=false', '--ip6tables=false', '--ip-masq=false', '--shutdown-timeout=2'],
     ...(liveRestore ? [['--live-restore']] : []),
   ].flat();
@@ -222,10 +233,13 @@ function cleanUp(): void {
   }
 }
 
-/** Ends what names the folder on its command line, then removes mounts, bridge and folder. */
+/**
+ * Ends what names the folder on its command line and what runs in containers, which outlives both the
+ * daemon and what watches over it; then removes mounts, bridges and the folder.
+ */
 function discard(dir: string): void {
   for (let round = 0; round < 100; round++) {
-    const left = processesOf(dir);
+    const left = processesOf(dir, containersOf(dir));
     if (left.length === 0) break;
     for (const pid of left) {
       try {
@@ -246,8 +260,10 @@ function discard(dir: string): void {
   }
   try {
     const bridge = fs.readFileSync(path.join(dir, 'bridge'), 'utf8');
+    const number = Number(bridge.replace(/\D/g, ''));
     // Before its number is free for another one.
-    allowWithin('-D', Number(bridge.replace(/\D/g, '')));
+    allowWithin('-D', number);
+    for (const left of bridgesIn(number)) ip('link', 'del', left);
     ip('link', 'del', bridge);
     // Of a daemon that was made a swarm: see `beSwarm`.
     ip('link', 'del', `${bridge}s`);
@@ -257,13 +273,20 @@ function discard(dir: string): void {
   fs.rmSync(dir, { recursive: true, force: true, maxRetries: 10 });
 }
 
-function processesOf(dir: string): number[] {
+function containersOf(dir: string): string[] {
+  const folder = path.join(dir, 'data', 'containers');
+  return fs.existsSync(folder) ? fs.readdirSync(folder) : [];
+}
+
+function processesOf(dir: string, containers: readonly string[]): number[] {
   return fs.readdirSync('/proc').flatMap((name) => {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) return [];
     try {
       const line = fs.readFileSync(`/proc/${name}/cmdline`, 'utf8');
-      return line.includes(`${dir}/`) && isAlive(pid) ? [pid] : [];
+      const groups = fs.readFileSync(`/proc/${name}/cgroup`, 'utf8');
+      const isOurs = line.includes(`${dir}/`) || containers.some((id) => groups.includes(id));
+      return isOurs && isAlive(pid) ? [pid] : [];
     } catch {
       return []; // It ended meanwhile.
     }
