@@ -203,6 +203,12 @@ describe('the tools of MCP', () => {
     assert.deepEqual(byName, { results: [app], more: 0 });
     assert.deepEqual(await call('search', { text: talking.id }), byName);
     assert.deepEqual(await call('search', { text: 'nothing' }), { results: [], more: 0 });
+    // A name may begin as ids do.
+    const { createFolder } = await gangway.client.must<{ createFolder: { id: string } }>(
+      'mutation { createFolder(name: "db_prod") { id } }',
+    );
+    const folder = { kind: 'folder', id: createFolder.id, name: 'db_prod' };
+    assert.deepEqual(await call('search', { text: 'db_pr' }), { results: [folder], more: 0 });
   });
 
   it('tell the schema and run documents that fit it', async () => {

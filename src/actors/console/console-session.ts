@@ -89,6 +89,10 @@ export class ConsoleSession {
     return this.#phase === 'over';
   }
 
+  get isWatched(): boolean {
+    return this.#viewer !== undefined;
+  }
+
   /** Whether a stream may show it. */
   get mayBeWatched(): boolean {
     return this.#phase === 'open' || this.#phase === 'over';
@@ -252,7 +256,7 @@ export class ConsoleSession {
 
   #keep(): void {
     this.#cancelKeep = this.#options.clock.after(this.#options.keepMs, () => {
-      this.end('left');
+      this.#stop('left', this.#lastFrame);
     });
   }
 

@@ -278,11 +278,11 @@ export class Consoles implements ConsoleDoor {
     this.#taken.set(userId, (this.#taken.get(userId) ?? 0) + 1);
   }
 
-  /** Of those that are only kept for who might want to see their last output, none is kept. */
+  /** The oldest of those that are only kept for who might want to see their last output. */
   #forgetOver(among: (session: ConsoleSession) => boolean): void {
-    for (const session of [...this.#sessions.values()]) {
-      if (session.isOver && among(session)) session.end('left');
-    }
+    const kept = [...this.#sessions.values()].filter((one) => one.isOver && among(one));
+    const one = kept.find(({ isWatched }) => !isWatched) ?? kept[0];
+    one?.end('left');
   }
 
   #release(userId: string): void {

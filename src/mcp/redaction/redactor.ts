@@ -209,9 +209,11 @@ export class Redactor {
   #forgetDatabases(teamId: string | null): number {
     if (teamId === null) return 0;
     for (const scope of this.#scopes.values()) if (scope.teamId === teamId) return 0;
-    const chars = this.#databases.get(teamId)?.index.chars ?? 0;
+    const databases = this.#databases.get(teamId);
+    // Else somebody waits for them, or there are none: they have a scope in a moment.
+    if (databases?.building !== null) return 0;
     this.#databases.delete(teamId);
-    return chars;
+    return databases.index.chars;
   }
 
   #startApp(appId: string): Scope {

@@ -63,10 +63,12 @@ interface Found {
   deployment?: object | null;
 }
 
+/** Names may begin as ids do. */
 function documentFor(text: string): string {
-  if (text.startsWith('app_')) return byApp;
-  if (text.startsWith('db_')) return byDatabase;
-  return text.startsWith('dpl_') ? byDeployment : byName;
+  const [, kind] = /^(app|db|dpl)_[0-9a-z]{26}$/.exec(text) ?? [];
+  if (kind === undefined) return byName;
+  if (kind === 'app') return byApp;
+  return kind === 'db' ? byDatabase : byDeployment;
 }
 
 async function run(call: ToolCall, args: ToolArguments): Promise<ToolOutcome> {

@@ -197,10 +197,11 @@ describe('Consoles', () => {
     const { sink } = await open();
     sink.room = 1;
     for (let i = 0; i < 10; i++) last().show('x'.repeat(4096));
-    last().events.exit({ code: 0, lost: false });
+    last().events.exit({ code: null, lost: true });
     assert.equal(sink.ended, false);
     await clock.advance(minuteMs + 1);
     assert.ok(sink.ended);
+    assert.equal(sink.kinds.at(-1), 'failure');
     assert.equal(consoles.size, 0);
   });
 
@@ -212,7 +213,7 @@ describe('Consoles', () => {
     }
     assert.equal(consoles.size, 3);
     await open();
-    assert.equal(consoles.size, 1);
+    assert.equal(consoles.size, 3, 'the oldest gave its place');
   });
 
   it('lets a flood that nobody watches go on at the pace of one that is watched', async () => {
