@@ -59,7 +59,7 @@ export class Lifecycle {
       stop: () => this.#stop(),
       delete: () => this.#delete(),
       restore: () => this.#restore(),
-      purge: () => purging(core.context, core.deps.clock, () => this.#purge()),
+      purge: () => purging(core.context, core.deps, () => this.#purge()),
       wake: () => core.app !== null,
       resume: (message) => {
         if (core.isOwn(message)) this.#resume();

@@ -59,7 +59,7 @@ export class Lifecycle {
       'set-running': ({ running }) => (running ? this.#start() : this.#stop()),
       delete: () => this.#delete(),
       restore: () => this.#restore(),
-      purge: () => purging(core.context, core.deps.clock, () => this.#purge()),
+      purge: () => purging(core.context, core.deps, () => this.#purge()),
       wake: () => core.record !== null,
       resume: (message) => {
         if (core.isOwn(message)) this.#resume();

@@ -20,16 +20,21 @@ export function leaveTrash<P extends Protocol>(
   return item === undefined ? changes : [...changes, remove(tables.trash, item.id)];
 }
 
-/** Removes it for ever; while the place it runs in is away, that is tried again. */
+/**
+ * Removes it for ever. Once its time in trash is over, that is tried again while the place it runs in
+ * is away; whoever wanted it sooner asks again, and it keeps its time.
+ */
 export async function purging<P extends Protocol & { purge: { in: object; out: boolean } }>(
-  context: Pick<ActorContext<P>, 'alarm' | 'commit'>,
-  clock: Clock,
+  context: Pick<ActorContext<P>, 'alarm' | 'commit' | 'ref'>,
+  { clock, reader }: { clock: Clock; reader: Pick<Reader, 'find'> },
   purge: () => Promise<boolean>,
 ): Promise<boolean> {
   try {
     return await purge();
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE') {
+    const item = reader.find(tables.trash, 'target', [context.ref.id]);
+    const isDue = item !== undefined && item.purgeAtMs <= clock.now();
+    if (isDue && error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE') {
       const message = { type: 'purge' } as MessageOf<P>;
       void context.commit([context.alarm('purge', clock.now() + retryMs, message)]);
     }

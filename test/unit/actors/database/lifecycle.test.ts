@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ServiceError } from '../../../../src/lib/errors.ts';
+import { put } from '../../../../src/store/table.ts';
 import { tables } from '../../../../src/store/tables.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -218,7 +219,7 @@ describe('a database by programs of the machine', () => {
     assert.equal(place.driver.ids.length, 1);
   });
 
-  it('stays in trash while it cannot be removed, and is tried again', async () => {
+  it('stays in trash while it cannot be removed, and is tried again once its time is over', async () => {
     const id = await place.create();
     await place.until(id, 'running');
     await place.ask(id, { type: 'delete' });
@@ -232,7 +233,13 @@ describe('a database by programs of the machine', () => {
       place.store.get(tables.alarms, [`database:${id}`, 'purge'])?.atMs ?? 0;
     const before = dueMs();
     await assert.rejects(place.ask(id, { type: 'purge' }), { code: 'AGENT_UNREACHABLE' });
-    assert.ok(dueMs() > 0 && dueMs() < before);
+    assert.equal(dueMs(), before);
+    const [item] = place.store.list(tables.trash, 'team', ['team_1']);
+    assert.ok(item !== undefined && item.purgeAtMs === before);
+    const over = { ...item, purgeAtMs: Date.now() };
+    await place.store.commit({ changes: [put(tables.trash, over)] });
+    await assert.rejects(place.ask(id, { type: 'purge' }), { code: 'AGENT_UNREACHABLE' });
+    assert.ok(dueMs() > over.purgeAtMs && dueMs() < before);
     isAway = false;
     await place.ask(id, { type: 'purge' });
     assert.equal(place.store.get(tables.databases, id), undefined);
