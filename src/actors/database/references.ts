@@ -22,8 +22,8 @@ const reference = /\$\{database\.([^}]*)\}/g;
 /** The ids that a value refers to; BAD_USER_INPUT for what only looks like a reference. */
 export function referencesIn(value: string): string[] {
   const open = value.lastIndexOf(referenceStart);
-  if (open !== -1 && !value.includes('}', open)) throw unreadable(value.slice(open));
-  return [...value.matchAll(reference)].map(([text, inner = '']) => parse(text, inner).id);
+  if (open !== -1 && !value.includes('}', open)) throw unreadable();
+  return [...value.matchAll(reference)].map(([, inner = '']) => parse(inner).id);
 }
 
 export interface ResolveOptions {
@@ -46,7 +46,7 @@ export function replaceReferences(
 ): string {
   if (!value.includes(referenceStart)) return value;
   return value.replace(reference, (text, inner: string) => {
-    const { id, part } = parse(text, inner);
+    const { id, part } = parse(inner);
     return by(id, part, text);
   });
 }
@@ -57,7 +57,10 @@ export function pendingIn(
   { reader, teamId }: Pick<ResolveOptions, 'reader' | 'teamId'>,
 ): string[] {
   const ids = new Set<string>();
-  for (const value of values) for (const id of referencesIn(value)) ids.add(id);
+  // What is stored may be older than the rules for references.
+  for (const value of values) {
+    for (const [, inner = ''] of value.matchAll(reference)) ids.add(inner.split('.', 1)[0] ?? '');
+  }
   return [...ids].filter((id) => {
     const database = reader.get(tables.databases, id);
     if (database?.teamId !== teamId || database.deletedAtMs !== null) return false;
@@ -66,17 +69,18 @@ export function pendingIn(
   });
 }
 
-function parse(text: string, inner: string): { id: string; part: ReferencePart } {
+function parse(inner: string): { id: string; part: ReferencePart } {
   const [, id, name] = /^(db_[0-9a-z]+)\.([a-z]+)$/.exec(inner) ?? [];
   const part = parts.find((known) => known === name);
   if (id !== undefined && part !== undefined) return { id, part };
-  throw unreadable(text);
+  throw unreadable();
 }
 
-function unreadable(text: string): ServiceError {
+/** What follows the start is not quoted: it may be a secret. */
+function unreadable(): ServiceError {
   return new ServiceError(
     'BAD_USER_INPUT',
-    `${text.slice(0, 100)} is no reference: write \${database.<id>.url}, or another of ${parts.join(', ')}.`,
+    `A value has \${database. that begins no reference: write \${database.<id>.url}, or another of ${parts.join(', ')}.`,
   );
 }
 

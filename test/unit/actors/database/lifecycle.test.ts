@@ -237,7 +237,7 @@ describe('a database by programs of the machine', () => {
     const [item] = place.store.list(tables.trash, 'team', ['team_1']);
     assert.ok(item !== undefined && item.purgeAtMs === before);
     const over = { ...item, purgeAtMs: Date.now() };
-    await place.store.commit({ changes: [put(tables.trash, over)] });
+    await place.store.commit({ actor: '', epoch: 0, changes: [put(tables.trash, over)] });
     await assert.rejects(place.ask(id, { type: 'purge' }), { code: 'AGENT_UNREACHABLE' });
     assert.ok(dueMs() > over.purgeAtMs && dueMs() < before);
     isAway = false;
