@@ -14,11 +14,12 @@ import type { LogLimits } from './create-options.ts';
 import { Deadlines } from './deadlines.ts';
 import { orGone, settled, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
+import { askInitFailure } from './init-words.ts';
 import { checkId, label, shortOf } from './names.ts';
 import type { KnownSpec, Names } from './names.ts';
 import type { Networks } from './networks.ts';
 import type { Notes } from './notes.ts';
-import { failedExit, initFailure, sentenceOf, stateOf } from './states.ts';
+import { failedExit, sentenceOf, stateOf } from './states.ts';
 import type { ContainerView } from './states.ts';
 import { Turns } from './turns.ts';
 
@@ -54,7 +55,7 @@ export class Workloads {
   readonly #turns = new Turns();
   readonly #deadlines: Deadlines;
   readonly #forgotten = new Set<string>();
-  /** Exits already looked at for `initFailure`: `<container>@<finished>`. */
+  /** Exits already looked at for `askInitFailure`: `<container>@<finished>`. */
   readonly #examined = new Map<string, string>();
 
   constructor(parts: WorkloadsParts) {
@@ -260,13 +261,10 @@ export class Workloads {
     if (state.Status !== 'exited' && state.Status !== 'restarting') return;
     if (this.#examined.get(known.id) === view.Id) return;
     const container = names.container(known.id);
-    const log = await engine.ask((docker) =>
-      orGone(docker.getContainer(container).logs({ stderr: true, tail: 2 })),
-    );
+    const detail = await askInitFailure(engine, container);
     // A program that once ran is not taken for one that cannot: only its first ends are looked at.
     this.#examined.set(known.id, view.Id);
-    const detail = log && initFailure(log.toString());
-    if (!detail) return;
+    if (detail === null) return;
     const before = notes.get(known.id);
     notes.set({
       ...before,

@@ -14,11 +14,12 @@ import type { LogLimits } from '../docker/create-options.ts';
 import { Deadlines } from '../docker/deadlines.ts';
 import { orGone, pause, settled, statusOf, unreachable, wordsOf } from '../docker/engine.ts';
 import type { Engine } from '../docker/engine.ts';
+import { askInitFailure } from '../docker/init-words.ts';
 import { checkId, label, shortOf } from '../docker/names.ts';
 import type { KnownSpec, Names } from '../docker/names.ts';
 import type { Networks } from '../docker/networks.ts';
 import type { Notes } from '../docker/notes.ts';
-import { failedExit, initFailure } from '../docker/states.ts';
+import { failedExit } from '../docker/states.ts';
 import { Turns } from '../docker/turns.ts';
 import { forwardOf } from './forwarding.ts';
 import type { Forwarding } from './forwarding.ts';
@@ -66,7 +67,7 @@ export class Services {
   readonly #parts: ServicesParts;
   readonly #turns = new Turns();
   readonly #deadlines: Deadlines;
-  /** Containers already looked at for `initFailure`. */
+  /** Containers already looked at for `askInitFailure`. */
   readonly #examined = new Set<string>();
   /** What changes without an event: it has tasks on other nodes, or ports that are not known yet. */
   readonly #quiet = new Set<string>();
@@ -341,12 +342,9 @@ export class Services {
     const view = containers.get((first && containerOf(first)) ?? '');
     if (!view || notes.get(known.id)?.failed || view.State.Status !== 'exited') return;
     if (!cannotStartCodes.has(view.State.ExitCode) || this.#examined.has(view.Id)) return;
-    const log = await engine.ask((docker) =>
-      orGone(docker.getContainer(view.Id).logs({ stderr: true, tail: 2 })),
-    );
+    const detail = await askInitFailure(engine, view.Id);
     this.#examined.add(view.Id);
-    const detail = log && initFailure(log.toString());
-    if (detail) await this.#fail(known, failedExit(detail, clock.now()));
+    if (detail !== null) await this.#fail(known, failedExit(detail, clock.now()));
   }
 }
 
