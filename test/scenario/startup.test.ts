@@ -257,7 +257,7 @@ describe('a snapshot of a running instance', () => {
       const reveal = 'mutation($id: ID!) { revealEnv(appId: $id, key: "LINES_PER_SECOND") }';
       assert.deepEqual(await person.must(reveal, { id: app.id }), { revealEnv: '200' });
       const { logs } = await person.must<{ logs: { nodes: { text: string }[] } }>(
-        'query($id: ID!) { logs(appId: $id, tail: 300) { nodes { text } } }',
+        'query($id: ID!) { logs(appId: $id, tail: 5000) { nodes { text } } }',
         { id: app.id },
       );
       assert.ok(logs.nodes.some(({ text }) => text.startsWith('line 1')));
