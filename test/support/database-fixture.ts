@@ -44,8 +44,8 @@ export class DatabaseFixture {
   wellness: Wellness = { kind: 'well' };
   looks = 0;
   readonly setUps: Server[] = [];
-  /** The passwords it was given; a function that throws refuses them. */
-  takePassword: (password: string) => void | Promise<void> = () => undefined;
+  /** The passwords it was given; a function that throws PasswordRefused has the one before. */
+  takePassword: (password: string, signal: AbortSignal) => void | Promise<void> = () => undefined;
   root = '';
   #life: { runtime: ActorRuntime; watch: AppWatch } | null = null;
   // Keeps the process alive while only timers that do not are left.
@@ -126,6 +126,7 @@ export class DatabaseFixture {
           tools,
           images: { REDIS: 'mirror.example/redis:{version}' },
           healthTimeoutMs: 400,
+          settleTimeoutMs: 400,
         },
       }),
     );
@@ -153,8 +154,8 @@ export class DatabaseFixture {
         this.setUps.push(server);
         return Promise.resolve();
       },
-      setPassword: async (_server, password) => {
-        await this.takePassword(password);
+      setPassword: async (_server, password, signal) => {
+        await this.takePassword(password, signal);
       },
     };
   }

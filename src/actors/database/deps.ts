@@ -28,6 +28,8 @@ export interface DatabaseOptions {
   makingTimeoutMs: number;
   /** Until it answers while it says that it is about to, such as behind a crash. */
   startingTimeoutMs: number;
+  /** For a password that may be in it, while somebody waits to be shown the one that is. */
+  settleTimeoutMs: number;
   stopGraceMs: number;
   trashMs: number;
 }
@@ -38,6 +40,7 @@ export const databaseDefaults = {
   healthTimeoutMs: 60_000,
   makingTimeoutMs: 5 * 60_000,
   startingTimeoutMs: 30 * 60_000,
+  settleTimeoutMs: 5000,
   // What it has in memory has to reach the disk.
   stopGraceMs: 60_000,
   trashMs: 7 * 24 * 3_600_000,

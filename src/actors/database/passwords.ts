@@ -11,6 +11,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseRecord } from '../../store/records.ts';
 import { accessWith, loopback } from './address.ts';
 import type { DatabaseCore } from './core.ts';
+import { PasswordRefused } from './engines/engine.ts';
 import type { Handlers } from './internal.ts';
 import type { DatabaseClient } from './protocol.ts';
 import { newPassword, openNext, sealPassword } from './secrets.ts';
@@ -49,16 +50,28 @@ function isServing({ run, desired }: DatabaseRecord): boolean {
   return run.live !== null && !run.crashing && desired === 'running';
 }
 
-/** Ends a rotation that was interrupted, where there is one and the server takes it. */
+/**
+ * Ends a rotation that was interrupted, where there is one: then the password in force is known. A
+ * server that hangs is waited for a few seconds only, as all else that is asked of it waits behind.
+ */
 async function settleIfServing(core: DatabaseCore): Promise<void> {
   const record = core.require();
   if (record.nextPasswordSealed === null || !isServing(record)) return;
+  const limit = AbortSignal.timeout(core.deps.options.settleTimeoutMs);
   try {
-    await settleRotation(core);
+    await settleRotation(core, AbortSignal.any([core.context.signal, limit]));
   } catch (error) {
-    // It has the old one still, and is asked again.
     core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
+    // It has the old one still, and is asked again.
+    if (!(error instanceof PasswordRefused)) throw notTaken();
   }
+}
+
+function notTaken(): ServiceError {
+  return new ServiceError(
+    'NOT_RUNNING',
+    'The database did not take the new password. That is tried again; ask for the connection string in a while.',
+  );
 }
 
 /** The live server, when it answers. */
@@ -85,22 +98,19 @@ async function rotate(core: DatabaseCore): Promise<string> {
     await settleRotation(core);
   } catch (error) {
     core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
-    throw new ServiceError(
-      'NOT_RUNNING',
-      'The database did not take the new password. That is tried again; ask for the connection string in a while.',
-    );
+    throw notTaken();
   }
   return urlOf(core);
 }
 
 /** Gives the server the password that is on its way into it. */
-async function settleRotation(core: DatabaseCore): Promise<void> {
+async function settleRotation(core: DatabaseCore, signal = core.context.signal): Promise<void> {
   const { secrets } = core.deps;
   const { nextPasswordSealed: sealed, passwordSealed, retiredSealed = [] } = core.require();
   if (sealed === null) return;
   const { live } = requireLive(core);
   const next = openNext(secrets, core.id, sealed);
-  await core.engine.setPassword(serverOf(core, live), next, core.context.signal);
+  await core.engine.setPassword(serverOf(core, live), next, signal);
   core.save(
     {
       passwordSealed: sealPassword(secrets, core.id, 'password', next),

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { type Access, type Command, type Engine, fedByShell, type Server } from './engine.ts';
-import { identifierRule, lastLine } from './engine.ts';
+import { changeByClient, identifierRule, lastLine } from './engine.ts';
 
 const admin = 'gangway';
 // prettier-ignore
@@ -50,8 +50,19 @@ export const clickhouse: Engine = {
       signal,
     );
   },
-  setPassword: (server, password, signal) =>
-    must(server, `ALTER USER \`${server.username}\` IDENTIFIED ${hashed(password)};`, signal),
+  setPassword: (server, password, signal) => {
+    const text = `ALTER USER \`${server.username}\` IDENTIFIED ${hashed(password)};`;
+    const own = { ...server, host: '127.0.0.1', port: server.ownPort };
+    return changeByClient(
+      server,
+      {
+        change: asAdmin(server, text),
+        isRefusal: (said) => said.includes('Received from '),
+        signIn: client(own, ['--query', 'SELECT 1']),
+      },
+      signal,
+    );
+  },
   console: (access) => Promise.resolve(client(access, [])),
   statement: (access, text) => {
     const { command, env } = client(access, ['--multiquery']);

@@ -139,14 +139,43 @@ export interface Engine {
   /** Makes the user and the database in a server that is new. Again is fine. */
   setUp(server: Server, signal: AbortSignal): Promise<void>;
   /**
-   * Gives the user another password without a restart. Again is fine. Where the server refuses, it has
-   * the one before.
+   * Gives the user another password without a restart. Again is fine. PasswordRefused says that
+   * `server.password` is still the one; after any other error it may be either.
    */
   setPassword(server: Server, password: string, signal: AbortSignal): Promise<void>;
   /** The client that people type into; `tools` is null inside an image. */
   console(access: Access, tools: HostTools | null): Promise<Command>;
   /** The same client for one statement; it ends with 0 when that succeeded. */
   statement(access: Access, text: string, tools: HostTools | null): Promise<Command>;
+}
+
+/** The server said no, and its user gets in by the password before: no try that came to no end took. */
+export class PasswordRefused extends Error {
+  override readonly name = 'PasswordRefused';
+}
+
+export interface PasswordChange {
+  /** Changes it. */
+  change: Command;
+  /** Whether what that said is the server's own no, and not the client's about its connection. */
+  isRefusal: (said: string) => boolean;
+  /** Succeeds by the password before. */
+  signIn: Command;
+}
+
+/** As `setPassword`, by an engine's own client. */
+export async function changeByClient(
+  server: Server,
+  { change, isRefusal, signIn }: PasswordChange,
+  signal: AbortSignal,
+): Promise<void> {
+  const { exitCode, output } = await server.exec(change, signal);
+  if (exitCode === 0) return;
+  if (isRefusal(Buffer.from(output).toString('utf8'))) {
+    const { exitCode: code } = await server.exec(signIn, signal);
+    if (code === 0) throw new PasswordRefused('The server refused');
+  }
+  throw new Error('Cannot change the user: the client failed');
 }
 
 /** A plain identifier that needs no quotes anywhere. */

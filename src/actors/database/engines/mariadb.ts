@@ -13,6 +13,7 @@ import { ServiceError } from '../../../lib/errors.ts';
 import type { DatabaseEngine } from '../../../store/records.ts';
 import {
   type Access,
+  changeByClient,
   type Command,
   type Engine,
   fedByShell,
@@ -100,8 +101,19 @@ function shared(
     rules,
     url: ({ username, password, host, port, databaseName }) =>
       `mysql://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
-    setPassword: (server, password, signal) =>
-      asRoot(server, program, passwordStatement(server, program, password), signal),
+    setPassword: (server, password, signal) => {
+      const { username, password: own, adminPassword, ownPort } = server;
+      const text = passwordStatement(server, program, password);
+      return changeByClient(
+        server,
+        {
+          change: sql(program, 'root', adminPassword, ownPort, text),
+          isRefusal: (said) => serverError(said) !== null,
+          signIn: sql(program, username, own, ownPort, 'SELECT 1'),
+        },
+        signal,
+      );
+    },
     console: (access, tools) => client(access, program, tools, null),
     statement: (access, text, tools) => client(access, program, tools, text),
   };
@@ -233,6 +245,12 @@ async function asRoot(
     signal,
   );
   if (exitCode !== 0) throw new Error('Cannot change the user: the client failed');
+}
+
+/** The number of an error of the server; null also for those of the client, such as of its connection. */
+function serverError(said: string): number | null {
+  const number = Number(/^ERROR (\d+) /m.exec(said)?.[1] ?? 2000);
+  return number >= 2000 && number < 3000 ? null : number;
 }
 
 /** A statement over the network of the sandbox, which is not there while an image still makes its files. */

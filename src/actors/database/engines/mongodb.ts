@@ -4,7 +4,7 @@
  * 1. Passwords reach its shell by the environment, never by a statement or an argument.
  */
 import type { Access, Command, Engine, Server, Wellness } from './engine.ts';
-import { identifierRule, lastLine } from './engine.ts';
+import { changeByClient, identifierRule, lastLine } from './engine.ts';
 
 const root = 'root';
 const reserved = ['admin', 'config', 'local', root];
@@ -39,10 +39,17 @@ export const mongodb: Engine = {
       signal,
     ),
   setPassword: (server, password, signal) =>
-    asRoot(
+    changeByClient(
       server,
-      'admin.getSiblingDB(env.MONGO_NAME).changeUserPassword(env.MONGO_USER, env.MONGO_NEW);',
-      password,
+      {
+        change: rootShell(
+          server,
+          'admin.getSiblingDB(env.MONGO_NAME).changeUserPassword(env.MONGO_USER, env.MONGO_NEW);',
+          password,
+        ),
+        isRefusal: (said) => said.includes('MongoServerError'),
+        signIn: shell({ ...server, host: '127.0.0.1', port: server.ownPort }, [], connectedScript),
+      },
       signal,
     ),
   console: (access) => Promise.resolve(shell(access, ['--shell'], connectedScript)),

@@ -17,6 +17,7 @@ import {
   type HostServer,
   type HostTools,
   identifierRule,
+  PasswordRefused,
   type Secrets,
   type Server,
   type Wellness,
@@ -62,12 +63,7 @@ export const postgres: Engine = {
     `postgres://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
   check,
   setUp,
-  setPassword: (server, password, signal) =>
-    asAdmin(server, admin, signal, async (client) => {
-      await client.query(
-        `ALTER ROLE ${quoted(server.username)} PASSWORD '${scramVerifier(password)}'`,
-      );
-    }),
+  setPassword,
   console: (access, tools) => client(access, tools, null),
   statement: (access, text, tools) => client(access, tools, text),
 };
@@ -213,10 +209,42 @@ async function setUp(server: Server, signal: AbortSignal): Promise<void> {
   });
 }
 
+async function setPassword(server: Server, password: string, signal: AbortSignal): Promise<void> {
+  const statement = `ALTER ROLE ${quoted(server.username)} PASSWORD '${scramVerifier(password)}'`;
+  try {
+    await asAdmin(server, admin, signal, async (client) => {
+      await client.query(statement);
+    });
+  } catch (error) {
+    // Of the statement alone: what ends a connection may come behind its success.
+    if ((error as { severity?: unknown }).severity !== 'ERROR') throw error;
+    const own = { user: server.username, password: server.password };
+    await connected(server, { ...own, database: server.databaseName }, signal, async (client) => {
+      await client.query('SELECT 1');
+    });
+    throw new PasswordRefused('The server refused', { cause: error });
+  }
+}
+
 /** Runs `work` over one connection of the superuser, which ends with it. */
-async function asAdmin(
+function asAdmin(
   server: Server,
   database: string,
+  signal: AbortSignal,
+  work: (client: Client) => Promise<void>,
+): Promise<void> {
+  return connected(server, { user: admin, password: server.adminPassword, database }, signal, work);
+}
+
+interface SignIn {
+  user: string;
+  password: string;
+  database: string;
+}
+
+async function connected(
+  server: Server,
+  signIn: SignIn,
   signal: AbortSignal,
   work: (client: Client) => Promise<void>,
 ): Promise<void> {
@@ -224,9 +252,7 @@ async function asAdmin(
   const client = new pg.Client({
     host: server.host,
     port: server.port,
-    user: admin,
-    password: server.adminPassword,
-    database,
+    ...signIn,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     application_name: 'gangway',

@@ -38,10 +38,10 @@ export function talkToRedis(
     socket.on('data', (chunk: string) => {
       text += chunk;
       const lines = text.split('\r\n').slice(0, -1);
-      const refused = lines.find((line) => line.startsWith('-'));
-      if (refused !== undefined)
+      const refused = lines.findIndex((line) => line.startsWith('-'));
+      if (refused !== -1)
         end(() => {
-          reject(new RedisRefusal(refused.slice(1, 200)));
+          reject(new RedisRefusal(lines[refused]?.slice(1, 200) ?? '', refused > 0));
         });
       else if (lines.length > commands.length)
         end(() => {
@@ -49,7 +49,7 @@ export function talkToRedis(
         });
       else if (text.length > answerMaxBytes)
         end(() => {
-          reject(new RedisRefusal('it is no Redis'));
+          reject(new RedisRefusal('it is no Redis', false));
         });
     });
     socket.once('error', (error) => {
@@ -66,6 +66,13 @@ export function talkToRedis(
 /** What Redis says instead of doing it, such as `LOADING …`. */
 export class RedisRefusal extends Error {
   override readonly name = 'RedisRefusal';
+  /** Whether the password was right. */
+  readonly signedIn: boolean;
+
+  constructor(message: string, signedIn: boolean) {
+    super(message);
+    this.signedIn = signedIn;
+  }
 }
 
 function encoded(words: readonly string[]): string {

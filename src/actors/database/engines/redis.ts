@@ -14,6 +14,7 @@ import {
   fedByShell,
   type HostServer,
   type HostTools,
+  PasswordRefused,
   type Server,
   type Wellness,
 } from './engine.ts';
@@ -110,19 +111,25 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
 
 async function setPassword(server: Server, password: string, signal: AbortSignal): Promise<void> {
   const set = (to: string): string[] => ['CONFIG', 'SET', 'requirepass', to];
+  let isSetNow = true;
   try {
     await talkToRedis(server, [set(password)], signal);
   } catch (error) {
+    if (!(error instanceof RedisRefusal)) throw error;
+    if (error.signedIn) throw new PasswordRefused('The server refused', { cause: error });
     // Done before, by a try that could not tell.
-    if (!(error instanceof RedisRefusal) || !error.message.startsWith('WRONGPASS')) throw error;
+    if (!error.message.startsWith('WRONGPASS')) throw error;
+    isSetNow = false;
   }
   const changed = { ...server, password };
   try {
     await talkToRedis(changed, [['CONFIG', 'REWRITE']], signal);
   } catch (error) {
+    // Behind a try that could not tell, its file may have the new one.
+    if (!(error instanceof RedisRefusal) || !isSetNow) throw error;
     // As with a full disk: its file has the old one, and so has it again.
-    if (error instanceof RedisRefusal) await talkToRedis(changed, [set(server.password)], signal);
-    throw error;
+    await talkToRedis(changed, [set(server.password)], signal);
+    throw new PasswordRefused('The server refused', { cause: error });
   }
 }
 

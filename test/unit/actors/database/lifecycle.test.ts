@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { PasswordRefused } from '../../../../src/actors/database/engines/engine.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 import { put } from '../../../../src/store/table.ts';
 import { tables } from '../../../../src/store/tables.ts';
@@ -287,7 +289,7 @@ describe('another password of a database', () => {
     const given: string[] = [];
     place.takePassword = (password) => {
       given.push(password);
-      throw new Error('busy');
+      throw new PasswordRefused('busy');
     };
     await assert.rejects(place.ask(id, { type: 'rotate' }), { code: 'NOT_RUNNING' });
     assert.equal(await reveal(), before);
@@ -295,6 +297,27 @@ describe('another password of a database', () => {
     const url = await place.ask(id, { type: 'rotate' });
     assert.equal(new URL(url).password, given[1]);
     assert.equal(given[0], given[1]);
+  });
+
+  it('is not shown, nor the one before, while nobody knows which of them the server has', async () => {
+    let tries = 0;
+    // Cut off, and later without an answer.
+    place.takePassword = async (_password, signal) => {
+      tries += 1;
+      if (tries === 1) throw new Error('the connection was closed');
+      await once(signal, 'abort');
+      signal.throwIfAborted();
+    };
+    await assert.rejects(place.ask(id, { type: 'rotate' }), { code: 'NOT_RUNNING' });
+    const unknown = { code: 'NOT_RUNNING', message: /in a while/ };
+    await assert.rejects(reveal(), unknown);
+    await assert.rejects(place.ask(id, { type: 'client', statement: null }), unknown);
+    assert.equal(tries, 3);
+    let given = '';
+    place.takePassword = (password) => {
+      given = password;
+    };
+    assert.equal(new URL(await reveal()).password, given);
   });
 
   it('is gone on with after a crash', async () => {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import type { Command, Server } from '../../../../../src/actors/database/engines/engine.ts';
+import { PasswordRefused } from '../../../../../src/actors/database/engines/engine.ts';
 import { engines } from '../../../../../src/actors/database/engines/engines.ts';
 import { scramVerifier } from '../../../../../src/actors/database/engines/scram.ts';
 import type { DatabaseEngine } from '../../../../../src/store/records.ts';
@@ -25,7 +28,10 @@ const images: Record<
 };
 
 /** A server that keeps what it is asked to run. */
-function recorded(exitCode = 0): { server: Server; ran: Command[] } {
+function recorded(
+  exitCode = 0,
+  said = 'some warning\nit said no\n',
+): { server: Server; ran: Command[] } {
   const ran: Command[] = [];
   const server: Server = {
     ...names,
@@ -35,8 +41,10 @@ function recorded(exitCode = 0): { server: Server; ran: Command[] } {
     ownPort: 3306,
     exec: (command) => {
       ran.push(command);
-      const output = Buffer.from('some warning\nit said no\n');
-      return Promise.resolve({ output, exitCode, truncated: false });
+      const output = Buffer.from(said);
+      // What comes behind a refusal is the look which password is in force.
+      const outcome = { output, exitCode: ran.length > 1 ? 0 : exitCode, truncated: false };
+      return Promise.resolve(outcome);
     },
   };
   return { server, ran };
@@ -108,6 +116,70 @@ describe('engines that are asked by their own client', () => {
     });
   }
 });
+
+describe('a password that a server does not take', () => {
+  const cases = [
+    ['MYSQL', 'ERROR 1290 (HY000) at line 1: read only', 'ERROR 2013 (HY000): Lost connection'],
+    ['MARIADB', 'ERROR 3 (HY000): Error writing file', "ERROR 2002 (HY000): Can't connect"],
+    ['MONGODB', 'MongoServerError: no space', 'MongoServerSelectionError: timed out'],
+    ['CLICKHOUSE', 'Code: 243. DB::Exception: Received from 127.0.0.1:9000.', 'Code: 210. refused'],
+  ] as const;
+  for (const [name, refusal, cut] of cases) {
+    it(`is known to be out of force for ${name} by its own no, and a sign-in by the one before`, async () => {
+      const { server, ran } = recorded(1, `some warning\n${refusal}\n`);
+      await assert.rejects(engines[name].setPassword(server, 'next', signal), PasswordRefused);
+      assert.ok(ran[1] !== undefined && Object.values(ran[1].env).includes(secrets.password));
+      for (const command of ran) assertNothingSecret(command);
+      await assert.rejects(engines[name].setPassword(recorded(1, cut).server, 'next', signal), {
+        name: 'Error',
+      });
+    });
+  }
+
+  it('may be in force in a Redis that was cut off before it had written it', async () => {
+    const place = await scriptedRedis((words) => (words[1] === 'REWRITE' ? null : '+OK'));
+    await assert.rejects(engines.REDIS.setPassword(place.server, 'next', signal), {
+      name: 'Error',
+    });
+    await place.close();
+  });
+
+  it('is out of force in a Redis that could not write it, and was given the one before', async () => {
+    const place = await scriptedRedis((words) => (words[1] === 'REWRITE' ? '-ERR full' : '+OK'));
+    await assert.rejects(engines.REDIS.setPassword(place.server, 'next', signal), PasswordRefused);
+    const set = place.commands.filter(([, verb]) => verb === 'SET').map((words) => words.at(-1));
+    assert.deepEqual(set, ['next', secrets.password]);
+    await place.close();
+  });
+});
+
+/** A Redis that answers each command as it is told; null: it cuts the connection. */
+async function scriptedRedis(
+  answer: (words: readonly string[]) => string | null,
+): Promise<{ server: Server; commands: string[][]; close: () => Promise<void> }> {
+  const commands: string[][] = [];
+  const listener = createServer((socket) => {
+    socket.setEncoding('utf8');
+    socket.on('error', () => undefined);
+    socket.on('data', (text: string) => {
+      for (const command of text.split(/^\*\d+\r\n/m).slice(1)) {
+        const words = command.split('\r\n').filter((_, at) => at % 2 === 1);
+        commands.push(words);
+        const said = answer(words);
+        if (said === null) return void socket.destroy();
+        socket.write(`${said}\r\n`);
+      }
+    });
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  const close = async (): Promise<void> => {
+    listener.close();
+    await once(listener, 'close');
+  };
+  return { server: { ...recorded().server, port }, commands, close };
+}
 
 describe('scramVerifier()', () => {
   it('is what PostgreSQL keeps for a password', () => {
