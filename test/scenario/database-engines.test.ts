@@ -88,7 +88,7 @@ describe('databases by servers of the machine', () => {
       assert.equal(await databases.reveal(id), address);
       assert.equal(await redis(address, 'PING'), 'PONG\n');
       chmodSync(data, 0o700);
-      const rotated = await databases.reveal(id);
+      const rotated = await databases.rotate(id);
       assert.notEqual(rotated, address);
       assert.equal(await redis(rotated, 'PING'), 'PONG\n');
       await databases.delete(id);

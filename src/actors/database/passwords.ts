@@ -5,7 +5,8 @@
  * 1. A new password is journaled before the server is told, and counts once the server took it: a
  *    crash in between ends with one that both know.
  * 2. What is shown gets in: where it is not known whether the server took a password, it is told again
- *    before anything is shown; while it does not run, the one that it is given at its start is shown.
+ *    before anything is shown, and nothing is shown while it does not answer.
+ * 3. A password that the server refused is forgotten: the one before is in force, also when it starts.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseRecord } from '../../store/records.ts';
@@ -33,15 +34,12 @@ export function passwordHandlers(
 }
 
 async function reveal(core: DatabaseCore): Promise<string> {
-  await settleIfServing(core);
-  const record = core.require();
-  const { nextPasswordSealed } = record;
-  if (nextPasswordSealed === null || isServing(record)) return urlOf(core);
-  return urlOf(core, openNext(core.deps.secrets, core.id, nextPasswordSealed));
+  await settle(core);
+  return urlOf(core);
 }
 
-function urlOf(core: DatabaseCore, password = core.passwords.password): string {
-  const access = accessWith(core.require(), password, false);
+function urlOf(core: DatabaseCore): string {
+  const access = accessWith(core.require(), core.passwords.password, false);
   if (access !== null) return core.engine.url(access);
   throw new ServiceError('NOT_RUNNING', 'The database is being made: it has no address yet.');
 }
@@ -54,17 +52,29 @@ function isServing({ run, desired }: DatabaseRecord): boolean {
  * Ends a rotation that was interrupted, where there is one: then the password in force is known. A
  * server that hangs is waited for a few seconds only, as all else that is asked of it waits behind.
  */
-async function settleIfServing(core: DatabaseCore): Promise<void> {
+async function settle(core: DatabaseCore): Promise<void> {
   const record = core.require();
-  if (record.nextPasswordSealed === null || !isServing(record)) return;
+  if (record.nextPasswordSealed === null) return;
+  if (!isServing(record)) {
+    throw new ServiceError(
+      'NOT_RUNNING',
+      'Whether the database has its new password is not known before it runs again.',
+    );
+  }
   const limit = AbortSignal.timeout(core.deps.options.settleTimeoutMs);
   try {
     await settleRotation(core, AbortSignal.any([core.context.signal, limit]));
   } catch (error) {
     core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
-    // It has the old one still, and is asked again.
     if (!(error instanceof PasswordRefused)) throw notTaken();
   }
+}
+
+function refused(): ServiceError {
+  return new ServiceError(
+    'NOT_RUNNING',
+    'The database refused the new password, and keeps the one that it has. Its log may say why.',
+  );
 }
 
 function notTaken(): ServiceError {
@@ -98,19 +108,26 @@ async function rotate(core: DatabaseCore): Promise<string> {
     await settleRotation(core);
   } catch (error) {
     core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
-    throw notTaken();
+    throw error instanceof PasswordRefused ? refused() : notTaken();
   }
   return urlOf(core);
 }
 
-/** Gives the server the password that is on its way into it. */
+/** Gives the server the password that is on its way into it, or gives that up where it is refused. */
 async function settleRotation(core: DatabaseCore, signal = core.context.signal): Promise<void> {
   const { secrets } = core.deps;
   const { nextPasswordSealed: sealed, passwordSealed, retiredSealed = [] } = core.require();
   if (sealed === null) return;
   const { live } = requireLive(core);
   const next = openNext(secrets, core.id, sealed);
-  await core.engine.setPassword(serverOf(core, live), next, signal);
+  try {
+    await core.engine.setPassword(serverOf(core, live), next, signal);
+  } catch (error) {
+    if (error instanceof PasswordRefused) {
+      await core.saved({ nextPasswordSealed: null }, [core.context.clearAlarm('rotation')]);
+    }
+    throw error;
+  }
   core.save(
     {
       passwordSealed: sealPassword(secrets, core.id, 'password', next),
@@ -136,6 +153,7 @@ async function rotationAgain(core: DatabaseCore): Promise<boolean> {
     return true;
   } catch (error) {
     deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
+    if (error instanceof PasswordRefused) return false;
     const retry = context.alarm('rotation', deps.clock.now() + retryMs, { type: 'rotation' });
     core.save({}, [retry]);
     return false;
@@ -143,7 +161,7 @@ async function rotationAgain(core: DatabaseCore): Promise<boolean> {
 }
 
 async function clientOf(core: DatabaseCore, statement: string | null): Promise<DatabaseClient> {
-  await settleIfServing(core);
+  await settle(core);
   const { record, live } = requireLive(core);
   const { driver, options } = core.deps;
   const inside = driver.runs === 'image';
