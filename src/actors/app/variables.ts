@@ -23,6 +23,8 @@ const valueMaxBytes = 32 * 1024;
 // Linux refuses to start a program whose environment and arguments are larger than a few MiB.
 const totalMaxBytes = 256 * 1024;
 const databasePollMs = 250;
+/** A password that a server does not take for long is not worth a deployment's time. */
+const passwordWaitMs = 5000;
 const mask = '••••••••';
 
 export function variableHandlers(
@@ -137,7 +139,10 @@ export function openVariables(
   return Object.fromEntries(values.map(([key, value]) => [key, resolved(key, value, options)]));
 }
 
-/** Waits while a database that is referred to is about to start; `timeoutMs` at most. */
+/**
+ * Waits while a database that is referred to is about to start, `timeoutMs` at most, and a few seconds
+ * for one that is given another password.
+ */
 export async function awaitDatabases(
   parts: VariableParts & Pick<AppDeps, 'clock'>,
   { id, teamId }: Readonly<Pick<AppRecord, 'id' | 'teamId'>>,
@@ -150,10 +155,19 @@ export async function awaitDatabases(
   const { reader, clock } = parts;
   const values = storedValues(parts, id, 'production').map(([, value]) => value);
   const untilMs = clock.now() + timeoutMs;
-  for (let said = false; clock.now() < untilMs; said = true) {
-    const pending = pendingIn(values, { reader, teamId });
-    if (pending.length === 0) return;
-    if (!said) say(`Waiting for the database ${pending.join(', ')} to start.`);
+  const said = new Set<string>();
+  for (let runSinceMs: number | null = null; clock.now() < untilMs;) {
+    const { starting, rotating } = pendingIn(values, { reader, teamId });
+    if (starting.length > 0) runSinceMs = null;
+    else runSinceMs ??= clock.now();
+    const isOver = runSinceMs !== null && clock.now() - runSinceMs >= passwordWaitMs;
+    if (starting.length === 0 && (rotating.length === 0 || isOver)) return;
+    const line =
+      starting.length > 0
+        ? `Waiting for the database ${starting.join(', ')} to start.`
+        : `Waiting for the database ${rotating.join(', ')} to take its new password.`;
+    if (!said.has(line)) say(line);
+    said.add(line);
     await pause(clock, databasePollMs, signal);
   }
 }

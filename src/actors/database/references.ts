@@ -51,22 +51,32 @@ export function replaceReferences(
   });
 }
 
-/** Databases that are referred to and are about to have what is asked for: their start, or a password. */
+export interface Pending {
+  /** About to run. */
+  starting: string[];
+  /** Run, and are given another password. */
+  rotating: string[];
+}
+
+/** Databases that are referred to and are about to have what is asked for. */
 export function pendingIn(
   values: Iterable<string>,
   { reader, teamId }: Pick<ResolveOptions, 'reader' | 'teamId'>,
-): string[] {
+): Pending {
   const ids = new Set<string>();
   // What is stored may be older than the rules for references.
   for (const value of values) {
     for (const [, inner = ''] of value.matchAll(reference)) ids.add(inner.split('.', 1)[0] ?? '');
   }
-  return [...ids].filter((id) => {
+  const pending: Pending = { starting: [], rotating: [] };
+  for (const id of ids) {
     const database = reader.get(tables.databases, id);
-    if (database?.teamId !== teamId || database.deletedAtMs !== null) return false;
+    if (database?.teamId !== teamId || database.deletedAtMs !== null) continue;
     const { status, nextPasswordSealed } = database;
-    return status === 'provisioning' || (status === 'running' && nextPasswordSealed !== null);
-  });
+    if (status === 'provisioning') pending.starting.push(id);
+    else if (status === 'running' && nextPasswordSealed !== null) pending.rotating.push(id);
+  }
+  return pending;
 }
 
 function parse(inner: string): { id: string; part: ReferencePart } {
