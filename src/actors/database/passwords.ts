@@ -70,10 +70,11 @@ async function settle(core: DatabaseCore): Promise<void> {
   }
 }
 
-function refused(): ServiceError {
+function refused({ why }: PasswordRefused): ServiceError {
+  const told = why ?? 'Its log may say why.';
   return new ServiceError(
     'NOT_RUNNING',
-    'The database refused the new password, and keeps the one that it has. Its log may say why.',
+    `The database refused the new password, and keeps the one that it has. ${told}`,
   );
 }
 
@@ -108,7 +109,7 @@ async function rotate(core: DatabaseCore): Promise<string> {
     await settleRotation(core);
   } catch (error) {
     core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
-    throw error instanceof PasswordRefused ? refused() : notTaken();
+    throw error instanceof PasswordRefused ? refused(error) : notTaken();
   }
   return urlOf(core);
 }

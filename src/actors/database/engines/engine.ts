@@ -152,6 +152,13 @@ export interface Engine {
 /** The server said no, and its user gets in by the password before: no try that came to no end took. */
 export class PasswordRefused extends Error {
   override readonly name = 'PasswordRefused';
+  /** A sentence for people, where more is known. */
+  readonly why: string | null;
+
+  constructor(why: string | null, options?: ErrorOptions) {
+    super('The server refused another password', options);
+    this.why = why;
+  }
 }
 
 export interface PasswordChange {
@@ -159,6 +166,8 @@ export interface PasswordChange {
   change: Command;
   /** Whether what that said is the server's own no, and not the client's about its connection. */
   isRefusal: (said: string) => boolean;
+  /** Why, for people; absent: nothing more is known. */
+  whyOf?: (said: string) => string | null;
   /** Succeeds by the password before. */
   signIn: Command;
 }
@@ -166,14 +175,15 @@ export interface PasswordChange {
 /** As `setPassword`, by an engine's own client. */
 export async function changeByClient(
   server: Server,
-  { change, isRefusal, signIn }: PasswordChange,
+  { change, isRefusal, whyOf, signIn }: PasswordChange,
   signal: AbortSignal,
 ): Promise<void> {
   const { exitCode, output } = await server.exec(change, signal);
   if (exitCode === 0) return;
-  if (isRefusal(Buffer.from(output).toString('utf8'))) {
+  const said = Buffer.from(output).toString('utf8');
+  if (isRefusal(said)) {
     const { exitCode: code } = await server.exec(signIn, signal);
-    if (code === 0) throw new PasswordRefused('The server refused');
+    if (code === 0) throw new PasswordRefused(whyOf?.(said) ?? null);
   }
   throw new Error('Cannot change the user: the client failed');
 }

@@ -5,7 +5,8 @@
  * 1. Of passwords of MariaDB only hashes stand in statements and in files. MySQL is told them as they
  *    are, and keeps them out of its own logs.
  * 2. Each has an administrator for 127.0.0.1: their images look up no names, so that `localhost` is
- *    nobody who comes over the network of the sandbox.
+ *    nobody who comes over the network of the sandbox. Servers that were made before have one for
+ *    `localhost` alone: they are asked by their user, and cannot be given another password.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -41,6 +42,10 @@ const rules = {
   databaseName: identifierRule(64, reserved),
   username: identifierRule(32, [...reserved]),
 };
+// ER_ACCESS_DENIED_ERROR, ER_HOST_NOT_PRIVILEGED, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+const deniedErrors: ReadonlySet<number | null> = new Set([1045, 1130, 1698]);
+const madeBefore =
+  'It was made by an earlier version, whose administrator cannot change passwords from here: make another database and move the data.';
 const defaults = { databaseName: 'app', username: 'app' };
 
 export const mariadb: Engine = {
@@ -48,7 +53,7 @@ export const mariadb: Engine = {
   label: 'MariaDB',
   // The image does it, or the server as it starts.
   setUp: () => Promise.resolve(),
-  check: (server, signal) => check(server, 'mariadb', server.username, server.password, signal),
+  check: async (server, signal) => (await check(server, 'mariadb', 'user', signal)).wellness,
   host: hostEngine(),
   image: {
     versions: ['11.8', '11.4', '10.11', '10.6'],
@@ -72,7 +77,7 @@ export const mysql: Engine = {
   ...shared('MYSQL', 'mysql'),
   label: 'MySQL',
   setUp: (server, signal) => asRoot(server, 'mysql', userStatements(server), signal),
-  check: (server, signal) => check(server, 'mysql', 'root', server.adminPassword, signal),
+  check: checkMysql,
   host: null,
   image: {
     versions: ['8.4', '9.4', '8.0'],
@@ -109,6 +114,7 @@ function shared(
         {
           change: sql(program, 'root', adminPassword, ownPort, text),
           isRefusal: (said) => serverError(said) !== null,
+          whyOf: (said) => (isDenied(said) ? madeBefore : null),
           signIn: sql(program, username, own, ownPort, 'SELECT 1'),
         },
         signal,
@@ -198,19 +204,30 @@ function nativeHash(password: string): string {
   return `*${createHash('sha1').update(once).digest('hex').toUpperCase()}`;
 }
 
+/** Before its user is there the administrator asks. */
+async function checkMysql(server: Server, signal: AbortSignal): Promise<Wellness> {
+  const { wellness, isLetIn } = await check(server, 'mysql', 'root', signal);
+  if (isLetIn) return wellness;
+  const { wellness: seen } = await check(server, 'mysql', 'user', signal);
+  return seen.kind === 'well' ? seen : wellness;
+}
+
 async function check(
   server: Server,
   program: Program,
-  user: string,
-  password: string,
+  as: 'root' | 'user',
   signal: AbortSignal,
-): Promise<Wellness> {
+): Promise<{ wellness: Wellness; isLetIn: boolean }> {
+  const user = as === 'root' ? as : server.username;
+  const password = as === 'root' ? server.adminPassword : server.password;
   const { exitCode, output } = await server.exec(
     sql(program, user, password, server.ownPort, 'SELECT 1'),
     signal,
   );
-  if (exitCode === 0) return { kind: 'well' };
-  return { kind: 'unwell', seen: `it said: ${lastLine(output)}` };
+  if (exitCode === 0) return { wellness: { kind: 'well' }, isLetIn: true };
+  const seen = `it said: ${lastLine(output)}`;
+  const isLetIn = !isDenied(Buffer.from(output).toString('utf8'));
+  return { wellness: { kind: 'unwell', seen }, isLetIn };
 }
 
 /** What the image of MySQL is not asked to make. */
@@ -251,6 +268,11 @@ async function asRoot(
 function serverError(said: string): number | null {
   const number = Number(/^ERROR (\d+) /m.exec(said)?.[1] ?? 2000);
   return number >= 2000 && number < 3000 ? null : number;
+}
+
+/** Whether nobody of that name and password is let in from there. */
+function isDenied(said: string): boolean {
+  return deniedErrors.has(serverError(said));
 }
 
 /** A statement over the network of the sandbox, which is not there while an image still makes its files. */

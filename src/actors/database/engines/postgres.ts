@@ -222,7 +222,7 @@ async function setPassword(server: Server, password: string, signal: AbortSignal
     await connected(server, { ...own, database: server.databaseName }, signal, async (client) => {
       await client.query('SELECT 1');
     });
-    throw new PasswordRefused('The server refused', { cause: error });
+    throw new PasswordRefused(null, { cause: error });
   }
 }
 

@@ -116,7 +116,7 @@ async function setPassword(server: Server, password: string, signal: AbortSignal
     await talkToRedis(server, [set(password)], signal);
   } catch (error) {
     if (!(error instanceof RedisRefusal)) throw error;
-    if (error.signedIn) throw new PasswordRefused('The server refused', { cause: error });
+    if (error.signedIn) throw new PasswordRefused(null, { cause: error });
     // Done before, by a try that could not tell.
     if (!error.message.startsWith('WRONGPASS')) throw error;
     isSetNow = false;
@@ -129,7 +129,7 @@ async function setPassword(server: Server, password: string, signal: AbortSignal
     if (!(error instanceof RedisRefusal) || !isSetNow) throw error;
     // As with a full disk: its file has the old one, and so has it again.
     await talkToRedis(changed, [set(server.password)], signal);
-    throw new PasswordRefused('The server refused', { cause: error });
+    throw new PasswordRefused(null, { cause: error });
   }
 }
 

@@ -136,6 +136,20 @@ describe('a password that a server does not take', () => {
     });
   }
 
+  for (const denied of ['1045 (28000): Access denied', "1130 (HY000): Host '127.0.0.1' is not"]) {
+    it(`leaves MySQL of an earlier version well, and says that it is one: ${denied}`, async () => {
+      const said = `ERROR ${denied}\n`;
+      const asked = recorded(1, said);
+      assert.deepEqual(await engines.MYSQL.check(asked.server, signal), { kind: 'well' });
+      assert.equal(asked.ran[1]?.env['MYSQL_PWD'], secrets.password);
+      const { server } = recorded(1, said);
+      await assert.rejects(engines.MYSQL.setPassword(server, 'next', signal), {
+        name: 'PasswordRefused',
+        why: /made by an earlier version/,
+      });
+    });
+  }
+
   it('may be in force in a Redis that was cut off before it had written it', async () => {
     const place = await scriptedRedis((words) => (words[1] === 'REWRITE' ? null : '+OK'));
     await assert.rejects(engines.REDIS.setPassword(place.server, 'next', signal), {
