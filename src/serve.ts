@@ -47,8 +47,9 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
       // Apps could set cookies that the panel's own requests carry.
       logger.warn({ panel, appsDomain: config.appsDomain }, 'apps_share_the_panels_site');
     }
-    announce(config, port, service.setupCode);
+    // Before anybody knows that it is there, and may end it.
     service.endOnSignals();
+    announce(config, port, service.setupCode);
     await platform.start();
   } catch (error) {
     // The process ends now.
