@@ -43,6 +43,8 @@ export class DatabaseFixture {
   /** What a server says of itself, and what it was told. */
   wellness: Wellness = { kind: 'well' };
   looks = 0;
+  /** Holds up what it says. */
+  held: Promise<void> | null = null;
   readonly setUps: Server[] = [];
   /** The passwords it was given; a function that throws PasswordRefused has the one before. */
   takePassword: (password: string, signal: AbortSignal) => void | Promise<void> = () => undefined;
@@ -146,9 +148,10 @@ export class DatabaseFixture {
   #scripted(engine: Engine): Engine {
     return {
       ...engine,
-      check: () => {
+      check: async () => {
         this.looks += 1;
-        return Promise.resolve(this.wellness);
+        await this.held;
+        return this.wellness;
       },
       setUp: (server) => {
         this.setUps.push(server);

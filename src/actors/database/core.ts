@@ -32,6 +32,8 @@ export class DatabaseCore {
   settled: Promise<void> = Promise.resolve();
   /** Workloads whose end is under way. */
   readonly busy = new Set<string>();
+  /** The latest end of the live server by itself that nothing newer was asked about; null: none. */
+  exitedAtMs: number | null = null;
   #record: DatabaseRecord | null;
   #works = 0;
 

@@ -30,8 +30,8 @@ type OwnMessages = {
   'start-failed': { in: Report & { error: string }; out: boolean };
   /** The driver has forgotten a workload. */
   gone: { in: Report & { workloadId: string }; out: boolean };
-  /** One that had ended by itself answers again. */
-  recovered: { in: Report & { workloadId: string }; out: boolean };
+  /** One that had ended by itself answers again, and runs since then. */
+  recovered: { in: Report & { workloadId: string; startedAtMs: number }; out: boolean };
   /** The driver says that a workload of this database changed. */
   workload: { in: { workload: Workload }; out: boolean };
   /** All workloads of this database the driver has. */

@@ -2,6 +2,7 @@
  * Owns what the driver says of a database's workloads, and their way out.
  *
  * 1. Only the driver's own word for the live server counts: a list may be older than it.
+ * 2. It is well again by an answer of its latest start alone.
  */
 import type { Workload } from '../../drivers/driver.ts';
 import type { DatabaseRun } from '../../store/records.ts';
@@ -32,6 +33,13 @@ export function workloadHandlers(
     recovered: (message) => {
       const { record } = core;
       if (record?.run.live !== message.workloadId || !core.isOwn(message)) return false;
+      if (core.exitedAtMs !== null && message.startedAtMs < core.exitedAtMs) {
+        // An answer from before the latest end. What is asked from here on is behind that, whatever
+        // the clocks say.
+        core.exitedAtMs = null;
+        recheck(core, message.workloadId);
+        return false;
+      }
       if (record.run.crashing) {
         core.save({ error: null, run: { ...record.run, crashing: false } });
         finishRotation(core);
@@ -74,6 +82,7 @@ function noticeLive(core: DatabaseCore, workload: Workload, ensureRunning: () =>
       const { lastExit, restarts } = workload.state;
       const { code, signal } = lastExit;
       core.deps.logger.warn({ database: core.id, code, signal, restarts }, 'database_ended');
+      core.exitedAtMs = lastExit.atMs;
       const error = `${describeExit(lastExit)} It is started again.`;
       core.save({ error, run: { ...run, crashing: true } });
       return;
@@ -110,7 +119,7 @@ function confirmLost(core: DatabaseCore, id: string): void {
 function recheck(core: DatabaseCore, workloadId: string): void {
   core.care.recheck(workloadId, {
     isWell: async (signal) => (await look(core, workloadId, signal)).kind === 'well',
-    told: () => core.report({ type: 'recovered', workloadId }),
+    told: (startedAtMs) => core.report({ type: 'recovered', workloadId, startedAtMs }),
   });
 }
 

@@ -157,6 +157,33 @@ describe('a database by programs of the machine', () => {
     assert.equal(servers().length, 1);
   });
 
+  it('stays in error when its server ends again while an earlier start answers', async () => {
+    const id = await place.create();
+    await place.until(id, 'running');
+    const server = live(id);
+    place.driver.crash(server, 1);
+    await place.until(id, 'error');
+    const { promise: held, resolve: answer } = Promise.withResolvers<undefined>();
+    place.held = held;
+    const { looks } = place;
+    place.driver.revive(server, 1);
+    await eventually('it is asked', () => place.looks > looks);
+    place.driver.crash(server, 2, { code: 7, atMs: 5 });
+    await eventually('it is told', () => /code 7/.test(place.record(id).error ?? ''));
+    let asked = 0;
+    const inspect = place.driver.inspect.bind(place.driver);
+    place.driver.inspect = (one) => {
+      asked += 1;
+      return inspect(one);
+    };
+    place.held = null;
+    answer(undefined);
+    await eventually('it is decided', () => asked > 0 || place.record(id).status === 'running');
+    assert.equal(place.record(id).status, 'error');
+    place.driver.revive(server, 2);
+    await place.until(id, 'running');
+  });
+
   it('is started again when its server is gone for good', async () => {
     const id = await place.create();
     await place.until(id, 'running');
