@@ -3,7 +3,9 @@
  *
  * 1. Where builders of several versions differ, or where a value is theirs, all that it may be is
  *    returned: who reads it looks for what must not be there.
+ * 2. A text costs no more steps than it was given.
  */
+import { ServiceError } from '../../lib/errors.ts';
 
 /** What builders take for white space: Go's, which has one more than JavaScript's. */
 const space = /[\s\u0085]/;
@@ -13,11 +15,42 @@ export type Escape = '\\' | '`';
 /** All that the variables known so far may be. */
 export type Values = ReadonlyMap<string, readonly string[]>;
 
+/** What is needed to fill in a word. */
+export interface Knowledge {
+  escape: Escape;
+  values: Values;
+  steps: Steps;
+}
+
 /** More ways than anybody writes by hand. */
-const waysMax = 64;
+export const waysMax = 64;
+/** Variables within variables grow without end. */
+const valueMaxChars = 16 * 1024;
 const depthMax = 16;
 const plainName = /[A-Za-z_]\w*|[0-9@*#?!-]/;
 const bracedName = /\{([A-Za-z_]\w*|[0-9@*#?!-])(:?[-+?]|\})/;
+
+/** What a text may cost whoever reads it. */
+export class Steps {
+  #left: number;
+
+  constructor(most: number) {
+    this.#left = most;
+  }
+
+  /** Throws IMAGE_BUILD_FAILED when there are none left. */
+  take(count: number): void {
+    this.#left -= count;
+    if (this.#left < 0) throw notUnderstood('it is too long');
+  }
+}
+
+export function notUnderstood(what: string): ServiceError {
+  return new ServiceError(
+    'IMAGE_BUILD_FAILED',
+    `The Dockerfile is not understood: ${what.slice(0, 200)}`,
+  );
+}
 
 /** The flags behind an instruction's name, without their quotes, and what follows them. */
 export function flagsOf(line: string): { flags: string[]; rest: string } {
@@ -65,21 +98,23 @@ export function wordsOf(line: string, escape: Escape): string[] {
 }
 
 /** All that a word may come to; null for what is not understood, or has too many ways. */
-export function valuesOf(word: string, escape: Escape, known: Values): string[] | null {
-  return new Filling(word, escape, known).all();
+export function valuesOf(word: string, knowledge: Knowledge): string[] | null {
+  return new Filling(word, knowledge).all();
 }
 
 class Filling {
   readonly #text: string;
   readonly #escape: Escape;
   readonly #known: Values;
+  readonly #steps: Steps;
   #at = 0;
   #depth = 0;
 
-  constructor(text: string, escape: Escape, known: Values) {
+  constructor(text: string, { escape, values, steps }: Knowledge) {
     this.#text = text;
     this.#escape = escape;
-    this.#known = known;
+    this.#known = values;
+    this.#steps = steps;
   }
 
   all(): string[] | null {
@@ -99,8 +134,9 @@ class Filling {
       else {
         const more = quote === "'" ? [char] : this.#one(char, quote);
         if (more === null) return null;
+        this.#steps.take(ways.length * more.length);
         ways = ways.flatMap((way) => more.map((one) => way + one));
-        if (ways.length > waysMax) return null;
+        if (ways.length > waysMax || ways.some((way) => way.length > valueMaxChars)) return null;
       }
     }
   }

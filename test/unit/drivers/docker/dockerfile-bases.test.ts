@@ -90,7 +90,6 @@ EOF
       '${A/x/y}',
       '"a',
       '$(x)',
-      'a;b',
       '${A',
       '$A'.repeat(99) + '${A:-b}'.repeat(9),
     ])
@@ -107,8 +106,78 @@ COPY http://d.test /x`;
       'http://localhost:1/x',
       'https://a.test/x',
       'HTTP://b.test/y',
+      // In a stage that does not declare it.
+      'http:///x',
       'http://127.0.0.1/x',
     ]);
+  });
+
+  it('sees it behind a doubled escape, which some builders take for none', () => {
+    const refused = { code: 'IMAGE_BUILD_FAILED' };
+    const last = '${TARGETARCH/amd64/victim:1}';
+    for (const end of ['\\\\', '\\\f', '\\\u00a0']) {
+      assert.throws(() => basesOf(`FROM a\nRUN true ${end}\nFROM ${last}`), refused, end);
+      // And it is no part of an argument.
+      const dockerfile = `ARG A=a${end}\nARG B=victim\nFROM $B`;
+      assert.ok(basesOf(dockerfile).includes('victim'), end);
+    }
+    assert.throws(() => basesOf(`FROM a\nRUN <<'E\\'\nE\\\nFROM ${last}`), refused);
+  });
+
+  it('takes no image for a stage that a script names', () => {
+    const image = 'gangway-x:app.dpl';
+    assert.ok(basesOf(`FROM a\nRUN <<E\nFROM a AS ${image}\nE\nFROM ${image}`).includes(image));
+    assert.deepEqual(basesOf('FROM a AS b.c-1\nFROM B.C-1'), ['a']);
+  });
+
+  it('passes over what is no name of an image for any builder', () => {
+    const dockerfile = 'FROM a\nCOPY <<EOF /init.sql\nSELECT count(*)\nFROM users;\nEOF';
+    assert.deepEqual(basesOf(dockerfile), ['a']);
+  });
+
+  it('knows the stages of the file that takes it in', () => {
+    const { stages } = takingsOf('FROM a AS b\nFROM c', {});
+    assert.deepEqual(stages, { names: new Set(['b']), count: 2 });
+    const triggers = 'COPY --from=0 / /\nCOPY --from=b / /\nCOPY --from=2 / /';
+    assert.deepEqual(takingsOf(triggers, {}, stages).bases, ['2']);
+  });
+
+  it('names what is added by variables of stages, and in JSON', () => {
+    const url = 'http://10.0.0.1';
+    const addedBy = (text: string): readonly string[] => takingsOf(`FROM a\n${text}`, {}).urls;
+    for (const text of [
+      `ARG U=${url}\nADD $U/x /x`,
+      `ENV U=${url}\nADD $U/x /x`,
+      `ENV U ${url}\nADD \${U}/x /x`,
+      `ENV U=x\nFROM b\nADD \${U:-${url}/x} /x`,
+      'ADD ["http:\\/\\/10.0.0.1/x", "/y"]',
+      'ADD ["\\u0068ttp://10.0.0.1/x", "/y"] and what is nothing',
+      'ADD [ "http://10.0.0.1/x" /y',
+    ])
+      assert.ok(addedBy(text).join().includes(`${url}/x`), text);
+    assert.deepEqual(takingsOf('FROM a\nARG U\nADD $U /x', { U: url }).urls, [url]);
+    const paths = 'ENV PATH=/a:$PATH\n'.repeat(99);
+    const known = 'ADD https://a.test/${V#v} ./${V%x} /x';
+    assert.deepEqual(addedBy(paths + known), ['https://a.test/${V#v}']);
+    for (const text of ['ADD ${V/x/y} /x', `ENV U=\${V#v}\nADD $U /x`, `${paths}ADD $PATH /x`])
+      assert.throws(() => addedBy(text), { code: 'IMAGE_BUILD_FAILED' }, text);
+  });
+
+  it('refuses values without end', () => {
+    const many = Array.from({ length: 80_000 }, (_, n) => `ARG A=${String(n)}\n`).join('');
+    const doubled = 'ABCDEFGHIJKLMN'.replaceAll(/[^A]/g, (name) => {
+      const before = String.fromCharCode(name.charCodeAt(0) - 1);
+      return `\nARG ${name}=$${before}$${before}`;
+    });
+    for (const text of [many, `ARG A=0123456789${doubled.slice(1)}`])
+      assert.throws(() => basesOf(text), { message: /not understood: ARG/ });
+  });
+
+  it('does not walk what is blank again and again', () => {
+    const text = `FROM a\nRUN true \\\n${'ADD \\\n'.repeat(2000)}${'\n'.repeat(100_000)}`;
+    assert.deepEqual(basesOf(text), ['a']);
+    const empty = `FROM a\nRUN true \\\n${'ADD \\\n'.repeat(2000)}${'\\\n'.repeat(100_000)}`;
+    assert.throws(() => basesOf(empty), { message: /too long/ });
   });
 
   it('is done soon, whatever the text', () => {
