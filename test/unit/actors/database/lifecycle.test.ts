@@ -169,7 +169,7 @@ describe('a database by programs of the machine', () => {
     place.driver.revive(server, 1);
     await eventually('it is asked', () => place.looks > looks);
     place.driver.crash(server, 2, { code: 7, atMs: 5 });
-    await eventually('it is told', () => /code 7/.test(place.record(id).error ?? ''));
+    await eventually('it is told', () => (place.record(id).error ?? '').includes('code 7'));
     let asked = 0;
     const inspect = place.driver.inspect.bind(place.driver);
     place.driver.inspect = (one) => {
