@@ -154,8 +154,10 @@ function makeBridge(): Bridge {
 }
 
 function ip(...args: string[]): string {
-  const options = { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' } as const;
-  return execFileSync(programPath('ip') ?? 'ip', args, options);
+  return execFileSync(programPath('ip') ?? 'ip', args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+  });
 }
 
 /**
