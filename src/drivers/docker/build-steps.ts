@@ -62,9 +62,14 @@ export class BuildSteps {
 
   async #bound(id: string): Promise<void> {
     if (this.#bounded.has(id)) return;
-    this.#bounded.add(id);
-    await this.#parts.engine.ask((docker) =>
-      orGone(docker.getContainer(id).update({ PidsLimit: pidsMax })),
-    );
+    try {
+      await this.#parts.engine.ask((docker) =>
+        orGone(docker.getContainer(id).update({ PidsLimit: pidsMax })),
+      );
+      this.#bounded.add(id);
+    } catch (error) {
+      // One that ended meanwhile, or is of another build, keeps no other from its bound.
+      this.#parts.logger.warn({ id, err: error }, 'build-step-not-bounded');
+    }
   }
 }
