@@ -10,23 +10,30 @@ import { AddressPolicy } from '../../lib/address-policy.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ImageBuild } from '../driver.ts';
 import { frontendOf, mayBeId, takingsOf } from './dockerfile-bases.ts';
+import type { Stages, Takings } from './dockerfile-bases.ts';
 import type { Names } from './names.ts';
 
 type Args = Readonly<Record<string, string>>;
 
-/** Returns what images it may take from. Throws IMAGE_NOT_FOUND and IMAGE_BUILD_FAILED, naming what is refused. */
+/** Registries may be in private networks; what ADD fetches may not. */
+const forRegistries = new AddressPolicy({ privateNetworks: ['0.0.0.0/0', '::/0'] });
+const forFiles = new AddressPolicy({ privateNetworks: [] });
+
+/** `before` as of takingsOf(). Returns what it may take. Throws IMAGE_NOT_FOUND and IMAGE_BUILD_FAILED, naming what is refused. */
 export function checkBuildRules(
   dockerfile: string,
   buildArgs: Args,
   names: Names,
-): readonly string[] {
+  before?: Stages,
+): Takings {
   const frontend = frontendOf(dockerfile);
   if (frontend !== null && !/^(docker\.io\/)?docker\/dockerfile([:@].*)?$/.test(frontend)) {
     throw refused(
       `The syntax ${frontend} is refused: docker/dockerfile alone may read a Dockerfile.`,
     );
   }
-  const { bases, urls } = takingsOf(dockerfile, buildArgs);
+  const takings = takingsOf(dockerfile, buildArgs, before);
+  const { bases, urls } = takings;
   for (const base of bases) {
     // A builder starts from any image on the daemon; the classic one by the beginning of its id, too.
     checkRegistry(base);
@@ -41,7 +48,7 @@ export function checkBuildRules(
     if (isOfMachine(url))
       throw refused(`ADD ${url} is refused: it is in the server's own network.`);
   }
-  return bases;
+  return takings;
 }
 
 /** Throws REGISTRY_REFUSED where it lies at a link-local address: clouds keep their secrets there. */
@@ -50,8 +57,7 @@ export function checkRegistry(reference: string): void {
   if (rest.length === 0 || !/[.:]/.test(host)) return;
   const address = hostOf(`http://${host}`);
   if (address === null || isIP(address) === 0) return;
-  if (new AddressPolicy({ privateNetworks: ['0.0.0.0/0', '::/0'] }).admit(address, 0) !== 'refused')
-    return;
+  if (forRegistries.admit(address, 0) !== 'refused') return;
   throw new ServiceError(
     'REGISTRY_REFUSED',
     `The registry of ${reference} is at no address for registries.`,
@@ -73,9 +79,7 @@ function isOfMachine(url: string): boolean {
   const host = hostOf(url.replace(/^[a-z+]+:/i, 'http:'));
   if (host === null) return false; // It leads nowhere.
   if (/^(.+\.)?localhost\.?$/i.test(host)) return true;
-  return (
-    isIP(host) !== 0 && new AddressPolicy({ privateNetworks: [] }).admit(host, 0) === 'refused'
-  );
+  return isIP(host) !== 0 && forFiles.admit(host, 0) === 'refused';
 }
 
 /** Of an address of the web, with numbers in any notation as the addresses they stand for. */

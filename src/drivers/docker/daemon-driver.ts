@@ -14,7 +14,6 @@ import type {
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
-  Images,
   Terminal,
   TerminalEvents,
   TerminalSpec,
@@ -97,7 +96,7 @@ export interface DaemonParts {
 /** A driver, but for what is done otherwise with containers than with services. */
 export class DaemonDriver {
   readonly runs = 'image';
-  readonly images: Images;
+  readonly images: DockerImages;
   readonly #ground: DaemonGround;
   readonly #workloads: DaemonParts['workloads'];
   readonly #watching: Watching;
@@ -121,6 +120,7 @@ export class DaemonDriver {
   async open(): Promise<void> {
     await Promise.all([this.#ground.edge.open(), this.#watching.begin()]);
     void this.#consoles.endLeft();
+    void this.images.open();
   }
 
   async start(spec: WorkloadSpec): Promise<Workload> {

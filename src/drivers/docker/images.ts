@@ -9,6 +9,8 @@
  * Builds use BuildKit where the daemon does, and its classic builder where a login may be needed: BuildKit
  * takes those only by a session that gives them to whatever registry the Dockerfile names.
  */
+import path from 'node:path';
+
 import type Dockerode from 'dockerode';
 
 import type { Clock } from '../../lib/clock.ts';
@@ -25,11 +27,14 @@ import { orGone, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
 import { tellProgress } from './image-progress.ts';
+import { Loans } from './loans.ts';
 import type { Names } from './names.ts';
 import type { Networks } from './networks.ts';
 import { Turns } from './turns.ts';
 
 export interface ImagesParts {
+  /** For what is remembered. */
+  dir: string;
   engine: Engine;
   names: Names;
   networks: Networks;
@@ -41,6 +46,9 @@ const referencePattern =
   /^[a-zA-Z0-9][a-zA-Z0-9.-]*(:[0-9]+)?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/;
 
 type Say = (line: string) => void;
+
+const classicForLogins =
+  'Building with the classic builder, since an image may need a login: BuildKit takes none.';
 
 const dockerHub = 'docker.io';
 /** How Docker's own tools call it where they keep logins. */
@@ -56,19 +64,28 @@ export class DockerImages implements Images {
     this.#parts = parts;
     this.#bases = new BaseImages({
       names: parts.names,
+      loans: new Loans(path.join(parts.dir, 'loans')),
+      turns: this.#turns,
       find: (reference, signal) =>
         isDigest(reference) ? this.#find(reference, signal) : this.#findNamed(reference, signal),
       fetch: (spec, say, signal) => this.#fetch(spec, say, signal),
       discard: async (reference) => {
         try {
           await this.#discard(reference);
+          return true;
         } catch (error) {
           // The build is over, however it was.
           parts.logger.warn({ reference, err: error }, 'base-image-not-removed');
+          return false;
         }
       },
       hasLogin: (spec) => loginFor(spec) !== undefined,
     });
+  }
+
+  /** Clears away what an earlier process left. Never rejects. */
+  open(): Promise<void> {
+    return this.#bases.open();
   }
 
   async build(spec: ImageBuild, say: Say, signal: AbortSignal): Promise<ImageInfo> {
@@ -78,15 +95,21 @@ export class DockerImages implements Images {
     await networks.ensureAlone();
     const context = await buildContext(spec);
     const over = new AbortController();
+    context.stream.once('error', () => {
+      over.abort();
+    });
     void engine.watchOver(over);
     const both = AbortSignal.any([signal, over.signal]);
     let release = (): Promise<void> => Promise.resolve();
     try {
-      const bases = checkBuildRules(context.text, spec.buildArgs, names).map(localName);
+      const { bases: named, stages } = checkBuildRules(context.text, spec.buildArgs, names);
+      const bases = pullable(named.map(localName));
       const isOpen = !mayNeedLogin(spec.logins, context.text, spec.buildArgs);
-      const isOwn = !bases.some((base) => this.#bases.isLent(base));
-      const withBuildKit = isOpen && isOwn && (await engine.begin(hasBuildKit, both));
-      if (!withBuildKit) release = await this.#bases.prepare(spec, pullable(bases), say, both);
+      const hasKit = await engine.begin(hasBuildKit, both);
+      const withBuildKit = isOpen && hasKit;
+      if (withBuildKit) await this.#bases.settled(bases, say, both);
+      else release = await this.#bases.prepare(spec, { bases, stages }, say, both);
+      if (hasKit && !isOpen) say(classicForLogins);
       const stream = await this.#begin(spec, context, withBuildKit, both);
       const steps = new BuildSteps(this.#parts);
       const heard = (line: string): void => {
@@ -98,6 +121,9 @@ export class DockerImages implements Images {
       if (failure !== null) throw buildFailure(failure, hosts);
     } catch (error) {
       signal.throwIfAborted();
+      // What it is made of cannot be read, or must not be.
+      const { errored } = context.stream;
+      if (errored) throw asFailure(errored, 'IMAGE_BUILD_FAILED');
       if (over.signal.aborted || (await engine.isEnding())) throw unreachable(error);
       throw asFailure(error, 'IMAGE_BUILD_FAILED');
     } finally {
