@@ -37,7 +37,15 @@ export async function buildContext(
       : `.gangway-${randomBytes(8).toString('hex')}.Dockerfile`;
   const ignores = await ignoresOf(contextDir, name);
   const tar = pack(contextDir, {
-    ignore: (file) => ignores(path.relative(contextDir, file)),
+    ignore: (file) => {
+      try {
+        return ignores(path.relative(contextDir, file));
+      } catch (error) {
+        // Thrown here it would be nobody's.
+        tar.destroy(error as Error);
+        return true;
+      }
+    },
     // Whoever owns the files here is nobody in the image. No sockets and pipes.
     map: (header) => Object.assign(header, { uid: 0, gid: 0, mode: readable(header.mode) }),
     strict: false,

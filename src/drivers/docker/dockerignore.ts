@@ -3,7 +3,8 @@
  * client reads it.
  *
  * 1. Its text is a stranger's: each name costs a look at each character of the patterns for each of
- *    its own at most. Nothing of it becomes a regular expression.
+ *    its own at most, and all names of a build no more steps than one may have. Nothing of it becomes
+ *    a regular expression.
  */
 import path from 'node:path';
 
@@ -26,26 +27,44 @@ interface Rule {
   text: string;
 }
 
+/** Far more than thousands of files and a hundred patterns come to; some seconds. */
+const stepsMax = 1_000_000_000;
+
 /** Names are given without a leading slash. */
 export class DockerIgnore {
   readonly #rules: readonly Rule[];
+  /** One step is one way of one pattern along one character. */
+  #stepsLeft: number;
 
   /** Throws IMAGE_BUILD_FAILED for a pattern that is none. */
-  constructor(text: string) {
+  constructor(text: string, steps = stepsMax) {
+    this.#stepsLeft = steps;
     this.#rules = text
       .replace(/^\uFEFF/, '')
       .split('\n')
       .flatMap((line) => (line.startsWith('#') ? [] : ruleOf(line.trim())));
   }
 
-  /** Whether a file or folder is left out, with all that is in it. */
+  /** Whether a file or folder is left out, with all that is in it. Throws when it took too much. */
   leavesOut(name: string): boolean {
     let out = false;
     for (const rule of this.#rules) {
       // The last one that fits has it: the others need no look.
-      if (rule.isException === out && fits(rule, name)) out = !rule.isException;
+      if (rule.isException === out && this.#count(fits(rule, name), rule)) out = !rule.isException;
     }
-    return out && !this.#rules.some((rule) => rule.isException && mayFitBelow(rule, name));
+    return (
+      out &&
+      !this.#rules.some((rule) => rule.isException && this.#count(mayFitBelow(rule, name), rule))
+    );
+  }
+
+  #count(outcome: boolean, { run }: Rule): boolean {
+    this.#stepsLeft -= run?.steps ?? 1;
+    if (this.#stepsLeft >= 0) return outcome;
+    throw new ServiceError(
+      'IMAGE_BUILD_FAILED',
+      '.dockerignore takes too long: it has too many patterns with ** for so many files.',
+    );
   }
 }
 
@@ -152,6 +171,8 @@ class Run {
   /** The step in which a place was last taken. */
   readonly #takenIn: Uint32Array;
   #steps = 0;
+  /** How many ways were followed along how many characters of the last name. */
+  steps = 0;
 
   constructor(tokens: readonly Token[]) {
     this.#tokens = tokens;
@@ -164,6 +185,7 @@ class Run {
   /** To the beginning of another name. */
   begin(): void {
     this.#steps += 1;
+    this.steps = 0;
     this.#nextCount = 0;
     this.#enter(0);
     this.#swap();
@@ -177,6 +199,7 @@ class Run {
   /** Takes one more character; false: no name that begins so fits. */
   step(char: string): boolean {
     this.#steps += 1;
+    this.steps += this.#count + 1;
     this.#nextCount = 0;
     for (let i = 0; i < this.#count; i++) {
       const at = (this.#here[i] ?? 0) >> 1;

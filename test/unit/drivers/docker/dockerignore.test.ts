@@ -53,6 +53,17 @@ describe('DockerIgnore', () => {
     }
   });
 
+  it('takes no more steps for one build than it has', () => {
+    const text = Array.from({ length: 4 }, () => `**/${'a/**/'.repeat(1600)}b`).join('\n');
+    const rules = new DockerIgnore(text, 1e6);
+    assert.throws(() => rules.leavesOut('a/'.repeat(1500)), {
+      code: 'IMAGE_BUILD_FAILED',
+      message: /takes too long/,
+    });
+    const plain = new DockerIgnore('node_modules\n**/*.log\ndist', 1e6);
+    for (let n = 0; n < 1000; n++) plain.leavesOut(`src/folder/file-${String(n)}.ts`);
+  });
+
   it('is done soon with patterns that fit in a world of ways', () => {
     const long = 'a'.repeat(255);
     const evil = [
