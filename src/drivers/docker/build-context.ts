@@ -25,8 +25,10 @@ type Ignores = (name: string) => boolean;
 /** Each name of the folder is held against all of it. */
 const ignoreMaxBytes = 32 * 1024;
 
+/** `ignoreSteps`, if other than usual, is what `.dockerignore` may take; beyond it the stream fails. */
 export async function buildContext(
   spec: Pick<ImageBuild, 'contextDir' | 'dockerfile'>,
+  ignoreSteps?: number,
 ): Promise<BuildContext> {
   const { contextDir, dockerfile } = spec;
   const { pack } = await import('tar-fs');
@@ -35,24 +37,26 @@ export async function buildContext(
     'path' in dockerfile
       ? await dockerfileIn(contextDir, dockerfile.path)
       : `.gangway-${randomBytes(8).toString('hex')}.Dockerfile`;
-  const ignores = await ignoresOf(contextDir, name);
+  const ignores = await ignoresOf(contextDir, name, ignoreSteps);
+  let failure: Error | undefined;
   const tar = pack(contextDir, {
     ignore: (file) => {
       try {
         return ignores(path.relative(contextDir, file));
       } catch (error) {
-        // Thrown here it would be nobody's.
-        tar.destroy(error as Error);
+        // Thrown here it would be nobody's; what walks the folder has to come out of this first.
+        failure ??= error as Error;
+        setImmediate(() => tar.destroy(failure));
         return true;
       }
     },
     // Whoever owns the files here is nobody in the image. No sockets and pipes.
     map: (header) => Object.assign(header, { uid: 0, gid: 0, mode: readable(header.mode) }),
     strict: false,
-    finalize: text === null,
+    finalize: false,
     finish: (unfinished) => {
-      if (text === null) return;
-      unfinished.entry({ name, mode: 0o644 }, text);
+      if (failure !== undefined) return;
+      if (text !== null) unfinished.entry({ name, mode: 0o644 }, text);
       unfinished.finalize();
     },
   });
@@ -78,7 +82,11 @@ async function dockerfileIn(contextDir: string, given: string): Promise<string> 
   return name;
 }
 
-async function ignoresOf(contextDir: string, dockerfile: string): Promise<Ignores> {
+async function ignoresOf(
+  contextDir: string,
+  dockerfile: string,
+  steps: number | undefined,
+): Promise<Ignores> {
   const file = path.join(contextDir, '.dockerignore');
   // A link may lead to what has no end.
   const found = await lstat(file).catch(() => undefined);
@@ -86,7 +94,7 @@ async function ignoresOf(contextDir: string, dockerfile: string): Promise<Ignore
   if (found.size > ignoreMaxBytes) {
     throw new ServiceError('IMAGE_BUILD_FAILED', '.dockerignore is larger than 32 KiB.');
   }
-  const rules = new DockerIgnore(await readFile(file, 'utf8'));
+  const rules = new DockerIgnore(await readFile(file, 'utf8'), steps);
   const needed = new Set(['', '.dockerignore', dockerfile]);
   return (name) => !needed.has(name) && !dockerfile.startsWith(`${name}/`) && rules.leavesOut(name);
 }
