@@ -109,9 +109,9 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
       const { signal } = new AbortController();
       const following = driver.follow('hangs-1', 0, collectInto(entries), signal);
       await until('some of it', () => entries.length > 300);
-      const thaw = daemon.freeze();
-      await assert.rejects(driver.inspect('hangs-1'), { code: 'AGENT_UNREACHABLE' });
-      thaw();
+      await daemon.whileFrozen(() =>
+        assert.rejects(driver.inspect('hangs-1'), { code: 'AGENT_UNREACHABLE' }),
+      );
       await following;
       assertAscending(entries);
       assertCounted(textOf(entries), 1000);
@@ -288,15 +288,16 @@ describe('the Docker driver and the lives of others', { skip: noDocker() }, () =
           }),
         );
         const driver = place.open({ requestTimeoutMs: 500 });
-        if (how === 'away') await daemon.stop();
-        const thaw = how === 'away' ? null : daemon.freeze();
-        try {
+        const ask = async (): Promise<void> => {
           await driver.open();
           const calls = callsOf('away-1', place.dataDir);
           assert.deepEqual(await codesOf(calls, driver), allAre(calls, 'AGENT_UNREACHABLE'));
-        } finally {
-          thaw?.();
-          if (thaw === null) await daemon.start();
+        };
+        if (how === 'frozen') {
+          await daemon.whileFrozen(ask);
+        } else {
+          await daemon.stop();
+          await ask().finally(() => daemon.start());
         }
         await driver.close();
         await place.driver.remove('away-1');

@@ -19,8 +19,8 @@ export interface DockerDaemon {
   restart(): Promise<void>;
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Takes what it is asked and answers nothing; the returned function ends that. */
-  freeze(): () => void;
+  /** Meanwhile it takes what it is asked and answers nothing. */
+  whileFrozen<T>(work: () => Promise<T>): Promise<T>;
   /** Also of what it left; resolves when nothing is there any more. */
   close(): Promise<void>;
 }
@@ -55,15 +55,13 @@ export function programPath(name: string): string | undefined {
 export async function dockerDaemon(): Promise<DockerDaemon> {
   const given = process.env['GANGWAY_TEST_DOCKER_SOCKET'];
   if (!given) return ownDaemon();
-  const never = (): Promise<void> => Promise.reject(new Error('This daemon is shared'));
+  const never = (): Promise<never> => Promise.reject(new Error('This daemon is shared'));
   return {
     socket: given,
     restart: never,
     stop: never,
     start: never,
-    freeze: () => {
-      throw new Error('This daemon is shared');
-    },
+    whileFrozen: never,
     close: () => Promise.resolve(),
   };
 }
@@ -107,10 +105,16 @@ export async function ownDaemon(
       await stop();
       await start();
     },
-    freeze: () => {
-      const frozen = child;
-      frozen?.kill('SIGSTOP');
-      return () => frozen?.kill('SIGCONT');
+    whileFrozen: async (work) => {
+      const pid = child?.pid;
+      if (pid === undefined) throw new Error('Cannot freeze a daemon that does not run');
+      process.kill(pid, 'SIGSTOP');
+      while (!isStopped(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
+      try {
+        return await work();
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
     },
     close,
   };
@@ -211,6 +215,14 @@ async function answers(socket: string, child: ChildProcess, dir: string): Promis
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+}
+
+/** Threads stop one by one, some after the signal was sent. */
+function isStopped(pid: number): boolean {
+  return fs.readdirSync(`/proc/${pid}/task`).every((thread) => {
+    const stat = fs.readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')')).startsWith(') T');
+  });
 }
 
 function end(child: ChildProcess): Promise<void> {

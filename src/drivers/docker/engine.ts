@@ -15,6 +15,7 @@ import type Dockerode from 'dockerode';
 
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { LogBroken } from './frames.ts';
 
 export interface EngineOptions {
   /** `/path/of.sock`, `unix:///path/of.sock` or `tcp://host:port`. */
@@ -272,6 +273,7 @@ export function isAway(error: unknown): boolean {
 
 /** Whether it is what a daemon that goes, or a container that is just being removed, does to a stream. */
 export function isBroken(error: unknown): boolean {
+  if (error instanceof LogBroken) return true;
   const status = statusOf(error);
   if (status !== undefined) return status >= 500 || status === 409;
   const { code, name } = error as NodeJS.ErrnoException;

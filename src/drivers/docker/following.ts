@@ -87,6 +87,7 @@ export class Following {
         const outcome = await this.#read(phase === 'ended');
         if (this.#settle(outcome, phase === 'ended')) return;
         if (phase === 'waiting') await Promise.race([changed, pause(retryMs * 5, this.#signal)]);
+        else if (outcome === 'broken') await pause(retryMs, this.#signal);
         else if (outcome !== 'passed') await pause(retryMs / 4, this.#signal);
       } finally {
         change.abort();

@@ -17,7 +17,14 @@ export interface LogFrames {
   end(): Frame[];
 }
 
+/** The daemon could not read on: what it says of that comes as a frame of a kind of its own. */
+export class LogBroken extends Error {
+  override readonly name = 'LogBroken';
+}
+
 const headerBytes = 8;
+/** Kinds of frames; 0 would be the input, and is sent by nobody. */
+const kinds = { stderr: 2, fault: 3 };
 /** The daemon sends 16 KiB and a time at most; far more is no frame at all. */
 const frameMax = 16 * 1024 * 1024;
 
@@ -27,7 +34,7 @@ export class FrameReader implements LogFrames {
   #held = 0;
   #wanted = headerBytes;
 
-  /** The frames that are whole now, as views of `chunk` where they can be. Throws RangeError. */
+  /** The frames that are whole now, as views of `chunk` where they can be. Throws RangeError, LogBroken. */
   push(chunk: Buffer): Frame[] {
     this.#pieces.push(chunk);
     this.#held += chunk.length;
@@ -39,7 +46,7 @@ export class FrameReader implements LogFrames {
     while (bytes.length - at >= headerBytes) {
       const length = bytes.readUInt32BE(at + 4);
       const kind = bytes[at];
-      if (length > frameMax || kind === undefined || kind > 2) {
+      if (length > frameMax || kind === undefined || kind > kinds.fault) {
         throw new RangeError('Cannot read the output of a container: it has no frames');
       }
       if (bytes.length - at < headerBytes + length) {
@@ -48,10 +55,9 @@ export class FrameReader implements LogFrames {
       }
       const start = at + headerBytes;
       at = start + length;
-      frames.push({
-        stream: kind === 2 ? 'stderr' : 'stdout',
-        bytes: bytes.subarray(start, at),
-      });
+      const part = bytes.subarray(start, at);
+      if (kind === kinds.fault) throw new LogBroken(part.toString().trim());
+      frames.push({ stream: kind === kinds.stderr ? 'stderr' : 'stdout', bytes: part });
     }
     this.#pieces = at === bytes.length ? [] : [bytes.subarray(at)];
     this.#held = bytes.length - at;

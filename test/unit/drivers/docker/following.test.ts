@@ -27,6 +27,8 @@ class Place {
   log: Line[] = [];
   /** How many readings break behind so many bytes, instead of coming to the end. */
   breaks: number[] = [];
+  /** Whether it says so in a frame, as a daemon does that cannot read its own files. */
+  saysWhy = false;
   hasTerminal = false;
   positions = new Positions(this.dir, new ManualClock());
 
@@ -83,17 +85,24 @@ class Place {
   *#chunks(bytes: Buffer, broken: number | undefined): Generator<Buffer> {
     const whole = bytes.subarray(0, broken);
     for (let at = 0; at < whole.length; at += 100) yield whole.subarray(at, at + 100);
+    if (broken !== undefined && this.saysWhy) {
+      yield framed(3, Buffer.from('Error grabbing logs: unexpected EOF'));
+      return;
+    }
     if (broken !== undefined) throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
   }
 
   #bytesOf([atNs, stream, text]: Line): Buffer {
     const line = Buffer.from(`${timeOf(atNs)} ${text}`);
-    if (this.hasTerminal) return line;
-    const header = Buffer.alloc(8);
-    header[0] = stream === 'stdout' ? 1 : 2;
-    header.writeUInt32BE(line.length, 4);
-    return Buffer.concat([header, line]);
+    return this.hasTerminal ? line : framed(stream === 'stdout' ? 1 : 2, line);
   }
+}
+
+function framed(kind: number, bytes: Buffer): Buffer {
+  const header = Buffer.alloc(8);
+  header[0] = kind;
+  header.writeUInt32BE(bytes.length, 4);
+  return Buffer.concat([header, bytes]);
 }
 
 describe('following the log of a container', () => {
@@ -123,6 +132,16 @@ describe('following the log of a container', () => {
     place.breaks = [0, 50, 333, 1000, 1500, 2000];
     assert.deepEqual(await place.read(0), whole);
     assert.deepEqual(await place.read(31), whole.slice(31));
+  });
+
+  it('goes on when the daemon says that it could not read on', async () => {
+    for (let n = 0; n < 9; n++) place.log.push([second + n, 'stdout', `${String(n)}\n`]);
+    const whole = await place.read(0);
+    place.positions.forget('a');
+    place.saysWhy = true;
+    const frame = 8 + timeOf(0).length + ' 0\n'.length;
+    place.breaks = [0, 2 * frame, 5 * frame];
+    assert.deepEqual(await place.read(0), whole);
   });
 
   it('tells what is left of a log that was rotated away behind what was told before', async () => {
