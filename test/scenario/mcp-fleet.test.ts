@@ -73,12 +73,18 @@ describe('a fleet of agents', () => {
 
   it('holds a token to its calls a minute, and no other', async () => {
     const [hasty, calm] = [await maker.token({}), await maker.token({})];
-    const answers = await Promise.all(
-      Array.from({ length: callsPerMinute + 10 }, () => mcp.call(hasty, 'list_teams')),
-    );
-    const refused = answers.filter(({ status }) => status !== 200);
-    // The bucket may have filled a little meanwhile.
-    assert.ok(refused.length > 0 && refused.length <= 10, String(refused.length));
+    let answered = 0;
+    const refused = [];
+    // No more at once than may be; the bucket fills a little meanwhile.
+    while (refused.length === 0 && answered < 10 * callsPerMinute) {
+      const some = Array.from({ length: callsAtOnce }, () => mcp.call(hasty, 'list_teams'));
+      for (const answer of await Promise.all(some)) {
+        if (answer.status === 200) answered++;
+        else refused.push(answer);
+      }
+    }
+    assert.ok(refused.length > 0);
+    assert.ok(answered >= callsPerMinute, String(answered));
     for (const answer of refused) assertLimited(answer);
     assert.equal((await mcp.call(calm, 'list_teams')).status, 200);
   });
