@@ -8,7 +8,7 @@ import type { Driver } from '../../src/drivers/driver.ts';
 import { dockerDaemon } from './docker-daemon.ts';
 import type { DockerDaemon } from './docker-daemon.ts';
 import { importImages } from './docker-images.ts';
-import { noLog, tempDir } from './runner.ts';
+import { noLog, ready, tempDir } from './runner.ts';
 
 /** An edge that nobody asks. */
 export const noEdge: DockerDriverOptions['edge'] = {
@@ -57,11 +57,7 @@ export async function driverPlace<D extends Driver, O extends DockerDriverOption
     instance,
     driver,
     open,
-    async reopen() {
-      const other = open();
-      await other.open();
-      return other;
-    },
+    reopen: () => ready(open()),
     async close() {
       // On a daemon that is shared others must not find what is ours.
       const last = open();

@@ -61,6 +61,12 @@ export interface ProcessPlace {
   close(): Promise<void>;
 }
 
+/** The same driver, once it is open. */
+export async function ready<D extends Pick<Driver, 'open'>>(driver: D): Promise<D> {
+  await driver.open();
+  return driver;
+}
+
 export function processPlace(options: Partial<ProcessDriverOptions> = {}): ProcessPlace {
   const dataDir = options.dataDir ?? tempDir();
   const open = (more: Partial<ProcessDriverOptions> = {}): Driver =>
@@ -86,11 +92,7 @@ export function processPlace(options: Partial<ProcessDriverOptions> = {}): Proce
     variables: ['GANGWAY_WORKLOAD'],
     driver,
     open,
-    async reopen() {
-      const other = open();
-      await other.open();
-      return other;
-    },
+    reopen: () => ready(open()),
     killRunner: () => end('SIGKILL'),
     async close() {
       await driver.close();

@@ -170,9 +170,9 @@ export class ConsoleSession {
     this.#terminal?.resize(cols, rows);
   }
 
-  /** Ends it with `exit`. */
+  /** Ends it with `exit`, or as its program ended before. */
   end(why: ConsoleEnd): void {
-    this.#stop(why, exitFrame);
+    this.#stop(why, this.#lastFrame);
   }
 
   /** Ends it with `failure` and a sentence. */
@@ -256,7 +256,7 @@ export class ConsoleSession {
 
   #keep(): void {
     this.#cancelKeep = this.#options.clock.after(this.#options.keepMs, () => {
-      this.#stop('left', this.#lastFrame);
+      this.end('left');
     });
   }
 
