@@ -2,8 +2,9 @@
  * Owns how keys become bytes.
  *
  * 1. Bytes order as the parts do: null < false < true < numbers < strings (by UTF-8).
- * 2. No two different part lists share their bytes, and a list's bytes are a prefix of another's
- *    only when its parts are: a range over a prefix finds exactly the keys that begin with it.
+ * 2. No two different part lists share their bytes, and the range from a list's bytes to the same
+ *    with 0xff behind holds exactly the keys that begin with its parts. (Bytes alone don't tell: an
+ *    escaped 0x00 begins as the end of a string does.)
  *
  * A part is a type byte and its value: numbers as 8 order-keeping bytes, strings as UTF-8 with
  * 0x00 escaped as 0x00 0xff and ended by 0x00 (the tuple encoding FoundationDB made known).

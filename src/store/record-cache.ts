@@ -7,7 +7,7 @@
  * 3. Look-ups and lists are dropped by the index keys of the old and the new record. Where the old
  *    record is not known any more, all of its table are.
  */
-import { keyText } from './keys.ts';
+import { keyText, partsOf } from './keys.ts';
 import type { Key, Table } from './table.ts';
 
 export interface CacheLimits {
@@ -131,8 +131,8 @@ export class RecordCache {
       cache.finds.clear();
       cache.lists.clear();
     } else {
-      if (before !== undefined) dropIndexed(cache, before);
-      if (change.record !== undefined) dropIndexed(cache, change.record);
+      if (before !== undefined) dropIndexed(cache, change.key, before);
+      if (change.record !== undefined) dropIndexed(cache, change.key, change.record);
     }
     if (change.record !== undefined) this.#keep(cache, text, change.record);
   }
@@ -168,7 +168,7 @@ export class RecordCache {
   }
 }
 
-function dropIndexed(cache: TableCache, record: unknown): void {
+function dropIndexed(cache: TableCache, key: Key, record: unknown): void {
   for (const [index, spec] of Object.entries(cache.table.indexes)) {
     const finds = cache.finds.get(index);
     const lists = cache.lists.get(index);
@@ -176,8 +176,10 @@ function dropIndexed(cache: TableCache, record: unknown): void {
     for (const parts of spec.of(record)) {
       finds?.delete(keyText(parts));
       if (lists === undefined) continue;
+      // A prefix may reach into the record's own key, which ends the entries of a shared index.
+      const entry = spec.unique === undefined ? [...parts, ...partsOf(key)] : parts;
       for (const length of lists.lengths) {
-        lists.byPrefix.delete(keyText(parts.slice(0, length)));
+        lists.byPrefix.delete(keyText(entry.slice(0, length)));
       }
     }
   }

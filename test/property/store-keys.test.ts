@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { endOf } from '../../src/store/environment.ts';
 import { decodeKey, encodeKey, keyText } from '../../src/store/keys.ts';
 import type { KeyPart } from '../../src/store/table.ts';
 import { compareKeys } from '../support/model-store.ts';
@@ -38,16 +39,17 @@ describe('keys', () => {
     );
   });
 
-  it('begin with the bytes of another exactly when their parts do', () => {
+  it('lie in the range of a prefix exactly when they begin with its parts', () => {
+    const related = fc.tuple(parts, parts).map(([prefix, rest]) => [[...prefix, ...rest], prefix]);
     fc.assert(
-      fc.property(parts, parts, (a, b) => {
-        const [key, prefix] = [encodeKey(a), encodeKey(b)];
-        const byBytes = key.subarray(0, prefix.length).equals(prefix);
+      fc.property(fc.oneof(fc.tuple(parts, parts), related), ([a, b]) => {
+        const [key, low] = [encodeKey(a), encodeKey(b)];
+        const inRange = Buffer.compare(key, low) >= 0 && Buffer.compare(key, endOf(low)) < 0;
         const byParts =
           b.length <= a.length && b.every((p, i) => compareKeys([p], [a[i] ?? null]) === 0);
-        assert.equal(byBytes, byParts);
+        assert.equal(inRange, byParts);
       }),
-      { numRuns: 500 },
+      { numRuns: 500, examples: [[[['\0'], ['']]], [[[Infinity], [Infinity]]]] },
     );
   });
 

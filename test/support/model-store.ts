@@ -42,7 +42,8 @@ function rank(part: KeyPart): number {
 function comparePart(a: KeyPart, b: KeyPart): number {
   if (rank(a) !== rank(b)) return rank(a) - rank(b);
   if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
-  return Number(a) - Number(b);
+  // No difference: that of two infinities is no number.
+  return Number(a) === Number(b) ? 0 : Number(a) < Number(b) ? -1 : 1;
 }
 
 export function compareKeys(a: readonly KeyPart[], b: readonly KeyPart[]): number {

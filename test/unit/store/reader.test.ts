@@ -32,6 +32,20 @@ describe('Store reads', () => {
     assert.throws(() => store.newestPosition);
   });
 
+  it('count anew under a prefix that reaches into the key of a record that changed', async (t) => {
+    const store = await openedStore(t, { tables });
+    const commit = (group: string) =>
+      store.commit({ actor: 'a', epoch: 1, changes: [put(things, thing('x', { group }))] });
+    // The index has two parts, group and rank; the record's own key ends its entries.
+    const seen = () => ['x', 'y'].map((id) => store.count(things, 'group', ['g', 0, id]));
+    const listed = () => store.list(things, 'group', ['g', 0, 'x']).length;
+    assert.deepEqual([...seen(), listed()], [0, 0, 0]);
+    await commit('g');
+    assert.deepEqual([...seen(), listed()], [1, 0, 1]);
+    await commit('other');
+    assert.deepEqual([...seen(), listed()], [0, 0, 0]);
+  });
+
   it('see one state throughout a synchronous stretch, and the newest in the next', async (t) => {
     const store = await openedStore(t, { tables });
     const commit = (rank: number) =>
