@@ -1,4 +1,5 @@
 import tseslint from 'typescript-eslint';
+import { logCalls } from './test/support/log-calls-rule.ts';
 
 const houseRules = {
   '@typescript-eslint/no-floating-promises': 'error',
@@ -31,6 +32,11 @@ export default tseslint.config(
     },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: houseRules,
+  },
+  {
+    files: ['src/**/*.ts'],
+    plugins: { house: { rules: { 'log-calls': logCalls } } },
+    rules: { 'house/log-calls': 'error' },
   },
   {
     files: ['src/**/*.ts'],

@@ -79,7 +79,7 @@ export class AccountSecurity implements SignInSecurity {
     const right = await this.#twoFactor.use(userId, { code: input.code, kind }, false);
     if (!right) {
       this.#pending.failed(pending);
-      this.#options.log.info({ userId, address: origin.address }, 'second-factor-refused');
+      this.#options.log.info({ userId, address: origin.address }, 'second_factor_refused');
       this.#options.onRefused?.({ userId }, origin);
       throw new ServiceError('UNAUTHENTICATED', 'The code is wrong, or was used before.');
     }
@@ -87,7 +87,7 @@ export class AccountSecurity implements SignInSecurity {
       throw new ServiceError('UNAUTHENTICATED', 'Sign in with your password first.');
     }
     if (input.recoveryCode) {
-      this.#options.log.info({ userId, address: origin.address }, 'recovery-code-used');
+      this.#options.log.info({ userId, address: origin.address }, 'recovery_code_used');
     }
     const signedIn = await this.#options.startSession(pending, origin, true);
     return { ...signedIn, cookies: [...signedIn.cookies, clearPendingCookie(origin.secure)] };
@@ -106,7 +106,7 @@ export class AccountSecurity implements SignInSecurity {
   async confirmTwoFactorEnrolment(principal: SignedIn, { code }: { code: string }): Promise<void> {
     const { id: userId } = this.#userOf(principal);
     await this.#twoFactor.confirm(userId, code);
-    this.#options.log.info({ userId }, 'two-factor-on');
+    this.#options.log.info({ userId }, 'two_factor_on');
   }
 
   async disableTwoFactor(
@@ -120,7 +120,7 @@ export class AccountSecurity implements SignInSecurity {
     if (!(await this.#twoFactor.use(user.id, { code, kind: 'either' }, true))) {
       throw new ServiceError('FORBIDDEN', 'The code is wrong, or was used before.');
     }
-    this.#options.log.info({ userId: user.id, address: origin.address }, 'two-factor-off');
+    this.#options.log.info({ userId: user.id, address: origin.address }, 'two_factor_off');
   }
 
   async changePassword(
@@ -141,7 +141,7 @@ export class AccountSecurity implements SignInSecurity {
       endTwoFactor: false,
     });
     if (!changed) throw new ServiceError('CONFLICT', 'The password was changed meanwhile.');
-    this.#options.log.info({ userId, address: origin.address }, 'password-changed');
+    this.#options.log.info({ userId, address: origin.address }, 'password_changed');
   }
 
   async revokeSession(principal: SignedIn, id: string, origin: Origin): Promise<string[]> {
@@ -183,7 +183,7 @@ export class AccountSecurity implements SignInSecurity {
     const { address } = origin;
     // Who forgot the password has tried others.
     this.#options.limits.forgive(emailKey(found.user.email), address);
-    this.#options.log.info({ userId, address, endTwoFactor }, 'password-reset');
+    this.#options.log.info({ userId, address, endTwoFactor }, 'password_reset');
   }
 
   #userOf(principal: SignedIn): User {

@@ -108,7 +108,7 @@ class LibraryAccounts implements Accounts {
     const userId = newId('usr');
     const person = { userId, email, name, passwordHash, teamId: newId('team'), teamName };
     await this.#options.actors.ask(accountActor.at(directory), { type: 'setup', person });
-    this.#options.log.info({ userId, address: origin.address }, 'setup-completed');
+    this.#options.log.info({ userId, address: origin.address }, 'setup_completed');
     return await this.#startSession({ userId, passwordHash }, origin, false);
   }
 
@@ -121,7 +121,7 @@ class LibraryAccounts implements Accounts {
     );
     const user = checked && readUser(this.#options.reader, checked.userId);
     if (!user) {
-      this.#options.log.info({ address: origin.address }, 'sign-in-refused');
+      this.#options.log.info({ address: origin.address }, 'sign_in_refused');
       this.#options.onRefused?.({ email: input.email }, origin);
       throw new ServiceError('UNAUTHENTICATED', 'The address or the password is wrong.');
     }

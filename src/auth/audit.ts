@@ -117,7 +117,7 @@ export class Audit {
   }
 
   readonly #lost = (error: unknown): void => {
-    this.#options.log.warn({ code: asServiceError(error).code }, 'activity_not_noted');
+    this.#options.log.warn({ err: error }, 'activity_not_noted');
   };
 }
 

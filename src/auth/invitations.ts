@@ -150,7 +150,7 @@ export class Invitations {
   ): Promise<void> {
     const { actors, log } = this.#options;
     await actors.ask(teamActor.at(teamId), { type: 'invite-accept', hash, userId, person });
-    log.info({ teamId, inviteId: id, userId }, 'invite-accepted');
+    log.info({ teamId, inviteId: id, userId }, 'invite_accepted');
   }
 
   #mustInvite(principal: SignedIn, teamId: string, roleId: string): void {

@@ -5,7 +5,6 @@
 import { accountActor, directory } from '../actors/account/protocol.ts';
 import type { Actors } from '../actors/runtime/contract.ts';
 import type { Clock } from '../lib/clock.ts';
-import { asServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { sessionMaxAgeS } from './session-cookie.ts';
 
@@ -39,7 +38,7 @@ export class SessionRenewer {
       const message = { type: 'session-renew', sessionId, atMs: now, expiresAtMs } as const;
       this.#actors.tell(accountActor.at(directory), message);
     } catch (thrown) {
-      this.#log.warn({ sessionId, code: asServiceError(thrown).code }, 'session-renewal-dropped');
+      this.#log.warn({ sessionId, err: thrown }, 'session_renewal_dropped');
       return false;
     }
     session.updatedAtMs = now;

@@ -5,7 +5,6 @@
 import { accountActor, directory } from '../actors/account/protocol.ts';
 import type { Actors } from '../actors/runtime/contract.ts';
 import type { Clock } from '../lib/clock.ts';
-import { asServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { LateBatch } from './late-batch.ts';
 
@@ -29,7 +28,7 @@ export class SessionUses {
           actors.tell(accountActor.at(directory), { type: 'sessions-seen', uses });
         } catch (thrown) {
           // A full mailbox: the next use of these sessions is noted again.
-          log.warn({ code: asServiceError(thrown).code }, 'session-uses-dropped');
+          log.warn({ err: thrown }, 'session_uses_dropped');
         }
       },
     });

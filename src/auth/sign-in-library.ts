@@ -90,7 +90,7 @@ function createLibrary(options: SignInLibraryOptions) {
     logger: {
       level: 'error',
       log: (_level, message) => {
-        log.error({ message }, 'auth-library');
+        log.error({ message }, 'auth_library');
       },
     },
     advanced: {

@@ -5,7 +5,6 @@
 import type { Actors } from '../actors/runtime/contract.ts';
 import { teamActor } from '../actors/team/protocol.ts';
 import type { Clock } from '../lib/clock.ts';
-import { asServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { LateBatch } from './late-batch.ts';
 
@@ -31,7 +30,7 @@ export class TokenUses {
             actors.tell(teamActor.at(teamId), { type: 'tokens-used', uses });
           } catch (thrown) {
             // A full mailbox: the next use of these tokens is noted again.
-            log.warn({ teamId, code: asServiceError(thrown).code }, 'token-uses-dropped');
+            log.warn({ teamId, err: thrown }, 'token_uses_dropped');
           }
         }
       },

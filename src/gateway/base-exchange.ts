@@ -159,7 +159,7 @@ export abstract class BaseExchange implements Exchange {
     const error = asServiceError(thrown);
     if (error.code === 'INTERNAL') {
       const fields = { err: thrown, route: this.route, requestId: this.requestId };
-      this.#host.logger.error(fields, 'request.failed');
+      this.#host.logger.error(fields, 'request_failed');
     }
     this.answerFailure(error);
   }

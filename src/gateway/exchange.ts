@@ -290,7 +290,7 @@ export class HttpExchange extends BaseExchange {
 
   #tooLate(): void {
     const fields = { route: this.route, requestId: this.requestId };
-    this.#host.logger.warn(fields, 'request.unanswered');
+    this.#host.logger.warn(fields, 'request_unanswered');
     this.problem(new ServiceError('DEADLINE_EXCEEDED', 'The answer took too long.'));
   }
 }

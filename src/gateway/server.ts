@@ -109,7 +109,7 @@ export class Gateway {
   /** Adds routes, before `listen` or while serving. */
   addRoutes(routes: readonly Route[]): void {
     const names = routes.map(({ method, path }) => `${method} ${path}`);
-    this.#options.logger.debug({ routes: names }, 'gateway.routes');
+    this.#options.logger.debug({ routes: names }, 'gateway_routes');
     for (const route of routes) {
       this.#routes.add(route);
       if (route.bare !== true || route.path.includes(':')) continue;
@@ -139,7 +139,7 @@ export class Gateway {
         this.#onRequest(response, request);
       } catch (error) {
         // A throw into the library would end the process with everybody's connections.
-        this.#options.logger.error({ err: error }, 'gateway.bug');
+        this.#options.logger.error({ err: error }, 'gateway_bug');
         response.close();
       }
     });
@@ -179,7 +179,7 @@ export class Gateway {
     await this.#inFlight.emptyWithin(this.limits.drainMs);
     this.#log.flush();
     if (this.#inFlight.size === 0) return;
-    this.#options.logger.warn({ requests: this.#inFlight.size }, 'gateway.drain.cut');
+    this.#options.logger.warn({ requests: this.#inFlight.size }, 'gateway_drain_cut');
     this.#inFlight.abortAll();
   }
 
@@ -187,7 +187,7 @@ export class Gateway {
     try {
       await hook();
     } catch (error) {
-      this.#options.logger.error({ err: error }, 'gateway.drain.hook');
+      this.#options.logger.error({ err: error }, 'gateway_drain_hook');
     }
   }
 
@@ -205,7 +205,7 @@ export class Gateway {
         blocks: this.#host.blocks,
         whole: (response, request) => this.#wholeExchange(route, response, request),
         bug: (error) => {
-          this.#options.logger.error({ err: error, route: route.path }, 'request.failed');
+          this.#options.logger.error({ err: error, route: route.path }, 'request_failed');
         },
       });
     let bare = make();

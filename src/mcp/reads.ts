@@ -14,7 +14,6 @@ import { activityLog } from '../actors/activity/protocol.ts';
 import { readsOfDay, type ReadsOfDay } from '../actors/activity/reads.ts';
 import type { Actors } from '../actors/runtime/contract.ts';
 import type { Clock } from '../lib/clock.ts';
-import { asServiceError } from '../lib/errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import { shownText } from '../lib/names.ts';
@@ -174,7 +173,7 @@ export class McpReads implements ReadCounter {
       try {
         await actors.ask(activityLog, { type: 'reads', reads: some.map(plain) });
       } catch (thrown) {
-        log.warn({ code: asServiceError(thrown).code, rows: some.length }, 'mcp_reads_not_told');
+        log.warn({ err: thrown, rows: some.length }, 'mcp_reads_not_told');
         for (const row of some) if (!row.due) this.#toBeTold(row, clock.now() + toldMs);
       }
     }

@@ -8,7 +8,6 @@
  */
 import { callerOf } from '../auth/principal.ts';
 import type { Clock } from '../lib/clock.ts';
-import { asServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Asking, Handling } from '../lib/port-calls.ts';
 import type { McpPrincipal } from './contract.ts';
@@ -80,7 +79,7 @@ export class RemoteReads implements ReadCounter {
     try {
       await home.ask('mcp.reads', rows);
     } catch (thrown) {
-      log.warn({ code: asServiceError(thrown).code, rows: rows.length }, 'mcp_reads_not_told');
+      log.warn({ err: thrown, rows: rows.length }, 'mcp_reads_not_told');
     }
   }
 }

@@ -219,7 +219,7 @@ export class FollowingStore extends OpenReader implements ClosableReader {
       try {
         listener(entry);
       } catch (err) {
-        this.#opened.parts.logger.error({ err, position: entry.position }, 'subscriber-failed');
+        this.#opened.parts.logger.error({ err, position: entry.position }, 'subscriber_failed');
       }
     }
   }

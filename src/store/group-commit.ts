@@ -334,7 +334,7 @@ export class GroupCommit {
       try {
         listener(entry);
       } catch (error) {
-        this.#options.logger.error({ err: error, position: entry.position }, 'subscriber-failed');
+        this.#options.logger.error({ err: error, position: entry.position }, 'subscriber_failed');
       }
     }
   }
@@ -343,7 +343,7 @@ export class GroupCommit {
     const error = failureOf(cause, this.#options.freeBytes);
     this.#options.logger.error(
       { err: cause, code: error.code, commits: group.length },
-      'commit-failed',
+      'commit_failed',
     );
     for (const pending of group) this.#reject(pending, error);
   }
@@ -355,7 +355,7 @@ export class GroupCommit {
 
   #refusal(error: unknown, actor: string): ServiceError {
     if (!(error instanceof ServiceError)) {
-      this.#options.logger.error({ err: error, actor }, 'commit-invalid');
+      this.#options.logger.error({ err: error, actor }, 'commit_invalid');
     }
     return asServiceError(error);
   }

@@ -62,7 +62,7 @@ describe('the access matrix', () => {
     const built = roots.flatMap((type) => namesOf(type));
     assert.deepEqual([...new Set(fields.map(({ field }) => field))].sort(), built.sort());
     const named = routes.map(({ route }) => route).sort();
-    const gateways = world.gangway.logged('gateway.routes');
+    const gateways = world.gangway.logged('gateway_routes');
     assert.ok(gateways.length > 0);
     for (const { routes: served } of gateways) assert.deepEqual(named, (served as string[]).sort());
   });

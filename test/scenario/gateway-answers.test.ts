@@ -192,7 +192,7 @@ describe('the gateway and its answers', () => {
     const answer = await fetch(`${server.url}/never`);
     assert.equal(answer.status, 504);
     assert.equal(((await answer.json()) as { code: string }).code, 'DEADLINE_EXCEEDED');
-    assert.ok(server.records.some((one) => one.event === 'request.unanswered'));
+    assert.ok(server.records.some((one) => one.event === 'request_unanswered'));
   });
 
   it('cuts the connection when a handler breaks amid its answer', async () => {
@@ -206,7 +206,7 @@ describe('the gateway and its answers', () => {
     server.records.length = 0;
     const answer = await fetch(`${server.url}/twice`);
     assert.deepEqual(await answer.json(), { once: true });
-    assert.ok(server.records.some((one) => one.event === 'request.failed'));
+    assert.ok(server.records.some((one) => one.event === 'request_failed'));
   });
 
   it('drops a connection that sends a second request before the first is answered', async () => {

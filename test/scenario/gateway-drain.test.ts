@@ -96,7 +96,7 @@ describe('the gateway draining', () => {
     await server.gateway.close();
     await slow.closed();
     assert.equal(waiting[0]?.aborted, true);
-    assert.ok(server.records.some((one) => one.event === 'gateway.drain.cut'));
+    assert.ok(server.records.some((one) => one.event === 'gateway_drain_cut'));
     await server.gateway.close();
     server.gateway.abort();
   });

@@ -166,7 +166,7 @@ describe('the gateway and its routes', () => {
     const answer = await fetch(`${server.url}/broken`);
     assert.equal(answer.status, 500);
     assert.doesNotMatch(await answer.text(), /secret/);
-    const record = server.records.find((one) => one.event === 'request.failed');
+    const record = server.records.find((one) => one.event === 'request_failed');
     assert.match(String((record?.fields as { err: Error }).err), /secret/);
   });
 
@@ -234,7 +234,7 @@ describe('a bare route', () => {
       assert.equal((await fetch(`${server.url}/rejects`)).status, 500);
       assert.equal(await (await fetch(`${server.url}/both`)).text(), 'sent');
     }
-    assert.ok(server.records.some((one) => one.event === 'request.failed'));
+    assert.ok(server.records.some((one) => one.event === 'request_failed'));
   });
 
   it('survives a client that leaves before the answer', async () => {

@@ -258,7 +258,7 @@ export class StreamSessions {
         this.#end(viewer, exitFrame);
       },
       onFailure: (viewer, error) => {
-        options.logger.error({ log, sessionId: viewer.sessionId, error }, 'log_stream_failed');
+        options.logger.error({ log, sessionId: viewer.sessionId, err: error }, 'log_stream_failed');
         this.#fail(viewer, 'The log could not be read.');
       },
       onUnused: () => {
@@ -309,7 +309,7 @@ export class StreamSessions {
       return this.#options.stillAllowed(viewer.person, viewer.resourceId);
     } catch (error) {
       const { sessionId } = viewer;
-      this.#options.logger.warn({ sessionId, error }, 'log_stream_rights_unknown');
+      this.#options.logger.warn({ sessionId, err: error }, 'log_stream_rights_unknown');
       return false;
     }
   }

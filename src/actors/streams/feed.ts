@@ -66,7 +66,7 @@ class Feed {
       } catch (error) {
         if (error instanceof ServiceError && error.code === 'NOT_FOUND') break;
         if (aborted()) break;
-        logger.warn({ log, workloadId, error }, 'log_follow_failed');
+        logger.warn({ log, workloadId, err: error }, 'log_follow_failed');
         if (this.#storedSeq > before) waitMs = retryMinMs;
         await pause(this.#options.clock, waitMs, signal);
       }
@@ -96,7 +96,7 @@ class Feed {
         return true;
       } catch (error) {
         if (waitMs === retryMinMs) {
-          logger.error({ log, workloadId, error }, 'log_append_failed');
+          logger.error({ log, workloadId, err: error }, 'log_append_failed');
           this.#options.onStorageFailure();
         }
         this.#broken = signal.aborted || !(await pause(clock, waitMs, signal));
@@ -129,7 +129,7 @@ class Feed {
       this.#acknowledgedSeq = seq;
     } catch (error) {
       // Nothing was acknowledged: the source keeps its entries.
-      logger.error({ log, workloadId, error }, 'log_sync_failed');
+      logger.error({ log, workloadId, err: error }, 'log_sync_failed');
     }
   }
 }

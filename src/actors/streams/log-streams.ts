@@ -151,7 +151,7 @@ export class LiveLogs implements LogStreams, WatchedLogs {
       if (oldest !== undefined) this.#ended.delete(oldest);
     }
     this.#options.writer.sync(log).catch((error: unknown) => {
-      this.#options.logger.error({ log, error }, 'log_sync_failed');
+      this.#options.logger.error({ log, err: error }, 'log_sync_failed');
     });
   }
 
@@ -207,7 +207,7 @@ export class LiveLogs implements LogStreams, WatchedLogs {
     } catch (error) {
       // Lines of our own have no source that could wait: they are lost, and it is said once.
       if (!this.#writeFailing) {
-        this.#options.logger.error({ log, error }, 'log_append_failed');
+        this.#options.logger.error({ log, err: error }, 'log_append_failed');
         this.#storageFailures++;
       }
       this.#writeFailing = true;

@@ -98,7 +98,7 @@ export class LogWatches {
       while (this.#moved.size > 0) await this.#options.tell(this.#takeMoves());
     } catch (error) {
       // Whoever lost the thread closes us.
-      this.#options.logger.warn({ error }, 'log_moves_not_told');
+      this.#options.logger.warn({ err: error }, 'log_moves_not_told');
     }
     if (this.#is('telling')) this.#phase = 'rest';
   }

@@ -133,7 +133,7 @@ export class MirroredLogs implements WatchedLogs {
     } catch (error) {
       mirror.tail = undefined;
       // Viewers will meet the same error, and say so, when they read.
-      this.#options.logger.warn({ log, error }, 'log_move_not_read');
+      this.#options.logger.warn({ log, err: error }, 'log_move_not_read');
     }
     // Too many for the ring, or some of them are gone.
     channel.appendedTo(to);

@@ -61,7 +61,7 @@ export class Edge implements EdgeControl {
   async configure(address: EdgeAddress | null): Promise<void> {
     const change = this.#changes.then(() => this.#change(address));
     this.#changes = change.catch((error: unknown) => {
-      this.#options.logger.error({ err: error }, 'edge-change-failed');
+      this.#options.logger.error({ err: error }, 'edge_change_failed');
     });
     await change;
     this.#refuseWhenRefused();
@@ -120,11 +120,11 @@ export class Edge implements EdgeControl {
     try {
       await listen(server, address);
       this.#listener = { phase: 'listening', address, server };
-      this.#options.logger.info({ ...address }, 'edge-listening');
+      this.#options.logger.info({ ...address }, 'edge_listening');
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
       if (this.#listener.phase === 'off')
-        this.#options.logger.warn({ ...address, code }, 'edge-refused');
+        this.#options.logger.warn({ ...address, code }, 'edge_refused');
       const cancelRetry = this.#options.clock.after(retryMs, () => {
         this.#changes = this.#changes.then(() => this.#retry(address));
       });
@@ -161,7 +161,7 @@ function createServer(forwarder: Forwarder, logger: Logger): Server {
     shouldUpgradeCallback: isWebSocketUpgrade,
   };
   const failed = (error: unknown): void => {
-    logger.error({ err: error }, 'edge-failed');
+    logger.error({ err: error }, 'edge_failed');
   };
   const server = http.createServer(options, (req, res) => {
     forwarder.request(req, res).catch((error: unknown) => {

@@ -88,7 +88,7 @@ export class Forwarder {
       // Without `outgoing` no connection stood: nothing of the request has left.
       if (!outgoing) this.#routes.noteRefused(target);
       const again = outgoing ? isRepeatable(req, outgoing) : tries + 1 < targets.length;
-      this.#logger.debug({ port: target.port, err: error, again }, 'edge-request-failed');
+      this.#logger.debug({ port: target.port, err: error, again }, 'edge_request_failed');
       if (!again) break;
     }
     sendPage(res, 502);
@@ -118,7 +118,7 @@ export class Forwarder {
     try {
       await this.#proxy.ws(req, socket, { target, agent, upgradeTimeout: upgradeMs }, head);
     } catch (error) {
-      this.#logger.debug({ err: error }, 'edge-upgrade-failed');
+      this.#logger.debug({ err: error }, 'edge_upgrade_failed');
       socket.destroy();
     }
   }
@@ -166,7 +166,7 @@ export class Forwarder {
         return await connectTo(target);
       } catch (error) {
         this.#routes.noteRefused(target);
-        this.#logger.debug({ port: target.port, err: error }, 'edge-connect-failed');
+        this.#logger.debug({ port: target.port, err: error }, 'edge_connect_failed');
       }
     }
     return undefined;

@@ -118,11 +118,11 @@ function onceEnded(parts: Ending): (reason: string) => void {
   return (reason) => {
     if (ending) return;
     ending = true;
-    parts.logger.info({ reason }, 'runner-ending');
+    parts.logger.info({ reason }, 'runner_ending');
     void parts.runner
       .release()
       .catch((error: unknown) => {
-        parts.logger.error({ err: error }, 'runner-release-failed');
+        parts.logger.error({ err: error }, 'runner_release_failed');
       })
       .finally(() => {
         parts.server.close();
@@ -166,7 +166,7 @@ async function main(): Promise<void> {
   for (const dir of [stateDir, socketDir]) fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
   const instance = instanceOf(stateDir);
   if (!(await takeLock(instance))) {
-    logger.info({}, 'runner-already-there');
+    logger.info({}, 'runner_already_there');
     return;
   }
   const edge = new Edge({ dir: stateDir, clock: systemClock, logger });
@@ -199,7 +199,7 @@ async function main(): Promise<void> {
   await server.listen(socketAddress(socketDir, runnerSocketName).path);
   fs.chmodSync(socketFile, 0o600);
   endWhenUseless({ dataDir, logger, runner, server, edge }, socketFile, end);
-  logger.info({ dataDir }, 'runner-ready');
+  logger.info({ dataDir }, 'runner_ready');
 }
 
 await main();

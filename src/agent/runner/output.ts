@@ -129,12 +129,12 @@ export class Output {
     try {
       this.#spool.append(records, count);
     } catch (error) {
-      if (this.#lost === 0) this.#logger.error({ err: error }, 'log-write-failed');
+      if (this.#lost === 0) this.#logger.error({ err: error }, 'log_write_failed');
       this.#lost += count;
       return;
     }
     if (this.#lost > 0) {
-      this.#logger.warn({ entries: this.#lost }, 'log-entries-lost');
+      this.#logger.warn({ entries: this.#lost }, 'log_entries_lost');
       this.#lost = 0;
     }
     this.#wake();

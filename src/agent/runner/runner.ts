@@ -59,7 +59,7 @@ export class Runner {
     this.#terminals = new Terminals(options);
     const { records, logger } = options;
     const left = records.load((id, error) => {
-      logger.error({ err: error, workload: id }, 'workload-record-damaged');
+      logger.error({ err: error, workload: id }, 'workload_record_damaged');
       this.#removals.set(id, this.#discard(id));
     });
     options.limits.sweep(new Set(left.map(({ spec }) => spec.id)));

@@ -49,7 +49,7 @@ export class RunnerServer {
       this.#server.listen(socketPath, () => {
         this.#server.off('error', reject);
         this.#server.on('error', (error) => {
-          this.#options.logger.error({ err: error }, 'runner-socket-failed');
+          this.#options.logger.error({ err: error }, 'runner_socket_failed');
         });
         resolve();
       });
@@ -90,7 +90,7 @@ class Connection {
       this.#send({ event: 'state', workload });
     });
     socket.on('error', (error) => {
-      options.logger.debug({ err: error }, 'runner-connection-failed');
+      options.logger.debug({ err: error }, 'runner_connection_failed');
     });
     socket.on('data', (chunk) => {
       this.#receive(chunk);
@@ -108,13 +108,13 @@ class Connection {
     try {
       frames = this.#decoder.push(chunk);
     } catch (error) {
-      this.#options.logger.warn({ err: error }, 'runner-request-unreadable');
+      this.#options.logger.warn({ err: error }, 'runner_request_unreadable');
       this.#socket.destroy();
       return;
     }
     for (const frame of frames) {
       if (!isRequest(frame)) {
-        this.#options.logger.warn({}, 'runner-request-unknown');
+        this.#options.logger.warn({}, 'runner_request_unknown');
         this.#socket.destroy();
         return;
       }
@@ -128,7 +128,7 @@ class Connection {
       this.#send({ re: frame.n, ok: (await this.#perform(frame)) ?? null });
     } catch (error) {
       if (!(error instanceof ServiceError)) {
-        this.#options.logger.error({ err: error, op: frame.op }, 'runner-request-failed');
+        this.#options.logger.error({ err: error, op: frame.op }, 'runner_request_failed');
       }
       this.#send({ re: frame.n, error: asServiceError(error).toPlain() });
     }

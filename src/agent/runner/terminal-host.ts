@@ -77,11 +77,11 @@ export class TerminalHost {
     });
     input.on('error', () => undefined); // Its end tells.
     child.once('error', (error) => {
-      logger.error({ err: error }, 'terminal-host-not-started');
+      logger.error({ err: error }, 'terminal_host_not_started');
       this.#gone(child);
     });
     child.once('close', (code, signal) => {
-      logger.info({ code, signal }, 'terminal-host-ended');
+      logger.info({ code, signal }, 'terminal_host_ended');
       this.#gone(child);
     });
     return input;

@@ -149,7 +149,7 @@ export class Terminals {
         held.opened('opened');
         return;
       case 'refused':
-        this.#options.logger.warn({ detail: event.detail }, 'terminal-refused');
+        this.#options.logger.warn({ detail: event.detail }, 'terminal_refused');
         this.#forget(held);
         held.opened(new ServiceError('NOT_RUNNING', 'No console could be opened there.'));
         return;
@@ -193,7 +193,7 @@ export class Terminals {
     const ended =
       graceMs === 0 ? killAll(membership, clock) : endPolitely(membership, graceMs, clock);
     ended.catch((error: unknown) => {
-      logger.error({ err: error }, 'terminal-not-ended');
+      logger.error({ err: error }, 'terminal_not_ended');
     });
   }
 }

@@ -90,7 +90,7 @@ export class Workload {
       ? { phase: 'waiting', restarts, nextStartAtMs: now, lastExit: this.#lost() }
       : { phase: 'running', startedAtMs: now, restarts };
     this.#life = this.#live().catch((error: unknown) => {
-      parts.logger.error({ err: error, workload: this.id }, 'workload-failed');
+      parts.logger.error({ err: error, workload: this.id }, 'workload_failed');
       this.#conclude(failedToStart(error, now));
     });
   }
@@ -260,7 +260,7 @@ export class Workload {
       confinement.open();
     } catch (error) {
       // It runs without its limits rather than not at all.
-      logger.error({ err: error, workload: this.id }, 'limits-not-set');
+      logger.error({ err: error, workload: this.id }, 'limits_not_set');
       place = null;
     }
     return startProgram({ spec: this.#record.spec, dir, mark, place, clock });
@@ -340,7 +340,7 @@ export class Workload {
       this.#parts.save(this.#record, durable);
     } catch (error) {
       // A full disk must not end what runs; the record of before still tells of the workload.
-      this.#parts.logger.error({ err: error, workload: this.id }, 'workload-record-not-saved');
+      this.#parts.logger.error({ err: error, workload: this.id }, 'workload_record_not_saved');
     }
   }
 }

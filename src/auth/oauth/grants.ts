@@ -10,7 +10,7 @@ import type { Actors } from '../../actors/runtime/contract.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import type { Capability } from '../../lib/capabilities.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { asServiceError, ServiceError } from '../../lib/errors.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Journal, Reader } from '../../store/contract.ts';
@@ -100,7 +100,7 @@ export class OAuthGrants {
     if (!grant?.oauth) return;
     const message = { type: 'token-revoke', tokenId: grantId } as const;
     await orFalse(actors.ask(teamActor.at(grant.homeTeamId), message));
-    log.info({ grantId, clientId: grant.oauth.clientId }, 'oauth-grant-ended');
+    log.info({ grantId, clientId: grant.oauth.clientId }, 'oauth_grant_ended');
   }
 
   /** A grant that has not ended. */
@@ -181,7 +181,7 @@ export class OAuthGrants {
       await actors.ask(accountActor.at(directory), { type: 'write', writes });
     } catch (thrown) {
       // They refer to nothing that lives; the next sweep tries again.
-      log.warn({ code: asServiceError(thrown).code }, 'oauth-rows-kept');
+      log.warn({ err: thrown }, 'oauth_rows_kept');
     }
   }
 }

@@ -124,7 +124,7 @@ function createLibrary(options: OAuthLibraryOptions, occasion: () => LibraryOcca
     logger: {
       level: 'error',
       log: (_level, message) => {
-        log.error({ message }, 'oauth-library');
+        log.error({ message }, 'oauth_library');
       },
     },
     advanced: {

@@ -144,7 +144,7 @@ export class OAuthProvider {
     const body = { accept: true, scope, oauth_query: request };
     const location = await this.#decide(cookie, body, { grantId: grant.id });
     if (!new URL(location).searchParams.has('code')) await grants.end(grant.id);
-    else log.info({ grantId: grant.id, clientId: client.clientId, userId }, 'oauth-consent-given');
+    else log.info({ grantId: grant.id, clientId: client.clientId, userId }, 'oauth_consent_given');
     return location;
   }
 

@@ -42,7 +42,7 @@ export class BuildSteps {
         for (const id of await this.#steps()) await this.#bound(id);
       }
     } catch (error) {
-      this.#parts.logger.warn({ err: error }, 'build-step-not-bounded');
+      this.#parts.logger.warn({ err: error }, 'build_step_not_bounded');
     } finally {
       this.#isLooking = false;
     }
@@ -69,7 +69,7 @@ export class BuildSteps {
       this.#bounded.add(id);
     } catch (error) {
       // One that ended meanwhile, or is of another build, keeps no other from its bound.
-      this.#parts.logger.warn({ id, err: error }, 'build-step-not-bounded');
+      this.#parts.logger.warn({ id, err: error }, 'build_step_not_bounded');
     }
   }
 }

@@ -137,7 +137,7 @@ export class Consoles {
         if (view?.State.Running === true) await this.#endMarked(session, view.State.Pid);
         sessions.forget(session.mark);
       } catch (error) {
-        logger.debug({ err: error }, 'session-not-ended');
+        logger.debug({ err: error }, 'session_not_ended');
       }
     }
   }
@@ -338,7 +338,7 @@ export class Consoles {
       }
       return { code: null, lost: false };
     } catch (error) {
-      logger.debug({ err: error }, 'exec-end-unknown');
+      logger.debug({ err: error }, 'exec_end_unknown');
       return { code: null, lost: statusOf(error) === undefined };
     }
   }
@@ -361,7 +361,7 @@ export class Consoles {
       await engine.ask((docker) => docker.getExec(id).start({ Detach: true }), { once: true });
     } catch (error) {
       // A container that has ended took it along.
-      logger.debug({ err: error }, 'exec-not-ended');
+      logger.debug({ err: error }, 'exec_not_ended');
     }
   }
 }

@@ -30,7 +30,7 @@ export class Deadlines {
       this.#end(spec.id).catch((error: unknown) => {
         // Armed anew when it is seen again, such as when the daemon is back.
         this.drop(spec.id);
-        this.#logger.error({ err: error, workload: spec.id }, 'deadline-not-enforced');
+        this.#logger.error({ err: error, workload: spec.id }, 'deadline_not_enforced');
       });
     });
     this.#timers.set(spec.id, cancel);

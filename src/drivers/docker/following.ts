@@ -114,7 +114,7 @@ export class Following {
 
   /** What is left of the log is all new: it comes behind whatever was told. */
   #lose(): void {
-    this.#parts.logger.warn({ workload: this.#id }, 'container-log-rotated-away');
+    this.#parts.logger.warn({ workload: this.#id }, 'container_log_rotated_away');
     this.#lost = true;
   }
 

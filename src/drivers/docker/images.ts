@@ -75,7 +75,7 @@ export class DockerImages implements Images {
           return true;
         } catch (error) {
           // The build is over, however it was.
-          parts.logger.warn({ reference, err: error }, 'base-image-not-removed');
+          parts.logger.warn({ reference, err: error }, 'base_image_not_removed');
           return false;
         }
       },
@@ -293,7 +293,7 @@ export class DockerImages implements Images {
       await this.#parts.engine.ask((docker) => orGone(docker.getImage(image).remove()));
     } catch (error) {
       if (statusOf(error) !== 409) throw error;
-      this.#parts.logger.debug({ image }, 'image-still-used');
+      this.#parts.logger.debug({ image }, 'image_still_used');
     }
   }
 }

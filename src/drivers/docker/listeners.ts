@@ -25,7 +25,7 @@ export class Listeners {
       try {
         listener(event);
       } catch (error) {
-        this.#logger.error({ err: error }, 'driver-listener-failed');
+        this.#logger.error({ err: error }, 'driver_listener_failed');
       }
     }
   }

@@ -80,7 +80,7 @@ export class PtyStream implements Terminal {
     socket.resume();
     end()
       .catch((error: unknown) => {
-        logger.warn({ err: error }, 'terminal-not-ended');
+        logger.warn({ err: error }, 'terminal_not_ended');
       })
       .finally(() => {
         socket.destroy();
@@ -113,7 +113,7 @@ export class PtyStream implements Terminal {
         await this.#parts.resize(cols, rows);
       } catch (error) {
         // It ended meanwhile, which its connection tells.
-        this.#parts.logger.debug({ err: error }, 'terminal-not-sized');
+        this.#parts.logger.debug({ err: error }, 'terminal_not_sized');
       }
     }
     this.#sizing = false;

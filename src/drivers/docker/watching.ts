@@ -63,7 +63,7 @@ export class Watching {
       if (connected || !this.#away) {
         pauseMs = retryMinMs;
         this.#away = true;
-        logger.warn({}, 'docker-not-reached');
+        logger.warn({}, 'docker_not_reached');
         tell({ type: 'disconnected' });
       }
       tried();
@@ -87,7 +87,7 @@ export class Watching {
       await this.#read(stream);
     } catch (error) {
       if (!engine.closed.aborted && !isAway(error)) {
-        logger.warn({ err: error }, 'docker-events-failed');
+        logger.warn({ err: error }, 'docker_events_failed');
       }
     } finally {
       over.abort();
@@ -132,7 +132,7 @@ export class Watching {
     }
     refresh(spec.id).catch((error: unknown) => {
       // Told again, with all others, when the daemon is back.
-      logger.debug({ err: error, workload: spec.id }, 'docker-event-not-followed');
+      logger.debug({ err: error, workload: spec.id }, 'docker_event_not_followed');
     });
   }
 }

@@ -223,7 +223,7 @@ export class Workloads {
     const { engine, notes, names, clock, logger } = this.#parts;
     const failed = failedExit(detail, clock.now());
     notes.set({ spec: shortOf(spec), failed, atMs: failed.atMs });
-    logger.warn({ workload: spec.id, detail }, 'container-not-started');
+    logger.warn({ workload: spec.id, detail }, 'container_not_started');
     await engine.ask((docker) =>
       orGone(
         docker

@@ -104,11 +104,11 @@ async function linkElsewhere(
     await moveTree(link, target);
   } else if (known) {
     const others = await fs.readlink(link);
-    options.logger.warn({ dataDir, found: others, using: target }, 'apps-of-another-data-dir');
+    options.logger.warn({ dataDir, found: others, using: target }, 'apps_of_another_data_dir');
     await fs.rm(link);
   }
   await fs.symlink(target, link);
-  options.logger.info({ dataDir, appsRoot: target }, 'apps-root-outside-data-dir');
+  options.logger.info({ dataDir, appsRoot: target }, 'apps_root_outside_data_dir');
 }
 
 async function moveTree(from: string, to: string): Promise<void> {

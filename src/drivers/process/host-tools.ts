@@ -111,7 +111,7 @@ export class HostPrograms {
       await fs.rm(fresh, { recursive: true, force: true });
       if (!(await exists(place))) throw error;
     }
-    this.#options.logger.info({ program: name }, 'program-copied');
+    this.#options.logger.info({ program: name }, 'program_copied');
     return place;
   }
 }

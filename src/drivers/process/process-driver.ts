@@ -298,7 +298,7 @@ class ProcessDriver implements Driver {
         launchedAtMs = this.#clock.now();
         const { launch: start = startRunner, dataDir, runnerKey } = this.#options;
         start(dataDir, runnerKey);
-        this.#options.logger.info({}, 'runner-started');
+        this.#options.logger.info({}, 'runner_started');
       }
       await new Promise<void>((resolve) => {
         // A plain timer: who waits for a runner is alive, other than Clock's timers.
@@ -319,7 +319,7 @@ class ProcessDriver implements Driver {
     try {
       const { protocol } = await connection.request({ op: 'hello', protocol: runnerProtocol });
       if (protocol !== runnerProtocol) {
-        this.#options.logger.warn({ protocol, ours: runnerProtocol }, 'runner-of-other-version');
+        this.#options.logger.warn({ protocol, ours: runnerProtocol }, 'runner_of_other_version');
         await connection.request({ op: 'handover' });
         throw new ConnectionLost();
       }
@@ -341,19 +341,19 @@ class ProcessDriver implements Driver {
       await connection.request({ op: 'configure', edge: this.#options.edge });
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      this.#options.logger.error({ detail: error.message }, 'edge-not-listening');
+      this.#options.logger.error({ detail: error.message }, 'edge_not_listening');
     }
   }
 
   #lost(connection: Connection): void {
     if (this.#link.phase !== 'connected' || this.#link.connection !== connection) return;
     this.#link = { phase: 'idle' };
-    this.#options.logger.warn({}, 'runner-lost');
+    this.#options.logger.warn({}, 'runner_lost');
     this.#emit({ type: 'disconnected' });
     // A new one serves the routes of the last, which may lead to what other drivers run.
     if (!this.#hasRecords() && !this.#leadsSomewhere) return;
     this.#connected().catch((error: unknown) => {
-      this.#options.logger.error({ err: error }, 'runner-not-restarted');
+      this.#options.logger.error({ err: error }, 'runner_not_restarted');
     });
   }
 
@@ -362,7 +362,7 @@ class ProcessDriver implements Driver {
       try {
         listener(event);
       } catch (error) {
-        this.#options.logger.error({ err: error }, 'driver-listener-failed');
+        this.#options.logger.error({ err: error }, 'driver_listener_failed');
       }
     }
   }

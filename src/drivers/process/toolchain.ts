@@ -46,7 +46,7 @@ export async function prepareToolchain(options: ToolchainOptions): Promise<Toolc
       await fs.rm(fresh, { recursive: true, force: true });
       if (!(await exists(place))) throw error;
     }
-    options.logger.info({ toolchain: name }, 'toolchain-prepared');
+    options.logger.info({ toolchain: name }, 'toolchain_prepared');
   }
   await pointAt(root, name);
   return toolchainPaths(options.appsRoot);

@@ -73,7 +73,7 @@ export class Attention {
     const cancel = this.#parts.clock.after(delayMs, () => {
       this.#timers.delete(id);
       this.#parts.refresh(id).catch((error: unknown) => {
-        this.#parts.logger.debug({ err: error, workload: id }, 'workload-not-looked-at');
+        this.#parts.logger.debug({ err: error, workload: id }, 'workload_not_looked_at');
         if (!this.#timers.has(id)) this.#arm(id, lookEveryMs);
       });
     });

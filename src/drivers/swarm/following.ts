@@ -226,7 +226,7 @@ class Session {
     }
     this.#told.set(taskId, from + count);
     const lost = entries.filter((entry) => !entry).length;
-    if (lost > 0) this.#parts.logger.warn({ task: taskId, lost }, 'task-log-gone');
+    if (lost > 0) this.#parts.logger.warn({ task: taskId, lost }, 'task_log_gone');
     return entries;
   }
 

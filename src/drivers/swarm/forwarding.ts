@@ -57,7 +57,7 @@ export class Forwarding {
     writeFileWhole(this.#file, JSON.stringify(Object.values(this.#table)), false);
     if (forward === null) return;
     this.#run().catch((error: unknown) => {
-      this.#parts.logger.error({ err: error, workload: id }, 'forwarding-not-started');
+      this.#parts.logger.error({ err: error, workload: id }, 'forwarding_not_started');
     });
   }
 

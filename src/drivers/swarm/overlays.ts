@@ -61,7 +61,7 @@ export class Overlays {
       try {
         if (await this.#turns.take(network, () => this.#remove(network, look))) break;
       } catch (error) {
-        this.#logger.debug({ err: error, network }, 'network-not-removed');
+        this.#logger.debug({ err: error, network }, 'network_not_removed');
         break;
       }
       await pause(leaving.everyMs, this.#engine.closed);

@@ -253,7 +253,7 @@ export class Services {
     const { notes, logger, swarm, clock } = this.#parts;
     const before = notes.get(spec.id);
     notes.set({ ...before, spec: shortOf(spec), failed, atMs: clock.now() });
-    logger.warn({ workload: spec.id, detail: failed.detail }, 'service-not-started');
+    logger.warn({ workload: spec.id, detail: failed.detail }, 'service_not_started');
     await swarm.park(spec.id);
     return { spec: shortOf(spec), state: { phase: 'ended', exit: failed } };
   }

@@ -181,7 +181,7 @@ function watchingOf(ground: DaemonGround, parts: SwarmParts): Watching {
     for (const workload of workloads) attention.see(workload);
     forwarding.keep(new Set(workloads.map(({ spec }) => spec.id)));
     overlays.sweep().catch((error: unknown) => {
-      logger.debug({ err: error }, 'networks-not-swept');
+      logger.debug({ err: error }, 'networks_not_swept');
     });
     return workloads;
   };
@@ -193,7 +193,7 @@ function watchingOf(ground: DaemonGround, parts: SwarmParts): Watching {
   const hearService = (serviceId: string, action: string): void => {
     services.refreshService(serviceId, action).catch((error: unknown) => {
       // Told again, with all others, when the daemon is back.
-      logger.debug({ err: error, service: serviceId }, 'swarm-event-not-followed');
+      logger.debug({ err: error, service: serviceId }, 'swarm_event_not_followed');
     });
   };
   return new Watching({

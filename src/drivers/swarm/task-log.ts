@@ -108,7 +108,7 @@ export class TaskLog {
         if ((await this.#read(over)) && over) break;
       } catch (error) {
         if (!this.#isAborted() && !isBroken(error)) {
-          logger.error({ err: error, task: taskId }, 'task-log-not-read');
+          logger.error({ err: error, task: taskId }, 'task_log_not_read');
           break;
         }
       }
@@ -177,7 +177,7 @@ export class TaskLog {
   }
 
   #lose(): false {
-    this.#parts.logger.warn({ task: this.#parts.taskId }, 'task-log-rotated-away');
+    this.#parts.logger.warn({ task: this.#parts.taskId }, 'task_log_rotated_away');
     this.#lost = true;
     return false;
   }

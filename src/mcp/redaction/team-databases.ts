@@ -23,11 +23,14 @@ interface Known {
   readonly secrets: KnownSecrets;
 }
 
+/** What the log says of a database whose values are not all known. */
+type RedactionTrouble = 'redaction_values_left_out' | 'redaction_value_unreadable';
+
 export interface TeamDatabasesOptions {
   reader: Pick<Reader, 'get' | 'find' | 'list'>;
   open: OpenDatabase;
   /** Told of what cannot be opened, or is too much. */
-  onTrouble: (event: string, databaseId: string, error?: unknown) => void;
+  onTrouble: (event: RedactionTrouble, databaseId: string, error?: unknown) => void;
   charsMax: number;
 }
 

@@ -141,7 +141,7 @@ class FileLogWriter implements LogWriter {
       try {
         await open.sync();
       } catch (error) {
-        this.#options.logger.error({ log, error }, 'log_sync_failed');
+        this.#options.logger.error({ log, err: error }, 'log_sync_failed');
       }
       for (const segment of open.segments.slice(-1)) this.#indexSegment(log, segment);
       open.close();
@@ -243,7 +243,10 @@ class FileLogWriter implements LogWriter {
       await this.#options.commitIndex(changes);
     } catch (error) {
       this.#changes = [...changes, ...this.#changes];
-      this.#options.logger.error({ error, changes: changes.length }, 'log_index_commit_failed');
+      this.#options.logger.error(
+        { err: error, changes: changes.length },
+        'log_index_commit_failed',
+      );
       if (!this.#closed) this.#clock.after(commitRetryMs, () => void this.#flushIndex());
     } finally {
       this.#committing = undefined;

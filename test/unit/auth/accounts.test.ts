@@ -235,7 +235,7 @@ describe('login()', () => {
     const signIn = await setUp();
     await assert.rejects(login({ password: 'wrong horse!' }));
     const logged = JSON.stringify(given.log.records);
-    assert.match(logged, /sign-in-refused/);
+    assert.match(logged, /sign_in_refused/);
     for (const text of [ada.password, 'wrong horse!', cookieHeaderOf(signIn), setupCode]) {
       assert.ok(!logged.includes(text));
     }

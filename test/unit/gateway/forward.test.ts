@@ -233,7 +233,7 @@ describe('forwardedRoutes()', () => {
   it('logs a bug where its handler is, by the id of the request', async () => {
     const response = await fetch(`${forwarding.url}/bug`);
     const { requestId } = (await response.json()) as { requestId: string };
-    const logged = forwarding.logger.events.filter(({ event }) => event === 'request.failed');
+    const logged = forwarding.logger.events.filter(({ event }) => event === 'request_failed');
     assert.equal((logged.at(-1)?.fields as { requestId: string }).requestId, requestId);
     assert.equal(forwarding.refused.at(-1), 'INTERNAL');
   });
@@ -251,7 +251,7 @@ describe('forwardedRoutes()', () => {
     assert.deepEqual([entry.calledBack, entry.exchange.aborted, settled], [true, true, false]);
     entry.exchange.json(200, 'to nobody');
     await eventually('nothing is under way', () => forwarding.thread.underWay === 0);
-    const failures = forwarding.records.filter(({ event }) => event === 'request.failed');
+    const failures = forwarding.records.filter(({ event }) => event === 'request_failed');
     assert.deepEqual(failures, []);
   });
 

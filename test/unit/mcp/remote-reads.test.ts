@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
+import type { ServiceError } from '../../../src/lib/errors.ts';
 import { type Calls, openPortCalls } from '../../../src/lib/port-calls.ts';
 import type { McpPrincipal } from '../../../src/mcp/contract.ts';
 import { answerReads, type ReadCalls, RemoteReads } from '../../../src/mcp/remote-reads.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { memoryLogger } from '../../support/memory-logger.ts';
+import { type LoggedEvent, memoryLogger } from '../../support/memory-logger.ts';
 
 const opened: { close(): void }[] = [];
 afterEach(() => {
@@ -73,10 +74,8 @@ describe('RemoteReads', () => {
     reads.note(token('tok_1'), null, 'a');
     home.close();
     await reads.close();
-    assert.deepEqual(log.events.at(-1), {
-      level: 'warn',
-      event: 'mcp_reads_not_told',
-      fields: { code: 'SHUTTING_DOWN', rows: 1 },
-    });
+    const { event, fields }: LoggedEvent = log.events[1]!;
+    const { err, rows } = fields as { err: ServiceError; rows: number };
+    assert.deepEqual([event, err.code, rows], ['mcp_reads_not_told', 'SHUTTING_DOWN', 1]);
   });
 });

@@ -158,7 +158,7 @@ describe('FollowingStore', () => {
     assert.deepEqual(heard, [1, 2]);
     assert.deepEqual(
       logger.events.map(({ event }) => event),
-      ['subscriber-failed'],
+      ['subscriber_failed'],
     );
   });
 

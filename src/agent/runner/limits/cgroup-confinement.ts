@@ -57,7 +57,7 @@ export class CgroupConfinement implements Confinement {
       }
     }
     if (refused.length > 0)
-      this.#logger.error({ group: this.place.join[0], refused }, 'limits-refused');
+      this.#logger.error({ group: this.place.join[0], refused }, 'limits_refused');
   }
 
   pids(): number[] {

@@ -9,6 +9,6 @@ export function openLimits(instance: string, logger: Logger): Limits {
   const host = readCgroupHost();
   const limits = openCgroups(host, instance, logger) ?? openBareLimits(host.isRoot);
   if (limits.missing.length === 0) logger.info({ kind: limits.kind }, 'limits');
-  else logger.warn({ kind: limits.kind, missing: limits.missing }, 'limits-not-enforced');
+  else logger.warn({ kind: limits.kind, missing: limits.missing }, 'limits_not_enforced');
   return limits;
 }
