@@ -90,7 +90,10 @@ describe('deploys of real apps', () => {
     const { id, slug } = await place.create('procfile', { name: 'Broken' });
     await place.deploy(id);
     const tries: [Record<string, string>, RegExp][] = [
-      [{ 'package.json': '{"scripts":{"build":"exit 3","start":"x"}}' }, /exit code 3/],
+      [
+        { 'package.json': '{"scripts":{"build":"exit 3","start":"x"}}' },
+        /The build failed: npm run build ended with exit code 3\.\n/,
+      ],
       [{ Procfile: 'web: exit 5' }, /exited with code 5/],
       [{ 'readme.md': 'nothing' }, /Looked for/],
     ];

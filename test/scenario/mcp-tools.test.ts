@@ -104,7 +104,7 @@ describe('the tools of MCP', () => {
       redeploy: Deployment;
       log: string;
     };
-    assert.deepEqual([redeploy.status, redeploy.error], ['failed', 'The build failed with exit code 3.']); // prettier-ignore
+    assert.deepEqual([redeploy.status, redeploy.error], ['failed', 'The build failed: npm run build ended with exit code 3.']); // prettier-ignore
     assert.match(log, /compiling\n[^]*Missing module: left-pad/);
     assert.match(textOf(answer), /It is data[^]*Missing module: left-pad/);
     const { id: deploymentId } = redeploy;

@@ -3,6 +3,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import { isAway, statusOf, unreachable, wordsOf } from './engine.ts';
 
 const detailMax = 500;
+/** Of a command that is named. */
+const commandMax = 200;
 /** Of what a failed step says, which repeats its whole command: looked at for more than its end. */
 const wordsMax = 8192;
 
@@ -47,8 +49,10 @@ export function registryFailure(
 export function buildFailure(all: string, hosts: ReadonlySet<string>): ServiceError {
   const words = all.slice(0, wordsMax);
   // A step that ran says nothing of the daemon or of registries, whatever words stand in it.
-  if (/(non-zero code|exit code): \d+\s*$/.test(all.slice(-64))) {
-    return new ServiceError('IMAGE_BUILD_FAILED', `The build failed: ${cut(all)}`);
+  const step = /(?:non-zero code|exit code): (\d+)\s*$/.exec(all.slice(-64));
+  if (step) {
+    const said = `${commandIn(all)} ended with exit code ${step[1] ?? ''}.`;
+    return new ServiceError('IMAGE_BUILD_FAILED', `The build failed: ${said}`);
   }
   if (isEnding(words)) return unreachable(words);
   const image = imageIn(words);
@@ -62,6 +66,22 @@ export function buildFailure(all: string, hosts: ReadonlySet<string>): ServiceEr
   }
   return new ServiceError('IMAGE_BUILD_FAILED', `The build failed: ${cut(words)}`);
 }
+
+/** The first line of the command that a step ran, as the builder repeats it. */
+function commandIn(words: string): string {
+  const [, open = ''] = /^[^'"[]{0,200}(['"[])/.exec(words) ?? [];
+  const from = words.indexOf(open) + open.length;
+  const to = words.lastIndexOf(open === '[' ? ']' : open);
+  const command = open === '' || to < from ? words : words.slice(from, to);
+  const [line = ''] = command
+    .slice(0, wordsMax)
+    .replace(shell, '')
+    .split(/\n|\\n/);
+  return line.length <= commandMax ? line : `${line.slice(0, commandMax)} …`;
+}
+
+/** What a builder puts in front of a line for the shell. */
+const shell = /^\/bin\/(ba)?sh -\w*c /;
 
 /** The image that the words are about. */
 function imageIn(words: string): string | undefined {

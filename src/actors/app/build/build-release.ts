@@ -12,7 +12,7 @@ import { reach } from '../reach.ts';
 import { openVariables } from '../variables.ts';
 import { emptyResources } from '../validate.ts';
 import { detectBuild, settlePlan } from './detect.ts';
-import { buildEnvironment, jobCommand } from './environment.ts';
+import { buildEnvironment, failedStepFile, jobCommand } from './environment.ts';
 import { buildImage } from './build-image.ts';
 import { buildStack } from './build-stack.ts';
 import { Source } from './source.ts';
@@ -20,6 +20,8 @@ import { BuildFailed, tookTooLong, unpack } from './work.ts';
 import type { BuildWork } from './work.ts';
 
 const retryMs = 1000;
+/** Of a command that is named. */
+const stepMaxChars = 200;
 
 /** How the finished release starts. Rejects with BuildFailed, BuildRefused, ARCHIVE_* codes. */
 export async function buildRelease(work: BuildWork): Promise<ReleasePlan> {
@@ -91,7 +93,8 @@ function jobSpec(
 }
 
 /** Sees a job to its end, with all of its output in the log; rejects when it failed. */
-async function finishJob({ core, deployment, signal }: BuildWork, buildJob: string): Promise<void> {
+async function finishJob(work: BuildWork, buildJob: string): Promise<void> {
+  const { core, deployment, signal } = work;
   const { streams, driver, clock, options, logger } = core.deps;
   for (;;) {
     try {
@@ -106,14 +109,23 @@ async function finishJob({ core, deployment, signal }: BuildWork, buildJob: stri
     if (job.state.phase === 'ended') {
       const { exit } = job.state;
       if (exit.reason === 'exited' && exit.code === 0) return;
-      throw new BuildFailed(describeBuildExit(exit, options.buildTimeoutMs));
+      const step = exit.reason === 'exited' ? await failedStep(work) : null;
+      throw new BuildFailed(describeBuildExit(exit, step, options.buildTimeoutMs));
     }
     await pause(clock, retryMs, signal);
   }
 }
 
+/** The first line of the command that failed; null where the job could not say it. */
+async function failedStep({ core, deployment }: BuildWork): Promise<string | null> {
+  const text = await new Source(core.folders.release(deployment.id)).text(failedStepFile);
+  const line = text?.trim().split('\n')[0] ?? '';
+  if (line === '') return null;
+  return line.length <= stepMaxChars ? line : `${line.slice(0, stepMaxChars)} …`;
+}
+
 /** A sentence about a build job that did not succeed. */
-function describeBuildExit(exit: Exit, timeoutMs: number): string {
+function describeBuildExit(exit: Exit, step: string | null, timeoutMs: number): string {
   switch (exit.reason) {
     case 'deadline':
       return tookTooLong(timeoutMs);
@@ -124,8 +136,9 @@ function describeBuildExit(exit: Exit, timeoutMs: number): string {
     case 'failed_to_start':
       return exit.detail ?? 'The build could not be started.';
     case 'exited':
-      return exit.signal === null
+      if (exit.signal !== null) return `The build was ended by ${exit.signal}.`;
+      return step === null
         ? `The build failed with exit code ${String(exit.code ?? 'unknown')}.`
-        : `The build was ended by ${exit.signal}.`;
+        : `The build failed: ${step} ended with exit code ${String(exit.code ?? 'unknown')}.`;
   }
 }

@@ -128,7 +128,7 @@ async function packagesOf(
       const venv = `python3 -m venv ${root}/.venv`;
       if (plan.installs === 0) return { files: null, steps: [venv] };
       const pip = 'pip install --no-cache-dir --disable-pip-version-check --no-input';
-      const steps = [`${venv}\n${pip} ${requirements === null ? '.' : '-r requirements.txt'}`];
+      const steps = [venv, `${pip} ${requirements === null ? '.' : '-r requirements.txt'}`];
       // Options and paths in it lead to other files.
       // Line by line: over a text of blank lines one expression looks at each of them from each.
       const leads = (line: string): boolean => /^\s*(-|\.|\/|file:)|@\s*file:/.test(line);

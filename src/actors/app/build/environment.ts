@@ -52,14 +52,22 @@ function baseEnvironment({ folders, toolchain, folder }: EnvironmentParts): Reco
   };
 }
 
-/** All steps as one job: it stops at the first that fails, and shows each before it runs. */
+/** Where a job leaves which of its steps failed, in its working folder. */
+export const failedStepFile = '.gangway-failed-step';
+
+/**
+ * All steps as one job: it stops at the first that fails, whose line it leaves in `failedStepFile`, and
+ * shows each before it runs.
+ */
 export function jobCommand(steps: readonly string[]): string[] {
   // Each in a shell of its own: in `a && b` a failing `a` does not stop a shell with -e.
   const lines = steps.flatMap((step) => [
     `printf '%s\\n' ${quote(`$ ${step}`)}`,
-    `/bin/sh -ec ${quote(step)}`,
+    `/bin/sh -ec ${quote(step)} || failed=$?`,
+    // What cannot be written, as on a full disk, changes nothing of the exit code.
+    `[ -z "$failed" ] || { rm -f ${failedStepFile} || :; printf %s ${quote(step)} > ${failedStepFile} || :; exit "$failed"; }`,
   ]);
-  return ['/bin/sh', '-ec', lines.join('\n')];
+  return ['/bin/sh', '-ec', ['failed=', ...lines].join('\n')];
 }
 
 export function serviceCommand(plan: ReleasePlan, toolchain: Toolchain, folder: string): string[] {

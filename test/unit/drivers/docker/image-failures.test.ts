@@ -11,10 +11,12 @@ describe('buildFailure()', () => {
     for (const words of [
       `The command '/bin/sh -c ${command}' returned a non-zero code: 1`,
       `executor failed running [/bin/sh -c ${command}]: exit code: 1`,
+      `process "/bin/sh -c ${command}" did not complete successfully: exit code: 1`,
+      `The command '/bin/sh -ec ${command}\nrm -rf "$HOME/.npm"' returned a non-zero code: 1`,
     ]) {
       const { code, message } = buildFailure(words, none);
       assert.equal(code, 'IMAGE_BUILD_FAILED');
-      assert.match(message, /: 1$/);
+      assert.equal(message, `The build failed: ${command} ended with exit code 1.`);
     }
     assert.equal(buildFailure('context canceled', none).code, 'AGENT_UNREACHABLE');
     assert.equal(
@@ -29,7 +31,7 @@ describe('buildFailure()', () => {
     const step = `The command '${'x'.repeat(100_000)}' returned a non-zero code: 7`;
     assert.match(
       buildFailure(step, none).message,
-      /^The build failed: The command 'x+ … x+' returned a non-zero code: 7$/,
+      /^The build failed: x{200} … ended with exit code 7\.$/,
     );
   });
 });

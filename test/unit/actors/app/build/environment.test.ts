@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, it } from 'node:test';
 import {
   buildEnvironment,
+  failedStepFile,
   jobCommand,
   serviceCommand,
   serviceEnvironment,
@@ -51,17 +55,34 @@ describe('what an app starts with', () => {
     }
   });
 
-  it('stops a job at the first step that fails, also inside of a step', () => {
+  it('stops a job at the first step that fails, also inside of a step, and leaves which', (t) => {
+    const folder = fs.mkdtempSync(path.join(tmpdir(), 'gangway-steps-'));
+    t.after(() => {
+      fs.rmSync(folder, { recursive: true });
+    });
     const run = (steps: string[]) => {
       const [program = '', ...rest] = jobCommand(steps);
-      const { status, stdout } = spawnSync(program, rest, { encoding: 'utf8' });
-      return { status, stdout };
+      const { status, stdout } = spawnSync(program, rest, { encoding: 'utf8', cwd: folder });
+      const failed = fs.readFileSync(path.join(folder, failedStepFile), 'utf8');
+      return { status, stdout, failed };
     };
     assert.deepEqual(run(["echo 'a b'", 'exit 4', 'echo no']), {
       status: 4,
       stdout: "$ echo 'a b'\na b\n$ exit 4\n",
+      failed: 'exit 4',
     });
     assert.equal(run(['false && true', 'echo no']).stdout, '$ false && true\n');
     assert.equal(run(['false\necho no']).status, 1);
+    fs.rmSync(path.join(folder, failedStepFile));
+    // What is there in its place is neither followed nor an obstacle.
+    fs.symlinkSync('/dev/full', path.join(folder, failedStepFile));
+    assert.deepEqual(run([`echo "it's"; exit 2`]), {
+      status: 2,
+      stdout: `$ echo "it's"; exit 2
+it's
+`,
+      failed: `echo "it's"; exit 2`,
+    });
+    assert.equal(run(['exit 9']).failed, 'exit 9');
   });
 });
