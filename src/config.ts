@@ -45,7 +45,10 @@ export interface Config {
   /** Where our own requests may go besides public addresses. */
   privateNetworks: string[];
   logLevel: LogLevel;
-  metrics: 'off' | 'loopback' | 'all';
+  /** Who reads `/metrics`; with `admin` also whom the token and the networks let in. */
+  metrics: 'off' | 'admin' | 'all';
+  metricsToken: string | null;
+  metricsNetworks: string[];
   /** 32 bytes in hex or base64; null: the file `instance.key`. */
   instanceKey: string | null;
   maxLogStreamsPerUser: number;
@@ -97,7 +100,9 @@ const parsers: Parsers = {
   trustedProxies: networks,
   privateNetworks: networks,
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
-  metrics: oneOf('off', 'loopback', 'all'),
+  metrics: oneOf('off', 'admin', 'all'),
+  metricsToken: optional(accessToken),
+  metricsNetworks: networks,
   instanceKey: optional(key32),
   maxLogStreamsPerUser: integer(1, 100_000),
   maxConsolesPerUser: integer(1, 1_000),
@@ -122,7 +127,7 @@ const parsers: Parsers = {
   mcpCallsAtOnce: integer(1, 10_000),
 };
 
-const secretKeys: ReadonlySet<Key> = new Set(['instanceKey']);
+const secretKeys: ReadonlySet<Key> = new Set(['instanceKey', 'metricsToken']);
 /** Variables that are no options: where the file is. */
 const otherVariables: ReadonlySet<string> = new Set(['GANGWAY_CONFIG']);
 
@@ -292,6 +297,13 @@ function httpUrl(value: unknown): string {
   const plain = url.pathname === '/' && !url.search && !url.hash && !url.username && !url.password;
   if (!plain || !/^https?:$/.test(url.protocol)) throw allowed;
   return url.origin;
+}
+
+function accessToken(value: unknown): string {
+  if (typeof value !== 'string' || !/^[\x21-\x7e]{16,512}$/.test(value)) {
+    throw new Error('16 to 512 visible ASCII characters, none of them a space');
+  }
+  return value;
 }
 
 function key32(value: unknown): string {

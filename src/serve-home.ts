@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import type { Accounts } from './auth/accounts-contract.ts';
+import { authorize } from './auth/authorize.ts';
 import { resetsFolder } from './auth/password-resets.ts';
 import { newSetupCode } from './auth/setup-code.ts';
 import type { Route } from './gateway/contract.ts';
@@ -53,7 +54,16 @@ export class Home {
     const { store, actors, causes } = ground;
     const refuseCrossSite = callers.refuseCrossSite.bind(callers);
     return [
-      metricsRoute(metrics, config.metrics),
+      metricsRoute({
+        metrics,
+        access: config.metrics,
+        token: config.metricsToken,
+        networks: config.metricsNetworks,
+        callers,
+        authorizeAdmin: (principal) => {
+          authorize(store, principal, 'admin', { kind: 'instance' });
+        },
+      }),
       ...setupRoutes({ accounts, needsSetup, refuseCrossSite }),
       ...resetRoutes({ accounts, refuseCrossSite }),
       ...loginRoutes({ accounts, accountReads, needsSetup, callers }),

@@ -75,7 +75,7 @@ function withoutPort(hop: string): string {
   return oneSpelling(match?.[1] ?? hop);
 }
 
-function isLoopback(address: string): boolean {
+export function isLoopback(address: string): boolean {
   return address.startsWith('127.') || address === '::1';
 }
 

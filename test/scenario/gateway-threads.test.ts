@@ -5,7 +5,11 @@ import { Gangway, freePort, until } from '../support/gangway.ts';
 import type { Problem } from '../support/gangway-client.ts';
 import { LogTail } from '../support/log-tail.ts';
 
-const env = { GANGWAY_GATEWAY_THREADS: '3', GANGWAY_MAX_LOG_STREAMS_PER_USER: '4' };
+const env = {
+  GANGWAY_GATEWAY_THREADS: '3',
+  GANGWAY_MAX_LOG_STREAMS_PER_USER: '4',
+  GANGWAY_METRICS: 'all',
+};
 const patienceMs = 10_000;
 
 /** One connection, which one gateway thread has for as long as it lives. */

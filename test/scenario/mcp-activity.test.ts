@@ -160,7 +160,7 @@ describe('who called over MCP', () => {
   });
 
   it('is counted in the metrics, by tool', async () => {
-    const text = await (await fetch(`${gangway.url}/metrics`)).text();
+    const { text } = await gangway.client.ask('/metrics');
     assert.match(text, /^gangway_mcp_calls_total\{tool="list_apps",outcome="ok"\} \d+$/m);
     assert.match(text, /^gangway_mcp_requests_total\{method="tools\/call"\} \d+$/m);
   });

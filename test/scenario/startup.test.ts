@@ -94,10 +94,17 @@ describe('a start that cannot be', () => {
 describe('an empty instance', () => {
   let gangway: Gangway;
   before(async () => {
-    gangway = await Gangway.create({ env: { GANGWAY_TRUSTED_PROXIES: '127.0.0.1' } });
+    gangway = await Gangway.create({
+      env: {
+        GANGWAY_TRUSTED_PROXIES: '127.0.0.1',
+        GANGWAY_METRICS_TOKEN: metricsToken,
+        GANGWAY_METRICS_NETWORKS: '198.51.100.0/24',
+      },
+    });
     await gangway.start();
   });
   after(() => gangway.end());
+  const metricsToken = 'figures-of-this-instance';
   const far = { 'x-forwarded-for': '203.0.113.9' };
   const form = (fields: Record<string, string>): string =>
     new URLSearchParams({ ...owner, name: 'Me', teamName: 'Home', ...fields }).toString();
@@ -153,18 +160,24 @@ describe('an empty instance', () => {
     assert.equal(await gangway.stranger().fails(setup), 'CONFLICT');
   });
 
-  it('answers liveness to all and figures to its own machine', async () => {
-    const health = await gangway.stranger().ask('/api/health');
+  it('answers liveness to all, and figures to who has the token or comes from the network', async () => {
+    const stranger = gangway.stranger();
+    const health = await stranger.ask('/api/health');
     assert.deepEqual([health.status, health.text], [200, '{"ok":true}']);
     assert.equal(health.headers.get('cache-control'), 'no-store');
-    await gangway.stranger().ask('/nowhere');
-    const metrics = await gangway.stranger().ask('/metrics');
+    await stranger.ask('/nowhere');
+    const asked = (headers: Record<string, string>) => stranger.ask('/metrics', { headers });
+    const metrics = await asked({ authorization: `Bearer ${metricsToken}` });
     assert.match(metrics.headers.get('content-type') ?? '', /^text\/plain/);
     assert.match(metrics.text, /^# TYPE \w+ counter$/m);
     assert.match(metrics.text, /^gangway_\w+(\{.*\})? \d/m);
     assert.match(metrics.text, /^gangway_problems_total\{code="NOT_FOUND"\} [1-9]/m);
     assert.match(metrics.text, /^gangway_mailbox_messages 0$/m);
-    assertProblem(await gangway.stranger().ask('/metrics', { headers: far }), 404, 'NOT_FOUND');
+    assert.equal((await asked({ 'x-forwarded-for': '198.51.100.7' })).status, 200);
+    assertProblem(await asked({}), 401, 'UNAUTHENTICATED');
+    assertProblem(await asked(far), 401, 'UNAUTHENTICATED');
+    assertProblem(await asked({ authorization: 'Bearer wrong' }), 401, 'UNAUTHENTICATED');
+    assert.doesNotMatch(gangway.output, new RegExp(metricsToken));
   });
 });
 

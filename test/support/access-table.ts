@@ -263,7 +263,7 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' };
 // prettier-ignore
 export const routes: readonly RouteLine[] = [
   { route: 'GET /api/health', takes: 'anything', need: 'anybody', on: 'none', path: () => '/api/health' },
-  { route: 'GET /metrics', takes: 'anything', need: 'anybody', on: 'none', path: () => '/metrics' },
+  { route: 'GET /metrics', takes: 'anything', need: 'admin', on: 'none', path: () => '/metrics' },
   { route: 'POST /api/apps/:id/deploy-hook/:token', takes: 'bearer', need: 'deploy_apps', on: 'thing', past: 409, path: ({ things }) => things.hookPath },
   { route: 'POST /api/apps/:id/upload', takes: 'cookie', need: 'deploy_apps', on: 'thing', past: 400, headers: { 'x-upload-filename': 'empty.zip' }, path: ({ things }) => `/api/apps/${things.appId}/upload` },
   { route: 'GET /api/apps/:id/logs', takes: 'cookie', need: 'view_logs', on: 'thing', path: ({ things }) => `/api/apps/${things.appId}/logs` },

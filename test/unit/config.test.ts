@@ -63,6 +63,10 @@ describe('resolveConfig()', () => {
     ['GANGWAY_TRUSTED_PROXIES', '10.0.0.0/33', /CIDRs/],
     ['GANGWAY_TRUSTED_PROXIES', 'proxy', /CIDRs/],
     ['GANGWAY_LOG_LEVEL', 'loud', /"debug"/],
+    ['GANGWAY_METRICS', 'loopback', /"off", "admin", "all"/],
+    ['GANGWAY_METRICS_NETWORKS', 'prometheus', /CIDRs/],
+    ['GANGWAY_METRICS_TOKEN', 'short', /a value that is not shown.*16 to 512 visible/],
+    ['GANGWAY_METRICS_TOKEN', 'with a space in the middle', /a value that is not shown/],
     ['GANGWAY_GATEWAY_THREADS', '0', /"auto", or an integer from 1 to 64/],
     ['GANGWAY_GATEWAY_THREADS', 'many', /"auto", or an integer/],
   ];

@@ -1,22 +1,61 @@
 /**
- * Owns `GET /metrics`. Whoever may not read it, by default everybody off this machine, is told that it
- * does not exist.
+ * Owns `GET /metrics`. An address alone is no credential, for every app of this machine comes from
+ * loopback, too. It is read by the instance's administrator in a browser, by whoever sends the
+ * configured token, and from the configured networks.
  */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Principal } from '../../auth/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Route } from '../contract.ts';
+import { isLoopback, networks } from '../client-address.ts';
+import type { Exchange, Route } from '../contract.ts';
+import type { Callers } from '../credentials.ts';
 import { metricsType } from '../metrics-text.ts';
 import type { Metrics } from '../metrics.ts';
 
-export type MetricsAccess = 'off' | 'loopback' | 'all';
+/** `admin`: the administrator, and whom token and networks let in. */
+export type MetricsAccess = 'off' | 'admin' | 'all';
 
-export function metricsRoute(metrics: Metrics, access: MetricsAccess): Route {
+export interface MetricsRouteOptions {
+  metrics: Pick<Metrics, 'text'>;
+  access: MetricsAccess;
+  token: string | null;
+  /** Addresses and CIDRs. */
+  networks: readonly string[];
+  callers: Pick<Callers, 'either'>;
+  /** Throws UNAUTHENTICATED or FORBIDDEN for whoever is not the administrator. */
+  authorizeAdmin: (principal: Principal) => void;
+}
+
+export function metricsRoute(options: MetricsRouteOptions): Route {
+  const { metrics, access, callers, authorizeAdmin } = options;
+  const inNetworks = networks(options.networks);
+  const isKnown = (exchange: Exchange): boolean => {
+    if (options.token !== null && sends(exchange, options.token)) return true;
+    // Behind a proxy of this machine that is not trusted, everybody comes from loopback.
+    const isPeer = !isLoopback(exchange.address) || exchange.fromLoopback;
+    return isPeer && inNetworks(exchange.address);
+  };
   return {
     method: 'GET',
     path: '/metrics',
     async handle(exchange) {
-      const allowed = access === 'all' || (access === 'loopback' && exchange.fromLoopback);
-      if (!allowed) throw new ServiceError('NOT_FOUND', 'There is nothing at this address.');
+      if (access === 'off')
+        throw new ServiceError('NOT_FOUND', 'There is nothing at this address.');
+      if (access === 'admin' && !isKnown(exchange)) {
+        authorizeAdmin(callers.either(exchange, { changes: false }));
+      }
       exchange.send(200, { 'Content-Type': metricsType }, await metrics.text());
     },
   };
+}
+
+function sends(exchange: Exchange, token: string): boolean {
+  if (exchange.headerCount('authorization') !== 1) return false;
+  const [, sent] = /^Bearer +(\S+)$/i.exec(exchange.header('authorization').trim()) ?? [];
+  return sent !== undefined && timingSafeEqual(digest(sent), digest(token));
+}
+
+/** Of one length, as a comparison in constant time needs it. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }
