@@ -45,6 +45,18 @@ after(async () => {
 
 const authorizeUrl = (query: string): string => `/api/auth/oauth2/authorize?${query}`;
 
+/** The client is told, with its state; nobody is shown a consent page. */
+async function assertRefusedTo(query: string, error: string): Promise<void> {
+  const { headers } = await gangway.client.ask(authorizeUrl(query));
+  const to = headers.get('location') ?? '';
+  assert.ok(to.startsWith(`${redirectUri}?`) || to.startsWith(`${redirectUri}#`), to);
+  // What was asked for as a token is answered behind the fragment (OAuth 2.0, 4.2.2.1).
+  const { searchParams, hash } = new URL(to);
+  const told = hash === '' ? searchParams : new URLSearchParams(hash.slice(1));
+  assert.equal(told.get('error'), error, query);
+  assert.equal(told.get('state'), 'a-state');
+}
+
 describe('a request for authorization', () => {
   const tricks = {
     'a suffix': `${redirectUri}/more`,
@@ -74,7 +86,7 @@ describe('a request for authorization', () => {
   });
 
   const errors: [string, Record<string, string>, string][] = [
-    ['without PKCE', { code_challenge: '', code_challenge_method: '' }, 'invalid_request'],
+    ['with empty PKCE', { code_challenge: '', code_challenge_method: '' }, 'invalid_request'],
     ['with plain PKCE', { code_challenge_method: 'plain' }, 'invalid_request'],
     ['for a scope there is not', { scope: 'root' }, 'invalid_scope'],
     ['for another resource', { resource: 'https://other.test' }, 'invalid_target'],
@@ -83,19 +95,49 @@ describe('a request for authorization', () => {
   for (const [name, over, error] of errors) {
     it(`refuses a request ${name}`, async () => {
       const query = oauth.authorizationQuery(clientId, oauth.pkce().challenge, over);
-      const { headers, text } = await gangway.client.ask(authorizeUrl(query));
-      const to = headers.get('location');
-      if (to === null) {
-        assert.match(text, /This cannot go on/);
-        return;
-      }
-      // What was asked for as a token is answered behind the fragment (OAuth 2.0, 4.2.2.1).
-      const { searchParams, hash } = new URL(to);
-      const told = hash === '' ? searchParams : new URLSearchParams(hash.slice(1));
-      assert.equal(told.get('error'), error);
-      assert.equal(told.get('state'), 'a-state');
+      await assertRefusedTo(query, error);
     });
   }
+
+  // RFC 9700, 2.1.1; the library would excuse some clients with a secret, and some with a nonce.
+  it('refuses a request without PKCE, with half of it, of a client with a secret, and with a nonce', async () => {
+    const method = { token_endpoint_auth_method: 'client_secret_basic' };
+    const { body } = await oauth.register(gangway.url, method);
+    const nonce = { scope: 'openid offline_access view_logs', nonce: 'a-nonce' };
+    for (const id of [clientId, body.client_id]) {
+      for (const over of [{}, { scope: 'view_logs' }, nonce]) {
+        const whole = new URLSearchParams(
+          oauth.authorizationQuery(id, oauth.pkce().challenge, over),
+        );
+        const led = await gangway.client.ask(authorizeUrl(whole.toString()));
+        assert.match(led.headers.get('location') ?? '', /^\/api\/auth\/oauth2\/consent\?/);
+        const both = ['code_challenge', 'code_challenge_method'];
+        for (const left of [both, both.slice(0, 1), both.slice(1)]) {
+          const query = new URLSearchParams(whole);
+          for (const name of left) query.delete(name);
+          await assertRefusedTo(query.toString(), 'invalid_request');
+        }
+      }
+    }
+  });
+
+  it('shows and takes a consent in the session that asked for it, and in no other', async () => {
+    const path = '/api/auth/oauth2/consent';
+    const query = oauth.authorizationQuery(clientId, oauth.pkce().challenge);
+    const { headers } = await gangway.client.ask(authorizeUrl(query));
+    const page = headers.get('location') ?? '';
+    const form = await oauth.consentForm(gangway.client, authorizeUrl(query));
+    // The same person, signed in once more.
+    const elsewhere = await gangway.signIn();
+    assert.equal((await elsewhere.ask(page)).status, 400);
+    for (const decision of ['allow', 'deny']) {
+      form.set('decision', decision);
+      const { status } = await elsewhere.ask(path, { method: 'POST', body: form });
+      assert.equal(status, 400, decision);
+    }
+    form.set('decision', 'allow');
+    assert.equal((await gangway.client.ask(path, { method: 'POST', body: form })).status, 303);
+  });
 
   it('refuses a consent that was tampered with, or sent by another site', async () => {
     const query = oauth.authorizationQuery(clientId, oauth.pkce().challenge);

@@ -28,6 +28,10 @@ export interface GangwayOptions {
   env?: Record<string, string>;
   /** One that is there; it stays when this ends. Default one of its own. */
   dataDir?: string;
+  /** Further arguments of node. */
+  nodeArgs?: readonly string[];
+  /** A program that runs it, with its arguments. */
+  runBy?: readonly string[];
 }
 
 export interface Exit {
@@ -45,6 +49,7 @@ export class Gangway {
   client: Client;
   readonly #folder: string | undefined;
   readonly #env: Record<string, string>;
+  readonly #command: readonly string[];
   #child: ChildProcess | undefined;
   #exit: Promise<Exit> = Promise.resolve({ code: 0, signal: null });
 
@@ -58,6 +63,9 @@ export class Gangway {
     this.port = ports.port;
     this.edgePort = ports.edgePort;
     this.#env = options.env ?? {};
+    const { runBy = [], nodeArgs = [] } = options;
+    const node = [process.execPath, '--disable-warning=ExperimentalWarning', ...nodeArgs];
+    this.#command = [...runBy, ...node];
     // Also when the test process ends before its time.
     process.once('exit', this.#onExit);
     this.client = new Client(this);
@@ -133,7 +141,8 @@ export class Gangway {
     const own = Object.entries(process.env).filter(
       ([name]) => !/^(GANGWAY_|NODE_TEST|NODE_OPTIONS)/.test(name),
     );
-    return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, ...args], {
+    const [program = '', ...before] = this.#command;
+    return spawn(program, [...before, main, ...args], {
       env: {
         ...Object.fromEntries(own),
         GANGWAY_HOST: '127.0.0.1',
