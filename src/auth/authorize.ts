@@ -223,9 +223,12 @@ function placeOfNode(node: Readonly<Node>, trashed: boolean): Place | undefined 
   return { teamId, folderId, nodeId: deletedAtMs === null ? id : null };
 }
 
+/** The end of the grace is an entry of the journal, so that every thread and stream hears of it. */
 function twoFactorDue(reader: Reader, userId: string, teamId: string): boolean {
   const team = reader.get(tables.teams, teamId);
-  return team?.requireTwoFactor === true && readUser(reader, userId)?.twoFactorEnabled !== true;
+  if (team?.requireTwoFactor !== true || (team.twoFactorGraceUntilMs ?? null) !== null)
+    return false;
+  return readUser(reader, userId)?.twoFactorEnabled !== true;
 }
 
 // The instance is administered by people; no capability stands for it, so no token can hold it.
@@ -242,7 +245,10 @@ function refusal(verdict: Exclude<Verdict, 'yes'>, need: Need, resource: Resourc
     case 'invisible':
       return new ServiceError('NOT_FOUND', `No such ${resource.kind}.`);
     case 'two-factor':
-      return new ServiceError('TWO_FACTOR_REQUIRED', 'This team requires two-factor sign-in.');
+      return new ServiceError(
+        'TWO_FACTOR_REQUIRED',
+        'This team requires two-factor sign-in: turn it on at /account/two-factor.',
+      );
     case 'lacking':
       if (need === 'admin' || need === null) {
         return new ServiceError('FORBIDDEN', 'This needs an instance administrator.');

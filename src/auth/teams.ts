@@ -12,8 +12,15 @@ import type { Capability } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Reader } from '../store/contract.ts';
-import type { InviteRecord, MemberRecord, RoleRecord, TeamRecord } from '../store/records.ts';
+import type {
+  InviteRecord,
+  MemberRecord,
+  RoleRecord,
+  TeamRecord,
+  TokenRecord,
+} from '../store/records.ts';
 import { tables } from '../store/tables.ts';
+import { readUser } from './account-reads.ts';
 import { actingTeam, authorize } from './authorize.ts';
 import {
   assertMayChangeMember,
@@ -22,6 +29,10 @@ import {
   assertOwner,
 } from './escalation.ts';
 import type { Principal, SignedIn } from './principal.ts';
+import { reachOfTeam } from './scope.ts';
+
+const dayMs = 24 * 3_600_000;
+const graceDaysMax = 90;
 
 interface TeamsOptions {
   reader: Reader;
@@ -44,12 +55,58 @@ export function createTeam(
 /** What is null stays. */
 export function updateTeam(
   { reader, actors }: TeamsOptions,
-  principal: Principal,
-  change: { name: string | null; requireTwoFactor: boolean | null },
+  principal: SignedIn,
+  change: {
+    name: string | null;
+    requireTwoFactor: boolean | null;
+    twoFactorGraceDays: number | null;
+  },
 ): Promise<TeamRecord> {
   const teamId = actingTeam(principal);
   authorize(reader, principal, 'manage_team', { kind: 'team', teamId });
-  return actors.ask(teamActor.at(teamId), { type: 'team-update', ...change });
+  const { name, requireTwoFactor, twoFactorGraceDays: days } = change;
+  if (requireTwoFactor === true || days !== null) mustHaveTwoFactor(reader, principal);
+  if (days !== null && !(days >= 0 && days <= graceDaysMax)) {
+    throw new ServiceError('BAD_USER_INPUT', 'twoFactorGraceDays is 0 to 90.');
+  }
+  const twoFactorGraceMs = days === null ? null : days * dayMs;
+  const message = { type: 'team-update', name, requireTwoFactor, twoFactorGraceMs } as const;
+  return actors.ask(teamActor.at(teamId), message);
+}
+
+/** Who asks others for it would be the first to be kept out. */
+function mustHaveTwoFactor(reader: Reader, principal: SignedIn): void {
+  if (readUser(reader, principal.userId)?.twoFactorEnabled === true) return;
+  throw new ServiceError(
+    'TWO_FACTOR_REQUIRED',
+    'Turn on two-factor for yourself before you ask others for it: at /account/two-factor.',
+  );
+}
+
+/** A member of a team that lacks two-factor, and what acts in the team by that person's rights. */
+export interface WithoutTwoFactor {
+  member: Readonly<MemberRecord>;
+  /** API tokens and grants of OAuth clients; deploy hooks are called with them. */
+  tokens: Readonly<TokenRecord>[];
+}
+
+/** Those whom two-factor keeps out, or would; needs `manage_team`. */
+export function withoutTwoFactor(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+): WithoutTwoFactor[] {
+  authorize(reader, principal, 'manage_team', { kind: 'team', teamId });
+  const all = { limit: Infinity };
+  return reader
+    .list(tables.members, 'team', [teamId], all)
+    .filter(({ userId }) => readUser(reader, userId)?.twoFactorEnabled !== true)
+    .map((member) => ({
+      member,
+      tokens: reader
+        .list(tables.tokens, 'user', [member.userId], all)
+        .filter((token) => reachOfTeam(reader, token, teamId) !== 'none'),
+    }));
 }
 
 export function deleteTeam(

@@ -37,6 +37,8 @@ export interface TeamRecord {
   slug: string;
   name: string;
   requireTwoFactor: boolean;
+  /** Until when people without two-factor may go on all the same; null or missing: not any more. */
+  twoFactorGraceUntilMs?: number | null;
   mcpEnabled: boolean;
   createdAtMs: number;
 }

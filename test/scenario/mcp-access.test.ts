@@ -4,6 +4,8 @@ import { after, before, describe, it } from 'node:test';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import { inTeam, join, makeRole, userIdOf } from '../support/access-world.ts';
 import { Gangway, until } from '../support/gangway.ts';
+import { lockOut } from '../support/authenticator-app.ts';
+import { owner as account } from '../support/gangway-client.ts';
 import type { Client } from '../support/gangway-client.ts';
 import { assertResult, McpPeer, meta } from '../support/mcp-peer.ts';
 import { assertProblem } from '../support/problem.ts';
@@ -184,7 +186,7 @@ describe('who may not', () => {
   it('is refused in a team that wants two-factor, and in one it is not in', async () => {
     const teamId = await makeTeam('Strict');
     const peer = peerOf(await owner.token({ capabilities, teamIds: [teamId] }));
-    await owner.must('mutation { updateTeam(requireTwoFactor: true) { id } }', {}, inTeam(teamId));
+    await lockOut(owner, account.password, inTeam(teamId));
     assertProblem(await peer.modern('tools/list'), 403, 'TWO_FACTOR_REQUIRED');
     const foreign = { 'x-service-team': 'team_of_others' };
     assertProblem(await peerOf(token).modern('tools/list', {}, foreign), 403, 'FORBIDDEN');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { AuthenticatorApp } from '../support/authenticator-app.ts';
+import { AuthenticatorApp, enrol, type Enrolment } from '../support/authenticator-app.ts';
+import { emailOf, inTeam, join, roleNamed } from '../support/access-world.ts';
 import type { Client } from '../support/gangway-client.ts';
 import { owner } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
@@ -16,11 +17,6 @@ const confirm = 'mutation($code: String!) { confirmTwoFactorEnrolment(code: $cod
 const disable = `mutation($password: String!, $code: String!) {
   disableTwoFactor(password: $password, code: $code) }`;
 
-interface Enrolment {
-  uri: string;
-  recoveryCodes: string[];
-}
-
 /** A client that gave the password, and holds the cookie of the second step. */
 async function firstStep(gangway: Gangway): Promise<Client> {
   const client = gangway.stranger();
@@ -35,6 +31,11 @@ async function firstStep(gangway: Gangway): Promise<Client> {
   );
   client.cookie = cookie.split(';')[0] ?? '';
   return client;
+}
+
+interface Required {
+  twoFactorGraceUntil: string | null;
+  withoutTwoFactor: { member: { email: string }; tokens: { name: string }[] }[];
 }
 
 describe('two-factor', () => {
@@ -122,11 +123,64 @@ describe('two-factor', () => {
     await later.must(verify, { code: recoveryCodes[2], recoveryCode: true });
   });
 
+  it('is required with a while for the others, whom the answer names with their tokens', async () => {
+    const { client } = gangway;
+    const { createTeam } = await client.must<{ createTeam: { id: string } }>(
+      'mutation { createTeam(name: "Late") { id } }',
+    );
+    const late = inTeam(createTeam.id);
+    const roleId = await roleNamed(client, createTeam.id, 'Member');
+    const bob = await join(gangway, createTeam.id, roleId, 'bob');
+    const byToken = { authorization: `Bearer ${await bob.token({ capabilities: [] })}` };
+    const requireIt = async (args: string, variables = {}): Promise<Required> => {
+      const { updateTeam } = await client.must<{ updateTeam: Required }>(
+        `mutation${args} { twoFactorGraceUntil
+          withoutTwoFactor { member { email } tokens { name } } } }`,
+        variables,
+        late,
+      );
+      return updateTeam;
+    };
+    const daysLeft = ({ twoFactorGraceUntil }: Required): number =>
+      Math.round((Date.parse(twoFactorGraceUntil ?? '') - Date.now()) / 86_400_000);
+    const required = await requireIt(' { updateTeam(requireTwoFactor: true)');
+    assert.equal(daysLeft(required), 7);
+    assert.deepEqual(
+      required.withoutTwoFactor.map(({ member, tokens }) => [member.email, tokens.length]),
+      [[emailOf('bob'), 1]],
+    );
+    // The default is no wish: only who names days moves what is running.
+    const named =
+      '($days: Int = 2) { updateTeam(requireTwoFactor: true, twoFactorGraceDays: $days)';
+    const absent = '($days: Int) { updateTeam(requireTwoFactor: true, twoFactorGraceDays: $days)';
+    assert.equal(daysLeft(await requireIt(named)), 2);
+    assert.equal(daysLeft(await requireIt(absent)), 2);
+    assert.equal(daysLeft(await requireIt(absent, { days: null })), 2);
+    await bob.must('{ apps { totalCount } }', {}, late);
+    await bob.must('{ apps { totalCount } }', {}, byToken);
+    const told = '{ viewerTeam { requireTwoFactor twoFactorGraceUntil } }';
+    const { viewerTeam } = await bob.must<{ viewerTeam: Required }>(told, {}, byToken);
+    assert.equal(daysLeft(viewerTeam), 2);
+    assert.equal(
+      await bob.fails('{ viewerTeam { withoutTwoFactor { member { email } } } }', {}, late),
+      'FORBIDDEN',
+    );
+    assert.equal((await requireIt(absent, { days: 0 })).twoFactorGraceUntil, null);
+    for (const headers of [late, byToken]) {
+      assert.equal(await bob.fails('{ apps { totalCount } }', {}, headers), 'TWO_FACTOR_REQUIRED');
+    }
+    await enrol(bob, 'correct horse battery');
+    await bob.must('{ apps { totalCount } }', {}, byToken);
+    await client.must('mutation($id: ID!) { deleteTeam(id: $id) }', { id: createTeam.id });
+  });
+
   it('may be required by a team, and then is what its people can still turn on', async () => {
     const { client } = gangway;
     const session = await client.must<{ mySessions: { id: string }[] }>('{ mySessions { id } }');
     assert.ok(session.mySessions.length > 1);
-    await client.must('mutation { updateTeam(requireTwoFactor: true) { requireTwoFactor } }');
+    await client.must(
+      'mutation { updateTeam(requireTwoFactor: true, twoFactorGraceDays: 0) { id } }',
+    );
     await client.must('{ apps { nodes { id } } }');
     await client.must(disable, { password: owner.password, code: recoveryCodes[3] });
     assert.equal(await client.fails('{ apps { nodes { id } } }'), 'TWO_FACTOR_REQUIRED');

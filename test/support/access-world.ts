@@ -8,6 +8,7 @@
 import assert from 'node:assert/strict';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import type { Capability } from '../../src/lib/capabilities.ts';
+import { lockOut } from './authenticator-app.ts';
 import { archiveOf, owner } from './gangway-client.ts';
 import type { Client } from './gangway-client.ts';
 import { Gangway } from './gangway.ts';
@@ -82,11 +83,7 @@ export async function openWorld(): Promise<World> {
   const strict = await furnish(gangway, strictTeam);
   const all = { team: capabilities, lent: capabilities, kept: capabilities, isOwner: true };
   const lateToken = await maker.token({ capabilities, teamIds: [strictTeam] });
-  await maker.must(
-    'mutation { updateTeam(requireTwoFactor: true) { id } }',
-    {},
-    inTeam(strictTeam),
-  );
+  await lockOut(maker, owner.password, inTeam(strictTeam));
   const ownerWith = (name: string, place: Place, more: Partial<Caller>): Promise<Caller> =>
     gangway.signIn().then((client) => ({
       ...nobody(name, client, place),

@@ -1,5 +1,6 @@
 /** The app on a person's telephone that shows codes, for tests: made from the URI it was shown. */
 import { TOTP, URI } from 'otpauth';
+import type { Client } from './gangway-client.ts';
 
 export class AuthenticatorApp {
   readonly #totp: TOTP;
@@ -45,4 +46,45 @@ export class AuthenticatorApp {
       if (!near.includes(text)) return text;
     }
   }
+}
+
+export interface Enrolment {
+  uri: string;
+  recoveryCodes: string[];
+}
+
+/** Turns two-factor on for who is signed in. */
+export async function enrol(
+  client: Client,
+  password: string,
+): Promise<{ app: AuthenticatorApp; recoveryCodes: string[] }> {
+  const { startTwoFactorEnrolment } = await client.must<{ startTwoFactorEnrolment: Enrolment }>(
+    `mutation($password: String!) {
+      startTwoFactorEnrolment(password: $password) { uri recoveryCodes } }`,
+    { password },
+  );
+  const app = new AuthenticatorApp(startTwoFactorEnrolment.uri);
+  await client.must('mutation($code: String!) { confirmTwoFactorEnrolment(code: $code) }', {
+    code: await app.fresh(),
+  });
+  return { app, recoveryCodes: startTwoFactorEnrolment.recoveryCodes };
+}
+
+/** Makes the team of `headers` require two-factor at once of a caller who has none in the end. */
+export async function lockOut(
+  client: Client,
+  password: string,
+  headers: Record<string, string>,
+): Promise<void> {
+  const { recoveryCodes } = await enrol(client, password);
+  await client.must(
+    'mutation { updateTeam(requireTwoFactor: true, twoFactorGraceDays: 0) { id } }',
+    {},
+    headers,
+  );
+  await client.must(
+    `mutation($password: String!, $code: String!) {
+      disableTwoFactor(password: $password, code: $code) }`,
+    { password, code: recoveryCodes[0] },
+  );
 }

@@ -25,6 +25,14 @@ export interface TokenUse {
   atMs: number;
 }
 
+/** What is null stays. */
+export interface TeamChange {
+  name: string | null;
+  requireTwoFactor: boolean | null;
+  /** How long, from now, people without two-factor may go on where it is required. */
+  twoFactorGraceMs: number | null;
+}
+
 export interface NewRegistry {
   name: string;
   host: string;
@@ -38,10 +46,9 @@ export type TeamProtocol = {
   'mcp-set': { in: { enabled: boolean }; out: TeamRecord };
 
   /** What is null stays. Refused: NOT_FOUND, BAD_USER_INPUT. */
-  'team-update': {
-    in: { name: string | null; requireTwoFactor: boolean | null };
-    out: TeamRecord;
-  };
+  'team-update': { in: TeamChange; out: TeamRecord };
+  /** From an alarm: the grace of two-factor is over. */
+  'two-factor-due': { in: { untilMs: number }; out: boolean };
   /** Refused: NOT_FOUND, FORBIDDEN unless `by` owns it, CONFLICT while anything is in it. */
   'team-delete': { in: { by: string }; out: boolean };
 

@@ -1,12 +1,13 @@
 /** Owns people, teams, roles and sign-in in the schema. */
 import type { Accounts, Origin, SignIn, User } from '../../auth/accounts-contract.ts';
 import { capabilitiesIn, teamIdsOf } from '../../auth/authorize.ts';
+import { withoutTwoFactor, type WithoutTwoFactor } from '../../auth/teams.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { MemberRecord, RoleRecord, TeamRecord } from '../../store/records.ts';
+import type { MemberRecord, RoleRecord, TeamRecord, TokenRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import { httpSide, requirePerson, requireSignedIn, requireTeam, writeSide } from '../access.ts';
 import type { GraphContext, HttpSide } from '../contract.ts';
-import type { Builder, Shared } from './builder.ts';
+import { type Builder, ofRecord, type Shared } from './builder.ts';
 
 export function addAccounts(builder: Builder, shared: Shared) {
   const types = addTypes(builder, shared);
@@ -31,6 +32,13 @@ function addTypes(builder: Builder, { capability }: Shared) {
       slug: t.exposeString('slug'),
       name: t.exposeString('name'),
       requireTwoFactor: t.exposeBoolean('requireTwoFactor'),
+      twoFactorGraceUntil: t.field({
+        ...ofRecord,
+        type: 'DateTime',
+        nullable: true,
+        description: 'Until when people without it may go on where two-factor is required.',
+        resolve: (record) => record.twoFactorGraceUntilMs ?? null,
+      }),
       capabilities: t.field({
         type: [capability],
         description: 'What the caller holds in the team.',
@@ -72,10 +80,45 @@ function addTypes(builder: Builder, { capability }: Shared) {
       }),
     }),
   });
-  return { viewer, team, role, member, authPayload };
+  const types = { viewer, team, role, member, authPayload };
+  addWithoutTwoFactor(builder, types);
+  return types;
 }
 
 export type AccountTypes = ReturnType<typeof addTypes>;
+
+/** Whom a team's requiring two-factor is about. */
+function addWithoutTwoFactor(
+  builder: Builder,
+  { team, member }: Pick<AccountTypes, 'team' | 'member'>,
+): void {
+  const token = builder.objectRef<Readonly<TokenRecord>>('AffectedToken').implement({
+    fields: (t) => ({
+      id: t.exposeID('id'),
+      name: t.exposeString('name'),
+      prefix: t.exposeString('prefix'),
+    }),
+  });
+  const lacking = builder.objectRef<WithoutTwoFactor>('WithoutTwoFactor').implement({
+    fields: (t) => ({
+      member: t.expose('member', { type: member }),
+      tokens: t.expose('tokens', {
+        type: [token],
+        description:
+          'Those by which programs act in the team as this person; deploy hooks are called with them.',
+      }),
+    }),
+  });
+  builder.objectField(team, 'withoutTwoFactor', (t) =>
+    t.field({
+      type: [lacking],
+      nullable: true,
+      description: 'manage_team. The members whom requiring two-factor keeps out, or would.',
+      resolve: (record, _args, { read, principal }) =>
+        withoutTwoFactor(read.reader, principal, record.id),
+    }),
+  );
+}
 
 function addQueries(builder: Builder, { viewer, team, role, member }: AccountTypes): void {
   builder.queryFields((t) => ({

@@ -1,4 +1,6 @@
 /** Owns teams, their people, roles and invites in the schema. */
+import { type GraphQLResolveInfo, Kind } from 'graphql';
+import { graceDaysDefault } from '../../actors/team/team-life.ts';
 import * as teams from '../../auth/teams.ts';
 import type { InviteRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
@@ -32,11 +34,25 @@ function addTeamChanges(builder: Builder, { accounts: { team } }: Types): void {
     updateTeam: t.field({
       type: team,
       description: 'manage_team. Changes the acting team.',
-      args: { name: t.arg.string(), requireTwoFactor: t.arg.boolean() },
-      resolve: (_root, { name, requireTwoFactor }, context) =>
+      args: {
+        name: t.arg.string(),
+        requireTwoFactor: t.arg.boolean({
+          description:
+            'To require it, one has it. `withoutTwoFactor` of the answer says who lacks it.',
+        }),
+        twoFactorGraceDays: t.arg.int({
+          defaultValue: graceDaysDefault,
+          description:
+            'How long from now people without it, and their tokens, may go on: 0 to 90. Where it is required already, only days that are named change anything.',
+        }),
+      },
+      resolve: (_root, { name, requireTwoFactor, twoFactorGraceDays }, context, info) =>
         teams.updateTeam(sideOf(context), requireSignedIn(context), {
           name: name ?? null,
           requireTwoFactor: requireTwoFactor ?? null,
+          twoFactorGraceDays: isGiven(info, 'twoFactorGraceDays')
+            ? (twoFactorGraceDays ?? null)
+            : null,
         }),
     }),
     deleteTeam: t.boolean({
@@ -46,6 +62,16 @@ function addTeamChanges(builder: Builder, { accounts: { team } }: Types): void {
         teams.deleteTeam(sideOf(context), requireSignedIn(context), id),
     }),
   }));
+}
+
+/** Whether a caller gave the argument, rather than that it has its default. */
+function isGiven({ fieldNodes, variableValues }: GraphQLResolveInfo, name: string): boolean {
+  return fieldNodes.some((node) =>
+    node.arguments?.some(({ name: { value: found }, value }) => {
+      if (found !== name) return false;
+      return value.kind !== Kind.VARIABLE || value.name.value in variableValues;
+    }),
+  );
 }
 
 function addMemberChanges(builder: Builder, { accounts: { member } }: Types): void {
