@@ -26,6 +26,9 @@ type State = 'waiting' | 'sending' | 'streaming' | 'lingering' | 'over';
 /** Bodies up to here are handed to the library whole; it keeps a copy of what the socket refuses. */
 const wholeBytes = 128 * 1024;
 
+/** How long a client that goes on sending is read on behind its answer while the gateway drains. */
+const drainLingerMs = 2000;
+
 const nothingFlows: BodyFlow = Object.freeze({ resume: () => undefined });
 
 export class HttpExchange extends BaseExchange {
@@ -42,6 +45,8 @@ export class HttpExchange extends BaseExchange {
   #status = 0;
   #sinceMs = 0;
   #lingerStart = 0;
+  /** Bytes of the body at the last call of `letGo`. */
+  #lingerSeen = -1;
 
   constructor(response: HttpResponse, host: ExchangeHost<HttpExchange>, request: ExchangeRequest) {
     super(request, host);
@@ -198,7 +203,19 @@ export class HttpExchange extends BaseExchange {
 
   /** Fails the body for a reason of the gateway's own, such as a drain. */
   refuseBody(error: ServiceError): void {
-    if (this.#request.body?.flowing === true) this.#request.body.fail(error);
+    this.#request.body?.refuse(error);
+  }
+
+  /**
+   * While draining, called every so often: lets go of a client that has its answer, once it has sent
+   * nothing since the last call, or has had time enough.
+   */
+  letGo(nowMs: number): void {
+    if (this.#state !== 'lingering') return;
+    const received = this.#request.body?.receivedBytes ?? 0;
+    const isQuiet = received === this.#lingerSeen;
+    this.#lingerSeen = received;
+    if (isQuiet || nowMs - this.#sinceMs > drainLingerMs) this.abort();
   }
 
   /** Cuts the connection. */

@@ -5,6 +5,9 @@ import type { Clock } from '../lib/clock.ts';
 import type { ServiceError } from '../lib/errors.ts';
 import type { HttpExchange } from './exchange.ts';
 
+/** Between two looks at who is only waited for to hear its answer out. */
+const letGoEveryMs = 200;
+
 export class InFlight {
   readonly #clock: Clock;
   readonly #exchanges = new Set<HttpExchange>();
@@ -54,16 +57,27 @@ export class InFlight {
     for (const exchange of [...this.#exchanges]) exchange.abort();
   }
 
-  /** Settles when nothing is in flight, or after `ms`. */
-  emptyWithin(ms: number): Promise<void> {
-    if (this.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
+  /**
+   * Settles when nothing is in flight, or after `ms`. Who has an answer and sends no more is not waited
+   * for.
+   */
+  async emptyWithin(ms: number): Promise<void> {
+    if (this.size === 0) return;
+    let cancelLook = (): void => undefined;
+    const look = (): void => {
+      cancelLook = this.#clock.after(letGoEveryMs, look);
+      const nowMs = this.#clock.now();
+      for (const exchange of [...this.#exchanges]) exchange.letGo(nowMs);
+    };
+    cancelLook = this.#clock.after(letGoEveryMs, look);
+    await new Promise<void>((resolve) => {
       const cancel = this.#clock.after(ms, resolve);
       this.#emptied = () => {
         cancel();
         resolve();
       };
     });
+    cancelLook();
   }
 
   stop(): void {

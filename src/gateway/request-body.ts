@@ -55,6 +55,7 @@ export class RequestBody {
   #receivedBytes = 0;
   #arrived = false;
   #ended = false;
+  #refusal: ServiceError | null = null;
   #paused = false;
   readonly #now: () => number;
   // Set anew when somebody begins to read: nobody is to blame before.
@@ -95,7 +96,12 @@ export class RequestBody {
     // While nobody read, the client was not to blame for being slow.
     this.#restartTimers();
     const declared = this.#framing.kind === 'length' ? this.#framing.bytes : 0;
-    if (declared > maxBytes || this.#receivedBytes > maxBytes) {
+    const refusal = this.#arrived ? null : this.#refusal;
+    if (refusal !== null) {
+      queueMicrotask(() => {
+        this.fail(refusal);
+      });
+    } else if (declared > maxBytes || this.#receivedBytes > maxBytes) {
       queueMicrotask(() => {
         this.#failTooLarge(maxBytes);
       });
@@ -149,6 +155,12 @@ export class RequestBody {
     this.#ended = true;
     this.#reader = done;
     return true;
+  }
+
+  /** No more of it is taken: its reader hears so, now or as soon as there is one. A whole one is read. */
+  refuse(reason: ServiceError): void {
+    if (this.flowing) this.fail(reason);
+    else this.#refusal = reason;
   }
 
   /** Ends the reading for a reason of ours or because the client left. */

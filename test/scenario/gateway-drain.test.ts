@@ -11,7 +11,11 @@ describe('the gateway draining', () => {
   let server: TestGateway;
   afterEach(() => server.close());
 
-  function started(): { routes: Route[]; waiting: Exchange[]; streams: ResponseStream[] } {
+  function started(late: Promise<unknown> = Promise.resolve()): {
+    routes: Route[];
+    waiting: Exchange[];
+    streams: ResponseStream[];
+  } {
     const waiting: Exchange[] = [];
     const streams: ResponseStream[] = [];
     const routes: Route[] = [
@@ -37,6 +41,15 @@ describe('the gateway draining', () => {
         path: '/upload',
         async handle(exchange) {
           waiting.push(exchange);
+          exchange.json(200, { bytes: (await exchange.body(1e9)).length });
+        },
+      },
+      {
+        method: 'POST',
+        path: '/late',
+        async handle(exchange) {
+          waiting.push(exchange);
+          await late;
           exchange.json(200, { bytes: (await exchange.body(1e9)).length });
         },
       },
@@ -86,6 +99,25 @@ describe('the gateway draining', () => {
     waiting.find((one) => one.route === '/slow')?.json(200, { done: true });
     assert.equal((await slow.answer()).body, '{"done":true}');
     await drained;
+  });
+
+  it('refuses a body that is asked for later, unless it is whole, and waits for no stalled client', async () => {
+    const late = Promise.withResolvers<undefined>();
+    const { routes, waiting } = started(late.promise);
+    server = await startGateway(routes, { limits: { drainMs: 3_600_000, lingerMs: 3_600_000 } });
+    const head = 'POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n';
+    const [stalled, whole] = [new RawClient(server.port), new RawClient(server.port)];
+    stalled.write(`${head}beg`);
+    whole.write(`${head}whole`);
+    while (waiting.length < 2) await fetch(`${server.url}/api/health`);
+    const drained = server.gateway.drain();
+    late.resolve(undefined);
+    assert.equal((await stalled.answer()).status, 503);
+    assert.equal((await whole.answer()).body, '{"bytes":5}');
+    await drained;
+    assert.equal(await stalled.closed(), 'fin');
+    stalled.destroy();
+    whole.destroy();
   });
 
   it('cuts what is left at the deadline, and closes twice without harm', async () => {

@@ -157,7 +157,8 @@ describe('an upload', () => {
   });
 
   it('gets SHUTTING_DOWN when the service drains, and leaves nothing', async () => {
-    fixture = await startUploads();
+    const never = { drainMs: 3_600_000, lingerMs: 3_600_000 };
+    fixture = await startUploads({ gateway: never });
     const client = new RawClient(fixture.gateway.port);
     client.write(head(['X-Upload-Filename: a.tar', `Content-Length: ${good.length}`]));
     client.write(good.subarray(0, 700));
@@ -166,8 +167,10 @@ describe('an upload', () => {
     const answer = await client.answer();
     assert.equal(answer.status, 503);
     assert.match(answer.body, /SHUTTING_DOWN/);
-    client.destroy();
+    // It neither sends more nor leaves: the drain does not wait for it.
     await drained;
+    assert.equal(await client.closed(), 'fin');
+    client.destroy();
     assert.deepEqual(fixture.files(), []);
   });
 
