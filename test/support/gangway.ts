@@ -19,6 +19,9 @@ import { Client, owner } from './gangway-client.ts';
 import { processesOf, runnerOf, signal } from './processes.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+// As `npm start` runs it: what was stripped and compiled once is not again at each start of a test.
+const stripCache = fileURLToPath(new URL('../../src/strip-cache.mjs', import.meta.url));
+const nodeFlags = ['--disable-warning=ExperimentalWarning', '--import', stripCache];
 const threads = process.env['GANGWAY_GATEWAY_THREADS'];
 const startMs = 30_000;
 const endMs = 30_000;
@@ -64,7 +67,7 @@ export class Gangway {
     this.edgePort = ports.edgePort;
     this.#env = options.env ?? {};
     const { runBy = [], nodeArgs = [] } = options;
-    const node = [process.execPath, '--disable-warning=ExperimentalWarning', ...nodeArgs];
+    const node = [process.execPath, ...nodeFlags, ...nodeArgs];
     this.#command = [...runBy, ...node];
     // Also when the test process ends before its time.
     process.once('exit', this.#onExit);
