@@ -250,7 +250,7 @@ export class DeploymentQueue {
       finishedAtMs: core.deps.clock.now(),
     };
     const ends = failed && run.next?.deploymentId === deployment.id;
-    const old = status === 'ready' ? this.#outdated(finished) : { records: [], changes: [] };
+    const old = this.#outdated(finished);
     const patch = ends ? { run: leaving(core, run, 'next') } : {};
     core.save(patch, [finished, ...old.records], old.changes);
     if (ends) endAll(core);
@@ -295,20 +295,24 @@ export class DeploymentQueue {
     });
   }
 
-  /** What a newly live deployment leaves behind: releases and history beyond what is kept. */
-  #outdated(live: DeploymentRecord): { records: DeploymentRecord[]; changes: Change[] } {
+  /**
+   * What a finished deployment leaves behind: history beyond what is kept, of apps that never come up too,
+   * and once it is live releases.
+   */
+  #outdated(finished: DeploymentRecord): { records: DeploymentRecord[]; changes: Change[] } {
     const { reader, options, streams, logger } = this.#core.deps;
-    const kept = new Set([live.release]);
+    const releasesKept = finished.status === 'ready' ? options.releasesKept : Infinity;
+    const kept = new Set([finished.release]);
     for (const { release } of this.#core.open) if (release !== null) kept.add(release);
     const records: DeploymentRecord[] = [];
     const changes: Change[] = [];
     const history = reader.list(tables.deployments, 'app', [this.#core.id], { reverse: true });
     for (const [age, deployment] of history.entries()) {
-      if (deployment.id === live.id || this.#core.open.some(({ id }) => id === deployment.id)) {
+      if (deployment.id === finished.id || this.#core.open.some(({ id }) => id === deployment.id)) {
         continue;
       }
       const { release } = deployment;
-      if (release !== null && kept.size < options.releasesKept) kept.add(release);
+      if (release !== null && kept.size < releasesKept) kept.add(release);
       if (release !== null && kept.has(release)) continue;
       if (age >= options.deploymentsKept) {
         changes.push(remove(tables.deployments, deployment.id));

@@ -3,6 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { newId } from '../../../../src/lib/ids.ts';
+import { put } from '../../../../src/store/table.ts';
+import { tables } from '../../../../src/store/tables.ts';
 import type { AppFixture } from '../../../support/app-fixture.ts';
 import { appFixture } from '../../../support/app-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -146,6 +148,31 @@ describe('deployments of an app', () => {
     assert.equal(f.app(id).liveDeploymentId, back.id);
     assert.equal(f.deployment(back.id).release, second);
     assert.match(f.driver.started.at(-1)?.workingDir ?? '', new RegExp(`${second}$`));
+  });
+
+  it('keeps 200 deployments of an app, with their logs, whether they succeed or fail', async () => {
+    const { id } = await f.uploaded();
+    const { id: live } = await redeploy(id);
+    await f.until(live, 'ready');
+    const template = { ...f.deployment(live), status: 'failed', release: null } as const;
+    const past = Array.from({ length: 250 }, (_, i) => newId('dpl', i + 1));
+    f.store.write(past.map((one) => put(tables.deployments, { ...template, id: one })));
+    const count = (): number => f.store.count(tables.deployments, 'app', [id]);
+    const { id: next } = await redeploy(id);
+    await f.until(next, 'ready');
+    assert.equal(count(), 200);
+    await eventually('logs dropped', () => f.streams.dropped.includes(`build:${past[0] ?? ''}`));
+    // The one that serves is the oldest now, and what follows comes to nothing.
+    const later = Array.from({ length: 230 }, (_, i) => newId('dpl', Date.now() + i));
+    f.store.write(later.map((one) => put(tables.deployments, { ...template, id: one })));
+    f.driver.script = () => ({ exitCode: 1 });
+    f.source.files = { 'package.json': '{"scripts":{"build":"x","start":"y"}}' };
+    const { id: bad } = await redeploy(id);
+    await f.until(bad, 'failed');
+    // With itself and the two releases that are kept, however old.
+    assert.ok(count() <= 203, String(count()));
+    assert.equal(f.app(id).liveDeploymentId, next);
+    for (const one of [live, next]) assert.notEqual(f.deployment(one).release, null);
   });
 
   it('lets a rollback take the place of a deployment that waits', async () => {
