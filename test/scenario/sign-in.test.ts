@@ -75,7 +75,7 @@ const complete = { users: 1, accounts: 1, teams: 1, roles: 3, members: 1 };
 
 function setUpAndDie(dir: string, transaction: number, place: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const args = ['--disable-warning=ExperimentalWarning', 'test/support/setup-child.ts'];
+    const args = [...process.execArgv, 'test/support/setup-child.ts'];
     const child = spawn(process.execPath, [...args, dir, String(transaction), place]);
     let output = '';
     let errors = '';

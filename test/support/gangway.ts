@@ -19,9 +19,11 @@ import { Client, owner } from './gangway-client.ts';
 import { processesOf, runnerOf, signal } from './processes.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-// As `npm start` runs it: what was stripped and compiled once is not again at each start of a test.
+// As `npm start` runs it: what was stripped and compiled once is not again at each start.
 const stripCache = fileURLToPath(new URL('../../src/strip-cache.mjs', import.meta.url));
-const nodeFlags = ['--disable-warning=ExperimentalWarning', '--import', stripCache];
+const cheapPasswords = fileURLToPath(new URL('./cheap-passwords.ts', import.meta.url));
+const preloads = [stripCache, cheapPasswords].flatMap((file) => ['--import', file]);
+const nodeFlags = ['--disable-warning=ExperimentalWarning', ...preloads];
 const threads = process.env['GANGWAY_GATEWAY_THREADS'];
 const startMs = 30_000;
 const endMs = 30_000;

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type SecretBox, openSecretBox } from '../../src/store/secrets.ts';
+import './cheap-passwords.ts';
 
 export function signInSecrets(dir?: string): { secrets: SecretBox; resetsDir: string } {
   const home = dir ?? mkdtempSync(join(tmpdir(), 'gangway-secrets-'));
