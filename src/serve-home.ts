@@ -16,6 +16,7 @@ import { connectRoutes } from './gateway/transports/mcp-connect.ts';
 import { metricsRoute } from './gateway/transports/metrics.ts';
 import { resetRoutes } from './gateway/transports/reset.ts';
 import { setupRoutes } from './gateway/transports/setup.ts';
+import { twoFactorRoutes } from './gateway/transports/two-factor.ts';
 import { systemClock } from './lib/clock.ts';
 import { McpReads } from './mcp/reads.ts';
 import type { Core } from './serve-core.ts';
@@ -67,6 +68,7 @@ export class Home {
       ...setupRoutes({ accounts, needsSetup, refuseCrossSite }),
       ...resetRoutes({ accounts, refuseCrossSite }),
       ...loginRoutes({ accounts, accountReads, needsSetup, callers }),
+      ...twoFactorRoutes({ accounts, accountReads, callers }),
       ...inviteRoutes({ accounts, accountReads, callers }),
       ...connectRoutes({ reader: store, actors, causes, callers, publicUrl }),
       ...consolePageRoutes({ reader: store, callers }),

@@ -2,11 +2,12 @@
 import type { Reader } from '../store/contract.ts';
 import type { AuthRecord, MemberRecord } from '../store/records.ts';
 import { tables } from '../store/tables.ts';
-import type { AccountReads, User } from './accounts-contract.ts';
+import type { AccountReads, AskingTeam, User } from './accounts-contract.ts';
 
 export function createAccountReads(reader: Reader): AccountReads {
   return {
     user: (userId) => readUser(reader, userId),
+    askingTwoFactor: (userId) => askingTwoFactor(reader, userId),
     memberships: (userId) => readMemberships(reader, userId),
   };
 }
@@ -14,6 +15,15 @@ export function createAccountReads(reader: Reader): AccountReads {
 export function readUser(reader: Reader, userId: string): User | undefined {
   const record = reader.get(tables.auth, ['user', userId]);
   return record && userOf(record);
+}
+
+function askingTwoFactor(reader: Reader, userId: string): AskingTeam[] {
+  if (readUser(reader, userId)?.twoFactorEnabled === true) return [];
+  return readMemberships(reader, userId).flatMap(({ teamId }) => {
+    const team = reader.get(tables.teams, teamId);
+    if (team?.requireTwoFactor !== true) return [];
+    return [{ name: team.name, graceUntilMs: team.twoFactorGraceUntilMs ?? null }];
+  });
 }
 
 /** The teams a person is in, the longest-standing first. */

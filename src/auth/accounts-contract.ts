@@ -126,9 +126,18 @@ export interface Accounts {
   close(): Promise<void>;
 }
 
+/** A team that requires two-factor of somebody who has none. */
+export interface AskingTeam {
+  name: string;
+  /** Null: it is due, and the person is kept out. */
+  graceUntilMs: number | null;
+}
+
 /** What is read of accounts on any thread. */
 export interface AccountReads {
   user(userId: string): User | undefined;
+  /** The teams of a person that ask for the two-factor which that person lacks. */
+  askingTwoFactor(userId: string): AskingTeam[];
   memberships(userId: string): readonly Readonly<MemberRecord>[];
 }
 

@@ -19,6 +19,8 @@ const actions: Readonly<Record<string, string>> = {
   'POST /api/apps/:id/upload': 'upload',
   'POST /login': 'login',
   'POST /login/two-factor': 'verifyTwoFactorLogin',
+  'POST /account/two-factor': 'startTwoFactorEnrolment',
+  'POST /account/two-factor/confirm': 'confirmTwoFactorEnrolment',
   'POST /reset/:token': 'resetPassword',
   'POST /invite/:token': 'acceptInvite',
   'POST /api/auth/oauth2/consent': 'oauth_consent',

@@ -119,6 +119,16 @@ describe('requests of other sites', () => {
       send(gangway, 'POST', '/login', { ...form, ...headers }, 'email=&password='),
     'the form of the second step': (headers) =>
       send(gangway, 'POST', '/login/two-factor', { ...form, ...headers }, 'code='),
+    'the form that turns two-factor on': (headers) =>
+      send(gangway, 'POST', '/account/two-factor', { cookie, ...form, ...headers }, 'password='),
+    'the form that confirms it': (headers) =>
+      send(
+        gangway,
+        'POST',
+        '/account/two-factor/confirm',
+        { cookie, ...form, ...headers },
+        'code=',
+      ),
     'the form that signs out': (headers) =>
       send(gangway, 'POST', '/logout', { ...form, ...headers }, 'x='),
     'the form of an invite': (headers) =>

@@ -87,6 +87,10 @@ button.plain, a.plain { margin-top: .75rem; color: inherit; background: none;
 button.plain:hover, a.plain:hover { background: var(--paper); }
 p[role=alert] { margin-top: 1rem; padding: .75rem 1rem; color: var(--bad); background: var(--bad-paper);
   border-left: 4px solid var(--bad); border-radius: .25rem; }
+img { display: block; width: 13rem; max-width: 100%; margin: 1.25rem auto; border-radius: .5rem; }
+code { font: .9375rem/1.5 ui-monospace, monospace; color: var(--ink); overflow-wrap: anywhere; }
+ul { margin: .75rem 0 0; padding: 0; list-style: none; columns: 2; }
+a.plain + p { margin-top: 1.5rem; }
 @media (max-width: 30rem) { main { padding: 1.5rem 1.25rem; } }
 `;
 

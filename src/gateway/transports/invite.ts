@@ -13,10 +13,11 @@ import { type Callers, originOf, type Person } from '../credentials.ts';
 import { nameField, newPasswordField } from '../pages/fields.ts';
 import { explorerPath, readForm, sendRefused } from '../pages/form.ts';
 import { html, type Html, redirect, sendPage } from '../pages/page.ts';
+import { landing } from './two-factor.ts';
 
 export interface InviteRoutesOptions {
   accounts: () => Promise<Accounts>;
-  accountReads: Pick<AccountReads, 'user'>;
+  accountReads: Pick<AccountReads, 'user' | 'askingTwoFactor'>;
   callers: Pick<Callers, 'either' | 'refuseCrossSite'>;
 }
 
@@ -60,9 +61,9 @@ class InvitePages {
     try {
       const name = form.get('name') ?? '';
       const given = { token, name, password: form.get('password') ?? '' };
-      const { cookies } = await accounts.acceptInvite(person ?? nobody, given, origin);
+      const { user, cookies } = await accounts.acceptInvite(person ?? nobody, given, origin);
       for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
-      redirect(exchange, explorerPath);
+      redirect(exchange, landing(this.#options.accountReads, user.id, explorerPath));
     } catch (error) {
       const view = viewAfter(error, () => accounts.viewInvite(token, origin));
       sendRefused(exchange, error, title, (problem) =>

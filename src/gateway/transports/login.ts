@@ -3,7 +3,8 @@
  * instance, signing in for who is nobody yet, the explorer for everybody else.
  *
  * 1. After signing in the page leads to `next` when that is a path of this origin, else to the
- *    explorer; never to another site.
+ *    explorer; never to another site. Who lacks the two-factor that a team asks for comes by the page
+ *    that turns it on.
  * 2. A form that another site's page sent neither signs in nor out.
  */
 import type { AccountReads, Accounts } from '../../auth/accounts-contract.ts';
@@ -16,11 +17,13 @@ import { focused } from '../pages/fields.ts';
 import { explorerPath, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
+import { twoFactorPath } from '../pages/two-factor-page.ts';
 import { codePagePath, loginCodeRoutes } from './login-code.ts';
+import { landing } from './two-factor.ts';
 
 export interface LoginRoutesOptions {
   accounts: () => Promise<Accounts>;
-  accountReads: Pick<AccountReads, 'user'>;
+  accountReads: Pick<AccountReads, 'user' | 'askingTwoFactor'>;
   needsSetup: () => boolean;
   callers: Pick<Callers, 'either' | 'refuseCrossSite'>;
 }
@@ -79,9 +82,11 @@ class LoginPages {
       const accounts = await this.#options.accounts();
       const password = form.get('password') ?? '';
       const origin = originOf(exchange);
-      const { cookies, requiresTwoFactor } = await accounts.login({ email, password }, origin);
-      for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
-      redirect(exchange, requiresTwoFactor ? codePagePath(next) : next);
+      const signedIn = await accounts.login({ email, password }, origin);
+      for (const cookie of signedIn.cookies) exchange.addHeader('Set-Cookie', cookie);
+      const { user, requiresTwoFactor } = signedIn;
+      const there = landing(this.#options.accountReads, user.id, next);
+      redirect(exchange, requiresTwoFactor ? codePagePath(next) : there);
     } catch (error) {
       sendRefused(exchange, error, title, (problem) => signInPage(email, next, problem));
     }
@@ -136,6 +141,7 @@ function signedInPage(user: { name: string; email: string }, next: string): Html
     <a href="${next}">Continue</a>
     <a href="${connectPath}" class="plain">Connect an AI client</a>
     <a href="${consolePath}" class="plain">Consoles</a>
+    <a href="${twoFactorPath}" class="plain">Two-factor</a>
     <form method="post" action="/logout">
       <button>Sign out</button>
     </form>`;

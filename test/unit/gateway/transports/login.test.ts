@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { Accounts, Authenticator, User } from '../../../../src/auth/accounts-contract.ts';
+import type {
+  Accounts,
+  AskingTeam,
+  Authenticator,
+  User,
+} from '../../../../src/auth/accounts-contract.ts';
 import { anonymous } from '../../../../src/auth/principal.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';
 import { loginRoutes } from '../../../../src/gateway/transports/login.ts';
@@ -28,6 +33,7 @@ const authenticator: Authenticator = {
 };
 
 let gateway: TestGateway;
+let asking: AskingTeam[] = [];
 let needsSetup = false;
 let refusal: Error | null = null;
 let calls: unknown[] = [];
@@ -47,7 +53,10 @@ before(async () => {
   gateway = await startGateway(
     loginRoutes({
       accounts: () => Promise.resolve(accounts),
-      accountReads: { user: (id) => (id === ann.id ? ann : undefined) },
+      accountReads: {
+        user: (id) => (id === ann.id ? ann : undefined),
+        askingTwoFactor: (id) => (id === ann.id ? asking : []),
+      },
       needsSetup: () => needsSetup,
       callers: new Callers({
         authenticator,
@@ -58,6 +67,7 @@ before(async () => {
 });
 after(() => gateway.close());
 beforeEach(() => {
+  asking = [];
   needsSetup = false;
   refusal = null;
   calls = [];
@@ -133,6 +143,11 @@ describe('POST /login', () => {
     const answer = await leadsTo(post('/login', right), '/api/graphql');
     assert.deepEqual(answer.headers.getSetCookie(), [`${cookie}; Path=/`]);
     assert.deepEqual(calls, [['login', right]]);
+    asking = [{ name: 'Home', graceUntilMs: 1 }];
+    const further = '/account/two-factor?next=%2Fapps%3Fa%3D1';
+    await leadsTo(post('/login', { ...right, next: '/apps?a=1' }), further);
+    await leadsTo(post('/login', { ...right, next: further }), further);
+    asking = [];
     await leadsTo(post('/login', { ...right, next: '/apps' }), '/apps');
   });
 
