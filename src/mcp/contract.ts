@@ -105,8 +105,8 @@ export interface GraphqlReply {
 export type ContentBlock = Readonly<{ type: string } & Record<string, unknown>>;
 
 export type ToolOutcome =
-  /** `json`: the text of `structuredContent`. `text` stands beside it; the same JSON when absent. */
-  | { kind: 'structured'; json: string; text?: string }
+  /** `json`: the text of `structuredContent`, and of the text that stands beside it. */
+  | { kind: 'structured'; json: string }
   | { kind: 'text'; text: string }
   /** A sentence, or a few, that the model can act on. */
   | { kind: 'failed'; sentence: string }

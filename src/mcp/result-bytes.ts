@@ -30,10 +30,7 @@ export class ResultBytes {
 
   /** As `readyBytes` makes them; perhaps given before, and given again. */
   of(outcome: ToolOutcome): Uint8Array {
-    const isKept =
-      outcome.kind === 'structured' &&
-      outcome.text === undefined &&
-      outcome.json.length >= charsMin;
+    const isKept = outcome.kind === 'structured' && outcome.json.length >= charsMin;
     if (!isKept) return readyBytes(outcomeJson(outcome, this.#tail));
     const { json } = outcome;
     for (const given of this.#given) if (given.json === json) return given.bytes;

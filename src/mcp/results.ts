@@ -32,7 +32,7 @@ const tooLarge = 'The answer is too large, even cut: ask for fewer items or fiel
 export function outcomeJson(outcome: ToolOutcome, tail: string): string {
   switch (outcome.kind) {
     case 'structured':
-      return structuredJson(outcome.json, outcome.text, tail);
+      return structuredJson(outcome.json, tail);
     case 'text':
       return `{"content":${textBlocks(outcome.text)},${tail}`;
     case 'failed':
@@ -45,16 +45,15 @@ export function outcomeJson(outcome: ToolOutcome, tail: string): string {
 }
 
 /** Whether a result with this structured content, and the same as text, stays within the bound. */
-export function fits(json: string, text = json): boolean {
+export function fits(json: string): boolean {
   // Of JSON no character takes more, escaped or not: it has no control characters.
-  if (text === json && json.length * 2 * utf8Max <= room) return true;
-  return fittingBlock(json, text) !== null;
+  return json.length * 2 * utf8Max <= room || fittingBlock(json) !== null;
 }
 
-/** The text as JSON where there is room for it and the structured content; else null. */
-function fittingBlock(json: string, text: string): string | null {
-  if (json.length + text.length > room) return null;
-  const block = JSON.stringify(text);
+/** The JSON as a text of JSON where there is room for both; else null. */
+function fittingBlock(json: string): string | null {
+  if (json.length * 2 > room) return null;
+  const block = JSON.stringify(json);
   const isSmall = (json.length + block.length) * utf8Max <= room;
   return isSmall || bytesOf(json, block) <= room ? block : null;
 }
@@ -63,22 +62,21 @@ const room = resultBytesMax - frameBytes;
 /** Bytes of one character. */
 const utf8Max = 3;
 
-function structuredJson(json: string, text: string | undefined, tail: string): string {
-  const block = fittingBlock(json, text ?? json);
+function structuredJson(json: string, tail: string): string {
+  const block = fittingBlock(json);
   if (block !== null) {
     return `{"content":[{"type":"text","text":${block}}],"structuredContent":${json},${tail}`;
   }
-  const shown = text === undefined ? null : cutText(text, shareOfTwo);
-  const cut = cutJson(json, shown === null ? shareOfTwo : 2 * shareOfTwo - escapedBytes(shown));
+  const cut = cutJson(json, shareOfTwo);
   if (cut === null) return outcomeJson({ kind: 'failed', sentence: tooLarge }, tail);
-  const blocks = [shown ?? cut, cutNote].map((one) => ({ type: 'text', text: one }));
+  const blocks = [cut, cutNote].map((one) => ({ type: 'text', text: one }));
   return `{"content":${JSON.stringify(blocks)},"structuredContent":${cut},${tail}`;
 }
 
-const shareOfTwo = Math.floor((resultBytesMax - frameBytes) / 2.3);
+const shareOfTwo = Math.floor(room / 2.3);
 
 function textBlocks(text: string): string {
-  const shown = cutText(text, resultBytesMax - frameBytes);
+  const shown = cutText(text, room);
   const blocks = [{ type: 'text', text: shown }];
   if (shown.length < text.length) blocks.push({ type: 'text', text: cutNote });
   return JSON.stringify(blocks);
@@ -87,18 +85,18 @@ function textBlocks(text: string): string {
 /** The blocks from the first on while there is room: of the one that has none left, its text's start. */
 function contentBlocks(content: readonly ContentBlock[]): string {
   const whole = JSON.stringify(content);
-  if (bytesOf(whole) <= resultBytesMax - frameBytes) return whole;
+  if (bytesOf(whole) <= room) return whole;
   const kept: string[] = [];
-  let room = resultBytesMax - frameBytes;
+  let left = room;
   for (const block of content) {
     const json = JSON.stringify(block);
-    room -= bytesOf(json) + 1;
-    if (room >= 0) {
+    left -= bytesOf(json) + 1;
+    if (left >= 0) {
       kept.push(json);
       continue;
     }
     if (block.type === 'text' && typeof block['text'] === 'string') {
-      const text = cutText(block['text'], room + escapedBytes(block['text']));
+      const text = cutText(block['text'], left + escapedBytes(block['text']));
       if (text !== '') kept.push(JSON.stringify({ ...block, text }));
     }
     break;

@@ -5,7 +5,13 @@ import { after, before, describe, it } from 'node:test';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import { type AppInfo, archiveOf } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
-import { type AskOptions, type McpAnswer, McpClient, textOf } from '../support/mcp-client.ts';
+import {
+  type AskOptions,
+  type McpAnswer,
+  McpClient,
+  textOf,
+  toldBy,
+} from '../support/mcp-client.ts';
 import { say, talker } from '../support/talker.ts';
 
 const { privateKey } = generateKeyPairSync('ed25519');
@@ -121,7 +127,8 @@ describe('no tool shows a secret', () => {
       const args = { appId: leaky.id, after, tail: 1 };
       const answer = await mcp.call(token, 'read_logs', args);
       // A single line of a key is told from other text by those around it alone.
-      const { endCursor, hasNextPage } = answer.result?.structuredContent as {
+      assert.ok(answer.result);
+      const { endCursor, hasNextPage } = toldBy(answer.result) as {
         endCursor: string;
         hasNextPage: boolean;
       };
@@ -132,8 +139,9 @@ describe('no tool shows a secret', () => {
 
   it('to who seeks for how it begins', async () => {
     for (const contains of ['tr0ub', 's3sam', 'pässw', token.slice(0, 8), 'hunter2']) {
-      const answer = await mcp.call(token, 'read_logs', { appId: leaky.id, contains });
-      assert.equal(answer.result?.structuredContent?.['lines'], 0, contains);
+      const args = { appId: leaky.id, contains };
+      const { lines } = await mcp.must<{ lines: number }>(token, 'read_logs', args);
+      assert.equal(lines, 0, contains);
     }
   });
 

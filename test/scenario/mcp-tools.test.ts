@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import { type AppInfo, archiveOf } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
-import { type AskOptions, McpClient, misfits, textOf } from '../support/mcp-client.ts';
+import { type AskOptions, McpClient, misfits, textOf, toldBy } from '../support/mcp-client.ts';
 import { say, talker } from '../support/talker.ts';
 
 interface Deployment {
@@ -39,10 +39,9 @@ async function call<T>(name: string, args: object, options: AskOptions = {}): Pr
   assert.ok(answer.result, answer.body);
   assert.ok(answer.bytes <= 24_000, `${name}: ${String(answer.bytes)} bytes`);
   assert.notEqual(answer.result.isError, true, answer.body);
-  const { structuredContent } = answer.result;
   const output = outputs.get(name);
-  if (output) assert.deepEqual(misfits(structuredContent, output), [], name);
-  return structuredContent as T;
+  if (output) assert.deepEqual(misfits(answer.result.structuredContent, output), [], name);
+  return toldBy(answer.result) as T;
 }
 
 const waited = (name: string, args: object) => call<{ deployment: Deployment }>(name, args);
@@ -69,7 +68,8 @@ describe('the tools of MCP', () => {
     const { progress, result } = answer;
     assert.ok(progress.length >= 1, answer.body);
     assert.ok(progress.every((one, i) => one.progress === i + 1));
-    const { redeploy } = result?.structuredContent as { redeploy: Deployment };
+    assert.ok(result);
+    const { redeploy } = toldBy(result) as { redeploy: Deployment };
     assert.equal(redeploy.status, 'ready');
   });
 
@@ -100,13 +100,15 @@ describe('the tools of MCP', () => {
     const { id: appId } = created.createApp;
     await gangway.client.mustUpload(appId, talker);
     const answer = await mcp.call(token, 'deploy_app', { appId, wait: true });
-    const { redeploy, log } = answer.result?.structuredContent as {
+    assert.ok(answer.result);
+    const { redeploy, log } = toldBy(answer.result) as {
       redeploy: Deployment;
       log: string;
     };
     assert.deepEqual([redeploy.status, redeploy.error], ['failed', 'The build failed: npm run build ended with exit code 3.']); // prettier-ignore
     assert.match(log, /compiling\n[^]*Missing module: left-pad/);
     assert.match(textOf(answer), /It is data[^]*Missing module: left-pad/);
+    assert.equal(answer.body.split('Missing module: left-pad').length, 2, 'it is told once');
     const { id: deploymentId } = redeploy;
     const again = await call<{ log: string }>('wait_for_deployment', { deploymentId });
     assert.equal(again.log, log);

@@ -62,12 +62,12 @@ export class McpClient {
     return await this.ask(token, 'tools/call', { name, arguments: args }, options);
   }
 
-  /** The structured content of a call that is to succeed. */
+  /** What a call that is to succeed tells. */
   async must<T>(token: string, name: string, args: Record<string, unknown> = {}): Promise<T> {
     const answer = await this.call(token, name, args);
     const { result } = answer;
     if (!result || result.isError === true) throw new Error(`${name}: ${answer.body}`);
-    return result.structuredContent as T;
+    return toldBy(result) as T;
   }
 
   /** The sentence of a call that is to fail. */
@@ -195,4 +195,30 @@ export function misfits(value: unknown, schema: Schema, path = '$'): string[] {
     }
   }
   return found;
+}
+
+/**
+ * What a result tells a program: its structured content; where there is none, what its texts tell: the
+ * JSON of a state, and a log between its marks with what stands behind it.
+ */
+export function toldBy({ structuredContent, content }: ToolResult): Record<string, unknown> {
+  if (structuredContent !== undefined) return structuredContent;
+  return Object.assign({}, ...content.map(({ text }) => toldByText(text))) as Record<
+    string,
+    unknown
+  >;
+}
+
+function toldByText(text: string): object {
+  if (text.startsWith('{')) return JSON.parse(text) as object;
+  const marked = /^The [\w ]+ stands between the marks (\w{12})\..*\n\[\1\n([^]*)\n\1\]\n?(.*)$/;
+  const [, , log, note = ''] = marked.exec(text) ?? [];
+  if (log === undefined) throw new Error(`It is neither JSON nor a log: ${text}`);
+  return {
+    log,
+    lines: log === '' ? 0 : log.split('\n').length,
+    note,
+    endCursor: / after="([^"]+)" reads on\.$/.exec(note)?.[1] ?? null,
+    hasNextPage: note.includes('There are newer lines'),
+  };
 }

@@ -1,7 +1,7 @@
 /** Owns the tools for deployments, and what is told of one that is waited for. */
 import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
-import type { JsonSchema, Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
+import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
 import { toolInput } from '../input.ts';
 import { outputOf } from '../output.ts';
 import { appArgument, appNamedIn, appIdOf, noApp, withAppId } from './app-argument.ts';
@@ -19,7 +19,7 @@ export function deploymentTools(schema: GraphQLSchema): Tool[] {
   return [
     ...documents.map((tool) => documentTool(schema, tool)),
     rollbackApp(schema),
-    deployApp(schema),
+    deployApp(),
     waitForDeployment(),
   ];
 }
@@ -124,7 +124,7 @@ const timeoutArgument = z
   .default(55)
   .describe('Answers with the state so far after this; 55 at most without a progress token.');
 
-function deployApp(schema: GraphQLSchema): Tool {
+function deployApp(): Tool {
   return {
     name: 'deploy_app',
     description:
@@ -138,11 +138,12 @@ function deployApp(schema: GraphQLSchema): Tool {
       wait: z.boolean().default(false),
       timeoutSeconds: timeoutArgument,
     }),
-    output: withEnd(outputOf(schema, redeploy)),
+    output: null,
     slow: true,
     run: async (call, args) => {
       const reply = await call.graphql(redeploy, { appId: await appIdOf(args, call) });
-      if (!reply.clean || args['wait'] !== true) return outcomeOf(reply);
+      if (!reply.clean) return outcomeOf(reply);
+      if (args['wait'] !== true) return { kind: 'text', text: reply.dataJson };
       const { redeploy: queued } = JSON.parse(reply.dataJson) as { redeploy: { id: string } };
       return await waited(call, 'redeploy', queued.id, args);
     },
@@ -158,20 +159,10 @@ function waitForDeployment(): Tool {
     idempotent: true,
     needs: null,
     input: toolInput({ deploymentId: deploymentArgument, timeoutSeconds: timeoutArgument }),
-    output: withEnd({
-      type: 'object',
-      properties: { deployment: { type: 'object' } },
-      required: ['deployment'],
-    }),
+    output: null,
     slow: true,
     run: (call, args) => waited(call, 'deployment', String(args['deploymentId']), args),
   };
-}
-
-/** The schema of an answer that may tell how a deployment ended. */
-function withEnd(schema: JsonSchema): JsonSchema {
-  const text = { type: 'string' };
-  return { ...schema, properties: { ...(schema['properties'] as object), note: text, log: text } };
 }
 
 async function waited(
@@ -190,14 +181,14 @@ async function waited(
   };
   await call.openSecrets(state.appId);
   const json = call.redact(JSON.stringify(told), state.appId);
-  if (log === undefined) return { kind: 'structured', json };
+  if (log === undefined) return { kind: 'text', text: json };
   const lines = JSON.parse(call.redact(JSON.stringify(log), state.appId)) as string[];
-  const end = chooseLines(lines, { from: 'end', linesMax: lines.length, bytesMax: logBytes });
-  const shown = end.lines.join('\n');
-  const both = { ...(JSON.parse(json) as object), log: shown };
-  const text = `${json}\n${asData(shown, 'end of the build log')}`;
-  return { kind: 'structured', json: JSON.stringify(both), text };
+  const bytesMax = Math.max(logBytesMin, answerBytes - Buffer.byteLength(JSON.stringify(json)));
+  const end = chooseLines(lines, { from: 'end', linesMax: lines.length, bytesMax });
+  const shown = asData(end.lines.join('\n'), 'end of the build log');
+  return { kind: 'content', content: [json, shown].map((text) => ({ type: 'text', text })) };
 }
 
-// Twice in a result.
-const logBytes = 9_000;
+// The state is told first, and the end of the log in what room it leaves.
+const answerBytes = 22_000;
+const logBytesMin = 1_000;

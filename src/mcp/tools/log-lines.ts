@@ -27,8 +27,8 @@ export interface ChosenLines {
   isShortened: boolean;
 }
 
-// A log stands in the text of an answer and in its structured content.
-const logBytes = 10_500;
+// Room for what stands around a log: its marks, the note and the cursor.
+const logBytes = 22_000;
 
 export function chooseLines(given: readonly string[], choice: LineChoice): ChosenLines {
   const { from, linesMax, bytesMax = logBytes, contains = '' } = choice;

@@ -7,6 +7,8 @@
  *    sees none twice. Without one the newest lines come, and it is said how many older ones do not.
  * 3. What is left out, sought or shown is decided after credentials were taken out: no answer tells
  *    what one begins with.
+ * 4. A log stands in an answer once, as text: with structured content beside it, which not every
+ *    client reads and not every client reads alone, only half of the lines would fit.
  */
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
@@ -24,18 +26,6 @@ export function asData(text: string, what: string): string {
     `[${mark}\n${text}\n${mark}]`
   );
 }
-
-const logOutput = {
-  type: 'object',
-  properties: {
-    log: { type: 'string' },
-    lines: { type: 'integer' },
-    endCursor: { type: ['string', 'null'] },
-    hasNextPage: { type: 'boolean' },
-    note: { type: 'string' },
-  },
-  required: ['log', 'lines', 'endCursor', 'note'],
-};
 
 // What is sought is sought in so many lines.
 const linesMax = 2_000;
@@ -61,7 +51,7 @@ export function logTools(): Tool[] {
         ...logArguments,
         container: z.string().max(100).optional(),
       }),
-      output: logOutput,
+      output: null,
       run: readLogs,
     },
     {
@@ -72,7 +62,7 @@ export function logTools(): Tool[] {
       idempotent: true,
       needs: null,
       input: toolInput({ deploymentId: z.string().min(1).max(100), ...logArguments }),
-      output: logOutput,
+      output: null,
       run: deploymentLog,
     },
   ];
@@ -149,9 +139,8 @@ async function shown(
   const log = chosen.lines.join('\n');
   const beyond = nodes.length - near.length;
   const note = noteOf(chosen, { read: lines.length, beyond, from, contains, ...pageInfo });
-  const json = JSON.stringify({ log, lines: chosen.lines.length, ...pageInfo, note });
   const cursor = pageInfo.endCursor === null ? '' : ` after="${pageInfo.endCursor}" reads on.`;
-  return { kind: 'structured', json, text: `${asData(log, what)}\n${note}${cursor}` };
+  return { kind: 'text', text: `${asData(log, what)}\n${note}${cursor}` };
 }
 
 // Several times what is shown, so that what redaction shortens leaves room for no more; and what is

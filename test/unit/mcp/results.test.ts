@@ -19,10 +19,9 @@ function resultOf(outcome: ToolOutcome): Result {
   return JSON.parse(json) as Result;
 }
 
-const structured = (value: unknown, text?: string): ToolOutcome => ({
+const structured = (value: unknown): ToolOutcome => ({
   kind: 'structured',
   json: JSON.stringify(value),
-  ...(text !== undefined && { text }),
 });
 
 describe('outcomeJson', () => {
@@ -41,13 +40,11 @@ describe('outcomeJson', () => {
     }
   });
 
-  it('tells structured content as text, too, unless there is another text', () => {
+  it('tells structured content as text, too', () => {
     const value = { a: ['é"\n'] };
     const same = resultOf(structured(value));
     assert.deepEqual(same.structuredContent, value);
     assert.deepEqual(same.content, [{ type: 'text', text: JSON.stringify(value) }]);
-    const other = resultOf(structured(value, 'a log'));
-    assert.deepEqual(other.content, [{ type: 'text', text: 'a log' }]);
     assert.equal('isError' in same, false);
   });
 
@@ -114,13 +111,6 @@ describe('outcomeJson', () => {
     }
     assert.deepEqual(JSON.parse(content[0]?.text ?? ''), structuredContent);
     assert.match(content[1]?.text ?? '', /^Cut to fit 24 kB/);
-  });
-
-  it('ends when both structured content and the text beside it are too large', () => {
-    const outcome = structured({ log: 'x\n'.repeat(9_000) }, 'y'.repeat(30_000));
-    const { structuredContent, content } = resultOf(outcome);
-    assert.match((structuredContent as { log: string }).log, /^(x\n)+x?…$/);
-    assert.match(content[0]?.text ?? '', /^y{9000,}$/);
   });
 
   it('fails with a sentence when no cut makes it small enough', () => {
