@@ -1,5 +1,4 @@
 /** Owns what the page shows on which people turn two-factor on: a form, a QR code, recovery codes. */
-import { renderSVG } from 'uqr';
 import type { AskingTeam } from '../../auth/accounts-contract.ts';
 import { focused } from './fields.ts';
 import { html } from './page.ts';
@@ -65,44 +64,46 @@ function timeText(ms: number): string {
 }
 
 /** The second step: what is shown once, and the first code. */
-export function enrolPage(
+export async function enrolPage(
   { uri, recoveryCodes }: Enrolment,
   next: string,
-  problem: Html | null,
-): Html {
+): Promise<(problem: Html | null) => Html> {
+  // Loaded when first asked for: most starts never come here.
+  const { renderSVG } = await import('uqr');
   const picture = renderSVG(uri, { border: 3 });
-  return html`<h1>Two-factor</h1>
-    <p>Scan this with an authenticator app.</p>
-    <img src="data:image/svg+xml,${encodeURIComponent(picture)}" alt="QR code" />
-    <p>Or type the key into it: <code>${keyOf(uri)}</code></p>
-    <a href="${uri}" class="plain">Open an app on this device</a>
-    <p>
-      Keep these recovery codes in a safe place: each signs you in once when the app is lost. They
-      are not shown again.
-    </p>
-    <ul>
-      ${recoveryCodes.map((code) => html`<li><code>${code}</code></li>`)}
-    </ul>
-    ${problem}
-    <form method="post" action="${twoFactorConfirmPath}">
-      <input type="hidden" name="next" value="${next}" />
-      <input type="hidden" name="uri" value="${uri}" />
-      <input type="hidden" name="recoveryCodes" value="${recoveryCodes.join(' ')}" />
-      <label
-        >Code
-        <input
-          name="code"
-          required
-          ${focused}
-          inputmode="numeric"
-          maxlength="20"
-          autocomplete="one-time-code"
-        />
-        <small>Six digits, from the app. Two-factor is on with the first.</small>
-      </label>
-      <button>Confirm</button>
-    </form>
-    <a href="${twoFactorPageAt(next)}">Start again</a>`;
+  return (problem) =>
+    html`<h1>Two-factor</h1>
+      <p>Scan this with an authenticator app.</p>
+      <img src="data:image/svg+xml,${encodeURIComponent(picture)}" alt="QR code" />
+      <p>Or type the key into it: <code>${keyOf(uri)}</code></p>
+      <a href="${uri}" class="plain">Open an app on this device</a>
+      <p>
+        Keep these recovery codes in a safe place: each signs you in once when the app is lost. They
+        are not shown again.
+      </p>
+      <ul>
+        ${recoveryCodes.map((code) => html`<li><code>${code}</code></li>`)}
+      </ul>
+      ${problem}
+      <form method="post" action="${twoFactorConfirmPath}">
+        <input type="hidden" name="next" value="${next}" />
+        <input type="hidden" name="uri" value="${uri}" />
+        <input type="hidden" name="recoveryCodes" value="${recoveryCodes.join(' ')}" />
+        <label
+          >Code
+          <input
+            name="code"
+            required
+            ${focused}
+            inputmode="numeric"
+            maxlength="20"
+            autocomplete="one-time-code"
+          />
+          <small>Six digits, from the app. Two-factor is on with the first.</small>
+        </label>
+        <button>Confirm</button>
+      </form>
+      <a href="${twoFactorPageAt(next)}">Start again</a>`;
 }
 
 /** The secret of an otpauth URI in groups of four. */

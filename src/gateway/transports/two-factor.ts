@@ -79,7 +79,8 @@ class TwoFactorPages {
     try {
       const { security } = await this.#options.accounts();
       const made = await security.startTwoFactorEnrolment(person, { password }, originOf(exchange));
-      sendPage(exchange, 200, title, enrolPage(made, next, null));
+      const page = await enrolPage(made, next);
+      sendPage(exchange, 200, title, page(null));
     } catch (error) {
       sendRefused(exchange, error, title, (problem) => this.#start(user, next, problem));
     }
@@ -93,13 +94,10 @@ class TwoFactorPages {
       await security.confirmTwoFactorEnrolment(person, { code: form.get('code') ?? '' });
       sendPage(exchange, 200, title, onPage(next));
     } catch (error) {
-      const shown = shownBefore(form);
       const isMistyped = error instanceof ServiceError && error.code === 'BAD_USER_INPUT';
-      sendRefused(exchange, error, title, (problem) =>
-        isMistyped && shown !== null
-          ? enrolPage(shown, next, problem)
-          : this.#start(user, next, problem),
-      );
+      const shown = isMistyped ? shownBefore(form) : null;
+      const again = shown && (await enrolPage(shown, next));
+      sendRefused(exchange, error, title, again ?? ((problem) => this.#start(user, next, problem)));
     }
   }
 
