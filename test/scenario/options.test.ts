@@ -45,6 +45,11 @@ const building = archiveOf({
   'index.js': server,
 });
 
+interface Page {
+  nodes: object[];
+  pageInfo: { hasNextPage: boolean; endCursor: string };
+}
+
 describe('options of a service', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-options-'));
   const time = new TimeMachine(join(folder, 'time'));
@@ -237,10 +242,9 @@ describe('options of a service', () => {
     };
     const entries = async (): Promise<number> => {
       let count = 0;
-      for (let after: string | null = null; ;) {
-        const { activity } = await client.must<{
-          activity: { nodes: object[]; pageInfo: { hasNextPage: boolean; endCursor: string } };
-        }>(
+      let after: string | null = null;
+      for (;;) {
+        const { activity }: { activity: Page } = await client.must<{ activity: Page }>(
           `query($after: String) { activity(first: 100, after: $after) {
             nodes { id } pageInfo { hasNextPage endCursor } } }`,
           { after },
