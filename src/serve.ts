@@ -2,7 +2,7 @@
  * Owns a serving Gangway: what it is made of, and the way down.
  *
  * On SIGTERM and SIGINT streams end, requests in flight finish, uploads are refused, actors finish what
- * they accepted; apps stay up. A later signal ends at once.
+ * they accepted; apps stay up. A second signal ends at once.
  */
 import { pino } from 'pino';
 import type { Config, ResolvedConfig } from './config.ts';
@@ -23,8 +23,7 @@ import { serveGraphql } from './serve-graphql.ts';
 import { serveConsoles } from './serve-consoles.ts';
 import type { ServedConsoles } from './serve-consoles.ts';
 import { Home } from './serve-home.ts';
-import { endOutput, newLogger, wantsAccessLines } from './serve-log.ts';
-import { stopOnSignals } from './serve-signals.ts';
+import { newLogger, wantsAccessLines } from './serve-log.ts';
 import { GatewayThreads } from './serve-threads.ts';
 
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
@@ -40,7 +39,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     ...config,
     runtime: platform.driver.name === 'remote' ? 'process' : platform.driver.name,
   };
-  const service = new Service({ config: settled, logger, output, writeLog, platform });
+  const service = new Service({ config: settled, logger, writeLog, platform });
   try {
     const { port } = await service.listen();
     const panel = new URL(service.publicUrl).hostname;
@@ -59,13 +58,9 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   }
 }
 
-/** Any: it only holds the process. */
-const heldMs = 60_000;
-
 interface Parts {
   config: Config;
-  logger: Logger;
-  output: ReturnType<typeof pino.destination>;
+  logger: Logger & { flush(): void };
   writeLog: LineSink;
   platform: Platform;
 }
@@ -80,6 +75,7 @@ class Service {
   readonly #graphql: Graphql;
   readonly #consoles: ServedConsoles;
   readonly #serving: Serving;
+  #ending = false;
 
   constructor(parts: Parts) {
     const { config, platform, logger } = parts;
@@ -141,21 +137,23 @@ class Service {
   }
 
   endOnSignals(): void {
-    stopOnSignals({
-      drain: (signal) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
         this.#end(signal).catch((error: unknown) => {
           this.#parts.logger.fatal({ err: error }, 'shutdown_failed');
           void this.#exitNow();
         });
-      },
-      endNow: () => void this.#exitNow(),
-    });
+      });
+    }
   }
 
   async #end(signal: string): Promise<void> {
     const { logger, platform } = this.#parts;
-    // The timers of actors hold no process: without this it would be gone before their work is done.
-    setInterval(() => undefined, heldMs);
+    if (this.#ending) {
+      await this.#exitNow();
+      return;
+    }
+    this.#ending = true;
     logger.info({ signal }, 'draining');
     this.#consoles.consoles.drain();
     await this.#serving.drain();
@@ -166,16 +164,16 @@ class Service {
     await this.#serving.close();
     await platform.close();
     logger.info({}, 'stopped');
-    await this.#exit(0);
+    this.#exit(0);
   }
 
   async #exitNow(): Promise<void> {
     await this.abort();
-    await this.#exit(1);
+    this.#exit(1);
   }
 
-  async #exit(code: number): Promise<never> {
-    await endOutput(this.#parts.output);
+  #exit(code: number): void {
+    this.#parts.logger.flush();
     process.exit(code);
   }
 }

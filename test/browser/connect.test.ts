@@ -1,17 +1,20 @@
 /** The page that connects MCP clients, in a real browser: what a person reads, pastes and tries. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { complaintsOf, openBrowser } from '../support/browser.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { owner } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
+import { needs } from '../support/programs.ts';
 
 const timeout = 15_000;
 const refused = /^Failed to load resource: the server responded with a status of 40[13]/;
 
-describe('the page that connects MCP clients, in a browser', () => {
+describe('the page that connects MCP clients, in a browser', { skip: needs('chromium') }, () => {
+  const later = cleanups();
   let gangway: Gangway;
   let browser: Browser;
   let context: BrowserContext;
@@ -20,7 +23,9 @@ describe('the page that connects MCP clients, in a browser', () => {
   let token = '';
   before(async () => {
     browser = await openBrowser();
+    later(() => browser.close());
     gangway = await Gangway.open();
+    later(() => gangway.end());
     token = await gangway.client.token({ capabilities: ['view_logs'] });
     await gangway.client.must('mutation { setMcpSettings(enabled: false) { enabled } }');
     context = await browser.newContext();
@@ -28,10 +33,6 @@ describe('the page that connects MCP clients, in a browser', () => {
     page = await context.newPage();
     page.setDefaultTimeout(timeout);
     complaints = complaintsOf(page, refused);
-  });
-  after(async () => {
-    await browser.close();
-    await gangway.end();
   });
 
   async function test(secret: string): Promise<string> {

@@ -1,18 +1,21 @@
 /** The console in a real browser: a shell under xterm.js, at changing sizes, over a broken network. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { complaintsOf, openBrowser } from '../support/browser.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { archiveOf, owner } from '../support/gangway-client.ts';
 import type { AppInfo } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
+import { needs } from '../support/programs.ts';
 
 const timeout = 15_000;
 const serving = `require('node:http').createServer((_, answer) => answer.end('ok')).listen(process.env.PORT)`;
 const offline =
   /^Failed to load resource: net::ERR_(INTERNET_DISCONNECTED|NETWORK_CHANGED)|status of 404/;
 
-describe('the console, in a browser', () => {
+describe('the console, in a browser', { skip: needs('chromium') }, () => {
+  const later = cleanups();
   let gangway: Gangway;
   let browser: Browser;
   let context: BrowserContext;
@@ -21,7 +24,9 @@ describe('the console, in a browser', () => {
   let app: AppInfo;
   before(async () => {
     browser = await openBrowser();
+    later(() => browser.close());
     gangway = await Gangway.open();
+    later(() => gangway.end());
     app = await gangway.client.runningApp(
       'Shell & Co',
       archiveOf({
@@ -33,10 +38,6 @@ describe('the console, in a browser', () => {
     page = await context.newPage();
     page.setDefaultTimeout(timeout);
     complaints = complaintsOf(page, offline);
-  });
-  after(async () => {
-    await browser.close();
-    await gangway.end();
   });
 
   /** What the terminal shows, a line each. */

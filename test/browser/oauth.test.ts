@@ -1,40 +1,38 @@
 /** Consent in a real browser: a client sends a person there, who takes two permissions away. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { complaintsOf, openBrowser } from '../support/browser.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { Client, owner } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
+import { needs } from '../support/programs.ts';
 import * as oauth from '../support/oauth.ts';
 
 const timeout = 15_000;
 
-let gangway: Gangway;
-let browser: Browser;
-/** Where the client waits for its answer. */
-let client: Server;
-let redirectUri: string;
-
-before(async () => {
-  client = createServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Connected</h1>');
+describe('the consent page', { skip: needs('chromium') }, () => {
+  const later = cleanups();
+  let gangway: Gangway;
+  let browser: Browser;
+  /** Where the client waits for its answer. */
+  let redirectUri: string;
+  before(async () => {
+    const client = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Connected</h1>');
+    });
+    later(() => client.close());
+    await new Promise<void>((resolve) => client.listen(0, '127.0.0.1', resolve));
+    const { port } = client.address() as AddressInfo;
+    redirectUri = `http://127.0.0.1:${String(port)}/callback`;
+    gangway = await Gangway.open();
+    later(() => gangway.end());
+    browser = await openBrowser();
+    later(() => browser.close());
   });
-  await new Promise<void>((resolve) => client.listen(0, '127.0.0.1', resolve));
-  redirectUri = `http://127.0.0.1:${String((client.address() as AddressInfo).port)}/callback`;
-  gangway = await Gangway.open();
-  browser = await openBrowser();
-});
 
-after(async () => {
-  await browser.close();
-  client.close();
-  await gangway.end();
-});
-
-describe('the consent page', () => {
   it('asks who signs in on the way, and gives only what is left ticked', async () => {
     const name = 'Helper <script>alert(1)</script>';
     const { body } = await oauth.register(gangway.url, { client_name: name });

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { complaintsOf, openBrowser } from '../support/browser.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { owner, packed } from '../support/gangway-client.ts';
 import { freePort, Gangway, until } from '../support/gangway.ts';
+import { needs } from '../support/programs.ts';
 
 const pageTail = fileURLToPath(new URL('../fixtures/browser/page-tail.js', import.meta.url));
 const refused = /^Failed to load resource: the server responded with a status of 40[01]/;
@@ -21,7 +23,8 @@ async function sendUnchecked(page: Page): Promise<void> {
 
 const account = { 'Your name': 'Me', Email: owner.email, Password: owner.password, Team: 'Home' };
 
-describe('the pages of an instance, in a browser', () => {
+describe('the pages of an instance, in a browser', { skip: needs('chromium') }, () => {
+  const later = cleanups();
   let gangway: Gangway;
   let browser: Browser;
   let context: BrowserContext;
@@ -29,16 +32,14 @@ describe('the pages of an instance, in a browser', () => {
   let complaints: string[];
   before(async () => {
     browser = await openBrowser();
+    later(() => browser.close());
     gangway = await Gangway.create();
+    later(() => gangway.end());
     await gangway.start();
     context = await browser.newContext();
     page = await context.newPage();
     page.setDefaultTimeout(20_000);
     complaints = complaintsOf(page, refused);
-  });
-  after(async () => {
-    await browser.close();
-    await gangway.end();
   });
 
   it('lead from the empty instance to setup, and keep what was typed when it is refused', async () => {
@@ -161,24 +162,23 @@ function assertUnbroken(text: string): void {
   );
 }
 
-describe('an app and its log, in a browser', () => {
+describe('an app and its log, in a browser', { skip: needs('chromium') }, () => {
+  const later = cleanups();
   let gangway: Gangway;
   let browser: Browser;
   let context: BrowserContext;
   let app: { id: string; url: string };
   before(async () => {
     browser = await openBrowser();
+    later(() => browser.close());
     gangway = await Gangway.open();
+    later(() => gangway.end());
     const env = [{ key: 'LINES_PER_SECOND', value: '200', isSecret: false }];
     app = await gangway.client.runningApp('Chatty', packed('chatty'), { env });
     context = await browser.newContext();
     await context.addInitScript({ path: pageTail });
     const [name = '', value = ''] = gangway.client.cookie.split('=');
     await context.addCookies([{ name, value, url: gangway.url }]);
-  });
-  after(async () => {
-    await browser.close();
-    await gangway.end();
   });
 
   async function open(url: string): Promise<Page> {
@@ -245,21 +245,20 @@ describe('an app and its log, in a browser', () => {
   });
 });
 
-describe('the pages without scripts, over plain http', () => {
+describe('the pages without scripts, over plain http', { skip: needs('chromium') }, () => {
+  const later = cleanups();
   // A browser says nothing of sites where the address is neither https nor of this machine.
   const host = 'panel.test';
   let gangway: Gangway;
   let browser: Browser;
   before(async () => {
     browser = await openBrowser([host]);
+    later(() => browser.close());
     const port = String(await freePort());
     const env = { GANGWAY_PORT: port, GANGWAY_PUBLIC_URL: `http://${host}:${port}` };
     gangway = await Gangway.create({ env });
+    later(() => gangway.end());
     await gangway.start();
-  });
-  after(async () => {
-    await browser.close();
-    await gangway.end();
   });
 
   it('set up an instance, sign out and in', async () => {

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { emailOf, join, roleNamed } from '../support/access-world.ts';
 import { AuthenticatorApp, enrol } from '../support/authenticator-app.ts';
 import { complaintsOf, openBrowser } from '../support/browser.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { owner } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
+import { needs } from '../support/programs.ts';
 
+const skip = needs('chromium');
 const refused = /^Failed to load resource: the server responded with a status of 40[0134]/;
 
-describe('signing in with two-factor, in a browser without script', () => {
+describe('signing in with two-factor, in a browser without script', { skip }, () => {
+  const later = cleanups();
   let gangway: Gangway;
   let browser: Browser;
   let context: BrowserContext;
@@ -19,7 +23,9 @@ describe('signing in with two-factor, in a browser without script', () => {
   let recoveryCodes: string[];
   before(async () => {
     browser = await openBrowser();
+    later(() => browser.close());
     gangway = await Gangway.open();
+    later(() => gangway.end());
     const { startTwoFactorEnrolment: enrolment } = await gangway.client.must<{
       startTwoFactorEnrolment: { uri: string; recoveryCodes: string[] };
     }>(
@@ -38,10 +44,6 @@ describe('signing in with two-factor, in a browser without script', () => {
     page = await context.newPage();
     page.setDefaultTimeout(20_000);
     complaints = complaintsOf(page, refused);
-  });
-  after(async () => {
-    await browser.close();
-    await gangway.end();
   });
 
   async function giveThePassword(password = owner.password): Promise<void> {
@@ -104,7 +106,8 @@ describe('signing in with two-factor, in a browser without script', () => {
   });
 });
 
-describe('turning two-factor on, in a browser without script', () => {
+describe('turning two-factor on, in a browser without script', { skip }, () => {
+  const later = cleanups();
   let gangway: Gangway;
   let browser: Browser;
   let page: Page;
@@ -112,7 +115,9 @@ describe('turning two-factor on, in a browser without script', () => {
   const bob = { email: emailOf('bob'), password: 'correct horse battery' };
   before(async () => {
     browser = await openBrowser();
+    later(() => browser.close());
     gangway = await Gangway.open();
+    later(() => gangway.end());
     const { client } = gangway;
     const { viewerTeam } = await client.must<{ viewerTeam: { id: string } }>(
       '{ viewerTeam { id } }',
@@ -125,13 +130,6 @@ describe('turning two-factor on, in a browser without script', () => {
     page = await context.newPage();
     page.setDefaultTimeout(20_000);
     complaints = complaintsOf(page, refused);
-  });
-  after(async () => {
-    try {
-      await browser.close();
-    } finally {
-      await gangway.end();
-    }
   });
 
   async function signIn(): Promise<void> {

@@ -18,6 +18,7 @@ import { gzipSync } from 'node:zlib';
 import type { ArchiveFormat } from '../../src/protocol/archive/format.ts';
 import { pax, tar, zip } from '../support/archives.ts';
 import { inspect } from '../support/inspect.ts';
+import { needs } from '../support/programs.ts';
 
 let root: string;
 const run = (program: string, ...args: string[]): string =>
@@ -26,17 +27,6 @@ const run = (program: string, ...args: string[]): string =>
     encoding: 'utf8',
     env: { LC_ALL: 'C.UTF-8', PATH: process.env['PATH'] },
   });
-const needs = (program: string): string | false => {
-  try {
-    execFileSync(program, [program === 'zip' || program === 'unzip' ? '-v' : '--version'], {
-      stdio: 'ignore',
-    });
-    return false;
-  } catch {
-    return `needs ${program}`;
-  }
-};
-
 async function names(format: ArchiveFormat, bytes: Uint8Array): Promise<string[]> {
   const found: string[] = [];
   await inspect(format, bytes, {
@@ -98,7 +88,7 @@ describe('GNU tar', { skip: needs('tar') }, () => {
   });
 });
 
-describe('Info-ZIP', { skip: needs('zip') || needs('unzip') }, () => {
+describe('Info-ZIP', { skip: needs('zip', 'unzip') }, () => {
   for (const options of [['-r'], ['-ry'], ['-0r'], ['-ry', '-fd'], ['-ry', '-fz']]) {
     it(`packs with ${options.join(' ')} what is read as unzip lists it`, async () => {
       rmSync(join(root, 'a.zip'), { force: true });

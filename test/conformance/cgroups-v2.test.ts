@@ -7,9 +7,10 @@ import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { needs, programPath } from '../support/programs.ts';
 import { tempDir } from '../support/runner.ts';
 
-const kernel = '/usr/bin/linux.uml';
+const kernel = programPath('linux.uml') ?? 'linux.uml';
 const bootMs = 240_000;
 const guest = path.resolve(import.meta.dirname, '../support/cgroups-v2-guest.ts');
 
@@ -55,7 +56,7 @@ function boot(dir: string): Promise<string> {
 }
 
 const limitsOf = { 'memory.max': '33554432', 'cpu.max': '50000 100000', 'pids.max': '10' };
-const skip = !fs.existsSync(kernel) && 'needs user-mode-linux';
+const skip = needs('linux.uml');
 
 describe('control groups of version 2', { skip }, () => {
   let dir: string;

@@ -1,7 +1,7 @@
 import { describe } from 'node:test';
 
 import type { WorkloadSpec } from '../../src/drivers/driver.ts';
-import { noDocker } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import { nodePath } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
 import type { DriverPlace } from './driver.suite.ts';
@@ -22,7 +22,7 @@ const inContainer = (spec: WorkloadSpec): WorkloadSpec => {
   return { ...spec, env: {}, container };
 };
 
-describe('with a Docker daemon', { skip: noDocker() }, () => {
+describe('with a Docker daemon', { skip: needs('docker') }, () => {
   run('the Docker driver', create);
   runTerminals('the Docker driver', create);
   runUsage('the Docker driver', create, inContainer);

@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-
 import Docker from 'dockerode';
 
 import type { ImageInfo, Images, RegistryLogin } from '../../src/drivers/driver.ts';
-import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import { ownDaemon } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, busyboxFile } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
@@ -23,7 +23,7 @@ const never = new AbortController().signal;
 
 for (const buildKit of [false, true]) {
   const builder = buildKit ? 'BuildKit' : 'the classic builder';
-  describe(`images of the Docker driver with ${builder}`, { skip: noDocker() }, () => {
+  describe(`images of the Docker driver with ${builder}`, { skip: needs('docker') }, () => {
     suite(buildKit);
   });
 }

@@ -7,7 +7,8 @@ import { after, before, describe, it } from 'node:test';
 import Docker from 'dockerode';
 
 import type { DriverEvent, LogEntry } from '../../src/drivers/driver.ts';
-import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import { ownDaemon } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, importImages, nodeImage } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
@@ -26,7 +27,7 @@ import {
   until,
 } from '../support/driver-specs.ts';
 
-describe('the Docker driver and the lives of others', { skip: noDocker() }, () => {
+describe('the Docker driver and the lives of others', { skip: needs('docker') }, () => {
   let daemon: DockerDaemon;
   let place: DockerPlace;
   let docker: Docker;

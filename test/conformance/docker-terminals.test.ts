@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
 import type { Driver, Terminal } from '../../src/drivers/driver.ts';
-import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import { ownDaemon } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
 import type { DockerPlace } from '../support/docker-place.ts';
 import { readSome, running, sh, textOf, until } from '../support/driver-specs.ts';
 
-describe('terminals of the Docker driver', { skip: noDocker() }, () => {
+describe('terminals of the Docker driver', { skip: needs('docker') }, () => {
   let daemon: DockerDaemon;
   let place: DockerPlace;
 

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { freePort } from '../support/edge-place.ts';
 import { until } from '../support/gangway.ts';
-import { isAlive, processPlace, runnerPid } from '../support/runner.ts';
+import { isAlive } from '../support/processes.ts';
+import { processPlace, runnerPid } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 
 /** As when containers are what it leads to, and Gangway itself is away. */

@@ -8,13 +8,13 @@ import type { Driver } from '../../src/drivers/driver.ts';
 import type { Resources } from '../../src/store/records.ts';
 import { findFlat, parseMounts } from '../../src/agent/runner/limits/cgroup-files.ts';
 import { ended, js, readAll, running, sh, specOf, textOf, until } from '../support/driver-specs.ts';
+import { needs } from '../support/programs.ts';
 import { processPlace, tempDir } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 
 const { v1, v2 } = parseMounts(fs.readFileSync('/proc/self/mountinfo', 'utf8'));
 const cpuMount = v1.get('cpu') ?? v2?.dir ?? '';
 const pidsMount = v1.get('pids') ?? v2?.dir ?? '';
-const isRoot = process.getuid?.() === 0;
 
 /** The group of a workload of a data directory, below a mount. */
 function groupOf(mount: string, { dataDir }: ProcessPlace, id: string): string {
@@ -24,7 +24,7 @@ function groupOf(mount: string, { dataDir }: ProcessPlace, id: string): string {
   return path.join(mount, folder ?? 'none', `w-${id}`);
 }
 
-describe('the process driver with control groups', { skip: !isRoot && 'needs root' }, () => {
+describe('the process driver with control groups', { skip: needs('root') }, () => {
   let place: ProcessPlace;
   let driver: Driver;
   before(() => {

@@ -3,13 +3,13 @@ import { after, before, describe, it } from 'node:test';
 import type { Terminal } from '../../src/drivers/driver.ts';
 import { readAll, running, sh, specOf, textOf, until } from '../support/driver-specs.ts';
 import { processesOf } from '../support/processes.ts';
+import { needs } from '../support/programs.ts';
 import { processPlace } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 import { run } from './driver-terminals.suite.ts';
 
 run('the process driver', () => Promise.resolve({ ...processPlace(), specOf }));
 
-const isRoot = process.getuid?.() === 0;
 const ownUid = 212_345;
 
 function isTerminals({ command }: { command: string }): boolean {
@@ -41,23 +41,19 @@ describe('terminals of the process driver', () => {
     await place.driver.start(specOf({ id, command, kind: 'service', uid, stopGraceMs: 200 }));
   };
 
-  it(
-    'gives its program the uid of the workload alone',
-    { skip: !isRoot && 'needs root' },
-    async () => {
-      await serve('own-1', ownUid);
-      const terminal = await open('own-1', sh('id -u; id -G; echo by-name > $(tty); sleep 100'));
-      await until('it owns the terminal', () => text.includes('by-name'));
-      const [uid, groups] = text.split('\r\n');
-      assert.deepEqual([uid, groups], [String(ownUid), String(ownUid)]);
-      terminal.close();
-      const command = ['/usr/bin/id', '-G'];
-      const bounds = { env: {}, timeoutMs: 5000, maxBytes: 100 };
-      const { signal } = new AbortController();
-      const { output } = await place.driver.exec('own-1', { command, ...bounds }, signal);
-      assert.equal(Buffer.from(output).toString(), `${String(ownUid)}\n`);
-    },
-  );
+  it('gives its program the uid of the workload alone', { skip: needs('root') }, async () => {
+    await serve('own-1', ownUid);
+    const terminal = await open('own-1', sh('id -u; id -G; echo by-name > $(tty); sleep 100'));
+    await until('it owns the terminal', () => text.includes('by-name'));
+    const [uid, groups] = text.split('\r\n');
+    assert.deepEqual([uid, groups], [String(ownUid), String(ownUid)]);
+    terminal.close();
+    const command = ['/usr/bin/id', '-G'];
+    const bounds = { env: {}, timeoutMs: 5000, maxBytes: 100 };
+    const { signal } = new AbortController();
+    const { output } = await place.driver.exec('own-1', { command, ...bounds }, signal);
+    assert.equal(Buffer.from(output).toString(), `${String(ownUid)}\n`);
+  });
 
   it('gives no program a descriptor of a terminal that is not its own', async () => {
     await serve('apart-1');
@@ -74,7 +70,7 @@ describe('terminals of the process driver', () => {
     for (const one of [...others, terminal]) one.close();
   });
 
-  it('runs nothing of the app before the program', { skip: !isRoot && 'needs root' }, async () => {
+  it('runs nothing of the app before the program', { skip: needs('root') }, async () => {
     const env = {
       PATH: '/usr/bin:/bin',
       BASH_ENV: '/dev/stdin',

@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-
 import type { Driver, DriverEvent, LogEntry, WorkloadSpec } from '../../src/drivers/driver.ts';
-import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import { ownDaemon } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, nodePath } from '../support/docker-images.ts';
 import { containerSpec } from '../support/docker-place.ts';
@@ -22,7 +22,7 @@ import type { SpecOverrides } from '../support/driver-specs.ts';
 import { swarmPlace } from '../support/swarm-place.ts';
 import type { SwarmPlace } from '../support/swarm-place.ts';
 
-describe('services of a Docker swarm', { skip: noDocker() }, () => {
+describe('services of a Docker swarm', { skip: needs('docker') }, () => {
   let place: SwarmPlace;
   let driver: SwarmPlace['driver'];
   before(async () => {
@@ -316,7 +316,8 @@ describe('services of a Docker swarm', { skip: noDocker() }, () => {
 });
 
 const skip =
-  noDocker() || (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
+  needs('docker') ||
+  (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
 
 describe('the log of a service, while the daemon is away', { skip }, () => {
   let daemon: DockerDaemon;

@@ -1,7 +1,7 @@
 import { describe } from 'node:test';
 
 import type { WorkloadSpec } from '../../src/drivers/driver.ts';
-import { noDocker } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import { nodePath } from '../support/docker-images.ts';
 import { containerSpec } from '../support/docker-place.ts';
 import { swarmPlace } from '../support/swarm-place.ts';
@@ -22,7 +22,7 @@ const inContainer = (spec: WorkloadSpec): WorkloadSpec => {
   return { ...spec, env: {}, container };
 };
 
-describe('with a Docker swarm', { skip: noDocker() }, () => {
+describe('with a Docker swarm', { skip: needs('docker') }, () => {
   runTerminals('the swarm driver', create);
   runUsage('the swarm driver', create, inContainer);
 });

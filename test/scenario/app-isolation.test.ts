@@ -8,10 +8,10 @@ import { prepareAppsRoot } from '../../src/drivers/process/apps-root.ts';
 import { prepareToolchain } from '../../src/drivers/process/toolchain.ts';
 import type { Toolchain } from '../../src/drivers/process/toolchain.ts';
 import { ended, readAll, specOf, textOf } from '../support/driver-specs.ts';
+import { needs } from '../support/programs.ts';
 import { noLog, processPlace } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 
-const isRoot = process.getuid?.() === 0;
 const appUid = 64_101;
 const otherUid = 64_102;
 
@@ -35,7 +35,7 @@ fs.writeFileSync('own', 'x'); fs.writeFileSync('/dev/stderr', 'reopened'); conso
 net.connect(dataDir + '/run/runner.sock').on('connect', () => { console.log('can socket'); process.exit() }).on('error', () => console.log('cannot socket'));
 `;
 
-describe('an app under its own uid', { skip: isRoot ? false : 'needs root' }, () => {
+describe('an app under its own uid', { skip: needs('root') }, () => {
   let place: ProcessPlace;
   let appsRoot: string;
   let tools: Toolchain;

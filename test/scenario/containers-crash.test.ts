@@ -2,18 +2,19 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { appOf, containerPlace, dockerfileOf } from '../support/container-place.ts';
 import type { ContainerPlace } from '../support/container-place.ts';
-import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import { ownDaemon } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { ConsoleClient } from '../support/console-client.ts';
 import { archiveOf, Visitor } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
-import { isAlive } from '../support/runner.ts';
-import { runnerOf } from '../support/processes.ts';
+import { isAlive, runnerOf } from '../support/processes.ts';
 
 const skip =
-  noDocker() || (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
+  needs('docker') ||
+  (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
 
 describe('containers, while Gangway or the daemon is away', { skip }, () => {
   let daemon: DockerDaemon;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { appOf, containerPlace, dockerfileOf, serverOf } from '../support/container-place.ts';
 import type { ContainerPlace } from '../support/container-place.ts';
-import { noDocker, programPath } from '../support/docker-daemon.ts';
+import { needs, programPath } from '../support/programs.ts';
 import { ConsoleClient } from '../support/console-client.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import type { Client } from '../support/gangway-client.ts';
@@ -11,7 +11,7 @@ import { until } from '../support/gangway.ts';
 import { startRegistry } from '../support/registry.ts';
 import type { RegistryImage } from '../support/registry.ts';
 
-describe('apps in containers', { skip: noDocker() }, () => {
+describe('apps in containers', { skip: needs('docker') }, () => {
   let place: ContainerPlace;
   let client: Client;
   before(async () => {

@@ -9,7 +9,7 @@ import { archiveOf, packed, Visitor } from '../support/gangway-client.ts';
 import type { AppInfo, Client, HookAnswer } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
-import { isAlive } from '../support/runner.ts';
+import { isAlive } from '../support/processes.ts';
 
 /** Says which release it is; listens only after a while. */
 function server(name: string, afterMs = 0): string {

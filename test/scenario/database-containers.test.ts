@@ -6,16 +6,8 @@ import { appOf, containerPlace } from '../support/container-place.ts';
 import type { ContainerPlace } from '../support/container-place.ts';
 import { ConsoleClient } from '../support/console-client.ts';
 import { importDatabaseImages, postgresImage, redisImage } from '../support/database-images.ts';
-import {
-  Databases,
-  lacks,
-  oddPassword,
-  refuses,
-  rowsOf,
-  run,
-  runMariadb,
-} from '../support/databases.ts';
-import { noDocker, programPath } from '../support/docker-daemon.ts';
+import { Databases, oddPassword, refuses, rowsOf, run, runMariadb } from '../support/databases.ts';
+import { needs, programPath } from '../support/programs.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { until } from '../support/gangway.ts';
 import { importMariadbImage, mariadbImage } from '../support/mariadb-image.ts';
@@ -23,11 +15,11 @@ import { startRegistry } from '../support/registry.ts';
 import type { TestRegistry } from '../support/registry.ts';
 
 const login = { username: 'ada', password: 'secret-of-ada' };
-const noMariadb = lacks('mariadbd', 'mariadb');
+const noMariadb = needs('mariadbd', 'mariadb');
 
 describe(
   'databases in containers',
-  { skip: noDocker() || lacks('redis-server', 'redis-cli') },
+  { skip: needs('docker') || needs('redis-server', 'redis-cli') },
   () => {
     let place: ContainerPlace;
     let databases: Databases;

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { Databases, lacks, oddPassword, run, runMariadb } from '../support/databases.ts';
+import { Databases, oddPassword, run, runMariadb } from '../support/databases.ts';
+import { needs } from '../support/programs.ts';
 import { Gangway, until } from '../support/gangway.ts';
 
-const noRedis = lacks('redis-server', 'redis-cli');
-const noMariadb = lacks('mariadbd', 'mariadb');
+const noRedis = needs('redis-server', 'redis-cli');
+const noMariadb = needs('mariadbd', 'mariadb');
 
 describe('databases by servers of the machine', () => {
   let gangway: Gangway;

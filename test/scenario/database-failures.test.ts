@@ -6,7 +6,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { Databases, lacks, refuses, rowsOf } from '../support/databases.ts';
+import { Databases, refuses, rowsOf } from '../support/databases.ts';
+import { needs } from '../support/programs.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { processesOf, signal } from '../support/processes.ts';
 
@@ -131,7 +132,7 @@ describe('a database', () => {
   });
 });
 
-describe('a database on a disk that is full', { skip: lacks('redis-server') }, () => {
+describe('a database on a disk that is full', { skip: needs('redis-server') }, () => {
   it('says so, and runs once there is room', async (t) => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gangway-full-'));
     const disk = join(dataDir, 'apps');

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { capabilities } from '../../src/lib/capabilities.ts';
-import { Databases, lacks, refuses, rowsOf, run } from '../support/databases.ts';
+import { Databases, refuses, rowsOf, run } from '../support/databases.ts';
+import { needs } from '../support/programs.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
@@ -55,7 +56,7 @@ describe('a PostgreSQL database', () => {
     assert.deepEqual(rows, [{ me: 'app', super: false }]);
   });
 
-  it('is reached by psql with what is revealed', { skip: lacks('psql') }, async () => {
+  it('is reached by psql with what is revealed', { skip: needs('psql') }, async () => {
     const text = await run('psql', [await databases.reveal(id), '-Atc', 'SELECT what FROM orders']);
     assert.equal(text, 'tea\n');
   });
@@ -69,7 +70,7 @@ describe('a PostgreSQL database', () => {
     assert.match(failed.output, /relation "nowhere" does not exist/);
   });
 
-  it('shows its password to no other program', { skip: lacks('psql') }, async () => {
+  it('shows its password to no other program', { skip: needs('psql') }, async () => {
     const { output } = await databases.exec(id, '\\! env; cat /proc/*/cmdline 2>/dev/null');
     const { password } = new URL(await databases.reveal(id));
     // Its client has it in its environment, and no program in its arguments.

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import Docker from 'dockerode';
-import { dockerDaemon, noDocker } from '../support/docker-daemon.ts';
+import { dockerDaemon } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { importImages, nodeImage } from '../support/docker-images.ts';
 import { ConsoleClient } from '../support/console-client.ts';
@@ -47,7 +48,7 @@ volumes: { state: }
 `;
 }
 
-describe('an app of a compose file on Docker', { skip: noDocker() }, () => {
+describe('an app of a compose file on Docker', { skip: needs('docker') }, () => {
   let daemon: DockerDaemon;
   let gangway: Gangway;
   let client: Client;

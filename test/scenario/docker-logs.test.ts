@@ -1,7 +1,8 @@
 /** What many viewers see of many containers, also while Gangway dies. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { dockerDaemon, noDocker } from '../support/docker-daemon.ts';
+import { dockerDaemon } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, importImages } from '../support/docker-images.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
@@ -27,7 +28,7 @@ function composeText(): string {
   return JSON.stringify({ services: Object.fromEntries(services) as object });
 }
 
-describe('logs of containers', { skip: noDocker() }, () => {
+describe('logs of containers', { skip: needs('docker') }, () => {
   let daemon: DockerDaemon;
   let proxy: SocketProxy;
   let gangway: Gangway;

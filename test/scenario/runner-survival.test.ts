@@ -21,7 +21,8 @@ import {
   until,
 } from '../support/driver-specs.ts';
 import { eventually } from '../support/eventually.ts';
-import { isAlive, processPlace, runnerPid } from '../support/runner.ts';
+import { isAlive } from '../support/processes.ts';
+import { processPlace, runnerPid } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 
 const client = fileURLToPath(new URL('../fixtures/driver-client.ts', import.meta.url));

@@ -3,7 +3,8 @@ import { after, before, describe, it } from 'node:test';
 
 import { appOf, containerPlace } from '../support/container-place.ts';
 import type { ContainerPlace } from '../support/container-place.ts';
-import { noDocker, ownDaemon } from '../support/docker-daemon.ts';
+import { ownDaemon } from '../support/docker-daemon.ts';
+import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { ConsoleClient } from '../support/console-client.ts';
 import { archiveOf, Visitor } from '../support/gangway-client.ts';
@@ -14,7 +15,8 @@ import { running as runningNow } from '../support/driver-specs.ts';
 import { beSwarm } from '../support/swarm-place.ts';
 
 const skip =
-  noDocker() || (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
+  needs('docker') ||
+  (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
 
 describe('apps on a swarm', { skip }, () => {
   let daemon: DockerDaemon;

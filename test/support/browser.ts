@@ -1,10 +1,8 @@
 /** A real Chromium for tests: what it is started with, and what its pages complained about. */
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
+import { programPath } from './programs.ts';
 
-const names = ['chromium', 'chromium-browser', 'google-chrome'];
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -19,28 +17,10 @@ const flags = [
 export async function openBrowser(hosts: readonly string[] = []): Promise<Browser> {
   const rules = hosts.map((host) => `MAP ${host} 127.0.0.1`).join(',');
   return await chromium.launch({
-    executablePath: chromiumPath(),
+    executablePath: programPath('chromium') ?? 'chromium',
     headless: true,
     args: [...flags, ...(rules === '' ? [] : [`--host-resolver-rules=${rules}`])],
   });
-}
-
-function chromiumPath(): string {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  for (const name of names) {
-    for (const folder of [...folders, '/usr/bin']) {
-      const path = join(folder, name);
-      try {
-        accessSync(path, constants.X_OK);
-        return path;
-      } catch {
-        // Not here: the next place.
-      }
-    }
-  }
-  throw new Error(
-    'The browser tests need Chromium: install it (`apt-get install chromium`), or put it on PATH.',
-  );
 }
 
 /**

@@ -1,8 +1,6 @@
 /** Databases of a whole Gangway, as a client of its API and as a client of their own. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import pg from 'pg';
 import type { Gangway } from './gangway.ts';
 import { until } from './gangway.ts';
@@ -119,13 +117,6 @@ export class Databases {
     );
     return execDatabaseConsole;
   }
-}
-
-/** Why a test that drives these programs is skipped; false where all of them are there. */
-export function lacks(...programs: string[]): string | false {
-  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/sbin'];
-  const missing = programs.filter((name) => !folders.some((one) => existsSync(join(one, name))));
-  return missing.length === 0 ? false : `needs ${missing.join(', ')}`;
 }
 
 /** Rows of a query, by a client of PostgreSQL. */

@@ -11,7 +11,8 @@ import path from 'node:path';
 
 import Docker from 'dockerode';
 
-import { isAlive } from './runner.ts';
+import { isAlive } from './processes.ts';
+import { programPath } from './programs.ts';
 
 export interface DockerDaemon {
   socket: string;
@@ -28,28 +29,6 @@ export interface DockerDaemon {
 const prefix = 'gangway-dockerd-';
 const bridgesMax = 64;
 const startMs = 30_000;
-
-/** Why tests that need a daemon cannot run; false when they can. In CI they have to. */
-export function noDocker(): string | false {
-  const reason = whyNot();
-  if (reason !== false && process.env['GANGWAY_TESTS_NEED_DOCKER']) throw new Error(reason);
-  return reason;
-}
-
-function whyNot(): string | false {
-  if (process.env['GANGWAY_TEST_DOCKER_SOCKET']) return false;
-  if (process.getuid?.() !== 0) return 'needs root to start dockerd';
-  for (const program of ['dockerd', 'containerd', 'runc', 'docker-init', 'ip', 'busybox']) {
-    if (!programPath(program))
-      return `needs ${program} (Debian: docker.io iproute2 busybox-static tini)`;
-  }
-  return false;
-}
-
-export function programPath(name: string): string | undefined {
-  const dirs = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/sbin'];
-  return dirs.map((dir) => path.join(dir, name)).find((file) => fs.existsSync(file));
-}
 
 /** The daemon that the environment names, or one started for the asker. */
 export async function dockerDaemon(): Promise<DockerDaemon> {
@@ -70,7 +49,7 @@ export async function dockerDaemon(): Promise<DockerDaemon> {
 export async function ownDaemon(
   options: { liveRestore?: boolean; buildKit?: boolean } = {},
 ): Promise<DockerDaemon> {
-  cleanUp();
+  cleanUp(os.tmpdir());
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), `${prefix}${process.pid}-`));
   const bridge = makeBridge();
   fs.writeFileSync(path.join(dir, 'bridge'), bridge.name);
@@ -239,11 +218,11 @@ function end(child: ChildProcess): Promise<void> {
   });
 }
 
-/** What runs of who is no more ended without cleaning up. */
-function cleanUp(): void {
-  for (const name of fs.readdirSync(os.tmpdir())) {
+/** What daemons are left in a folder by processes that are no more. */
+export function cleanUp(folder: string): void {
+  for (const name of fs.readdirSync(folder)) {
     const owner = /^gangway-dockerd-(\d+)-/.exec(name)?.[1];
-    if (owner !== undefined && !isAlive(Number(owner))) discard(path.join(os.tmpdir(), name));
+    if (owner !== undefined && !isAlive(Number(owner))) discard(path.join(folder, name));
   }
 }
 

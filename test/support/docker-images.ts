@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import Docker from 'dockerode';
 import { pack } from 'tar-fs';
 
-import { programPath } from './docker-daemon.ts';
+import { programPath } from './programs.ts';
 
 /** busybox with all its programs. */
 export const baseImage = 'gangway-test-base:1';

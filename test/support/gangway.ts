@@ -18,8 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { Client, owner } from './gangway-client.ts';
 import { processesOf, runnerOf, signal } from './processes.ts';
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
-const main = join(root, 'src', 'main.ts');
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 // As `npm start` runs it: what was stripped and compiled once is not again at each start.
 const stripCache = fileURLToPath(new URL('../../src/strip-cache.mjs', import.meta.url));
 const cheapPasswords = fileURLToPath(new URL('./cheap-passwords.ts', import.meta.url));
@@ -38,8 +37,6 @@ export interface GangwayOptions {
   nodeArgs?: readonly string[];
   /** A program that runs it, with its arguments. */
   runBy?: readonly string[];
-  /** What serves instead, such as npm and its arguments: in the checkout, in a process group of its own. */
-  served?: readonly string[];
 }
 
 export interface Exit {
@@ -58,7 +55,6 @@ export class Gangway {
   readonly #folder: string | undefined;
   readonly #env: Record<string, string>;
   readonly #command: readonly string[];
-  readonly #served: readonly string[] | undefined;
   #child: ChildProcess | undefined;
   #exit: Promise<Exit> = Promise.resolve({ code: 0, signal: null });
 
@@ -75,7 +71,6 @@ export class Gangway {
     const { runBy = [], nodeArgs = [] } = options;
     const node = [process.execPath, ...nodeFlags, ...nodeArgs];
     this.#command = [...runBy, ...node];
-    this.#served = options.served;
     // Also when the test process ends before its time.
     process.once('exit', this.#onExit);
     this.client = new Client(this);
@@ -111,7 +106,7 @@ export class Gangway {
 
   /** Resolves once it printed its address. */
   async start(): Promise<void> {
-    const child = this.#process(['serve'], {}, this.#served);
+    const child = this.#process(['serve'], {});
     this.#child = child;
     this.#exit = endOf(child);
     const before = this.output.length;
@@ -147,14 +142,12 @@ export class Gangway {
     return { ...exit, text };
   }
 
-  #process(args: readonly string[], env: Record<string, string>, served?: readonly string[]) {
+  #process(args: readonly string[], env: Record<string, string>) {
     const own = Object.entries(process.env).filter(
       ([name]) => !/^(GANGWAY_|NODE_TEST|NODE_OPTIONS)/.test(name),
     );
-    const [program = '', ...rest] = served ?? [...this.#command, main, ...args];
-    return spawn(program, rest, {
-      cwd: root,
-      detached: served !== undefined,
+    const [program = '', ...before] = this.#command;
+    return spawn(program, [...before, main, ...args], {
       env: {
         ...Object.fromEntries(own),
         GANGWAY_HOST: '127.0.0.1',
@@ -187,11 +180,6 @@ export class Gangway {
   async stop(): Promise<Exit> {
     signal(this.pid, 'SIGTERM');
     return await this.#exit;
-  }
-
-  /** Its end, whoever brings it about. */
-  ended(): Promise<Exit> {
-    return this.#exit;
   }
 
   /** Ends the runner without a word of warning. */

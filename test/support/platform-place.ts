@@ -19,7 +19,8 @@ import type { Platform } from '../../src/platform.ts';
 import type { AppRecord, DeploymentRecord } from '../../src/store/records.ts';
 import type { LogName } from '../../src/store/logs/contract.ts';
 import { tables } from '../../src/store/tables.ts';
-import { isAlive, runnerPid, tempDir } from './runner.ts';
+import { isAlive } from './processes.ts';
+import { runnerPid, tempDir } from './runner.ts';
 import { eventually } from './eventually.ts';
 import { recordingLogger } from './silent-logger.ts';
 

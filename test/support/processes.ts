@@ -1,4 +1,4 @@
-/** Owns the look at the machine's processes for tests: which of them belong to a data directory. */
+/** Owns the look at the machine's processes for tests: which of them live, and belong to a data directory. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface FoundProcess {
@@ -38,4 +38,28 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   } catch {
     return false; // It ended by itself.
   }
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    // A zombie of another parent is as good as gone.
+    return !/\) [ZX] /.test(readFileSync(`/proc/${String(pid)}/stat`, 'latin1'));
+  } catch {
+    return false; // No such process.
+  }
+}
+
+export function childrenOf(parent: number): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+      // Behind the command, which may hold anything: state, then parent.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return Number(fields[1]) === parent ? [Number(name)] : [];
+    } catch {
+      return []; // It ended meanwhile.
+    }
+  });
 }

@@ -10,6 +10,7 @@ import type { Driver } from '../../src/drivers/driver.ts';
 import type { Logger } from '../../src/lib/log.ts';
 import { runnerProtocol } from '../../src/protocol/runner.ts';
 import { specOf } from './driver-specs.ts';
+import { isAlive } from './processes.ts';
 
 const silent = (): void => undefined;
 export const noLog: Logger = {
@@ -33,16 +34,6 @@ export async function runnerPid(dataDir: string): Promise<number | undefined> {
   } catch (error) {
     if (error instanceof ConnectionLost) return undefined;
     throw error;
-  }
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    // A zombie of another parent is as good as gone.
-    return !/\) [ZX] /.test(fs.readFileSync(`/proc/${String(pid)}/stat`, 'latin1'));
-  } catch {
-    return false; // No such process.
   }
 }
 

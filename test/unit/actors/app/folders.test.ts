@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { AppFolders } from '../../../../src/actors/app/folders.ts';
+import { needs } from '../../../support/programs.ts';
 
 describe('folders of an app', () => {
   let root: string;
@@ -25,20 +26,24 @@ describe('folders of an app', () => {
     return `${(mode & 0o777).toString(8)} ${String(uid)}:${String(gid)}`;
   };
 
-  it('belong to the app where it may write and to us above that', { skip: notRoot() }, async () => {
-    const folders = make(345_678);
-    await folders.prepareRelease('dpl_1');
-    assert.equal(await modeOf(folders.release('dpl_1')), '700 0:0');
-    await folders.handOver('dpl_1');
-    assert.equal(await modeOf(folders.release('dpl_1')), '700 345678:345678');
-    for (const own of [folders.data, folders.home, folders.temp]) {
-      assert.equal(await modeOf(own), '700 345678:345678');
-    }
-    for (const above of [folders.root, join(folders.root, 'releases')]) {
-      assert.equal(await modeOf(above), '710 0:345678');
-    }
-    assert.equal(await modeOf(await folders.ensureUploads()), '700 0:0');
-  });
+  it(
+    'belong to the app where it may write and to us above that',
+    { skip: needs('root') },
+    async () => {
+      const folders = make(345_678);
+      await folders.prepareRelease('dpl_1');
+      assert.equal(await modeOf(folders.release('dpl_1')), '700 0:0');
+      await folders.handOver('dpl_1');
+      assert.equal(await modeOf(folders.release('dpl_1')), '700 345678:345678');
+      for (const own of [folders.data, folders.home, folders.temp]) {
+        assert.equal(await modeOf(own), '700 345678:345678');
+      }
+      for (const above of [folders.root, join(folders.root, 'releases')]) {
+        assert.equal(await modeOf(above), '710 0:345678');
+      }
+      assert.equal(await modeOf(await folders.ensureUploads()), '700 0:0');
+    },
+  );
 
   it('prepare an empty release over what an earlier try left', async () => {
     const folders = make();
@@ -75,7 +80,3 @@ describe('folders of an app', () => {
     await folders.removeAll();
   });
 });
-
-function notRoot(): string | false {
-  return process.getuid?.() === 0 ? false : 'needs root';
-}

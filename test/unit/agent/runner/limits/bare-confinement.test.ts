@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import fs from 'node:fs';
 import { describe, it } from 'node:test';
 
 import { openBareLimits } from '../../../../../src/agent/runner/limits/bare-confinement.ts';
 import { confined } from '../../../../../src/agent/runner/limits/launch.ts';
 import { usageOf } from '../../../../../src/agent/runner/limits/proc-usage.ts';
 import { until } from '../../../../support/driver-specs.ts';
+import { needs } from '../../../../support/programs.ts';
 
 const none = { memoryMb: null, cpus: null, pids: null, replicas: 1 };
-const skip = !fs.existsSync('/usr/bin/prlimit') && 'needs prlimit of util-linux';
+const skip = needs('prlimit');
 
 describe('openBareLimits()', { skip }, () => {
   it('says what it cannot do', () => {

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { confined, parseLaunch } from '../../../../../src/agent/runner/limits/launch.ts';
 import type { Place, ProgramStart } from '../../../../../src/agent/runner/limits/launch.ts';
+import { needs } from '../../../../support/programs.ts';
 
 const place: Place = { join: [], limiter: null };
 const statusFd = 3;
@@ -128,15 +129,11 @@ describe('confined()', () => {
     assert.deepEqual([ran.status, ran.stderr], [127, 'Cannot start /no/such/program: ENOENT\r\n']);
   });
 
-  it(
-    'takes the uid before it looks at the program',
-    { skip: process.getuid?.() !== 0 && 'needs root' },
-    () => {
-      fs.chmodSync(dir, 0o755);
-      const mine = script('mine', '#!/bin/sh\nid -u; id -g; id -G', 0o700);
-      assert.equal(launch({ command: [mine], uid: 234_567 }).refused, 'EACCES');
-      fs.chownSync(mine, 234_567, 234_567);
-      assert.equal(launch({ command: [mine], uid: 234_567 }).out, '234567\n234567\n234567\n');
-    },
-  );
+  it('takes the uid before it looks at the program', { skip: needs('root') }, () => {
+    fs.chmodSync(dir, 0o755);
+    const mine = script('mine', '#!/bin/sh\nid -u; id -g; id -G', 0o700);
+    assert.equal(launch({ command: [mine], uid: 234_567 }).refused, 'EACCES');
+    fs.chownSync(mine, 234_567, 234_567);
+    assert.equal(launch({ command: [mine], uid: 234_567 }).out, '234567\n234567\n234567\n');
+  });
 });

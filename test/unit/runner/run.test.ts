@@ -1,0 +1,117 @@
+/** What a run of tests does where files hang, fail, or lack a program: seen from outside. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../../support/eventually.ts';
+import { childrenOf, processesOf, signal } from '../../support/processes.ts';
+
+const runner = fileURLToPath(new URL('../../runner/run.ts', import.meta.url));
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../../fixtures/runs/${name}.ts`, import.meta.url));
+
+interface Ended {
+  code: number | null;
+  text: string;
+}
+
+describe('a run of tests', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-runs-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  function start(names: readonly string[], env: Record<string, string> = {}): ChildProcess {
+    const own = Object.entries(process.env).filter(
+      ([name]) => !/^(GANGWAY_TESTS|NODE_TEST)/.test(name),
+    );
+    const flags = ['--disable-warning=ExperimentalWarning', runner, ...names.map(fixture)];
+    return spawn(process.execPath, flags, {
+      env: { ...Object.fromEntries(own), TMPDIR: folder, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+
+  async function run(names: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+    const child = start(names, env);
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (more: string) => {
+        text += more;
+      });
+    }
+    const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+    return { code, text };
+  }
+
+  const assertNothingLeft = (): void => {
+    assert.deepEqual(processesOf(folder), []);
+    assert.deepEqual(readdirSync(folder), []);
+  };
+  const closing = (counts: string): RegExp =>
+    new RegExp(
+      `^# tests ${counts.replaceAll(' ', '\\n# [a-z]+ ')}\\n# duration_ms [\\d.]+\\n$`,
+      'm',
+    );
+
+  it('ends where a suite opened something and failed, and ends what that was', async () => {
+    const { code, text } = await run(['hangs'], { GANGWAY_TESTS_LIMIT_MS: '15000' });
+    assert.equal(code, 1);
+    assert.match(text, /there is no browser/);
+    assert.match(text, /Its tests have ended, it has not; what is open: .*TCPServerWrap/);
+    assert.match(text, /^# Failed: test\/fixtures\/runs\/hangs\.ts\. All it said:$/m);
+    assertNothingLeft();
+  });
+
+  it('cuts a hook that never ends, and a file whose test never does', async () => {
+    const { code, text } = await run(['waits'], { GANGWAY_TESTS_LIMIT_MS: '500' });
+    assert.equal(code, 1);
+    assert.match(text, /what the hook opened is ended/);
+    assert.match(text, /Cut after 500 ms, .*: a test that never ends > waits$/m);
+    assert.match(text.slice(text.indexOf('# Failed: ')), /said before it waits/);
+    assertNothingLeft();
+  });
+
+  it('cuts a file that cannot be told to end', async () => {
+    const { code, text } = await run(['spins'], { GANGWAY_TESTS_LIMIT_MS: '500' });
+    assert.equal(code, 1);
+    assert.match(text, /spins\.ts/);
+    assertNothingLeft();
+  });
+
+  it('is good without what a machine lacks, and lists what was not tried', async () => {
+    const { code, text } = await run(['needs'], { GANGWAY_TESTS_HIDE: 'all' });
+    assert.equal(code, 0, text);
+    const list = [
+      '# 4 tests not tried; `npm run setup:tests` installs what they need, or says how to get it:',
+      '#   needs chromium: 3 tests',
+      '#     test/fixtures/runs/needs.ts, a browser: 3 tests',
+      '#   needs zip, unzip: 1 test',
+      '#     test/fixtures/runs/needs.ts, archives: 1 test',
+    ];
+    assert.ok(text.includes(`${list.join('\n')}\n# tests 5\n`), text);
+    assert.match(text, closing('5 3 1 0 0 4 0'));
+  });
+
+  it('is not good where nothing may be skipped, and says why', async () => {
+    const env = { GANGWAY_TESTS_HIDE: 'zip', GANGWAY_TESTS_SKIP_NOTHING: '1' };
+    const { code, text } = await run(['needs'], env);
+    assert.equal(code, 1);
+    assert.match(text, /Nothing may be skipped here: it needs (chromium|zip)/);
+  });
+
+  it('ends what runs when it is told to end, or killed', async () => {
+    for (const name of ['SIGTERM', 'SIGKILL'] as const) {
+      const child = start(['waits']);
+      await eventually('a file runs', () => childrenOf(child.pid ?? 0).length > 1);
+      await eventually('it has its folder', () => readdirSync(folder).length > 0);
+      const ended = new Promise((resolve) => child.once('close', resolve));
+      signal(child.pid ?? 0, name);
+      await ended;
+      await eventually('nothing of it runs', () => processesOf(folder).length === 0);
+      await eventually('its folder is gone', () => readdirSync(folder).length === 0);
+    }
+  });
+});
