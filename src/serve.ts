@@ -2,7 +2,7 @@
  * Owns a serving Gangway: what it is made of, and the way down.
  *
  * On SIGTERM and SIGINT streams end, requests in flight finish, uploads are refused, actors finish what
- * they accepted; apps stay up. A second signal ends at once.
+ * they accepted; apps stay up. A later signal ends at once.
  */
 import { pino } from 'pino';
 import type { Config, ResolvedConfig } from './config.ts';
@@ -23,7 +23,8 @@ import { serveGraphql } from './serve-graphql.ts';
 import { serveConsoles } from './serve-consoles.ts';
 import type { ServedConsoles } from './serve-consoles.ts';
 import { Home } from './serve-home.ts';
-import { newLogger, wantsAccessLines } from './serve-log.ts';
+import { endOutput, newLogger, wantsAccessLines } from './serve-log.ts';
+import { stopOnSignals } from './serve-signals.ts';
 import { GatewayThreads } from './serve-threads.ts';
 
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
@@ -39,7 +40,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     ...config,
     runtime: platform.driver.name === 'remote' ? 'process' : platform.driver.name,
   };
-  const service = new Service({ config: settled, logger, writeLog, platform });
+  const service = new Service({ config: settled, logger, output, writeLog, platform });
   try {
     const { port } = await service.listen();
     const panel = new URL(service.publicUrl).hostname;
@@ -58,9 +59,13 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   }
 }
 
+/** Any: it only holds the process. */
+const heldMs = 60_000;
+
 interface Parts {
   config: Config;
-  logger: Logger & { flush(): void };
+  logger: Logger;
+  output: ReturnType<typeof pino.destination>;
   writeLog: LineSink;
   platform: Platform;
 }
@@ -75,7 +80,6 @@ class Service {
   readonly #graphql: Graphql;
   readonly #consoles: ServedConsoles;
   readonly #serving: Serving;
-  #ending = false;
 
   constructor(parts: Parts) {
     const { config, platform, logger } = parts;
@@ -137,23 +141,21 @@ class Service {
   }
 
   endOnSignals(): void {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
+    stopOnSignals({
+      drain: (signal) => {
         this.#end(signal).catch((error: unknown) => {
           this.#parts.logger.fatal({ err: error }, 'shutdown_failed');
           void this.#exitNow();
         });
-      });
-    }
+      },
+      endNow: () => void this.#exitNow(),
+    });
   }
 
   async #end(signal: string): Promise<void> {
     const { logger, platform } = this.#parts;
-    if (this.#ending) {
-      await this.#exitNow();
-      return;
-    }
-    this.#ending = true;
+    // The timers of actors hold no process: without this it would be gone before their work is done.
+    setInterval(() => undefined, heldMs);
     logger.info({ signal }, 'draining');
     this.#consoles.consoles.drain();
     await this.#serving.drain();
@@ -164,16 +166,16 @@ class Service {
     await this.#serving.close();
     await platform.close();
     logger.info({}, 'stopped');
-    this.#exit(0);
+    await this.#exit(0);
   }
 
   async #exitNow(): Promise<void> {
     await this.abort();
-    this.#exit(1);
+    await this.#exit(1);
   }
 
-  #exit(code: number): void {
-    this.#parts.logger.flush();
+  async #exit(code: number): Promise<never> {
+    await endOutput(this.#parts.output);
     process.exit(code);
   }
 }

@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { servingArchive } from '../support/console-place.ts';
 import type { AppInfo } from '../support/gangway-client.ts';
+import { sameStopMs } from '../../src/serve-signals.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { signal } from '../support/processes.ts';
 import { secondMs, TimeMachine } from '../support/time-machine.ts';
@@ -70,6 +71,7 @@ describe('a service with a request under way', () => {
     const drains = gangway.logged('draining').length;
     const exit = gangway.stop();
     await until('it drains', patienceMs, () => gangway.logged('draining').length > drains);
+    await time.jump(sameStopMs);
     signal(gangway.pid, 'SIGTERM');
     assert.deepEqual(await exit, { code: 1, signal: null });
     await assert.rejects(answer);

@@ -18,7 +18,8 @@ import { fileURLToPath } from 'node:url';
 import { Client, owner } from './gangway-client.ts';
 import { processesOf, runnerOf, signal } from './processes.ts';
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const main = join(root, 'src', 'main.ts');
 // As `npm start` runs it: what was stripped and compiled once is not again at each start.
 const stripCache = fileURLToPath(new URL('../../src/strip-cache.mjs', import.meta.url));
 const cheapPasswords = fileURLToPath(new URL('./cheap-passwords.ts', import.meta.url));
@@ -37,6 +38,8 @@ export interface GangwayOptions {
   nodeArgs?: readonly string[];
   /** A program that runs it, with its arguments. */
   runBy?: readonly string[];
+  /** What serves instead, such as npm and its arguments: in the checkout, in a process group of its own. */
+  served?: readonly string[];
 }
 
 export interface Exit {
@@ -55,6 +58,7 @@ export class Gangway {
   readonly #folder: string | undefined;
   readonly #env: Record<string, string>;
   readonly #command: readonly string[];
+  readonly #served: readonly string[] | undefined;
   #child: ChildProcess | undefined;
   #exit: Promise<Exit> = Promise.resolve({ code: 0, signal: null });
 
@@ -71,6 +75,7 @@ export class Gangway {
     const { runBy = [], nodeArgs = [] } = options;
     const node = [process.execPath, ...nodeFlags, ...nodeArgs];
     this.#command = [...runBy, ...node];
+    this.#served = options.served;
     // Also when the test process ends before its time.
     process.once('exit', this.#onExit);
     this.client = new Client(this);
@@ -106,7 +111,7 @@ export class Gangway {
 
   /** Resolves once it printed its address. */
   async start(): Promise<void> {
-    const child = this.#process(['serve'], {});
+    const child = this.#process(['serve'], {}, this.#served);
     this.#child = child;
     this.#exit = endOf(child);
     const before = this.output.length;
@@ -142,12 +147,14 @@ export class Gangway {
     return { ...exit, text };
   }
 
-  #process(args: readonly string[], env: Record<string, string>) {
+  #process(args: readonly string[], env: Record<string, string>, served?: readonly string[]) {
     const own = Object.entries(process.env).filter(
       ([name]) => !/^(GANGWAY_|NODE_TEST|NODE_OPTIONS)/.test(name),
     );
-    const [program = '', ...before] = this.#command;
-    return spawn(program, [...before, main, ...args], {
+    const [program = '', ...rest] = served ?? [...this.#command, main, ...args];
+    return spawn(program, rest, {
+      cwd: root,
+      detached: served !== undefined,
       env: {
         ...Object.fromEntries(own),
         GANGWAY_HOST: '127.0.0.1',
@@ -180,6 +187,11 @@ export class Gangway {
   async stop(): Promise<Exit> {
     signal(this.pid, 'SIGTERM');
     return await this.#exit;
+  }
+
+  /** Its end, whoever brings it about. */
+  ended(): Promise<Exit> {
+    return this.#exit;
   }
 
   /** Ends the runner without a word of warning. */

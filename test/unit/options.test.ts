@@ -1,0 +1,98 @@
+/**
+ * Where each option is shown to have an effect, at the place where it is wired in. An option without an
+ * entry fails the test, and so does an entry that names a test which is not there.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { it } from 'node:test';
+import { resolveConfig } from '../../src/config.ts';
+import type { Config } from '../../src/config.ts';
+
+const bounds = 'scenario/options.test.ts';
+const network = 'scenario/options-network.test.ts';
+const threads = 'scenario/options-threads.test.ts';
+const images = 'scenario/options-images.test.ts';
+const startup = 'scenario/startup.test.ts';
+const builds =
+  'buildConcurrency lets so many builds go on at once, buildTimeoutMinutes each for so long';
+const health = 'healthTimeoutSeconds and healthPath decide over a new instance';
+const logs = 'logQuotaMb bounds the lines of an app, and logMaxDays how long they are kept';
+const activity = 'activityMaxPerTeam and activityDays bound the activity';
+const go = 'goImage is what Go apps are built with, baseImage what they run in';
+const names = 'publicUrl and appsDomain are in what people are shown';
+const daemon = 'runtime "auto" takes the daemon that answers at dockerSocket';
+const place = 'dataDir holds all of it, without a key where instanceKey is given';
+const figures =
+  'answers liveness to all, and figures to who has the token or comes from the network';
+
+const gateways: [string, string] = [
+  'scenario/gateway-threads.test.ts',
+  'share the connections to one port, and show the same in the metrics of any',
+];
+
+/** File below `test/`, and the title of the test. */
+const proofs: Record<keyof Config, [file: string, title: string]> = {
+  host: [network, 'host and port say where it listens'],
+  port: [network, 'host and port say where it listens'],
+  dataDir: [network, place],
+  publicUrl: [network, names],
+  appsDomain: [network, names],
+  edgeHost: [bounds, 'edgeHost and edgePort say where the edge is'],
+  edgePort: [bounds, 'edgeHost and edgePort say where the edge is'],
+  runtime: [images, daemon],
+  dockerSocket: [images, daemon],
+  nodeImage: [images, 'nodeImage is what Node apps are built with'],
+  pythonImage: [images, 'pythonImage is what Python apps are built with'],
+  goImage: [images, go],
+  baseImage: [images, go],
+  databaseImages: [images, 'databaseImages is what databases run in'],
+  trustedProxies: [
+    startup,
+    'shows the page, and takes the first account from afar only with the code',
+  ],
+  privateNetworks: [
+    'scenario/oauth-refusals.test.ts',
+    'connect a client by its address, once somebody signed in asks for it',
+  ],
+  logLevel: [network, 'logLevel says what is written'],
+  metrics: gateways,
+  metricsToken: [startup, figures],
+  metricsNetworks: [startup, figures],
+  instanceKey: [network, place],
+  maxLogStreamsPerUser: [bounds, 'maxLogStreamsPerUser bounds the log streams of a person'],
+  maxConsolesPerUser: [bounds, 'maxConsolesPerUser bounds the consoles of a person'],
+  maxUploadMb: [bounds, 'maxUploadMb bounds an archive'],
+  maxSockets: [network, 'maxSockets bounds the connections'],
+  maxHeaderKb: [network, 'maxHeaderKb bounds the head of a request'],
+  bodyIdleSeconds: [bounds, 'bodyIdleSeconds end a body of which no byte comes'],
+  drainSeconds: ['scenario/endings.test.ts', 'answers it while drainSeconds are not over'],
+  logQuotaMb: [bounds, logs],
+  logMaxDays: [bounds, logs],
+  activityDays: [bounds, activity],
+  activityMaxPerTeam: [bounds, activity],
+  buildConcurrency: [bounds, builds],
+  buildTimeoutMinutes: [bounds, builds],
+  healthTimeoutSeconds: [bounds, health],
+  appDrainSeconds: [bounds, 'appDrainSeconds keep the instance that is replaced'],
+  gatewayThreads: gateways,
+  queryThreads: [threads, 'queryThreads says how many answer queries'],
+  bulkThreads: [threads, 'bulkThreads says how many receive archives, and how many unpack them'],
+  inlineQueryCost: [threads, 'inlineQueryCost says which queries need none'],
+  mcpCallsPerMinute: [
+    'scenario/mcp-access.test.ts',
+    'is bounded for each token by itself, with the time to wait',
+  ],
+  mcpCallsAtOnce: [
+    'scenario/mcp-fleet.test.ts',
+    'holds a token to its calls at once, until its client stops waiting for them',
+  ],
+};
+
+it('every option has a test that shows its effect', () => {
+  const options = Object.keys(resolveConfig({}).config);
+  assert.deepEqual(Object.keys(proofs).sort(), options.sort());
+  for (const [option, [file, title]] of Object.entries(proofs)) {
+    const text = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
+    assert.ok(text.includes(`'${title}'`), `${option}: "${title}" is not in ${file}`);
+  }
+});
