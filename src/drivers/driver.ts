@@ -89,7 +89,10 @@ export type WorkloadState =
   | {
       phase: 'running';
       startedAtMs: number;
+      /** Starts after its first one; the daemon of a container may count anew when it starts itself. */
       restarts: number;
+      /** How it ended before; absent in its first run, and where nobody knows. */
+      lastExit?: Exit;
       /** What its own health check says; absent where it has none. */
       health?: 'starting' | 'healthy' | 'unhealthy';
     }
@@ -102,6 +105,8 @@ export interface Exit {
   code: number | null;
   signal: string | null;
   reason: 'exited' | 'stopped' | 'deadline' | 'failed_to_start' | 'lost';
+  /** What ended it, where the place where it ran says so. */
+  cause?: 'out_of_memory' | 'unhealthy';
   /** A sentence for people, for what could not be started. */
   detail: string | null;
   atMs: number;

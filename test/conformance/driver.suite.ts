@@ -14,6 +14,7 @@ import {
   until,
 } from '../support/driver-specs.ts';
 import type { SpecOverrides } from '../support/driver-specs.ts';
+import { services } from './driver-services.suite.ts';
 
 export interface DriverPlace {
   driver: Driver;
@@ -284,21 +285,7 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
       });
     });
 
-    describe('a service', () => {
-      it('is started again when it ends, with its restarts counted', async () => {
-        await driver.start(specOf({ id: 'again-1', command: sh('exit 5'), kind: 'service' }));
-        const waiting = await until('a pause', async () => {
-          const state = (await driver.inspect('again-1'))?.state;
-          return state?.phase === 'waiting' && state.restarts >= 1 ? state : undefined;
-        });
-        assert.equal(waiting.lastExit.code, 5);
-        await driver.stop('again-1');
-        const { exit } = (await ended(driver, 'again-1')).state;
-        assert.equal(exit.reason, 'stopped');
-        // Its next start may have come just before.
-        assert.ok(exit.code === 5 || exit.signal !== null, JSON.stringify(exit));
-      });
-    });
+    services(() => place);
 
     describe('a job', () => {
       it('is ended at its deadline, with what it started', async () => {

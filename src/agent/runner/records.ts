@@ -18,6 +18,8 @@ export interface WorkloadRecord {
   want: 'run' | 'stop';
   restarts: number;
   startedAtMs: number;
+  /** How its last run ended; absent before that. */
+  lastExit?: Exit;
   /** The process started last; null before the first start. */
   first: FirstProcess | null;
   /** Set once it has ended for good. */

@@ -87,7 +87,7 @@ export class Workload {
     }
     const now = parts.clock.now();
     this.#state = parts.recovered
-      ? { phase: 'waiting', restarts, nextStartAtMs: now, lastExit: this.#lost() }
+      ? { phase: 'waiting', restarts, nextStartAtMs: now, lastExit: this.#lose() }
       : { phase: 'running', startedAtMs: now, restarts };
     this.#life = this.#live().catch((error: unknown) => {
       parts.logger.error({ err: error, workload: this.id }, 'workload_failed');
@@ -209,7 +209,8 @@ export class Workload {
     if (pid === undefined) return exited;
     this.#record.first = { pid, startTicks: readProcess(pid)?.startTicks ?? 0 };
     this.#save(false);
-    this.#change({ phase: 'running', startedAtMs, restarts: this.#record.restarts });
+    const { restarts, lastExit } = this.#record;
+    this.#change({ phase: 'running', startedAtMs, restarts, ...(lastExit && { lastExit }) });
     const cancelDeadline = this.#startDeadline(launched);
     const ended = new Promise<void>((resolve) => {
       this.#tellEnd = () => {
@@ -273,7 +274,7 @@ export class Workload {
       exit.signal === 'SIGKILL'
         ? `It used more than ${limit} and was ended.`
         : `A process of it was ended because it used more than ${limit}.`;
-    return { ...exit, detail: exit.detail ?? detail };
+    return { ...exit, cause: 'out_of_memory', detail: exit.detail ?? detail };
   }
 
   #sumUsage(): Pick<Usage, 'cpuNs' | 'memoryBytes'> {
@@ -289,6 +290,7 @@ export class Workload {
       backoff.maxMs,
     );
     const { restarts } = this.#record;
+    this.#record.lastExit = lastExit;
     this.#save(false);
     this.#change({
       phase: 'waiting',
@@ -320,6 +322,14 @@ export class Workload {
     const atMs = this.#parts.clock.now();
     const detail = 'The runner ended while this ran.';
     return { code: null, signal: null, reason: 'lost', detail, atMs };
+  }
+
+  /** How what the runner before this one left has ended. */
+  #lose(): Exit {
+    const { first, lastExit } = this.#record;
+    // One that waited for its next start had ended before.
+    if (first === null && lastExit !== undefined) return lastExit;
+    return (this.#record.lastExit = this.#lost());
   }
 
   #conclude(exit: Exit): void {

@@ -35,11 +35,23 @@ type Running = Extract<WorkloadState, { phase: 'running' }>;
 const backoff = { firstMs: 100, maxMs: 60_000, goodRunMs: 10_000 };
 const signalBase = 128;
 
+/** Whether this is not the first run of the container. */
+export function ranBefore({ State: state }: ContainerView): boolean {
+  return !state.FinishedAt.startsWith('0001');
+}
+
+/** Of a run before the present one the daemon keeps when it ended, and no more. */
+export function unknownExit({ State: state }: ContainerView): Exit {
+  const atMs = Date.parse(state.FinishedAt);
+  return { code: null, signal: null, reason: 'exited', detail: null, atMs };
+}
+
 /** Undefined for a container that was made and not yet started: there is no workload so far. */
 export function stateOf(
   view: ContainerView,
   spec: KnownSpec,
   note: Note | undefined,
+  lastExit?: Exit,
 ): WorkloadState | undefined {
   const { State: state, RestartCount: restarts } = view;
   switch (state.Status) {
@@ -53,12 +65,14 @@ export function stateOf(
         phase: 'running',
         startedAtMs: Date.parse(state.StartedAt),
         restarts,
+        ...(lastExit && { lastExit }),
         ...healthOf(state.Health?.Status),
       };
     case 'restarting': {
       const lastExit = exitOf(view, 'exited');
       const nextStartAtMs = lastExit.atMs + waitMs(restarts, state);
-      return { phase: 'waiting', restarts, nextStartAtMs, lastExit };
+      // The daemon counts a start when it decides on it.
+      return { phase: 'waiting', restarts: Math.max(0, restarts - 1), nextStartAtMs, lastExit };
     }
     default:
       if (note?.failed) return { phase: 'ended', exit: note.failed };
@@ -82,18 +96,22 @@ function waitMs(restarts: number, state: ContainerView['State']): number {
 }
 
 export function exitOf(view: ContainerView, reason: Exit['reason']): Exit {
-  const { State: state, HostConfig: host } = view;
-  const signal = signalOf(state.ExitCode);
+  const { ExitCode: code, OOMKilled: isShort, FinishedAt: at } = view.State;
+  return exitBy(view, reason, { code, isShort, atMs: Date.parse(at) });
+}
+
+/** `isShort`: the kernel ended it for its memory. */
+export function exitBy(
+  { HostConfig: host }: Pick<ContainerView, 'HostConfig'>,
+  reason: Exit['reason'],
+  { code, isShort, atMs }: { code: number; isShort: boolean; atMs: number },
+): Exit {
+  const signal = signalOf(code);
+  const exit = { code: signal === null ? code : null, signal, reason, atMs };
+  if (!isShort) return { ...exit, detail: null };
   const limitMb = Math.round((host.Memory ?? 0) / 1024 / 1024);
-  return {
-    code: signal === null ? state.ExitCode : null,
-    signal,
-    reason,
-    detail: state.OOMKilled
-      ? `It was ended because it used more than its ${limitMb} MB of memory.`
-      : null,
-    atMs: Date.parse(state.FinishedAt),
-  };
+  const detail = `It was ended because it used more than its ${limitMb} MB of memory.`;
+  return { ...exit, cause: 'out_of_memory', detail };
 }
 
 /** Shells and docker-init tell a signal as 128 and its number. */

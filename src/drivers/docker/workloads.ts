@@ -15,11 +15,12 @@ import { Deadlines } from './deadlines.ts';
 import { orGone, settled, statusOf, unreachable, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
 import { askInitFailure } from './init-words.ts';
+import { LastEnds } from './last-ends.ts';
 import { checkId, label, shortOf } from './names.ts';
 import type { KnownSpec, Names } from './names.ts';
 import type { Networks } from './networks.ts';
 import type { Notes } from './notes.ts';
-import { failedExit, sentenceOf, stateOf } from './states.ts';
+import { failedExit, ranBefore, sentenceOf, stateOf } from './states.ts';
 import type { ContainerView } from './states.ts';
 import { Turns } from './turns.ts';
 
@@ -55,11 +56,13 @@ export class Workloads {
   readonly #turns = new Turns();
   readonly #deadlines: Deadlines;
   readonly #forgotten = new Set<string>();
+  readonly #lastEnds: LastEnds;
   /** Exits already looked at for `askInitFailure`: `<container>@<finished>`. */
   readonly #examined = new Map<string, string>();
 
   constructor(parts: WorkloadsParts) {
     this.#parts = parts;
+    this.#lastEnds = new LastEnds(parts);
     this.#deadlines = new Deadlines(parts.clock, parts.logger, (id) => this.end(id, 'deadline'));
   }
 
@@ -133,6 +136,7 @@ export class Workloads {
         await this.end(id, 'stopped');
         this.#deadlines.drop(id);
         this.#forget(view.Id);
+        this.#lastEnds.forget(view.Id);
         await engine.ask(
           (docker) =>
             settled(docker.getContainer(names.container(id)).remove({ force: true, v: true })),
@@ -160,6 +164,7 @@ export class Workloads {
     if (this.#forgotten.delete(container.id) || this.#parts.notes.get(spec.id)?.failed) return;
     const detail = 'Its container was removed from outside.';
     const exit = { ...failedExit(detail, this.#parts.clock.now()), reason: 'lost' as const };
+    this.#lastEnds.forget(container.id);
     this.#deadlines.drop(spec.id);
     this.#parts.changed({ spec: shortOf(spec), state: { phase: 'ended', exit } });
   }
@@ -247,7 +252,8 @@ export class Workloads {
     const known = names.specOf(view.Config.Labels);
     if (!known) return undefined;
     await this.#examine(view, known);
-    const state = stateOf(view, known, notes.get(known.id));
+    const lastExit = ranBefore(view) ? await this.#lastEnds.of(view) : undefined;
+    const state = stateOf(view, known, notes.get(known.id), lastExit);
     if (!state) return undefined;
     this.#deadlines.see(known, state);
     return { view, known, workload: { spec: shortOf(known), state } };

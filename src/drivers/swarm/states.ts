@@ -69,7 +69,11 @@ export function stateOf(found: Found, note: Note | undefined, restarts: number):
   if (note?.failed) return { phase: 'ended', exit: note.failed };
   const current = currentTasks(tasks);
   const alive = current.filter((task) => isAlive(task, found));
-  if (alive.length > 0) return runningState(alive, found, restarts);
+  if (alive.length > 0) {
+    const before = restarts > 0 ? lastEnded(tasks, found) : undefined;
+    const lastExit = before && exitOfTask(before, found, 'exited');
+    return { ...runningState(alive, found, restarts), ...(lastExit && { lastExit }) };
+  }
   const isStopped = isServiceParked(service);
   const last = lastEnded(tasks, found);
   if (isStopped && current.every((task) => hasExited(task, found) || !begun(task, found))) {
@@ -127,7 +131,14 @@ function endOf(task: TaskView, found: Found): number {
   return Date.parse(view ? view.State.FinishedAt : task.Status.Timestamp);
 }
 
+/** The swarm ends a task whose own health check fails. */
 function exitOfTask(task: TaskView, found: Found, reason: Exit['reason']): Exit {
+  const exit = plainExitOf(task, found, reason);
+  const isUnhealthy = task.Status.Err?.includes('unhealthy container') === true;
+  return isUnhealthy ? { ...exit, cause: 'unhealthy' } : exit;
+}
+
+function plainExitOf(task: TaskView, found: Found, reason: Exit['reason']): Exit {
   const view = viewOf(task, found.containers);
   if (view && begun(task, found)) return exitOf(view, reason);
   const { State: state, Err: error = '', Timestamp: time, ContainerStatus: ended } = task.Status;

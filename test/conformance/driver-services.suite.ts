@@ -1,0 +1,52 @@
+/** Owns what every driver promises of services that end by themselves, as tests of its suite. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { ended, sh, until } from '../support/driver-specs.ts';
+import type { DriverPlace } from './driver.suite.ts';
+
+/** `place` is there once a test runs. */
+export function services(place: () => DriverPlace): void {
+  describe('a service', () => {
+    it('is started again when it ends, with its restarts counted', async () => {
+      await place().driver.start(
+        place().specOf({ id: 'again-1', command: sh('exit 5'), kind: 'service' }),
+      );
+      const waiting = await until('a pause', async () => {
+        const state = (await place().driver.inspect('again-1'))?.state;
+        return state?.phase === 'waiting' && state.restarts >= 1 ? state : undefined;
+      });
+      assert.equal(waiting.lastExit.code, 5);
+      assert.equal(waiting.lastExit.cause, undefined);
+      await place().driver.stop('again-1');
+      const { exit } = (await ended(place().driver, 'again-1')).state;
+      assert.equal(exit.reason, 'stopped');
+      // Its next start may have come just before.
+      assert.ok(exit.code === 5 || exit.signal !== null, JSON.stringify(exit));
+    });
+
+    const again = async (id: string) =>
+      until('another run', async () => {
+        const state = (await place().driver.inspect(id))?.state;
+        return state?.phase === 'running' && state.restarts >= 1 ? state : undefined;
+      });
+
+    it('tells how it ended before, also to another client', async () => {
+      const command = sh('sleep 1; kill -9 $$');
+      await place().driver.start(place().specOf({ id: 'before-1', command, kind: 'service' }));
+      const first = await place().driver.inspect('before-1');
+      assert.ok(first?.state.phase === 'running' && first.state.lastExit === undefined);
+      const { lastExit } = await again('before-1');
+      assert.deepEqual([lastExit?.code, lastExit?.signal], [null, 'SIGKILL']);
+      const other = await place().reopen();
+      try {
+        const seen = (await other.inspect('before-1'))?.state;
+        const told = seen?.phase === 'running' || seen?.phase === 'waiting' ? seen.lastExit : null;
+        assert.equal(told?.signal, 'SIGKILL');
+      } finally {
+        await other.close();
+      }
+      await place().driver.remove('before-1');
+    });
+  });
+}
