@@ -107,6 +107,41 @@ export interface AppRun {
   draining: (Instance & { stopAtMs: number })[];
   /** The live instance ended by itself and does not listen again yet. */
   crashing: boolean;
+  /** Ends that nobody asked for; absent: none. */
+  crashes?: AppCrashes;
+}
+
+/** What is kept of ends of live instances that nobody asked for. */
+export interface AppCrashes {
+  /** Of the live release since it became live. */
+  restarts: number;
+  last: AppExit | null;
+  /** Up to which its ends have been counted, for each workload of the live instance with any. */
+  counted: {
+    workloadId: string;
+    /** As the driver counts. */
+    ends: number;
+    /** As they were told of; only ascends. */
+    told: number;
+    /** Of the last one. */
+    atMs: number;
+  }[];
+}
+
+export interface AppExit {
+  atMs: number;
+  /** Null where a signal ended it, or nobody knows. */
+  code: number | null;
+  signal: string | null;
+  reason: 'exited' | 'killed' | 'out_of_memory' | 'unhealthy';
+  /** Whose lines stand in this log. */
+  workloadId: string;
+  log: string;
+  /** So many ends came soon one after the other. */
+  inRow: number;
+  /** Which of the ends of this workload it is, and what the log says of it. */
+  told: number;
+  text: string;
 }
 
 export type EnvTarget = 'production' | 'preview';

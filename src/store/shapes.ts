@@ -81,7 +81,7 @@ const build = shapeOf<BuildConfig>()(
   'healthPath',
 );
 const resources = shapeOf<Resources>()('memoryMb', 'cpus', 'pids', 'replicas');
-const run = shapeOf<AppRun>()('seq', 'live', 'next', 'draining', 'crashing');
+const run = shapeOf<Omit<AppRun, 'crashes'>>()('seq', 'live', 'next', 'draining', 'crashing');
 const instance = shapeOf<Omit<Instance, 'image' | 'service' | 'parts'>>()(
   'deploymentId',
   'workloadId',

@@ -15,7 +15,7 @@ import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
 import type { LogStreams, StreamNotice } from '../../src/actors/streams/contract.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { AppRecord, DeploymentRecord } from '../../src/store/records.ts';
-import type { LogName } from '../../src/store/logs/contract.ts';
+import type { LogLine, LogName, LogReader, LogSource } from '../../src/store/logs/contract.ts';
 import { tables } from '../../src/store/tables.ts';
 import { eventually } from './eventually.ts';
 import { MemoryStore } from './memory-store.ts';
@@ -69,8 +69,17 @@ export class RecordedStreams implements LogStreams {
   readonly ended: LogName[] = [];
   readonly dropped: LogName[] = [];
 
-  get reader(): never {
-    throw new Error('these streams are not read');
+  /** Lines by the workload that wrote them. */
+  readonly #lines = new Map<string, LogLine[]>();
+  readonly #sources = new Map<string, number>();
+
+  get reader(): LogReader {
+    const unread = (): never => {
+      throw new Error('these streams are not read');
+    };
+    const lastOf: LogReader['lastOf'] = (_log, sourceId, _beforeMs, count) =>
+      (this.#lines.get(sourceId) ?? []).slice(-count);
+    return { range: unread, read: unread, offsetAt: unread, lastOf };
   }
 
   async feed(
@@ -84,13 +93,25 @@ export class RecordedStreams implements LogStreams {
       0,
       (entries) => {
         for (const { bytes } of entries) this.write(log, Buffer.from(bytes).toString());
+        const lines = entries.map(({ seq: offset, ...entry }) => ({ offset, ...entry }));
+        this.#lines.set(workloadId, lines);
       },
       signal,
     );
   }
 
-  write(log: LogName, text: string): void {
+  write(log: LogName, text: string, source?: LogSource): void {
+    if (source !== undefined) {
+      if ((this.#sources.get(source.id) ?? 0) >= source.seq) return;
+      this.#sources.set(source.id, source.seq);
+    }
     this.text.set(log, (this.text.get(log) ?? '') + text);
+  }
+
+  copy(log: LogName, lines: readonly Omit<LogLine, 'offset'>[]): void {
+    for (const { bytes, stream } of lines) {
+      this.write(log, `${stream}: ${Buffer.from(bytes).toString()}`);
+    }
   }
 
   notice(log: LogName, notice: StreamNotice): void {

@@ -51,6 +51,10 @@ export class MemoryLogs implements LogReader {
   offsetAt(): number {
     return 0;
   }
+
+  lastOf(log: LogName, _sourceId: string, _beforeMs: number, count: number) {
+    return (this.lines.get(log) ?? []).slice(-count);
+  }
 }
 
 /** Records made whole, so that every field of the schema has something to say. */

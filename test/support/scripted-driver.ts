@@ -187,14 +187,15 @@ export class ScriptedDriver implements Driver {
   }
 
   /** A service that ended by itself and waits for its next start. */
-  crash(id: string, restarts: number, exit: Partial<Exit> = {}): void {
+  crash(id: string, restarts: number, exit: Partial<Exit> = {}, nextStartAtMs = 0): void {
     const full = { code: 1, signal: null, reason: 'exited', detail: null, atMs: 0 } as const;
     const lastExit = { ...full, ...exit };
-    this.#change(id, { phase: 'waiting', restarts, nextStartAtMs: 0, lastExit });
+    this.#change(id, { phase: 'waiting', restarts, nextStartAtMs, lastExit });
   }
 
-  revive(id: string, restarts: number): void {
-    this.#change(id, { phase: 'running', startedAtMs: 0, restarts });
+  revive(id: string, restarts: number, lastExit?: Exit): void {
+    const before = lastExit && { lastExit };
+    this.#change(id, { phase: 'running', startedAtMs: 0, restarts, ...before });
   }
 
   setProbe(id: string, probe: Running['probe']): void {

@@ -10,6 +10,7 @@ import type { Instance } from '../../store/records.ts';
 import { lacksImage } from '../sandbox/missing-image.ts';
 import { loginsFor } from './build/registry-logins.ts';
 import type { AppCore } from './core.ts';
+import { endsBefore } from './crashes.ts';
 import { awaitHealth, checkOverNetwork } from './health.ts';
 import { follow } from './instances.ts';
 import { reach } from './reach.ts';
@@ -59,7 +60,7 @@ export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
         if (plan.stack !== undefined)
           await checkStack(driver, await stackParts(core, instance, plan));
         say('It is healthy. Switching the traffic to it.');
-        if (await core.report({ type: 'instance-live', workloadId, ...health.found })) return;
+        if (await isLive(core, instance, health.found)) return;
         throw new StartFailed(notWanted);
       case 'failed':
         // Who reads this log may not be allowed to read the other.
@@ -73,6 +74,17 @@ export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
         instance = null;
     }
   }
+}
+
+/** Gives it the traffic; false when it is not wanted any more. */
+async function isLive(
+  core: AppCore,
+  instance: Instance,
+  found: { host: string; startedAtMs: number },
+): Promise<boolean> {
+  const counted = await endsBefore(core, instance);
+  const { workloadId } = instance;
+  return core.report({ type: 'instance-live', workloadId, ...found, counted });
 }
 
 /** The instance an earlier activation started for this, when it still runs. */

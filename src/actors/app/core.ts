@@ -39,8 +39,6 @@ export class AppCore {
   routed: Promise<boolean> = Promise.resolve(true);
   /** Sees to the output of the app's instances, and to their end. */
   readonly care: WorkloadCare;
-  /** Which end of a workload stands in its log, the last that does. */
-  toldEnd: string | null = null;
   /** Instances whose end is under way, by workload. */
   readonly ending = new Set<string>();
   #app: AppRecord | null;

@@ -6,11 +6,12 @@
  * 2. The edge hears of a new instance before the old one is asked to end.
  * 3. What should run and does not is started again, with growing pauses.
  */
-import type { Exit, Workload } from '../../drivers/driver.ts';
-import type { AppRecord, AppRun, Instance } from '../../store/records.ts';
+import type { Workload } from '../../drivers/driver.ts';
+import type { AppCrashes, AppRecord, AppRun, Instance } from '../../store/records.ts';
 import { partId } from './compose/parts.ts';
-import { containerLog, containerNames, partLog, workloadsOf } from './containers.ts';
+import { containerLog, containerNames, workloadsOf } from './containers.ts';
 import type { AppCore } from './core.ts';
+import { countEnd, crashesOf } from './crashes.ts';
 import { pause } from './health.ts';
 import type { AppMessages, Handlers } from './internal.ts';
 import { reach } from './reach.ts';
@@ -50,7 +51,8 @@ export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): I
     'instance-live': (message) => {
       const { run } = core.require();
       if (!core.isOwn(message) || run.next?.workloadId !== message.workloadId) return false;
-      switchTo(core, { ...run.next, host: message.host, startedAtMs: message.startedAtMs });
+      const { host, startedAtMs, counted } = message;
+      switchTo(core, { ...run.next, host, startedAtMs }, counted);
       return true;
     },
     'instance-stopped': (message) => {
@@ -111,15 +113,17 @@ function nameNext(core: AppCore, wanted: AppMessages['instance-next']['in']): In
   return next;
 }
 
-function switchTo(core: AppCore, live: Instance): void {
-  const { run } = core.require();
+function switchTo(core: AppCore, live: Instance, counted: AppCrashes['counted']): void {
+  const { run, liveDeploymentId } = core.require();
   const draining = [...run.draining];
   if (run.live !== null) {
     const stopAtMs = core.deps.clock.now() + core.deps.options.drainMs;
     draining.push({ ...run.live, stopAtMs });
   }
+  const { crashes: before, ...rest } = run;
+  const crashes = crashesOf(before, counted, live.deploymentId === liveDeploymentId);
   core.save({
-    run: { ...run, live, next: null, draining, crashing: false },
+    run: { ...rest, live, next: null, draining, crashing: false, ...(crashes && { crashes }) },
     liveDeploymentId: live.deploymentId,
     desired: 'running',
   });
@@ -168,33 +172,21 @@ export function endAll(core: AppCore): void {
 
 /** What the driver says of the live instance. */
 function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunning): void {
+  const crashes = countEnd(core, workload);
   const { run } = core.require();
+  const ended = { ...run, ...(crashes && { crashes, crashing: true }) };
   switch (workload.state.phase) {
     case 'running':
       follow(core, workload.spec.id);
-      if (run.crashing && run.live !== null) recheck(core, run.live.workloadId);
+      if (crashes !== null) core.save({ run: ended });
+      if (ended.crashing && run.live !== null) recheck(core, run.live.workloadId);
       return;
-    case 'waiting': {
-      const { lastExit, restarts } = workload.state;
-      const { code, signal, detail } = lastExit;
-      const ended = { app: core.id, code, signal, detail, restarts };
-      core.deps.logger.warn(ended, 'app_ended_by_itself');
-      if (detail !== null) tellWhy(core, workload.spec.id, lastExit);
-      if (!run.crashing) core.save({ run: { ...run, crashing: true } });
+    case 'waiting':
+      if (crashes !== null || !run.crashing) core.save({ run: { ...ended, crashing: true } });
       return;
-    }
     case 'ended':
-      loseLive(core, ensureRunning);
+      loseLive(core, ended, ensureRunning);
   }
-}
-
-/** In its log, once: nothing that it printed says why the system ended it. */
-function tellWhy(core: AppCore, workloadId: string, { detail, atMs }: Exit): void {
-  const end = `${workloadId} ${String(atMs)}`;
-  if (core.toldEnd === end) return;
-  core.toldEnd = end;
-  const log = partLog(core.app, workloadId) ?? (`app:${core.id}` as const);
-  core.deps.streams.write(log, `${detail ?? ''} It is started again.`);
 }
 
 /** A list may be older than an instance: only the driver's own word for this one counts. */
@@ -221,8 +213,7 @@ function confirmLost(core: AppCore, id: string, port: number | null): void {
   });
 }
 
-function loseLive(core: AppCore, ensureRunning: EnsureRunning): void {
-  const { run } = core.require();
+function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): void {
   core.deps.logger.warn({ app: core.id, workload: run.live?.workloadId }, 'app_lost');
   core.save({ run: leaving(core, run, 'live') });
   void core.route();

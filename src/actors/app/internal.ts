@@ -3,7 +3,13 @@
  * type that joins them with the public ones.
  */
 import type { Workload } from '../../drivers/driver.ts';
-import type { AppRecord, DeploymentRecord, Instance, ReleasePlan } from '../../store/records.ts';
+import type {
+  AppCrashes,
+  AppRecord,
+  DeploymentRecord,
+  Instance,
+  ReleasePlan,
+} from '../../store/records.ts';
 import type { Actor } from '../runtime/contract.ts';
 import type { AppProtocol } from './protocol.ts';
 
@@ -53,7 +59,13 @@ type OwnMessages = {
   'instance-yield': { in: Report & { deploymentId: string }; out: boolean };
   /** Healthy: the traffic goes there from now on. */
   'instance-live': {
-    in: Report & { workloadId: string; host: string; startedAtMs: number };
+    in: Report & {
+      workloadId: string;
+      host: string;
+      startedAtMs: number;
+      /** Ends of its workloads before. */
+      counted: AppCrashes['counted'];
+    };
     out: boolean;
   };
   /** A start outside any deployment came to nothing. */

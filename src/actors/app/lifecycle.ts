@@ -17,6 +17,7 @@ import { bringUp } from './bring-up.ts';
 import { StartFailed } from './start-failed.ts';
 import { workloadsOf } from './containers.ts';
 import type { AppCore } from './core.ts';
+import { retellEnd } from './crashes.ts';
 import type { DeploymentQueue } from './deployments.ts';
 import { endAll, endLogOfDeleted, follow, isMissing, leaving, recoverAtMs } from './instances.ts';
 import type { Handlers } from './internal.ts';
@@ -178,15 +179,20 @@ export class Lifecycle {
     const { context, deps } = core;
     const { run, liveDeploymentId } = core.require();
     const atMs = recoverAtMs(core, this.#failures);
-    this.#failures += 1;
+    const failures = (this.#failures += 1);
     const retry = run.live === null ? [context.alarm('recover', atMs, { type: 'recover' })] : [];
     core.work = null;
     core.save({ run: leaving(core, run, 'next') }, [], retry);
     endAll(core);
     deps.logger.info({ app: core.id, reason }, 'app_start_failed');
     if (liveDeploymentId === null) return;
+    const inS = String(Math.ceil((atMs - deps.clock.now()) / 1000));
+    const next =
+      run.live === null ? `The next try is in ${inS} s.` : 'The one that ran before goes on.';
+    const tries = failures > 1 ? ` (${String(failures)} tries in a row)` : '';
     context.afterCommit(() => {
       const { id } = core;
+      deps.streams.write(`app:${id}`, `It could not be started${tries}: ${reason} ${next}`);
       const notice = {
         kind: 'deployment',
         deploymentId: liveDeploymentId,
@@ -304,6 +310,7 @@ export class Lifecycle {
     if (app === null) return;
     endAll(core);
     if (app.deletedAtMs !== null) return;
+    retellEnd(core);
     for (const workloadId of workloadsOf(app.run.live)) follow(core, workloadId);
     this.#queue.advance();
     if (core.work === null && app.run.next !== null) {

@@ -6,11 +6,24 @@
  *    keeps nothing for it.
  */
 import type { Driver } from '../../drivers/driver.ts';
-import type { LogName, LogReader, LogLine } from '../../store/logs/contract.ts';
+import type { LogLine, LogName, LogReader, LogSource } from '../../store/logs/contract.ts';
 
 /** What happened to a stream besides its lines; never mixed into the text. */
 export type StreamNotice =
   | { kind: 'deployment'; deploymentId: string; status: string; atMs: number }
+  /** A running instance ended and nobody had asked for it; restarts of the live release so far. */
+  | {
+      kind: 'crash';
+      reason: string;
+      code: number | null;
+      signal: string | null;
+      restarts: number;
+      /** In a row, each soon after the one before. */
+      inRow: number;
+      /** Null: at once, or it runs again already. */
+      nextStartAtMs: number | null;
+      atMs: number;
+    }
   | { kind: 'gap'; lines: number };
 
 export interface LogStreams {
@@ -20,8 +33,13 @@ export interface LogStreams {
    * acknowledges what is on disk. Goes on behind what an earlier feed stored.
    */
   feed(log: LogName, driver: Driver, workloadId: string, signal: AbortSignal): Promise<void>;
-  /** Appends lines of our own: of builds, and of the pull of a database's image. */
-  write(log: LogName, text: string): void;
+  /**
+   * Appends lines of our own: of builds, of the pull of a database's image, of ends of what runs. With
+   * a source they are written once: nothing is done when this or a later `seq` of it is there.
+   */
+  write(log: LogName, text: string, source?: LogSource): void;
+  /** Appends lines as they stand in another log: on their own streams, at their own times. */
+  copy(log: LogName, lines: readonly Omit<LogLine, 'offset'>[]): void;
   notice(log: LogName, notice: StreamNotice): void;
   /** No line will come any more: viewers that have read all get `exit`. */
   end(log: LogName): void;

@@ -2,7 +2,7 @@
  * Owns the reads of one generation of a log: as soon as the files hold another one it reads nothing,
  * and says once that its own is over.
  */
-import type { LogName, LogRange, LogSlice } from '../../store/logs/contract.ts';
+import type { LogLine, LogName, LogRange, LogSlice } from '../../store/logs/contract.ts';
 import type { LogFileReader } from '../../store/logs/reader.ts';
 import type { LogTail } from '../../store/logs/tail.ts';
 
@@ -44,6 +44,10 @@ export class GenerationReader implements LogFileReader {
 
   offsetAt(log: LogName, atMs: number): number {
     return this.#reader.offsetAt(log, atMs);
+  }
+
+  lastOf(log: LogName, sourceId: string, beforeMs: number, count: number): LogLine[] {
+    return this.#over ? [] : this.#reader.lastOf(log, sourceId, beforeMs, count);
   }
 
   tail(log: LogName): LogTail | undefined {

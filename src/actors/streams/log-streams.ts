@@ -118,7 +118,8 @@ export class LiveLogs implements LogStreams, WatchedLogs {
     }
   }
 
-  write(log: LogName, text: string): void {
+  write(log: LogName, text: string, source?: LogSource): void {
+    if (source !== undefined && this.#options.writer.lastSeq(log, source.id) >= source.seq) return;
     this.#reopen(log);
     const atMs = this.#clock.now();
     const bytes = Buffer.from(text.endsWith('\n') ? text : `${text}\n`);
@@ -131,11 +132,16 @@ export class LiveLogs implements LogStreams, WatchedLogs {
       heldBytes += to - from;
       from = to;
       if (heldBytes >= writeMaxBytes || from === bytes.length) {
-        if (!this.#tryAppend(log, lines)) return;
+        if (!this.#tryAppend(log, lines, source)) return;
         lines = [];
         heldBytes = 0;
       }
     }
+  }
+
+  copy(log: LogName, lines: readonly Omit<LogLine, 'offset'>[]): void {
+    this.#reopen(log);
+    if (lines.length > 0) this.#tryAppend(log, lines);
   }
 
   notice(log: LogName, notice: StreamNotice): void {
@@ -199,9 +205,9 @@ export class LiveLogs implements LogStreams, WatchedLogs {
     this.#channels.get(log)?.reopen();
   }
 
-  #tryAppend(log: LogName, lines: readonly NewLine[]): boolean {
+  #tryAppend(log: LogName, lines: readonly NewLine[], source?: LogSource): boolean {
     try {
-      this.#append(log, lines);
+      this.#append(log, lines, source);
       this.#writeFailing = false;
       return true;
     } catch (error) {

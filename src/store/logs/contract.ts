@@ -41,6 +41,11 @@ export interface LogReader {
   read(log: LogName, from: number, limit: number, maxBytes?: number): LogSlice;
   /** Offset of the first line written at or after a time. */
   offsetAt(log: LogName, atMs: number): number;
+  /**
+   * The last lines of one source (`LogSource.id`) that were written before a time, `count` at most. They
+   * are looked for in the newest lines before that time alone, so that it stays quick.
+   */
+  lastOf(log: LogName, sourceId: string, beforeMs: number, count: number): LogLine[];
 }
 
 /** Where appended lines come from, so that after a crash the source goes on behind the last one. */

@@ -10,9 +10,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Reader } from '../contract.ts';
 import { tables } from '../tables.ts';
-import type { LogName, LogRange, LogReader, LogSlice } from './contract.ts';
+import type { LogLine, LogName, LogRange, LogReader, LogSlice } from './contract.ts';
 import { SegmentFile, logFolder, parseSegmentFileName } from './segment-file.ts';
-import { offsetAtTime, readSegments } from './segments.ts';
+import { lastOfSource, offsetAtTime, readSegments } from './segments.ts';
 import { LogTail } from './tail.ts';
 
 export interface LogReaderOptions {
@@ -62,6 +62,10 @@ class FileLogReader implements LogFileReader {
 
   offsetAt(log: LogName, atMs: number): number {
     return offsetAtTime(this.#segments(log), atMs);
+  }
+
+  lastOf(log: LogName, sourceId: string, beforeMs: number, count: number): LogLine[] {
+    return lastOfSource(this.#segments(log), sourceId, beforeMs, count);
   }
 
   tail(log: LogName): LogTail | undefined {

@@ -116,14 +116,23 @@ export class SegmentFile {
     });
   }
 
-  /** Hands lines from `from` on to `visit` until it returns false. False when the file is gone. */
-  visit(from: number, aboutBytes: number, visit: (line: LogLine) => boolean): boolean {
+  /**
+   * Hands lines from `from` on to `visit` until it returns false; with `sourceId` those of this source
+   * alone. False when the file is gone.
+   */
+  visit(
+    from: number,
+    aboutBytes: number,
+    visit: (line: LogLine) => boolean,
+    sourceId?: string,
+  ): boolean {
     if (from >= this.nextOffset) return true;
     const mark = this.#markBefore(from);
     return this.#withFile((fd) => {
       const chunkBytes = Math.min(scanBytes, aboutBytes + markBytes);
       this.#walk(fd, mark.position, this.#end, chunkBytes, false, (bytes, at, block) => {
         if (block.firstOffset + block.lines <= from) return true;
+        if (sourceId !== undefined && block.source?.id !== sourceId) return true;
         return visitLines(bytes, at, block, (line) => line.offset < from || visit(line));
       });
     });

@@ -6,6 +6,7 @@ import type { LogLine, LogSlice } from './contract.ts';
 import type { SegmentFile } from './segment-file.ts';
 
 const defaultReadBytes = 64 * 1024;
+const lookBackLines = 1000;
 
 /** Makes the last segment know its end, and any other one its content. False: its file is gone. */
 function prepare(segment: SegmentFile, next: SegmentFile | undefined): boolean {
@@ -61,6 +62,31 @@ export function readSegments(
     skipTo(behind.firstOffset);
   }
   return { lines, gap, nextOffset: next };
+}
+
+/** The last lines of one source before a time, in order; of the newest `lookBackLines` there. */
+export function lastOfSource(
+  segments: readonly SegmentFile[],
+  sourceId: string,
+  beforeMs: number,
+  count: number,
+): LogLine[] {
+  const until = offsetAtTime(segments, beforeMs);
+  const from = until - lookBackLines;
+  const last: LogLine[] = [];
+  for (let i = indexOfSegment(segments, from); i < segments.length; i++) {
+    const segment = segments[i];
+    if (segment === undefined || segment.firstOffset >= until) break;
+    if (!prepare(segment, segments[i + 1])) continue;
+    const take = (line: LogLine): boolean => {
+      if (line.offset >= until) return false;
+      last.push(line);
+      if (last.length > count) last.shift();
+      return true;
+    };
+    segment.visit(Math.max(from, segment.firstOffset), defaultReadBytes, take, sourceId);
+  }
+  return last;
 }
 
 /** Offset of the first line at or after a time; the next one to come when all are older. */

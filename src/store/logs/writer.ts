@@ -24,7 +24,7 @@ import type { WriteSync } from './open-log.ts';
 import { segmentsToDrop } from './retention.ts';
 import { logFolder, segmentFileName } from './segment-file.ts';
 import type { SegmentFile } from './segment-file.ts';
-import { offsetAtTime, readSegments } from './segments.ts';
+import { lastOfSource, offsetAtTime, readSegments } from './segments.ts';
 
 const commitRetryMs = 1_000;
 const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
@@ -101,6 +101,10 @@ class FileLogWriter implements LogWriter {
 
   offsetAt(log: LogName, atMs: number): number {
     return offsetAtTime(this.#existing(log)?.segments ?? [], atMs);
+  }
+
+  lastOf(log: LogName, sourceId: string, beforeMs: number, count: number): LogLine[] {
+    return lastOfSource(this.#existing(log)?.segments ?? [], sourceId, beforeMs, count);
   }
 
   async retain(limits: { maxAgeMs: number; quotaBytes: number }): Promise<void> {

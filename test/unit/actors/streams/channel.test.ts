@@ -17,6 +17,7 @@ function make() {
     reader: {
       range: () => undefined,
       offsetAt: () => 1,
+      lastOf: () => [],
       read: () => ({ lines: [], gap: 0, nextOffset: 1 }),
     },
     clock,

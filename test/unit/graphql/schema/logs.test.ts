@@ -9,6 +9,7 @@ const lines = 300;
 
 /** A log of long lines, each of which tells its offset. */
 const logs: LogReader = {
+  lastOf: () => [],
   range: () => ({ generation: 'g', firstOffset: 0, nextOffset: lines }),
   read: (_log, from, max) => {
     const found: LogLine[] = [];
