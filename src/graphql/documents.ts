@@ -157,7 +157,7 @@ const uncompiledNames = {
 } as const;
 
 // Logs and metrics grow without an entry in the journal.
-const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs', 'metrics']);
+const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs', 'lastLines', 'metrics']);
 
 /** Whether one of the names, or a node of the kind, stands anywhere in the document. */
 function mentions(document: DocumentNode, names: ReadonlySet<string>, kind?: Kind): boolean {

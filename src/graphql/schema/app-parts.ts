@@ -1,6 +1,17 @@
 /** Owns the parts of an app in the schema that stand for themselves: enums and plain records. */
-import type { BuildConfig, GitSource, Resources, StoredUpload } from '../../store/records.ts';
+import { lastWordsMs } from '../../actors/app/crashes.ts';
+import { can } from '../../auth/authorize.ts';
+import type { LogName } from '../../store/logs/contract.ts';
+import type {
+  AppExit,
+  AppRecord,
+  BuildConfig,
+  GitSource,
+  Resources,
+  StoredUpload,
+} from '../../store/records.ts';
 import { type Builder, ofRecord } from './builder.ts';
+import { LineDecoder } from './logs.ts';
 
 export interface ContainerView {
   name: string;
@@ -8,6 +19,14 @@ export interface ContainerView {
   state: string;
   startedAtMs: number | null;
 }
+
+export interface ExitView {
+  app: Readonly<AppRecord>;
+  exit: Readonly<AppExit>;
+}
+
+/** Of an app that ended, so many lines are told with its end. */
+const lastLines = 20;
 
 export function addAppParts(builder: Builder) {
   const source = builder.enumType('DeploySource', {
@@ -67,5 +86,29 @@ export function addAppParts(builder: Builder) {
       }),
     }),
   });
-  return { source, status, upload, git, resources, build, container };
+  return { source, status, upload, git, resources, build, container, exit: addExit(builder) };
+}
+
+function addExit(builder: Builder) {
+  return builder.objectRef<ExitView>('Exit').implement({
+    fields: (t) => ({
+      at: t.field({ type: 'DateTime', resolve: ({ exit }) => exit.atMs }),
+      code: t.int({ nullable: true, resolve: ({ exit }) => exit.code }),
+      signal: t.string({ nullable: true, resolve: ({ exit }) => exit.signal }),
+      reason: t.string({
+        description: 'exited, killed, out_of_memory or unhealthy.',
+        resolve: ({ exit }) => exit.reason,
+      }),
+      lastLines: t.stringList({
+        description: 'What it wrote last, as far as its log keeps it; none without view_logs.',
+        resolve: ({ app, exit }, _args, { read, principal }) => {
+          const { log, workloadId, atMs } = exit;
+          if (!can(read.reader, principal, 'view_logs', { kind: 'app', app })) return [];
+          const until = atMs + lastWordsMs;
+          const lines = read.logs.lastOf(log as LogName, workloadId, until, lastLines);
+          return new LineDecoder().decode(lines).map(({ text }) => text);
+        },
+      }),
+    }),
+  });
 }

@@ -41,6 +41,7 @@ export interface AppParts {
 
 export function addApps(builder: Builder, parts: AppParts) {
   const app = addApp(builder, parts);
+  addRun(builder, app, parts.leaves);
   const connection = builder.objectRef<AppPage>('AppConnection').implement({
     fields: (t) => ({
       nodes: t.field({ type: [app], resolve: (page) => page.nodes }),
@@ -109,16 +110,40 @@ function addApp(builder: Builder, parts: AppParts) {
           return pageOf('dpl', rows, count, (row) => row.id);
         },
       }),
-      containers: t.field({
-        ...ofRecord,
-        type: [leaves.container],
-        description: 'What runs of it now.',
-        resolve: (record) => containersOf(record),
-      }),
       createdAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (app) => app.createdAtMs }),
       updatedAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (app) => app.updatedAtMs }),
     }),
   });
+}
+
+/** What runs of it, and how that ended. */
+function addRun(
+  builder: Builder,
+  app: ReturnType<typeof addApp>,
+  leaves: AppParts['leaves'],
+): void {
+  builder.objectFields(app, (t) => ({
+    containers: t.field({
+      ...ofRecord,
+      type: [leaves.container],
+      description: 'What runs of it now.',
+      resolve: (record) => containersOf(record),
+    }),
+    lastExit: t.field({
+      type: leaves.exit,
+      nullable: true,
+      description: 'The last end of a running instance that nobody asked for.',
+      resolve: (app) => {
+        const exit = app.run.crashes?.last;
+        return exit ? { app, exit } : null;
+      },
+    }),
+    restarts: t.int({
+      ...ofRecord,
+      description: 'Of the live release since it became live, by itself.',
+      resolve: ({ run }) => run.crashes?.restarts ?? 0,
+    }),
+  }));
 }
 
 function teamOf(reader: Reader, { teamId }: Readonly<AppRecord>): Readonly<TeamRecord> {

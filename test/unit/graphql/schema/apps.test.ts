@@ -3,7 +3,9 @@ import { after, before, describe, it } from 'node:test';
 import type { Principal } from '../../../../src/auth/principal.ts';
 import { Engine } from '../../../../src/graphql/engine.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';
-import { GraphqlFixture } from '../../../support/graphql-fixture.ts';
+import { put } from '../../../../src/store/table.ts';
+import { tables } from '../../../../src/store/tables.ts';
+import { atMs, GraphqlFixture } from '../../../support/graphql-fixture.ts';
 
 interface Page {
   nodes: { id: string }[];
@@ -70,4 +72,45 @@ describe('apps of a team with more than are read at a time', () => {
       assert.equal(await reached(variables, principal), expected);
     });
   }
+});
+
+describe('the last end of an app', () => {
+  let fixture: GraphqlFixture;
+  before(() => {
+    fixture = new GraphqlFixture();
+  });
+  after(() => fixture.close());
+
+  const ask = async (principal: Principal): Promise<unknown> => {
+    const { limits } = fixture;
+    const engine = new Engine({ schema: createSchema(), limits, onInternal: assert.ifError });
+    const ends = '{ app(id: "app_1") { restarts lastExit { at code signal reason lastLines } } }';
+    const { json } = await engine.answer(ends, undefined, {}, fixture.context(principal));
+    return (JSON.parse(json) as { data: { app: unknown } }).data.app;
+  };
+
+  it('is none for one that never ended, and comes with its lines for who may see the log', async () => {
+    const owner = fixture.ann;
+    assert.deepEqual(await ask(owner), { restarts: 0, lastExit: null });
+    const app = fixture.accounts.store.get(tables.apps, 'app_1');
+    assert.ok(app);
+    const exit = { atMs, code: null, signal: 'SIGKILL', reason: 'out_of_memory' } as const;
+    const last = { ...exit, workloadId: 'w', log: 'app:app_1', inRow: 1, told: 1, text: 'x' };
+    const crashes = { restarts: 2, last, counted: [] };
+    fixture.accounts.store.write([put(tables.apps, { ...app, run: { ...app.run, crashes } })]);
+    const told = { at: new Date(atMs).toISOString(), code: null, signal: 'SIGKILL' };
+    const lastLines = ['one', 'two', 'three', 'four'];
+    assert.deepEqual(await ask(owner), {
+      restarts: 2,
+      lastExit: { ...told, reason: 'out_of_memory', lastLines },
+    });
+    const { principal } = fixture.accounts.addToken('tok_blind', 'usr_ann', 'team_a', {
+      teamIds: ['team_a'],
+      capabilities: [],
+    });
+    assert.deepEqual(await ask(principal), {
+      restarts: 2,
+      lastExit: { ...told, reason: 'out_of_memory', lastLines: [] },
+    });
+  });
 });

@@ -97,6 +97,28 @@ describe('log writer', () => {
     assert.equal(again.lastSeq(log, 'new-1'), 599);
   });
 
+  it('finds the last lines of one source before a time, on this thread and on others', async () => {
+    const writer = open();
+    for (let i = 1; i <= 200; i++) {
+      nowMs = 1_000 * i;
+      writer.append(log, [line(`mine ${String(i)}\n`)], { id: 'mine', seq: i });
+      writer.append(log, lines(2, i), { id: 'other', seq: i });
+      writer.append(log, [{ ...line('ours\n'), stream: 'system' }]);
+    }
+    const other = openLogReader({ dir, reader: index.reader });
+    for (const reader of [writer, other]) {
+      const last = (beforeMs: number, count: number): string[] =>
+        reader.lastOf(log, 'mine', beforeMs, count).map((l) => Buffer.from(l.bytes).toString());
+      assert.deepEqual(last(1e9, 2), ['mine 199\n', 'mine 200\n']);
+      assert.deepEqual(last(150_001, 3), ['mine 148\n', 'mine 149\n', 'mine 150\n']);
+      assert.deepEqual(last(1_000, 3), []);
+      assert.equal(last(1e9, 1_000).length, 200);
+      assert.deepEqual(reader.lastOf(log, 'nobody', 1e9, 9), []);
+      assert.deepEqual(reader.lastOf('app:none', 'mine', 1e9, 9), []);
+    }
+    await writer.close();
+  });
+
   it('cuts off a torn block, whatever of it was written, and goes on behind the last whole one', () => {
     const writer = open({ segmentBytes: 1e6 });
     writer.append(log, lines(4), { id: 'a-1', seq: 4 });
