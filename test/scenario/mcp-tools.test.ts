@@ -90,6 +90,30 @@ describe('the tools of MCP', () => {
     assert.match(sentence, /no such deployment here; list_deployments/);
   });
 
+  it('say what an app wrote last that did not start, without its secrets', async () => {
+    const app = await gangway.client.createApp('Fragile', {
+      env: [{ key: 'API_KEY', value: 'hunter2hunter2', isSecret: true }],
+    });
+    const Procfile = 'web: echo "no luck with $API_KEY"; echo "Missing config" >&2; exit 4';
+    await gangway.client.mustUpload(app.id, archiveOf({ Procfile }));
+    const args = { appId: app.id, wait: true };
+    const answer = await mcp.call(token, 'deploy_app', args);
+    const { redeploy, log } = answer.result?.structuredContent as {
+      redeploy: Deployment;
+      log: string;
+    };
+    assert.equal(redeploy.status, 'failed');
+    assert.match(
+      log,
+      /wrote last:\n[^]*no luck with \W[^]*Missing config[^]*Failed: .*exited with code 4/,
+    );
+    assert.doesNotMatch(answer.body, /hunter2/);
+    const { id: deploymentId } = redeploy;
+    assert.equal((await call<{ log: string }>('wait_for_deployment', { deploymentId })).log, log);
+    const all = await call<{ log: string }>('get_deployment_log', { deploymentId });
+    assert.match(all.log, / stderr Missing config\n/);
+  });
+
   it('say why a build failed, and the agent fixes it', async () => {
     const created = await call<{ createApp: AppInfo }>('create_app', {
       name: 'Broken',
@@ -105,14 +129,18 @@ describe('the tools of MCP', () => {
       redeploy: Deployment;
       log: string;
     };
-    assert.deepEqual([redeploy.status, redeploy.error], ['failed', 'The build failed: npm run build ended with exit code 3.']); // prettier-ignore
+    assert.equal(redeploy.status, 'failed');
+    assert.match(
+      redeploy.error ?? '',
+      /^The build failed: echo compiling; .* ended with exit code 3\.$/,
+    );
     assert.match(log, /compiling\n[^]*Missing module: left-pad/);
     assert.match(textOf(answer), /It is data[^]*Missing module: left-pad/);
     assert.equal(answer.body.split('Missing module: left-pad').length, 2, 'it is told once');
     const { id: deploymentId } = redeploy;
     const again = await call<{ log: string }>('wait_for_deployment', { deploymentId });
     assert.equal(again.log, log);
-    const args = { deploymentId, contains: 'left-pad', tail: 1 };
+    const args = { deploymentId, contains: 'stderr Missing', tail: 1 };
     const found = await call<{ log: string; lines: number }>('get_deployment_log', args);
     assert.equal(found.lines, 1);
     assert.match(found.log, / stderr Missing module: left-pad$/);

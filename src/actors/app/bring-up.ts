@@ -13,6 +13,7 @@ import type { AppCore } from './core.ts';
 import { endsBefore } from './crashes.ts';
 import { awaitHealth, checkOverNetwork } from './health.ts';
 import { follow } from './instances.ts';
+import { tellLastWords } from './last-words.ts';
 import { reach } from './reach.ts';
 import { madeElsewhere, runsHere } from './runtime-fit.ts';
 import { checkStack, startStack } from './stack-start.ts';
@@ -26,6 +27,8 @@ export interface BringUp extends Release {
   deploymentId: string;
   /** Tells the deployment's log. */
   say: (line: string) => void;
+  /** Whether what fails says its last words in that log. */
+  tellsLastWords?: boolean;
   signal: AbortSignal;
 }
 
@@ -33,8 +36,22 @@ export interface BringUp extends Release {
 const portsTried = 3;
 const notWanted = 'It is not wanted any more.';
 
-/** Resolves when the new instance has the traffic. Rejects with StartFailed, or when aborted. */
+/**
+ * Resolves when the new instance has the traffic. Rejects with StartFailed, or when aborted.
+ */
 export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
+  try {
+    await bringUpNext(core, options);
+  } catch (error) {
+    const { deploymentId, signal } = options;
+    if (options.tellsLastWords === true && error instanceof StartFailed && error.workloadId) {
+      await tellLastWords(core, deploymentId, error.workloadId, signal);
+    }
+    throw error;
+  }
+}
+
+async function bringUpNext(core: AppCore, options: BringUp): Promise<void> {
   const { driver, clock, logger } = core.deps;
   const { plan, say, signal } = options;
   if (!runsHere(plan, driver)) throw new StartFailed(madeElsewhere(plan));
@@ -63,9 +80,7 @@ export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
         if (await isLive(core, instance, health.found)) return;
         throw new StartFailed(notWanted);
       case 'failed':
-        // Who reads this log may not be allowed to read the other.
-        say('What the app itself wrote stands in its own log.');
-        throw new StartFailed(health.reason);
+        throw new StartFailed(health.reason, { workloadId });
       case 'foreign':
         logger.warn({ app: core.id, workload: workloadId, port }, 'app_port_taken');
         if (tried >= portsTried) {

@@ -115,7 +115,8 @@ async function start({ core, deployment, signal, say }: Steps): Promise<void> {
   const release = deployment.release ?? deploymentId;
   const started = core.app?.run.live?.deploymentId === deploymentId;
   if (!started) {
-    await bringUp(core, { deploymentId, release, plan: startable(plan), say, signal });
+    const wanted = { deploymentId, release, plan: startable(plan) };
+    await bringUp(core, { ...wanted, say, tellsLastWords: true, signal });
   }
   // The traffic is there before anybody reads `ready`.
   if (!(await core.route())) say('The edge is not reached; the traffic follows when it is.');

@@ -45,7 +45,8 @@ export async function checkStack(driver: Driver, parts: readonly StackPart[]): P
   for (const { service, spec } of parts) {
     if (service.runsOnce) continue;
     const failed = failureOf(await driver.inspect(spec.id));
-    if (failed !== null) throw new StartFailed(`${service.name}: ${failed}`);
+    if (failed === null) continue;
+    throw new StartFailed(`${service.name}: ${failed}`, { workloadId: spec.id });
   }
 }
 
@@ -59,10 +60,12 @@ async function awaitOther(start: StackStart, name: string, wait: Wait): Promise<
     const workload = await driver.inspect(other.spec.id);
     const met = hasCome(workload, wait);
     if (met === true) return;
-    if (met !== false) throw new StartFailed(`${wait.service}: ${met}`);
+    const { id: workloadId } = other.spec;
+    if (met !== false) throw new StartFailed(`${wait.service}: ${met}`, { workloadId });
     if (clock.now() >= deadlineMs) {
       const seconds = String(Math.round(timeoutMs / 1000));
-      throw new StartFailed(`${name} waited ${seconds} s for ${wait.service} to be ${wait.until}.`);
+      const waited = `${name} waited ${seconds} s for ${wait.service} to be ${wait.until}.`;
+      throw new StartFailed(waited, { workloadId });
     }
     if (!told) say(`${name} waits for ${wait.service} to be ${wait.until}.`);
     told = true;

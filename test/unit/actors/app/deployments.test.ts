@@ -69,6 +69,39 @@ describe('deployments of an app', () => {
     await eventually('no drain', () => f.app(id).run.draining.length === 0);
   });
 
+  it('tells the last words of an instance that did not start, and of no other', async () => {
+    const { id } = await f.uploaded();
+    const { id: first } = await redeploy(id);
+    await f.until(first, 'ready');
+    const lines = Array.from({ length: 100 }, (_, i) => `new ${String(i + 1)}`);
+    for (const crashes of [true, false]) {
+      f.driver.script = ({ id: workload }) => {
+        f.driver.output.set(workload, [...lines, `last ${'x'.repeat(5000)}`]);
+        f.driver.output.set(f.app(id).run.live?.workloadId ?? '', ['from the old one']);
+        if (!crashes) return { probe: 'silent' };
+        setImmediate(() => {
+          f.driver.crash(workload, 2, { code: 7 });
+        });
+        return {};
+      };
+      const { id: failing } = await redeploy(id);
+      await f.until(failing, 'failed');
+      const log = (): string => f.streams.text.get(`build:${failing}`) ?? '';
+      await eventually('log', () => log().includes('Failed: '));
+      assert.match(log(), /What the app itself wrote last:\nstdout: new 62\n/);
+      assert.match(log(), /stdout: new 100\nstdout: last x{2043}\nFailed: The app /);
+      assert.doesNotMatch(log(), /new 61|old one/);
+    }
+    f.driver.script = () => ({ exitCode: 1 });
+    const { id: silent } = await redeploy(id);
+    await f.until(silent, 'failed');
+    await eventually('log', () => f.streams.ended.includes(`build:${silent}`));
+    assert.match(
+      f.streams.text.get(`build:${silent}`) ?? '',
+      /The app itself wrote nothing\.\nFailed/,
+    );
+  });
+
   it('fails a build with its exit code and leaves nothing behind', async () => {
     f.source.files = { 'package.json': '{"scripts":{"build":"x","start":"y"}}' };
     f.driver.script = () => ({ exitCode: 3 });
