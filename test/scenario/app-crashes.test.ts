@@ -64,7 +64,7 @@ describe('an app that ends by itself', () => {
     assert.ok(body);
     const watched = (async () => {
       const parser = new SseParser();
-      for await (const chunk of body) {
+      for await (const chunk of body as AsyncIterable<Uint8Array>) {
         for (const { event, data } of parser.push(chunk)) if (event === 'notice') return data;
       }
       return null;
