@@ -3,7 +3,6 @@
  * sync is lost.
  */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,19 +13,11 @@ import { tables } from '../../src/store/tables.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { memoryLogger } from '../support/memory-logger.ts';
+import { needs } from '../support/programs.ts';
 import { afterPowerCut, tracedBy } from '../support/power-cut.ts';
 
-const skip = !runs('strace') && 'needs strace';
+const skip = needs('strace');
 const patienceMs = 20_000;
-
-function runs(program: string): boolean {
-  try {
-    execFileSync(program, ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false; // It is not there.
-  }
-}
 
 it(
   'keeps through a power cut what was answered: records, archives and log lines',

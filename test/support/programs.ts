@@ -37,6 +37,7 @@ export const programs = {
   'redis-cli': { package: 'redis-server' },
   'redis-server': { package: 'redis-server' },
   runc: { package: 'docker.io' },
+  strace: { package: 'strace' },
   tar: { package: 'tar' },
   top: { package: 'procps' },
   unzip: { package: 'unzip' },
