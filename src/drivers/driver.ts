@@ -156,6 +156,13 @@ export interface EdgeRoute {
   targets: readonly { host: string; port: number }[];
 }
 
+/** A TCP socket that listens. */
+export interface Listener {
+  /** `127.0.0.1`, `0.0.0.0`, `::`, … */
+  address: string;
+  port: number;
+}
+
 export interface TerminalSpec {
   /** What runs on the PTY, beside the workload's own program; empty: `/bin/bash`, else `/bin/sh`. */
   command: readonly string[];
@@ -305,6 +312,8 @@ export interface Driver {
   acknowledge(id: string, seq: number): void;
   /** Whether something of this workload itself listens on its port. */
   probe(id: string): Promise<'listening' | 'silent' | 'foreign'>;
+  /** Where something of this workload listens, as far as that is seen; in its own network. */
+  listeners(id: string): Promise<Listener[]>;
   /** Opens a PTY in a running workload: NOT_RUNNING when it is not. */
   openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal>;
   /** Opens the workload's own standard streams; BAD_USER_INPUT where the driver cannot. */

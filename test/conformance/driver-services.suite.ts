@@ -25,6 +25,31 @@ export function services(place: () => DriverPlace): void {
       assert.ok(exit.code === 5 || exit.signal !== null, JSON.stringify(exit));
     });
 
+    it('tells where its programs listen, a child of it included', async () => {
+      const { driver, node } = place();
+      const ports = [await driver.freePort(), await driver.freePort(), await driver.freePort()];
+      const [port = 0, open = 0, alone = 0] = ports;
+      const listen = (at: number, host: string): string =>
+        `require('net').createServer().listen(${String(at)}, '${host}')`;
+      const script = `${listen(open, '0.0.0.0')}; ${listen(open + 1, '::1')}`;
+      const command = sh(
+        `'${node}' -e "${script}" & exec '${node}' -e "${listen(alone, '127.0.0.1')}"`,
+      );
+      await driver.start(place().specOf({ id: 'where-1', command, kind: 'service', port }));
+      const found = await until('three listeners', async () => {
+        const listeners = await driver.listeners('where-1');
+        return listeners.length === 3 ? listeners : undefined;
+      });
+      const texts = found.map(({ address, port: at }) => `${address} ${String(at)}`);
+      assert.deepEqual(
+        texts.sort(),
+        [`0.0.0.0 ${open}`, `127.0.0.1 ${alone}`, `::1 ${open + 1}`].sort(),
+      );
+      assert.equal(await driver.probe('where-1'), 'silent');
+      await driver.remove('where-1');
+      assert.deepEqual(await driver.listeners('where-1'), []);
+    });
+
     const again = async (id: string) =>
       until('another run', async () => {
         const state = (await place().driver.inspect(id))?.state;

@@ -7,6 +7,7 @@ import type {
   DriverEvent,
   EdgeRoute,
   Exit,
+  Listener,
   LogEntry,
   Workload,
   WorkloadSpec,
@@ -41,6 +42,8 @@ export class ScriptedDriver implements Driver {
   readonly images: ScriptedImages | null;
   readonly started: WorkloadSpec[] = [];
   readonly removed: string[] = [];
+  /** Where everything listens besides. */
+  listening: Listener[] = [];
   readonly removedVolumes: string[] = [];
   /** Throws what a start is refused with. */
   beforeStart: (spec: WorkloadSpec) => void = () => undefined;
@@ -138,6 +141,10 @@ export class ScriptedDriver implements Driver {
 
   probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
     return Promise.resolve(this.#running.get(id)?.probe ?? 'silent');
+  }
+
+  listeners(): Promise<Listener[]> {
+    return Promise.resolve(this.listening);
   }
 
   openTerminal(): Promise<Terminal> {

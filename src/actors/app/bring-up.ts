@@ -70,6 +70,7 @@ async function bringUpNext(core: AppCore, options: BringUp): Promise<void> {
       path: app.build.healthPath,
       hostHeader: core.deps.options.hostOf(app.slug),
       timeoutMs: core.deps.options.healthTimeoutMs,
+      say,
       signal,
     });
     switch (health.kind) {

@@ -6,6 +6,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { Driver, Exit, Workload } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { Elsewhere } from './elsewhere.ts';
 
 export interface Target {
   host: string;
@@ -35,6 +36,8 @@ export interface HealthGateOptions {
   path: string | null;
   hostHeader: string;
   timeoutMs: number;
+  /** Told once, when it has listened elsewhere for a while. */
+  say: (line: string) => void;
   signal: AbortSignal;
 }
 
@@ -44,17 +47,19 @@ const firstDelayMs = 50;
 const lastDelayMs = 500;
 /** One answer may take this long. */
 const checkTimeoutMs = 5000;
+/** An app that listens elsewhere by then is told so; it may still come to listen where it should. */
+const elsewhereMs = 10_000;
 /** An app that ended this often before it was healthy is given up. */
 const exitsMax = 3;
 const goneApp = 'The app is gone: the driver does not know it any more.';
 
 /** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
 export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
-  const { driver, clock, workloadId, shownPort, timeoutMs, signal } = options;
-  const deadlineMs = clock.now() + timeoutMs;
-  // Who listens on loopback alone is reached by nobody outside its container.
-  const where = driver.runs === 'image' ? ' at 0.0.0.0' : '';
-  let seen = `nothing listened on its port ${String(shownPort)}${where} (the variable PORT)`;
+  const { driver, clock, workloadId, timeoutMs, signal } = options;
+  const startedAtMs = clock.now();
+  const deadlineMs = startedAtMs + timeoutMs;
+  const elsewhere = new Elsewhere(options, Math.min(startedAtMs + elsewhereMs, deadlineMs));
+  let wrongAnswer: string | null = null;
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
     const workload = await driver.inspect(workloadId);
@@ -69,14 +74,17 @@ export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
       for (const host of hosts) {
         const wrong = await checkOnce(options, host);
         if (wrong === null) {
-          const startedAtMs = startOf(workload) ?? clock.now();
-          return { kind: 'healthy', found: { host, startedAtMs } };
+          const runsSinceMs = startOf(workload) ?? clock.now();
+          return { kind: 'healthy', found: { host, startedAtMs: runsSinceMs } };
         }
-        if (host === hosts[0]) seen = wrong;
+        if (host === hosts[0]) wrongAnswer = wrong;
       }
     }
-    if (clock.now() >= deadlineMs) {
+    const isOver = clock.now() >= deadlineMs;
+    if (wrongAnswer === null) await elsewhere.look();
+    if (isOver) {
       const seconds = String(Math.round(timeoutMs / 1000));
+      const seen = wrongAnswer ?? elsewhere.seen;
       return { kind: 'failed', reason: `The app was not healthy within ${seconds} s: ${seen}.` };
     }
     await pause(clock, delayMs, signal);

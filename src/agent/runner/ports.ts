@@ -2,38 +2,28 @@
 import fs from 'node:fs';
 import net from 'node:net';
 
+import type { Listener } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { listeningSockets } from '../../lib/listening-sockets.ts';
 import { findMembers } from './processes.ts';
 import type { Membership } from './processes.ts';
 
-const listenState = '0A';
-// As /proc/net/tcp and tcp6 write them: any address, loopback, and both as IPv4 in IPv6.
-const reachedThroughLoopback = new Set([
-  '00000000',
-  '0100007F',
-  '00000000000000000000000000000000',
-  '0000000000000000FFFF00000100007F',
-  '0000000000000000FFFF000000000000',
-]);
+// Any address, and loopback; an IPv6 socket for all of them takes IPv4 as well.
+const reachedThroughLoopback: ReadonlySet<string> = new Set(['0.0.0.0', '127.0.0.1', '::']);
 
 /** Inodes of the sockets that take connections to `127.0.0.1:<port>`. */
 function listenersOn(port: number): Set<string> {
-  const inodes = new Set<string>();
-  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    let table: string;
-    try {
-      table = fs.readFileSync(file, 'latin1');
-    } catch {
-      continue; // A machine without IPv6 has no second table.
-    }
-    for (const line of table.split('\n').slice(1)) {
-      const [, local = '', , state, , , , , , inode] = line.trim().split(/\s+/);
-      const [address = '', hexPort = ''] = local.split(':');
-      if (state !== listenState || parseInt(hexPort, 16) !== port) continue;
-      if (inode !== undefined && reachedThroughLoopback.has(address)) inodes.add(inode);
-    }
-  }
-  return inodes;
+  const sockets = listeningSockets('/proc/net').filter(
+    (socket) => socket.port === port && reachedThroughLoopback.has(socket.address),
+  );
+  return new Set(sockets.map(({ inode }) => inode));
+}
+
+/** Where the workload listens. */
+export function listenersOf(membership: Membership): Listener[] {
+  const all = listeningSockets('/proc/net');
+  const own = new Set(findMembers(membership).flatMap(({ pid }) => socketsOf(pid)));
+  return all.filter(({ inode }) => own.has(inode)).map(({ address, port }) => ({ address, port }));
 }
 
 function socketsOf(pid: number): string[] {

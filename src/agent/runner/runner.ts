@@ -10,6 +10,7 @@ import type { Logger } from '../../lib/log.ts';
 import type {
   ExecOutcome,
   ExecSpec,
+  Listener,
   TerminalSpec,
   Usage,
   Workload as WorkloadView,
@@ -20,7 +21,7 @@ import { killAll } from './ending.ts';
 import type { Limits } from './limits/confinement.ts';
 import { Output } from './output.ts';
 import type { OutputOptions } from './output.ts';
-import { FreePorts, probePort } from './ports.ts';
+import { FreePorts, listenersOf, probePort } from './ports.ts';
 import { isWorkloadId } from './records.ts';
 import type { Records, WorkloadRecord } from './records.ts';
 import { Terminals } from './terminals.ts';
@@ -137,6 +138,11 @@ export class Runner {
     const known = this.#workloads.get(id);
     if (!known?.active || known.port === null) return 'silent';
     return probePort(known.port, known.membership);
+  }
+
+  listeners(id: string): Listener[] {
+    const known = this.#workloads.get(id);
+    return known?.active === true ? listenersOf(known.membership) : [];
   }
 
   /** Rejects: NOT_RUNNING, OVERLOADED. */

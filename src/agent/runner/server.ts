@@ -161,6 +161,8 @@ class Connection {
         return runner.output(frame.workload)?.acknowledge(frame.seq);
       case 'probe':
         return runner.probe(frame.workload);
+      case 'listeners':
+        return runner.listeners(frame.workload);
       case 'usages':
         return runner.usages(frame.workloads);
       case 'free-port':

@@ -9,14 +9,14 @@
  */
 import path from 'node:path';
 
-import type { Driver, Usage } from '../driver.ts';
+import type { Driver, Listener, Usage } from '../driver.ts';
 import { DaemonDriver, daemonGround } from './daemon-driver.ts';
 import type { DaemonGround, DockerDriverOptions } from './daemon-driver.ts';
 import { Following } from './following.ts';
 import type { Sink } from './following.ts';
 import { Notes } from './notes.ts';
 import { Positions } from './positions.ts';
-import { probeContainer, usageOf } from './probing.ts';
+import { listenersOfContainer, probeContainer, usageOf } from './probing.ts';
 import { Watching } from './watching.ts';
 import { Workloads } from './workloads.ts';
 
@@ -91,6 +91,10 @@ class DockerDriver extends DaemonDriver implements Driver {
 
   probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
     return probeContainer(this.#workloads, id);
+  }
+
+  listeners(id: string): Promise<Listener[]> {
+    return listenersOfContainer(this.#workloads, id);
   }
 
   usage(id: string): Promise<Usage | undefined> {

@@ -5,10 +5,13 @@
 import fs from 'node:fs';
 import net from 'node:net';
 
-const listenState = '0A';
+import { listeningSockets } from '../../lib/listening-sockets.ts';
+import type { Listener } from '../driver.ts';
+
 const connectTimeoutMs = 1000;
-/** Little-endian, as the kernel writes it. */
-const loopback = /^(0100007F|[0-9A-F]{6}7F|0{24}01000000)$/;
+const loopback = /^(127\.|::1$)/;
+/** Where Docker answers what containers ask of names. */
+const dockerNames = '127.0.0.11';
 
 /**
  * Whether a number of the daemon's is that process here: it may run on another machine, or Gangway
@@ -25,19 +28,14 @@ export function isHere(pid: number, container: string): boolean {
 
 /** Whether anything in the process's network listens on the port, other than on loopback alone. */
 export function listensIn(pid: number, port: number): boolean {
-  return ['tcp', 'tcp6'].some((name) => {
-    let table: string;
-    try {
-      table = fs.readFileSync(`/proc/${pid}/net/${name}`, 'latin1');
-    } catch {
-      return false; // It ended meanwhile, or has no IPv6.
-    }
-    return table.split('\n').some((line) => {
-      const [, local = '', , state] = line.trim().split(/\s+/);
-      const [address = '', hexPort = ''] = local.split(':');
-      return state === listenState && parseInt(hexPort, 16) === port && !loopback.test(address);
-    });
-  });
+  return listenersIn(pid).some((one) => one.port === port && !loopback.test(one.address));
+}
+
+/** Where anything in the process's network listens. */
+export function listenersIn(pid: number): Listener[] {
+  return listeningSockets(`/proc/${pid}/net`)
+    .filter(({ address }) => address !== dockerNames)
+    .map(({ address, port }) => ({ address, port }));
 }
 
 /** For where /proc does not show it. */

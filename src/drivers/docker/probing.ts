@@ -1,10 +1,10 @@
 /** Owns whether a container listens where it should, and what it uses. */
 import type Dockerode from 'dockerode';
 
-import type { Usage } from '../driver.ts';
+import type { Listener, Usage } from '../driver.ts';
 import { orGone, statusOf } from './engine.ts';
 import type { Engine } from './engine.ts';
-import { answersAt, isHere, listensIn } from './host-view.ts';
+import { answersAt, isHere, listenersIn, listensIn } from './host-view.ts';
 import type { Names } from './names.ts';
 import { isPortTaken } from './states.ts';
 import type { Workloads } from './workloads.ts';
@@ -31,6 +31,14 @@ export async function probeContainer(
     if (address && (await answersAt(address, known.innerPort))) return 'listening';
   }
   return 'silent';
+}
+
+/** None where /proc does not show them. */
+export async function listenersOfContainer(workloads: Workloads, id: string): Promise<Listener[]> {
+  const seen = await workloads.see(id);
+  if (seen?.workload.state.phase !== 'running') return [];
+  const { Id: container, State: state } = seen.view;
+  return isHere(state.Pid, container) ? listenersIn(state.Pid) : [];
 }
 
 export async function usageOf(

@@ -11,6 +11,7 @@ import type {
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
+  Listener,
   TerminalSpec,
   Usage,
   Workload,
@@ -38,6 +39,7 @@ export type RunnerRequest =
   | { op: 'cancel'; request: number }
   | { op: 'acknowledge'; workload: string; seq: number }
   | { op: 'probe'; workload: string }
+  | { op: 'listeners'; workload: string }
   | { op: 'usages'; workloads: readonly string[] }
   | { op: 'free-port' }
   | { op: 'set-routes'; routes: readonly EdgeRoute[] }
@@ -77,6 +79,8 @@ export interface RunnerAnswers {
   cancel: null;
   acknowledge: null;
   probe: 'listening' | 'silent' | 'foreign';
+  /** Null from a runner that does not know the question. */
+  listeners: Listener[] | null;
   /** Of those that run. */
   usages: [id: string, usage: Usage][];
   'free-port': number;

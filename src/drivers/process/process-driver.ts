@@ -21,6 +21,7 @@ import type {
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
+  Listener,
   LogEntry,
   Terminal,
   TerminalEvents,
@@ -31,6 +32,7 @@ import type {
 } from '../driver.ts';
 import { Connection, ConnectionLost } from './connection.ts';
 import type { EdgeAddress, RunnerAnswers, RunnerRequest } from './messages.ts';
+import { noAttach, notRunning, unreachable } from './refusals.ts';
 import { startRunner } from './runner-process.ts';
 
 export interface ProcessDriverOptions {
@@ -144,6 +146,11 @@ class ProcessDriver implements Driver {
 
   async probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
     return (await this.#reachable()) ? this.#ask({ op: 'probe', workload: id }) : 'silent';
+  }
+
+  async listeners(id: string): Promise<Listener[]> {
+    if (!(await this.#reachable())) return [];
+    return (await this.#ask({ op: 'listeners', workload: id })) ?? [];
   }
 
   async openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
@@ -380,19 +387,4 @@ function abortOf(signal: AbortSignal): Promise<undefined> {
 
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
-}
-
-function unreachable(cause?: unknown): ServiceError {
-  return new ServiceError('AGENT_UNREACHABLE', 'The process runner does not answer.', { cause });
-}
-
-function notRunning(): ServiceError {
-  return new ServiceError('NOT_RUNNING', 'It does not run.');
-}
-
-function noAttach(): ServiceError {
-  return new ServiceError(
-    'BAD_USER_INPUT',
-    'On this server a console is a shell beside the program; its own streams cannot be attached to.',
-  );
 }

@@ -1,6 +1,6 @@
 /** Owns whether tasks listen where they should, and what those on this node use. */
-import type { Usage } from '../driver.ts';
-import { answersAt, isHere, listensIn } from '../docker/host-view.ts';
+import type { Listener, Usage } from '../driver.ts';
+import { answersAt, isHere, listenersIn, listensIn } from '../docker/host-view.ts';
 import { usageOfContainer } from '../docker/probing.ts';
 import { isPortTaken } from '../docker/states.ts';
 import type { SeenService, Services } from './services.ts';
@@ -41,6 +41,15 @@ export async function probeService(services: Services, id: string): Promise<Prob
     }),
   );
   return answers.includes(true) ? 'listening' : 'silent';
+}
+
+/** Of the tasks on this node, where /proc shows them. */
+export async function listenersOfService(services: Services, id: string): Promise<Listener[]> {
+  const seen = await services.see(id);
+  if (seen?.workload.state.phase !== 'running') return [];
+  return containersHere(seen).flatMap(({ State: state, Id: container }) =>
+    isHere(state.Pid, container) ? listenersIn(state.Pid) : [],
+  );
 }
 
 /** Of all tasks on this node together; undefined where none of them runs here. */

@@ -12,7 +12,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { ServiceError } from '../../lib/errors.ts';
-import type { Driver, ServerInfo, Usage, Workload } from '../driver.ts';
+import type { Driver, Listener, ServerInfo, Usage, Workload } from '../driver.ts';
 import { DaemonDriver, daemonGround } from '../docker/daemon-driver.ts';
 import type { DaemonGround, DockerDriverOptions } from '../docker/daemon-driver.ts';
 import type { Sink } from '../docker/following.ts';
@@ -24,7 +24,7 @@ import { Following } from './following.ts';
 import { Forwarding } from './forwarding.ts';
 import { MergeJournals } from './merge-journal.ts';
 import { Overlays } from './overlays.ts';
-import { probeService, usageOfService } from './probing.ts';
+import { listenersOfService, probeService, usageOfService } from './probing.ts';
 import { Restarts } from './restarts.ts';
 import type { Publishing } from './service-spec.ts';
 import { Services } from './services.ts';
@@ -133,6 +133,10 @@ class ServicesDriver extends DaemonDriver implements SwarmDriver {
 
   probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
     return probeService(this.#parts.services, id);
+  }
+
+  listeners(id: string): Promise<Listener[]> {
+    return listenersOfService(this.#parts.services, id);
   }
 
   usage(id: string): Promise<Usage | undefined> {
