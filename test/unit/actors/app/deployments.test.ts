@@ -125,6 +125,12 @@ describe('deployments of an app', () => {
     assert.match(f.deployment(second).error ?? '', /not healthy within .* nothing listened/);
     assert.equal(f.app(id).run.live?.workloadId, live);
     assert.equal(f.app(id).status, 'active');
+    f.driver.listening = [{ address: '127.0.0.1', port: 8000 }];
+    const { id: third } = await redeploy(id);
+    await f.until(third, 'failed');
+    assert.match(f.deployment(third).error ?? '', /: it listens on port 8000 .*, not on PORT \d+/);
+    const log = f.streams.text.get(`build:${third}`) ?? '';
+    assert.match(log, /It listens on port 8000 .*, not on PORT \d+\.\n[^]*Failed: /);
     await eventually('gone', () => f.app(id).run.draining.length === 0);
     assert.deepEqual(f.driver.ids, [live]);
   });
