@@ -56,6 +56,7 @@ export interface Config {
   maxUploadMb: number;
   maxSockets: number;
   maxHeaderKb: number;
+  answerSeconds: number;
   bodyIdleSeconds: number;
   drainSeconds: number;
   logQuotaMb: number;
@@ -109,6 +110,7 @@ const parsers: Parsers = {
   maxUploadMb: integer(1, 65_536),
   maxSockets: integer(10, 1_000_000),
   maxHeaderKb: integer(1, 1024),
+  answerSeconds: integer(1, 3600),
   bodyIdleSeconds: integer(1, 3600),
   drainSeconds: integer(0, 600),
   logQuotaMb: integer(1, 1_048_576),

@@ -73,10 +73,17 @@ export interface Platform {
   close(): Promise<void>;
 }
 
-/** Opens the data directory. Rejects with a StoreRefusal when it must not be opened. */
-export async function openPlatform(config: Config, logger: Logger): Promise<Platform> {
+/**
+ * Opens the data directory. Rejects with a StoreRefusal when it must not be opened. `onBroken`: its store
+ * takes nothing any more, for good.
+ */
+export async function openPlatform(
+  config: Config,
+  logger: Logger,
+  onBroken: (error: unknown) => void,
+): Promise<Platform> {
   const { dataDir } = config;
-  const store = await openStore({ dir: dataDir, logger });
+  const store = await openStore({ dir: dataDir, logger, onBroken });
   try {
     const key = config.instanceKey === null ? {} : { key: config.instanceKey };
     const secrets = openSecretBox({ dir: dataDir, ...key });

@@ -125,6 +125,7 @@ export class Front {
       limits: {
         headerBytes: config.maxHeaderKb * 1024,
         maxSockets: config.maxSockets,
+        answerMs: config.answerSeconds * 1000,
         idleMs: config.bodyIdleSeconds * 1000,
         drainMs: config.drainSeconds * 1000,
       },

@@ -38,6 +38,8 @@ export type HomeCalls = ActorCalls &
   ReadCalls & {
     /** Whole lines of the log. */
     log: { in: string; out: void };
+    /** It cannot go on, for this reason. */
+    lost: { in: string; out: void };
     'log.watch': { in: WatchLog; out: void };
     'log.unwatch': { in: UnwatchLog; out: void };
   };

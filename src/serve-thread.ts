@@ -4,7 +4,7 @@
  *
  * 1. It serves nothing that home, by then, would not serve: before each request it catches up with the
  *    journal, so that a revoked token is dead on every thread at once.
- * 2. A thread that cannot go on throws: the process ends, as it would with everything on one thread.
+ * 2. A thread that cannot go on says so: home ends the process.
  */
 import { workerData } from 'node:worker_threads';
 import { RemoteConsoles } from './actors/console/remote-consoles.ts';
@@ -23,6 +23,7 @@ import { forwardedRoutes } from './gateway/forward.ts';
 import { Metrics } from './gateway/metrics.ts';
 import { RemoteMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
+import { LastResort } from './last-resort.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
 import { ThreadTally } from './lib/tally.ts';
@@ -47,13 +48,15 @@ function serveThread(start: ThreadStart): void {
   };
   const logger = newLogger(config, { write });
   const home = openPortCalls<HomeCalls, ThreadCalls>(port, { logger });
-  const onLost = (error: Error): void => {
-    throw error;
+  const onLost = ({ message }: Error): void => {
+    home.tell('lost', message);
   };
   const store = openFollowingStore(follower, { logger, onLost });
   const ground = groundOf({ config, logger, home, store });
   const core = new Core({ config, logger, ground, newLimit: new ThreadLimits(limits).newLimit });
   const metrics = new Metrics();
+  const lastResort = new LastResort(logger);
+  metrics.register(() => lastResort.families());
   const graphql = serveGraphql(core, {
     accounts: () => Promise.reject(new Error('Cannot sign in here: accounts are at home')),
     queryThreads: config.queryThreads,
@@ -89,6 +92,7 @@ function serveThread(start: ThreadStart): void {
   home.handle('metrics', () => metrics.families());
   home.handle('listen', async () => {
     await front.listen();
+    lastResort.listen();
   });
   home.handle('drain', () => front.drain());
   home.handle('abort', () => front.abort());

@@ -3,7 +3,7 @@
  * actors and all else that is there once.
  *
  * 1. All listen on one port, which nobody else has; the system deals connections out among them.
- * 2. A thread that ends unasked ends the process: its connections are cut, and nobody else would serve
+ * 2. A thread that ends unasked, or cannot go on, ends the process: its connections are cut, and nobody else would serve
  *    what was dealt to it.
  * 3. Whoever ends the process cuts the connections first (`abort`): a thread whose gateway is open when
  *    it ends would abort the process.
@@ -132,12 +132,18 @@ export class GatewayThreads {
     };
     const calls = openPortCalls<ThreadCalls, HomeCalls>(port1, { logger });
     answerForActors(calls, { actors, logger });
-    answerForwarded(calls, { routes, logger, refused: (code) => metrics.refused(code) });
+    answerForwarded(calls, {
+      routes,
+      logger,
+      refused: (code) => metrics.refused(code),
+      dropped: (why) => metrics.dropped(why),
+    });
     answerMutations(calls, graphql);
     answerConsoles(calls, consoles);
     this.#streams.join(calls);
     answerReads(calls, reads);
     calls.handle('log', writeLog);
+    calls.handle('lost', (reason) => this.#lost(new Error(reason)));
     const watches = new LogWatches({
       streams,
       logger,

@@ -2,7 +2,8 @@
  * Owns a serving Gangway: what it is made of, and the way down.
  *
  * On SIGTERM and SIGINT streams end, requests in flight finish, uploads are refused, actors finish what
- * they accepted; apps stay up. A later signal ends at once.
+ * they accepted; apps stay up. A later signal ends at once. A store that is broken ends it likewise, with
+ * exit code 1, so that whoever watches over it starts it anew.
  */
 import { pino } from 'pino';
 import type { Config, ResolvedConfig } from './config.ts';
@@ -12,9 +13,11 @@ import { singleSample } from './gateway/metrics-text.ts';
 import type { MetricFamily } from './gateway/metrics-text.ts';
 import { Metrics } from './gateway/metrics.ts';
 import type { Graphql } from './graphql/graphql.ts';
+import { systemClock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { type LimitMemory, newLimitMemory, ThreadLimits } from './lib/thread-limits.ts';
 import { sharesSite } from './lib/same-site.ts';
+import { LastResort } from './last-resort.ts';
 import { openPlatform } from './platform.ts';
 import type { Platform } from './platform.ts';
 import { addressOf, Core } from './serve-core.ts';
@@ -27,6 +30,9 @@ import { endOutput, newLogger, wantsAccessLines } from './serve-log.ts';
 import { stopOnSignals } from './serve-signals.ts';
 import { GatewayThreads } from './serve-threads.ts';
 
+/** What ending may take behind the time for what is in flight. */
+const endMs = 20_000;
+
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
   const output = pino.destination({ dest: 1, sync: false, minLength: 8192, periodicFlush: 200 });
   const logger = newLogger(config, output);
@@ -34,7 +40,8 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   // What we write is for ourselves; what apps may reach has its modes given.
   process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
-  const platform = await openPlatform(config, logger);
+  const broken = Promise.withResolvers<unknown>();
+  const platform = await openPlatform(config, logger, broken.resolve);
   // What `auto` came to is what everybody is told.
   const settled: Config = {
     ...config,
@@ -50,6 +57,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     }
     // Before anybody knows that it is there, and may end it.
     service.endOnSignals();
+    void broken.promise.then((error) => service.endBroken(error));
     announce(config, port, service.setupCode);
     await platform.start();
   } catch (error) {
@@ -80,11 +88,15 @@ class Service {
   readonly #graphql: Graphql;
   readonly #consoles: ServedConsoles;
   readonly #serving: Serving;
+  readonly #lastResort: LastResort;
+  #exiting = false;
 
   constructor(parts: Parts) {
     const { config, platform, logger } = parts;
     this.#parts = parts;
+    this.#lastResort = new LastResort(logger);
     const metrics = new Metrics();
+    metrics.register(() => this.#lastResort.families());
     metrics.register(() => platformFamilies(platform));
     const limits = config.gatewayThreads === 1 ? null : newLimitMemory();
     const shared = limits && { newLimit: new ThreadLimits(limits).newLimit };
@@ -131,6 +143,7 @@ class Service {
 
   async listen(): Promise<{ port: number }> {
     const { port } = await this.#serving.listen();
+    this.#lastResort.listen();
     this.#core.port = port;
     return { port };
   }
@@ -143,30 +156,56 @@ class Service {
   endOnSignals(): void {
     stopOnSignals({
       drain: (signal) => {
-        this.#end(signal).catch((error: unknown) => {
-          this.#parts.logger.fatal({ err: error }, 'shutdown_failed');
-          void this.#exitNow();
-        });
+        this.#endOr(() => this.#end(signal));
       },
       endNow: () => void this.#exitNow(),
     });
   }
 
+  /** Nothing can be stored any more: what goes on would be lost, or told to nobody. */
+  endBroken(error: unknown): void {
+    this.#parts.logger.fatal({ err: error }, 'store_broken');
+    this.#endOr(async () => {
+      await this.#drain('store_broken');
+      // Actors have nothing left that they could finish.
+      await this.#exitNow();
+    });
+  }
+
+  #endOr(end: () => Promise<void>): void {
+    const { logger, config } = this.#parts;
+    // Whatever hangs, a runner or a daemon among it, holds up nobody's restart.
+    systemClock.after(config.drainSeconds * 1000 + endMs, () => {
+      logger.fatal({}, 'shutdown_late');
+      void this.#exitNow();
+    });
+    end().catch((error: unknown) => {
+      // Whoever exits already has closed the log, and may be why this failed.
+      if (this.#exiting) return;
+      logger.fatal({ err: error }, 'shutdown_failed');
+      void this.#exitNow();
+    });
+  }
+
   async #end(signal: string): Promise<void> {
     const { logger, platform } = this.#parts;
-    // The timers of actors hold no process: without this it would be gone before their work is done.
-    setInterval(() => undefined, heldMs);
-    logger.info({ signal }, 'draining');
-    this.#consoles.consoles.drain();
-    await this.#serving.drain();
+    await this.#drain(signal);
     await platform.drain();
     await this.#graphql.close();
     this.#core.authenticator.close();
     await this.#home.close();
     await this.#serving.close();
     await platform.close();
-    logger.info({}, 'stopped');
+    if (!this.#exiting) logger.info({}, 'stopped');
     await this.#exit(0);
+  }
+
+  async #drain(why: string): Promise<void> {
+    // The timers of actors hold no process: without this it would be gone before their work is done.
+    setInterval(() => undefined, heldMs);
+    this.#parts.logger.info({ why }, 'draining');
+    this.#consoles.consoles.drain();
+    await this.#serving.drain();
   }
 
   async #exitNow(): Promise<void> {
@@ -174,7 +213,10 @@ class Service {
     await this.#exit(1);
   }
 
-  async #exit(code: number): Promise<never> {
+  /** The first to come says the code. */
+  async #exit(code: number): Promise<void> {
+    if (this.#exiting) return;
+    this.#exiting = true;
     await endOutput(this.#parts.output);
     process.exit(code);
   }

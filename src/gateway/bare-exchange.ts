@@ -3,7 +3,8 @@
  * once is two calls into the library. Whatever else a handler asks for is done by a whole exchange,
  * made when asked.
  *
- * 1. It is used again only when its handler has answered before returning.
+ * 1. It is used again only when its handler has answered before returning, and returned nothing that
+ *    may still answer.
  */
 import type { ServiceError } from '../lib/errors.ts';
 import type { HeadBlocks } from './answer-head.ts';
@@ -28,6 +29,8 @@ export interface BareExchangeOptions {
   whole: (response: HttpResponse, request: HttpRequest) => HttpExchange;
   /** The handler threw after its answer. */
   bug: (error: unknown) => void;
+  /** It answered again. */
+  dropped: (status: number) => void;
 }
 
 export class BareExchange implements Exchange {
@@ -37,6 +40,7 @@ export class BareExchange implements Exchange {
   #response: HttpResponse | undefined;
   #request: HttpRequest | undefined;
   #exchange: HttpExchange | undefined;
+  #reusable = true;
 
   constructor(options: BareExchangeOptions) {
     this.#options = options;
@@ -44,21 +48,32 @@ export class BareExchange implements Exchange {
     this.route = options.route.path;
   }
 
+  /** Whether it may serve the next request, after `serve` gave no whole exchange. */
+  get reusable(): boolean {
+    return this.#reusable;
+  }
+
   /**
    * Calls the handler. Returns the whole exchange when one was needed, or is since there is no answer
-   * yet; undefined when the answer is given and this object is free for the next request.
+   * yet; undefined when the answer is given.
    */
   serve(response: HttpResponse, request: HttpRequest): HttpExchange | undefined {
     this.#response = response;
     this.#request = request;
-    let running: ReturnType<Route['handle']>;
+    let running: ReturnType<Route['handle']> = undefined;
     try {
       running = this.#options.route.handle(this);
     } catch (error) {
       if (this.#isFree()) this.#options.bug(error);
       else this.#whole().fail(error);
     }
-    if (this.#isFree()) return undefined;
+    if (this.#isFree()) {
+      if (running instanceof Promise) {
+        this.#reusable = false;
+        running.catch(this.#options.bug);
+      }
+      return undefined;
+    }
     const exchange = this.#whole();
     exchange.run({ handle: () => running });
     return exchange;
@@ -66,6 +81,10 @@ export class BareExchange implements Exchange {
 
   send(status: number, headers: Headers, body: Uint8Array | string): void {
     const response = this.#response;
+    if (this.#isFree()) {
+      this.#options.dropped(status);
+      return;
+    }
     if (response === undefined || status !== 200) {
       this.#whole().send(status, headers, body);
       return;

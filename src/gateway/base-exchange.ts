@@ -18,6 +18,7 @@ import type {
   Route,
 } from './contract.ts';
 import { problemDocument, problemHeaders } from './problem.ts';
+import type { DroppedAnswer } from './metrics.ts';
 import type { RequestHead } from './request-head.ts';
 import { WholeBody } from './whole-body.ts';
 
@@ -28,8 +29,10 @@ export interface RequestSide {
 
 export interface FailureHost {
   readonly logger: Logger;
-  /** A problem is the answer. */
+  /** An error is the answer. */
   refused(code: ErrorCode): void;
+  /** An answer came that nobody waited for. */
+  dropped(why: DroppedAnswer): void;
 }
 
 const jsonType: Headers = Object.freeze({ 'Content-Type': 'application/json' });
@@ -42,6 +45,7 @@ export abstract class BaseExchange implements Exchange {
   #abortCallbacks: (() => void)[] = [];
   #notes: LineNotes | undefined;
   #aborted = false;
+  #refuse: Route['refuse'];
 
   constructor(request: RequestSide, host: FailureHost) {
     this.#request = request;
@@ -116,6 +120,7 @@ export abstract class BaseExchange implements Exchange {
 
   onAbort(callback: () => void): void {
     this.#abortCallbacks.push(callback);
+    if (this.#aborted) queueMicrotask(() => this.tellLeft());
   }
 
   note(notes: LineNotes): void {
@@ -141,7 +146,8 @@ export abstract class BaseExchange implements Exchange {
   }
 
   /** Calls the route's handler. */
-  run(route: Pick<Route, 'handle'>): void {
+  run(route: Pick<Route, 'handle' | 'refuse'>): void {
+    this.#refuse = route.refuse?.bind(route);
     try {
       const running = route.handle(this);
       if (running instanceof Promise) {
@@ -164,7 +170,24 @@ export abstract class BaseExchange implements Exchange {
     this.answerFailure(error);
   }
 
-  /** The client has left: from here on nothing may be answered. */
+  /** Answers with an error in the handler's place. */
+  protected refuse(error: ServiceError): void {
+    if (this.#refuse === undefined) {
+      this.problem(error);
+      return;
+    }
+    this.#host.refused(error.code);
+    this.#refuse(this, error);
+  }
+
+  /** Drops an answer of the handler. */
+  protected drop(status: number, why: DroppedAnswer): void {
+    this.#host.dropped(why);
+    const { route, requestId } = this;
+    this.#host.logger.warn({ route, requestId, status, why }, 'answer_dropped');
+  }
+
+  /** Nobody waits any more: from here on nothing may be answered. */
   protected markLeft(): void {
     this.#aborted = true;
   }

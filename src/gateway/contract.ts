@@ -5,6 +5,8 @@
  * 1. After an abort nothing is written and no callback but `onAbort` is called.
  * 2. Every write happens inside a cork.
  * 3. A handler that throws or rejects is answered with a problem document, when still possible.
+ * 4. The first answer counts. One that comes after it, or after the exchange was answered for, is
+ *    dropped, logged and counted; it never throws.
  */
 import type { ServiceError } from '../lib/errors.ts';
 import type { RequestHead } from './request-head.ts';
@@ -19,6 +21,11 @@ export interface Route {
   /** Answers without copying request headers, and is logged at debug level only. */
   bare?: boolean;
   handle(exchange: Exchange): void | Promise<void>;
+  /**
+   * Answers with an error in the handler's place: it threw, it took too long, or the service drains.
+   * Default: a problem document.
+   */
+  refuse?(exchange: Exchange, error: ServiceError): void;
 }
 
 /** What a transport knows of a request that no header says. */
@@ -43,8 +50,9 @@ export interface Exchange {
   readonly fromLoopback: boolean;
   /** https, at us or at a trusted proxy. */
   readonly secure: boolean;
+  /** Nobody waits for an answer: the client left, or the handler took so long that it was answered for. */
   readonly aborted: boolean;
-  /** Aborts when the client leaves. */
+  /** Aborts when `aborted` becomes true. */
   readonly signal: AbortSignal;
   param(name: string): string;
   /** The values of the route's parameters, by name. */
@@ -56,7 +64,7 @@ export interface Exchange {
   header(name: string): string;
   /** How often a header stands in the request. */
   headerCount(name: string): number;
-  /** Calls back once when the client leaves before the answer is complete. */
+  /** Calls back once when nobody waits for the answer before it is complete; soon, where that is so. */
   onAbort(callback: () => void): void;
   /**
    * Says more of the request in the access log, until it is answered; what is said again wins. Never
@@ -83,7 +91,7 @@ export interface Exchange {
    */
   streamBody(maxBytes: number, sink: BodySink): BodyFlow;
 
-  /** Answers once. Strings are encoded; hand over bytes where speed counts. */
+  /** Answers, the first time. Strings are encoded; hand over bytes where speed counts. */
   send(status: number, headers: Headers, body: Uint8Array | string): void;
   /** The same with bytes that are only lent until it returns. */
   sendLent(status: number, headers: Headers, body: Uint8Array): void;

@@ -4,7 +4,7 @@ import type { Logger } from '../lib/log.ts';
 import type { HeadBlocks } from './answer-head.ts';
 import type { InNetworks } from './client-address.ts';
 import type { Route } from './contract.ts';
-import type { RouteCounts } from './metrics.ts';
+import type { DroppedAnswer, RouteCounts } from './metrics.ts';
 import type { CorkedWrites } from './open-stream.ts';
 import type { RequestBody } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
@@ -46,8 +46,10 @@ export interface ExchangeHost<E> extends AnswerHost {
   /** For all open streams. */
   readonly writes: CorkedWrites;
   newRequestId(): string;
-  /** A problem is the answer. */
+  /** An error is the answer. */
   refused(code: ErrorCode): void;
+  /** An answer came that nobody waited for. */
+  dropped(why: DroppedAnswer): void;
   /** The answer is complete, or will never be. */
   answered(exchange: E, ending: Ending): void;
   /** The response object is gone. */

@@ -7,7 +7,9 @@
  * 3. An answer that comes before the end of the body reaches the client: what is left of a short body
  *    is dropped and the connection kept; of a long one a bounded amount is read on, then it is closed.
  *    (Closing with bytes unread would reset the connection under the answer.)
- * 4. The library's own timer of about 10 s on stalled sockets is renewed by `tick`; our limits rule.
+ * 4. A handler that takes too long is answered for; from then on nobody waits for it, as if the client
+ *    had left. Whatever it answers then, or a second time, is dropped, logged and counted.
+ * 5. The library's own timer of about 10 s on stalled sockets is renewed by `tick`; our limits rule.
  */
 import { ServiceError } from '../lib/errors.ts';
 import { AnswerWriter } from './answer-writer.ts';
@@ -40,6 +42,7 @@ export class HttpExchange extends BaseExchange {
   readonly startedMs = performance.now();
   #state: State = 'waiting';
   #requestId = '';
+  #late = false;
   #client: ClientAddress | undefined;
   #stream: OpenStream | undefined;
   #status = 0;
@@ -106,7 +109,7 @@ export class HttpExchange extends BaseExchange {
   }
 
   /** Calls the route's handler; afterwards the library no longer corks for us. */
-  override run(route: Pick<Route, 'handle'>): void {
+  override run(route: Pick<Route, 'handle' | 'refuse'>): void {
     try {
       super.run(route);
     } finally {
@@ -154,6 +157,8 @@ export class HttpExchange extends BaseExchange {
     const stream = new OpenStream(this.#response, this.#host.writes, this);
     if (!this.#mayAnswer(status)) {
       stream.close();
+      // Whoever writes to it is told that nobody reads.
+      this.markLeft();
       return stream;
     }
     this.#state = 'streaming';
@@ -259,12 +264,13 @@ export class HttpExchange extends BaseExchange {
   }
 
   #mayAnswer(status: number): boolean {
-    if (this.aborted) return false;
-    if (this.#state !== 'waiting') {
-      throw new Error(`Cannot answer ${this.route}: it has been answered`);
+    if (this.#state === 'waiting') {
+      this.#status = status;
+      return true;
     }
-    this.#status = status;
-    return true;
+    if (this.#late) this.drop(status, 'late');
+    else if (!this.aborted) this.drop(status, 'again');
+    return false;
   }
 
   #sendLarge(status: number, headers: Headers, bytes: Uint8Array): void {
@@ -301,13 +307,18 @@ export class HttpExchange extends BaseExchange {
   }
 
   protected override answerFailure(error: ServiceError): void {
-    if (this.#state === 'waiting') this.problem(error);
+    if (this.#state === 'waiting') this.refuse(error);
     else if (this.#state === 'streaming') this.#response.close();
+    else if (this.#late) this.drop(error.status, 'late');
   }
 
   #tooLate(): void {
     const fields = { route: this.route, requestId: this.requestId };
     this.#host.logger.warn(fields, 'request_unanswered');
-    this.problem(new ServiceError('DEADLINE_EXCEEDED', 'The answer took too long.'));
+    const detail = 'The answer took too long; what was asked for may still happen.';
+    this.refuse(new ServiceError('DEADLINE_EXCEEDED', detail));
+    this.#late = true;
+    this.markLeft();
+    this.tellLeft();
   }
 }

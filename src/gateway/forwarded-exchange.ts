@@ -85,7 +85,10 @@ export class ForwardedExchange extends BaseExchange {
 
   send(status: number, headers: Headers, body: Uint8Array | string): void {
     if (this.aborted) return;
-    if (this.#answered) throw new Error(`Cannot answer ${this.route}: it has been answered`);
+    if (this.#answered) {
+      this.drop(status, 'again');
+      return;
+    }
     this.#answered = true;
     const added = this.#added;
     const notes = this.notes ?? null;
@@ -103,7 +106,7 @@ export class ForwardedExchange extends BaseExchange {
   }
 
   protected override answerFailure(error: ServiceError): void {
-    if (!this.#answered && !this.aborted) this.problem(error);
+    if (!this.#answered && !this.aborted) this.refuse(error);
   }
 
   async #deliver(maxBytes: number, sink: BodySink, resumed: Promise<void>): Promise<void> {

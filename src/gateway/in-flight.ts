@@ -10,12 +10,15 @@ const letGoEveryMs = 200;
 
 export class InFlight {
   readonly #clock: Clock;
+  readonly #guarded: (work: () => void) => void;
   readonly #exchanges = new Set<HttpExchange>();
   #stopTicking: () => void = () => undefined;
   #emptied: () => void = () => undefined;
 
-  constructor(clock: Clock) {
+  /** `guarded` calls what must not keep the others from their turn. */
+  constructor(clock: Clock, guarded: (work: () => void) => void) {
     this.#clock = clock;
+    this.#guarded = guarded;
   }
 
   get size(): number {
@@ -42,9 +45,9 @@ export class InFlight {
     // The library closes stalled sockets after 8 to 12 s unless a tick renews its timer.
     const everyMs = Math.min(Math.max(smallestMs / 4, 10), 4000);
     const tick = (): void => {
-      const nowMs = this.#clock.now();
-      for (const exchange of [...this.#exchanges]) exchange.tick(nowMs);
       this.#stopTicking = this.#clock.after(everyMs, tick);
+      const nowMs = this.#clock.now();
+      for (const exchange of [...this.#exchanges]) this.#guarded(() => exchange.tick(nowMs));
     };
     this.#stopTicking = this.#clock.after(everyMs, tick);
   }

@@ -12,6 +12,9 @@ export type MetricSource = () => Iterable<MetricFamily>;
 /** Numbers of another thread, added to ours. */
 export type RemoteMetrics = () => Promise<readonly MetricFamily[]>;
 
+/** Why an answer was dropped: the handler was answered for, or has answered before. */
+export type DroppedAnswer = 'late' | 'again';
+
 /** Upper bounds in seconds, for the histogram of durations. */
 const bucketsS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
 const statusClasses = ['aborted', '1xx', '2xx', '3xx', '4xx', '5xx'];
@@ -48,6 +51,7 @@ export class RouteCounts {
 export class Metrics {
   readonly #routes = new Map<string, Map<string, RouteCounts>>();
   readonly #refusals = new Map<ErrorCode, number>();
+  readonly #dropped: Record<DroppedAnswer, number> = { late: 0, again: 0 };
   readonly #sources: MetricSource[] = [];
   readonly #remotes: RemoteMetrics[] = [];
   #process: Promise<() => Promise<string>> | undefined;
@@ -66,9 +70,14 @@ export class Metrics {
     return counts;
   }
 
-  /** Counts an answer that was a problem, so that every bound that is reached shows. */
+  /** Counts an answer that was an error, so that every bound that is reached shows. */
   refused(code: ErrorCode): void {
     this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
+  }
+
+  /** Counts an answer that nobody waited for. */
+  dropped(why: DroppedAnswer): void {
+    this.#dropped[why] += 1;
   }
 
   register(source: MetricSource): void {
@@ -117,9 +126,15 @@ export class Metrics {
       },
       {
         name: 'gangway_problems_total',
-        help: 'Answers that were problems, by code.',
+        help: 'Answers that were errors of the service, by code.',
         type: 'counter',
         samples: [...this.#refusals].map(([code, value]) => ({ labels: { code }, value })),
+      },
+      {
+        name: 'gangway_http_dropped_answers_total',
+        help: 'Answers of handlers that came too late, or again.',
+        type: 'counter',
+        samples: Object.entries(this.#dropped).map(([why, value]) => ({ labels: { why }, value })),
       },
     ];
   }

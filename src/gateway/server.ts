@@ -29,6 +29,7 @@ import { CorkedWrites } from './open-stream.ts';
 import { Peers } from './peers.ts';
 import { RequestBody } from './request-body.ts';
 import { RouteTable, type Match } from './routes.ts';
+import { notFound, refusing, shuttingDown } from './refusing.ts';
 import type { SharedPort } from './shared-port.ts';
 import { listenOn, loadUws, registerHandler } from './uws.ts';
 import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
@@ -60,8 +61,6 @@ type Phase = 'new' | 'serving' | 'draining' | 'closed';
 type DrainHook = () => void | Promise<void>;
 
 const noParams = Object.freeze({});
-const notFound = (): ServiceError =>
-  new ServiceError('NOT_FOUND', 'There is nothing at this address.');
 
 export class Gateway {
   readonly metrics: Metrics;
@@ -100,7 +99,7 @@ export class Gateway {
     this.limits = { ...defaultLimits, ...options.limits };
     const { logger, accessLines: lines } = options;
     this.#log = new AccessLog({ logger, clock: this.#clock, lines });
-    this.#inFlight = new InFlight(this.#clock);
+    this.#inFlight = new InFlight(this.#clock, (work) => this.#guarded(work));
     this.#host = this.#hostOfExchanges();
     this.metrics.register(() => this.#families());
     this.addRoutes(options.routes);
@@ -130,16 +129,13 @@ export class Gateway {
     // two limits ours speaks.
     this.#uws = await loadUws(this.limits.headerBytes * 2, this.#options.setVariable);
     const app = (this.#app = this.#uws.App());
-    app.filter((response, change) => {
-      this.#socketChanged(response, change);
-    });
+    app.filter((response, change) => this.#guarded(() => this.#socketChanged(response, change)));
     for (const route of this.#bareRoutes) this.#addBare(app, route);
     app.any('/*', (response, request) => {
       try {
         this.#onRequest(response, request);
       } catch (error) {
-        // A throw into the library would end the process with everybody's connections.
-        this.#options.logger.error({ err: error }, 'gateway_bug');
+        this.#bug(error);
         response.close();
       }
     });
@@ -177,6 +173,8 @@ export class Gateway {
     this.#inFlight.refuseBodies(shuttingDown());
     for (const hook of this.#drainHooks) void this.#runHook(hook);
     await this.#inFlight.emptyWithin(this.limits.drainMs);
+    // The last answer may still be in the library's cork.
+    await new Promise(setImmediate);
     this.#log.flush();
     if (this.#inFlight.size === 0) return;
     this.#options.logger.warn({ requests: this.#inFlight.size }, 'gateway_drain_cut');
@@ -207,6 +205,11 @@ export class Gateway {
         bug: (error) => {
           this.#options.logger.error({ err: error, route: route.path }, 'request_failed');
         },
+        dropped: (status) => {
+          this.metrics.dropped('again');
+          const { path } = route;
+          this.#options.logger.warn({ route: path, status, why: 'again' }, 'answer_dropped');
+        },
       });
     let bare = make();
     const handler = (response: HttpResponse, request: HttpRequest): void => {
@@ -215,11 +218,24 @@ export class Gateway {
         return;
       }
       const exchange = bare.serve(response, request);
-      if (exchange === undefined) return;
+      if (exchange === undefined && bare.reusable) return;
       bare = make();
-      if (!exchange.over) this.#track(exchange, response);
+      if (exchange?.over === false) this.#track(exchange, response);
     };
     registerHandler(app, route.method, route.path, handler);
+  }
+
+  /** A throw into the library would end the process with everybody's connections. */
+  #guarded(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#bug(error);
+    }
+  }
+
+  #bug(error: unknown): void {
+    this.#options.logger.error({ err: error }, 'gateway_bug');
   }
 
   /** For a bare route whose handler wants more than to answer at once. */
@@ -272,10 +288,11 @@ export class Gateway {
     this.#track(exchange, response);
     if (body !== undefined) {
       response.onData((chunk, last) => {
-        exchange.received(chunk, last);
+        this.#guarded(() => exchange.received(chunk, last));
       });
     }
-    exchange.run(refused === undefined && found !== undefined ? found.route : refusing(refused));
+    const { route } = found ?? {};
+    exchange.run(refused === undefined && route ? route : refusing(refused, route));
   }
 
   #refusal(head: CopiedHead, match: Match): ServiceError | undefined {
@@ -307,9 +324,7 @@ export class Gateway {
 
   #track(exchange: HttpExchange, response: HttpResponse): void {
     this.#inFlight.add(exchange);
-    response.onAborted(() => {
-      exchange.clientLeft();
-    });
+    response.onAborted(() => this.#guarded(() => exchange.clientLeft()));
   }
 
   #hostOfExchanges(): ExchangeHost<HttpExchange> {
@@ -325,6 +340,9 @@ export class Gateway {
       writes: new CorkedWrites(() => clock.now()),
       refused: (code) => {
         this.metrics.refused(code);
+      },
+      dropped: (why) => {
+        this.metrics.dropped(why);
       },
       newRequestId: () => `${this.#idPrefix}${(this.#requests += 1).toString(36).padStart(6, '0')}`,
       blocks: new HeadBlocks(),
@@ -372,19 +390,6 @@ export class Gateway {
 
 export function createGateway(options: GatewayOptions): Gateway {
   return new Gateway(options);
-}
-
-function shuttingDown(): ServiceError {
-  return new ServiceError('SHUTTING_DOWN', 'The service is restarting.', { retryAfterS: 5 });
-}
-
-/** Answers what is not for any handler. */
-function refusing(refused: ServiceError = notFound()): Pick<Route, 'handle'> {
-  return {
-    handle() {
-      throw refused;
-    },
-  };
 }
 
 function peerOf(response: HttpResponse): string {

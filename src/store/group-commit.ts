@@ -7,7 +7,9 @@
  *    that, in this order: readers of this thread see it, its position is published, subscribers
  *    are told.
  * 3. A failed transaction rejects all of its commits and leaves nothing behind.
- * 4. The journal is cut as it grows: each transaction drops what lies behind the watermark and was
+ * 4. A store that is broken takes nothing any more: one whose file or environment LMDB gives up, and one
+ *    of which a transaction is on disk and could not be told of.
+ * 5. The journal is cut as it grows: each transaction drops what lies behind the watermark and was
  *    read by all that follow.
  */
 import { asServiceError, ServiceError } from '../lib/errors.ts';
@@ -15,6 +17,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Activations } from './activations.ts';
 import { decodeValue, encodeRecord } from './codec.ts';
+import { failureOf, isGivenUp } from './commit-failures.ts';
 import type { CommitRequest, JournalEntry } from './contract.ts';
 import {
   decodePosition,
@@ -60,6 +63,8 @@ export interface GroupCommitOptions {
   freeBytes: () => number;
   /** Newest entries that stay in the journal. */
   keepEntries: number;
+  /** Nothing can be stored any more, or nobody can be told what was; called once. */
+  onBroken: (error: unknown) => void;
 }
 
 interface Pending {
@@ -87,6 +92,7 @@ export class GroupCommit {
   #queuedBytes = 0;
   #busy = false;
   #closed = false;
+  #broken = false;
   #position: number;
   #first: number;
 
@@ -162,7 +168,9 @@ export class GroupCommit {
 
   #check({ actor, epoch }: CommitRequest): void {
     const { limits, activations } = this.#options;
-    if (this.#closed) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
+    if (this.#closed || this.#broken) {
+      throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
+    }
     activations.check(actor, epoch);
     if (this.#queue.length >= limits.pendingMax || this.#queuedBytes >= limits.pendingMaxBytes) {
       throw new ServiceError('OVERLOADED', 'Too many changes wait to be stored.');
@@ -230,10 +238,22 @@ export class GroupCommit {
       // Where not even the transaction began, nothing behind it would fare better.
       if (group.length === 0) group = this.#take();
       this.#fail(group, error);
+      if (isGivenUp(error)) this.#break(error);
       return;
     }
-    this.#first = first;
-    this.#publish(verdicts);
+    try {
+      this.#first = first;
+      this.#publish(verdicts);
+    } catch (error) {
+      this.#fail(group, error);
+      this.#break(error);
+    }
+  }
+
+  #break(error: unknown): void {
+    if (this.#broken) return;
+    this.#broken = true;
+    this.#options.onBroken(error);
   }
 
   #judge(group: readonly Pending[], plan: GroupPlan): Verdict[] {
@@ -376,17 +396,4 @@ function committedBase(environment: Environment, reader: StoreReader): PlanBase 
     },
     owner: (table, at) => environment.tables.get(table)?.get(at),
   };
-}
-
-const full = /ENOSPC|EDQUOT|No space left|Disk quota|MAP_FULL/i;
-// LMDB takes a short write, which is how a full disk shows first, for an input/output error.
-const shortWrite = /EIO|Input\/output error/i;
-const nearlyFullBytes = 16 * 2 ** 20;
-
-function failureOf(cause: unknown, freeBytes: () => number): ServiceError {
-  const text = String(cause);
-  if (full.test(text) || (shortWrite.test(text) && freeBytes() < nearlyFullBytes)) {
-    return new ServiceError('STORAGE_FULL', 'There is no space left to store this.', { cause });
-  }
-  return asServiceError(cause);
 }

@@ -50,6 +50,8 @@ export interface StoreOptions {
   migrations?: readonly Migration[];
   /** Wraps each transaction; what it throws fails the group. */
   transact?: (inner: Transact) => Transact;
+  /** The store takes nothing any more, for good. */
+  onBroken?: (error: unknown) => void;
 }
 
 /** What a worker thread needs to open a reader; plain data, the buffer shared. */
@@ -221,6 +223,7 @@ class OpenStore extends OpenReader implements Store {
       limits: { ...limitDefaults, ...options.limits },
       freeBytes: () => freeBytes(options.dir),
       keepEntries: options.journalKeep?.entries ?? keepEntriesDefault,
+      onBroken: options.onBroken ?? (() => undefined),
     });
   }
 

@@ -206,7 +206,8 @@ describe('the gateway and its answers', () => {
     server.records.length = 0;
     const answer = await fetch(`${server.url}/twice`);
     assert.deepEqual(await answer.json(), { once: true });
-    assert.ok(server.records.some((one) => one.event === 'request_failed'));
+    const [drop] = server.records.filter(({ event }) => event === 'answer_dropped');
+    assert.deepEqual((drop?.fields as { why?: string }).why, 'again');
   });
 
   it('drops a connection that sends a second request before the first is answered', async () => {

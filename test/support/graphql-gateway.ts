@@ -8,6 +8,7 @@ import { sealSessionCookie } from '../../src/auth/session-cookie.ts';
 import type { StreamRoom } from '../../src/actors/stream-session/stream-room.ts';
 import type { StreamView } from '../../src/actors/streams/contract.ts';
 import { Callers } from '../../src/gateway/credentials.ts';
+import type { GatewayOptions } from '../../src/gateway/server.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../../src/gateway/transports/graphql.ts';
 import { createGraphql, type Graphql, type GraphqlOptions } from '../../src/graphql/graphql.ts';
@@ -49,6 +50,7 @@ export async function startGraphql(
     room?: StreamRoom;
     pingMs?: number;
     bodyMax?: number;
+    gateway?: Partial<GatewayOptions>;
   } = {},
 ): Promise<GraphqlGateway> {
   const fixture = new GraphqlFixture();
@@ -94,19 +96,18 @@ export async function startGraphql(
     ...(room && { room }),
     ...(pingMs !== undefined && { pingMs }),
   });
-  const gateway = await startGateway([
-    ...graphqlRoutes({
-      graphql,
-      callers: new Callers({
-        authenticator,
-        renewal: authenticator,
-        publicUrl: () => ({ url: settings.publicUrl, configured: true }),
-      }),
-      streams,
-      logger,
-      ...(bodyMax !== undefined && { bodyMax }),
+  const routes = graphqlRoutes({
+    graphql,
+    callers: new Callers({
+      authenticator,
+      renewal: authenticator,
+      publicUrl: () => ({ url: settings.publicUrl, configured: true }),
     }),
-  ]);
+    streams,
+    logger,
+    ...(bodyMax !== undefined && { bodyMax }),
+  });
+  const gateway = await startGateway(routes, options.gateway);
   const url = `${gateway.url}/api/graphql`;
   let made = 0;
   return {

@@ -59,7 +59,9 @@ export class PlatformPlace {
       GANGWAY_RUNTIME: 'process',
       ...this.#variables,
     });
-    this.#platform = await openPlatform(config, this.logger);
+    this.#platform = await openPlatform(config, this.logger, (error) => {
+      throw error;
+    });
     await this.#platform.start();
   }
 

@@ -161,6 +161,13 @@ async function main(): Promise<void> {
   // Whoever starts a runner hands it the key on standard input: it stands in no file and no list.
   const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
   const logger = createLineLogger((line) => process.stdout.write(line), 'info');
+  // A bug of one request must not take every app with it: they are children of this process.
+  process.on('uncaughtException', (err) => {
+    logger.error({ err }, 'exception_not_caught');
+  });
+  process.on('unhandledRejection', (err) => {
+    logger.error({ err }, 'rejection_not_handled');
+  });
   const stateDir = path.join(dataDir, runnerStateDir);
   const socketDir = path.join(dataDir, runnerSocketDir);
   for (const dir of [stateDir, socketDir]) fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -202,4 +209,9 @@ async function main(): Promise<void> {
   logger.info({ dataDir }, 'runner_ready');
 }
 
-await main();
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? String(error.stack) : String(error)}\n`);
+  process.exit(1);
+}

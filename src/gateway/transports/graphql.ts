@@ -9,7 +9,9 @@
  *    a bearer token, with a cookie or not, is refused where a page of another site sent it, which
  *    covers sign-in as well. Queries cannot be read by other sites and change nothing.
  * 4. A bearer token is judged before the body is read; with one, the cookie is not looked at.
- * 5. Too many failed sign-ins are 429 with `Retry-After`, whatever the client accepts.
+ * 5. An error in the place of an answer, also where the answer took too long, is a GraphQL error of the
+ *    media type that the client takes, with the status of its code.
+ * 6. Too many failed sign-ins are 429 with `Retry-After`, whatever the client accepts.
  */
 import type { Origin } from '../../auth/accounts-contract.ts';
 import type { Principal } from '../../auth/principal.ts';
@@ -66,6 +68,7 @@ export function graphqlRoutes(options: GraphqlRoutesOptions): Route[] {
       method: 'POST',
       path: '/api/graphql',
       handle: (exchange) => transport.handle(exchange),
+      refuse: (exchange, error) => transport.refuse(exchange, error),
     },
     ...explorerRoutes(options),
   ];
@@ -157,7 +160,6 @@ class GraphqlTransport {
     { kind, body }: GraphqlAnswer,
     isLent: boolean,
   ): void {
-    if (exchange.aborted) return;
     const { retryAfterS } = call;
     let status = kind === 'refused' && media === graphqlType ? 400 : 200;
     let headers = headersOf[media];
@@ -185,10 +187,13 @@ class GraphqlTransport {
     }
   }
 
+  refuse(exchange: Exchange, error: ServiceError): void {
+    this.#refuse(exchange, acceptedType(exchange.header('accept')) ?? jsonType, error);
+  }
+
   #refuse(exchange: Exchange, media: MediaType, thrown: unknown): void {
-    if (exchange.aborted) return;
     const error = asServiceError(thrown);
-    if (error.code === 'INTERNAL') {
+    if (error.code === 'INTERNAL' && !exchange.aborted) {
       const { requestId } = exchange;
       this.#options.logger.error({ err: thrown, requestId }, 'graphql_request_failed');
     }

@@ -84,6 +84,14 @@ const routes: Route[] = [
     },
   },
   {
+    method: 'GET',
+    path: '/twice',
+    handle(exchange) {
+      exchange.json(200, 'first');
+      exchange.json(200, 'second');
+    },
+  },
+  {
     method: 'POST',
     path: '/body',
     async handle(exchange) {
@@ -144,7 +152,12 @@ async function startForwarding() {
   const refused: string[] = [];
   const home: PortCalls<ForwardBodyCalls, ForwardCalls> = openPortCalls(port1, { logger });
   const thread: PortCalls<ForwardCalls, ForwardBodyCalls> = openPortCalls(port2, { logger });
-  answerForwarded(home, { routes, logger, refused: (code) => refused.push(code) });
+  answerForwarded(home, {
+    routes,
+    logger,
+    refused: (code) => refused.push(code),
+    dropped: () => undefined,
+  });
   const gateway = await startGateway(forwardedRoutes({ routes, home: thread }));
   return { ...gateway, home, thread, logger, refused };
 }
@@ -161,6 +174,7 @@ const requests: Record<string, string> = {
   'a refusal': 'GET /problem HTTP/1.1\r\nHost: a\r\n\r\n',
   'a bug': 'GET /bug HTTP/1.1\r\nHost: a\r\n\r\n',
   'a bug behind the answer': 'GET /bug-after HTTP/1.1\r\nHost: a\r\n\r\n',
+  'a second answer': 'GET /twice HTTP/1.1\r\nHost: a\r\n\r\n',
   'a body': 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello',
   'no body': 'POST /body HTTP/1.1\r\nHost: a\r\n\r\n',
   'chunks of a body':
