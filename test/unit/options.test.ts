@@ -64,6 +64,10 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
   maxUploadMb: [bounds, 'maxUploadMb bounds an archive'],
   maxSockets: [network, 'maxSockets bounds the connections'],
   maxHeaderKb: [network, 'maxHeaderKb bounds the head of a request'],
+  answerSeconds: [
+    'scenario/hung-places.test.ts',
+    'answerSeconds end the wait for an answer, with an error of GraphQL',
+  ],
   bodyIdleSeconds: [bounds, 'bodyIdleSeconds end a body of which no byte comes'],
   drainSeconds: ['scenario/endings.test.ts', 'answers it while drainSeconds are not over'],
   logQuotaMb: [bounds, logs],

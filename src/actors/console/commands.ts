@@ -57,6 +57,9 @@ export class ConsoleCommands {
         'A command has 1 to 65536 bytes, none of them zero.',
       );
     }
+    // A mutation may have several: the rest need not begin when nobody waits any more.
+    if (signal?.aborted === true)
+      throw new ServiceError('DEADLINE_EXCEEDED', 'Nobody waits for it.');
     const { driver, targets, timeoutMs = 60_000, outputBytes = 64 * 1024 } = this.#options;
     const count = this.#underWay.get(userId) ?? 0;
     if (count >= (this.#options.maxPerPerson ?? 16)) {
