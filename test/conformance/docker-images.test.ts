@@ -12,7 +12,7 @@ import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, busyboxFile } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
 import type { DockerPlace } from '../support/docker-place.ts';
-import { readAll, running, sh, textOf, until } from '../support/driver-specs.ts';
+import { marked, readAll, running, sh, textOf, until } from '../support/driver-specs.ts';
 import { startRegistry } from '../support/registry.ts';
 import type { TestRegistry } from '../support/registry.ts';
 import { tempDir } from '../support/runner.ts';
@@ -251,7 +251,7 @@ function suite(buildKit: boolean): void {
       const given = new AbortController();
       const under = build(
         'aborted',
-        { Dockerfile: `FROM ${baseImage}\nRUN sleep 98801\n` },
+        { Dockerfile: marked(`FROM ${baseImage}\nRUN sleep 98801\n`) },
         { signal: given.signal },
       );
       const refused = assert.rejects(under, { name: 'AbortError' });

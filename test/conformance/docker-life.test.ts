@@ -25,6 +25,7 @@ import {
   sh,
   textOf,
   until,
+  marked,
 } from '../support/driver-specs.ts';
 
 describe('the Docker driver and the lives of others', { skip: needs('docker') }, () => {
@@ -308,7 +309,8 @@ describe('the Docker driver and the lives of others', { skip: needs('docker') },
 
   it('answers a build and a stop in whose middle the daemon goes', async () => {
     const contextDir = tempDir();
-    fs.writeFileSync(path.join(contextDir, 'Dockerfile'), `FROM ${baseImage}\nRUN sleep 98851\n`);
+    const dockerfile = marked(`FROM ${baseImage}\nRUN sleep 98851\n`);
+    fs.writeFileSync(path.join(contextDir, 'Dockerfile'), dockerfile);
     const command = sh(`trap '' TERM; sleep 98852 & wait; wait`);
     const spec = containerSpec({ id: 'mid-1', command, kind: 'service', stopGraceMs: 3000 });
     await place.driver.start(spec);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
 import type { Driver, ExecOutcome, Terminal, WorkloadSpec } from '../../src/drivers/driver.ts';
-import { sh, until } from '../support/driver-specs.ts';
+import { isMarked, mark, sh, until } from '../support/driver-specs.ts';
 
 export interface TerminalPlace {
   driver: Driver;
@@ -88,7 +88,7 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       const bounds = { timeoutMs: 20_000, maxBytes: 65_536 };
       return driver.exec(id, { command: sh(script), env: {}, ...bounds, ...more }, never);
     };
-    /** Whether a command line that begins so is to be seen from inside. */
+    /** Whether a marked command line that begins so is to be seen from inside. */
     const isThere = async (id: string, text: string): Promise<boolean> => {
       const { output } = await exec(
         id,
@@ -98,7 +98,7 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       return Buffer.from(output)
         .toString()
         .split('\n')
-        .some((line) => line.startsWith(text));
+        .some((line) => isMarked(line, text));
     };
 
     describe('openTerminal()', () => {
@@ -221,7 +221,7 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
         const shell = await Opened.open(
           driver,
           'tail-1',
-          sh('sleep 0.2; printf "the end"; exit 3'),
+          sh(`sleep 0.2${mark}; printf "the end"; exit 3`),
         );
         shell.open.pause();
         await until('it ended', async () => !(await isThere('tail-1', 'sleep 0.2')));
@@ -233,7 +233,11 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
 
       it('says how much input waits for a program that does not read', async () => {
         await serve('input-1');
-        const shell = await Opened.open(driver, 'input-1', sh('stty raw; sleep 1; exec cat'));
+        const shell = await Opened.open(
+          driver,
+          'input-1',
+          sh(`stty raw; sleep 1.${mark}; exec cat`),
+        );
         await until('the terminal is raw', () => isThere('input-1', 'sleep 1'));
         const sent = Buffer.alloc(300_000, 'y');
         shell.open.write(sent);

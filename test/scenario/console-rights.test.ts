@@ -7,6 +7,7 @@ import { ConsolePlace, servingArchive } from '../support/console-place.ts';
 import type { Answer, AppInfo, Client } from '../support/gangway-client.ts';
 import type { Gangway } from '../support/gangway.ts';
 import { until } from '../support/gangway.ts';
+import { mark, marked } from '../support/driver-specs.ts';
 
 describe('consoles and rights', () => {
   let place: ConsolePlace;
@@ -205,7 +206,7 @@ describe('consoles and rights', () => {
 
   it('end with exit when the service drains, with all that ran in them', async () => {
     const shell = await open();
-    await shell.type('trap "" HUP TERM; echo here-$((1+1)); sleep 8201\r');
+    await shell.type(marked('trap "" HUP TERM; echo here-$((1+1)); sleep 8201\r'));
     await shell.sees('here-2');
     await gangway.stop();
     await shell.ends('exit');
@@ -215,7 +216,7 @@ describe('consoles and rights', () => {
         'mutation($id: ID!) { execConsole(appId: $id, command: "cat /proc/*/cmdline") { output } }',
         { id: app.id },
       );
-      return !execConsole.output.includes('sleep\u00008201');
+      return !execConsole.output.includes(`sleep\u00008201.${mark}`);
     };
     await until('what ran is gone', 20_000, gone);
     assert.equal((await shell.back()).code, 'NO_SUCH_SESSION');

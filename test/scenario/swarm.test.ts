@@ -11,7 +11,7 @@ import { archiveOf, Visitor } from '../support/gangway-client.ts';
 import type { Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
-import { running as runningNow } from '../support/driver-specs.ts';
+import { marked, running as runningNow } from '../support/driver-specs.ts';
 import { beSwarm } from '../support/swarm-place.ts';
 
 const skip =
@@ -54,7 +54,7 @@ describe('apps on a swarm', { skip }, () => {
     const before = await tailOf();
     await until('lines come', 20_000, () => numbers(before.log).length > 100);
     const shell = await ConsoleClient.open(client, `/api/apps/${app.id}/attach`);
-    await shell.type('trap "" HUP TERM; sleep 8401\r');
+    await shell.type(marked('trap "" HUP TERM; sleep 8401\r'));
     const isTyped = (): boolean => runningNow('sleep 8401').length > 0;
     await until('what was typed runs', 10_000, isTyped);
     await place.gangway.kill9();

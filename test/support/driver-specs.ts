@@ -22,7 +22,20 @@ export function specOf(overrides: SpecOverrides): WorkloadSpec {
   };
 }
 
-export const sh = (script: string): readonly string[] => ['/bin/sh', '-c', script];
+/** Of programs that this process's tests start: the machine may run the same test a second time. */
+export const mark = String(process.pid);
+
+/** The script with its long sleeps marked: `sleep 98711` becomes `sleep 98711.<mark>`. */
+export function marked(script: string): string {
+  return script.replaceAll(/\bsleep (\d{4,})\b/g, `sleep $1.${mark}`);
+}
+
+/** Whether a command line begins with `text` and is marked as ours. */
+export function isMarked(line: string, text: string): boolean {
+  return line.startsWith(text) && line.trimEnd().endsWith(mark);
+}
+
+export const sh = (script: string): readonly string[] => ['/bin/sh', '-c', marked(script)];
 export const js = (script: string): readonly string[] => [process.execPath, '-e', script];
 
 /** Resolves when `check` does not answer undefined or false; asks again on every turn of a timer. */
@@ -92,13 +105,13 @@ export async function readSome(driver: Driver, id: string): Promise<LogEntry[]> 
   return entries;
 }
 
-/** Command lines of living processes that contain `text`, apart from shells that merely name it. */
+/** Command lines of living, marked programs that begin with `text`. */
 export function running(text: string): string[] {
   return fs.readdirSync('/proc').flatMap((pid) => {
     if (!/^\d+$/.test(pid)) return [];
     try {
       const line = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      return line.startsWith(text) ? [line] : [];
+      return isMarked(line, text) ? [line] : [];
     } catch {
       return []; // It ended meanwhile.
     }
