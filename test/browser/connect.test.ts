@@ -110,7 +110,7 @@ describe('the page that connects MCP clients, in a browser', { skip: needs('chro
     assert.equal(copied, await shown.innerText());
   });
 
-  it('gives a line for curl that works as it is', async () => {
+  it('gives a line for curl that works as it is', { skip: needs('curl') }, async () => {
     await page.getByText('curl', { exact: true }).click();
     const line = await page.locator('.client pre:visible').innerText();
     const env = { PATH: process.env['PATH'] ?? '', GANGWAY_TOKEN: token };

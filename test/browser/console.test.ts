@@ -105,7 +105,7 @@ describe('the console, in a browser', { skip: needs('chromium') }, () => {
     await page.setViewportSize({ width: 1000, height: 600 });
   });
 
-  it('runs vim at changing sizes', async () => {
+  it('runs vim at changing sizes', { skip: needs('vim') }, async () => {
     await type('clear; vim -u NONE -c "set nocompatible ruler" note.txt\n');
     await sees(/"note\.txt" \[New/);
     await type('ihello from vim\u001b');
@@ -124,7 +124,7 @@ describe('the console, in a browser', { skip: needs('chromium') }, () => {
     await sees(/^hello from vim$/m);
   });
 
-  it('runs top at changing sizes', async () => {
+  it('runs top at changing sizes', { skip: needs('top') }, async () => {
     await type('clear; top -d 0.5\n');
     await sees(/PID\s+USER/);
     await page.setViewportSize({ width: 800, height: 450 });

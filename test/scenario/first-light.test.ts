@@ -5,6 +5,7 @@ import { packed, Visitor } from '../support/gangway-client.ts';
 import type { AppInfo, Client, HookAnswer } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
+import { needs } from '../support/programs.ts';
 
 const numbered = /^line (\d+) of many, as a busy app prints them$/;
 
@@ -67,7 +68,7 @@ describe('first light', () => {
     });
   }
 
-  it('takes an Express app from an archive to a browser', async () => {
+  it('takes an Express app from an archive to a browser', { skip: needs('curl') }, async () => {
     const app = await client.createApp('Shop', {
       build: { healthPath: '/healthz' },
       env: [{ key: 'GREETING', value: 'hello from a variable', isSecret: false }],

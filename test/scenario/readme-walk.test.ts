@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Gangway } from '../support/gangway.ts';
+import { needs } from '../support/programs.ts';
 
 /** The commands between the marks of the walk, as they stand in the README. */
 function walk(): string {
@@ -35,7 +36,7 @@ function shell(
   });
 }
 
-describe('the five minutes of the README', () => {
+describe('the five minutes of the README', { skip: needs('curl') }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-walk-'));
   let gangway: Gangway;
   before(async () => {

@@ -15,10 +15,11 @@ import { after, before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worktree } from '../../../bench/worktree.ts';
 import { eventually } from '../../support/eventually.ts';
+import { needs } from '../../support/programs.ts';
 
 const programUrl = new URL('../../../bench/worktree.ts', import.meta.url).href;
 
-describe('Worktree', () => {
+describe('Worktree', { skip: needs('git') }, () => {
   let home: string;
   const git = (...args: string[]): string =>
     execFileSync('git', args, { cwd: home, encoding: 'utf8' }).trim();
