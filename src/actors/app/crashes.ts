@@ -9,6 +9,7 @@
 import type { Exit, Workload } from '../../drivers/driver.ts';
 import type { LogName } from '../../store/logs/contract.ts';
 import type { AppCrashes, AppExit, Instance } from '../../store/records.ts';
+import { describeEnd, describeNext, endIn, lastWordsMs } from '../sandbox/ends.ts';
 import type { StreamNotice } from '../streams/contract.ts';
 import { partLog, workloadsOf } from './containers.ts';
 import type { AppCore } from './core.ts';
@@ -16,18 +17,14 @@ import { pause } from './health.ts';
 
 type Counted = AppCrashes['counted'][number];
 
-/** The last words of what ended may be stored so much later; what is started again is so no sooner. */
-export const lastWordsMs = 100;
 /** Ends no farther apart are in a row. */
 const rowMs = 5 * 60_000;
-/** A restart this near is at once, to people. */
-const soonMs = 1500;
 /** After a crash of the service, an end of so long ago is not told any more. */
 const retellMs = 10 * 60_000;
 const noneSoFar: AppCrashes = { restarts: 0, last: null, counted: [] };
 
 /** How often a workload ended by itself so far, as its driver says; null: never. */
-export function endsOf({ spec, state }: Workload): Counted | null {
+function endsOf({ spec, state }: Workload): Counted | null {
   const ended = endIn(state);
   if (ended === null) return null;
   return { workloadId: spec.id, ends: ended.ends, told: ended.ends, atMs: ended.exit.atMs };
@@ -103,21 +100,6 @@ export async function endsBefore(core: AppCore, instance: Instance): Promise<Cou
   return found.flatMap((workload) => (workload && endsOf(workload)) ?? []);
 }
 
-function endIn(state: Workload['state']): { ends: number; exit: Exit } | null {
-  switch (state.phase) {
-    case 'waiting':
-      return { ends: state.restarts + 1, exit: state.lastExit };
-    case 'running': {
-      const { restarts: ends, lastExit, startedAtMs: atMs } = state;
-      if (lastExit !== undefined) return { ends, exit: lastExit };
-      if (ends === 0) return null;
-      return { ends, exit: { code: null, signal: null, reason: 'exited', detail: null, atMs } };
-    }
-    case 'ended':
-      return null;
-  }
-}
-
 /** A daemon that starts anew counts anew: then the time of the end says whether it is another one. */
 function freshEnds(counted: Counted, { ends, exit }: { ends: number; exit: Exit }): number {
   if (ends > counted.ends) return ends - counted.ends;
@@ -153,19 +135,9 @@ function noticeOf(
 function sentenceOf(core: AppCore, { workload, exit, fresh, restarts, inRow }: End): string {
   const unseen = fresh > 1 ? `The app ended ${String(fresh)} times, the last time so: ` : '';
   const row = inRow > 2 ? ` It ended ${String(inRow)} times in a row.` : '';
-  const waitMs = (nextStartOf(workload) ?? 0) - core.deps.clock.now();
-  const when = waitMs > soonMs ? ` in ${String(Math.ceil(waitMs / 1000))} s` : '';
-  const again = workload.state.phase === 'running' ? 'It runs again' : `It is started again${when}`;
-  return `${unseen}${describeEnd(exit)}${row} ${again} (restart ${String(restarts)} of this release).`;
-}
-
-function describeEnd(exit: Exit): string {
-  if (exit.cause === 'unhealthy') return 'The app was ended because its health check failed.';
-  if (exit.detail !== null) return exit.detail;
-  if (exit.reason === 'lost') return 'The app was lost when its server stopped.';
-  if (exit.reason === 'stopped') return 'The app was stopped from outside.';
-  if (exit.signal !== null) return `The app was ended by ${exit.signal}.`;
-  return exit.code === null ? 'The app ended.' : `The app exited with code ${String(exit.code)}.`;
+  const next = describeNext(workload.state, core.deps.clock.now());
+  const count = `(restart ${String(restarts)} of this release)`;
+  return `${unseen}${describeEnd(exit, 'app')}${row} ${next} ${count}.`;
 }
 
 /** Behind its own last words, as far as they come soon. */

@@ -4,9 +4,9 @@
  * 1. Its lines stay on the app's own streams there, as in its own log: none is taken for one of ours.
  * 2. They are the instance's own, also while the one before it writes to the same log; bounded.
  */
+import { lastWordsMs } from '../sandbox/ends.ts';
 import { partLog } from './containers.ts';
 import type { AppCore } from './core.ts';
-import { lastWordsMs } from './crashes.ts';
 import { isAborted } from './health.ts';
 
 const linesMax = 40;

@@ -34,6 +34,8 @@ export class DatabaseCore {
   readonly busy = new Set<string>();
   /** The latest end of the live server by itself that nothing newer was asked about; null: none. */
   exitedAtMs: number | null = null;
+  /** Which end of the live server was told last. */
+  toldEnd: string | null = null;
   #record: DatabaseRecord | null;
   #works = 0;
 

@@ -6,7 +6,9 @@
  */
 import type { Workload } from '../../drivers/driver.ts';
 import type { DatabaseRun } from '../../store/records.ts';
+import { pause } from '../app/health.ts';
 import { reach } from '../app/reach.ts';
+import { describeEnd, describeNext, endIn, lastWordsMs } from '../sandbox/ends.ts';
 import type { DatabaseCore } from './core.ts';
 import type { Handlers } from './internal.ts';
 import { finishRotation } from './passwords.ts';
@@ -73,6 +75,7 @@ export function endAll(core: DatabaseCore): void {
 /** What the driver says of the live server. */
 function noticeLive(core: DatabaseCore, workload: Workload, ensureRunning: () => void): void {
   const { run } = core.require();
+  tellEnd(core, workload);
   switch (workload.state.phase) {
     case 'running':
       core.care.follow(workload.spec.id);
@@ -93,6 +96,21 @@ function noticeLive(core: DatabaseCore, workload: Workload, ensureRunning: () =>
       endAll(core);
       ensureRunning();
   }
+}
+
+/** In its log, once, behind its own last words as far as they come soon. */
+function tellEnd(core: DatabaseCore, { spec, state }: Workload): void {
+  const { clock, streams } = core.deps;
+  const ended = endIn(state);
+  if (ended === null) return;
+  const end = `${spec.id} ${String(ended.ends)}`;
+  if (core.toldEnd === end) return;
+  core.toldEnd = end;
+  const text = `${describeEnd(ended.exit, 'database')} ${describeNext(state, clock.now())}.`;
+  core.run(`tell:${spec.id}`, async (signal) => {
+    await pause(clock, lastWordsMs, signal).catch(() => undefined);
+    streams.write(`db:${core.id}`, text, { id: `${spec.id}!`, seq: ended.ends });
+  });
 }
 
 function confirmLost(core: DatabaseCore, id: string): void {

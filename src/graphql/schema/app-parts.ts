@@ -1,5 +1,5 @@
 /** Owns the parts of an app in the schema that stand for themselves: enums and plain records. */
-import { lastWordsMs } from '../../actors/app/crashes.ts';
+import { lastWordsMs } from '../../actors/sandbox/ends.ts';
 import { can } from '../../auth/authorize.ts';
 import type { LogName } from '../../store/logs/contract.ts';
 import type {

@@ -157,6 +157,26 @@ describe('a database by programs of the machine', () => {
     assert.equal(servers().length, 1);
   });
 
+  it('says in its log, once, that its server ended, also when nobody saw it wait', async () => {
+    const id = await place.create();
+    await place.until(id, 'running');
+    const log = (): string => place.streams.text.get(`db:${id}`) ?? '';
+    const exit = {
+      code: null,
+      signal: 'SIGKILL',
+      reason: 'exited',
+      detail: null,
+      atMs: 5,
+    } as const;
+    place.driver.revive(live(id), 1, exit);
+    place.driver.revive(live(id), 1, exit);
+    await eventually('it is told', () => log() !== '');
+    assert.equal(log(), 'The database was ended by SIGKILL. It runs again.');
+    place.driver.crash(live(id), 1, { code: 1, atMs: 9 });
+    await eventually('it is told again', () => log().includes('code 1. It is started again.'));
+    assert.equal(log().split('SIGKILL').length, 2);
+  });
+
   it('stays in error when its server ends again while an earlier start answers', async () => {
     const id = await place.create();
     await place.until(id, 'running');
