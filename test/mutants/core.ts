@@ -1,0 +1,138 @@
+/** Breaks of what holds the service together, which tests noticed from the first. */
+import type { Break } from './break.ts';
+
+const runtime = ['unit/actors/runtime/runtime.test.ts'];
+const rates = ['unit/lib/rate-limit.test.ts'];
+const rights = ['unit/auth/authorize.test.ts'];
+const authenticator = ['unit/auth/authenticator.test.ts'];
+const bulk = ['unit/workers/bulk-pool.test.ts'];
+
+export const core: readonly Break[] = [
+  {
+    name: 'mailboxes give the newest message first',
+    file: 'src/actors/runtime/mailbox.ts',
+    find: '    const message = this.#items[this.#head];\n',
+    replace:
+      '    this.#items.splice(this.#head, 0, this.#items.pop());\n    const message = this.#items[this.#head];\n',
+    tests: runtime,
+  },
+  {
+    name: 'mailboxes have no bound',
+    file: 'src/actors/runtime/mailbox.ts',
+    find: 'if (this.size >= this.#max) return false;',
+    replace: '',
+    tests: runtime,
+  },
+  {
+    name: 'replies leave before what they report is durable',
+    file: 'src/actors/runtime/cell.ts',
+    find: '      activation.gate(() => {\n        envelope.resolve(reply);\n      }, envelope.reject);',
+    replace: '      envelope.resolve(reply);',
+    tests: runtime,
+  },
+  {
+    name: 'rates never run out',
+    file: 'src/lib/rate-limit.ts',
+    find: 'if (waitS === 0) bucket.tokens -= 1;',
+    replace: '',
+    tests: rates,
+  },
+  {
+    name: 'rates never refill',
+    file: 'src/lib/rate-limit.ts',
+    find: 'bucket.tokens + passedMs * this.#tokensPerMs);\n    bucket.atMs',
+    replace: 'bucket.tokens);\n    bucket.atMs',
+    tests: rates,
+  },
+  {
+    name: 'a token may what its owner may',
+    file: 'src/auth/authorize.ts',
+    find: "if (token !== null && !(whole && token.capabilities.includes(need))) return 'lacking';",
+    replace: '',
+    tests: rights,
+  },
+  {
+    name: 'members may anything',
+    file: 'src/auth/authorize.ts',
+    find: "return personHolds(reader, principal.userId, place, need) ? 'yes' : 'lacking';",
+    replace: "return 'yes';",
+    tests: rights,
+  },
+  {
+    name: 'strangers see a team',
+    file: 'src/auth/authorize.ts',
+    find: "if (!reader.get(tables.members, [place.teamId, principal.userId])) return 'invisible';",
+    replace: '',
+    tests: rights,
+  },
+  {
+    name: 'a revoked token is remembered',
+    file: 'src/auth/authenticator.ts',
+    find: '      this.#tokens.clear();\n',
+    replace: '',
+    tests: authenticator,
+  },
+  {
+    name: 'cookies with a wrong signature are good',
+    file: 'src/auth/session-cookie.ts',
+    find: 'return given.length === right.length && timingSafeEqual(given, right) ? token : null;',
+    replace: 'return given.length === right.length ? token : null;',
+    tests: authenticator,
+  },
+  {
+    name: 'requests of other sites count',
+    file: 'src/gateway/credentials.ts',
+    find: "if (origin !== '' && isOurs(origin, publicUrl)) return;",
+    replace: "if (origin !== '' || isOurs(origin, publicUrl)) return;",
+    tests: ['unit/gateway/credentials.test.ts'],
+  },
+  {
+    name: 'the edge keeps its old routes',
+    file: 'src/agent/edge/routes.ts',
+    find: '    this.#routes = toMap(routes);\n    this.#refusedAtMs',
+    replace: '    this.#refusedAtMs',
+    tests: ['unit/agent/edge/edge.test.ts'],
+  },
+  {
+    name: 'Last-Event-ID is ignored',
+    file: 'src/gateway/transports/log-query.ts',
+    find: 'after: resumed ?? after,',
+    replace: 'after,',
+    tests: ['unit/gateway/transports/log-query.test.ts'],
+  },
+  {
+    name: 'refused archives are left behind',
+    file: 'src/workers/bulk/receiver.ts',
+    find: '      const broken = this.#file.failure;\n      await this.#remove();',
+    replace: '      const broken = this.#file.failure;',
+    tests: bulk,
+  },
+  {
+    name: 'secrets of an app are not redacted',
+    file: 'src/mcp/redaction/redaction.ts',
+    find: 'return this.#isClean(text) ? text : this.#text(text);',
+    replace: 'return text;',
+    tests: ['unit/mcp/redaction/redactor.test.ts'],
+  },
+  {
+    name: 'retention takes the newest segments',
+    file: 'src/store/logs/retention.ts',
+    find: 'if (keptBytes > limits.quotaBytes && i < records.length - 1) return i + 1;',
+    replace: 'if (keptBytes > limits.quotaBytes) return i + 1;',
+    tests: ['unit/store/logs/writer.test.ts'],
+  },
+  {
+    name: 'archives have any number of entries',
+    file: 'src/protocol/archive/limits.ts',
+    find: 'if (++this.#entries > this.#limits.entriesMax) {',
+    replace: 'if (++this.#entries > Infinity) {',
+    tests: bulk,
+  },
+  {
+    name: 'archives expand to any size',
+    file: 'src/protocol/archive/limits.ts',
+    find: 'if (expanded > expandedBytesMax) throw this.#tooLarge();',
+    replace: '',
+    tests: [...bulk, 'unit/protocol/archive/zip.test.ts', 'unit/protocol/archive/gzip.test.ts'],
+  },
+];
