@@ -31,7 +31,7 @@ export function services(place: () => DriverPlace): void {
       const [port = 0, open = 0, alone = 0] = ports;
       const listen = (at: number, host: string): string =>
         `require('net').createServer().listen(${String(at)}, '${host}')`;
-      const script = `${listen(open, '0.0.0.0')}; ${listen(open + 1, '::1')}`;
+      const script = `${listen(open, '0.0.0.0')}; ${listen(open + 1, '127.0.0.2')}`;
       const command = sh(
         `'${node}' -e "${script}" & exec '${node}' -e "${listen(alone, '127.0.0.1')}"`,
       );
@@ -43,7 +43,7 @@ export function services(place: () => DriverPlace): void {
       const texts = found.map(({ address, port: at }) => `${address} ${String(at)}`);
       assert.deepEqual(
         texts.sort(),
-        [`0.0.0.0 ${open}`, `127.0.0.1 ${alone}`, `::1 ${open + 1}`].sort(),
+        [`0.0.0.0 ${open}`, `127.0.0.1 ${alone}`, `127.0.0.2 ${open + 1}`].sort(),
       );
       assert.equal(await driver.probe('where-1'), 'silent');
       await driver.remove('where-1');
