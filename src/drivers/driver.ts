@@ -26,7 +26,7 @@ export interface WorkloadSpec {
   env: Readonly<Record<string, string>>;
   /** User and group id to run as; null: the driver's own, or the image's. */
   uid: number | null;
-  /** The port a service is reached at on loopback; null for a job. */
+  /** The port a service is reached at on loopback, or told to listen on; null for a job. */
   port: number | null;
   /** What it runs in; null on a driver that runs programs of the machine (`runs` is `host`). */
   container: ContainerSpec | null;
@@ -46,6 +46,11 @@ export interface ContainerSpec {
   volumes: readonly { name: string; path: string; readOnly?: boolean }[];
   /** A network of ours, made when it is not there; null: one of its own. */
   network: string | null;
+  /**
+   * Where its port is reached: on loopback, or at an address of its own, where the driver can, so
+   * that no name of this machine leads to it. Absent: on loopback.
+   */
+  reachedAt?: 'loopback' | 'address';
   /** Host names it has in `network`. */
   aliases: readonly string[];
   /** Networks of ours it is in besides. */
@@ -115,6 +120,8 @@ export interface Exit {
 export interface Workload {
   spec: Pick<WorkloadSpec, 'id' | 'owner' | 'kind' | 'port'>;
   state: WorkloadState;
+  /** Where it is reached, as long as it is not removed; absent: on loopback, at its port. */
+  address?: { host: string; port: number };
 }
 
 export interface LogEntry {
@@ -152,7 +159,7 @@ export interface ServerInfo {
 export interface EdgeRoute {
   /** Lower-case host name without port. */
   host: string;
-  /** `127.0.0.1:<port>` targets, taken in turn; none answers 503. */
+  /** Taken in turn; none answers 503. */
   targets: readonly { host: string; port: number }[];
 }
 

@@ -78,8 +78,11 @@ export interface Instance {
   deploymentId: string;
   /** Never used twice, so that log and exit code of one start are never taken for another's. */
   workloadId: string;
+  /** Where it is reached. */
   host: string;
+  /** What it is told as PORT, and reached at unless there is a `targetPort`. */
   port: number;
+  targetPort?: number;
   startedAtMs: number;
   /** What it runs in, for people; absent: programs of the machine. */
   image?: string;

@@ -82,7 +82,7 @@ const build = shapeOf<BuildConfig>()(
 );
 const resources = shapeOf<Resources>()('memoryMb', 'cpus', 'pids', 'replicas');
 const run = shapeOf<Omit<AppRun, 'crashes'>>()('seq', 'live', 'next', 'draining', 'crashing');
-const instance = shapeOf<Omit<Instance, 'image' | 'service' | 'parts'>>()(
+const instance = shapeOf<Omit<Instance, 'targetPort' | 'image' | 'service' | 'parts'>>()(
   'deploymentId',
   'workloadId',
   'host',

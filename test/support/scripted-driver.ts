@@ -22,6 +22,7 @@ interface Running {
   spec: WorkloadSpec;
   state: WorkloadState;
   probe: 'listening' | 'silent' | 'foreign';
+  address: Workload['address'];
   waiters: (() => void)[];
 }
 
@@ -33,6 +34,7 @@ export type Script = (spec: WorkloadSpec) => {
   failure?: string;
   probe?: 'listening' | 'silent' | 'foreign';
   health?: 'starting' | 'healthy' | 'unhealthy';
+  address?: Workload['address'];
 };
 
 export class ScriptedDriver implements Driver {
@@ -72,11 +74,12 @@ export class ScriptedDriver implements Driver {
     await Promise.resolve();
     this.beforeStart(spec);
     this.started.push(spec);
-    const { exitCode, failure, probe = 'silent', health } = this.script(spec);
+    const { exitCode, failure, probe = 'silent', health, address } = this.script(spec);
     const running: Running = {
       spec,
       state: { phase: 'running', startedAtMs: 0, restarts: 0, ...(health && { health }) },
       probe,
+      address,
       waiters: [],
     };
     this.#running.set(spec.id, running);
@@ -235,7 +238,7 @@ export class ScriptedDriver implements Driver {
   }
 }
 
-function toWorkload({ spec, state }: Running): Workload {
+function toWorkload({ spec, state, address }: Running): Workload {
   const { id, owner, kind, port } = spec;
-  return { spec: { id, owner, kind, port }, state };
+  return { spec: { id, owner, kind, port }, state, ...(address && { address }) };
 }

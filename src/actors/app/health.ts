@@ -20,7 +20,7 @@ export interface Target {
 export type Check = (target: Target, signal: AbortSignal) => Promise<string | null>;
 
 export type Health =
-  | { kind: 'healthy'; found: { host: string; startedAtMs: number } }
+  | { kind: 'healthy'; found: { host: string; port: number; startedAtMs: number } }
   /** Another process listens on the port. */
   | { kind: 'foreign' }
   | { kind: 'failed'; reason: string };
@@ -71,13 +71,14 @@ export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
     const probe = await driver.probe(workloadId);
     if (probe === 'foreign') return { kind: 'foreign' };
     if (probe === 'listening') {
-      for (const host of hosts) {
-        const wrong = await checkOnce(options, host);
+      const places = placesOf(workload, options.port);
+      for (const place of places) {
+        const wrong = await checkOnce(options, place);
         if (wrong === null) {
           const runsSinceMs = startOf(workload) ?? clock.now();
-          return { kind: 'healthy', found: { host, startedAtMs: runsSinceMs } };
+          return { kind: 'healthy', found: { ...place, startedAtMs: runsSinceMs } };
         }
-        if (host === hosts[0]) wrongAnswer = wrong;
+        if (place === places[0]) wrongAnswer = wrong;
       }
     }
     const isOver = clock.now() >= deadlineMs;
@@ -91,10 +92,16 @@ export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
   }
 }
 
-function checkOnce(options: HealthGateOptions, host: string): Promise<string | null> {
-  const { port, path, hostHeader } = options;
+type Place = Pick<Target, 'host' | 'port'>;
+
+function placesOf(workload: Workload | undefined, port: number): Place[] {
+  return workload?.address ? [workload.address] : hosts.map((host) => ({ host, port }));
+}
+
+function checkOnce(options: HealthGateOptions, place: Place): Promise<string | null> {
+  const { path, hostHeader } = options;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(checkTimeoutMs)]);
-  return options.check({ host, port, path, hostHeader }, signal);
+  return options.check({ ...place, path, hostHeader }, signal);
 }
 
 function startOf(workload: Workload | undefined): number | null {

@@ -51,8 +51,9 @@ export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): I
     'instance-live': (message) => {
       const { run } = core.require();
       if (!core.isOwn(message) || run.next?.workloadId !== message.workloadId) return false;
-      const { host, startedAtMs, counted } = message;
-      switchTo(core, { ...run.next, host, startedAtMs }, counted);
+      const { host, port, startedAtMs, counted } = message;
+      const elsewhere = port !== run.next.port && { targetPort: port };
+      switchTo(core, { ...run.next, host, ...elsewhere, startedAtMs }, counted);
       return true;
     },
     'instance-stopped': (message) => {

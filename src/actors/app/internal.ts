@@ -62,6 +62,7 @@ type OwnMessages = {
     in: Report & {
       workloadId: string;
       host: string;
+      port: number;
       startedAtMs: number;
       /** Ends of its workloads before. */
       counted: AppCrashes['counted'];

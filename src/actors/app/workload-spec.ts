@@ -68,6 +68,7 @@ function containerOf(core: AppCore, { name, port }: ReleaseImage): ContainerSpec
     port,
     volumes: [{ name: dataVolume(core.id), path: containerDataDir }],
     network: teamId,
+    reachedAt: 'address',
     aliases: [slug],
   };
 }

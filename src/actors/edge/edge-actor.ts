@@ -43,7 +43,7 @@ const walkStep = 200;
 /** Where the traffic of an app goes. */
 export function targetsOf(app: Pick<AppRecord, 'run'>): { host: string; port: number }[] {
   const { live } = app.run;
-  return live === null ? [] : [{ host: live.host, port: live.port }];
+  return live === null ? [] : [{ host: live.host, port: live.targetPort ?? live.port }];
 }
 
 export function edgeDefinition(deps: EdgeDeps): ActorDefinition<EdgeProtocol> {

@@ -30,11 +30,13 @@ export const capabilities: readonly string[] = [
   'SYS_CHROOT',
 ];
 
+/** `address`: its own in its network; null: its port is published on loopback. */
 export function createOptions(
   spec: WorkloadSpec,
   container: ContainerSpec,
   names: Names,
   log: LogLimits,
+  address: string | null = null,
 ): Dockerode.ContainerCreateOptions {
   const innerPort = container.port ?? spec.port;
   const exposed = spec.port === null || innerPort === null ? undefined : `${innerPort}/tcp`;
@@ -55,19 +57,23 @@ export function createOptions(
     OpenStdin: settings?.tty ?? false,
     Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
     // Ours last: what an app asks for cannot make it another's.
-    Labels: { ...settings?.labels, ...names.labelsOf(spec) },
+    Labels: { ...settings?.labels, ...names.labelsOf(spec, address) },
     ...(exposed !== undefined && { ExposedPorts: { [exposed]: {} } }),
     StopTimeout: graceSeconds(spec.stopGraceMs),
     HostConfig: {
       ...hostConfig(spec, container, names, log),
       NetworkMode: network,
-      ...(exposed !== undefined && {
-        PortBindings: { [exposed]: [{ HostIp: '127.0.0.1', HostPort: String(spec.port) }] },
-      }),
+      ...(exposed !== undefined &&
+        address === null && {
+          PortBindings: { [exposed]: [{ HostIp: '127.0.0.1', HostPort: String(spec.port) }] },
+        }),
     },
     NetworkingConfig: {
       EndpointsConfig: {
-        [network]: container.network === null ? {} : { Aliases: [...container.aliases] },
+        [network]: {
+          ...(container.network !== null && { Aliases: [...container.aliases] }),
+          ...(address !== null && { IPAMConfig: { IPv4Address: address } }),
+        },
       },
     },
   };

@@ -16,6 +16,8 @@ export const label = {
   innerPort: 'gangway.inner-port',
   deadline: 'gangway.deadline-ms',
   grace: 'gangway.grace-ms',
+  /** Of a container: the one that is its own. Of a network: that it has such. */
+  address: 'gangway.address',
 } as const;
 
 export type Labels = Readonly<Record<string, string>>;
@@ -24,7 +26,11 @@ export type Labels = Readonly<Record<string, string>>;
 export type KnownSpec = Pick<
   WorkloadSpec,
   'id' | 'owner' | 'kind' | 'port' | 'deadlineMs' | 'stopGraceMs'
-> & { innerPort: number | null };
+> & {
+  innerPort: number | null;
+  /** Its own in its network; null where its port is published. */
+  address: string | null;
+};
 
 const idPattern = /^[a-z0-9_-]{2,64}$/;
 const tagMax = 128;
@@ -99,7 +105,7 @@ export class Names {
     return labels?.[label.instance] === this.instance;
   }
 
-  labelsOf(spec: WorkloadSpec): Record<string, string> {
+  labelsOf(spec: WorkloadSpec, address: string | null = null): Record<string, string> {
     const innerPort = spec.container?.port ?? spec.port;
     return {
       ...this.mark(spec.owner),
@@ -110,6 +116,7 @@ export class Names {
       [label.port]: String(spec.port ?? ''),
       [label.innerPort]: String(innerPort ?? ''),
       [label.deadline]: String(spec.deadlineMs ?? ''),
+      [label.address]: address ?? '',
     };
   }
 
@@ -125,6 +132,7 @@ export class Names {
       kind: labels[label.kind] === 'service' ? 'service' : 'job',
       port: numberAt(label.port),
       innerPort: numberAt(label.innerPort),
+      address: labels[label.address] || null,
       deadlineMs: numberAt(label.deadline),
       stopGraceMs: numberAt(label.grace) ?? 0,
     };

@@ -4,17 +4,35 @@
  * 1. A network is made when it is first needed, and removed with the last container in it.
  * 2. On the network of those that share none, containers do not reach each other.
  * 3. A volume outlives what uses it; it goes only when it is asked to.
+ * 4. An address that a container was given is its own until it is removed, running or not.
  */
+import fs from 'node:fs';
+
 import type Dockerode from 'dockerode';
 
 import { ServiceError } from '../../lib/errors.ts';
 import { orGone, statusOf, wordsOf } from './engine.ts';
 import type { Engine } from './engine.ts';
+import { label } from './names.ts';
 import type { Names } from './names.ts';
+import { freeAddress, planOf } from './subnets.ts';
 import { Turns } from './turns.ts';
 
 /** Tried in turn when the daemon's own pools, some thirty networks by default, are used up. */
 const spareSubnets = { base: '10.214', count: 256 };
+const triesMax = 5;
+
+type NetworkView = Dockerode.NetworkInspectInfo;
+
+function sharedOut(subnet: string): Dockerode.NetworkCreateOptions['IPAM'] {
+  const { gateway, range } = planOf(subnet);
+  return { Driver: 'default', Config: [{ Subnet: subnet, IPRange: range, Gateway: gateway }] };
+}
+
+/** Whether the bridge of a network is one of this machine, so that its containers are reached from it. */
+function isHere({ Id: id }: NetworkView): boolean {
+  return fs.existsSync(`/sys/class/net/br-${id.slice(0, 12)}`);
+}
 
 export class Networks {
   readonly #engine: Engine;
@@ -57,6 +75,29 @@ export class Networks {
     });
   }
 
+  /**
+   * An address for one more container of a network, which surely exists meanwhile. Null where the
+   * machine we are on does not reach it: the daemon is elsewhere, or has networks of its own.
+   */
+  async freeAddress(name: string | null): Promise<string | null> {
+    const network = this.#names.network(name);
+    const found = await this.#inspect(network);
+    const subnet = found?.IPAM?.Config?.[0]?.Subnet;
+    // Before this version they had no addresses to give.
+    if (!found || subnet === undefined || found.Labels?.[label.address] === undefined) return null;
+    if (!isHere(found)) return null;
+    const users = await this.#users(network);
+    const taken = new Set(users.flatMap(({ Labels: labels }) => labels[label.address] ?? []));
+    return freeAddress(subnet, taken, Math.random());
+  }
+
+  /** Whether containers are reached at their own addresses from the machine we are on. */
+  async reachesContainers(): Promise<boolean> {
+    await this.ensureAlone();
+    const found = await this.#inspect(this.#names.network(null));
+    return found !== undefined && isHere(found);
+  }
+
   /** The network of those that share none; it stays. */
   ensureAlone(): Promise<void> {
     return this.#within(null, () => Promise.resolve());
@@ -71,11 +112,7 @@ export class Networks {
 
   #release(network: string): Promise<void> {
     return this.#turns.take(network, async () => {
-      const filters = { network: [network] };
-      const users = await this.#engine.ask((docker) =>
-        docker.listContainers({ all: true, filters }),
-      );
-      if (users.length > 0) return;
+      if ((await this.#users(network)).length > 0) return;
       try {
         await this.#engine.ask((docker) => orGone(docker.getNetwork(network).remove()));
       } catch (error) {
@@ -116,34 +153,66 @@ export class Networks {
   }
 
   async #ensure(network: string, alone: boolean): Promise<void> {
-    const found = await this.#engine.ask((docker) => orGone(docker.getNetwork(network).inspect()));
-    if (found) return;
+    const found = await this.#inspect(network);
+    if (found && !(await this.#isUnfinished(found))) return;
     const wanted: Dockerode.NetworkCreateOptions = {
       Name: network,
       Driver: 'bridge',
       CheckDuplicate: true,
-      Labels: this.#names.mark(),
+      Labels: { ...this.#names.mark(), [label.address]: 'own' },
       ...(alone && { Options: { 'com.docker.network.bridge.enable_icc': 'false' } }),
     };
     try {
-      await this.#create(wanted);
+      await this.#createInPool(wanted);
     } catch (error) {
       if (!/address pool/i.test(wordsOf(error))) throw error;
       await this.#createInSpare(wanted);
     }
   }
 
+  /** Whether we ended while it was made, or an earlier version made it: nothing is in it. */
+  async #isUnfinished({ Name: network, Labels: labels }: NetworkView): Promise<boolean> {
+    return labels?.[label.address] === undefined && (await this.#users(network)).length === 0;
+  }
+
+  #users(network: string): Promise<Dockerode.ContainerInfo[]> {
+    const filters = { network: [network] };
+    return this.#engine.ask((docker) => docker.listContainers({ all: true, filters }));
+  }
+
+  /** The daemon knows which subnet is free here; that it is shared out, it has to be told. */
+  async #createInPool(wanted: Dockerode.NetworkCreateOptions): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      await this.#create({ ...wanted, Labels: this.#names.mark() });
+      const made = await this.#inspect(wanted.Name);
+      const subnet = made?.IPAM?.Config?.[0]?.Subnet;
+      if (!made || subnet === undefined || made.Labels?.[label.address] !== undefined) return;
+      await this.#engine.ask((docker) => orGone(docker.getNetwork(made.Id).remove()));
+      try {
+        await this.#create({ ...wanted, IPAM: sharedOut(subnet) });
+        return;
+      } catch (error) {
+        // Somebody else took the subnet in between.
+        if (tries >= triesMax || !wordsOf(error).includes('overlaps')) throw error;
+      }
+    }
+  }
+
   async #createInSpare(wanted: Dockerode.NetworkCreateOptions): Promise<void> {
     for (let third = 0; third < spareSubnets.count; third++) {
-      const Config = [{ Subnet: `${spareSubnets.base}.${third}.0/24` }];
+      const subnet = `${spareSubnets.base}.${third}.0/24`;
       try {
-        await this.#create({ ...wanted, IPAM: { Driver: 'default', Config } });
+        await this.#create({ ...wanted, IPAM: sharedOut(subnet) });
         return;
       } catch (error) {
         if (!wordsOf(error).includes('overlaps')) throw error;
       }
     }
     throw new ServiceError('OVERLOADED', 'The server has no address range left for a network.');
+  }
+
+  #inspect(network: string): Promise<NetworkView | undefined> {
+    return this.#engine.ask((docker) => orGone(docker.getNetwork(network).inspect()));
   }
 
   async #create(wanted: Dockerode.NetworkCreateOptions): Promise<void> {

@@ -8,7 +8,7 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Workload, WorkloadSpec } from '../driver.ts';
+import type { ContainerSpec, Workload, WorkloadSpec } from '../driver.ts';
 import { createOptions, graceSeconds } from './create-options.ts';
 import type { LogLimits } from './create-options.ts';
 import { Deadlines } from './deadlines.ts';
@@ -205,13 +205,24 @@ export class Workloads {
     if (!container) return;
     for (const { name } of container.volumes) await networks.ensureVolume(name, spec.owner);
     const resources = { ...spec.resources, pids: spec.resources.pids ?? defaultPids };
-    const options = createOptions({ ...spec, resources }, container, names, log);
+    const address = await this.#addressFor(spec, container);
+    const options = createOptions({ ...spec, resources }, container, names, log, address);
     try {
       await engine.ask((docker) => docker.createContainer({ ...options }));
     } catch (error) {
       // Made before, and the answer was lost; or by who has nothing to do with us.
       if (statusOf(error) !== 409 || (await this.view(spec.id)) === undefined) throw error;
     }
+  }
+
+  /** Its own address; null where it asks for none, or none is reached from here. */
+  async #addressFor(spec: WorkloadSpec, container: ContainerSpec): Promise<string | null> {
+    if (spec.port === null || container.reachedAt !== 'address') return null;
+    const address = await this.#parts.networks.freeAddress(container.network);
+    if (address === null) {
+      this.#parts.logger.warn({ workload: spec.id }, 'app_published_on_loopback');
+    }
+    return address;
   }
 
   async #start(spec: WorkloadSpec): Promise<void> {
@@ -256,7 +267,9 @@ export class Workloads {
     const state = stateOf(view, known, notes.get(known.id), lastExit);
     if (!state) return undefined;
     this.#deadlines.see(known, state);
-    return { view, known, workload: { spec: shortOf(known), state } };
+    const { address: host, innerPort: port } = known;
+    const address = host !== null && port !== null && { address: { host, port } };
+    return { view, known, workload: { spec: shortOf(known), state, ...address } };
   }
 
   /** Whether docker-init gave up on the program the first time it was to run. */

@@ -18,7 +18,7 @@ export interface PartsOptions {
   appId: string;
   /** The instance's own, which the main service gets. */
   workloadId: string;
-  /** Where the main service is reached on loopback. */
+  /** Of the main service. */
   port: number;
   /** As the driver named them, by service. */
   images: Readonly<Record<string, string>>;
@@ -89,6 +89,7 @@ function containerOf(
     port: isMain ? service.port : null,
     volumes: ownsData ? [...named, { name: `${appId}-data`, path: dataDir }] : named,
     network: `${appId}-stack`,
+    reachedAt: 'address',
     aliases: [service.name],
     furtherNetworks: isMain ? [{ name: network.team, aliases: network.aliases }] : [],
     settings: settingsOf(service),

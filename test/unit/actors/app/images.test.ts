@@ -51,6 +51,7 @@ describe('an app on a driver of containers', () => {
       port: 3000,
       volumes: [{ name: `${id}-data`, path: '/data' }],
       network: 'team_1',
+      reachedAt: 'address',
       aliases: ['web'],
     });
     assert.deepEqual(spec.command, []);
@@ -62,6 +63,22 @@ describe('an app on a driver of containers', () => {
     );
     assert.equal(f.app(id).run.live?.image, `ours/${deploymentId}`);
     assert.deepEqual(f.releases(id), [], 'the source is in the image');
+  });
+
+  it('sends the traffic to the address that an instance has, and to loopback where it has none', async () => {
+    f.source.files = { Dockerfile: 'FROM base' };
+    images.onBuild = () => ({ ports: [3000] });
+    f.driver.script = () => ({
+      probe: 'listening',
+      address: { host: '172.20.0.9', port: 3000 },
+    });
+    const { id } = await f.uploaded();
+    await deployed(id);
+    assert.deepEqual(f.driver.targets('web.test'), ['172.20.0.9:3000']);
+    f.driver.script = () => ({ probe: 'listening' });
+    await deployed(id);
+    const { port } = f.app(id).run.live ?? {};
+    assert.deepEqual(f.driver.targets('web.test'), [`127.0.0.1:${String(port)}`]);
   });
 
   it('gives the app the chosen port where the image names none, or several', async () => {

@@ -16,6 +16,7 @@ const spec: KnownSpec = {
   kind: 'service',
   port: null,
   innerPort: null,
+  address: null,
   deadlineMs: null,
   stopGraceMs: 0,
 };

@@ -25,6 +25,7 @@ const found = (tasks: readonly TaskView[], kind: 'service' | 'job' = 'service'):
     kind,
     port: null,
     innerPort: null,
+    address: null,
     deadlineMs: null,
     stopGraceMs: 0,
   },
