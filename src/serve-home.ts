@@ -19,6 +19,7 @@ import { setupRoutes } from './gateway/transports/setup.ts';
 import { twoFactorRoutes } from './gateway/transports/two-factor.ts';
 import { systemClock } from './lib/clock.ts';
 import { McpReads } from './mcp/reads.ts';
+import type { PanelExposure } from './panel-exposure.ts';
 import type { Core } from './serve-core.ts';
 import { type ServedOAuth, serveOAuth } from './serve-oauth.ts';
 
@@ -32,14 +33,14 @@ export class Home {
   readonly #oauth: ServedOAuth;
   #accounts: Promise<Accounts> | null = null;
 
-  constructor(core: Core, metrics: Metrics) {
+  constructor(core: Core, metrics: Metrics, exposure: PanelExposure) {
     this.#core = core;
     this.setupCode = core.needsSetup() ? newSetupCode() : null;
     const { logger: log, ground } = core;
     const { store: reader, actors } = ground;
     this.reads = new McpReads({ actors, reader, clock: systemClock, log });
     this.#oauth = serveOAuth(core);
-    this.routes = [...this.#routes(metrics), ...this.#oauth.routes];
+    this.routes = [...this.#routes(metrics, exposure), ...this.#oauth.routes];
   }
 
   readonly accounts = (): Promise<Accounts> => (this.#accounts ??= this.#createAccounts());
@@ -49,7 +50,7 @@ export class Home {
     await (await this.#accounts)?.close();
   }
 
-  #routes(metrics: Metrics): Route[] {
+  #routes(metrics: Metrics, exposure: PanelExposure): Route[] {
     const { accounts } = this;
     const { config, ground, callers, accountReads, needsSetup, publicUrl } = this.#core;
     const { store, actors, causes } = ground;
@@ -65,7 +66,7 @@ export class Home {
           authorize(store, principal, 'admin', { kind: 'instance' });
         },
       }),
-      ...setupRoutes({ accounts, needsSetup, refuseCrossSite }),
+      ...setupRoutes({ accounts, needsSetup, refuseCrossSite, warning: () => exposure.warning() }),
       ...resetRoutes({ accounts, refuseCrossSite }),
       ...loginRoutes({ accounts, accountReads, needsSetup, callers }),
       ...twoFactorRoutes({ accounts, accountReads, callers }),

@@ -25,6 +25,7 @@ import { Front } from './serve-front.ts';
 import { serveGraphql } from './serve-graphql.ts';
 import { serveConsoles } from './serve-consoles.ts';
 import type { ServedConsoles } from './serve-consoles.ts';
+import { PanelExposure } from './panel-exposure.ts';
 import { Home } from './serve-home.ts';
 import { endOutput, newLogger, wantsAccessLines } from './serve-log.ts';
 import { stopOnSignals } from './serve-signals.ts';
@@ -60,6 +61,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     void broken.promise.then((error) => service.endBroken(error));
     announce(config, port, service.setupCode);
     await platform.start();
+    void service.exposure.look();
   } catch (error) {
     // The process ends now.
     await service.abort();
@@ -82,6 +84,7 @@ interface Parts {
 type Serving = Pick<Front, 'listen' | 'drain' | 'close' | 'abort'>;
 
 class Service {
+  readonly exposure: PanelExposure;
   readonly #parts: Parts;
   readonly #core: Core;
   readonly #home: Home;
@@ -101,7 +104,11 @@ class Service {
     const limits = config.gatewayThreads === 1 ? null : newLimitMemory();
     const shared = limits && { newLimit: new ThreadLimits(limits).newLimit };
     this.#core = new Core({ config, logger, ground: platform, ...shared });
-    this.#home = new Home(this.#core, metrics);
+    const { publicUrl } = this.#core;
+    const { driver } = platform;
+    const trustsProxies = config.trustedProxies.length > 0;
+    this.exposure = new PanelExposure({ driver, publicUrl, trustsProxies, logger });
+    this.#home = new Home(this.#core, metrics, this.exposure);
     this.#consoles = serveConsoles(this.#core, platform);
     metrics.register(() => [consoleFamily(this.#consoles)]);
     this.#graphql = serveGraphql(this.#core, {

@@ -341,6 +341,11 @@ export interface Driver {
   removeVolumesOf(owner: string): Promise<void>;
   /** Its machines; absent where that is this one alone. AGENT_UNREACHABLE within some seconds. */
   servers?(): Promise<ServerInfo[]>;
+  /**
+   * Whether no app is reached under a name of this machine, at any port; absent: each is. Rejects with
+   * AGENT_UNREACHABLE.
+   */
+  hidesApps?(): Promise<boolean>;
   /** A port that nothing listens on now. */
   freePort(): Promise<number>;
   /** Replaces all routes of the edge; durable on its side. */

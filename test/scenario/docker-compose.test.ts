@@ -105,7 +105,7 @@ describe('an app of a compose file on Docker', { skip: needs('docker') }, () => 
     assert.equal(await client.fails(nope, { id: app.id }), 'NO_SUCH_CONTAINER');
   });
 
-  it('opens no port of the host but its own on loopback, and gives no privileges', async () => {
+  it('opens no port of the host, and gives no privileges', async () => {
     const docker = new Docker({ socketPath: daemon.socket });
     const containers = await docker.listContainers({
       all: true,
@@ -116,10 +116,7 @@ describe('an app of a compose file on Docker', { skip: needs('docker') }, () => 
       const { HostConfig: host, State: state } = await docker.getContainer(id).inspect();
       assert.equal(host.Privileged, false);
       assert.deepEqual(host.Binds ?? [], []);
-      const bindings = Object.values(
-        (host.PortBindings as Record<string, { HostIp: string }[]> | null) ?? {},
-      ).flat();
-      assert.ok(bindings.every(({ HostIp: address }) => address === '127.0.0.1'));
+      assert.deepEqual(host.PortBindings ?? {}, {});
       assert.ok(state.Status === 'running' || state.ExitCode === 0);
     }
   });

@@ -126,6 +126,7 @@ describe('an empty instance', () => {
     assert.match(near.headers.get('content-type') ?? '', /^text\/html/);
     assert.match(near.headers.get('content-security-policy') ?? '', /default-src 'none'/);
     assert.doesNotMatch(near.text, /setupCode/);
+    assert.match(near.text, /role="note">.*hands it the session/);
     assert.match((await visitor.ask('/setup', { headers: far })).text, /name="setupCode"/);
     const post = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
       visitor.ask('/setup', {

@@ -96,7 +96,7 @@ async function bringUpNext(core: AppCore, options: BringUp): Promise<void> {
 async function isLive(
   core: AppCore,
   instance: Instance,
-  found: { host: string; startedAtMs: number },
+  found: { host: string; port: number; startedAtMs: number },
 ): Promise<boolean> {
   const counted = await endsBefore(core, instance);
   const { workloadId } = instance;

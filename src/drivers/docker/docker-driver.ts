@@ -97,6 +97,10 @@ class DockerDriver extends DaemonDriver implements Driver {
     return listenersOfContainer(this.#workloads, id);
   }
 
+  hidesApps(): Promise<boolean> {
+    return this.#ground.networks.reachesContainers();
+  }
+
   usage(id: string): Promise<Usage | undefined> {
     const { engine, names } = this.#ground;
     return usageOf(engine, names, this.#workloads, id);

@@ -16,6 +16,8 @@ export interface SetupRoutesOptions {
   needsSetup: () => boolean;
   /** Throws CROSS_SITE for a form that was sent from elsewhere. */
   refuseCrossSite: (exchange: Exchange) => void;
+  /** What whoever sets it up should know first. */
+  warning: () => string | null;
 }
 
 const title = 'Set up';
@@ -30,7 +32,7 @@ export function setupRoutes(options: SetupRoutesOptions): Route[] {
           return;
         }
         const form = new URLSearchParams({ setupCode: exchange.query.get('code') ?? '' });
-        sendPage(exchange, 200, title, setupPage(form, !exchange.fromLoopback, null));
+        sendPage(exchange, 200, title, setupPage(form, stateOf(exchange, options, null)));
       },
     },
     { method: 'POST', path: '/setup', handle: (exchange) => submit(exchange, options) },
@@ -57,7 +59,7 @@ async function submit(exchange: Exchange, options: SetupRoutesOptions): Promise<
   } catch (error) {
     sendRefused(exchange, error, title, (problem) => {
       const isDone = error instanceof ServiceError && error.code === 'CONFLICT';
-      return isDone ? donePage(problem) : setupPage(form, !exchange.fromLoopback, problem);
+      return isDone ? donePage(problem) : setupPage(form, stateOf(exchange, options, problem));
     });
   }
 }
@@ -68,9 +70,24 @@ function donePage(problem: Html): Html {
     <a href="/login">Sign in</a>`;
 }
 
-function setupPage(form: URLSearchParams, needsCode: boolean, problem: Html | null): Html {
+interface PageState {
+  needsCode: boolean;
+  problem: Html | null;
+  warning: string | null;
+}
+
+function stateOf(
+  exchange: Exchange,
+  { warning }: SetupRoutesOptions,
+  problem: Html | null,
+): PageState {
+  return { needsCode: !exchange.fromLoopback, problem, warning: warning() };
+}
+
+function setupPage(form: URLSearchParams, { needsCode, problem, warning }: PageState): Html {
   return html`<h1>Set up Gangway</h1>
     <p>The first account owns this instance.</p>
+    ${warning === null ? null : html`<p role="note"><strong>Mind:</strong> ${warning}</p>`}
     ${problem}
     <form method="post" action="/setup">
       ${accountFields(form, problem !== null)} ${needsCode ? codeField(form) : null}
