@@ -66,6 +66,7 @@ export function run(
       await start({ id: 'greedy-1', command }, { memoryMb: 64 });
       const { exit } = (await ended(driver, 'greedy-1')).state;
       assert.match(exit.detail ?? '', /used more than its 64 MB of memory/);
+      assert.equal(exit.cause, 'out_of_memory');
     });
 
     it('lets a program that stays below its memory be', async () => {
