@@ -5,7 +5,8 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { complaintsOf, openBrowser } from '../support/browser.ts';
 import { cleanups } from '../support/cleanups.ts';
 import { owner, packed } from '../support/gangway-client.ts';
-import { freePort, Gangway, until } from '../support/gangway.ts';
+import { Gangway, until } from '../support/gangway.ts';
+import { freePort } from '../support/ports.ts';
 import { needs } from '../support/programs.ts';
 
 const pageTail = fileURLToPath(new URL('../fixtures/browser/page-tail.js', import.meta.url));

@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { freePort } from '../support/edge-place.ts';
+import { freePort } from '../support/ports.ts';
 import { until } from '../support/gangway.ts';
 import { isAlive } from '../support/processes.ts';
 import { processPlace, runnerPid } from '../support/runner.ts';

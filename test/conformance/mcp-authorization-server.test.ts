@@ -1,11 +1,10 @@
 /** The authorization-server scenarios of the official MCP conformance suite, against a whole Gangway. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Gangway } from '../support/gangway.ts';
+import { freePort } from '../support/ports.ts';
 import * as oauth from '../support/oauth.ts';
 
 const suite = fileURLToPath(new URL('../../node_modules/.bin/conformance', import.meta.url));
@@ -69,12 +68,4 @@ function run(
 async function goThrough(address: string): Promise<void> {
   const back = await oauth.redirectAfter(oauth.consent(gangway.client, address));
   await fetch(back);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

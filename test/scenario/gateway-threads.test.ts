@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
-import { Gangway, freePort, until } from '../support/gangway.ts';
+import { Gangway, until } from '../support/gangway.ts';
+import { freePort } from '../support/ports.ts';
 import type { Problem } from '../support/gangway-client.ts';
 import { LogTail } from '../support/log-tail.ts';
 

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
 import type { Driver, LogEntry, Workload, WorkloadSpec } from '../../src/drivers/driver.ts';
+import { found as until } from './eventually.ts';
+
+export { until };
 
 export type SpecOverrides = Partial<WorkloadSpec> & Pick<WorkloadSpec, 'id' | 'command'>;
 
@@ -37,20 +40,6 @@ export function isMarked(line: string, text: string): boolean {
 
 export const sh = (script: string): readonly string[] => ['/bin/sh', '-c', marked(script)];
 export const js = (script: string): readonly string[] => [process.execPath, '-e', script];
-
-/** Resolves when `check` does not answer undefined or false; asks again on every turn of a timer. */
-export async function until<T>(
-  what: string,
-  check: () => T | undefined | false | Promise<T | undefined | false>,
-): Promise<T> {
-  const giveUpAt = Date.now() + 45_000;
-  for (;;) {
-    const found = await check();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > giveUpAt) throw new Error(`Cannot go on: never saw ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 export async function readAll(driver: Driver, id: string, afterSeq = 0): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];

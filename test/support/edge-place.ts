@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 
 import { Edge } from '../../src/agent/edge/edge.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { freePort } from './ports.ts';
 import { noLog, tempDir } from './runner.ts';
 
 export interface Answer {
@@ -23,13 +24,6 @@ async function appOf(handler: http.RequestListener): Promise<App> {
   const server = http.createServer(handler);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { server, port: (server.address() as AddressInfo).port };
-}
-
-/** A port that nobody listens on. */
-export async function freePort(): Promise<number> {
-  const { server, port } = await appOf(() => undefined);
-  await closeServer(server);
-  return port;
 }
 
 export function closeServer(server: http.Server): Promise<void> {

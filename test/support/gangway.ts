@@ -11,14 +11,17 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { until } from './eventually.ts';
 import { Client, owner } from './gangway-client.ts';
+import { freePort } from './ports.ts';
 import { processesOf, runnerOf, signal } from './processes.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
+export { until };
+
 const main = join(root, 'src', 'main.ts');
 // As `npm start` runs it: what was stripped and compiled once is not again at each start.
 const stripCache = fileURLToPath(new URL('../../src/strip-cache.mjs', import.meta.url));
@@ -267,39 +270,4 @@ function endOf(child: ChildProcess): Promise<Exit> {
       resolve({ code, signal: name });
     });
   });
-}
-
-/** Waits for a condition that may have to be asked for; what it throws ends the waiting. */
-export async function until(
-  what: string,
-  timeoutMs: number,
-  condition: () => boolean | Promise<boolean>,
-): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`Waited in vain: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 15));
-  }
-}
-
-/**
- * A port that nobody listens on, below those that the system lends to outgoing connections: one of
- * those could be taken by a visitor's connection while a service is down between two starts.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    const free = await new Promise<boolean>((resolve) => {
-      const server = createServer();
-      server.once('error', () => {
-        resolve(false);
-      });
-      server.listen(port, '127.0.0.1', () => {
-        server.close(() => {
-          resolve(true);
-        });
-      });
-    });
-    if (free) return port;
-  }
 }

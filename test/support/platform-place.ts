@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { appActor } from '../../src/actors/app/protocol.ts';
@@ -19,6 +18,7 @@ import type { Platform } from '../../src/platform.ts';
 import type { AppRecord, DeploymentRecord } from '../../src/store/records.ts';
 import type { LogName } from '../../src/store/logs/contract.ts';
 import { tables } from '../../src/store/tables.ts';
+import { freePort } from './ports.ts';
 import { isAlive } from './processes.ts';
 import { runnerPid, tempDir } from './runner.ts';
 import { eventually } from './eventually.ts';
@@ -207,15 +207,3 @@ const newApp: NewApp = {
   resources: {},
   env: [],
 };
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => {
-        resolve(typeof address === 'object' && address !== null ? address.port : 0);
-      });
-    });
-  });
-}

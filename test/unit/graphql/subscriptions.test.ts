@@ -48,13 +48,7 @@ describe('subscriptions over server-sent events', () => {
     api.fixture.accounts.store.write(changes);
   const open = () => api.streams.size;
 
-  async function until(condition: () => boolean): Promise<void> {
-    while (!condition()) {
-      await new Promise((resolve) => {
-        setTimeout(resolve, 5);
-      });
-    }
-  }
+  const until = (condition: () => boolean) => eventually('what was told', condition);
 
   it('give the app as it is, and again after every change of it or its deployment', async () => {
     const app = appRecord('app_s', 'team_a', { status: 'idle' });

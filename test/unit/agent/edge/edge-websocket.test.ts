@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { WebSocket, WebSocketServer } from 'ws';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
-import { EdgePlace, freePort } from '../../../support/edge-place.ts';
+import { EdgePlace } from '../../../support/edge-place.ts';
+import { freePort } from '../../../support/ports.ts';
 import type { App } from '../../../support/edge-place.ts';
 
 describe('Edge with WebSockets', () => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
-import { closeServer, EdgePlace, freePort } from '../../../support/edge-place.ts';
+import { closeServer, EdgePlace } from '../../../support/edge-place.ts';
+import { freePort } from '../../../support/ports.ts';
 
 describe('Edge', () => {
   let place: EdgePlace;

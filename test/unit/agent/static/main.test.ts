@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { freePort } from '../../../support/edge-place.ts';
+import { freePort } from '../../../support/ports.ts';
 import { tempDir } from '../../../support/runner.ts';
 
 const entry = fileURLToPath(new URL('../../../../src/agent/static/main.ts', import.meta.url));
