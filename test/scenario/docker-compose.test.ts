@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import Docker from 'dockerode';
-import { dockerDaemon } from '../support/docker-daemon.ts';
+import { removeAllOf } from '../support/container-place.ts';
 import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { importImages, nodeImage } from '../support/docker-images.ts';
 import { ConsoleClient } from '../support/console-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
+import { dockerDaemon } from '../support/shared-daemons.ts';
 
 const server = (body: string): string =>
   `require('http').createServer(async (q, r) => { ${body} }).listen(3000, () => console.log('up'))`;
@@ -66,6 +67,8 @@ describe('an app of a compose file on Docker', { skip: needs('docker') }, () => 
     });
   });
   after(async () => {
+    await gangway.stop();
+    if (daemon.isShared) await removeAllOf(gangway, new Docker({ socketPath: daemon.socket }));
     await gangway.end();
     await daemon.close();
   });

@@ -1,13 +1,15 @@
 /** What many viewers see of many containers, also while Gangway dies. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { dockerDaemon } from '../support/docker-daemon.ts';
+import Docker from 'dockerode';
+import { removeAllOf } from '../support/container-place.ts';
 import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { baseImage, importImages } from '../support/docker-images.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
+import { dockerDaemon } from '../support/shared-daemons.ts';
 import { socketProxy } from '../support/socket-proxy.ts';
 import type { SocketProxy } from '../support/socket-proxy.ts';
 
@@ -50,6 +52,8 @@ describe('logs of containers', { skip: needs('docker') }, () => {
     await client.deployed(app.id);
   });
   after(async () => {
+    await gangway.stop();
+    if (daemon.isShared) await removeAllOf(gangway, new Docker({ socketPath: daemon.socket }));
     await gangway.end();
     await proxy.close();
     await daemon.close();

@@ -12,7 +12,8 @@ import type { Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
 import { marked, running as runningNow } from '../support/driver-specs.ts';
-import { beSwarm } from '../support/swarm-place.ts';
+import { dockerDaemon } from '../support/shared-daemons.ts';
+import { beSwarm } from '../support/swarm.ts';
 
 const skip =
   needs('docker') ||
@@ -135,7 +136,7 @@ interface Server {
 
 describe('a daemon without a swarm', { skip }, () => {
   it('is refused at the start, by the name of the option', async () => {
-    const daemon = await ownDaemon();
+    const daemon = await dockerDaemon();
     const gangway = await Gangway.create();
     try {
       const env = { GANGWAY_RUNTIME: 'swarm', GANGWAY_DOCKER_SOCKET: daemon.socket };

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { dockerDaemon } from './docker-daemon.ts';
 import type { DockerDaemon } from './docker-daemon.ts';
 import { importImages, nodeImage } from './docker-images.ts';
 import { Gangway } from './gangway.ts';
+import { dockerDaemon } from './shared-daemons.ts';
 
 export interface ContainerPlace {
   daemon: DockerDaemon;
@@ -33,21 +33,7 @@ export async function containerPlace(
       ...env,
     },
   });
-  const ours = (): { label: string[] } => {
-    const instance = readFileSync(join(gangway.dataDir, 'docker', 'instance'), 'utf8').trim();
-    return { label: [`gangway.instance=${instance}`] };
-  };
-  const containers = () => docker.listContainers({ all: true, filters: ours() });
-  const removeAll = async (): Promise<void> => {
-    for (const { Id } of await containers()) {
-      await docker.getContainer(Id).remove({ force: true, v: true });
-    }
-    const { Volumes } = await docker.listVolumes({ filters: ours() });
-    for (const { Name } of Volumes) await docker.getVolume(Name).remove();
-    for (const { Id } of await docker.listNetworks({ filters: ours() })) {
-      await docker.getNetwork(Id).remove();
-    }
-  };
+  const containers = () => docker.listContainers({ all: true, filters: labelOf(gangway) });
   return {
     daemon,
     docker,
@@ -56,11 +42,30 @@ export async function containerPlace(
     async close() {
       await gangway.stop();
       // On a daemon that is shared nothing may stay; one of its own takes all along.
-      if (process.env['GANGWAY_TEST_DOCKER_SOCKET']) await removeAll();
+      if (daemon.isShared) await removeAllOf(gangway, docker);
       await gangway.end();
       await daemon.close();
     },
   };
+}
+
+function labelOf({ dataDir }: Gangway): { label: string[] } {
+  const instance = readFileSync(join(dataDir, 'docker', 'instance'), 'utf8').trim();
+  return { label: [`gangway.instance=${instance}`] };
+}
+
+/** Of a Gangway that was stopped. What cannot be removed yet runs no more, and goes with the daemon. */
+export async function removeAllOf(gangway: Gangway, docker: Docker): Promise<void> {
+  const filters = labelOf(gangway);
+  const busy = (): undefined => undefined;
+  for (const { Id } of await docker.listContainers({ all: true, filters })) {
+    await docker.getContainer(Id).remove({ force: true, v: true }).catch(busy);
+  }
+  const { Volumes } = await docker.listVolumes({ filters });
+  for (const { Name } of Volumes) await docker.getVolume(Name).remove().catch(busy);
+  for (const { Id } of await docker.listNetworks({ filters })) {
+    await docker.getNetwork(Id).remove().catch(busy);
+  }
 }
 
 /**

@@ -16,6 +16,8 @@ import { programPath } from './programs.ts';
 
 export interface DockerDaemon {
   socket: string;
+  /** With others, who are not to find what was left there. */
+  isShared: boolean;
   /** Ends it as an operator does, and starts it again on what it kept. */
   restart(): Promise<void>;
   stop(): Promise<void>;
@@ -29,21 +31,6 @@ export interface DockerDaemon {
 const prefix = 'gangway-dockerd-';
 const bridgesMax = 64;
 const startMs = 30_000;
-
-/** The daemon that the environment names, or one started for the asker. */
-export async function dockerDaemon(): Promise<DockerDaemon> {
-  const given = process.env['GANGWAY_TEST_DOCKER_SOCKET'];
-  if (!given) return ownDaemon();
-  const never = (): Promise<never> => Promise.reject(new Error('This daemon is shared'));
-  return {
-    socket: given,
-    restart: never,
-    stop: never,
-    start: never,
-    whileFrozen: never,
-    close: () => Promise.resolve(),
-  };
-}
 
 /** A daemon for the asker alone. `liveRestore`: containers live on while it restarts. */
 export async function ownDaemon(
@@ -78,6 +65,7 @@ export async function ownDaemon(
   }
   return {
     socket,
+    isShared: false,
     start,
     stop,
     restart: async () => {

@@ -5,10 +5,12 @@ import Docker from 'dockerode';
 
 import type { DockerDriverOptions } from '../../src/drivers/docker/daemon-driver.ts';
 import type { Driver } from '../../src/drivers/driver.ts';
-import { dockerDaemon } from './docker-daemon.ts';
 import type { DockerDaemon } from './docker-daemon.ts';
 import { importImages } from './docker-images.ts';
 import { noLog, ready, tempDir } from './runner.ts';
+import { dockerDaemon } from './shared-daemons.ts';
+import type { DaemonKind } from './shared-daemons.ts';
+import { beSwarm } from './swarm.ts';
 
 /** An edge that nobody asks. */
 export const noEdge: DockerDriverOptions['edge'] = {
@@ -33,13 +35,13 @@ export interface DriverPlace<D extends Driver, O> {
 export async function driverPlace<D extends Driver, O extends DockerDriverOptions>(
   given: { daemon?: DockerDaemon } & Partial<O>,
   create: (common: DockerDriverOptions, own: Partial<O>) => D,
-  prepare: (daemon: DockerDaemon) => Promise<void> = () => Promise.resolve(),
+  kind: DaemonKind = 'docker',
 ): Promise<DriverPlace<D, O>> {
   const { daemon: shared, ...options } = given;
-  const daemon = shared ?? (await dockerDaemon());
+  const daemon = shared ?? (await dockerDaemon(kind));
   const { socket } = daemon;
   await importImages(socket);
-  await prepare(daemon);
+  if (kind === 'swarm') await beSwarm(socket);
   const dataDir = tempDir();
   const instance = given.instance ?? `test${dataDir.slice(-6).toLowerCase()}`;
   const common = { socket, dataDir, instance, edge: noEdge, logger: noLog };
