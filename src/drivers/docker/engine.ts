@@ -9,7 +9,9 @@
  *    for, when the daemon hangs.
  */
 import { EventEmitter } from 'node:events';
+import { Agent } from 'node:http';
 import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 import type Dockerode from 'dockerode';
 
@@ -193,9 +195,28 @@ async function load(socket: string): Promise<Dockerode> {
   // Named one by one: what is left out would come from the DOCKER_ variables of the environment.
   const none = { host: undefined, port: undefined, ca: undefined, cert: undefined, key: undefined };
   const address = addressOf(socket);
-  return 'path' in address
-    ? new Client({ ...none, protocol: 'http', socketPath: address.path })
-    : new Client({ protocol: 'http', ...address });
+  const client =
+    'path' in address
+      ? new Client({ ...none, protocol: 'http', socketPath: address.path })
+      : new Client({ protocol: 'http', ...address });
+  // As Node's own, which it would take.
+  const agent = new Connections({ keepAlive: true, scheduling: 'lifo', timeout: 5_000 });
+  Object.assign(client.modem, { agent });
+  return client;
+}
+
+/**
+ * An answer given up when all of it has come, and its end was not yet read, fails on its connection,
+ * to which Node listens no more by then: without a listener that would end the process.
+ */
+class Connections extends Agent {
+  override createConnection(
+    ...args: Parameters<Agent['createConnection']>
+  ): Duplex | null | undefined {
+    const connection = super.createConnection(...args);
+    connection?.on('error', () => undefined);
+    return connection;
+  }
 }
 
 /** The same client, all of whose requests end with the signal. */
