@@ -13,13 +13,14 @@ import type { ChildProcess } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
-import { run } from 'node:test';
 import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { childrenOf, signal } from '../support/processes.ts';
 import { mayNotSkip } from '../support/programs.ts';
 import { withReport } from './events.ts';
+import { inLanes, lanesOf } from './lanes.ts';
+import { lendDaemons } from './lent-daemons.ts';
 import { fileMs } from './limits.ts';
 import { sweepDead } from './sweep.ts';
 
@@ -43,9 +44,9 @@ const endMs = 3_000;
 const watcher = watchOver();
 process.env['GANGWAY_TESTS_RUNNER'] = String(process.pid);
 await sweepDead();
-const events = run({
-  files,
-  concurrency: Number(values.concurrency),
+const daemons = await lendDaemons();
+let sweeping = Promise.resolve();
+const events = inLanes(lanesOf(files, Number(values.concurrency)), {
   timeout: fileMs,
   signal: stop.signal,
   execArgv: [
@@ -53,10 +54,9 @@ const events = run({
     `--import=${pathOf('../../src/strip-cache.mjs')}`,
     `--import=${pathOf('guard.ts')}`,
   ],
-});
-let sweeping = Promise.resolve();
-events.on('test:complete', ({ name }) => {
-  if (files.includes(name)) sweeping = sweeping.then(sweepDead);
+  ended: () => {
+    sweeping = sweeping.then(sweepDead);
+  },
 });
 const told = withReport(events, new Set(files), {
   mayNotSkip: mayNotSkip(),
@@ -66,6 +66,7 @@ const told = withReport(events, new Set(files), {
 });
 const reporter = process.stdout.isTTY ? Readable.from(told).pipe(new spec()) : tap(told);
 for await (const text of reporter as AsyncIterable<string>) process.stdout.write(text);
+await daemons.close();
 await endAll();
 await sweeping;
 await sweepDead();

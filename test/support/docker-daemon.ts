@@ -32,12 +32,13 @@ const prefix = 'gangway-dockerd-';
 const bridgesMax = 64;
 const startMs = 30_000;
 
-/** A daemon for the asker alone. `liveRestore`: containers live on while it restarts. */
+/** A daemon for the asker alone. `liveRestore`: containers live on while it restarts; `home`: its folder's. */
 export async function ownDaemon(
-  options: { liveRestore?: boolean; buildKit?: boolean } = {},
+  options: { liveRestore?: boolean; buildKit?: boolean; home?: string } = {},
 ): Promise<DockerDaemon> {
-  cleanUp(os.tmpdir());
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), `${prefix}${process.pid}-`));
+  const home = options.home ?? os.tmpdir();
+  cleanUp(home);
+  const dir = fs.mkdtempSync(path.join(home, `${prefix}${process.pid}-`));
   const bridge = makeBridge();
   fs.writeFileSync(path.join(dir, 'bridge'), bridge.name);
   // Its own configuration: the machine's may hold anything.

@@ -1,60 +1,15 @@
 /**
- * Owns the Docker daemons that the files of one run share: one with a swarm, one without.
- *
- * 1. The run lends them: they are its own, started when a file first asks, and end with it.
- * 2. A file that runs alone is lent none; it starts its own.
- * 3. Who kills, stops or freezes a daemon is never given one of these.
+ * Owns where a test file gets a Docker daemon from. One that it kills, stops or freezes has to be its
+ * own: `ownDaemon`.
  */
-import fs from 'node:fs';
 import http from 'node:http';
-import path from 'node:path';
 
+import { lendingVariable } from '../runner/lent-daemons.ts';
+import type { DaemonKind } from '../runner/lent-daemons.ts';
 import { ownDaemon } from './docker-daemon.ts';
 import type { DockerDaemon } from './docker-daemon.ts';
-import { importImages } from './docker-images.ts';
-import { tempDir } from './runner.ts';
-import { beSwarm } from './swarm.ts';
 
-export type DaemonKind = 'docker' | 'swarm';
-
-const variable = 'GANGWAY_TESTS_DAEMONS';
-
-/** For the run: from here on the processes that it starts are lent daemons. */
-export async function lendDaemons(): Promise<{ close(): Promise<void> }> {
-  const started = new Map<DaemonKind, Promise<DockerDaemon>>();
-  const startOnce = (kind: DaemonKind): Promise<DockerDaemon> => {
-    const daemon = started.get(kind) ?? start(kind);
-    started.set(kind, daemon);
-    return daemon;
-  };
-  const server = http.createServer((request, response) => {
-    startOnce(request.url === '/swarm' ? 'swarm' : 'docker').then(
-      ({ socket }) => response.end(socket),
-      (error: unknown) => response.writeHead(500).end(String(error)),
-    );
-  });
-  const folder = tempDir();
-  const address = path.join(folder, 'daemons.sock');
-  await new Promise<void>((resolve) => server.listen(address, resolve));
-  process.env[variable] = address;
-  return {
-    async close() {
-      Reflect.deleteProperty(process.env, variable);
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-      const daemons = await Promise.allSettled(started.values());
-      for (const one of daemons) if (one.status === 'fulfilled') await one.value.close();
-      fs.rmSync(folder, { recursive: true });
-    },
-  };
-}
-
-async function start(kind: DaemonKind): Promise<DockerDaemon> {
-  const daemon = await ownDaemon();
-  await importImages(daemon.socket);
-  if (kind === 'swarm') await beSwarm(daemon.socket);
-  return daemon;
-}
+export type { DaemonKind };
 
 /** The one that the environment names, or that the run lends, or else one for the asker alone. */
 export async function dockerDaemon(kind: DaemonKind = 'docker'): Promise<DockerDaemon> {
@@ -74,7 +29,7 @@ export async function dockerDaemon(kind: DaemonKind = 'docker'): Promise<DockerD
 
 /** Undefined outside a run that lends any. */
 function lentSocket(kind: DaemonKind): Promise<string | undefined> {
-  const socketPath = process.env[variable];
+  const socketPath = process.env[lendingVariable];
   if (socketPath === undefined) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {
     const asking = http.get({ socketPath, path: `/${kind}` }, (response) => {

@@ -23,19 +23,24 @@ describe('a run of tests', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-runs-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  function start(names: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  function start(
+    names: readonly string[],
+    env: Record<string, string> = {},
+    args: readonly string[] = [],
+  ): ChildProcess {
     const own = Object.entries(process.env).filter(
       ([name]) => !/^(GANGWAY_TESTS|NODE_TEST)/.test(name),
     );
-    const flags = ['--disable-warning=ExperimentalWarning', runner, ...names.map(fixture)];
+    const files = names.map(fixture);
+    const flags = ['--disable-warning=ExperimentalWarning', runner, ...args, ...files];
     return spawn(process.execPath, flags, {
       env: { ...Object.fromEntries(own), TMPDIR: folder, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   }
 
-  async function run(names: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-    const child = start(names, env);
+  async function run(...given: Parameters<typeof start>): Promise<Ended> {
+    const child = start(...given);
     let text = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (more: string) => {
@@ -102,11 +107,32 @@ describe('a run of tests', () => {
     assert.match(text, /Nothing may be skipped here: it needs (chromium|zip)/);
   });
 
+  it('runs files that wait for daemons beside the others, and tells of each in one piece', async () => {
+    const names = ['meets', 'docker-meets'];
+    const { code, text } = await run(names, {}, ['--concurrency=1']);
+    for (const name of names) rmSync(join(folder, name));
+    assert.equal(code, 0, text);
+    const told = text.split('\n').filter((line) => line.includes(' - ') || line.startsWith('1..'));
+    const [one, other] = told[1]?.includes('docker')
+      ? ['docker-meets', 'meets']
+      : ['meets', 'docker-meets'];
+    assert.deepEqual(told, [
+      `    ok 1 - meets the other`,
+      `ok 1 - ${one}`,
+      `    ok 1 - meets the other`,
+      `ok 2 - ${other}`,
+      '1..2',
+    ]);
+    assert.match(text, closing('2 2 2 0 0 0 0'));
+    assertNothingLeft();
+  });
+
   it('ends what runs when it is told to end, or killed', async () => {
     for (const name of ['SIGTERM', 'SIGKILL'] as const) {
       const child = start(['waits']);
       await eventually('a file runs', () => childrenOf(child.pid ?? 0).length > 1);
-      await eventually('it has its folder', () => readdirSync(folder).length > 0);
+      // Beside that of the run.
+      await eventually('it has its folder', () => readdirSync(folder).length > 1);
       const ended = new Promise((resolve) => child.once('close', resolve));
       signal(child.pid ?? 0, name);
       await ended;
