@@ -114,13 +114,23 @@ describe('time', () => {
     );
     await client.must('mutation($id: ID!) { deleteApp(id: $id) }', { id: app.id });
     await client.must('mutation($id: ID!) { deleteDatabase(id: $id) }', database);
-    const inTrash = async (): Promise<string[]> => {
-      const { trash } = await client.must<{ trash: { kind: string }[] }>('{ trash { kind } }');
-      return trash.map(({ kind }) => kind).sort();
+    const inTrash = async (): Promise<[string, number][]> => {
+      const { trash } = await client.must<{
+        trash: { kind: string; deletedAt: string; purgeAt: string }[];
+      }>('{ trash { kind deletedAt purgeAt } }');
+      const daysOf = (from: string, to: string): number =>
+        (Date.parse(to) - Date.parse(from)) / dayMs;
+      return trash
+        .map(({ kind, deletedAt, purgeAt }): [string, number] => [kind, daysOf(deletedAt, purgeAt)])
+        .sort();
     };
     const home = join(gangway.dataDir, 'apps', app.id);
     await time.jump(6 * dayMs);
-    assert.deepEqual(await inTrash(), ['app', 'database']);
+    const both = [
+      ['app', 7],
+      ['database', 7],
+    ];
+    assert.deepEqual(await inTrash(), both);
     assert.ok(existsSync(home));
     await time.jump(dayMs + minuteMs);
     client = await gangway.signIn();
