@@ -1,5 +1,5 @@
 /** Owns a Gangway under test: its set-up, its GraphQL as the owner, and the end of its runner. */
-import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -79,8 +79,14 @@ export async function endRunner(dataDir: string): Promise<void> {
 
 /** Those whose command line names the directory, which is ours alone. */
 function pidsOf(dataDir: string): number[] {
-  const found = spawnSync('pgrep', ['-f', '--', dataDir], { encoding: 'utf8' });
-  return found.stdout.split('\n').filter(Boolean).map(Number);
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
+    try {
+      return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(dataDir) ? [Number(name)] : [];
+    } catch {
+      return []; // It ended meanwhile.
+    }
+  });
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
