@@ -51,6 +51,7 @@ import type { Extractor } from './workers/extractor.ts';
 
 const clock = systemClock;
 const retentionEveryMs = 60_000;
+const placeAnswerMs = 2_000;
 const dayMs = 24 * 3_600_000;
 /** Own uids for apps, above those that people and packages use. */
 const appUids = { first: 200_000, last: 299_999 };
@@ -66,6 +67,8 @@ export interface Platform {
   readonly bulk: BulkPool;
   readonly folders: DataFolders;
   readonly appsRoot: AppsRoot;
+  /** Whether the place where things run gives an answer within two seconds. */
+  placeAnswers(): Promise<boolean>;
   /** Tells alarms, watches the driver, and takes up what was under way. */
   start(): Promise<void>;
   /** Finishes what was accepted. */
@@ -145,6 +148,7 @@ class OpenPlatform implements Platform {
   readonly #sampler: UsageSampler;
   #cancelRetention: () => void = () => undefined;
   #toolsReady: Promise<unknown> | undefined;
+  #asking: Promise<boolean> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(parts: Parts) {
@@ -195,6 +199,14 @@ class OpenPlatform implements Platform {
     const samples = new MetricsWriter(this.folders.metrics);
     this.#sampler = new UsageSampler({ driver: this.driver, writer: samples, clock, logger });
     this.#registerActors();
+  }
+
+  /** Who asks while somebody does is told the same. */
+  placeAnswers(): Promise<boolean> {
+    this.#asking ??= this.driver.answers(placeAnswerMs).finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
   }
 
   async start(): Promise<void> {

@@ -28,6 +28,8 @@ export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'folders'>
   store: Reader & Pick<Journal, 'subscribe'> & Pick<Store, 'readerOptions'>;
   actors: Actors;
   streams: WatchedLogs;
+  /** Whether the place where things run gives an answer within two seconds. */
+  placeAnswers(): Promise<boolean>;
   bulk: Pick<BulkPool, 'receive'>;
 }
 

@@ -161,6 +161,7 @@ export class Front {
         authorize,
         refuseCrossSite: callers.refuseCrossSite.bind(callers),
         logMaxDays: config.logMaxDays,
+        placeAnswers: () => ground.placeAnswers(),
       }),
       ...attachRoutes({ reader, consoles, callers, authorize }),
       ...this.#mcp.routes,

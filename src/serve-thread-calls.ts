@@ -38,6 +38,7 @@ export type HomeCalls = ActorCalls &
   ReadCalls & {
     /** Whole lines of the log. */
     log: { in: string; out: void };
+    'place.answers': { in: null; out: boolean };
     /** It cannot go on, for this reason. */
     lost: { in: string; out: void };
     'log.watch': { in: WatchLog; out: void };

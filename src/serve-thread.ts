@@ -122,6 +122,7 @@ function groundOf({ config, logger, home, store }: Parts) {
     folders,
     causes,
     secrets: openSecretBox({ dir: config.dataDir, ...key }),
+    placeAnswers: () => home.ask('place.answers', null),
     actors: new RemoteActors({ home, causes, clock: systemClock }),
     streams: new MirroredLogs({
       reader: openLogReader({ dir: folders.logs, reader: store }),

@@ -143,6 +143,7 @@ export class GatewayThreads {
     this.#streams.join(calls);
     answerReads(calls, reads);
     calls.handle('log', writeLog);
+    calls.handle('place.answers', () => platform.placeAnswers());
     calls.handle('lost', (reason) => this.#lost(new Error(reason)));
     const watches = new LogWatches({
       streams,

@@ -294,6 +294,8 @@ export interface Driver {
   readonly images: Images | null;
   /** Connects when that needs no start of anything; a first `start` connects in any case. */
   open(): Promise<void>;
+  /** Whether the place where workloads run gives an answer within this time. */
+  answers(withinMs: number): Promise<boolean>;
   /** Starts it, or returns what runs under this id already. */
   start(spec: WorkloadSpec): Promise<Workload>;
   inspect(id: string): Promise<Workload | undefined>;

@@ -16,7 +16,12 @@ import { SseParser } from '../support/sse-parser.ts';
 import type { SseEvent } from '../support/sse-parser.ts';
 
 const path = '/api/apps/app_one/logs';
-const app = { id: 'app_one', teamId: 'team_one', deletedAtMs: null } as AppRecord;
+const app = {
+  id: 'app_one',
+  teamId: 'team_one',
+  deletedAtMs: null,
+  run: { live: null, next: null, draining: [] } as unknown as AppRecord['run'],
+} as AppRecord;
 /** Knows one app and who may see its logs; people are named by their cookie in these tests. */
 const reader = {
   get: (from: { name: string }, key: unknown) =>
@@ -122,6 +127,7 @@ before(async () => {
       reader,
       sessions: bench.sessions,
       logMaxDays: 14,
+      placeAnswers: () => Promise.resolve(true),
       authenticate: (exchange) => {
         if (exchange.header('authorization') !== '') {
           throw new ServiceError('COOKIE_REQUIRED', 'Sign in in a browser.');

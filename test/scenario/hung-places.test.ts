@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { servingArchive } from '../support/console-place.ts';
 import type { AppInfo } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
+import { runnerOf, signal } from '../support/processes.ts';
 import { secondMs, TimeMachine } from '../support/time-machine.ts';
 
 const waitMs = 20_000;
@@ -50,8 +51,117 @@ describe('a service with a slow command', () => {
       const { text } = await gangway.client.ask('/metrics');
       return text.includes(`${dropped} 1\n`);
     });
-    assert.equal(gangway.logged('answer_dropped').length, 1);
+    await until('it is logged', waitMs, () => gangway.logged('answer_dropped').length === 1);
     // Nobody waited for the second.
     assert.equal(existsSync(next), false);
+  });
+});
+
+describe('a service whose runner stands still', () => {
+  const calls = Number(process.env['HUNG_CALLS'] ?? 120);
+  const seed = Number(process.env['HUNG_SEED'] ?? Date.now() % 1_000_000);
+  let gangway: Gangway;
+  let app: AppInfo;
+  let idle: AppInfo;
+  before(async () => {
+    gangway = await Gangway.open();
+    app = await gangway.client.runningApp('Busy', servingArchive);
+    idle = await gangway.client.createApp('Idle');
+  });
+  after(() => gangway.end());
+
+  const toRunner = (name: NodeJS.Signals): void => {
+    const runner = runnerOf(gangway.dataDir);
+    if (runner !== undefined) signal(runner.pid, name);
+  };
+  const exec = (command: string): string =>
+    `mutation { execConsole(appId: "${app.id}", command: "${command}") { exitCode } }`;
+
+  it('refuses a log stream of what runs, shows its stored lines, and opens it again afterwards', async () => {
+    toRunner('SIGSTOP');
+    const { status, text } = await gangway.client.ask(`/api/apps/${app.id}/logs`);
+    assert.equal(status, 503);
+    assert.equal((JSON.parse(text) as { code: string }).code, 'AGENT_UNREACHABLE');
+    await gangway.client.must(`{ logs(appId: "${app.id}") { nodes { text } } }`);
+    // What does not run has no place that could be away.
+    const client = new AbortController();
+    const stream = await fetch(`${gangway.url}/api/apps/${idle.id}/logs`, {
+      headers: { cookie: gangway.client.cookie },
+      signal: client.signal,
+    });
+    assert.equal(stream.status, 200);
+    client.abort();
+    assert.equal(await gangway.client.fails(exec('true')), 'AGENT_UNREACHABLE');
+    toRunner('SIGCONT');
+    await until(
+      'it answers',
+      waitMs,
+      async () => (await gangway.client.fails(exec('true'))) === undefined,
+    );
+    const again = new AbortController();
+    const opened = await fetch(`${gangway.url}/api/apps/${app.id}/logs`, {
+      headers: { cookie: gangway.client.cookie },
+      signal: again.signal,
+    });
+    assert.equal(opened.status, 200);
+    again.abort();
+  });
+
+  it(`answers ${String(calls)} calls while it stops and goes on at random (seed ${String(seed)})`, async () => {
+    let state = seed;
+    const random = (below: number): number => {
+      state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+      return Math.floor((state / 2 ** 31) * below);
+    };
+    const operations = [
+      exec('true'),
+      '{ apps { nodes { id status } } }',
+      `mutation { restartApp(id: "${app.id}") { id } }`,
+      `mutation { redeploy(appId: "${app.id}") { id } }`,
+      `mutation { stopApp(id: "${idle.id}") { id } }`,
+      `mutation { startApp(id: "${app.id}") { id } }`,
+      '{ me { id } }',
+    ];
+    const known = new Set([
+      'AGENT_UNREACHABLE',
+      'DEADLINE_EXCEEDED',
+      'DEPLOY_IN_PROGRESS',
+      'RATE_LIMITED',
+    ]);
+    const unknown: string[] = [];
+    const one = async (query: string, leaves: boolean): Promise<void> => {
+      const client = new AbortController();
+      const asking = fetch(`${gangway.url}/api/graphql`, {
+        method: 'POST',
+        headers: { cookie: gangway.client.cookie, 'content-type': 'application/json' },
+        body: JSON.stringify({ query }),
+        signal: client.signal,
+      });
+      if (leaves) {
+        setTimeout(() => client.abort(), random(50));
+        await asking.catch(() => undefined);
+        return;
+      }
+      const response = await asking;
+      const { errors = [] } = (await response.json()) as {
+        errors?: { extensions: { code: string } }[];
+      };
+      for (const { extensions } of errors)
+        if (!known.has(extensions.code)) unknown.push(extensions.code);
+    };
+    const asked: Promise<void>[] = [];
+    for (let call = 0; call < calls; call++) {
+      const dice = random(40);
+      if (dice < 3) toRunner('SIGSTOP');
+      else if (dice < 9) toRunner('SIGCONT');
+      else if (dice === 9) toRunner('SIGKILL');
+      asked.push(one(operations[random(operations.length)] ?? '', random(10) === 0));
+      if (call % 8 === 7) await new Promise((resolve) => setTimeout(resolve, random(60)));
+    }
+    toRunner('SIGCONT');
+    await Promise.all(asked);
+    const shown = [...new Set(unknown)].join(', ');
+    assert.equal(shown.replace(/NOT_RUNNING|NOT_DEPLOYABLE|OVERLOADED|(, )/g, ''), '', shown);
+    assert.equal((await gangway.client.ask('/api/health')).status, 200);
   });
 });

@@ -14,7 +14,12 @@ export type LogServerReply =
   { port: number } | { flooded: number } | { rssBytes: number; streams: number };
 
 const filler = 'x'.repeat(900);
-const app = { id: 'app_one', teamId: 'team_one', deletedAtMs: null } as AppRecord;
+const app = {
+  id: 'app_one',
+  teamId: 'team_one',
+  deletedAtMs: null,
+  run: { live: null, next: null, draining: [] } as unknown as AppRecord['run'],
+} as AppRecord;
 const reader = {
   get: (from: { name: string }) => (from.name === tables.apps.name ? app : undefined),
 } as unknown as Reader;
@@ -28,6 +33,7 @@ const running = await startGateway(
     reader,
     sessions: bench.sessions,
     logMaxDays: 14,
+    placeAnswers: () => Promise.resolve(true),
     authenticate: () => person(),
     authorize: () => undefined,
     refuseCrossSite: () => undefined,

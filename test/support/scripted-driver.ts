@@ -176,6 +176,10 @@ export class ScriptedDriver implements Driver {
     return Promise.resolve();
   }
 
+  answers(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
   freePort(): Promise<number> {
     return Promise.resolve((this.#port += 1));
   }

@@ -123,6 +123,16 @@ export class DaemonDriver {
     void this.images.open();
   }
 
+  async answers(withinMs: number): Promise<boolean> {
+    const asking = { timeoutMs: withinMs, once: true };
+    return this.#ground.engine
+      .ask((docker) => docker.ping(), asking)
+      .then(
+        () => true,
+        () => false,
+      );
+  }
+
   async start(spec: WorkloadSpec): Promise<Workload> {
     void this.#watching.begin();
     return this.#workloads.start(spec);

@@ -3,18 +3,18 @@
  *
  * 1. A runner is started when something is to be done and none answers, and again when it dies
  *    while something is to run or a route leads somewhere.
- * 2. A lost connection is not an answer: requests are asked again (all may be), until
+ * 2. A runner that stands still is as good as none, but for that no other is started: a connection is
+ *    given up when it gives no answer for long, and asked for again until there is one.
+ * 3. A lost connection is not an answer: requests are asked again (all may be), until
  *    `requestTimeoutMs` is over; then AGENT_UNREACHABLE.
  */
-import fs from 'node:fs';
 import path from 'node:path';
 
 import { systemClock } from '../../lib/clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import { decodeRecords } from '../../protocol/log-records.ts';
-import { runnerProtocol, runnerStateDir } from '../../protocol/runner.ts';
+import { runnerProtocol } from '../../protocol/runner.ts';
 import type {
   Driver,
   DriverEvent,
@@ -30,25 +30,12 @@ import type {
   Workload,
   WorkloadSpec,
 } from '../driver.ts';
+import type { ProcessDriverOptions } from './options.ts';
 import { Connection, ConnectionLost } from './connection.ts';
-import type { EdgeAddress, RunnerAnswers, RunnerRequest } from './messages.ts';
+import type { RunnerAnswers, RunnerRequest } from './messages.ts';
 import { noAttach, notRunning, unreachable } from './refusals.ts';
-import { startRunner } from './runner-process.ts';
-
-export interface ProcessDriverOptions {
-  /** Absolute. */
-  dataDir: string;
-  /** Where apps are reached; null for a driver without an edge. */
-  edge: EdgeAddress | null;
-  logger: Logger;
-  /** 32 bytes: what the runner encrypts the variables of workloads with on disk. */
-  runnerKey: Uint8Array;
-  clock?: Clock;
-  /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
-  requestTimeoutMs?: number;
-  /** Starts a runner for the data directory; for tests. */
-  launch?: (dataDir: string, runnerKey: Uint8Array) => void;
-}
+import { hasRecords, startRunner } from './runner-process.ts';
+import { abortOf, isAborted, listenForSigns, within } from './silence.ts';
 
 type Link =
   | { phase: 'idle' }
@@ -60,6 +47,8 @@ const retryMinMs = 10;
 const retryMaxMs = 500;
 /** How long a started runner may take until it answers, before another one is started. */
 const launchMs = 5000;
+/** Between two attempts to reach one that does not answer, and how long it may take to greet. */
+const [retryLaterMs, greetMs] = [2_000, 5_000];
 const readBytes = 128 * 1024;
 
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
@@ -76,6 +65,8 @@ class ProcessDriver implements Driver {
   readonly #closed = new AbortController();
   #link: Link = { phase: 'idle' };
   #leadsSomewhere = false;
+  #cancelBeat: () => void = () => undefined;
+  #reconnects = false;
 
   constructor(options: ProcessDriverOptions) {
     if (!path.isAbsolute(options.dataDir)) {
@@ -86,8 +77,26 @@ class ProcessDriver implements Driver {
   }
 
   async open(): Promise<void> {
-    if (this.#hasRecords()) await this.#connected();
-    else await this.#existing();
+    if (!this.#hasRecords()) {
+      await this.#existing();
+      return;
+    }
+    await this.#connected().catch((err: unknown) => {
+      // What runs is told when it answers.
+      this.#options.logger.error({ err }, 'runner_not_reached');
+      this.#reconnectLater();
+    });
+  }
+
+  async answers(withinMs: number): Promise<boolean> {
+    try {
+      const untilMs = this.#clock.now() + withinMs;
+      const connection = await within(this.#clock, untilMs, this.#connected());
+      await within(this.#clock, untilMs, this.#sign(connection));
+      return true;
+    } catch {
+      return false; // Refused, lost and not answered is the same here.
+    }
   }
 
   start(spec: WorkloadSpec): Promise<Workload> {
@@ -183,8 +192,9 @@ class ProcessDriver implements Driver {
     return new Map(await this.#ask({ op: 'usages', workloads: ids }));
   }
 
+  // It has no volumes.
   removeVolume(): Promise<void> {
-    return Promise.resolve(); // It has none.
+    return Promise.resolve();
   }
 
   removeVolumesOf(): Promise<void> {
@@ -206,6 +216,7 @@ class ProcessDriver implements Driver {
     const link = this.#link;
     this.#link = { phase: 'closed' };
     this.#closed.abort();
+    this.#cancelBeat();
     if (link.phase === 'connected') link.connection.close();
     this.#listeners.clear();
     return Promise.resolve();
@@ -218,12 +229,7 @@ class ProcessDriver implements Driver {
   }
 
   #hasRecords(): boolean {
-    try {
-      const dir = path.join(this.#options.dataDir, runnerStateDir, 'workloads');
-      return fs.readdirSync(dir).length > 0;
-    } catch {
-      return false; // No runner ever wrote here.
-    }
+    return hasRecords(this.#options.dataDir);
   }
 
   async #existing(): Promise<boolean> {
@@ -253,23 +259,12 @@ class ProcessDriver implements Driver {
     for (;;) {
       try {
         const connection = await this.#connected();
-        return await this.#within(untilMs, work(connection));
+        return await within(this.#clock, untilMs, work(connection));
       } catch (error) {
         if (!(error instanceof ConnectionLost)) throw error;
         if (this.#closed.signal.aborted || this.#clock.now() >= untilMs) throw unreachable(error);
       }
     }
-  }
-
-  /** An answer that does not come in time is as good as no runner. */
-  #within<T>(untilMs: number, answer: Promise<T>): Promise<T> {
-    if (untilMs === Infinity) return answer;
-    return new Promise((resolve, reject) => {
-      const cancel = this.#clock.after(untilMs - this.#clock.now(), () => {
-        reject(unreachable());
-      });
-      void answer.then(resolve, reject).finally(cancel);
-    });
   }
 
   #connected(launch = true): Promise<Connection> {
@@ -323,17 +318,22 @@ class ProcessDriver implements Driver {
         this.#lost(connection);
       },
     });
+    const untilMs = this.#clock.now() + greetMs;
     try {
-      const { protocol } = await connection.request({ op: 'hello', protocol: runnerProtocol });
+      const { protocol } = await within(this.#clock, untilMs, this.#sign(connection));
       if (protocol !== runnerProtocol) {
         this.#options.logger.warn({ protocol, ours: runnerProtocol }, 'runner_of_other_version');
         await connection.request({ op: 'handover' });
         throw new ConnectionLost();
       }
       await this.#configure(connection);
-      const workloads = await connection.request({ op: 'list' });
+      const workloads = await within(this.#clock, untilMs, connection.request({ op: 'list' }));
       if (this.#closed.signal.aborted) throw unreachable();
       this.#link = { phase: 'connected', connection };
+      this.#cancelBeat();
+      // What waits for a runner that is silent for long must not wait on.
+      const sign = (): Promise<unknown> => this.#sign(connection);
+      this.#cancelBeat = listenForSigns(this.#clock, sign, () => connection.close());
       this.#emit({ type: 'connected', workloads });
       return connection;
     } catch (error) {
@@ -352,15 +352,39 @@ class ProcessDriver implements Driver {
     }
   }
 
+  /** Any answer will do: every runner knows this question. */
+  #sign(connection: Connection): Promise<RunnerAnswers['hello']> {
+    return connection.request({ op: 'hello', protocol: runnerProtocol });
+  }
+
+  #reconnectLater(): void {
+    if (this.#reconnects) return;
+    this.#reconnects = true;
+    this.#clock.after(retryLaterMs, () => {
+      this.#reconnects = false;
+      const { phase } = this.#link;
+      if (phase === 'closed' || phase === 'connected' || !this.#isWanted()) return;
+      this.#connected().catch(() => {
+        this.#reconnectLater();
+      });
+    });
+  }
+
+  /** Something is to run, or a route leads somewhere: a new one serves the routes of the last. */
+  #isWanted(): boolean {
+    return this.#hasRecords() || this.#leadsSomewhere;
+  }
+
   #lost(connection: Connection): void {
     if (this.#link.phase !== 'connected' || this.#link.connection !== connection) return;
     this.#link = { phase: 'idle' };
     this.#options.logger.warn({}, 'runner_lost');
+    this.#cancelBeat();
     this.#emit({ type: 'disconnected' });
-    // A new one serves the routes of the last, which may lead to what other drivers run.
-    if (!this.#hasRecords() && !this.#leadsSomewhere) return;
+    if (!this.#isWanted()) return;
     this.#connected().catch((error: unknown) => {
       this.#options.logger.error({ err: error }, 'runner_not_restarted');
+      this.#reconnectLater();
     });
   }
 
@@ -373,18 +397,4 @@ class ProcessDriver implements Driver {
       }
     }
   }
-}
-
-function abortOf(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      resolve(undefined);
-    };
-    if (signal.aborted) done();
-    else signal.addEventListener('abort', done, { once: true });
-  });
-}
-
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
 }

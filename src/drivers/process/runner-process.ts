@@ -59,6 +59,15 @@ export function startRunner(dataDir: string, key: Uint8Array): number {
   }
 }
 
+/** Whether a runner of this data directory has anything on record. */
+export function hasRecords(dataDir: string): boolean {
+  try {
+    return fs.readdirSync(path.join(dataDir, runnerStateDir, 'workloads')).length > 0;
+  } catch {
+    return false; // No runner ever wrote here.
+  }
+}
+
 function openLog(file: string): number {
   const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (size > logBytesMax) fs.renameSync(file, `${file}.old`);

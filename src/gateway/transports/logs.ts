@@ -31,8 +31,8 @@ export interface LogRoutesOptions {
   refuseCrossSite: (exchange: Exchange) => void;
   /** Days that logs are kept, when the instance's settings do not say. */
   logMaxDays: number;
-  /** Whether the server that owns the app's containers is connected; default yes. */
-  reachable?: (app: Readonly<AppRecord>) => boolean;
+  /** Whether the place where things run gives an answer now. */
+  placeAnswers: () => Promise<boolean>;
 }
 
 const databaseContainer = ['database'] as const;
@@ -62,7 +62,8 @@ interface NamedLog {
   logOf: (container: string) => LogName;
   resource: Resource;
   containers: readonly string[];
-  reachable: boolean;
+  /** Whether anything of it runs, so that there is a place its lines come from. */
+  runs: boolean;
 }
 
 function appLog(options: LogRoutesOptions, id: string): NamedLog {
@@ -74,19 +75,20 @@ function appLog(options: LogRoutesOptions, id: string): NamedLog {
     logOf: (container) => containerLog(id, containers, container),
     resource: { kind: 'app', app },
     containers,
-    reachable: options.reachable?.(app) !== false,
+    runs: hasInstances(app.run),
   };
 }
 
 function databaseLog({ reader }: LogRoutesOptions, id: string): NamedLog {
   const database = reader.get(tables.databases, id);
   if (database === undefined) throw new ServiceError('NOT_FOUND', 'No such database.');
+  const { live, next, initJob, ending } = database.run;
   return {
     id,
     logOf: () => `db:${id}`,
     resource: { kind: 'database', database },
     containers: databaseContainer,
-    reachable: true,
+    runs: live !== null || next !== null || initJob !== null || ending.length > 0,
   };
 }
 
@@ -104,13 +106,33 @@ function open(
   if (query.container !== '' && !named.containers.includes(query.container)) {
     throw new ServiceError('NO_SUCH_CONTAINER', 'There is no container of this name.');
   }
-  if (!named.reachable) {
-    throw new ServiceError('AGENT_UNREACHABLE', 'The server of this app is not connected.');
-  }
   const { tail, sinceMinutes, after, timestamps, notices } = query;
   const start = { after, tail, sinceMinutes };
   const common = { person, resourceId: named.id, start, timestamps, notices };
   const wanted: OpenStream = { ...common, log: named.logOf(query.container) };
+  if (!named.runs) return reserve(sessions, wanted, exchange);
+  return options.placeAnswers().then((answers) => {
+    if (!answers) throw unreachable();
+    if (!exchange.aborted) return reserve(sessions, wanted, exchange);
+  });
+}
+
+function unreachable(): ServiceError {
+  const detail = 'What runs this does not answer. Stored lines are in GraphQL: logs, searchLogs.';
+  return new ServiceError('AGENT_UNREACHABLE', detail);
+}
+
+/** What is stopped, or was never deployed, has stored lines and no place that could be away. */
+function hasInstances({ live, next, draining }: AppRecord['run']): boolean {
+  return live !== null || next !== null || draining.length > 0;
+}
+
+function reserve(
+  sessions: StreamSessions,
+  wanted: OpenStream,
+  exchange: Exchange,
+): void | Promise<void> {
+  const { person } = wanted;
   const reserved = sessions.reserve(person);
   if (!(reserved instanceof Promise)) {
     begin(sessions, wanted, exchange);

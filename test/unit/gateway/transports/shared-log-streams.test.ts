@@ -22,7 +22,12 @@ import { RawClient } from '../../../support/raw-http.ts';
 import { memoryLogger } from '../../../support/memory-logger.ts';
 
 const maxPerPerson = 3;
-const app = { id: 'app_one', teamId: 'team_one', deletedAtMs: null } as AppRecord;
+const app = {
+  id: 'app_one',
+  teamId: 'team_one',
+  deletedAtMs: null,
+  run: { live: null, next: null, draining: [] } as unknown as AppRecord['run'],
+} as AppRecord;
 const reader = {
   get: (from: { name: string }) => (from.name === tables.apps.name ? app : undefined),
 } as unknown as Reader;
@@ -40,6 +45,7 @@ async function startThread(shared: SharedStreams, more: Partial<StreamSessionsOp
       reader,
       sessions: bench.sessions,
       logMaxDays: 14,
+      placeAnswers: () => Promise.resolve(true),
       authenticate: (exchange) => person(exchange.header('cookie')),
       authorize: () => undefined,
       refuseCrossSite: () => undefined,
