@@ -26,7 +26,7 @@ import { OpenReader } from './open-reader.ts';
 import { takeProcessLock, type ProcessLock } from './process-lock.ts';
 import { StoreReader } from './reader.ts';
 import { StoreRefusal } from './refusal.ts';
-import { copyDataDirectory, type SnapshotOptions } from './snapshot.ts';
+import { type Copied, copyDataDirectory, type SnapshotOptions } from './snapshot.ts';
 import { tables as allTables } from './tables.ts';
 import type { Table } from './table.ts';
 
@@ -81,7 +81,7 @@ export interface Store extends Reader, Journal {
   /** The epoch of a new activation of an actor; commits with an earlier one are rejected. */
   nextEpoch(actor: string): number;
   /** Copies the data directory into `target`, consistently, while everything goes on. */
-  snapshot(target: string, options: SnapshotOptions): Promise<void>;
+  snapshot(target: string, options: SnapshotOptions): Promise<Copied>;
   /** Cuts the journal down to its newest entries; it also happens by itself. */
   trim(keepEntries?: number): Promise<void>;
   close(): Promise<void>;
@@ -256,7 +256,7 @@ class OpenStore extends OpenReader implements Store {
     this.#followers.dismiss(seat);
   }
 
-  snapshot(target: string, options: SnapshotOptions): Promise<void> {
+  snapshot(target: string, options: SnapshotOptions): Promise<Copied> {
     return copyDataDirectory(this.#options.dir, target, options, this.#opened.environment.root);
   }
 

@@ -73,13 +73,25 @@ export class RecordedStreams implements LogStreams {
   readonly #lines = new Map<string, LogLine[]>();
   readonly #sources = new Map<string, number>();
 
-  get reader(): LogReader {
-    const unread = (): never => {
-      throw new Error('these streams are not read');
-    };
-    const lastOf: LogReader['lastOf'] = (_log, sourceId, _beforeMs, count) =>
-      (this.#lines.get(sourceId) ?? []).slice(-count);
-    return { range: unread, read: unread, offsetAt: unread, lastOf };
+  /** Each line as if it was written just now. */
+  readonly reader: LogReader = {
+    range: (log) => ({ generation: 'g', firstOffset: 0, nextOffset: this.#linesOf(log).length }),
+    read: (log, from, limit) => {
+      const lines = this.#linesOf(log).slice(from, from + limit);
+      return { lines, gap: 0, nextOffset: from + lines.length };
+    },
+    offsetAt: () => 0,
+    lastOf: (_log, sourceId, _beforeMs, count) => (this.#lines.get(sourceId) ?? []).slice(-count),
+  };
+
+  #linesOf(log: LogName): LogLine[] {
+    const texts = (this.text.get(log) ?? '').split('\n').filter((line) => line !== '');
+    return texts.map((text, offset) => ({
+      offset,
+      atMs: Date.now(),
+      stream: 'stderr',
+      bytes: Buffer.from(text),
+    }));
   }
 
   async feed(

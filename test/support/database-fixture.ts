@@ -1,4 +1,5 @@
 /** Database actors over a store in memory and a scripted driver, for tests of what databases do. */
+import type { SecretBox } from '../../src/actors/app/deps.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,6 +41,14 @@ export class DatabaseFixture {
   readonly driver: ScriptedDriver;
   readonly streams = new RecordedStreams();
   readonly logger = recordingLogger();
+  readonly secrets: SecretBox = {
+    seal: (plain, context) => Buffer.from(`${context}|${plain}`),
+    open: (sealed, context) => {
+      const text = Buffer.from(sealed).toString();
+      if (!text.startsWith(`${context}|`)) throw new Error('sealed for another place');
+      return text.slice(context.length + 1);
+    },
+  };
   /** What a server says of itself, and what it was told. */
   wellness: Wellness = { kind: 'well' };
   looks = 0;
@@ -112,14 +121,7 @@ export class DatabaseFixture {
           POSTGRES: this.#scripted(engines.POSTGRES),
           MONGODB: this.#scripted(engines.MONGODB),
         },
-        secrets: {
-          seal: (plain, context) => Buffer.from(`${context}|${plain}`),
-          open: (sealed, context) => {
-            const text = Buffer.from(sealed).toString();
-            if (!text.startsWith(`${context}|`)) throw new Error('sealed for another place');
-            return text.slice(context.length + 1);
-          },
-        },
+        secrets: this.secrets,
         options: {
           ...databaseDefaults,
           root: this.root,

@@ -14,6 +14,7 @@ import { lacksImage } from '../sandbox/missing-image.ts';
 import type { DatabaseCore } from './core.ts';
 import type { HostInit, HostServer } from './engines/engine.ts';
 import { pullImage } from './pull.ts';
+import { justBeforeMs, saidIn, saidSince } from './said.ts';
 import { initSpec, requireHost, serverSpec, volumeOf } from './spec.ts';
 import type { Runtime } from './spec.ts';
 import { StartFailed } from './start-failed.ts';
@@ -29,16 +30,19 @@ export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<
   let found = await findStarted(core, signal);
   let keepsPort = true;
   for (let tried = 1; ; tried++) {
+    const beganAtMs = core.deps.clock.now();
     const workloadId = found ?? (await startServer(core, keepsPort, signal));
     const answer = await awaitAnswer(core, workloadId, signal);
     switch (answer.kind) {
       case 'well': {
-        if (!core.require().run.made) await core.engine.setUp(serverOf(core, workloadId), signal);
+        if (!core.require().run.made) await setUp(core, workloadId, signal);
         if (await core.report({ type: 'started', workloadId }, signal)) return;
         throw new StartFailed(notWanted);
       }
       case 'failed':
-        throw new StartFailed(answer.reason);
+        throw new StartFailed(
+          answer.reason + (await saidSince(core, workloadId, beganAtMs, signal)),
+        );
       case 'foreign':
         core.deps.logger.warn({ database: core.id, workload: workloadId }, 'database_port_taken');
         if (tried >= portsTried) {
@@ -47,6 +51,17 @@ export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<
         found = null;
         keepsPort = false;
     }
+  }
+}
+
+/** Its user and its database. */
+async function setUp(core: DatabaseCore, workloadId: string, signal: AbortSignal): Promise<void> {
+  try {
+    await core.engine.setUp(serverOf(core, workloadId), signal);
+  } catch (error) {
+    const said = saidIn(core, error);
+    if (said === '') throw error;
+    throw new StartFailed(`Its user and its database could not be made.${said}`, { cause: error });
   }
 }
 
@@ -86,7 +101,10 @@ async function startServer(
     started = await reach(clock, signal, () => driver.start(spec));
   }
   core.care.follow(workloadId);
-  if (started.state.phase === 'ended') throw new StartFailed(describeExit(started.state.exit));
+  if (started.state.phase === 'ended') {
+    const said = await saidSince(core, workloadId, started.state.exit.atMs - justBeforeMs, signal);
+    throw new StartFailed(describeExit(started.state.exit) + said);
+  }
   return workloadId;
 }
 
@@ -155,9 +173,9 @@ async function finishInit(core: DatabaseCore, job: Workload, signal: AbortSignal
       const { exit } = seen.state;
       await core.care.settled(id, signal);
       if (exit.code === 0) break;
-      throw new StartFailed(
-        `Its files could not be made: ${describeExit(exit)} The log of the database says more.`,
-      );
+      const said = await saidSince(core, id, exit.atMs - justBeforeMs, signal);
+      const more = said === '' ? ' The log of the database says more.' : said;
+      throw new StartFailed(`Its files could not be made: ${describeExit(exit)}${more}`);
     }
     await pause(clock, pollMs, signal);
     seen = await reach(clock, signal, () => driver.inspect(id));

@@ -32,6 +32,11 @@ type OwnMessages = {
   gone: { in: Report & { workloadId: string }; out: boolean };
   /** One that had ended by itself answers again, and runs since then. */
   recovered: { in: Report & { workloadId: string; startedAtMs: number }; out: boolean };
+  /** What it said as it ended is in the error. */
+  said: {
+    in: Report & { workloadId: string; exitedAtMs: number; error: string };
+    out: boolean;
+  };
   /** The driver says that a workload of this database changed. */
   workload: { in: { workload: Workload }; out: boolean };
   /** All workloads of this database the driver has. */

@@ -17,6 +17,7 @@ import type { DatabaseCore } from './core.ts';
 import { create } from './create.ts';
 import type { Handlers } from './internal.ts';
 import { finishRotation } from './passwords.ts';
+import { withoutSecrets } from './said.ts';
 import { volumeOf } from './spec.ts';
 import { reasonOf } from './start-failed.ts';
 import { endAll, leaving } from './workloads.ts';
@@ -177,8 +178,9 @@ export class Lifecycle {
 
   async #reportFailure(thrown: unknown, signal: AbortSignal): Promise<void> {
     const { logger } = this.#core.deps;
-    const error = reasonOf(thrown, signal);
-    if (error === null) return;
+    const reason = reasonOf(thrown, signal);
+    if (reason === null) return;
+    const error = withoutSecrets(this.#core, reason);
     logger.warn({ database: this.#core.id, err: thrown }, 'database_not_started');
     await this.#core.report({ type: 'start-failed', error }, signal).catch((failure: unknown) => {
       logger.warn({ database: this.#core.id, err: failure }, 'database_failure_not_stored');

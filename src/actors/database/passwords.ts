@@ -15,6 +15,7 @@ import type { DatabaseCore } from './core.ts';
 import { PasswordRefused } from './engines/engine.ts';
 import type { Handlers } from './internal.ts';
 import type { DatabaseClient } from './protocol.ts';
+import { saidIn } from './said.ts';
 import { newPassword, openNext, sealPassword } from './secrets.ts';
 import { serverOf } from './wellness.ts';
 
@@ -66,7 +67,7 @@ async function settle(core: DatabaseCore): Promise<void> {
     await settleRotation(core, AbortSignal.any([core.context.signal, limit]));
   } catch (error) {
     core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
-    if (!(error instanceof PasswordRefused)) throw notTaken();
+    if (!(error instanceof PasswordRefused)) throw notTaken(core, error);
   }
 }
 
@@ -78,10 +79,10 @@ function refused({ why }: PasswordRefused): ServiceError {
   );
 }
 
-function notTaken(): ServiceError {
+function notTaken(core: DatabaseCore, thrown: unknown): ServiceError {
   return new ServiceError(
     'NOT_RUNNING',
-    'The database did not take the new password. That is tried again; ask for the connection string in a while.',
+    `The database did not take the new password.${saidIn(core, thrown)} That is tried again; ask for the connection string in a while.`,
   );
 }
 
@@ -109,7 +110,7 @@ async function rotate(core: DatabaseCore): Promise<string> {
     await settleRotation(core);
   } catch (error) {
     core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
-    throw error instanceof PasswordRefused ? refused(error) : notTaken();
+    throw error instanceof PasswordRefused ? refused(error) : notTaken(core, error);
   }
   return urlOf(core);
 }
@@ -124,10 +125,11 @@ async function settleRotation(core: DatabaseCore, signal = core.context.signal):
   try {
     await core.engine.setPassword(serverOf(core, live), next, signal);
   } catch (error) {
-    if (error instanceof PasswordRefused) {
-      await core.saved({ nextPasswordSealed: null }, [core.context.clearAlarm('rotation')]);
-    }
-    throw error;
+    if (!(error instanceof PasswordRefused)) throw error;
+    // While the password that was refused is known still, and so kept out of the words.
+    const why = error.why ?? (saidIn(core, error).trim() || null);
+    await core.saved({ nextPasswordSealed: null }, [core.context.clearAlarm('rotation')]);
+    throw new PasswordRefused(why, { cause: error });
   }
   core.save(
     {

@@ -56,8 +56,9 @@ export async function awaitAnswer(
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
     const ended = endOf(await driver.inspect(workloadId), gone, describeExit);
-    if (ended !== null) return { kind: 'failed', reason: ended };
     const probe = await driver.probe(workloadId);
+    // It ends as well where it cannot listen.
+    if (ended !== null && probe !== 'foreign') return { kind: 'failed', reason: ended };
     if (probe === 'foreign') return { kind: 'foreign' };
     if (probe === 'listening') {
       if (isMaking) beganAtMs = clock.now();

@@ -4,7 +4,7 @@
  * 1. Only the driver's own word for the live server counts: a list may be older than it.
  * 2. It is well again by an answer of its latest start alone.
  */
-import type { Workload } from '../../drivers/driver.ts';
+import type { Exit, Workload } from '../../drivers/driver.ts';
 import type { DatabaseRun } from '../../store/records.ts';
 import { pause } from '../app/health.ts';
 import { reach } from '../app/reach.ts';
@@ -12,13 +12,21 @@ import { describeEnd, describeNext, endIn, lastWordsMs } from '../sandbox/ends.t
 import type { DatabaseCore } from './core.ts';
 import type { Handlers } from './internal.ts';
 import { finishRotation } from './passwords.ts';
+import { justBeforeMs, saidSince } from './said.ts';
 import { describeExit, look } from './wellness.ts';
 
 export function workloadHandlers(
   core: DatabaseCore,
   ensureRunning: () => void,
-): Handlers<'workload' | 'workloads' | 'recovered'> {
+): Handlers<'workload' | 'workloads' | 'recovered' | 'said'> {
   return {
+    said: (message) => {
+      const run = core.record?.run;
+      if (!core.isOwn(message) || run?.live !== message.workloadId || !run.crashing) return false;
+      if (core.exitedAtMs !== message.exitedAtMs) return false;
+      core.save({ error: message.error });
+      return true;
+    },
     workload: ({ workload }) => {
       if (core.record?.run.live !== workload.spec.id) return false;
       noticeLive(core, workload, ensureRunning);
@@ -88,6 +96,7 @@ function noticeLive(core: DatabaseCore, workload: Workload, ensureRunning: () =>
       core.exitedAtMs = lastExit.atMs;
       const error = `${describeExit(lastExit)} It is started again.`;
       core.save({ error, run: { ...run, crashing: true } });
+      hearOut(core, workload.spec.id, lastExit);
       return;
     }
     case 'ended':
@@ -110,6 +119,18 @@ function tellEnd(core: DatabaseCore, { spec, state }: Workload): void {
   core.run(`tell:${spec.id}`, async (signal) => {
     await pause(clock, lastWordsMs, signal).catch(() => undefined);
     streams.write(`db:${core.id}`, text, { id: `${spec.id}!`, seq: ended.ends });
+  });
+}
+
+/** Adds to the error what the server said as it ended, which may come behind the news of it. */
+function hearOut(core: DatabaseCore, workloadId: string, exit: Exit): void {
+  core.run(`said:${workloadId}`, async (signal) => {
+    const said = await saidSince(core, workloadId, exit.atMs - justBeforeMs, signal).catch(
+      () => '',
+    );
+    if (said === '' || signal.aborted) return;
+    const error = `${describeExit(exit)}${said} It is started again.`;
+    await core.report({ type: 'said', workloadId, exitedAtMs: exit.atMs, error });
   });
 }
 

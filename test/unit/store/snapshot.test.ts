@@ -9,12 +9,16 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { StoreRefusal } from '../../../src/store/refusal.ts';
 import { openSecretBox } from '../../../src/store/secrets.ts';
+import { databaseFiles } from '../../../src/actors/database/files.ts';
 import { copyDataDirectory, restoreDataDirectory } from '../../../src/store/snapshot.ts';
+import type { Progress } from '../../../src/store/snapshot.ts';
+import { progressOn } from '../../../src/snapshots.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { put } from '../../../src/store/table.ts';
 import { modelTables } from '../../support/model-store.ts';
@@ -172,5 +176,113 @@ describe('restoreDataDirectory()', () => {
       StoreRefusal,
     );
     await assert.rejects(restoreDataDirectory(copy, dir), StoreRefusal);
+  });
+});
+
+describe('the files of a database', () => {
+  const withDatabases = { withKey: false, databases: databaseFiles };
+
+  async function opened(t: Parameters<typeof temporaryFolder>[0]) {
+    const folder = await temporaryFolder(t);
+    const dir = join(folder, 'data');
+    const store = await openedStore(t, { dir, tables: modelTables });
+    const put = async (path: string, text: string): Promise<void> => {
+      const file = join(dir, 'apps', path);
+      await mkdir(join(file, '..'), { recursive: true });
+      await writeFile(file, text);
+    };
+    return { folder, dir, store, put };
+  }
+
+  it('are copied without those of its processes, which a copy made before loses as it is put back', async (t) => {
+    const { folder, store, put } = await opened(t);
+    for (const name of ['data/postmaster.pid', 'data/host.pid', 'run/.s.lock', 'tmp/x']) {
+      await put(`db_1/${name}`, '1');
+    }
+    await put('db_1/data/base/1', 'rows');
+    await put('app_1/data/postmaster.pid', 'of an app');
+    const copy = join(folder, 'copy');
+    await store.snapshot(copy, withDatabases);
+    assert.deepEqual(await readdir(join(copy, 'apps', 'db_1', 'data')), ['base']);
+    assert.deepEqual(await readdir(join(copy, 'apps', 'db_1', 'run')), []);
+    assert.equal(await readFile(join(copy, 'apps/app_1/data/postmaster.pid'), 'utf8'), 'of an app');
+    const old = join(folder, 'old');
+    await store.snapshot(old, { withKey: false });
+    await restoreDataDirectory(old, join(folder, 'back'), { databases: databaseFiles });
+    assert.deepEqual(await readdir(join(folder, 'back', 'apps', 'db_1', 'data')), ['base']);
+  });
+
+  it('are copied until nothing changed since, and named where that never comes', async (t) => {
+    const { dir, store, put, folder } = await opened(t);
+    await put('db_1/data/rows', 'x');
+    await put('db_2/data/rows', 'x');
+    let writes = 0;
+    const file = (id: string): string => join(dir, 'apps', id, 'data', 'rows');
+    const isFolder = (name: string): boolean => databaseFiles.isFolder(name);
+    const isOfProcesses = (path: string): boolean => {
+      // Each look at the files finds that the server has written; that of db_1 stops some time.
+      if (path === 'data') {
+        writes += 1;
+        appendFileSync(file('db_2'), 'y');
+        if (writes < 8) appendFileSync(file('db_1'), 'y');
+      }
+      return false;
+    };
+    const databases = { ...databaseFiles, isFolder, isOfProcesses };
+    const { unsettled } = await store.snapshot(join(folder, 'copy'), { withKey: false, databases });
+    assert.deepEqual(unsettled, ['db_2']);
+    const copied = await readFile(join(folder, 'copy', 'apps', 'db_1', 'data', 'rows'), 'utf8');
+    assert.equal(copied, await readFile(file('db_1'), 'utf8'));
+  });
+
+  it('are copied from the checkpoint on, and anew when there was another one meanwhile', async (t) => {
+    const { dir, store, put, folder } = await opened(t);
+    const control = join(dir, 'apps/db_1/data/global/pg_control');
+    await put('db_1/data/global/pg_control', 'one');
+    await put('db_1/data/base/1', 'rows');
+    await put('db_1/data/pg_wal/1', 'log');
+    const order: string[] = [];
+    const isOfProcesses = (path: string): boolean => {
+      order.push(path);
+      appendFileSync(join(dir, 'apps/db_1/data/base/1'), 'y');
+      // In the third of all passes, the first that is in order.
+      if (order.filter((one) => one === 'data/base/1').length === 3 && path === 'data/base/1') {
+        writeFileSync(control, 'two');
+      }
+      return false;
+    };
+    const databases = { ...databaseFiles, isOfProcesses };
+    const { unsettled } = await store.snapshot(join(folder, 'copy'), { withKey: false, databases });
+    assert.deepEqual(unsettled, [], 'it is always written to, and that does not matter');
+    const copied = join(folder, 'copy/apps/db_1/data');
+    assert.equal(await readFile(join(copied, 'global/pg_control'), 'utf8'), 'two');
+    assert.ok(
+      order.lastIndexOf('data/pg_wal/1') > order.lastIndexOf('data/base/1'),
+      'the log last',
+    );
+  });
+
+  it('and all others are counted as they are copied', async (t) => {
+    const { folder, store, put } = await opened(t);
+    await put('app_1/data/a', 'x'.repeat(100));
+    await put('app_1/data/b', 'x'.repeat(50));
+    const told: string[] = [];
+    const { onProgress } = progressOn({ isTTY: true, write: (text) => told.push(text) }, () => 0);
+    assert.ok(onProgress);
+    const seen: Progress[] = [];
+    const copied = await store.snapshot(join(folder, 'copy'), {
+      withKey: false,
+      onProgress: (progress) => {
+        seen.push(progress);
+        onProgress(progress);
+      },
+    });
+    assert.deepEqual([copied.files, copied.bytes], [2, 150]);
+    assert.deepEqual(seen.at(-1), { files: 2, bytes: 150, totalFiles: 2, totalBytes: 150 });
+    assert.deepEqual(told, [
+      '\r1 of 2 files, 0.0 MB of 0.0 MB\x1b[K',
+      '\r2 of 2 files, 0.0 MB of 0.0 MB\x1b[K',
+    ]);
+    assert.deepEqual(progressOn({ write: () => undefined }), {}, 'where nobody watches');
   });
 });

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { type Access, type Command, type Engine, fedByShell, type Server } from './engine.ts';
-import { changeByClient, identifierRule, lastLine } from './engine.ts';
+import { changeByClient, identifierRule, lastLine, ServerRefusal } from './engine.ts';
 
 const admin = 'gangway';
 // prettier-ignore
@@ -14,6 +14,7 @@ const reserved = ['default', 'system', 'information_schema', admin];
 export const clickhouse: Engine = {
   name: 'CLICKHOUSE',
   label: 'ClickHouse',
+  complaint: /<(?:Error|Fatal)>[^:]*: (?<text>.+)$/,
   defaults: { databaseName: 'app', username: 'app' },
   rules: { databaseName: identifierRule(63, reserved), username: identifierRule(63, reserved) },
   host: null,
@@ -76,8 +77,8 @@ function hashed(password: string): string {
 }
 
 async function must(server: Server, text: string, signal: AbortSignal): Promise<void> {
-  const { exitCode } = await server.exec(asAdmin(server, text), signal);
-  if (exitCode !== 0) throw new Error('Cannot change the user: clickhouse-client failed');
+  const { exitCode, output } = await server.exec(asAdmin(server, text), signal);
+  if (exitCode !== 0) throw new ServerRefusal(lastLine(output));
 }
 
 function asAdmin(server: Server, text: string): Command {

@@ -132,6 +132,8 @@ export interface Engine {
   /** Null where only images run it. */
   readonly host: HostEngine | null;
   readonly image: ImageEngine;
+  /** A line of its log that tells what is wrong, in the group `text`. */
+  readonly complaint: RegExp;
   /** The address for clients; parts are encoded. */
   url(access: Access): string;
   /** Rejects only when `signal` aborts. */
@@ -147,6 +149,11 @@ export interface Engine {
   console(access: Access, tools: HostTools | null): Promise<Command>;
   /** The same client for one statement; it ends with 0 when that succeeded. */
   statement(access: Access, text: string, tools: HostTools | null): Promise<Command>;
+}
+
+/** The message is what a server, or its client, said instead of doing what it was asked. */
+export class ServerRefusal extends Error {
+  override readonly name: string = 'ServerRefusal';
 }
 
 /** The server said no, and its user gets in by the password before: no try that came to no end took. */
@@ -183,9 +190,10 @@ export async function changeByClient(
   const said = Buffer.from(output).toString('utf8');
   if (isRefusal(said)) {
     const { exitCode: code } = await server.exec(signIn, signal);
-    if (code === 0) throw new PasswordRefused(whyOf?.(said) ?? null);
+    const cause = new ServerRefusal(lastLine(output));
+    if (code === 0) throw new PasswordRefused(whyOf?.(said) ?? null, { cause });
   }
-  throw new Error('Cannot change the user: the client failed');
+  throw new ServerRefusal(lastLine(output));
 }
 
 /** A plain identifier that needs no quotes anywhere. */

@@ -28,6 +28,7 @@ import {
   type Secrets,
   type Server,
   type Wellness,
+  ServerRefusal,
 } from './engine.ts';
 
 type Program = 'mysql' | 'mariadb';
@@ -99,11 +100,15 @@ export const mysql: Engine = {
 function shared(
   name: DatabaseEngine,
   program: Program,
-): Pick<Engine, 'name' | 'defaults' | 'rules' | 'url' | 'setPassword' | 'console' | 'statement'> {
+): Pick<
+  Engine,
+  'name' | 'complaint' | 'defaults' | 'rules' | 'url' | 'setPassword' | 'console' | 'statement'
+> {
   return {
     name,
     defaults,
     rules,
+    complaint: /\[ERROR\](?: \[[^\]]*\])* (?<text>(?!Aborting).+)$/,
     url: ({ username, password, host, port, databaseName }) =>
       `mysql://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
     setPassword: (server, password, signal) => {
@@ -257,11 +262,11 @@ async function asRoot(
   text: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { exitCode } = await server.exec(
+  const { exitCode, output } = await server.exec(
     sql(program, 'root', server.adminPassword, server.ownPort, text),
     signal,
   );
-  if (exitCode !== 0) throw new Error('Cannot change the user: the client failed');
+  if (exitCode !== 0) throw new ServerRefusal(lastLine(output));
 }
 
 /** The number of an error of the server; null also for those of the client, such as of its connection. */

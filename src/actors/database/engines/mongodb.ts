@@ -4,7 +4,7 @@
  * 1. Passwords reach its shell by the environment, never by a statement or an argument.
  */
 import type { Access, Command, Engine, Server, Wellness } from './engine.ts';
-import { changeByClient, identifierRule, lastLine } from './engine.ts';
+import { changeByClient, identifierRule, lastLine, ServerRefusal } from './engine.ts';
 
 const root = 'root';
 const reserved = ['admin', 'config', 'local', root];
@@ -12,6 +12,7 @@ const reserved = ['admin', 'config', 'local', root];
 export const mongodb: Engine = {
   name: 'MONGODB',
   label: 'MongoDB',
+  complaint: /"s":"[FE]".*"msg":"(?<text>[^"]+)"/,
   defaults: { databaseName: 'app', username: 'app' },
   rules: { databaseName: identifierRule(63, reserved), username: identifierRule(63, reserved) },
   host: null,
@@ -91,8 +92,8 @@ async function asRoot(
   password: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { exitCode } = await server.exec(rootShell(server, script, password), signal);
-  if (exitCode !== 0) throw new Error('Cannot change the user: mongosh failed');
+  const { exitCode, output } = await server.exec(rootShell(server, script, password), signal);
+  if (exitCode !== 0) throw new ServerRefusal(lastLine(output));
 }
 
 function rootShell(server: Server, script: string, password: string): Command {

@@ -39,6 +39,7 @@ const reserved = [
 export const postgres: Engine = {
   name: 'POSTGRES',
   label: 'PostgreSQL',
+  complaint: /(?:\b(?:FATAL|PANIC):\s+|^initdb: error: )(?<text>.+)$/,
   defaults: { databaseName: 'app', username: 'app' },
   rules: {
     databaseName: identifierRule(63, reserved),

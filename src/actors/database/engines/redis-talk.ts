@@ -4,6 +4,7 @@
  * 1. It ends: by the answers, an error, the time, or `signal`.
  */
 import { connect } from 'node:net';
+import { ServerRefusal } from './engine.ts';
 
 export interface RedisPlace {
   host: string;
@@ -64,7 +65,7 @@ export function talkToRedis(
 }
 
 /** What Redis says instead of doing it, such as `LOADING …`. */
-export class RedisRefusal extends Error {
+export class RedisRefusal extends ServerRefusal {
   override readonly name = 'RedisRefusal';
   /** Whether the password was right. */
   readonly signedIn: boolean;

@@ -26,6 +26,8 @@ const passwordVariable = 'GANGWAY_REDIS_PASSWORD';
 export const redis: Engine = {
   name: 'REDIS',
   label: 'Redis',
+  complaint:
+    /^\d+:[A-Z] \d.*? # (?<text>(?!oO0|Redis |Configuration loaded|Server initialized|User requested|WARNING).+)$/,
   defaults: { databaseName: '', username: 'default' },
   rules: { databaseName: null, username: null },
   host: {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 import { put } from '../../../../src/store/table.ts';
+import { openPasswords } from '../../../../src/actors/database/secrets.ts';
 import { tables } from '../../../../src/store/tables.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -151,6 +152,14 @@ describe('a database by programs of the machine', () => {
     place.driver.crash(live(id), 1);
     await place.until(id, 'error');
     assert.match(place.record(id).error ?? '', /exited with code 1\. It is started again/);
+    // It may come behind the news of the end.
+    const { password } = openPasswords(place.secrets, place.record(id));
+    place.streams.write(`db:${id}`, `LOG: hm\nPANIC:  could not write ${password}\nLOG: gone\n`);
+    await eventually('it says why', () => (place.record(id).error ?? '').includes('It said'));
+    assert.equal(
+      place.record(id).error,
+      'It exited with code 1. It said: could not write ••••••••. It is started again.',
+    );
     place.driver.revive(live(id), 1);
     await place.until(id, 'running');
     assert.equal(place.record(id).error, null);

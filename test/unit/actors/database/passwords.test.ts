@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { PasswordRefused } from '../../../../src/actors/database/engines/engine.ts';
+import { PasswordRefused, ServerRefusal } from '../../../../src/actors/database/engines/engine.ts';
 import { tables } from '../../../../src/store/tables.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -46,6 +46,14 @@ describe('another password of a database', () => {
     await place.until(id, 'running');
     assert.equal(await reveal(), before);
     assert.equal(given.length, 1);
+    place.takePassword = (password) => {
+      const cause = new ServerRefusal(`no disk for ${password}`);
+      throw new PasswordRefused(null, { cause });
+    };
+    await assert.rejects(place.ask(id, { type: 'rotate' }), {
+      code: 'NOT_RUNNING',
+      message: /keeps the one that it has\. It said: no disk for ••••••••\.$/,
+    });
     place.takePassword = (password) => void given.push(password);
     const url = await place.ask(id, { type: 'rotate' });
     assert.equal(new URL(url).password, given[1]);
