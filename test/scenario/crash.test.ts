@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { tarEntry } from '../support/archives.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { archiveOf, packed, Visitor } from '../support/gangway-client.ts';
 import type { AppInfo, Client, HookAnswer } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
@@ -33,20 +34,19 @@ function release(name: string, listenAfterMs = 0): Buffer {
 }
 
 describe('kill -9 of the service', () => {
+  const later = cleanups();
   let gangway: Gangway;
   let client: Client;
   let steady: AppInfo;
   let visitor: Visitor;
   before(async () => {
     gangway = await Gangway.open();
+    later(() => gangway.end());
     client = gangway.client;
     steady = await client.runningApp('Steady', packed('procfile'));
     // It goes on answering through all that follows.
     visitor = new Visitor(client, steady.slug);
-  });
-  after(async () => {
-    await visitor.end();
-    await gangway.end();
+    later(() => visitor.end());
   });
 
   /** Files that are still arriving. */
