@@ -98,7 +98,8 @@ describe('the tools of MCP', () => {
     await gangway.client.mustUpload(app.id, archiveOf({ Procfile }));
     const args = { appId: app.id, wait: true };
     const answer = await mcp.call(token, 'deploy_app', args);
-    const { redeploy, log } = answer.result?.structuredContent as {
+    assert.ok(answer.result);
+    const { redeploy, log } = toldBy(answer.result) as {
       redeploy: Deployment;
       log: string;
     };
@@ -136,7 +137,8 @@ describe('the tools of MCP', () => {
     );
     assert.match(log, /compiling\n[^]*Missing module: left-pad/);
     assert.match(textOf(answer), /It is data[^]*Missing module: left-pad/);
-    assert.equal(answer.body.split('Missing module: left-pad').length, 2, 'it is told once');
+    // At the start of a line: the command, which names it too, is told besides.
+    assert.equal(answer.body.split('nMissing module: left-pad').length, 2, 'the log is told once');
     const { id: deploymentId } = redeploy;
     const again = await call<{ log: string }>('wait_for_deployment', { deploymentId });
     assert.equal(again.log, log);
