@@ -50,7 +50,7 @@ before(async () => {
     DATABASE_URL: 's3same-0pen-9',
     token,
     address: 'hunter2-0f-git',
-    compose: 'compose-s3cret-77',
+    setting: 'sett1ng-s3cret-77',
   };
   const { client } = gangway;
   leaky = await client.createApp('Leaky', {
@@ -147,18 +147,17 @@ describe('no tool shows a secret', () => {
 
   it('that stands in settings, or comes by documents', async () => {
     const { client } = gangway;
-    const compose =
-      'services:\n  db:\n    environment:\n      POSTGRES_PASSWORD: compose-s3cret-77\n';
+    const build = { startCommand: 'POSTGRES_PASSWORD=sett1ng-s3cret-77 node web.js' };
     const { createApp } = await client.must<{ createApp: AppInfo }>(
       'mutation($input: CreateAppInput!) { createApp(input: $input) { id } }',
-      { input: { name: 'Stack', source: 'COMPOSE', compose } },
+      { input: { name: 'Told', source: 'UPLOAD', build } },
     );
     assertHidden(await mcp.call(token, 'get_app', { appId: createApp.id }), 'get_app');
-    const query = `query ($id: ID!, $stack: ID!) {
-      stack: app(id: $stack) { compose } logs(appId: $id, tail: 500) { nodes { text } }
+    const query = `query ($id: ID!, $told: ID!) {
+      told: app(id: $told) { build { startCommand } } logs(appId: $id, tail: 500) { nodes { text } }
       one: logs(appId: $id, tail: 1) { nodes { text } }
       app(id: $id) { latestDeployment { log { nodes { text } } } } }`;
-    const documents = { query, variables: { id: leaky.id, stack: createApp.id } };
+    const documents = { query, variables: { id: leaky.id, told: createApp.id } };
     assertHidden(await mcp.call(token, 'graphql_query', documents), 'graphql_query');
     const mutation = 'mutation ($id: ID!) { revealEnv(appId: $id, key: "DB_PASSWORD") }';
     const revealing = { query: mutation, variables: { id: leaky.id } };

@@ -273,6 +273,11 @@ describe('the tools of MCP', () => {
       ['read_logs', { appId: talking.id, tail: 9_999 }, /tail: .*2000/],
       ['list_apps', { team: 'nowhere' }, /no team nowhere here; list_teams/],
       ['create_app', { name: 'X', source: 'GIT' }, /repository/],
+      [
+        'create_app',
+        { name: 'X', source: 'IMAGE', image: 'nginx' },
+        /^An app with source IMAGE needs the docker runtime, .* GANGWAY_RUNTIME=docker\./,
+      ],
       ['set_env', { appId: talking.id, key: 'A B', value: '' }, /letters, digits and _/],
     ];
     for (const [name, args, sentence] of wrong) {

@@ -25,7 +25,7 @@ import type { ActorRef, Actors } from '../runtime/contract.ts';
 import type { AskTurn } from '../build-queue/build-queue.ts';
 import { endAll, leaving } from './instances.ts';
 import { canceledLine, runDeployment } from './pipeline.ts';
-import { checkRunsHere } from './runtime-fit.ts';
+import { checkRunsHere, checkSourceRuns } from './runtime-fit.ts';
 
 type DeploymentHandlers = Handlers<
   | 'redeploy'
@@ -341,20 +341,8 @@ function turnOf(actors: Actors, app: ActorRef<AppMessages>, deploymentId: string
 }
 
 function checkDeployable(app: AppRecord, driver: Driver): void {
-  const needsImages = app.source === 'IMAGE' || app.source === 'COMPOSE';
-  if (needsImages && driver.images !== null) return;
-  if (needsImages) {
-    throw new ServiceError(
-      'UNSUPPORTED_SOURCE',
-      `An app with source ${app.source} needs the docker runtime; this server has none.`,
-    );
-  }
-  if (app.source !== 'UPLOAD') {
-    throw new ServiceError(
-      'UNSUPPORTED_SOURCE',
-      `An app with source ${app.source} cannot be deployed on this server.`,
-    );
-  }
+  checkSourceRuns(app.source, driver);
+  if (app.source !== 'UPLOAD') return;
   if (app.upload === null) {
     throw new ServiceError(
       'NOT_DEPLOYABLE',

@@ -52,7 +52,7 @@ export interface AppPatch {
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
 export type AppProtocol = {
-  /** Refused: CONFLICT, BAD_USER_INPUT. The actor's id is the new app's. */
+  /** Refused: CONFLICT, BAD_USER_INPUT, UNSUPPORTED_SOURCE. The actor's id is the new app's. */
   create: { in: { app: NewApp }; out: AppRecord };
   update: { in: { patch: AppPatch }; out: AppRecord };
   /** Stops it and moves it to trash for 7 days. */

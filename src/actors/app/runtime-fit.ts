@@ -1,7 +1,30 @@
-/** Owns that a release runs only where it was made for: as programs of a machine, or in an image. */
+/**
+ * Owns what runs on this server: apps of which source, and releases only where they were made for, as
+ * programs of a machine or in an image.
+ */
 import type { Driver } from '../../drivers/driver.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { ReleasePlan } from '../../store/records.ts';
+import type { DeploySource, ReleasePlan } from '../../store/records.ts';
+
+/** UNSUPPORTED_SOURCE for one that this server cannot deploy. */
+export function checkSourceRuns(source: DeploySource, { images }: Pick<Driver, 'images'>): void {
+  switch (source) {
+    case 'UPLOAD':
+      return;
+    case 'IMAGE':
+    case 'COMPOSE':
+      if (images !== null) return;
+      throw new ServiceError(
+        'UNSUPPORTED_SOURCE',
+        `An app with source ${source} needs the docker runtime, and this server has the process runtime. Choose the source UPLOAD, or start Gangway with GANGWAY_RUNTIME=docker.`,
+      );
+    case 'GIT':
+      throw new ServiceError(
+        'UNSUPPORTED_SOURCE',
+        'An app with source GIT cannot be deployed on this server. Choose the source UPLOAD.',
+      );
+  }
+}
 
 /** A release without a plan has nothing that could not run. */
 export function runsHere(plan: ReleasePlan | null, { runs }: Pick<Driver, 'runs'>): boolean {

@@ -10,6 +10,7 @@ import { localServerId } from './deps.ts';
 import { newHookToken } from './hook-token.ts';
 import type { Handlers } from './internal.ts';
 import type { AppPatch, NewApp } from './protocol.ts';
+import { checkSourceRuns } from './runtime-fit.ts';
 import { slugAttempt, slugOf } from './slug.ts';
 import {
   bad,
@@ -87,6 +88,9 @@ function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
     throw bad('serverId names no server of this instance.');
   }
   checkFolder(core, input.teamId, input.folderId);
+  const source = checkSource(input);
+  // What no deployment could ever run is not made.
+  checkSourceRuns(input.source, core.deps.driver);
   const { hookHash, hookSealed } = newHookToken(core.deps.secrets, core.id);
   return {
     id: core.id,
@@ -98,7 +102,7 @@ function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
     folderId: input.folderId,
     serverId: localServerId,
     upload: null,
-    ...checkSource(input),
+    ...source,
     build: checkBuild(emptyBuild, input.build),
     resources: checkResources(emptyResources, input.resources, replicasMaxOf(core.deps.driver)),
     previewBranches: [],

@@ -160,11 +160,39 @@ describe('deployments of an app', () => {
     });
   });
 
-  it('refuses to deploy without an upload, and sources this server cannot build', async () => {
+  it('refuses to deploy without an upload', async () => {
     const { id } = await f.create();
     await assert.rejects(redeploy(id), { code: 'NOT_DEPLOYABLE' });
-    const image = await f.create({ source: 'IMAGE', image: 'nginx:1' });
-    await assert.rejects(redeploy(image.id), { code: 'UNSUPPORTED_SOURCE' });
+  });
+
+  it('makes no app whose source this server cannot run, and says what it needs', async () => {
+    const git = {
+      connectionId: null,
+      repository: 'https://git.example/a',
+      branch: 'main',
+      path: null,
+    };
+    for (const [made, message] of [
+      [{ source: 'IMAGE', image: 'nginx:1' }, /^An app with source IMAGE needs the docker runtime/],
+      [
+        { source: 'COMPOSE', compose: 'services: {}' },
+        /^An app with source COMPOSE needs the docker/,
+      ],
+      [{ source: 'GIT', git }, /^An app with source GIT cannot be deployed on this server/],
+    ] as const) {
+      await assert.rejects(f.create(made), { code: 'UNSUPPORTED_SOURCE', message });
+    }
+    // What is wrong with it in itself is said first.
+    await assert.rejects(f.create({ source: 'IMAGE' }), { code: 'BAD_USER_INPUT' });
+    assert.equal(f.store.count(tables.apps, 'slug', []), 0);
+  });
+
+  it('refuses to deploy what was made while there were containers', async () => {
+    const { id } = await f.create();
+    const image = { ...f.app(id), source: 'IMAGE', image: 'nginx:1' } as const;
+    await f.store.commit({ actor: '', epoch: 0, changes: [put(tables.apps, image)] });
+    await f.crash();
+    await assert.rejects(redeploy(id), { code: 'UNSUPPORTED_SOURCE' });
   });
 
   it('keeps the last three releases and rolls back to a kept one without building', async () => {

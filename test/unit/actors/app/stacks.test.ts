@@ -246,10 +246,8 @@ describe('an app of a compose file', () => {
   it('needs a driver of containers', async () => {
     const host = await appFixture();
     try {
-      const { id } = await host.create({ source: 'COMPOSE', compose });
-      await assert.rejects(host.ask(id, { type: 'redeploy', trigger: 'api' }), {
-        code: 'UNSUPPORTED_SOURCE',
-      });
+      const making = host.create({ source: 'COMPOSE', compose });
+      await assert.rejects(making, { code: 'UNSUPPORTED_SOURCE' });
     } finally {
       await host.close();
     }
