@@ -5,7 +5,6 @@
  * they accepted; apps stay up. A later signal ends at once. A store that is broken ends it likewise, with
  * exit code 1, so that whoever watches over it starts it anew.
  */
-import { pino } from 'pino';
 import type { Config, ResolvedConfig } from './config.ts';
 import { auditedRoutes } from './gateway/audited.ts';
 import type { LineSink } from './gateway/access-log.ts';
@@ -27,7 +26,7 @@ import { serveConsoles } from './serve-consoles.ts';
 import type { ServedConsoles } from './serve-consoles.ts';
 import { PanelExposure } from './panel-exposure.ts';
 import { Home } from './serve-home.ts';
-import { endOutput, newLogger, wantsAccessLines } from './serve-log.ts';
+import { LogOutput, newLogger, wantsAccessLines } from './serve-log.ts';
 import { stopOnSignals } from './serve-signals.ts';
 import { GatewayThreads } from './serve-threads.ts';
 
@@ -35,9 +34,11 @@ import { GatewayThreads } from './serve-threads.ts';
 const endMs = 20_000;
 
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
-  const output = pino.destination({ dest: 1, sync: false, minLength: 8192, periodicFlush: 200 });
+  const output = new LogOutput();
   const logger = newLogger(config, output);
-  const writeLog: LineSink = (lines) => output.write(lines);
+  const writeLog: LineSink = (lines) => {
+    output.write(lines);
+  };
   // What we write is for ourselves; what apps may reach has its modes given.
   process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
@@ -63,6 +64,11 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     await platform.start();
     void service.exposure.look();
   } catch (error) {
+    if (service.isEnding) {
+      // What it closed failed what was still starting: it ends as it was told to.
+      logger.warn({ err: error }, 'start_cut_short');
+      return;
+    }
     // The process ends now.
     await service.abort();
     throw error;
@@ -75,7 +81,7 @@ const heldMs = 60_000;
 interface Parts {
   config: Config;
   logger: Logger;
-  output: ReturnType<typeof pino.destination>;
+  output: LogOutput;
   writeLog: LineSink;
   platform: Platform;
 }
@@ -92,7 +98,7 @@ class Service {
   readonly #consoles: ServedConsoles;
   readonly #serving: Serving;
   readonly #lastResort: LastResort;
-  #exiting = false;
+  #phase: 'up' | 'ending' | 'exiting' = 'up';
 
   constructor(parts: Parts) {
     const { config, platform, logger } = parts;
@@ -143,6 +149,11 @@ class Service {
     return this.#home.setupCode;
   }
 
+  /** Whether somebody ends the process, and will see it to its end. */
+  get isEnding(): boolean {
+    return this.#phase !== 'up';
+  }
+
   /** Where people reach the panel: known once it listens. */
   get publicUrl(): string {
     return this.#core.publicUrl();
@@ -187,8 +198,8 @@ class Service {
       void this.#exitNow();
     });
     end().catch((error: unknown) => {
-      // Whoever exits already has closed the log, and may be why this failed.
-      if (this.#exiting) return;
+      // Whoever exits already may be why this failed.
+      if (this.#phase === 'exiting') return;
       logger.fatal({ err: error }, 'shutdown_failed');
       void this.#exitNow();
     });
@@ -203,11 +214,12 @@ class Service {
     await this.#home.close();
     await this.#serving.close();
     await platform.close();
-    if (!this.#exiting) logger.info({}, 'stopped');
+    if (this.#phase !== 'exiting') logger.info({}, 'stopped');
     await this.#exit(0);
   }
 
   async #drain(why: string): Promise<void> {
+    if (this.#phase === 'up') this.#phase = 'ending';
     // The timers of actors hold no process: without this it would be gone before their work is done.
     setInterval(() => undefined, heldMs);
     this.#parts.logger.info({ why }, 'draining');
@@ -216,15 +228,16 @@ class Service {
   }
 
   async #exitNow(): Promise<void> {
+    if (this.#phase === 'up') this.#phase = 'ending';
     await this.abort();
     await this.#exit(1);
   }
 
   /** The first to come says the code. */
   async #exit(code: number): Promise<void> {
-    if (this.#exiting) return;
-    this.#exiting = true;
-    await endOutput(this.#parts.output);
+    if (this.#phase === 'exiting') return;
+    this.#phase = 'exiting';
+    await this.#parts.output.end();
     process.exit(code);
   }
 }

@@ -89,3 +89,16 @@ it('a service that lost a gateway thread ends and says so', async (t) => {
   assert.deepEqual({ code, name }, { code: 1, name: null }, text);
   assert.equal(text.match(/"level":60,.*"msg":"gateway_thread_lost"/g)?.length, 1, text);
 });
+
+it('a service that is told to stop while it starts ends in order, though its start fails', async (t) => {
+  const fault = fileURLToPath(
+    new URL('../fixtures/faults/fails-while-it-stops.ts', import.meta.url),
+  );
+  const gangway = await Gangway.create({ nodeArgs: ['--import', fault] });
+  t.after(() => gangway.end());
+  const { code, signal: name, text } = await gangway.run(['serve']);
+  assert.deepEqual({ code, name }, { code: 0, name: null }, text);
+  for (const event of ['draining', 'start_cut_short', 'stopped'])
+    assert.equal(text.split(`"msg":"${event}"`).length, 2, text);
+  assert.doesNotMatch(text, /^gangway: /m);
+});

@@ -45,7 +45,7 @@ function describeNpm(title: string, npm: string): void {
         assert.ok(signal(pid, name));
         assert.deepEqual(await gangway.ended(), { code: 0, signal: null });
         assert.deepEqual(
-          gangway.logged('draining').map((line) => line['signal']),
+          gangway.logged('draining').map((line) => line['why']),
           [name],
         );
         assert.equal(gangway.logged('stopped').length, 1);
