@@ -5,7 +5,8 @@
  * 1. What is remembered of a credential is dropped by the journal entry that may change it, before
  *    the change is answered: a revoked token and an ended session are dead at once.
  * 2. Expiry is checked at every use, remembered or not.
- * 3. Whatever is wrong with a token, the answer is the same; a cookie that is not good is nobody.
+ * 3. Whatever is wrong with a token, the answer is the same; a cookie that is not good is nobody. One that
+ *    is good, and whose scope is gone, is told that.
  * 4. Secrets meet in constant time or as hashes; none is logged.
  */
 import type { Actors } from '../actors/runtime/contract.ts';
@@ -19,7 +20,7 @@ import type { Authenticator, Credentials, SessionRenewal } from './accounts-cont
 import { isMember, personTeam, tokenTeam } from './acting-team.ts';
 import { type Principal, type SignedIn, anonymous } from './principal.ts';
 import { RecentMap } from './recent-map.ts';
-import { reachOfTeam } from './scope.ts';
+import { isScopeGone, reachOfTeam } from './scope.ts';
 import { findSessionCookie, keepCookie, openSessionCookie } from './session-cookie.ts';
 import { SessionRenewer } from './session-renewer.ts';
 import { SessionUses } from './session-uses.ts';
@@ -203,6 +204,7 @@ class JournaledAuthenticator implements ClosableAuthenticator {
     const expiresAtMs = Math.min(token.expiresAtMs ?? Infinity, issued?.expiresAtMs ?? Infinity);
     // Before the team: a token that is no good is 401, whatever team it names.
     if (expiresAtMs <= clock.now()) return null;
+    if (isScopeGone(reader, token)) throw scopeGone();
     const teamId = tokenTeam(reader, token, team);
     const found: RememberedToken = {
       principal: { kind: 'token', userId: token.userId, tokenId: token.id, teamId },
@@ -277,4 +279,11 @@ function badToken(): ServiceError {
   return new ServiceError('UNAUTHENTICATED', 'The API token is not valid.', {
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
   });
+}
+
+function scopeGone(): ServiceError {
+  return new ServiceError(
+    'TOKEN_SCOPE_GONE',
+    'All that this API token was made for is deleted, so it reaches nothing. Make another token, or restore what is in trash.',
+  );
 }

@@ -4,6 +4,7 @@
  *
  * 1. A scope never grows by deletion: a node that is gone reaches nothing.
  * 2. What a token does not reach does not exist for it.
+ * 3. A token of which every node is gone is told so, and nothing of what else there is.
  */
 import type { Reader } from '../store/contract.ts';
 import type { AppRecord, DatabaseRecord, TokenRecord } from '../store/records.ts';
@@ -41,6 +42,17 @@ export function reachOfTeam(
 ): 'whole' | 'part' | 'none' {
   if (token.allTeams || token.teamIds.includes(teamId)) return 'whole';
   return scopedTeams(reader, token).includes(teamId) ? 'part' : 'none';
+}
+
+/** Whether all that the token was made for is deleted. What is in trash may come back, and the token with it. */
+export function isScopeGone(reader: Reader, token: Readonly<TokenRecord>): boolean {
+  if (token.allTeams) return false;
+  const isThere =
+    token.teamIds.some((id) => reader.get(tables.teams, id) !== undefined) ||
+    token.folderIds.some((id) => reader.get(tables.folders, id) !== undefined) ||
+    token.appIds.some((id) => liveApp(reader, id) !== undefined) ||
+    token.databaseIds.some((id) => liveDatabase(reader, id) !== undefined);
+  return !isThere;
 }
 
 /** The teams a token's named nodes lie in, the team it was made in first. */

@@ -23,6 +23,7 @@ export const errorTable = {
   HOOK_DISABLED: { status: 403, title: 'Forbidden' },
   MCP_DISABLED: { status: 403, title: 'Forbidden' },
   TWO_FACTOR_REQUIRED: { status: 403, title: 'Forbidden' },
+  TOKEN_SCOPE_GONE: { status: 403, title: 'Forbidden' },
   NOT_FOUND: { status: 404, title: 'Not Found' },
   NO_SUCH_SESSION: { status: 404, title: 'Not Found' },
   NO_SUCH_CONTAINER: { status: 404, title: 'Not Found' },

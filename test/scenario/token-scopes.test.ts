@@ -166,6 +166,58 @@ describe('API tokens', () => {
     assert.equal(await person.fails(env), 'NOT_FOUND');
   });
 
+  it('whose scope is gone say so over GraphQL, the hook and MCP, and in the list', async () => {
+    const { id, slug } = await owner.createApp('Brief');
+    const hookPath = await owner.hookPath(id);
+    const otherHook = await owner.hookPath(other.id);
+    const { createToken } = await owner.must<Made>(create, {
+      input: { name: 'for Brief', appIds: [id], capabilities: ['deploy_apps', 'manage_tokens'] },
+    });
+    const headers = bearer(createToken.secret);
+    const isGone = async (): Promise<boolean | undefined> => {
+      const { apiTokens } = await owner.must<{ apiTokens: { id: string; scopeGone: boolean }[] }>(
+        '{ apiTokens { id scopeGone } }',
+      );
+      return apiTokens.find((token) => token.id === createToken.token.id)?.scopeGone;
+    };
+    assert.deepEqual([await seen(createToken.secret), await isGone()], [[slug], false]);
+    await owner.must('mutation($id: ID!) { deleteApp(id: $id) }', { id });
+    assert.equal(await isGone(), true);
+    for (const [query, team] of [
+      ['{ apps { totalCount } }', {}],
+      [`{ app(id: "${other.id}") { id } }`, {}],
+      ['{ me { id } }', inTeam(home)],
+      [`mutation { redeploy(appId: "${id}") { id } }`, {}],
+    ] as const) {
+      const { status, errors } = await program.graphql(query, {}, { ...headers, ...team });
+      assert.deepEqual([status, errors[0]?.extensions.code], [403, 'TOKEN_SCOPE_GONE'], query);
+      assert.match(errors[0]?.message ?? '', /^All that this API token was made for is deleted/);
+    }
+    // What else there is, and what there is not, answers alike.
+    const json = { 'content-type': 'application/json' };
+    const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+    for (const [path, init] of [
+      [hookPath, {}],
+      [otherHook, {}],
+      [hookPath.replace(id, 'app_none'), {}],
+      ['/api/mcp', { body }],
+    ] as const) {
+      const { status, text } = await program.ask(path, {
+        method: 'POST',
+        headers: { ...headers, ...json },
+        ...init,
+      });
+      const { code } = JSON.parse(text) as { code?: string };
+      assert.deepEqual([status, code], [403, 'TOKEN_SCOPE_GONE'], path);
+    }
+    const { trash } = await owner.must<{ trash: { id: string; name: string }[] }>(
+      '{ trash { id name } }',
+    );
+    const entry = trash.find(({ name }) => name === 'Brief')?.id;
+    await owner.must('mutation($id: ID!) { restoreFromTrash(id: $id) }', { id: entry });
+    assert.deepEqual([await seen(createToken.secret), await isGone()], [[slug], false]);
+  });
+
   it('are refused where only the cookie counts, also beside a good cookie', async () => {
     const secret = await owner.token({ capabilities: ['view_logs', 'deploy_apps'] });
     for (const [method, path] of [

@@ -1,4 +1,5 @@
 /** Owns API tokens in the schema. */
+import { isScopeGone } from '../../auth/scope.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { TokenRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
@@ -31,6 +32,10 @@ function addTypes(builder: Builder, { capability }: Shared) {
       folderIds: t.exposeIDList('folderIds'),
       appIds: t.exposeIDList('appIds'),
       databaseIds: t.exposeIDList('databaseIds'),
+      scopeGone: t.boolean({
+        description: 'Whether all that it was made for is deleted: it reaches nothing.',
+        resolve: (token, _args, { read }) => isScopeGone(read.reader, token),
+      }),
       createdAt: t.field({ type: 'DateTime', resolve: (token) => token.createdAtMs }),
       lastUsedAt: t.field({
         type: 'DateTime',

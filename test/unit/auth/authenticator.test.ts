@@ -7,6 +7,7 @@ import {
 } from '../../../src/auth/authenticator.ts';
 import { sealSessionCookie, sessionCookieName } from '../../../src/auth/session-cookie.ts';
 import { newTokenSecret } from '../../../src/auth/token-codec.ts';
+import type { TokenRecord } from '../../../src/store/records.ts';
 import { put, remove } from '../../../src/store/table.ts';
 import { tables } from '../../../src/store/tables.ts';
 import { AccountsFixture, person } from '../../support/accounts-fixture.ts';
@@ -48,6 +49,12 @@ function asking(fields: Partial<Credentials>): Credentials {
 
 function cookie(token: string, key = secret): string {
   return `${sessionCookieName}=${sealSessionCookie(token, key)}`;
+}
+
+function tokenOf(id: string): Readonly<TokenRecord> {
+  const token = given.store.get(tables.tokens, id);
+  assert.ok(token);
+  return token;
 }
 
 const ada = { ...person('ada', 'team_a'), sessionId: 'ses_1' };
@@ -177,6 +184,33 @@ describe('byToken()', () => {
     assert.deepEqual(failures, []);
   });
 
+  it('says of one that is good when the last it was made for is gone, and counts no failure', () => {
+    given.addFolder('fld_1', 'team_a');
+    given.addApp('app_1', 'team_a');
+    const nodes = { teamIds: ['team_none'], folderIds: ['fld_1'], appIds: ['app_1'] };
+    const { secret: text } = given.addToken('tok_1', 'ada', 'team_a', nodes);
+    given.store.write([remove(tables.folders, 'fld_1')]);
+    assert.equal(auth.byToken(bearer(text)).teamId, 'team_a');
+    given.addApp('app_1', 'team_a', { deletedAtMs: 1 });
+    for (const team of ['', 'team_a', 'team_b']) {
+      assert.throws(() => auth.byToken(bearer(text, { team })), { code: 'TOKEN_SCOPE_GONE' });
+    }
+    given.addApp('app_1', 'team_a');
+    assert.equal(auth.byToken(bearer(text)).teamId, 'team_a');
+    given.store.write([put(tables.tokens, { ...tokenOf('tok_1'), expiresAtMs: 1 })]);
+    assert.throws(() => auth.byToken(bearer(text)), { code: 'UNAUTHENTICATED' });
+    assert.equal(failures.length, 1);
+  });
+
+  it('forgets one for a team with the team', () => {
+    given.addTeam('team_c', 'ada');
+    const scope = { teamIds: ['team_c'] };
+    const { secret: text } = given.addToken('tok_1', 'ada', 'team_a', scope);
+    assert.equal(auth.byToken(bearer(text)).teamId, 'team_c');
+    given.store.write([remove(tables.teams, 'team_c')]);
+    assert.throws(() => auth.byToken(bearer(text)), { code: 'TOKEN_SCOPE_GONE' });
+  });
+
   it('answers the same for malformed, unknown, expired, revoked and orphaned ones', async () => {
     const expiring = given.addToken('tok_1', 'ada', 'team_a', {
       expiresAtMs: given.clock.now() + 1_000,
@@ -184,6 +218,7 @@ describe('byToken()', () => {
     });
     const revoked = given.addToken('tok_2', 'ada', 'team_a', { allTeams: true });
     const orphaned = given.addToken('tok_3', 'bob', 'team_b', { allTeams: true });
+    given.addApp('app_x', 'team_b');
     const scoped = given.addToken('tok_4', 'bob', 'team_b', { appIds: ['app_x'] });
     for (const { secret: text } of [expiring, revoked, orphaned, scoped]) {
       assert.equal(auth.byToken(bearer(text)).kind, 'token');
@@ -239,7 +274,7 @@ describe('byToken()', () => {
     given.addFolder('fld_1', 'team_a');
     const folder = given.addToken('tok_1', 'ada', 'team_b', { folderIds: ['fld_1'] });
     assert.equal(auth.byToken(bearer(folder.secret)).teamId, 'team_a');
-    given.store.write([remove(tables.folders, 'fld_1')]);
+    given.store.write([remove(tables.members, ['team_a', 'ada'])]);
     assert.equal(auth.byToken(bearer(folder.secret)).teamId, null);
   });
 
