@@ -15,6 +15,7 @@ import {
 } from '../support/driver-specs.ts';
 import type { SpecOverrides } from '../support/driver-specs.ts';
 import { services } from './driver-services.suite.ts';
+import { collectGarbage } from '../support/garbage.ts';
 
 export interface DriverPlace {
   driver: Driver;
@@ -215,6 +216,33 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
           new AbortController().signal,
         );
         assert.equal(lines, 40_000);
+      });
+
+      it('holds nothing that the sink has taken while it goes on', async () => {
+        const command = js(`for (let i = 0; i < 40000; i++) console.log('x'.repeat(60) + i);
+          setInterval(() => {}, 1000)`);
+        await driver.start(specOf({ id: 'kept-1', command, kind: 'service' }));
+        const taken = new Set<WeakRef<ArrayBufferLike>>();
+        let lines = 0;
+        const enough = new AbortController();
+        const following = driver.follow(
+          'kept-1',
+          0,
+          (entries) => {
+            lines += entries.length;
+            for (const { bytes } of entries.slice(0, 1)) taken.add(new WeakRef(bytes.buffer));
+          },
+          enough.signal,
+        );
+        await until('all lines', () => lines === 40_000);
+        const held = (): number => [...taken].filter((one) => one.deref() !== undefined).length;
+        await until('most of it is collected', () => {
+          collectGarbage();
+          return held() <= taken.size / 2;
+        });
+        enough.abort();
+        await following;
+        await driver.remove('kept-1');
       });
 
       it('ends for a service when it is stopped, not when it restarts', async () => {

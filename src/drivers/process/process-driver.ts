@@ -35,7 +35,7 @@ import { Connection, ConnectionLost } from './connection.ts';
 import type { RunnerAnswers, RunnerRequest } from './messages.ts';
 import { noAttach, notRunning, unreachable } from './refusals.ts';
 import { hasRecords, startRunner } from './runner-process.ts';
-import { abortOf, isAborted, listenForSigns, within } from './silence.ts';
+import { isAborted, listenForSigns, unlessAborted, within } from './silence.ts';
 
 type Link =
   | { phase: 'idle' }
@@ -134,11 +134,10 @@ class ProcessDriver implements Driver {
     signal: AbortSignal,
   ): Promise<void> {
     let seq = afterSeq;
-    // Also while there is no runner to ask, who gives up waits no longer.
-    const gaveUp = abortOf(signal);
     while (!signal.aborted && !this.#closed.signal.aborted) {
       const request = { op: 'read', workload: id, afterSeq: seq, maxBytes: readBytes } as const;
-      const answer = await Promise.race([this.#ask(request, Infinity, signal), gaveUp]);
+      // Also while there is no runner to ask, who gives up waits no longer.
+      const answer = await unlessAborted(this.#ask(request, Infinity, signal), signal);
       if (answer === undefined || isAborted(signal) || answer.ended) return;
       const entries = decodeRecords(answer.records, answer.firstSeq);
       await sink(entries);

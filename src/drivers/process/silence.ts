@@ -39,13 +39,17 @@ export function listenForSigns(
   };
 }
 
-export function abortOf(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    const done = (): void => {
+/** What comes of it, or undefined once `signal` aborts. A signal that lives on holds nothing of it. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => {
       resolve(undefined);
     };
-    if (signal.aborted) done();
-    else signal.addEventListener('abort', done, { once: true });
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    void work.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', giveUp);
+    });
   });
 }
 
