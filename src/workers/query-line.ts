@@ -29,8 +29,8 @@ export interface QueryLineOptions {
   turnUs: number;
   callsMax: number;
   deadlineMs: number;
-  /** A worker ends that had nothing to do for as long; null: never. */
-  idleMs: number | null;
+  /** A worker ends that had nothing to do for as long. */
+  idleMs: number;
   clock: Clock;
   logger: Logger;
   run: RunWorker;
@@ -245,7 +245,6 @@ export class QueryLine {
 
   #restLater(): void {
     const { clock, idleMs } = this.#options;
-    if (idleMs === null) return;
     this.#cancelRest?.();
     this.#cancelRest = clock.after(idleMs, () => {
       this.#cancelRest = null;

@@ -2,8 +2,7 @@
  * Owns the threads that answer queries: some for light ones, and one for heavy ones that leaves the
  * processor to the others, so that no light query waits behind a heavy one.
  *
- * 1. No thread runs before the first question of its kind; the one for heavy questions ends when
- *    none came for a while.
+ * 1. No thread runs before the first question of its kind; it ends when none came for a while.
  * 2. What is under way is bounded: beyond `callsMax` OVERLOADED, and before that RATE_LIMITED for a
  *    caller who holds more than is left for all others. Callers take turns.
  * 3. Each question is answered or fails by its deadline. A worker that holds one for longer is ended
@@ -32,8 +31,8 @@ export interface QueryPoolOptions {
   heavyCallsMax?: number;
   /** Milliseconds a question may wait for its turn, and then for its answer; default 15,000. */
   deadlineMs?: number;
-  /** Milliseconds without a heavy question after which their thread ends; default 60,000. */
-  heavyIdleMs?: number;
+  /** Milliseconds without a question of its kind after which a thread ends; default 20,000. */
+  idleMs?: number;
   /** Memory of one worker's old objects; default 256 MiB. */
   heapMb?: number;
   /** The task; a file of `workers/tasks`. */
@@ -62,7 +61,7 @@ export class QueryPool {
 
   constructor(options: QueryPoolOptions) {
     const { clock, logger, threads, setup } = options;
-    const { callsMax = 10_000, heavyCallsMax = 500, heavyIdleMs = 60_000 } = options;
+    const { callsMax = 10_000, heavyCallsMax = 500, idleMs = 20_000 } = options;
     const { deadlineMs = 15_000, heapMb = 256 } = options;
     const { task = new URL('./tasks/query.ts', import.meta.url) } = options;
     const newLine = (yields: boolean, line: LineBounds): QueryLine => {
@@ -76,14 +75,14 @@ export class QueryPool {
       windowUs: lightWindowUs,
       turnUs: lightTurnUs,
       callsMax,
-      idleMs: null,
+      idleMs,
     });
     this.#heavy = newLine(true, {
       workers: 1,
       windowUs: heavyWindowUs,
       turnUs: heavyTurnUs,
       callsMax: heavyCallsMax,
-      idleMs: heavyIdleMs,
+      idleMs,
     });
   }
 
@@ -159,7 +158,8 @@ class Threads {
       maxThreads: threads,
       // Tasks last as long as their worker is wanted.
       idleTimeout: 100,
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+      // Answers are text and bytes: what is young is hardly ever wanted for long.
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 12 },
     });
   }
 }

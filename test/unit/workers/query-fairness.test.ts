@@ -18,6 +18,7 @@ class HeldPool {
   readonly #setup: HeldSetup = {
     gate: new Int32Array(new SharedArrayBuffer(4)),
     order: new Int32Array(new SharedArrayBuffer(4)),
+    workers: new Int32Array(new SharedArrayBuffer(4)),
   };
 
   constructor(more: Partial<QueryPoolOptions> = {}) {
@@ -40,6 +41,11 @@ class HeldPool {
   /** How many questions any worker has begun. */
   get begun(): number {
     return Atomics.load(this.#setup.order, 0);
+  }
+
+  /** Until so many workers serve. */
+  serve(count: number): Promise<void> {
+    return eventually(`${count} workers`, () => Atomics.load(this.#setup.workers, 0) === count);
   }
 
   hasBegun(count: number): Promise<void> {
@@ -181,13 +187,19 @@ describe('QueryPool, among callers', () => {
     assert.equal(await second, 1);
   });
 
-  it('ends the worker for heavy questions when none came for a while, and starts another', async () => {
-    const clock = new ManualClock();
-    const held = newPool({ clock, heavyIdleMs: 60_000 });
-    assert.equal(await held.ask('a', 'first', { heavy: true }), 0);
-    await clock.advance(59_000);
-    assert.equal(await held.ask('a', 'second', { heavy: true }), 1);
-    await clock.advance(60_000);
-    assert.equal(await held.ask('a', 'third', { heavy: true }), 2);
-  });
+  for (const heavy of [false, true]) {
+    const kind = heavy ? 'heavy' : 'light';
+    it(`ends the worker for ${kind} questions when none came for a while, and starts another`, async () => {
+      const clock = new ManualClock();
+      const held = newPool({ clock, idleMs: 60_000 });
+      assert.equal(await held.ask('a', 'first', { heavy }), 0);
+      await clock.advance(59_000);
+      assert.equal(await held.ask('a', 'second', { heavy }), 1);
+      await held.serve(1);
+      await clock.advance(60_000);
+      await held.serve(0);
+      assert.equal(await held.ask('a', 'third', { heavy }), 2);
+      await held.serve(1);
+    });
+  }
 });
