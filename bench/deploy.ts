@@ -72,7 +72,8 @@ export async function holdBuilds(bench: Bench, ours: Gangway): Promise<void> {
   }
 }
 
-async function untilActive(gangway: Gangway, appId: string): Promise<void> {
+/** Waits until it is live; throws where its deployment failed. */
+export async function untilActive(gangway: Gangway, appId: string): Promise<void> {
   const deadlineMs = performance.now() + 60_000;
   for (;;) {
     const { app } = await gangway.graphql<{

@@ -24,6 +24,7 @@ import { Metrics } from './gateway/metrics.ts';
 import { RemoteMutations } from './graphql/remote-mutations.ts';
 import { systemClock } from './lib/clock.ts';
 import { LastResort } from './last-resort.ts';
+import { collectWhenIdle } from './lib/idle-collection.ts';
 import type { Logger } from './lib/log.ts';
 import { openPortCalls, type PortCalls } from './lib/port-calls.ts';
 import { ThreadTally } from './lib/tally.ts';
@@ -93,6 +94,7 @@ function serveThread(start: ThreadStart): void {
   home.handle('listen', async () => {
     await front.listen();
     lastResort.listen();
+    collectWhenIdle({ clock: systemClock });
   });
   home.handle('drain', () => front.drain());
   home.handle('abort', () => front.abort());

@@ -13,6 +13,7 @@ import type { MetricFamily } from './gateway/metrics-text.ts';
 import { Metrics } from './gateway/metrics.ts';
 import type { Graphql } from './graphql/graphql.ts';
 import { systemClock } from './lib/clock.ts';
+import { collectWhenIdle } from './lib/idle-collection.ts';
 import type { Logger } from './lib/log.ts';
 import { type LimitMemory, newLimitMemory, ThreadLimits } from './lib/thread-limits.ts';
 import { sharesSite } from './lib/same-site.ts';
@@ -163,6 +164,7 @@ class Service {
     const { port } = await this.#serving.listen();
     this.#lastResort.listen();
     this.#core.port = port;
+    collectWhenIdle({ clock: systemClock });
     return { port };
   }
 
