@@ -1,5 +1,8 @@
 #!/usr/bin/env node
 /** Owns the command line: which command runs, and that it fails with one clear line. */
+import { checkNode } from './node-version.mjs';
+
+checkNode();
 
 const usage = `Usage: gangway <command>
 

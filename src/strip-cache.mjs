@@ -12,9 +12,14 @@
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import { enableCompileCache, registerHooks, stripTypeScriptTypes } from 'node:module';
+import module from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { checkNode } from './node-version.mjs';
+
+checkNode();
+// Behind the check, since an older Node does not have them.
+const { enableCompileCache, registerHooks, stripTypeScriptTypes } = module;
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const kept = path.join(root, 'node_modules', '.cache', 'gangway', `node-${process.version}`);
