@@ -25,6 +25,7 @@ import { ServerWatch } from './actors/server/watch.ts';
 import { logIndexActor, logIndexDefinition } from './actors/streams/log-index.ts';
 import { createLogStreams } from './actors/streams/log-streams.ts';
 import type { LiveLogs } from './actors/streams/log-streams.ts';
+import { PlaceWatch } from './actors/streams/place-watch.ts';
 import { teamActorDefinition } from './actors/team/actor.ts';
 import { hostBuildEnv, isDefaultNodeImage } from './config.ts';
 import type { Config } from './config.ts';
@@ -144,6 +145,7 @@ class OpenPlatform implements Platform {
   readonly #parts: Parts;
   readonly #writer;
   readonly #watch: AppWatch;
+  readonly #place: PlaceWatch;
   readonly #servers: ServerWatch;
   readonly #sampler: UsageSampler;
   #cancelRetention: () => void = () => undefined;
@@ -190,6 +192,8 @@ class OpenPlatform implements Platform {
       extractors: config.bulkThreads,
     });
     this.#watch = new AppWatch({ driver: this.driver, actors: this.actors, reader: store, logger });
+    const { driver, streams } = this;
+    this.#place = new PlaceWatch({ driver, streams, reader: store, clock });
     this.#servers = new ServerWatch({
       driver: this.driver,
       actors: this.actors.inside,
@@ -217,6 +221,7 @@ class OpenPlatform implements Platform {
     this.actors.start();
     this.actors.inside.tell(activityLog, { type: 'prune' });
     this.#servers.start();
+    this.#place.start();
     await this.driver.open();
     await this.#watch.start();
     await this.#sampler.start();
@@ -236,6 +241,7 @@ class OpenPlatform implements Platform {
     this.#cancelRetention();
     this.#watch.close();
     this.#servers.close();
+    this.#place.close();
     this.#sampler.close();
     await this.actors.close();
     await this.#writer.close();

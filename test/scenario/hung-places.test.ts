@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { servingArchive } from '../support/console-place.ts';
 import type { AppInfo } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
+import { LogTail } from '../support/log-tail.ts';
 import { runnerOf, signal } from '../support/processes.ts';
 import { secondMs, TimeMachine } from '../support/time-machine.ts';
 
@@ -77,7 +78,15 @@ describe('a service whose runner stands still', () => {
   const exec = (command: string): string =>
     `mutation { execConsole(appId: "${app.id}", command: "${command}") { exitCode } }`;
 
-  it('refuses a log stream of what runs, shows its stored lines, and opens it again afterwards', async () => {
+  it('refuses a log stream of what runs, tells an open one, and opens it again afterwards', async (t) => {
+    const tailOf = ({ id }: AppInfo): LogTail => {
+      const url = `${gangway.url}/api/apps/${id}/logs?notices=1`;
+      const tail = new LogTail(url, { cookie: gangway.client.cookie });
+      t.after(() => tail.close());
+      return tail;
+    };
+    const [open, openOfIdle] = [tailOf(app), tailOf(idle)];
+    await until('two streams', waitMs, () => [open, openOfIdle].every((one) => one.sessionId));
     toRunner('SIGSTOP');
     const { status, text } = await gangway.client.ask(`/api/apps/${app.id}/logs`);
     assert.equal(status, 503);
@@ -92,6 +101,7 @@ describe('a service whose runner stands still', () => {
     assert.equal(stream.status, 200);
     client.abort();
     assert.equal(await gangway.client.fails(exec('true')), 'AGENT_UNREACHABLE');
+    await until('the notice', waitMs, () => open.count('notice') === 1);
     toRunner('SIGCONT');
     await until(
       'it answers',
@@ -105,6 +115,11 @@ describe('a service whose runner stands still', () => {
     });
     assert.equal(opened.status, 200);
     again.abort();
+    await until('a second notice', waitMs, () => open.count('notice') === 2);
+    const told = open.events.filter(({ event }) => event === 'notice');
+    const kinds = told.map(({ data }) => (JSON.parse(data) as { kind: string }).kind);
+    assert.deepEqual(kinds, ['unreachable', 'reachable']);
+    assert.equal(openOfIdle.count('notice'), 0);
   });
 
   it(`answers ${String(calls)} calls while it stops and goes on at random (seed ${String(seed)})`, async () => {

@@ -194,7 +194,7 @@ export class Fanout implements ViewerHome {
     const frame = this.#frames.at(nextOffset, this.#flushEnd, timestamps, share, maxBytes);
     if (frame === undefined) {
       viewer.phase = 'live';
-      const hasAll = nextOffset >= this.channel.nextOffset || !this.channel.current;
+      const hasAll = nextOffset >= this.channel.nextOffset || this.channel.life === 'dropped';
       if (this.#view.ended && hasAll) this.#options.onComplete(viewer);
       return false;
     }

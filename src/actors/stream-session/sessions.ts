@@ -243,7 +243,7 @@ export class StreamSessions {
 
   #fanoutOf(log: LogName): Fanout {
     const held = this.#fanouts.get(log);
-    // A log that was dropped and made anew is another one: its new viewers get their own fan-out.
+    // A log that failed, or was dropped and made anew, is another one: its new viewers get their own fan-out.
     if (held?.channel.current === true) return held;
     const options = this.#options;
     const fanout: Fanout = new Fanout({
@@ -255,7 +255,9 @@ export class StreamSessions {
       flushMs: options.flushMs ?? 50,
       flushMaxMs: options.flushMaxMs ?? 250,
       onComplete: (viewer) => {
-        this.#end(viewer, exitFrame);
+        const { failure } = fanout.channel;
+        if (failure === undefined) this.#end(viewer, exitFrame);
+        else this.#fail(viewer, failure);
       },
       onFailure: (viewer, error) => {
         options.logger.error({ log, sessionId: viewer.sessionId, err: error }, 'log_stream_failed');

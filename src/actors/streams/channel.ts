@@ -41,7 +41,7 @@ export interface ChannelOptions {
   onUnused: (channel: LogChannel) => void;
 }
 
-export type LogLife = 'open' | 'ended' | 'dropped';
+export type LogLife = 'open' | 'ended' | 'failed' | 'dropped';
 
 export class LogChannel {
   readonly log: LogName;
@@ -50,6 +50,7 @@ export class LogChannel {
   readonly #views = new Map<ChannelView, () => void>();
   #takers = 0;
   #life: LogLife = 'open';
+  #failure: string | undefined;
   #nextOffset: number;
   #notices: ChannelNotice[] = [];
   #noticeNumber = 0;
@@ -76,9 +77,14 @@ export class LogChannel {
     return this.#life !== 'open';
   }
 
-  /** False once its lines were dropped: what is written later belongs to another channel. */
+  /** Why it failed, for its viewers. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** False once it failed or its lines were dropped: what is written later belongs to another channel. */
   get current(): boolean {
-    return this.#life !== 'dropped';
+    return this.#life !== 'failed' && this.#life !== 'dropped';
   }
 
   /** Whether anybody here takes lines: who only wants to know how far they go needs none kept. */
@@ -100,7 +106,7 @@ export class LogChannel {
 
   /** Lines that were just stored. */
   appended(lines: readonly LogLine[]): void {
-    if (this.#life === 'dropped') return;
+    if (!this.current) return;
     if (this.taken) this.#ring.push(lines);
     this.#nextOffset = (lines.at(-1)?.offset ?? this.#nextOffset - 1) + 1;
     this.#life = 'open';
@@ -109,7 +115,7 @@ export class LogChannel {
 
   /** Lines up to this offset were stored; who wants them reads them from disk. */
   appendedTo(nextOffset: number): void {
-    if (this.#life === 'dropped') return;
+    if (!this.current) return;
     // Its lines are the newest ones, or none.
     this.#ring.clear();
     this.#nextOffset = nextOffset;
@@ -145,6 +151,14 @@ export class LogChannel {
 
   end(): void {
     if (this.#life === 'open') this.#life = 'ended';
+    this.#flushSoon();
+  }
+
+  /** Viewers that have read all are done, and told why. */
+  fail(reason: string): void {
+    if (!this.current) return;
+    this.#life = 'failed';
+    this.#failure = reason;
     this.#flushSoon();
   }
 

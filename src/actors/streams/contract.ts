@@ -24,7 +24,9 @@ export type StreamNotice =
       nextStartAtMs: number | null;
       atMs: number;
     }
-  | { kind: 'gap'; lines: number };
+  | { kind: 'gap'; lines: number }
+  /** The place where it runs is not reached, or is again. */
+  | { kind: 'unreachable' | 'reachable'; atMs: number };
 
 export interface LogStreams {
   readonly reader: LogReader;

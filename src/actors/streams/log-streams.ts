@@ -148,6 +148,18 @@ export class LiveLogs implements LogStreams, WatchedLogs {
     this.#channels.get(log)?.notice(notice);
   }
 
+  /** Logs that are watched now, on whichever thread. */
+  watched(): LogName[] {
+    return [...this.#channels.keys()];
+  }
+
+  /** Ends the log's viewers of now with `failure`; who comes later begins anew. */
+  fail(log: LogName, reason: string): void {
+    const channel = this.#channels.get(log);
+    this.#channels.delete(log);
+    channel?.fail(reason);
+  }
+
   end(log: LogName): void {
     this.#channels.get(log)?.end();
     this.#ended.delete(log);

@@ -29,8 +29,10 @@ export interface LogMove {
   generation?: string | null;
   /** Offset of the next line to come. */
   nextOffset: number;
-  /** After `dropped` none follows: what is written later belongs to another watch. */
+  /** After `failed` and `dropped` none follows: what is written later belongs to another watch. */
   life: LogLife;
+  /** Why it failed. */
+  failure?: string;
   notices: { before: number; notice: StreamNotice }[];
 }
 
@@ -120,7 +122,7 @@ export class LogWatches {
       return { watch: id, nextOffset: 0, life: 'dropped', notices: [] };
     }
     const { channel } = state.view;
-    const { life, nextOffset, noticeNumber } = channel;
+    const { life, failure, nextOffset, noticeNumber } = channel;
     const notices = channel
       .noticesAfter(state.noticeNumber)
       .map(({ before, notice }) => ({ before, notice }));
@@ -128,7 +130,8 @@ export class LogWatches {
     if (!state.told) move.generation = channel.range()?.generation ?? null;
     state.noticeNumber = noticeNumber;
     state.told = true;
-    if (life === 'dropped') this.#forget(watch);
+    if (failure !== undefined) move.failure = failure;
+    if (!channel.current) this.#forget(watch);
     return move;
   }
 }

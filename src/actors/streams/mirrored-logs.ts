@@ -108,7 +108,7 @@ export class MirroredLogs implements WatchedLogs {
     mirror.channel.drop();
   }
 
-  #move(mirror: Mirror, { generation, nextOffset, life, notices }: LogMove): void {
+  #move(mirror: Mirror, { generation, nextOffset, life, failure, notices }: LogMove): void {
     const { channel, reader } = mirror;
     // One that held nothing when this was said may hold lines here by now.
     const renewed = generation === null ? mirror.begun : !reader.isOf(generation);
@@ -118,6 +118,11 @@ export class MirroredLogs implements WatchedLogs {
     }
     if (nextOffset > channel.nextOffset) this.#takeIn(mirror, nextOffset);
     for (const { before, notice } of notices) channel.notice(notice, before);
+    if (failure !== undefined) {
+      this.#end(mirror);
+      channel.fail(failure);
+      return;
+    }
     if (life === 'ended') channel.end();
     else channel.reopen();
   }

@@ -12,11 +12,11 @@ import { sseHeaders } from '../../protocol/sse.ts';
 import type { Person } from '../../actors/stream-session/viewer.ts';
 import type { OpenStream, StreamSessions } from '../../actors/stream-session/sessions.ts';
 import type { CloseOutcome } from '../../actors/stream-session/stream-room.ts';
+import { appRuns, databaseRuns } from '../../actors/streams/sources.ts';
 import type { Need, Resource } from '../../auth/contract.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Reader } from '../../store/contract.ts';
 import type { LogName } from '../../store/logs/contract.ts';
-import type { AppRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import type { Exchange, ResponseStream, Route } from '../contract.ts';
 import { parseLogQuery } from './log-query.ts';
@@ -75,20 +75,19 @@ function appLog(options: LogRoutesOptions, id: string): NamedLog {
     logOf: (container) => containerLog(id, containers, container),
     resource: { kind: 'app', app },
     containers,
-    runs: hasInstances(app.run),
+    runs: appRuns(app.run),
   };
 }
 
 function databaseLog({ reader }: LogRoutesOptions, id: string): NamedLog {
   const database = reader.get(tables.databases, id);
   if (database === undefined) throw new ServiceError('NOT_FOUND', 'No such database.');
-  const { live, next, initJob, ending } = database.run;
   return {
     id,
     logOf: () => `db:${id}`,
     resource: { kind: 'database', database },
     containers: databaseContainer,
-    runs: live !== null || next !== null || initJob !== null || ending.length > 0,
+    runs: databaseRuns(database.run),
   };
 }
 
@@ -110,6 +109,7 @@ function open(
   const start = { after, tail, sinceMinutes };
   const common = { person, resourceId: named.id, start, timestamps, notices };
   const wanted: OpenStream = { ...common, log: named.logOf(query.container) };
+  // What is stopped, or was never deployed, has stored lines and no place that could be away.
   if (!named.runs) return reserve(sessions, wanted, exchange);
   return options.placeAnswers().then((answers) => {
     if (!answers) throw unreachable();
@@ -120,11 +120,6 @@ function open(
 function unreachable(): ServiceError {
   const detail = 'What runs this does not answer. Stored lines are in GraphQL: logs, searchLogs.';
   return new ServiceError('AGENT_UNREACHABLE', detail);
-}
-
-/** What is stopped, or was never deployed, has stored lines and no place that could be away. */
-function hasInstances({ live, next, draining }: AppRecord['run']): boolean {
-  return live !== null || next !== null || draining.length > 0;
 }
 
 function reserve(
