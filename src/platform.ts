@@ -12,6 +12,7 @@ import { recordActivity } from './actors/activity/record.ts';
 import { appDefinition } from './actors/app/app-actor.ts';
 import { appDefaults } from './actors/app/deps.ts';
 import type { AppOptions } from './actors/app/deps.ts';
+import { storeReferences } from './actors/app/stored-references.ts';
 import { AppWatch } from './actors/app/watch.ts';
 import { databaseDefinition } from './actors/database/database-actor.ts';
 import { BuildQueue } from './actors/build-queue/build-queue.ts';
@@ -91,6 +92,7 @@ export async function openPlatform(
   try {
     const key = config.instanceKey === null ? {} : { key: config.instanceKey };
     const secrets = openSecretBox({ dir: dataDir, ...key });
+    await storeReferences(store, secrets);
     const appsRoot = await prepareAppsRoot({ dataDir, logger });
     // What an earlier process was receiving when it died.
     await rm(dataFolders(dataDir).arrivingUploads, { recursive: true, force: true });

@@ -160,6 +160,8 @@ export interface EnvRecord {
   sealed: Uint8Array | null;
   masked: string;
   targets: EnvTarget[];
+  /** Databases that the value refers to, also one that is sealed; absent: none. */
+  refersTo?: string[];
   updatedAtMs: number;
 }
 

@@ -17,6 +17,8 @@ export interface InstanceRecord {
   createdAtMs: number;
   /** Null until `completeSetup`. */
   setUpAtMs: number | null;
+  /** Whether `refersTo` is there for variables that were sealed before it was stored. */
+  referencesKnown?: boolean;
 }
 
 /** A server as it was last seen. */

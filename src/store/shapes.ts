@@ -134,7 +134,7 @@ const segment = shapeOf<SegmentRecord>()(
 );
 const alarm = shapeOf<AlarmRecord>()('actor', 'name', 'atMs', 'message');
 const sighting = shapeOf<SightingRecord>()('sessionId', 'userId', 'lastSeenAtMs');
-const env = shapeOf<EnvRecord>()(
+const env = shapeOf<Omit<EnvRecord, 'refersTo'>>()(
   'id',
   'appId',
   'key',

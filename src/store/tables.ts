@@ -92,6 +92,7 @@ export const tables = {
   }),
   env: table<EnvRecord>()('env', (r) => [r.appId, r.key], {
     app: { of: (r) => [[r.appId, r.key]] },
+    database: { of: (r) => (r.refersTo ?? []).map((id) => [id, r.appId, r.key]) },
   }),
   deployments: table<DeploymentRecord>()('deployments', (r) => r.id, {
     app: { of: (r) => [[r.appId, r.id]] },

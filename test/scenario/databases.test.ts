@@ -134,6 +134,34 @@ describe('a PostgreSQL database', () => {
       { id: app.id },
     );
     assert.equal(revealEnv, reference);
+    const { database } = await gangway.client.must<{ database: { usedBy: { slug: string }[] } }>(
+      'query($id: ID!) { database(id: $id) { usedBy { slug } } }',
+      { id },
+    );
+    assert.deepEqual(database.usedBy, [{ slug: 'shop' }]);
+  });
+
+  it('is not deleted while apps refer to it, which are named to who sees them', async () => {
+    const mutation = 'mutation($id: ID!) { deleteDatabase(id: $id) }';
+    const held = ['delete_databases'];
+    const token = await gangway.client.token({ capabilities: held, databaseIds: [id] });
+    const program = gangway.stranger();
+    for (const [client, headers, named, others] of [
+      [gangway.client, {}, ['shop'], 0],
+      [program, { authorization: `Bearer ${token}` }, [], 1],
+    ] as const) {
+      const { errors } = await client.graphql(mutation, { id }, headers);
+      const { code, usedBy, usedByOthers } = (errors[0]?.extensions ?? {}) as {
+        code?: string;
+        usedBy?: { slug: string }[];
+        usedByOthers?: number;
+      };
+      const shown = [code, usedBy?.map(({ slug }) => slug), usedByOthers];
+      assert.deepEqual(shown, ['CONFLICT', named, others]);
+      const who = named[0] ?? '1 more';
+      assert.match(errors[0]?.message ?? '', new RegExp(`variables: ${who}\\. .*force: true`));
+    }
+    assert.equal((await databases.mustSee(id)).status, 'running');
   });
 
   it('fails the deployments that refer to it while it is stopped, and says why', async () => {

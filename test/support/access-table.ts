@@ -176,7 +176,7 @@ export const fields: readonly FieldLine[] = [
   { field: 'Subscription.appStatus', need: null, on: 'thing', ask: app('appStatus') },
 
   // Databases. None of them ever has an address: they are stopped before they have run.
-  { field: 'Query.databases', need: null, on: 'team', ask: () => 'databases { id connectionStringMasked }' },
+  { field: 'Query.databases', need: null, on: 'team', ask: () => 'databases { id connectionStringMasked usedBy { id } }' },
   { field: 'Query.database', need: null, on: 'thing', nullable: true, ask: (ask) => `${database('database')(ask)} { id }` },
   { field: 'Mutation.createDatabase', need: 'create_databases', on: 'team', past: 'ENGINE_NOT_AVAILABLE', ask: ({ unique }) => `createDatabase(input: {name: "${unique}", engine: MONGODB}) { id }` },
   { field: 'Mutation.createDatabase', need: 'create_databases', on: 'thing', past: 'ENGINE_NOT_AVAILABLE', ask: ({ things, unique }) => `createDatabase(input: {name: "${unique}", engine: MONGODB, folderId: "${things.folderId}"}) { id }` },

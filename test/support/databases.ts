@@ -91,7 +91,9 @@ export class Databases {
   }
 
   async delete(id: string): Promise<void> {
-    await this.#gangway.client.must('mutation($id: ID!) { deleteDatabase(id: $id) }', { id });
+    await this.#gangway.client.must('mutation($id: ID!) { deleteDatabase(id: $id, force: true) }', {
+      id,
+    });
   }
 
   /** Its log, as far as it is read at once. */

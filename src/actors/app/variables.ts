@@ -9,7 +9,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, EnvRecord, EnvTarget } from '../../store/records.ts';
 import { put, remove } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import { pendingIn, referencesIn, resolved } from '../database/references.ts';
+import { namedIn, pendingIn, referencesIn, resolved } from '../database/references.ts';
 import type { AppCore } from './core.ts';
 import type { AppDeps, SecretBox } from './deps.ts';
 import { pause } from './health.ts';
@@ -108,6 +108,7 @@ export function toRecord(
   nowMs: number,
 ): EnvRecord {
   const { key, value, isSecret, targets } = entry;
+  const refersTo = namedIn(value);
   return {
     id,
     appId,
@@ -117,6 +118,7 @@ export function toRecord(
     sealed: isSecret ? secrets.seal(value, contextOf(appId, key)) : null,
     masked: mask,
     targets,
+    ...(refersTo.length > 0 && { refersTo }),
     updatedAtMs: nowMs,
   };
 }

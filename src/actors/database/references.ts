@@ -7,7 +7,7 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/contract.ts';
-import type { DatabaseRecord } from '../../store/records.ts';
+import type { AppRecord, DatabaseRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import type { SecretBox } from '../app/deps.ts';
 import { accessFor } from './address.ts';
@@ -24,6 +24,25 @@ export function referencesIn(value: string): string[] {
   const open = value.lastIndexOf(referenceStart);
   if (open !== -1 && !value.includes('}', open)) throw unreadable();
   return [...value.matchAll(reference)].map(([, inner = '']) => parse(inner).id);
+}
+
+/** The ids that a value refers to, each once, whatever else stands in it. */
+export function namedIn(value: string): string[] {
+  const ids = [...value.matchAll(reference)].map(([, inner = '']) => inner.split('.', 1)[0] ?? '');
+  return [...new Set(ids)].filter((id) => /^db_[0-9a-z]+$/.test(id));
+}
+
+/** The apps of its team with a variable that refers to a database; those in trash are none. */
+export function appsReferringTo(
+  reader: Reader,
+  { id, teamId }: Readonly<Pick<DatabaseRecord, 'id' | 'teamId'>>,
+): Readonly<AppRecord>[] {
+  const variables = reader.list(tables.env, 'database', [id], { limit: Infinity });
+  const appIds = new Set(variables.map(({ appId }) => appId));
+  return [...appIds].flatMap((appId) => {
+    const app = reader.get(tables.apps, appId);
+    return app?.teamId === teamId && app.deletedAtMs === null ? [app] : [];
+  });
 }
 
 export interface ResolveOptions {
@@ -63,11 +82,8 @@ export function pendingIn(
   values: Iterable<string>,
   { reader, teamId }: Pick<ResolveOptions, 'reader' | 'teamId'>,
 ): Pending {
-  const ids = new Set<string>();
   // What is stored may be older than the rules for references.
-  for (const value of values) {
-    for (const [, inner = ''] of value.matchAll(reference)) ids.add(inner.split('.', 1)[0] ?? '');
-  }
+  const ids = new Set([...values].flatMap((value) => namedIn(value)));
   const pending: Pending = { starting: [], rotating: [] };
   for (const id of ids) {
     const database = reader.get(tables.databases, id);

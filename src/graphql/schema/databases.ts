@@ -2,8 +2,10 @@
 import { maskedUrl } from '../../actors/database/address.ts';
 import { databaseActor } from '../../actors/database/protocol.ts';
 import type { NewDatabase } from '../../actors/database/protocol.ts';
+import { appsReferringTo } from '../../actors/database/references.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
-import { can, seenDatabases } from '../../auth/authorize.ts';
+import { can, seenApps, seenDatabases } from '../../auth/authorize.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import { databaseEngines } from '../../store/records.ts';
 import type { DatabaseRecord, Resources } from '../../store/records.ts';
@@ -19,9 +21,11 @@ import {
 import type { GraphContext } from '../contract.ts';
 import type { addAppChanges } from './app-changes.ts';
 import type { addAppParts } from './app-parts.ts';
+import type { addApps } from './apps.ts';
 import { type Builder, ofRecord, secret } from './builder.ts';
 
 export interface DatabaseTypes {
+  app: ReturnType<typeof addApps>['app'];
   leaves: ReturnType<typeof addAppParts>;
   inputs: ReturnType<typeof addAppChanges>;
 }
@@ -30,6 +34,8 @@ export interface DatabaseTypes {
 const listMax = 1_000;
 /** Behind the time that a server on the machine is looked for. */
 const createMs = 120_000;
+/** So many apps are named in a refusal; it has to fit a log line and a dialog. */
+const namedMax = 20;
 
 export function addDatabases(builder: Builder, types: DatabaseTypes) {
   const engine = builder.enumType('DatabaseEngine', { values: databaseEngines });
@@ -65,7 +71,7 @@ type EngineType = PothosSchemaTypes.EnumRef<
 >;
 type DatabaseType = ReturnType<typeof addDatabase>;
 
-function addDatabase(builder: Builder, { leaves }: DatabaseTypes, engine: EngineType) {
+function addDatabase(builder: Builder, { app, leaves }: DatabaseTypes, engine: EngineType) {
   const status = builder.enumType('DatabaseStatus', {
     values: ['provisioning', 'running', 'stopped', 'error'] as const,
   });
@@ -94,6 +100,14 @@ function addDatabase(builder: Builder, { leaves }: DatabaseTypes, engine: Engine
       }),
       serverId: t.exposeID('serverId'),
       resources: t.expose('resources', { type: leaves.resources }),
+      usedBy: t.field({
+        type: [app],
+        description: 'Apps with a variable that refers to it, as far as the caller sees them.',
+        resolve: (record, _args, { read, principal }) => {
+          const apps = appsReferringTo(read.reader, record);
+          return seenApps(read.reader, principal, record.teamId, apps);
+        },
+      }),
       createdAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (one) => one.createdAtMs }),
       updatedAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (one) => one.updatedAtMs }),
     }),
@@ -179,14 +193,38 @@ function addControls(builder: Builder, database: DatabaseType): void {
       },
     }),
     deleteDatabase: t.boolean({
-      description: 'delete_databases. Stops it and moves it to trash for 7 days.',
-      args: { id: t.arg.id({ required: true }) },
-      resolve: (_root, { id }, context) => {
+      description:
+        'delete_databases. Stops it and moves it to trash for 7 days. CONFLICT, which names them, while apps refer to it, unless `force` is true.',
+      args: { id: t.arg.id({ required: true }), force: t.arg.boolean({ defaultValue: false }) },
+      resolve: (_root, { id, force }, context) => {
         const record = requireDatabase(context, id, 'delete_databases');
+        if (force !== true) refuseWhileUsed(context, record);
         return writeSide(context).actors.ask(databaseActor.at(record.id), { type: 'delete' });
       },
     }),
   }));
+}
+
+/** CONFLICT while apps refer to it: those that the caller sees are named, others counted. */
+function refuseWhileUsed(
+  { read, principal }: GraphContext,
+  database: Readonly<DatabaseRecord>,
+): void {
+  const { reader } = read;
+  const apps = appsReferringTo(reader, database);
+  if (apps.length === 0) return;
+  const seen = seenApps(reader, principal, database.teamId, apps);
+  const usedBy = seen.slice(0, namedMax).map(({ id, slug }) => ({ id, slug }));
+  const others = apps.length - usedBy.length;
+  const names = [
+    ...usedBy.map(({ slug }) => slug),
+    ...(others > 0 ? [`${String(others)} more`] : []),
+  ].join(', ');
+  throw new ServiceError(
+    'CONFLICT',
+    `Apps refer to this database in their variables: ${names}. They will not start without it. Change those variables first, or say force: true.`,
+    { extensions: { usedBy, usedByOthers: others } },
+  );
 }
 
 function addSecrets(builder: Builder): void {

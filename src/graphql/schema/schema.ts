@@ -40,7 +40,7 @@ export function createSchema(): GraphQLSchema {
   const leaves = addAppParts(builder);
   const { app } = addApps(builder, { shared, accounts, deployments, leaves });
   const inputs = addAppChanges(builder, { app, source: leaves.source, entryInput: env.entryInput });
-  const database = addDatabases(builder, { leaves, inputs });
+  const database = addDatabases(builder, { app, leaves, inputs });
   addConsoles(builder);
   addFolders(builder, shared);
   addDeployHook(builder, { app });

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { awaitDatabases } from '../../../../src/actors/app/variables.ts';
-import { pendingIn, referencesIn, resolved } from '../../../../src/actors/database/references.ts';
-import type { DatabaseRecord } from '../../../../src/store/records.ts';
+import { storeReferences } from '../../../../src/actors/app/stored-references.ts';
+import { awaitDatabases, toRecord } from '../../../../src/actors/app/variables.ts';
+import {
+  appsReferringTo,
+  pendingIn,
+  referencesIn,
+  resolved,
+} from '../../../../src/actors/database/references.ts';
+import type { AppRecord, DatabaseRecord, InstanceRecord } from '../../../../src/store/records.ts';
 import { put } from '../../../../src/store/table.ts';
 import { tables } from '../../../../src/store/tables.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
@@ -80,5 +86,44 @@ describe('references to databases', () => {
       await awaitDatabases(parts, { id: 'app_1', teamId }, { timeoutMs: 60_000, say, signal });
       assert.deepEqual([atMs, said], [waitedMs, [line]]);
     }
+  });
+
+  it('are known of values that are sealed, also of those that were stored before', async () => {
+    const store = await storeWith({});
+    const app = (id: string, more: Partial<AppRecord> = {}) =>
+      put(tables.apps, { id, teamId, slug: id, uid: 0, deletedAtMs: null, ...more } as AppRecord);
+    const variable = (appId: string, value: string) => {
+      const targets = ['production'] as const;
+      const entry = { key: 'URL', value, isSecret: true, targets: [...targets] };
+      return toRecord(plainSecrets, appId, `env_${appId}`, entry, 1);
+    };
+    const url = `\${database.db_1.url}`;
+    const { refersTo, ...old } = variable('app_old', `${url} \${database. ${secret}`);
+    assert.deepEqual(refersTo, ['db_1']);
+    const instance = { id: 'instance', instanceId: 'x' } as InstanceRecord;
+    const changes = [
+      ...[app('app_old'), app('app_new'), app('app_none')],
+      ...[app('app_gone', { deletedAtMs: 1 }), app('app_far', { teamId: 'team_2' })],
+      put(tables.instance, instance),
+      put(tables.env, old),
+      ...['app_new', 'app_gone', 'app_far'].map((id) => put(tables.env, variable(id, url))),
+      put(tables.env, variable('app_none', 'database.db_1.url')),
+      put(tables.env, { ...old, id: 'env_lost', appId: 'app_lost', sealed: Buffer.from('?') }),
+    ];
+    await store.commit({ actor: '', epoch: 0, changes });
+    const secrets = {
+      ...plainSecrets,
+      open: (sealed: Uint8Array, context: string): string => {
+        if (sealed.length === 1) throw new Error('sealed with another key');
+        return plainSecrets.open(sealed, context);
+      },
+    };
+    const users = () => appsReferringTo(store, { id: 'db_1', teamId }).map(({ id }) => id);
+    assert.deepEqual(users(), ['app_new']);
+    await storeReferences(store, secrets);
+    assert.deepEqual(users(), ['app_new', 'app_old']);
+    const { position } = store;
+    await storeReferences(store, secrets);
+    assert.equal(store.position, position, 'it looks once');
   });
 });
