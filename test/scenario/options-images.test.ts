@@ -25,7 +25,7 @@ describe('options of a service about containers', () => {
     daemon.answer(/^GET \/containers\/json/, []);
     daemon.answer(/^GET \/images\//, { Id: 'sha256:1', RepoTags: [], Config: {} });
     daemon.answer(/^POST \/images\/create/, {});
-    daemon.answer(/^GET \/networks\//, {});
+    daemon.answer(/^GET \/networks\//, { Id: 'n1', Labels: { 'gangway.address': 'own' } });
     daemon.answer(/^POST \/build/, 'stream');
     gangway = await Gangway.open(
       time.options({

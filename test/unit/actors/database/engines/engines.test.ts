@@ -131,7 +131,7 @@ describe('a password that a server does not take', () => {
       assert.ok(ran[1] !== undefined && Object.values(ran[1].env).includes(secrets.password));
       for (const command of ran) assertNothingSecret(command);
       await assert.rejects(engines[name].setPassword(recorded(1, cut).server, 'next', signal), {
-        name: 'Error',
+        name: 'ServerRefusal',
       });
     });
   }
