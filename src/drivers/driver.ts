@@ -155,12 +155,23 @@ export interface ServerInfo {
   version: string | null;
 }
 
+/** Why an app does not take its visitors' requests; they are told, and may be anybody. */
+export type Vacancy =
+  | 'not_deployed'
+  | 'first_deployment'
+  | 'first_deployment_failed'
+  | 'starting'
+  | 'ended'
+  | 'stopped';
+
 /** What an edge sends where; kept by the driver's side, so that it works while Gangway restarts. */
 export interface EdgeRoute {
   /** Lower-case host name without port. */
   host: string;
   /** Taken in turn; none answers 503. */
   targets: readonly { host: string; port: number }[];
+  /** Also beside targets, for when none of them takes a connection. Absent: it is not known. */
+  vacancy?: Vacancy;
 }
 
 /** A TCP socket that listens. */

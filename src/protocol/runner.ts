@@ -4,7 +4,7 @@
  */
 
 /** Counts up when a message changes its meaning; runners of another number are asked to hand over. */
-export const runnerProtocol = 3;
+export const runnerProtocol = 4;
 
 /** Folder of the socket, readable by its owner alone. */
 export const runnerSocketDir = 'run';

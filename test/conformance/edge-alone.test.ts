@@ -55,6 +55,16 @@ describe('an edge in front of what its runner does not run', () => {
     assert.notEqual(await runnerPid(place.dataDir), before);
   });
 
+  it('is started again also where no route leads anywhere', async () => {
+    const vacant = { ...route(), targets: [], vacancy: 'not_deployed' } as const;
+    await place.driver.setRoutes([vacant]);
+    const before = await runnerPid(place.dataDir);
+    await place.killRunner();
+    await until('it answers again', 10_000, async () => (await ask()).includes('not deployed yet'));
+    assert.notEqual(await runnerPid(place.dataDir), before);
+    await place.driver.setRoutes([route()]);
+  });
+
   it('goes on without anybody connected, and ends when no route leads anywhere', async () => {
     const pid = (await runnerPid(place.dataDir)) ?? 0;
     await place.driver.close();

@@ -173,6 +173,7 @@ describe('the runner', () => {
     await place.driver.open();
     assert.deepEqual(await place.driver.list(), []);
     await place.driver.stop('none-1');
+    await Promise.all([place.driver.list(), place.driver.setRoutes([])]);
     assert.equal(await runnerPid(place.dataDir), undefined);
     await place.driver.start(specOf({ id: 'web-1', command: sh('sleep 98731'), kind: 'service' }));
     const pid = (await runnerPid(place.dataDir)) ?? 0;

@@ -47,6 +47,34 @@ describe('the life of an app', () => {
     assert.equal((await client.visit(app.slug)).text, 'one');
   });
 
+  it('shows its visitors at each step why it does not answer', async () => {
+    const app = await client.createApp('Newborn');
+    const shows = (sentence: string): Promise<void> =>
+      until(`the page: ${sentence}`, 20_000, async () => {
+        const { status, text } = await client.visit(app.slug);
+        return status === 503 && text.includes(sentence);
+      });
+    await shows('not deployed yet');
+    await client.mustUpload(app.id, archiveOf({ Procfile: 'web: node -e "process.exit(7)"' }));
+    const failing = await client.redeploy(app.id);
+    await shows('being deployed for the first time');
+    assert.equal(await client.finished(failing), 'failed');
+    await shows('first deployment of this app failed');
+    // As a power cut leaves it: the next one knows it from what is stored.
+    await gangway.kill9();
+    await gangway.killRunner();
+    await gangway.start();
+    await shows('first deployment of this app failed');
+    await client.mustUpload(app.id, archiveOf({ 'index.html': 'here' }));
+    await client.deployed(app.id);
+    assert.equal((await client.visit(app.slug)).text, 'here');
+    await change('stopApp', app.id);
+    await shows('is stopped');
+    await change('deleteApp', app.id, '');
+    await until('no app', 20_000, async () => (await client.visit(app.slug)).status === 404);
+    await change('purgeFromTrash', app.id, '');
+  });
+
   it('keeps its variables hidden, and gives them to the next instance', async () => {
     const server = `require('node:http').createServer((_, response) => response.end(String(process.env.SECRET)))
       .listen(process.env.PORT)`;

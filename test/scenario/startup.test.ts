@@ -68,6 +68,8 @@ describe('a start that cannot be', () => {
     await until('nothing of it runs', 20_000, () => processesOf(folder).length === 0);
     rmSync(folder, { recursive: true });
     assert.deepEqual(await gangway.client.must('{ me { email } }'), { me: { email: owner.email } });
+    // Who has no app needs no edge.
+    assert.equal(runnerOf(gangway.dataDir), undefined);
   });
 
   it('ends where the directory was written by a newer Gangway', async () => {

@@ -19,8 +19,8 @@ import type { AppRecord, DeploymentRecord } from '../../src/store/records.ts';
 import type { LogName } from '../../src/store/logs/contract.ts';
 import { tables } from '../../src/store/tables.ts';
 import { freePort } from './ports.ts';
-import { isAlive } from './processes.ts';
-import { runnerPid, tempDir } from './runner.ts';
+import { isAlive, runnerOf, signal } from './processes.ts';
+import { tempDir } from './runner.ts';
 import { eventually } from './eventually.ts';
 import { recordingLogger } from './silent-logger.ts';
 
@@ -72,11 +72,12 @@ export class PlatformPlace {
   }
 
   async close(): Promise<void> {
-    const pid = await runnerPid(this.dataDir);
     await this.#platform?.close();
-    if (pid !== undefined) {
-      process.kill(pid, 'SIGTERM');
-      await eventually('the runner is gone', () => !isAlive(pid));
+    // Also one that was only just started and does not answer yet.
+    const runner = runnerOf(this.dataDir);
+    if (runner !== undefined) {
+      signal(runner.pid, 'SIGTERM');
+      await eventually('the runner is gone', () => !isAlive(runner.pid));
     }
     await rm(this.dataDir, { recursive: true, force: true });
     clearInterval(this.#alive);

@@ -3,7 +3,7 @@
  * lives in memory only (an upload's reservation, the work under way).
  *
  * 1. What is in memory is what was committed or is being committed; every change goes through
- *    `save`, which also derives the app's status.
+ *    `save`, which also derives the app's status and tells the edge where that concerns it.
  * 2. Work reports by message and never changes state itself; a report of an earlier activation is
  *    dropped.
  */
@@ -12,7 +12,8 @@ import type { AppRecord, AppStatus, DeploymentRecord, EnvRecord } from '../../st
 import { put } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import { edgeActor, targetsOf } from '../edge/edge-actor.ts';
+import { isSameRoute, routeOf } from '../edge/app-route.ts';
+import { edgeActor } from '../edge/edge-actor.ts';
 import type { ActorContext, MessageOf } from '../runtime/contract.ts';
 import { report } from '../sandbox/report.ts';
 import { WorkloadCare } from '../sandbox/workload-care.ts';
@@ -126,6 +127,8 @@ export class AppCore {
     changes: readonly Change[] = [],
   ): AppRecord {
     if (this.#app === null) throw new ServiceError('NOT_FOUND', 'No such app.');
+    const { hostOf } = this.deps.options;
+    const routeBefore = routeOf(this.#app, hostOf);
     for (const deployment of deployments) this.#remember(deployment);
     const changed = { ...this.#app, ...patch, updatedAtMs: this.deps.clock.now() };
     this.#app = { ...changed, status: this.#statusOf(changed) };
@@ -134,6 +137,7 @@ export class AppCore {
       ...deployments.map((deployment) => put(tables.deployments, deployment)),
       ...changes,
     ]);
+    if (!isSameRoute(routeBefore, routeOf(this.#app, hostOf))) void this.route();
     return this.#app;
   }
 
@@ -170,11 +174,10 @@ export class AppCore {
   route(): Promise<boolean> {
     const app = this.#app;
     if (app === null) return Promise.resolve(true);
-    const host = this.deps.options.hostOf(app.slug);
-    const targets = app.deletedAtMs === null ? targetsOf(app) : null;
+    const route = routeOf(app, this.deps.options.hostOf);
     this.routed = new Promise((resolve) => {
       this.context.afterCommit(() => {
-        const message = { type: 'route', appId: app.id, host, targets } as const;
+        const message = { type: 'route', appId: app.id, route } as const;
         this.context.actors
           .ask(edgeActor.at(app.serverId), message)
           .then(resolve, (error: unknown) => {

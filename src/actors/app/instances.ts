@@ -44,7 +44,6 @@ export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): I
       if (!core.isOwn(message) || !core.isWanted(message.deploymentId)) return false;
       const { run } = core.require();
       core.save({ run: leaving(core, leaving(core, run, 'live'), 'next') });
-      void core.route();
       endAll(core);
       return true;
     },
@@ -128,7 +127,6 @@ function switchTo(core: AppCore, live: Instance, counted: AppCrashes['counted'])
     liveDeploymentId: live.deploymentId,
     desired: 'running',
   });
-  void core.route();
   endAll(core);
 }
 
@@ -217,7 +215,6 @@ function confirmLost(core: AppCore, id: string, port: number | null): void {
 function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): void {
   core.deps.logger.warn({ app: core.id, workload: run.live?.workloadId }, 'app_lost');
   core.save({ run: leaving(core, run, 'live') });
-  void core.route();
   endAll(core);
   ensureRunning();
 }

@@ -206,7 +206,6 @@ export class Lifecycle {
     const core = this.#core;
     core.require();
     const saved = this.#halt({ desired: 'stopped' });
-    void core.route();
     endAll(core);
     return saved;
   }
@@ -244,7 +243,6 @@ export class Lifecycle {
       }),
       core.context.alarm('purge', purgeAtMs, { type: 'purge' }),
     ]);
-    void core.route();
     endAll(core);
     endLogOfDeleted(core);
     return true;
@@ -257,7 +255,6 @@ export class Lifecycle {
     const isThere = folderId === null || core.deps.reader.get(tables.folders, folderId);
     const place = isThere ? {} : { folderId: null };
     core.save({ deletedAtMs: null, ...place }, [], [...this.#leaveTrash()]);
-    void core.route();
     return true;
   }
 

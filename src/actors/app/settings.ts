@@ -65,6 +65,7 @@ async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
     try {
       await context.commit([insert(tables.apps, record), ...variables]);
       core.adopt(record);
+      void core.route();
       return record;
     } catch (error) {
       deps.uids.giveBack(uid);

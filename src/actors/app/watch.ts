@@ -88,7 +88,7 @@ export class AppWatch {
       if (workloads === null) this.#tell(owner, { type: 'wake' });
       else this.#tell(owner, { type: 'workloads', workloads: own });
     }
-    if (byOwner.size === 0) return;
+    // Also where nothing is to run: those who visit apps that do not run are told so.
     this.#try(null, () => {
       actors.tell(edgeActor.at(localServerId), { type: 'sync' });
     });

@@ -4,24 +4,22 @@
  * 1. At its first message they are built anew from the store; after that apps tell what changed.
  * 2. A reply means that the edge has the routes, or that it will be tried again (`false`).
  * 3. An app that runs nothing has a route without targets (503); an unknown host has none (404).
+ * 4. What only changes words that visitors read is sent a little later, many changes at once.
  */
 import type { Driver, EdgeRoute } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/contract.ts';
-import type { AppRecord } from '../../store/records.ts';
 import { tables } from '../../store/tables.ts';
 import { actorKind } from '../runtime/contract.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import { isSameRoute, isSameTargets, routeOf } from './app-route.ts';
 
 export type EdgeProtocol = {
   /** Sends all routes to the edge; asked at start and when the driver connects again. */
   sync: { in: object; out: boolean };
   /** What an app's host leads to; null takes the route away. */
-  route: {
-    in: { appId: string; host: string; targets: { host: string; port: number }[] | null };
-    out: boolean;
-  };
+  route: { in: { appId: string; route: EdgeRoute | null }; out: boolean };
 };
 
 /** One a server: `edgeActor.at(serverId)`. */
@@ -39,12 +37,8 @@ export interface EdgeDeps {
 
 /** Apps after which the walk over all of them gives way to others. */
 const walkStep = 200;
-
-/** Where the traffic of an app goes. */
-export function targetsOf(app: Pick<AppRecord, 'run'>): { host: string; port: number }[] {
-  const { live } = app.run;
-  return live === null ? [] : [{ host: live.host, port: live.targetPort ?? live.port }];
-}
+/** How long changes of words wait for others. */
+const gatherMs = 200;
 
 export function edgeDefinition(deps: EdgeDeps): ActorDefinition<EdgeProtocol> {
   return {
@@ -71,8 +65,8 @@ async function storedRoutes(
       await new Promise(setImmediate);
       if (context.ended) break;
     }
-    if (app.deletedAtMs !== null || app.serverId !== context.ref.id) continue;
-    routes.set(app.id, { host: deps.hostOf(app.slug), targets: targetsOf(app) });
+    const route = app.serverId === context.ref.id ? routeOf(app, deps.hostOf) : null;
+    if (route !== null) routes.set(app.id, route);
   }
   return routes;
 }
@@ -82,7 +76,8 @@ class Edge implements Actor<EdgeProtocol> {
   readonly #deps: EdgeDeps;
   readonly #context: ActorContext<EdgeProtocol>;
   readonly #routes: Map<string, EdgeRoute>;
-  #cancelRetry: () => void = () => undefined;
+  /** Calls off what is to be sent later. */
+  #cancelNext: (() => void) | null = null;
 
   constructor(deps: EdgeDeps, context: ActorContext<EdgeProtocol>, routes: Map<string, EdgeRoute>) {
     this.#deps = deps;
@@ -90,37 +85,44 @@ class Edge implements Actor<EdgeProtocol> {
     this.#routes = routes;
     this.handlers = {
       sync: () => this.#send(),
-      route: ({ appId, host, targets }) => {
-        const before = this.#routes.get(appId);
-        if (targets === null) this.#routes.delete(appId);
-        else this.#routes.set(appId, { host, targets });
-        const same =
-          targets === null ? before === undefined : before && sameTargets(before.targets, targets);
-        // Idle apps come and go without work for the edge.
-        return same === true && targets?.length === 0 ? true : this.#send();
-      },
+      route: ({ appId, route }) => this.#change(appId, route),
     };
   }
 
   deactivate(): void {
-    this.#cancelRetry();
+    this.#cancelNext?.();
+  }
+
+  #change(appId: string, route: EdgeRoute | null): boolean | Promise<boolean> {
+    const before = this.#routes.get(appId) ?? null;
+    if (route === null) this.#routes.delete(appId);
+    else this.#routes.set(appId, route);
+    if (isSameRoute(before, route) && !route?.targets.length) return true;
+    const nowhere = { host: '', targets: [] };
+    const isAboutWords =
+      route !== null && !isSameRoute(before, route) && isSameTargets(before ?? nowhere, route);
+    if (!isAboutWords) return this.#send();
+    if (this.#cancelNext === null) this.#sendIn(gatherMs);
+    return true;
+  }
+
+  #sendIn(delayMs: number): void {
+    this.#cancelNext?.();
+    this.#cancelNext = this.#deps.clock.after(delayMs, () => {
+      if (!this.#context.ended) this.#context.tellSelf({ type: 'sync' });
+    });
   }
 
   async #send(): Promise<boolean> {
-    this.#cancelRetry();
+    this.#cancelNext?.();
+    this.#cancelNext = null;
     try {
       await this.#deps.driver.setRoutes([...this.#routes.values()]);
       return true;
     } catch (error) {
       this.#deps.logger.warn({ err: error, routes: this.#routes.size }, 'edge_routes_not_set');
-      this.#cancelRetry = this.#deps.clock.after(this.#deps.retryMs ?? 2000, () => {
-        if (!this.#context.ended) this.#context.tellSelf({ type: 'sync' });
-      });
+      this.#sendIn(this.#deps.retryMs ?? 2000);
       return false;
     }
   }
-}
-
-function sameTargets(a: EdgeRoute['targets'], b: EdgeRoute['targets']): boolean {
-  return a.length === b.length && a.every((t, i) => t.host === b[i]?.host && t.port === b[i].port);
 }

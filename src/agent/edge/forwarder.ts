@@ -13,8 +13,8 @@ import type { ProxyServer } from 'httpxy';
 
 import type { Logger } from '../../lib/log.ts';
 import { loadProxyServer } from './lean-http.ts';
-import { rawPage, sendPage } from './pages.ts';
-import type { EdgeStatus } from './pages.ts';
+import { noticeOf, rawNotice, sendNotice, vacancyNotice } from './pages.ts';
+import type { Notice } from './pages.ts';
 import {
   hasBody,
   isWebSocketUpgrade,
@@ -70,13 +70,15 @@ export class Forwarder {
   }
 
   async request(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const targets = this.#resolve(req);
-    if (typeof targets === 'number') {
-      sendPage(res, targets);
+    const found = this.#resolve(req);
+    if ('notice' in found) {
+      sendNotice(res, found.notice);
       return;
     }
+    const { targets, host } = found;
     const keeps = keepsConnection(req);
     rewriteHead(req);
+    let taken = false;
     for (let tries = 0; tries < triesMax; tries++) {
       const target = targets[tries % targets.length];
       if (!target) break;
@@ -87,24 +89,25 @@ export class Forwarder {
       const { error, outgoing } = failure;
       // Without `outgoing` no connection stood: nothing of the request has left.
       if (!outgoing) this.#routes.noteRefused(target);
+      taken ||= outgoing !== undefined;
       const again = outgoing ? isRepeatable(req, outgoing) : tries + 1 < targets.length;
       this.#logger.debug({ port: target.port, err: error, again }, 'edge_request_failed');
       if (!again) break;
     }
-    sendPage(res, 502);
+    sendNotice(res, taken ? noticeOf(502) : this.#refusal(host));
   }
 
   async upgrade(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     socket.on('error', () => undefined); // 'close' follows and ends the other side.
-    const targets = isWebSocketUpgrade(req) ? this.#resolve(req) : 400;
-    if (typeof targets === 'number') {
-      socket.end(rawPage(targets));
+    const found = isWebSocketUpgrade(req) ? this.#resolve(req) : { notice: noticeOf(400) };
+    if ('notice' in found) {
+      socket.end(rawNotice(req, found.notice));
       return;
     }
-    const upstream = await this.#connectFirst(targets);
+    const upstream = await this.#connectFirst(found.targets);
     if (!upstream || socket.destroyed) {
       upstream?.destroy();
-      socket.end(rawPage(502));
+      socket.end(rawNotice(req, this.#refusal(found.host)));
       return;
     }
     socket.once('close', () => upstream.destroy());
@@ -128,14 +131,25 @@ export class Forwarder {
   }
 
   /** Where the request may go, or what to answer instead. */
-  #resolve(req: IncomingMessage): readonly Target[] | EdgeStatus {
+  #resolve(
+    req: IncomingMessage,
+  ): { host: string; targets: readonly Target[] } | { notice: Notice } {
     const host = readHost(req);
     const target = req.url ?? '';
     // The absolute form names a second host; apps and edge could believe different ones.
-    if (host === undefined || !(target.startsWith('/') || target === '*')) return 400;
+    if (host === undefined || !(target.startsWith('/') || target === '*')) {
+      return { notice: noticeOf(400) };
+    }
     const targets = this.#routes.targetsOf(host);
-    if (!targets) return 404;
-    return targets.length === 0 ? 503 : targets;
+    if (!targets) return { notice: noticeOf(404) };
+    if (targets.length > 0) return { host, targets };
+    return { notice: vacancyNotice(this.#routes.vacancyOf(host)) };
+  }
+
+  /** For an app none of whose targets took a connection: it may be known why. */
+  #refusal(host: string): Notice {
+    const vacancy = this.#routes.vacancyOf(host);
+    return vacancy === undefined ? noticeOf(502) : vacancyNotice(vacancy);
   }
 
   /** Resolves with the failure, or with nothing when the exchange took its course. */

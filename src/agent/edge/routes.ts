@@ -7,7 +7,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-import type { EdgeRoute } from '../../drivers/driver.ts';
+import type { EdgeRoute, Vacancy } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { writeFileWhole } from '../whole-file.ts';
 
@@ -18,6 +18,7 @@ export interface Target {
 
 interface LiveRoute {
   targets: readonly Target[];
+  vacancy: Vacancy | undefined;
   next: number;
 }
 
@@ -64,6 +65,11 @@ export class Routes {
       : [...turned.filter((target) => !refused.includes(target)), ...refused];
   }
 
+  /** What to say when none of its targets takes a connection; undefined where that is not known. */
+  vacancyOf(host: string): Vacancy | undefined {
+    return this.#routes.get(host)?.vacancy;
+  }
+
   noteRefused(target: Target): void {
     this.#refusedAtMs.set(keyOf(target), this.#clock.now());
   }
@@ -79,7 +85,9 @@ function keyOf({ host, port }: Target): string {
 }
 
 function toMap(routes: readonly EdgeRoute[]): ReadonlyMap<string, LiveRoute> {
-  return new Map(routes.map(({ host, targets }) => [host, { targets, next: -1 }]));
+  return new Map(
+    routes.map(({ host, targets, vacancy }) => [host, { targets, vacancy, next: -1 }]),
+  );
 }
 
 function readRoutes(file: string): EdgeRoute[] {

@@ -2,7 +2,7 @@
  * Owns the driver for child processes of this machine: the client side of the runner.
  *
  * 1. A runner is started when something is to be done and none answers, and again when it dies
- *    while something is to run or a route leads somewhere.
+ *    while something is to run or an app has visitors to be answered.
  * 2. A runner that stands still is as good as none, but for that no other is started: a connection is
  *    given up when it gives no answer for long, and asked for again until there is one.
  * 3. A lost connection is not an answer: requests are asked again (all may be), until
@@ -64,7 +64,7 @@ class ProcessDriver implements Driver {
   readonly #listeners = new Set<(event: DriverEvent) => void>();
   readonly #closed = new AbortController();
   #link: Link = { phase: 'idle' };
-  #leadsSomewhere = false;
+  #hasRoutes = false;
   #cancelBeat: () => void = () => undefined;
   #reconnects = false;
 
@@ -205,9 +205,9 @@ class ProcessDriver implements Driver {
   }
 
   async setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
+    this.#hasRoutes = routes.length > 0;
     // Nothing to take away where nothing is: no runner is started for that.
-    if (routes.length === 0 && !(await this.#reachable())) return;
-    this.#leadsSomewhere = routes.some(({ targets }) => targets.length > 0);
+    if (!this.#hasRoutes && !(await this.#reachable())) return;
     await this.#ask({ op: 'set-routes', routes });
   }
 
@@ -223,7 +223,8 @@ class ProcessDriver implements Driver {
 
   /** Whether there is a runner or anything one would know of. */
   async #reachable(): Promise<boolean> {
-    if (this.#link.phase !== 'idle' || this.#hasRecords()) return true;
+    const { phase } = this.#link;
+    if (phase === 'connected' || phase === 'closed' || this.#hasRecords()) return true;
     return this.#existing();
   }
 
@@ -369,9 +370,9 @@ class ProcessDriver implements Driver {
     });
   }
 
-  /** Something is to run, or a route leads somewhere: a new one serves the routes of the last. */
+  /** Something is to run, or there are routes: a new one serves those of the last. */
   #isWanted(): boolean {
-    return this.#hasRecords() || this.#leadsSomewhere;
+    return this.#hasRecords() || this.#hasRoutes;
   }
 
   #lost(connection: Connection): void {

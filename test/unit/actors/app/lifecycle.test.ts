@@ -32,6 +32,33 @@ describe('the life of an app', () => {
     assert.equal(f.driver.started[0]?.workingDir, f.driver.started[1]?.workingDir);
   });
 
+  it('tells the edge at each step why it takes no requests', async () => {
+    const vacancy = (): string | undefined =>
+      f.driver.routes.find(({ host }) => host === 'web.test')?.vacancy;
+    const tells = (what: string | undefined): Promise<void> =>
+      eventually(`it is ${String(what)}`, () => vacancy() === what);
+    const { id } = await f.uploaded();
+    await tells('not_deployed');
+    f.source.held = new Promise(() => undefined);
+    const { id: first } = await f.ask(id, { type: 'redeploy', trigger: 'api' });
+    await tells('first_deployment');
+    await f.ask(id, { type: 'cancel', deploymentId: first });
+    await tells('not_deployed');
+    f.source.held = null;
+    await f.until((await f.ask(id, { type: 'redeploy', trigger: 'api' })).id, 'ready');
+    await tells(undefined);
+    f.driver.setProbe(f.app(id).run.live?.workloadId ?? '', 'silent');
+    f.driver.crash(f.app(id).run.live?.workloadId ?? '', 0);
+    await tells('ended');
+    assert.equal(f.driver.targets('web.test')?.length, 1);
+    await f.ask(id, { type: 'stop' });
+    await tells('stopped');
+    await f.ask(id, { type: 'delete' });
+    await eventually('no route', () => f.driver.targets('web.test') === undefined);
+    await f.ask(id, { type: 'restore' });
+    await tells('stopped');
+  });
+
   it('restarts into a new instance while the old one serves', async () => {
     const id = await goLive();
     const before = f.app(id).run.live?.workloadId;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { edgeActor, edgeDefinition } from '../../../../src/actors/edge/edge-actor.ts';
 import { ActorRuntime } from '../../../../src/actors/runtime/runtime.ts';
-import type { EdgeRoute } from '../../../../src/drivers/driver.ts';
+import type { EdgeRoute, Vacancy } from '../../../../src/drivers/driver.ts';
 import type { AppRecord } from '../../../../src/store/records.ts';
 import { put } from '../../../../src/store/table.ts';
 import { tables } from '../../../../src/store/tables.ts';
@@ -23,8 +23,15 @@ function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
   const store = new MemoryStore();
   const clock = new ManualClock();
   const logger = recordingLogger();
-  const base = { deletedAtMs: null, serverId: 'srv', uid: 0, run: { live: null } };
-  store.write(apps.map((app) => put(tables.apps, { ...base, ...app } as AppRecord)));
+  const base = {
+    deletedAtMs: null,
+    serverId: 'srv',
+    uid: 0,
+    liveDeploymentId: null,
+    status: 'idle',
+    run: { live: null },
+  };
+  store.write(apps.map((app) => put(tables.apps, { ...base, ...app } as unknown as AppRecord)));
   const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
   runtime.register(
     edgeDefinition({ reader: store, driver, clock, logger, hostOf: (slug) => `${slug}.test` }),
@@ -32,7 +39,10 @@ function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
   return { driver, clock, runtime, edge: edgeActor.at('srv') };
 }
 
-const live = { run: { live: { host: '::1', port: 4 } } } as unknown as Partial<AppRecord>;
+const live = {
+  liveDeploymentId: 'dpl',
+  run: { live: { host: '::1', port: 4 } },
+} as unknown as Partial<AppRecord>;
 
 describe('the edge actor', () => {
   it('builds the routes from the store, and changes one at a word of its app', async () => {
@@ -45,13 +55,38 @@ describe('the edge actor', () => {
     await runtime.ask(edge, { type: 'sync' });
     assert.deepEqual(driver.routes, [
       { host: 'a.test', targets: [{ host: '::1', port: 4 }] },
-      { host: 'b.test', targets: [] },
+      { host: 'b.test', targets: [], vacancy: 'not_deployed' },
     ]);
     const targets = [{ host: '127.0.0.1', port: 9 }];
-    await runtime.ask(edge, { type: 'route', appId: 'b', host: 'b.test', targets });
+    await runtime.ask(edge, { type: 'route', appId: 'b', route: { host: 'b.test', targets } });
     assert.deepEqual(driver.targets('b.test'), ['127.0.0.1:9']);
-    await runtime.ask(edge, { type: 'route', appId: 'a', host: 'a.test', targets: null });
+    await runtime.ask(edge, { type: 'route', appId: 'a', route: null });
     assert.equal(driver.targets('a.test'), undefined);
+    await runtime.close();
+  });
+
+  it('sends changes of words a little later, many at once, and none for no change', async () => {
+    const { driver, runtime, edge, clock } = setUp([{ id: 'a', slug: 'a' }]);
+    await runtime.ask(edge, { type: 'sync' });
+    const say = (appId: string, vacancy: Vacancy): Promise<boolean> => {
+      const route = { host: `${appId}.test`, targets: [], vacancy };
+      return runtime.ask(edge, { type: 'route', appId, route });
+    };
+    await say('a', 'not_deployed');
+    await clock.advance(1000);
+    assert.equal(driver.routed.length, 1);
+    await say('a', 'first_deployment');
+    await say('b', 'not_deployed');
+    assert.equal(driver.routed.length, 1);
+    await clock.advance(200);
+    assert.equal(driver.routed.length, 2);
+    assert.deepEqual(
+      driver.routes.map(({ vacancy }) => vacancy),
+      ['first_deployment', 'not_deployed'],
+    );
+    await say('b', 'stopped');
+    await clock.advance(200);
+    assert.equal(driver.routed.length, 3);
     await runtime.close();
   });
 

@@ -1,0 +1,41 @@
+/** Owns what the edge is told of one app. It follows from the record alone, so it holds after a crash too. */
+import type { EdgeRoute, Vacancy } from '../../drivers/driver.ts';
+import type { AppRecord } from '../../store/records.ts';
+
+/** Null for an app in trash: its host leads nowhere. */
+export function routeOf(app: AppRecord, hostOf: (slug: string) => string): EdgeRoute | null {
+  if (app.deletedAtMs !== null) return null;
+  const vacancy = vacancyOf(app);
+  return { host: hostOf(app.slug), targets: targetsOf(app), ...(vacancy && { vacancy }) };
+}
+
+export function isSameRoute(a: EdgeRoute | null, b: EdgeRoute | null): boolean {
+  if (a === null || b === null) return a === b;
+  return a.vacancy === b.vacancy && isSameTargets(a, b);
+}
+
+export function isSameTargets(a: EdgeRoute, b: EdgeRoute): boolean {
+  const others = b.targets;
+  return (
+    a.targets.length === others.length &&
+    a.targets.every(({ host, port }, i) => host === others[i]?.host && port === others[i].port)
+  );
+}
+
+function targetsOf({ run: { live } }: AppRecord): EdgeRoute['targets'] {
+  return live === null ? [] : [{ host: live.host, port: live.targetPort ?? live.port }];
+}
+
+/** Undefined when it runs, and when it is not known why it does not. */
+function vacancyOf(app: AppRecord): Vacancy | undefined {
+  const { status, run, desired } = app;
+  const isUnderWay = status === 'queued' || status === 'building';
+  if (app.liveDeploymentId === null) {
+    if (isUnderWay) return 'first_deployment';
+    return status === 'error' ? 'first_deployment_failed' : 'not_deployed';
+  }
+  if (run.crashing) return 'ended';
+  if (run.live !== null) return undefined;
+  if (isUnderWay) return 'starting';
+  return desired === 'stopped' ? 'stopped' : undefined;
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isSameRoute, routeOf } from '../../../../src/actors/edge/app-route.ts';
+import type { AppRecord } from '../../../../src/store/records.ts';
+
+const live = { host: '::1', port: 4 };
+const stopped = { liveDeploymentId: 'dpl', desired: 'stopped', status: 'stopped' };
+const lost = { liveDeploymentId: 'dpl', desired: 'running', status: 'error' };
+
+function routed(patch: object, run: object = {}) {
+  const app = {
+    slug: 'a',
+    deletedAtMs: null,
+    liveDeploymentId: null,
+    desired: 'stopped',
+    status: 'idle',
+    ...patch,
+    run: { live: null, next: null, crashing: false, ...run },
+  } as unknown as AppRecord;
+  return routeOf(app, (slug) => `${slug}.test`);
+}
+
+describe('routeOf()', () => {
+  const vacancies: [string, string | undefined, object, object?][] = [
+    ['an app that was never deployed', 'not_deployed', {}],
+    ['a first deployment that waits', 'first_deployment', { status: 'queued' }],
+    ['a first deployment under way', 'first_deployment', { status: 'building' }],
+    ['a first deployment that failed', 'first_deployment_failed', { status: 'error' }],
+    ['a stopped app', 'stopped', stopped],
+    ['a stopped app that is deployed', 'starting', { ...stopped, status: 'building' }],
+    ['an app that starts', 'starting', { ...lost, status: 'building' }],
+    ['one that ended and waits for its next try', 'ended', lost, { crashing: true }],
+    ['one that does not start', undefined, lost],
+    ['one that runs', undefined, { ...lost, status: 'active' }, { live }],
+    ['one that is started again where it is', 'ended', lost, { live, crashing: true }],
+  ];
+  for (const [what, vacancy, patch, run] of vacancies) {
+    it(`tells of ${what}: ${vacancy ?? 'nothing'}`, () => {
+      assert.equal(routed(patch, run)?.vacancy, vacancy);
+    });
+  }
+
+  it('leads to the live instance, at the port it listens on', () => {
+    assert.deepEqual(routed(lost, { live })?.targets, [live]);
+    const elsewhere = { live: { ...live, targetPort: 9 } };
+    assert.deepEqual(routed(lost, elsewhere)?.targets, [{ host: '::1', port: 9 }]);
+  });
+
+  it('is null for an app in trash', () => {
+    assert.equal(routed({ ...stopped, deletedAtMs: 1 }), null);
+  });
+});
+
+describe('isSameRoute()', () => {
+  it('tells routes apart by where they lead and by what they say', () => {
+    assert.ok(isSameRoute(routed(stopped), routed(stopped)));
+    assert.ok(isSameRoute(null, null));
+    assert.ok(!isSameRoute(null, routed(stopped)));
+    assert.ok(!isSameRoute(routed({}), routed(stopped)));
+    assert.ok(!isSameRoute(routed(lost, { live }), routed(lost)));
+  });
+});
