@@ -106,7 +106,7 @@ async function commitGroup(store: Store, model: ModelStore, entries: Change[][])
     const actor = `test:${String(i)}`;
     return store.commit({ actor, epoch: store.nextEpoch(actor), changes });
   });
-  const expected = entries.map((changes) => model.apply(changes));
+  const expected = entries.map((changes) => model.apply(changes)?.code);
   const outcomes = await Promise.allSettled(commits);
   const codes = outcomes.map((o) =>
     o.status === 'fulfilled' ? undefined : o.reason instanceof ServiceError && o.reason.code,

@@ -29,9 +29,12 @@ export const modelTables = {
 } as const;
 
 type AnyTable = Table<unknown>;
-const byName = new Map(
-  Object.values(modelTables).map((t) => [t.name, t as unknown as AnyTable] as const),
-);
+
+/** Why an entry is refused. */
+interface Refusal {
+  code: 'CONFLICT' | 'NOT_FOUND';
+  message: string;
+}
 
 function rank(part: KeyPart): number {
   if (part === null) return 0;
@@ -60,9 +63,15 @@ const parts = (key: Key): readonly KeyPart[] => (typeof key === 'string' ? [key]
 
 export class ModelStore {
   #rows = new Map<string, Map<string, unknown>>();
+  readonly #tables: ReadonlyMap<string, AnyTable>;
   position = 0;
 
+  constructor(tables: Readonly<Record<string, { readonly name: string }>> = modelTables) {
+    this.#tables = new Map(Object.values(tables).map((t) => [t.name, t as AnyTable] as const));
+  }
+
   #table(name: string): Map<string, unknown> {
+    if (!this.#tables.has(name)) throw new Error(`Cannot read ${name}: there is no such table`);
     let rows = this.#rows.get(name);
     if (rows === undefined) this.#rows.set(name, (rows = new Map<string, unknown>()));
     return rows;
@@ -73,29 +82,32 @@ export class ModelStore {
     this.position = position;
   }
 
-  /** Applies an entry; a code when it is refused, with nothing changed. */
-  apply(changes: readonly Change[]): 'CONFLICT' | 'NOT_FOUND' | undefined {
+  /** Applies an entry; why, when it is refused, with nothing changed. */
+  apply(changes: readonly Change[]): Refusal | undefined {
     const before = new Map([...this.#rows].map(([name, rows]) => [name, new Map(rows)] as const));
-    const code = this.#tryAll(changes);
-    if (code !== undefined) this.#rows = before;
+    const refusal = this.#tryAll(changes);
+    if (refusal !== undefined) this.#rows = before;
     else this.position += 1;
-    return code;
+    return refusal;
   }
 
-  #tryAll(changes: readonly Change[]): 'CONFLICT' | 'NOT_FOUND' | undefined {
+  #tryAll(changes: readonly Change[]): Refusal | undefined {
     for (const change of changes) {
       const rows = this.#table(change.table);
       const id = JSON.stringify(change.key);
-      if (change.op === 'insert' && rows.has(id)) return 'CONFLICT';
-      if (change.op === 'take' && !rows.has(id)) return 'NOT_FOUND';
+      if (change.op === 'insert' && rows.has(id))
+        return { code: 'CONFLICT', message: 'This exists already.' };
+      if (change.op === 'take' && !rows.has(id))
+        return { code: 'NOT_FOUND', message: 'This does not exist.' };
       if (change.op === 'put' || change.op === 'insert') rows.set(id, change.value);
       else rows.delete(id);
     }
-    for (const t of byName.values()) {
-      for (const spec of Object.values(t.indexes)) {
+    for (const name of new Set(changes.map((change) => change.table))) {
+      for (const spec of Object.values(this.#tables.get(name)?.indexes ?? {})) {
         if (spec.unique === undefined) continue;
-        const keys = [...this.#table(t.name).values()].flatMap((r) => spec.of(r));
-        if (new Set(keys.map((key) => JSON.stringify(key))).size < keys.length) return 'CONFLICT';
+        const keys = [...this.#table(name).values()].flatMap((r) => spec.of(r));
+        if (new Set(keys.map((key) => JSON.stringify(key))).size < keys.length)
+          return { code: 'CONFLICT', message: spec.unique };
       }
     }
     return undefined;
@@ -106,7 +118,7 @@ export class ModelStore {
   }
 
   scan(from: string): unknown[] {
-    const keyOf = (record: unknown) => parts(byName.get(from)?.keyOf(record) ?? []);
+    const keyOf = (record: unknown) => parts(this.#tables.get(from)?.keyOf(record) ?? []);
     return [...this.#table(from).values()].sort((a, b) => compareKeys(keyOf(a), keyOf(b)));
   }
 
@@ -116,7 +128,7 @@ export class ModelStore {
     prefix: readonly KeyPart[],
     options: { after?: readonly KeyPart[]; limit?: number; reverse?: boolean } = {},
   ): unknown[] {
-    const t = byName.get(from);
+    const t = this.#tables.get(from);
     if (t === undefined) return [];
     const starts = (key: readonly KeyPart[], start: readonly KeyPart[]) =>
       key.length >= start.length && start.every((part, i) => part === key[i]);
