@@ -25,6 +25,11 @@ function formsOf(url: string): string[] {
   return [password, ...base64, encodeURIComponent(url)];
 }
 
+interface LogLine {
+  stream: string;
+  text: string;
+}
+
 describe('a PostgreSQL database', () => {
   let gangway: Gangway;
   let databases: Databases;
@@ -139,6 +144,28 @@ describe('a PostgreSQL database', () => {
       { id },
     );
     assert.deepEqual(database.usedBy, [{ slug: 'shop' }]);
+  });
+
+  it('restarts the apps that were told its password when it gets another one', async () => {
+    const { apps } = await gangway.client.must<{ apps: { nodes: { id: string; slug: string }[] } }>(
+      '{ apps { nodes { id slug } } }',
+    );
+    const { id: appId, slug } = apps.nodes[0] ?? { id: '', slug: '' };
+    const address = await databases.rotate(id);
+    await until('the app has it', 30_000, async () => {
+      const { text } = await gangway.client.visit(slug);
+      return text === address;
+    });
+    const { logs } = await gangway.client.must<{ logs: { nodes: LogLine[] } }>(
+      'query($id: ID!) { logs(appId: $id, tail: 100) { nodes { stream text } } }',
+      { id: appId },
+    );
+    const why = `The database Orders (${id}) has another password: the app is restarted, to be told it.`;
+    const told = logs.nodes.filter(({ text }) => text === why);
+    assert.deepEqual(
+      told.map(({ stream }) => stream),
+      ['system'],
+    );
   });
 
   it('is not deleted while apps refer to it, which are named to who sees them', async () => {

@@ -12,6 +12,7 @@ import type { AppRecord, DeploymentRecord } from '../../store/records.ts';
 import { insert, remove } from '../../store/table.ts';
 import type { Change } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
+import type { MessageOf } from '../runtime/contract.ts';
 import { leaveTrash, purging } from '../sandbox/trash.ts';
 import { bringUp } from './bring-up.ts';
 import { StartFailed } from './start-failed.ts';
@@ -21,8 +22,10 @@ import { retellEnd } from './crashes.ts';
 import type { DeploymentQueue } from './deployments.ts';
 import { endAll, endLogOfDeleted, follow, isMissing, leaving, recoverAtMs } from './instances.ts';
 import type { Handlers } from './internal.ts';
+import type { AppProtocol } from './protocol.ts';
 import { checkRunsHere, runsHere } from './runtime-fit.ts';
 import { release as releaseUpload } from './uploads.ts';
+import { areToldPassword } from './variables.ts';
 
 type LifecycleHandlers = Handlers<
   | 'start'
@@ -31,6 +34,7 @@ type LifecycleHandlers = Handlers<
   | 'delete'
   | 'restore'
   | 'purge'
+  | 'database-rotated'
   | 'wake'
   | 'resume'
   | 'recover'
@@ -39,6 +43,8 @@ type LifecycleHandlers = Handlers<
 >;
 
 const pageSize = 1000;
+/** Until it is asked again whether what was under way is over. */
+const rotatedAgainMs = 1000;
 
 export class Lifecycle {
   readonly handlers: LifecycleHandlers;
@@ -61,6 +67,7 @@ export class Lifecycle {
       delete: () => this.#delete(),
       restore: () => this.#restore(),
       purge: () => purging(core.context, core.deps, () => this.#purge()),
+      'database-rotated': (message) => this.#databaseRotated(message),
       wake: () => core.app !== null,
       resume: (message) => {
         if (core.isOwn(message)) this.#resume();
@@ -133,6 +140,30 @@ export class Lifecycle {
     if (core.work === null) this.#launch(deployment);
     else this.#restartAsked = true;
     return core.save({ desired: 'running' }, [], [core.context.clearAlarm('recover')]);
+  }
+
+  /** Behind work under way, which may have read the password before it changed. */
+  #databaseRotated(message: MessageOf<Pick<AppProtocol, 'database-rotated'>>): boolean {
+    const core = this.#core;
+    const { app, context, deps } = core;
+    const { databaseId, name } = message;
+    if (app?.deletedAtMs !== null) return false;
+    if (!areToldPassword(deps, core.id, databaseId)) return false;
+    if (core.work !== null || core.open.length > 0) {
+      const atMs = deps.clock.now() + rotatedAgainMs;
+      void context.commit([context.alarm(`rotated:${databaseId}`, atMs, message)]);
+      return false;
+    }
+    const deployment = this.#current(app);
+    // What does not run gets the new one as it starts.
+    if (app.desired === 'stopped' || app.run.live === null) return false;
+    if (deployment === undefined) return false;
+    if (!runsHere(deployment.plan, deps.driver)) return false;
+    const why = `The database ${name} (${databaseId}) has another password`;
+    deps.streams.write(`app:${core.id}`, `${why}: the app is restarted, to be told it.`);
+    this.#failures = 0;
+    this.#launch(deployment);
+    return true;
   }
 
   /** The deployment whose release is current. */

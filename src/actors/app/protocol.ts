@@ -89,6 +89,12 @@ export type AppProtocol = {
   'hook-rotate': { in: object; out: { token: string } };
   'hook-enable': { in: { enabled: boolean }; out: AppRecord };
 
+  /**
+   * A database has another password: what runs and was told the one before is restarted, behind what is
+   * under way. Whether it is restarted now.
+   */
+  'database-rotated': { in: { databaseId: string; name: string }; out: boolean };
+
   /** Wakes it at start: it resumes or fails what was under way, and starts what should run. */
   wake: { in: object; out: boolean };
 };

@@ -9,7 +9,13 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, EnvRecord, EnvTarget } from '../../store/records.ts';
 import { put, remove } from '../../store/table.ts';
 import { tables } from '../../store/tables.ts';
-import { namedIn, pendingIn, referencesIn, resolved } from '../database/references.ts';
+import {
+  holdsPassword,
+  namedIn,
+  pendingIn,
+  referencesIn,
+  resolved,
+} from '../database/references.ts';
 import type { AppCore } from './core.ts';
 import type { AppDeps, SecretBox } from './deps.ts';
 import { pause } from './health.ts';
@@ -139,6 +145,12 @@ export function openVariables(
   const options = { reader, secrets, teamId, inContainers: driver.runs === 'image' };
   const values = storedValues(parts, id, target);
   return Object.fromEntries(values.map(([key, value]) => [key, resolved(key, value, options)]));
+}
+
+/** Whether the app's processes are told the password of a database. */
+export function areToldPassword(parts: VariableParts, appId: string, databaseId: string): boolean {
+  const values = storedValues(parts, appId, 'production');
+  return values.some(([, value]) => holdsPassword(value, databaseId));
 }
 
 /**

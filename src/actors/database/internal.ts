@@ -43,6 +43,8 @@ type OwnMessages = {
   workloads: { in: { workloads: Workload[] }; out: boolean };
   /** Goes on with a rotation that the server has not taken yet. */
   rotation: { in: object; out: boolean };
+  /** An alarm: the server has another password, and the apps that refer to it are told. */
+  rotated: { in: object; out: boolean };
   /** An alarm: what should run and does not is started again. */
   recover: { in: object; out: boolean };
 };

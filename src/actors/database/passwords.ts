@@ -6,15 +6,18 @@
  *    crash in between ends with one that both know.
  * 2. What is shown gets in: where it is not known whether the server took a password, it is told again
  *    before anything is shown, and nothing is shown while it does not answer.
- * 3. A password that the server refused is forgotten: the one before is in force, also when it starts.
+ * 3. Apps that refer to it are told, also behind a crash.
+ * 4. A password that the server refused is forgotten: the one before is in force, also when it starts.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseRecord } from '../../store/records.ts';
+import { appActor } from '../app/protocol.ts';
 import { accessWith, loopback } from './address.ts';
 import type { DatabaseCore } from './core.ts';
 import { PasswordRefused } from './engines/engine.ts';
 import type { Handlers } from './internal.ts';
 import type { DatabaseClient } from './protocol.ts';
+import { appsReferringTo } from './references.ts';
 import { saidIn } from './said.ts';
 import { newPassword, openNext, sealPassword } from './secrets.ts';
 import { serverOf } from './wellness.ts';
@@ -25,11 +28,12 @@ const retiredMax = 3;
 
 export function passwordHandlers(
   core: DatabaseCore,
-): Handlers<'reveal' | 'rotate' | 'rotation' | 'client'> {
+): Handlers<'reveal' | 'rotate' | 'rotation' | 'rotated' | 'client'> {
   return {
     reveal: () => reveal(core),
     rotate: () => rotate(core),
     rotation: () => rotationAgain(core),
+    rotated: () => tellApps(core),
     client: ({ statement }) => clientOf(core, statement),
   };
 }
@@ -137,8 +141,20 @@ async function settleRotation(core: DatabaseCore, signal = core.context.signal):
       nextPasswordSealed: null,
       retiredSealed: [passwordSealed, ...retiredSealed].slice(0, retiredMax),
     },
-    [core.context.clearAlarm('rotation')],
+    [
+      core.context.clearAlarm('rotation'),
+      core.context.alarm('rotated', core.deps.clock.now(), { type: 'rotated' }),
+    ],
   );
+}
+
+/** Those that run were told the password before; who starts is told the one in force. */
+async function tellApps({ record, context, deps }: DatabaseCore): Promise<boolean> {
+  if (record?.deletedAtMs !== null) return false;
+  const message = { type: 'database-rotated', databaseId: record.id, name: record.name } as const;
+  const apps = appsReferringTo(deps.reader, record);
+  await Promise.all(apps.map(({ id }) => context.actors.ask(appActor.at(id), message)));
+  return true;
 }
 
 /** Goes on with a rotation that was interrupted, where there is one. */

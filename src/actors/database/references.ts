@@ -32,6 +32,12 @@ export function namedIn(value: string): string[] {
   return [...new Set(ids)].filter((id) => /^db_[0-9a-z]+$/.test(id));
 }
 
+/** Whether a value holds the database's password, by itself or in an address. */
+export function holdsPassword(value: string, databaseId: string): boolean {
+  const holding: readonly ReferencePart[] = ['url', 'password'];
+  return holding.some((part) => value.includes(`${referenceStart}${databaseId}.${part}}`));
+}
+
 /** The apps of its team with a variable that refers to a database; those in trash are none. */
 export function appsReferringTo(
   reader: Reader,

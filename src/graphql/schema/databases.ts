@@ -241,7 +241,7 @@ function addSecrets(builder: Builder): void {
     rotateDatabasePassword: t.string({
       ...secret,
       description:
-        'configure_databases. The new connection string. Apps that refer to it get it when they start next.',
+        'configure_databases. The new connection string. Apps that are told it by their variables, and run, are restarted.',
       args: { id: t.arg.id({ required: true }) },
       resolve: (_root, { id }, context) => {
         const record = requireDatabase(context, id, 'configure_databases');

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { DatabaseRecord } from '../../../../src/store/records.ts';
+import { put } from '../../../../src/store/table.ts';
 import { tables } from '../../../../src/store/tables.ts';
 import type { AppFixture } from '../../../support/app-fixture.ts';
 import { appFixture } from '../../../support/app-fixture.ts';
@@ -66,6 +68,34 @@ describe('the life of an app', () => {
     await eventually('new instance', () => f.app(id).run.live?.workloadId !== before);
     assert.notEqual(f.app(id).run.live, null);
     await eventually('old gone', () => f.driver.removed.includes(before ?? ''));
+  });
+
+  it('is restarted when a database that it is told the password of has another', async () => {
+    const [url, host] = [`\${database.db_1.url}`, `\${database.db_2.host}`];
+    const database = (id: string) =>
+      put(tables.databases, databaseOf(id) as unknown as DatabaseRecord);
+    await f.store.commit({ actor: '', epoch: 0, changes: ['db_1', 'db_2'].map(database) });
+    const { id } = await f.uploaded({ env: [entry('URL', url), entry('HOST', host)] });
+    const rotated = (databaseId: string): Promise<boolean> =>
+      f.ask(id, { type: 'database-rotated', databaseId, name: 'Data' });
+    assert.equal(await rotated('db_1'), false, 'it never ran');
+    const deployment = (await f.ask(id, { type: 'redeploy', trigger: 'api' })).id;
+    assert.equal(await rotated('db_1'), false, 'a deployment is under way');
+    await f.until(deployment, 'ready');
+    const first = f.driver.started[0]?.id;
+    await eventually('another one runs', () => {
+      const { live } = f.app(id).run;
+      return live !== null && live.workloadId !== first;
+    });
+    const live = f.app(id).run.live?.workloadId;
+    assert.equal(await rotated('db_2'), false, 'no password of that one');
+    assert.equal(f.app(id).run.live?.workloadId, live);
+    await eventually('it is told once', () =>
+      (f.streams.text.get(`app:${id}`) ?? '').includes('The database Data (db_1) has another'),
+    );
+    assert.equal(f.store.count(tables.alarms, 'due', []), 0);
+    await f.ask(id, { type: 'stop' });
+    assert.equal(await rotated('db_1'), false, 'it is stopped');
   });
 
   it('does what was asked last, however fast stops and starts follow', async () => {
@@ -233,4 +263,23 @@ describe('the life of an app', () => {
 
 function entry(key: string, value: string) {
   return { key, value, isSecret: true, targets: [] };
+}
+
+/** A PostgreSQL that runs. */
+function databaseOf(id: string) {
+  return {
+    id,
+    teamId: 'team_1',
+    name: 'Data',
+    engine: 'POSTGRES',
+    status: 'running',
+    deletedAtMs: null,
+    databaseName: 'app',
+    username: 'app',
+    passwordSealed: Buffer.from(''),
+    nextPasswordSealed: null,
+    adminSealed: Buffer.from(''),
+    run: { port: 5432 },
+    uid: 0,
+  };
 }
