@@ -268,6 +268,13 @@ export const unnoticed: readonly Break[] = [
     tests: endings,
   },
   {
+    name: 'a lost gateway thread does not end the process',
+    file: 'src/serve.ts',
+    find: "logger.fatal({ err }, 'gateway_thread_lost');\n      void this.#exitNow();",
+    replace: "logger.fatal({ err }, 'gateway_thread_lost');",
+    tests: ['scenario/last-resort.test.ts'],
+  },
+  {
     name: 'limits that are not enforced are not logged',
     file: 'src/agent/runner/limits/limits.ts',
     find: 'else logger.warn',

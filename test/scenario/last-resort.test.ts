@@ -7,9 +7,14 @@ import { signal } from '../support/processes.ts';
 const waitMs = 20_000;
 
 /** A service that breaks in this way at SIGUSR2. */
-async function openWith(t: TestContext, fault: string, provoked: RegExp): Promise<Gangway> {
+async function openWith(
+  t: TestContext,
+  fault: string,
+  provoked: RegExp,
+  own: Record<string, string> = {},
+): Promise<Gangway> {
   const file = fileURLToPath(new URL(`../fixtures/faults/${fault}.ts`, import.meta.url));
-  const env = { NODE_OPTIONS: `--import=${file}` };
+  const env = { ...own, NODE_OPTIONS: `--import=${file}` };
   const gangway = await Gangway.create({ env, provoked });
   t.after(() => gangway.end());
   await gangway.start();
@@ -62,5 +67,21 @@ describe('a service with a bug', () => {
     await gangway.start();
     const { folders } = await gangway.client.must<{ folders: object[] }>('{ folders { name } }');
     assert.equal(folders.length, times);
+  });
+
+  it('ends when one of its gateway threads cannot go on, and says so once', async (t) => {
+    const threads = { GANGWAY_GATEWAY_THREADS: '2' };
+    const gangway = await openWith(t, 'journal-is-gone-on-signal', /thread_lost|_failed/, threads);
+    const ended = gangway.ended();
+    let isOver = false;
+    void ended.then(() => (isOver = true));
+    signal(gangway.pid, 'SIGUSR2');
+    await until('it ends', waitMs, async () => {
+      const change = 'mutation { createFolder(name: "more") { id } }';
+      if (!isOver) await gangway.client.fails(change).catch(() => undefined);
+      return isOver;
+    });
+    assert.deepEqual(await ended, { code: 1, signal: null });
+    assert.equal(gangway.logged('gateway_thread_lost').length, 1);
   });
 });
