@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { freePort } from '../support/ports.ts';
 import type { Problem } from '../support/gangway-client.ts';
@@ -75,15 +76,16 @@ async function sample(line: Line, name: string): Promise<number> {
 }
 
 describe('several gateway threads', () => {
+  const later = cleanups();
   let gangway: Gangway;
   let lines: Line[];
   before(async () => {
     gangway = await Gangway.open({ env });
+    later(() => gangway.end());
     lines = await linesTo(gangway, 3);
-  });
-  after(async () => {
-    for (const line of lines) line.close();
-    await gangway.end();
+    later(() => {
+      for (const line of lines) line.close();
+    });
   });
 
   it('share the connections to one port, and show the same in the metrics of any', async () => {

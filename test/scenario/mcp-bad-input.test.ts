@@ -1,6 +1,7 @@
 /** Whatever an agent sends: MCP refuses it in its own words, and goes on. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import { packed } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
@@ -8,6 +9,7 @@ import { answerTo, headOf, type RawPlace } from '../support/mcp-raw.ts';
 import { assertFault, assertResult, McpPeer } from '../support/mcp-peer.ts';
 import { RawClient } from '../support/raw-http.ts';
 
+const later = cleanups();
 let gangway: Gangway;
 let peer: McpPeer;
 let place: RawPlace;
@@ -16,15 +18,12 @@ before(async () => {
   gangway = await Gangway.open({
     env: { GANGWAY_MCP_CALLS_PER_MINUTE: '100000', GANGWAY_MCP_CALLS_AT_ONCE: '1' },
   });
+  later(() => gangway.end());
   const token = await gangway.client.token({ capabilities });
   place = { port: gangway.port, token };
   peer = new McpPeer({ url: gangway.url, token });
-});
-
-after(async () => {
   // It is none the worse for it, and its log shows no fault.
-  await assertResult(peer.modern('tools/list'));
-  await gangway.end();
+  later(() => assertResult(peer.modern('tools/list')));
 });
 
 const call = (name: unknown, args?: unknown) =>

@@ -1,6 +1,7 @@
 /** What tokens of few rights see of the tools, and what comes of calling the others. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import { inTeam, join, lend, makeFolder, makeRole, userIdOf } from '../support/access-world.ts';
 import { archiveOf, type AppInfo, type Client } from '../support/gangway-client.ts';
@@ -22,6 +23,7 @@ const free = [
   'get_deployment_log', 'list_databases', 'get_database', 'search', 'graphql_schema', 'graphql_query', 'graphql_mutate',
 ];
 
+const later = cleanups();
 let gangway: Gangway;
 let maker: Client;
 let mcp: McpClient;
@@ -35,6 +37,7 @@ let slowDeployment: string;
 
 before(async () => {
   gangway = await Gangway.open({ env: { GANGWAY_MCP_CALLS_PER_MINUTE: '100000' } });
+  later(() => gangway.end());
   ({ client: maker } = gangway);
   mcp = new McpClient(gangway.url);
   const { viewerTeam } = await maker.must<{ viewerTeam: { id: string } }>('{ viewerTeam { id } }');
@@ -45,11 +48,8 @@ before(async () => {
   kept = await maker.createApp('Kept app');
   await maker.mustUpload(lent.id, archiveOf({ 'index.html': '' }));
   slowDeployment = await maker.redeploy(lent.id);
-});
-
-after(async () => {
-  await maker.must('mutation($id: ID!) { cancelDeployment(id: $id) }', { id: slowDeployment });
-  await gangway.end();
+  const cancel = 'mutation($id: ID!) { cancelDeployment(id: $id) }';
+  later(() => maker.must(cancel, { id: slowDeployment }));
 });
 
 /** A token of somebody whose role holds this and what MCP takes; by default it was given all of it. */

@@ -4,11 +4,13 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import { Client } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
 import * as oauth from '../support/oauth.ts';
 import { redirectUri } from '../support/oauth.ts';
 
+const later = cleanups();
 let gangway: Gangway;
 let clientId: string;
 /** Documents about clients, on an address that only the operator's word admits. */
@@ -30,17 +32,14 @@ before(async () => {
       response.writeHead(200, json).end(JSON.stringify({ ...body, client_id: 'https://a.test/b' }));
     } else response.writeHead(200, json).end(JSON.stringify(body));
   });
+  later(() => documents.close());
   await new Promise<void>((resolve) => documents.listen(0, '127.0.0.2', resolve));
   documentsUrl = `http://127.0.0.2:${String((documents.address() as AddressInfo).port)}`;
   gangway = await Gangway.open({ env: { GANGWAY_PRIVATE_NETWORKS: '127.0.0.2/32' } });
+  later(() => gangway.end());
   const { status, body } = await oauth.register(gangway.url);
   assert.equal(status, 201);
   clientId = body.client_id;
-});
-
-after(async () => {
-  documents.close();
-  await gangway.end();
 });
 
 const authorizeUrl = (query: string): string => `/api/auth/oauth2/authorize?${query}`;

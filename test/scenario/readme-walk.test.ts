@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import { Gangway } from '../support/gangway.ts';
 import { needs } from '../support/programs.ts';
 
@@ -37,15 +38,16 @@ function shell(
 }
 
 describe('the five minutes of the README', { skip: needs('curl') }, () => {
+  const later = cleanups();
   const folder = mkdtempSync(join(tmpdir(), 'gangway-walk-'));
+  later(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
   let gangway: Gangway;
   before(async () => {
     gangway = await Gangway.create();
+    later(() => gangway.end());
     await gangway.start();
-  });
-  after(async () => {
-    rmSync(folder, { recursive: true, force: true });
-    await gangway.end();
   });
 
   it('end with an app that answers and a log that shows it', { timeout: 90_000 }, async () => {

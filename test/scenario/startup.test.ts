@@ -12,6 +12,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import { migrations } from '../../src/store/migrations.ts';
 import { openStore } from '../../src/store/store.ts';
 import { archiveOf, owner, packed } from '../support/gangway-client.ts';
@@ -239,16 +240,17 @@ describe('a service that is told to stop', () => {
 });
 
 describe('a snapshot of a running instance', () => {
+  const later = cleanups();
   let gangway: Gangway;
   let folder: string;
   before(async () => {
     gangway = await Gangway.open();
+    later(() => gangway.end());
     folder = mkdtempSync(join(tmpdir(), 'gangway-copy-'));
+    later(() => {
+      rmSync(folder, { recursive: true, force: true });
+    });
     chmodSync(folder, 0o711);
-  });
-  after(async () => {
-    rmSync(folder, { recursive: true, force: true });
-    await gangway.end();
   });
 
   it('serves elsewhere all that was there, with the key', { timeout: 120_000 }, async () => {

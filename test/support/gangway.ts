@@ -101,8 +101,14 @@ export class Gangway {
   /** Started, and set up by its first account. */
   static async open(options: GangwayOptions = {}): Promise<Gangway> {
     const gangway = await Gangway.create(options);
-    await gangway.start();
-    await gangway.client.setUp();
+    try {
+      await gangway.start();
+      await gangway.client.setUp();
+    } catch (error) {
+      // Nobody else knows of it. Why it failed is told, not what came of that.
+      await gangway.end().catch(() => undefined);
+      throw error;
+    }
     return gangway;
   }
 
