@@ -22,7 +22,7 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
   let client: Client;
   before(async () => {
     daemon = await ownDaemon();
-    place = await containerPlace({}, daemon);
+    place = await containerPlace({ GANGWAY_ANSWER_SECONDS: '20' }, daemon);
     client = place.gangway.client;
   });
   after(() => place.close());
@@ -120,6 +120,32 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
       const running = await place.docker.listContainers();
       return running.every(({ Command }) => !Command.includes('sleep 1000'));
     });
+  });
+
+  it('have answers with a code while their daemon stands still, and go on afterwards', async () => {
+    const { id, slug } = await client.runningApp('Still', archiveOf(appOf('still')));
+    const exec = `mutation { execConsole(appId: "${id}", command: "true") { exitCode } }`;
+    await daemon.whileFrozen(async () => {
+      const [stream, ...codes] = await Promise.all([
+        client.ask(`/api/apps/${id}/logs`),
+        client.fails(exec),
+        client.fails(`mutation { restartApp(id: "${id}") { id } }`),
+        client.fails(`mutation { redeploy(appId: "${id}") { id } }`),
+        client.fails(`{ app(id: "${id}") { status deployments { nodes { id } } } }`),
+        client.fails(`{ logs(appId: "${id}") { nodes { text } } }`),
+      ]);
+      assert.equal(stream.status, 503);
+      assert.equal((JSON.parse(stream.text) as { code: string }).code, 'AGENT_UNREACHABLE');
+      const [ofExec = '', ofRestart, ofRedeploy, ...ofQueries] = codes;
+      const late = [undefined, 'AGENT_UNREACHABLE', 'DEADLINE_EXCEEDED'];
+      assert.ok(late.slice(1).includes(ofExec), ofExec);
+      assert.ok(late.includes(ofRestart), ofRestart);
+      assert.ok([...late, 'DEPLOY_IN_PROGRESS'].includes(ofRedeploy), ofRedeploy);
+      // What is stored needs no daemon.
+      assert.deepEqual(ofQueries, [undefined, undefined]);
+    });
+    await until('it goes on', 40_000, async () => (await client.fails(exec)) === undefined);
+    await until('it serves', 20_000, async () => (await client.visit(slug)).text === 'still');
   });
 
   it('come back with their daemon, and deployments wait for it', async () => {
