@@ -30,12 +30,15 @@ type Summary = Extract<TestEvent, { type: 'test:summary' }>['data'];
 const waiting = /^(docker|swarm|container|database-container)/;
 const closing = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/;
 
-/** Each lane runs as many files at a time as are asked for; the empty ones are left out. */
+/** Files that wait for daemons one at a time, the others as many as are asked for; empty lanes are left out. */
 export function lanesOf(files: readonly string[], concurrency: number): Lane[] {
   const waits = (file: string): boolean => waiting.test(basename(file));
-  return [files.filter(waits), files.filter((file) => !waits(file))]
-    .filter(({ length }) => length > 0)
-    .map((some) => ({ files: some, concurrency }));
+  const lanes = [
+    // Two daemons at a time beside the rest take longer to come back than deployments wait for them.
+    { files: files.filter(waits), concurrency: 1 },
+    { files: files.filter((file) => !waits(file)), concurrency },
+  ];
+  return lanes.filter(({ files: some }) => some.length > 0);
 }
 
 export function inLanes(
