@@ -22,7 +22,7 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
   let client: Client;
   before(async () => {
     daemon = await ownDaemon();
-    place = await containerPlace({ GANGWAY_ANSWER_SECONDS: '40' }, daemon);
+    place = await containerPlace({ GANGWAY_ANSWER_SECONDS: '60' }, daemon);
     client = place.gangway.client;
   });
   after(() => place.close());
