@@ -1,39 +1,54 @@
 /**
- * DESIGN's import rule: imports point down only.
- * main -> gateway -> {graphql, mcp} -> auth -> actors -> {store, drivers, workers} -> protocol -> lib
+ * Rooms of `src` and how they may import each other: down only. Each room imports what stands below it
+ * here; rooms of one row do not import each other.
  */
-const layers = [
-  [
-    'gateway',
-    ['graphql', 'mcp', 'auth', 'actors', 'store', 'drivers', 'workers', 'protocol', 'lib'],
-  ],
-  ['graphql', ['auth', 'actors', 'store', 'drivers', 'workers', 'protocol', 'lib']],
-  ['mcp', ['graphql', 'auth', 'actors', 'store', 'drivers', 'workers', 'protocol', 'lib']],
-  ['auth', ['actors', 'store', 'drivers', 'workers', 'protocol', 'lib']],
-  ['actors', ['store', 'drivers', 'workers', 'protocol', 'lib']],
-  ['store', ['protocol', 'lib']],
-  // Drivers and the agent share the shapes of what is stored, nothing that reads or writes it.
-  ['drivers', ['agent', 'protocol', 'lib']],
-  ['workers', ['protocol', 'lib']],
-  ['agent', ['drivers', 'protocol', 'lib']],
-  ['protocol', ['lib']],
-  ['lib', []],
+const rows = [
+  ['main'],
+  ['service', 'commands'],
+  ['threads'],
+  ['gateway'],
+  ['mcp'],
+  ['graphql'],
+  ['auth'],
+  ['actors'],
+  ['consoles', 'metrics'],
+  ['logs'],
+  ['archives', 'drivers'],
+  ['store', 'workers'],
+  ['protocol'],
+  ['lib'],
 ];
+/** Programs run as processes of their own: what they say to a driver lies in `protocol`. */
+const programsImport = ['protocol', 'lib'];
+/** Only what starts the service knows its configuration. */
+const readsConfig = ['main', 'service', 'commands'];
 
-const onlyDown = layers.map(([layer, allowed]) => ({
-  name: `${layer}-imports-down`,
-  comment: `src/${layer} imports only ${allowed.join(', ') || 'nothing of ours'}`,
+const pathOf = (room) => (room === 'main' ? '^src/main\\.ts$' : `^src/${room}/`);
+const config = '^src/config\\.ts$';
+/** Entry points of threads: like `main` they import what they need. */
+const tasks = '^src/workers/tasks/';
+
+const only = (room, rooms) => ({
+  name: `${room}-imports-down`,
+  comment: `src/${room} imports only ${rooms.join(', ') || 'nothing of ours'}`,
   severity: 'error',
-  from: { path: `^src/${layer}/`, pathNot: '^src/workers/tasks/' },
+  from: { path: pathOf(room), pathNot: tasks },
   to: {
-    path: '^src/',
-    pathNot: [
-      `^src/${layer}/`,
-      ...allowed.map((name) => `^src/${name}/`),
-      ...(layer === 'drivers' || layer === 'agent' ? ['^src/store/records\\.ts$'] : []),
-    ],
+    path: '^src/.*\\.ts$',
+    pathNot: [room, ...rooms].map(pathOf).concat(readsConfig.includes(room) ? [config] : []),
   },
-}));
+});
+
+const onlyDown = [
+  ...rows.flatMap((row, at) => row.map((room) => only(room, rows.slice(at + 1).flat()))),
+  only('programs', programsImport),
+  {
+    name: 'config-imports-down',
+    severity: 'error',
+    from: { path: config },
+    to: { path: '^src/', pathNot: ['store', 'protocol', 'lib'].map(pathOf) },
+  },
+];
 
 const onlyIn = (library, folder) => ({
   name: `${library}-only-in-${folder.replaceAll('/', '-')}`,
@@ -45,6 +60,15 @@ const onlyIn = (library, folder) => ({
 module.exports = {
   forbidden: [
     ...onlyDown,
+    {
+      name: 'every-file-has-a-room',
+      severity: 'error',
+      from: {
+        path: '^src/.*\\.ts$',
+        pathNot: [...rows.flat(), 'programs'].map(pathOf).concat(config, tasks),
+      },
+      to: {},
+    },
     onlyIn('lmdb', 'store'),
     onlyIn('uWebSockets.js', 'gateway'),
     onlyIn('uws-pack', 'gateway'),
@@ -78,6 +102,7 @@ module.exports = {
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^bench/peers/' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'require', 'node', 'default'],

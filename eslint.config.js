@@ -42,7 +42,7 @@ export default tseslint.config(
     files: ['src/**/*.ts'],
     // The static file server is an app: it is told its port as apps are; the SQL prompt is told as
     // other clients where its database is.
-    ignores: ['src/config.ts', 'src/agent/static/main.ts', 'src/agent/sql-prompt/main.ts'],
+    ignores: ['src/config.ts', 'src/programs/static/main.ts', 'src/programs/sql-prompt/main.ts'],
     rules: {
       'no-restricted-properties': [
         'error',

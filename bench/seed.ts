@@ -5,19 +5,24 @@
  * 1. The store is that of the project which is measured, so that an older one reads what it knows.
  * 2. A record has what the product gives it: own hook, own slug, own uid as long as there are some.
  */
-import type * as HookTokens from '../src/actors/app/hook-token.ts';
-import type * as Validate from '../src/actors/app/validate.ts';
+import type * as HookTokens from '../src/actors/app/deploying/hook-token.ts';
+import type * as Validate from '../src/actors/app/settings/validate.ts';
 import type * as NewTeams from '../src/actors/team/new-team.ts';
-import type * as Cookies from '../src/auth/session-cookie.ts';
-import type * as TokenCodec from '../src/auth/token-codec.ts';
+import type * as Cookies from '../src/auth/callers/session-cookie.ts';
+import type * as TokenCodec from '../src/auth/callers/token-codec.ts';
 import type * as Ids from '../src/lib/ids.ts';
 import type { Logger } from '../src/lib/log.ts';
-import type { AppRecord, AuthRecord, DeploymentRecord, TokenRecord } from '../src/store/records.ts';
+import type {
+  AppRecord,
+  AuthRecord,
+  DeploymentRecord,
+  TokenRecord,
+} from '../src/store/records/records.ts';
 import type * as Secrets from '../src/store/secrets.ts';
 import type * as Stores from '../src/store/store.ts';
-import type * as TableTypes from '../src/store/table.ts';
-import type { Change } from '../src/store/table.ts';
-import type * as AllTables from '../src/store/tables.ts';
+import type * as TableTypes from '../src/store/records/table.ts';
+import type { Change } from '../src/store/records/table.ts';
+import type * as AllTables from '../src/store/records/tables.ts';
 import type { Bench } from './harness.ts';
 import type { RequestParts } from './load/requests.ts';
 
@@ -129,16 +134,16 @@ export function hookRequests({ tokens }: Seeded, apps: readonly SeededApp[]): Re
 
 async function partsOf(bench: Bench): Promise<Parts> {
   return {
-    hooks: await bench.module('src/actors/app/hook-token.ts'),
-    validate: await bench.module('src/actors/app/validate.ts'),
+    hooks: await bench.module('src/actors/app/deploying/hook-token.ts'),
+    validate: await bench.module('src/actors/app/settings/validate.ts'),
     teams: await bench.module('src/actors/team/new-team.ts'),
-    cookies: await bench.module('src/auth/session-cookie.ts'),
-    codec: await bench.module('src/auth/token-codec.ts'),
+    cookies: await bench.module('src/auth/callers/session-cookie.ts'),
+    codec: await bench.module('src/auth/callers/token-codec.ts'),
     ids: await bench.module('src/lib/ids.ts'),
     secrets: await bench.module('src/store/secrets.ts'),
     stores: await bench.module('src/store/store.ts'),
-    changes: await bench.module('src/store/table.ts'),
-    all: await bench.module('src/store/tables.ts'),
+    changes: await bench.module('src/store/records/table.ts'),
+    all: await bench.module('src/store/records/tables.ts'),
   };
 }
 

@@ -10,8 +10,8 @@ import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
-import { databaseEngines } from './store/records.ts';
-import type { DatabaseEngine } from './store/records.ts';
+import { databaseEngines } from './store/records/records.ts';
+import type { DatabaseEngine } from './store/records/records.ts';
 import defaults from '../config/default.json' with { type: 'json' };
 
 export class ConfigError extends Error {

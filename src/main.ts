@@ -26,11 +26,11 @@ async function run(args: readonly string[]): Promise<number> {
       return await serve();
     case 'snapshot':
     case 'restore': {
-      const { copyCommand } = await import('./snapshots.ts');
+      const { copyCommand } = await import('./commands/snapshots.ts');
       return (await copyCommand(command, rest)) ? 0 : misused();
     }
     case 'reset-password': {
-      const { resetPasswordCommand } = await import('./password-reset.ts');
+      const { resetPasswordCommand } = await import('./commands/reset-password.ts');
       return (await resetPasswordCommand(rest)) ? 0 : misused();
     }
     case '--version': {
@@ -46,7 +46,7 @@ async function run(args: readonly string[]): Promise<number> {
 async function serve(): Promise<number> {
   const [{ resolveConfig }, { serve: start }] = await Promise.all([
     import('./config.ts'),
-    import('./serve.ts'),
+    import('./service/serve.ts'),
   ]);
   await start(resolveConfig());
   return 0;

@@ -3,6 +3,7 @@
  * `oha`, where they are installed, else from sockets of our own. Every answer must be a 200, and as
  * long as it should be where that is known: a refusal that comes as a 200 is no figure.
  */
+import type { HttpLoad, RawResult } from './http-load.ts';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Server } from '../gangway.ts';
@@ -14,34 +15,11 @@ import { oha } from './oha.ts';
 import { ask } from './requests.ts';
 import { wrk } from './wrk.ts';
 
-export interface HttpLoad {
-  path: string;
-  method?: 'GET' | 'POST';
-  headers?: Readonly<Record<string, string>>;
-  body?: string;
-  /** Sent in turn instead of `body`; their answers are of about one size. */
-  bodies?: readonly string[];
-  /** Of one answer, head and body. */
-  answerBytes?: number;
-  /** Of these, the head: for load that tells the bytes of bodies alone. */
-  headBytes?: number;
-  connections: number;
-  seconds: number;
-}
-
 export interface HttpResult {
   requestsPerS: number;
   latency: LatencyMs;
   /** CPU of the server a request, in microseconds. */
   cpuUs: number;
-}
-
-export interface RawResult {
-  requests: number;
-  seconds: number;
-  latency: LatencyMs;
-  bytes: number;
-  errors: number;
 }
 
 /** One round of load on one server. Throws when any answer was wrong. */

@@ -1,7 +1,7 @@
 /** Owns closed-loop load from `oha`: its arguments, and what it reports. */
 import type { Server } from '../gangway.ts';
 import type { Bench } from '../harness.ts';
-import type { HttpLoad, RawResult } from './http.ts';
+import type { HttpLoad, RawResult } from './http-load.ts';
 
 interface OhaReport {
   summary: { total: number; slowest: number; totalData: number };

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Server } from '../gangway.ts';
 import type { Bench } from '../harness.ts';
-import type { HttpLoad, RawResult } from './http.ts';
+import type { HttpLoad, RawResult } from './http-load.ts';
 
 export async function wrk(bench: Bench, server: Server, load: HttpLoad): Promise<RawResult> {
   const script = join(bench.tempDir(), 'load.lua');

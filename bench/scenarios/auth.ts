@@ -2,20 +2,20 @@
  * What it costs to tell who is calling, with many tokens stored: the authenticator over a real store
  * in this process, then whole requests over HTTP against the bare library.
  */
-import type * as AuthenticatorModule from '../../src/auth/authenticator.ts';
-import type { ClosableAuthenticator } from '../../src/auth/authenticator.ts';
-import type * as CookieModule from '../../src/auth/session-cookie.ts';
-import type * as CodecModule from '../../src/auth/token-codec.ts';
+import type * as AuthenticatorModule from '../../src/auth/callers/authenticator.ts';
+import type { ClosableAuthenticator } from '../../src/auth/callers/authenticator.ts';
+import type * as CookieModule from '../../src/auth/callers/session-cookie.ts';
+import type * as CodecModule from '../../src/auth/callers/token-codec.ts';
 import type * as TeamModule from '../../src/actors/team/new-team.ts';
-import type { Actors } from '../../src/actors/runtime/contract.ts';
+import type { Actors } from '../../src/actors/runtime/actor.ts';
 import type * as ClockModule from '../../src/lib/clock.ts';
 import type { Logger } from '../../src/lib/log.ts';
-import type { AuthRecord, TokenRecord } from '../../src/store/records.ts';
+import type { AuthRecord, TokenRecord } from '../../src/store/records/records.ts';
 import type * as StoreModule from '../../src/store/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import type * as TableModule from '../../src/store/table.ts';
-import type { Change } from '../../src/store/table.ts';
-import type * as TablesModule from '../../src/store/tables.ts';
+import type * as TableModule from '../../src/store/records/table.ts';
+import type { Change } from '../../src/store/records/table.ts';
+import type * as TablesModule from '../../src/store/records/tables.ts';
 import type { Bench, Scenario } from '../harness.ts';
 import { row } from '../model.ts';
 import type { Row } from '../model.ts';

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as Stores from '../../src/store/store.ts';
-import type * as AllTables from '../../src/store/tables.ts';
+import type * as AllTables from '../../src/store/records/tables.ts';
 import { holdBuilds } from '../deploy.ts';
 import type { Bench, Scenario, Server } from '../harness.ts';
 import { sendEach } from '../load/calls.ts';
@@ -107,7 +107,7 @@ async function requireStored(
   deployed: ReadonlyMap<string, string>,
 ): Promise<void> {
   const { openStore } = await bench.module<typeof Stores>('src/store/store.ts');
-  const { tables } = await bench.module<typeof AllTables>('src/store/tables.ts');
+  const { tables } = await bench.module<typeof AllTables>('src/store/records/tables.ts');
   const quiet = (): void => undefined;
   const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet, fatal: quiet };
   const store = await openStore({ dir: dataDir, logger });

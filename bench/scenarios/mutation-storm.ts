@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as Stores from '../../src/store/store.ts';
-import type * as AllTables from '../../src/store/tables.ts';
+import type * as AllTables from '../../src/store/records/tables.ts';
 import { padded } from '../graphql/documents.ts';
 import { type AppsInstance, questionRequest, startApps } from '../graphql/instance.ts';
 import type { Server } from '../gangway.ts';
@@ -82,7 +82,7 @@ async function requireKept(bench: Bench, instance: AppsInstance): Promise<void> 
   const told = await namesOf(instance);
   await bench.crash(instance.gangway);
   const { openStore } = await bench.module<typeof Stores>('src/store/store.ts');
-  const { tables } = await bench.module<typeof AllTables>('src/store/tables.ts');
+  const { tables } = await bench.module<typeof AllTables>('src/store/records/tables.ts');
   const quiet = (): void => undefined;
   const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet, fatal: quiet };
   const store = await openStore({ dir: instance.gangway.dataDir, logger });

@@ -9,7 +9,7 @@
  */
 import { activityLog } from '../actors/activity/protocol.ts';
 import type { Causes, CauseSeed } from '../actors/runtime/causes.ts';
-import type { Actors, CauseAgent } from '../actors/runtime/contract.ts';
+import type { Actors, CauseAgent } from '../actors/runtime/actor.ts';
 import type { Clock } from '../lib/clock.ts';
 import { asServiceError } from '../lib/errors.ts';
 import { newId } from '../lib/ids.ts';
@@ -17,10 +17,10 @@ import type { Logger } from '../lib/log.ts';
 import { shownText } from '../lib/names.ts';
 import { networkOf } from '../lib/networks.ts';
 import { RateLimit } from '../lib/rate-limit.ts';
-import type { Reader } from '../store/contract.ts';
-import { tables } from '../store/tables.ts';
-import type { RefusedSignIn } from './accounts-contract.ts';
-import { anonymous, type Principal } from './principal.ts';
+import type { Reader } from '../store/reader-and-journal.ts';
+import { tables } from '../store/records/tables.ts';
+import type { RefusedSignIn } from './sign-in/accounts-api.ts';
+import { anonymous, type Principal } from './callers/principal.ts';
 
 export interface AuditedRequest {
   action: string;

@@ -9,129 +9,17 @@
  * 3. `stop` and `remove` of what is already gone succeed.
  * 4. A terminal or an `exec` is the connection's: it ends with it, and with the workload.
  */
-import type { Resources } from '../store/records.ts';
-
-export interface WorkloadSpec {
-  /** `<deployment id>-build`, `<deployment id>-1`, `<database id>-1`, …; `[a-z0-9_-]{2,64}`. */
-  id: string;
-  /** The app (`app_…`) or database (`db_…`) it belongs to. */
-  owner: string;
-  /** `job` runs once; `service` is started again when it ends, with backoff, until stopped. */
-  kind: 'job' | 'service';
-  /** Program and arguments; never passed through a shell unless the program is one. Empty: the image's own. */
-  command: readonly string[];
-  /** Absolute folder on the machine the driver runs on, or in the container; empty: the image's own. */
-  workingDir: string;
-  /** The whole environment; nothing is inherited but what the image sets. */
-  env: Readonly<Record<string, string>>;
-  /** User and group id to run as; null: the driver's own, or the image's. */
-  uid: number | null;
-  /** The port a service is reached at on loopback, or told to listen on; null for a job. */
-  port: number | null;
-  /** What it runs in; null on a driver that runs programs of the machine (`runs` is `host`). */
-  container: ContainerSpec | null;
-  resources: Resources;
-  /** A job is ended after this time and counts as failed with reason `deadline`. */
-  deadlineMs: number | null;
-  /** Time between the polite and the hard signal. */
-  stopGraceMs: number;
-}
-
-export interface ContainerSpec {
-  /** As `Images` named it. */
-  image: string;
-  /** The port the program listens on inside; null: `WorkloadSpec.port`. */
-  port: number | null;
-  /** Volumes of ours by name, made when they are not there; they outlive the workload. */
-  volumes: readonly { name: string; path: string; readOnly?: boolean }[];
-  /** A network of ours, made when it is not there; null: one of its own. */
-  network: string | null;
-  /**
-   * Where its port is reached: on loopback, or at an address of its own, where the driver can, so
-   * that no name of this machine leads to it. Absent: on loopback.
-   */
-  reachedAt?: 'loopback' | 'address';
-  /** Host names it has in `network`. */
-  aliases: readonly string[];
-  /** Networks of ours it is in besides. */
-  furtherNetworks?: readonly { name: string; aliases: readonly string[] }[];
-  settings?: ContainerSettings;
-}
-
-/**
- * What a compose file may ask for besides; what is null is left to the image and the daemon. With it,
- * `WorkloadSpec.command` replaces the image's command and leaves its entrypoint.
- */
-export interface ContainerSettings {
-  entrypoint: readonly string[] | null;
-  user: string | null;
-  hostname: string | null;
-  /** Such as `SIGQUIT`. */
-  stopSignal: string | null;
-  init: boolean | null;
-  /** Its own files cannot be changed. */
-  readOnly: boolean;
-  tty: boolean;
-  /** Paths kept in memory. */
-  tmpfs: readonly string[];
-  /** Paths of volumes without a name, which go with the container. */
-  unnamedVolumes: readonly string[];
-  labels: Readonly<Record<string, string>>;
-  health: ContainerHealthCheck | null;
-}
-
-/** As in a Dockerfile's HEALTHCHECK; null is the image's own or the daemon's default. */
-export interface ContainerHealthCheck {
-  /** `['CMD', …]` or `['CMD-SHELL', line]`; empty: none. */
-  test: readonly string[] | null;
-  intervalMs: number | null;
-  timeoutMs: number | null;
-  startPeriodMs: number | null;
-  retries: number | null;
-}
-
-export type WorkloadState =
-  | {
-      phase: 'running';
-      startedAtMs: number;
-      /** Starts after its first one; the daemon of a container may count anew when it starts itself. */
-      restarts: number;
-      /** How it ended before; absent in its first run, and where nobody knows. */
-      lastExit?: Exit;
-      /** What its own health check says; absent where it has none. */
-      health?: 'starting' | 'healthy' | 'unhealthy';
-    }
-  /** A service between two starts. */
-  | { phase: 'waiting'; restarts: number; nextStartAtMs: number; lastExit: Exit }
-  | { phase: 'ended'; exit: Exit };
-
-export interface Exit {
-  /** Exit code; null when a signal ended it. */
-  code: number | null;
-  signal: string | null;
-  reason: 'exited' | 'stopped' | 'deadline' | 'failed_to_start' | 'lost';
-  /** What ended it, where the place where it ran says so. */
-  cause?: 'out_of_memory' | 'unhealthy';
-  /** A sentence for people, for what could not be started. */
-  detail: string | null;
-  atMs: number;
-}
-
-export interface Workload {
-  spec: Pick<WorkloadSpec, 'id' | 'owner' | 'kind' | 'port'>;
-  state: WorkloadState;
-  /** Where it is reached, as long as it is not removed; absent: on loopback, at its port. */
-  address?: { host: string; port: number };
-}
-
-export interface LogEntry {
-  /** Ascends by one for each entry of a workload, from 1. */
-  seq: number;
-  atMs: number;
-  stream: 'stdout' | 'stderr';
-  /** Bytes as written, with the newline when there was one; 16 KiB at most. */
-  bytes: Uint8Array;
-}
+import type {
+  EdgeRoute,
+  ExecOutcome,
+  ExecSpec,
+  LogEntry,
+  TerminalSpec,
+  Usage,
+  Workload,
+  WorkloadSpec,
+} from '../protocol/workload.ts';
+import type { Listener } from '../lib/processes/listening-sockets.ts';
 
 export type DriverEvent =
   | { type: 'state'; workload: Workload }
@@ -155,42 +43,6 @@ export interface ServerInfo {
   version: string | null;
 }
 
-/** Why an app does not take its visitors' requests; they are told, and may be anybody. */
-export type Vacancy =
-  | 'not_deployed'
-  | 'first_deployment'
-  | 'first_deployment_failed'
-  | 'starting'
-  | 'ended'
-  | 'stopped';
-
-/** What an edge sends where; kept by the driver's side, so that it works while Gangway restarts. */
-export interface EdgeRoute {
-  /** Lower-case host name without port. */
-  host: string;
-  /** Taken in turn; none answers 503. */
-  targets: readonly { host: string; port: number }[];
-  /** Also beside targets, for when none of them takes a connection. Absent: it is not known. */
-  vacancy?: Vacancy;
-}
-
-/** A TCP socket that listens. */
-export interface Listener {
-  /** `127.0.0.1`, `0.0.0.0`, `::`, … */
-  address: string;
-  port: number;
-}
-
-export interface TerminalSpec {
-  /** What runs on the PTY, beside the workload's own program; empty: `/bin/bash`, else `/bin/sh`. */
-  command: readonly string[];
-  /** 1..1000 each. */
-  cols: number;
-  rows: number;
-  /** Besides the workload's own variables; `TERM` is `xterm-256color` unless given. */
-  env: Readonly<Record<string, string>>;
-}
-
 /** What a terminal tells; nothing comes after `exit`. */
 export interface TerminalEvents {
   /** Bytes as the PTY gave them; only borrowed for the call. */
@@ -212,35 +64,6 @@ export interface Terminal {
   resume(): void;
   /** Ends what runs on it, with all it started there. */
   close(): void;
-}
-
-export interface ExecSpec {
-  command: readonly string[];
-  /** Besides the workload's own variables. */
-  env: Readonly<Record<string, string>>;
-  /** It is ended after this time, with all it started. */
-  timeoutMs: number;
-  /** Of both outputs together; what comes behind is dropped. */
-  maxBytes: number;
-}
-
-export interface ExecOutcome {
-  /** Both outputs as they came. */
-  output: Uint8Array;
-  /** 128 + the signal's number when one ended it; 124 when the time was over. */
-  exitCode: number;
-  /** Something behind `maxBytes` was dropped. */
-  truncated: boolean;
-}
-
-/** What a workload uses now; counters ascend from its start. */
-export interface Usage {
-  /** Nanoseconds of CPU time so far. */
-  cpuNs: number;
-  memoryBytes: number;
-  /** Null where it cannot be told apart from others'. */
-  networkInBytes: number | null;
-  networkOutBytes: number | null;
 }
 
 export interface RegistryLogin {

@@ -9,8 +9,8 @@
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Ending } from './exchange-host.ts';
-import type { HttpExchange } from './exchange.ts';
+import type { Ending } from './http/exchange-host.ts';
+import type { HttpExchange } from './http/exchange.ts';
 import { noteFields, noteMembers } from './line-notes.ts';
 
 /** Takes whole lines of JSON, each with its line end. */

@@ -4,8 +4,8 @@
  * itself, by mutation.
  */
 import type { AuditedRequest } from '../auth/audit.ts';
-import { anonymous } from '../auth/principal.ts';
-import type { Exchange, Route } from './contract.ts';
+import { anonymous } from '../auth/callers/principal.ts';
+import type { Exchange, Route } from './transport.ts';
 
 export interface RequestAudit {
   during<T>(request: AuditedRequest, work: () => T | Promise<T>): Promise<T>;

@@ -14,12 +14,12 @@ import type {
   Credentials,
   Origin,
   SessionRenewal,
-} from '../auth/accounts-contract.ts';
-import type { Principal, SignedIn } from '../auth/principal.ts';
+} from '../auth/sign-in/accounts-api.ts';
+import type { Principal, SignedIn } from '../auth/callers/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { networkOf } from '../lib/networks.ts';
 import type { Limit } from '../lib/rate-limit.ts';
-import type { Exchange } from './contract.ts';
+import type { Exchange } from './transport.ts';
 
 export interface PublicUrl {
   /** Origin without trailing slash, such as `https://panel.example.com`. */

@@ -1,6 +1,6 @@
 /** Owns the bounds of the gateway, and what they are unless somebody says otherwise. */
-import type { ExchangeLimits } from './exchange-host.ts';
-import type { BodyLimits } from './request-body.ts';
+import type { ExchangeLimits } from './http/exchange-host.ts';
+import type { BodyLimits } from './http/request-body.ts';
 
 export interface GatewayLimits extends ExchangeLimits, BodyLimits {
   /** Of request line and header fields together; above it 431. */

@@ -8,7 +8,7 @@
  */
 import { shownText } from '../lib/names.ts';
 import { parseTraceparent, type TraceParent } from '../protocol/traceparent.ts';
-import type { LineNotes } from './contract.ts';
+import type { LineNotes } from './transport.ts';
 
 /** What of a request is looked at. */
 export interface Noted {

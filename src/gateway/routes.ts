@@ -6,7 +6,7 @@
  * 2. A parameter is exactly one segment, decoded strictly; what does not decode, or decodes to a
  *    slash, a dot segment or a control character, matches nothing.
  */
-import type { Route } from './contract.ts';
+import type { Route } from './transport.ts';
 
 export type Match =
   | { kind: 'found'; route: Route; params: Readonly<Record<string, string>> }

@@ -7,7 +7,7 @@
  *    kept alive in `exchange.ts`.
  */
 import type * as uws from 'uWebSockets.js';
-import type { Method } from './contract.ts';
+import type { Method } from './transport.ts';
 
 export type {
   HttpRequest,

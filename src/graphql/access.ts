@@ -6,18 +6,18 @@
  *    every mutation, answers NOT_FOUND.
  * 2. Who is not signed in gets UNAUTHENTICATED, whatever exists.
  */
-import { actingTeam, authorize } from '../auth/authorize.ts';
-import type { Need, Resource } from '../auth/contract.ts';
-import type { SignedIn } from '../auth/principal.ts';
+import { actingTeam, authorize } from '../auth/rights/authorize.ts';
+import type { Need, Resource } from '../auth/rights/authorizer.ts';
+import type { SignedIn } from '../auth/callers/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type {
   AppRecord,
   DatabaseRecord,
   DeploymentRecord,
   FolderRecord,
-} from '../store/records.ts';
-import { tables } from '../store/tables.ts';
-import type { GraphContext, HttpSide, WriteSide } from './contract.ts';
+} from '../store/records/records.ts';
+import { tables } from '../store/records/tables.ts';
+import type { GraphContext, HttpSide, WriteSide } from './context.ts';
 
 export function requireSignedIn(context: GraphContext): SignedIn {
   if (context.principal.kind === 'anonymous') {

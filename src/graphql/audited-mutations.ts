@@ -8,7 +8,7 @@
  * 2. A mutation that returns a secret or runs a command is recorded even when it changes nothing.
  */
 import { type GraphQLField, type GraphQLSchema, GraphQLEnumType, getNamedType } from 'graphql';
-import type { GraphContext } from './contract.ts';
+import type { GraphContext } from './context.ts';
 
 type Field = GraphQLField<unknown, GraphContext>;
 type Told = Record<string, unknown>;

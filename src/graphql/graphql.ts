@@ -5,20 +5,20 @@
  * What is asked from within comes over MCP: it is refused what documents may not name there, and it
  * waits for nothing that is there at once.
  */
-import type { ConsoleCommands } from '../actors/console/commands.ts';
-import type { Actors } from '../actors/runtime/contract.ts';
-import type { LogStreams } from '../actors/streams/contract.ts';
-import type { AccountReads, Accounts, Authenticator } from '../auth/accounts-contract.ts';
+import type { ConsoleCommands } from '../consoles/commands.ts';
+import type { Actors } from '../actors/runtime/actor.ts';
+import type { LogStreams } from '../logs/live/live-log.ts';
+import type { AccountReads, Accounts, Authenticator } from '../auth/sign-in/accounts-api.ts';
 import type { Audit } from '../auth/audit.ts';
-import type { Principal } from '../auth/principal.ts';
+import type { Principal } from '../auth/callers/principal.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Journal, Reader } from '../store/contract.ts';
-import type { LogReader } from '../store/logs/contract.ts';
-import type { MetricsReader } from '../store/metrics/metrics-files.ts';
-import { defaultLimits, type GraphqlLimits, type GraphqlSettings } from './contract.ts';
-import type { Variables } from './engine.ts';
+import type { Journal, Reader } from '../store/reader-and-journal.ts';
+import type { LogReader } from '../logs/files/log-name.ts';
+import type { MetricsReader } from '../metrics/metrics-files.ts';
+import { defaultLimits, type GraphqlLimits, type GraphqlSettings } from './context.ts';
+import type { Variables } from './execution/engine.ts';
 import type {
   GraphqlAnswer,
   GraphqlCall,
@@ -26,8 +26,8 @@ import type {
   MutationDoor,
   OperationKind,
   QueryLane,
-} from './lanes.ts';
-import { LiveHub } from './live.ts';
+} from './execution/lanes.ts';
+import { LiveHub } from './live/watchers.ts';
 
 export interface GraphqlOptions {
   reader: Reader;
@@ -171,7 +171,7 @@ class LazyGraphql implements Graphql {
   async #start(): Promise<Lanes> {
     const { reader, logs, metrics, accountReads, accounts, actors } = this.#options;
     const { audit, commands, mutations, logger } = this.#options;
-    const { Lanes } = await import('./lanes.ts');
+    const { Lanes } = await import('./execution/lanes.ts');
     const settings = this.#options.settings();
     const pool = (await this.#options.pool?.(settings, this.limits)) ?? null;
     this.#lanes = new Lanes({

@@ -9,7 +9,7 @@ import type { Capability } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { readyBytes, ReadyResult } from '../protocol/json-rpc.ts';
 import { type HeaderParam, headerParamsOf } from './header-value.ts';
-import { type Effect, type Tool, type ToolGroup, toolGroups } from './contract.ts';
+import { type Effect, type Tool, type ToolGroup, toolGroups } from './tool.ts';
 
 export interface CatalogOptions {
   tools: readonly Tool[];

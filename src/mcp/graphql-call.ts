@@ -5,12 +5,12 @@
  * 1. A call runs in one team: for its documents nothing exists in another one, whatever ids they name.
  *    There MCP may be off, and its secrets are not among those that are taken out.
  */
-import type { AgentSide } from '../graphql/contract.ts';
-import type { Variables } from '../graphql/engine.ts';
+import type { AgentSide } from '../graphql/context.ts';
+import type { Variables } from '../graphql/execution/engine.ts';
 import type { Graphql } from '../graphql/graphql.ts';
-import type { GraphqlAnswer } from '../graphql/lanes.ts';
+import type { GraphqlAnswer } from '../graphql/execution/lanes.ts';
 import { isObject } from '../protocol/json-rpc.ts';
-import type { GraphqlReply, McpPrincipal, ToolCall } from './contract.ts';
+import type { GraphqlReply, McpPrincipal, ToolCall } from './tool.ts';
 
 /** What the MCP server needs of GraphQL. */
 export type GraphqlDoor = Pick<Graphql, 'execute' | 'subscribe' | 'kindOf'>;

@@ -6,7 +6,7 @@
  * 2. A header that is declared stands exactly where its argument does; one that is not is ignored.
  */
 import { isObject, type RpcFault } from '../protocol/json-rpc.ts';
-import type { JsonSchema, ToolArguments } from './contract.ts';
+import type { JsonSchema, ToolArguments } from './tool.ts';
 
 const prefix = '=?base64?';
 const suffix = '?=';

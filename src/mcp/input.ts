@@ -6,7 +6,7 @@
  */
 import * as z from 'zod';
 import { isObject } from '../protocol/json-rpc.ts';
-import type { JsonSchema, ToolInput } from './contract.ts';
+import type { JsonSchema, ToolInput } from './tool.ts';
 
 const teamArgument = z.string().optional().describe('Team id or slug.');
 

@@ -3,7 +3,7 @@
  * differ in their ids only, so that it is worked out once.
  */
 import { isObject, type RpcParams } from '../protocol/json-rpc.ts';
-import type { ClientInfo } from './contract.ts';
+import type { ClientInfo } from './tool.ts';
 import { clientOf, metaOf } from './revision.ts';
 
 /** What is told of a request in the access log. */

@@ -17,7 +17,7 @@ import {
   type SelectionSetNode,
   type GraphQLObjectType,
 } from 'graphql';
-import type { JsonSchema } from './contract.ts';
+import type { JsonSchema } from './tool.ts';
 
 const scalarTypes: Readonly<Record<string, string>> = {
   Int: 'integer',

@@ -12,13 +12,13 @@
  */
 import { activityLog } from '../actors/activity/protocol.ts';
 import { readsOfDay, type ReadsOfDay } from '../actors/activity/reads.ts';
-import type { Actors } from '../actors/runtime/contract.ts';
+import type { Actors } from '../actors/runtime/actor.ts';
 import type { Clock } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
 import { shownText } from '../lib/names.ts';
-import type { Reader } from '../store/contract.ts';
-import type { McpPrincipal } from './contract.ts';
+import type { Reader } from '../store/reader-and-journal.ts';
+import type { McpPrincipal } from './tool.ts';
 
 /** Counts reads. */
 export interface ReadCounter {

@@ -6,7 +6,7 @@
  * 1. A result is found by its JSON alone, which is all that it is made of.
  */
 import { readyBytes } from '../protocol/json-rpc.ts';
-import type { ToolOutcome } from './contract.ts';
+import type { ToolOutcome } from './tool.ts';
 import { outcomeJson } from './results.ts';
 
 interface Given {

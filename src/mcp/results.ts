@@ -7,8 +7,8 @@
  * 2. Structured content that was cut still has the shape it had: texts are shortened, lists too. What
  *    cannot be cut so far is a failure that says so.
  */
-import type { ContentBlock, ToolOutcome } from './contract.ts';
-import { resultBytesMax } from './contract.ts';
+import type { ContentBlock, ToolOutcome } from './tool.ts';
+import { resultBytesMax } from './tool.ts';
 
 export interface ServerInfo {
   readonly name: string;

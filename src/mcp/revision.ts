@@ -9,7 +9,7 @@
  * Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports
  */
 import { isObject, type RpcFault, rpcCodes, type RpcParams } from '../protocol/json-rpc.ts';
-import type { ClientInfo } from './contract.ts';
+import type { ClientInfo } from './tool.ts';
 import { decodeHeaderValue } from './header-value.ts';
 
 export const currentRevision = '2026-07-28';

@@ -7,16 +7,16 @@
  * 2. What is remembered of a principal is dropped by the journal entry that may change it.
  * 3. Listing decides nothing: what a tool may do is decided when its document runs.
  */
-import { tokenTeam } from '../auth/acting-team.ts';
-import { authorize, can, capabilitiesIn, teamIdsOf } from '../auth/authorize.ts';
-import type { Principal, SignedIn } from '../auth/principal.ts';
+import { tokenTeam } from '../auth/callers/acting-team.ts';
+import { authorize, can, capabilitiesIn, teamIdsOf } from '../auth/rights/authorize.ts';
+import type { Principal, SignedIn } from '../auth/callers/principal.ts';
 import type { Capability } from '../lib/capabilities.ts';
 import { capabilities } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
-import type { Journal, Reader } from '../store/contract.ts';
-import type { TeamRecord } from '../store/records.ts';
-import { tables } from '../store/tables.ts';
-import type { McpPrincipal } from './contract.ts';
+import type { Journal, Reader } from '../store/reader-and-journal.ts';
+import type { TeamRecord } from '../store/records/records.ts';
+import { tables } from '../store/records/tables.ts';
+import type { McpPrincipal } from './tool.ts';
 
 export interface RightsOptions {
   reader: Reader;

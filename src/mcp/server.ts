@@ -13,7 +13,7 @@ import { shownText } from '../lib/names.ts';
 import { notificationJson, resultJson, rpcCodes, type RpcId } from '../protocol/json-rpc.ts';
 import { answerFault, answerJson, answerReady, type McpAnswer } from './answer.ts';
 import { Catalog, type Selection } from './catalog.ts';
-import type { McpPrincipal, Tool } from './contract.ts';
+import type { McpPrincipal, Tool } from './tool.ts';
 import type { Caller } from './graphql-call.ts';
 import { KnownMessages, type ReadMessage } from './known-messages.ts';
 import type { MessageContent, RequestNote } from './message.ts';

@@ -8,8 +8,8 @@
  * 4. When the service drains, whoever waits is told what is so far.
  * 5. An answer is used again only for the same caller, tool and arguments, at one journal position.
  */
-import { callerOf } from '../auth/principal.ts';
-import { AnswerReuse } from '../graphql/answer-reuse.ts';
+import { callerOf } from '../auth/callers/principal.ts';
+import { AnswerReuse } from '../graphql/execution/answer-reuse.ts';
 import { asServiceError, ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { shownText } from '../lib/names.ts';
@@ -24,7 +24,7 @@ import {
 } from '../protocol/json-rpc.ts';
 import { answerFault, answerJson, answerReady, type McpAnswer } from './answer.ts';
 import type { Catalog, Selection } from './catalog.ts';
-import type { McpPrincipal, Tool, ToolArguments, ToolOutcome } from './contract.ts';
+import type { McpPrincipal, Tool, ToolArguments, ToolOutcome } from './tool.ts';
 import { type Caller, type CallRedaction, GraphqlCall, type GraphqlDoor } from './graphql-call.ts';
 import { paramFault } from './header-value.ts';
 import type { MessageContent } from './message.ts';

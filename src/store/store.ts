@@ -8,8 +8,8 @@
 import { chmodSync, mkdirSync, statfsSync } from 'node:fs';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { Activations } from './activations.ts';
-import type { CommitRequest, Journal, JournalEntry, Reader } from './contract.ts';
+import { Activations } from './commit/activations.ts';
+import type { CommitRequest, Journal, JournalEntry, Reader } from './reader-and-journal.ts';
 import {
   metaKeys,
   openEnvironment,
@@ -18,17 +18,17 @@ import {
   type Environment,
   type EnvironmentOptions,
   type TableSet,
-} from './environment.ts';
-import { Followers } from './followers.ts';
-import { GroupCommit, type CommitLimits, type Transact } from './group-commit.ts';
-import { migrate, migrations, type Migration } from './migrations.ts';
-import { OpenReader } from './open-reader.ts';
-import { takeProcessLock, type ProcessLock } from './process-lock.ts';
-import { StoreReader } from './reader.ts';
+} from './files/environment.ts';
+import { Followers } from './commit/followers.ts';
+import { GroupCommit, type CommitLimits, type Transact } from './commit/group-commit.ts';
+import { migrate, migrations, type Migration } from './records/migrations.ts';
+import { OpenReader } from './reading/open-reader.ts';
+import { takeProcessLock, type ProcessLock } from './files/process-lock.ts';
+import { StoreReader } from './reading/reader.ts';
 import { StoreRefusal } from './refusal.ts';
-import { type Copied, copyDataDirectory, type SnapshotOptions } from './snapshot.ts';
-import { tables as allTables } from './tables.ts';
-import type { Table } from './table.ts';
+import { type Copied, copyDataDirectory, type SnapshotOptions } from './files/snapshot.ts';
+import { tables as allTables } from './records/tables.ts';
+import type { Table } from './records/table.ts';
 
 export interface StoreOptions {
   /** The data directory; made when missing. */

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import type { ArchiveFormat } from '../../src/protocol/archive/format.ts';
+import type { ArchiveFormat } from '../../src/archives/formats/format.ts';
 import { pax, tar, zip } from '../support/archives.ts';
 import { inspect } from '../support/inspect.ts';
 import { needs } from '../support/programs.ts';

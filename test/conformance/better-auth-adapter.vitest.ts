@@ -8,7 +8,7 @@ import {
   transactionsTestSuite,
   uuidTestSuite,
 } from '@better-auth/test-utils/adapter';
-import { authAdapter } from '../../src/auth/adapter.ts';
+import { authAdapter } from '../../src/auth/sign-in/better-auth-adapter.ts';
 import { openAccounts } from '../support/stored-accounts.ts';
 
 const given = await openAccounts();

@@ -7,7 +7,8 @@ import { after, before, describe, it } from 'node:test';
 import Docker from 'dockerode';
 
 import { addresses } from './docker-addresses.suite.ts';
-import type { DriverEvent, LogEntry } from '../../src/drivers/driver.ts';
+import type { DriverEvent } from '../../src/drivers/driver.ts';
+import type { LogEntry } from '../../src/protocol/workload.ts';
 import { ownDaemon } from '../support/docker-daemon.ts';
 import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';

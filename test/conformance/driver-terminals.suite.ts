@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
-import type { Driver, ExecOutcome, Terminal, WorkloadSpec } from '../../src/drivers/driver.ts';
+import type { Driver, Terminal } from '../../src/drivers/driver.ts';
+import type { ExecOutcome, WorkloadSpec } from '../../src/protocol/workload.ts';
 import { isMarked, mark, sh, until } from '../support/driver-specs.ts';
 
 export interface TerminalPlace {

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
-import type { Driver, Usage, WorkloadSpec } from '../../src/drivers/driver.ts';
+import type { Driver } from '../../src/drivers/driver.ts';
+import type { Usage, WorkloadSpec } from '../../src/protocol/workload.ts';
 import { ended, readAll, running, sh, specOf, textOf, until } from '../support/driver-specs.ts';
 import type { SpecOverrides } from '../support/driver-specs.ts';
 import type { DriverPlace } from './driver.suite.ts';

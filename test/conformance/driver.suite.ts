@@ -1,8 +1,8 @@
 /** Owns what every driver promises, as tests: `run` them for each. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-
-import type { Driver, LogEntry, WorkloadSpec } from '../../src/drivers/driver.ts';
+import type { Driver } from '../../src/drivers/driver.ts';
+import type { LogEntry, WorkloadSpec } from '../../src/protocol/workload.ts';
 import {
   assertAscending,
   ended,

@@ -5,8 +5,8 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
 import type { Driver } from '../../src/drivers/driver.ts';
-import type { Resources } from '../../src/store/records.ts';
-import { findFlat, parseMounts } from '../../src/agent/runner/limits/cgroup-files.ts';
+import type { Resources } from '../../src/protocol/workload.ts';
+import { findFlat, parseMounts } from '../../src/programs/runner/limits/cgroup-files.ts';
 import { ended, js, readAll, running, sh, specOf, textOf, until } from '../support/driver-specs.ts';
 import { needs } from '../support/programs.ts';
 import { processPlace, tempDir } from '../support/runner.ts';

@@ -13,7 +13,7 @@ run('the process driver', () => Promise.resolve({ ...processPlace(), specOf }));
 const ownUid = 212_345;
 
 function isTerminals({ command }: { command: string }): boolean {
-  return command.includes('agent/terminals/main');
+  return command.includes('programs/terminals/main');
 }
 
 describe('terminals of the process driver', () => {

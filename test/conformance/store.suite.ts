@@ -3,8 +3,15 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { ServiceError } from '../../src/lib/errors.ts';
 import type { RuntimeStore } from '../../src/actors/runtime/runtime.ts';
-import type { JournalEntry, ListOptions } from '../../src/store/contract.ts';
-import { insert, put, remove, take, type Change, type KeyPart } from '../../src/store/table.ts';
+import type { JournalEntry, ListOptions } from '../../src/store/reader-and-journal.ts';
+import {
+  insert,
+  put,
+  remove,
+  take,
+  type Change,
+  type KeyPart,
+} from '../../src/store/records/table.ts';
 import { modelTables, type Thing } from '../support/model-store.ts';
 
 const { things, pairs } = modelTables;

@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import type { Driver, DriverEvent, LogEntry, WorkloadSpec } from '../../src/drivers/driver.ts';
+import type { Driver, DriverEvent } from '../../src/drivers/driver.ts';
+import type { LogEntry, WorkloadSpec } from '../../src/protocol/workload.ts';
 import { ownDaemon } from '../support/docker-daemon.ts';
 import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
@@ -19,8 +20,7 @@ import {
   until,
 } from '../support/driver-specs.ts';
 import type { SpecOverrides } from '../support/driver-specs.ts';
-import { swarmPlace } from '../support/swarm-place.ts';
-import type { SwarmPlace } from '../support/swarm-place.ts';
+import { type SwarmPlace, swarmPlace } from '../support/swarm-place.ts';
 
 describe('services of a Docker swarm', { skip: needs('docker') }, () => {
   let place: SwarmPlace;

@@ -1,6 +1,6 @@
 import { describe } from 'node:test';
 
-import type { WorkloadSpec } from '../../src/drivers/driver.ts';
+import type { WorkloadSpec } from '../../src/protocol/workload.ts';
 import { needs } from '../support/programs.ts';
 import { nodePath } from '../support/docker-images.ts';
 import { containerSpec } from '../support/docker-place.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { BodyFlow, Exchange, Route } from '../../src/gateway/contract.ts';
+import type { BodyFlow, Exchange, Route } from '../../src/gateway/transport.ts';
 import { healthRoute } from '../../src/gateway/transports/health.ts';
 import type { ServiceError } from '../../src/lib/errors.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

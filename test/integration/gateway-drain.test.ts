@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import type { Exchange, ResponseStream, Route } from '../../src/gateway/contract.ts';
+import type { Exchange, ResponseStream, Route } from '../../src/gateway/transport.ts';
 import { healthRoute } from '../../src/gateway/transports/health.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-http.ts';

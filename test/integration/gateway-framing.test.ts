@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { Route } from '../../src/gateway/contract.ts';
+import type { Route } from '../../src/gateway/transport.ts';
 import { healthRoute } from '../../src/gateway/transports/health.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { RawClient, type RawAnswer } from '../support/raw-http.ts';

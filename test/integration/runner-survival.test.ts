@@ -202,7 +202,7 @@ describe('the runner', () => {
 function isRunnerOf(pid: string, dataDir: string): boolean {
   try {
     const line = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-    return line.includes('agent/runner/main') && line.includes(`\0${dataDir}\0`);
+    return line.includes('programs/runner/main') && line.includes(`\0${dataDir}\0`);
   } catch {
     return false; // No process, or one that ended meanwhile.
   }

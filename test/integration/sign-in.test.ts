@@ -4,12 +4,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { createAccounts } from '../../src/auth/accounts.ts';
-import type { Accounts, Origin, SignIn } from '../../src/auth/accounts-contract.ts';
-import { type ClosableAuthenticator, createAuthenticator } from '../../src/auth/authenticator.ts';
-import type { Principal, SignedIn } from '../../src/auth/principal.ts';
+import { createAccounts } from '../../src/auth/sign-in/accounts.ts';
+import type { Accounts, Origin, SignIn } from '../../src/auth/sign-in/accounts-api.ts';
+import {
+  type ClosableAuthenticator,
+  createAuthenticator,
+} from '../../src/auth/callers/authenticator.ts';
+import type { Principal, SignedIn } from '../../src/auth/callers/principal.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { tables } from '../../src/store/tables.ts';
+import { tables } from '../../src/store/records/tables.ts';
 import { type StoredAccounts, openAccounts } from '../support/stored-accounts.ts';
 import { signInSecrets } from '../support/sign-in-secrets.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { put } from '../../src/store/table.ts';
+import { put } from '../../src/store/records/table.ts';
 import { memoryLogger } from '../support/memory-logger.ts';
 import { modelTables } from '../support/model-store.ts';
 

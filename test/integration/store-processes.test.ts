@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { StoreRefusal } from '../../src/store/refusal.ts';
-import { copyDataDirectory } from '../../src/store/snapshot.ts';
+import { copyDataDirectory } from '../../src/store/files/snapshot.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { memoryLogger } from '../support/memory-logger.ts';
 import { modelTables } from '../support/model-store.ts';

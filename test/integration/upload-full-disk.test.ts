@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
-import { BulkPool } from '../../src/workers/bulk-pool.ts';
+import { BulkPool } from '../../src/archives/receiving/bulk-pool.ts';
 import { tar } from '../support/archives.ts';
 import { recordingLogger } from '../support/silent-logger.ts';
 

@@ -3,9 +3,9 @@ import type { Break } from './break.ts';
 
 const runtime = ['unit/actors/runtime/runtime.test.ts'];
 const rates = ['unit/lib/rate-limit.test.ts'];
-const rights = ['unit/auth/authorize.test.ts'];
-const authenticator = ['unit/auth/authenticator.test.ts'];
-const bulk = ['unit/workers/bulk-pool.test.ts'];
+const rights = ['unit/auth/rights/authorize.test.ts'];
+const authenticator = ['unit/auth/callers/authenticator.test.ts'];
+const bulk = ['unit/archives/receiving/bulk-pool.test.ts'];
 
 export const core: readonly Break[] = [
   {
@@ -46,35 +46,35 @@ export const core: readonly Break[] = [
   },
   {
     name: 'a token may what its owner may',
-    file: 'src/auth/authorize.ts',
+    file: 'src/auth/rights/authorize.ts',
     find: "if (token !== null && !(whole && token.capabilities.includes(need))) return 'lacking';",
     replace: '',
     tests: rights,
   },
   {
     name: 'members may anything',
-    file: 'src/auth/authorize.ts',
+    file: 'src/auth/rights/authorize.ts',
     find: "return personHolds(reader, principal.userId, place, need) ? 'yes' : 'lacking';",
     replace: "return 'yes';",
     tests: rights,
   },
   {
     name: 'strangers see a team',
-    file: 'src/auth/authorize.ts',
+    file: 'src/auth/rights/authorize.ts',
     find: "if (!reader.get(tables.members, [place.teamId, principal.userId])) return 'invisible';",
     replace: '',
     tests: rights,
   },
   {
     name: 'a revoked token is remembered',
-    file: 'src/auth/authenticator.ts',
+    file: 'src/auth/callers/authenticator.ts',
     find: '      this.#tokens.clear();\n',
     replace: '',
     tests: authenticator,
   },
   {
     name: 'cookies with a wrong signature are good',
-    file: 'src/auth/session-cookie.ts',
+    file: 'src/auth/callers/session-cookie.ts',
     find: 'return given.length === right.length && timingSafeEqual(given, right) ? token : null;',
     replace: 'return given.length === right.length ? token : null;',
     tests: authenticator,
@@ -88,10 +88,10 @@ export const core: readonly Break[] = [
   },
   {
     name: 'the edge keeps its old routes',
-    file: 'src/agent/edge/routes.ts',
+    file: 'src/programs/edge/routes.ts',
     find: '    this.#routes = toMap(routes);\n    this.#refusedAtMs',
     replace: '    this.#refusedAtMs',
-    tests: ['unit/agent/edge/edge.test.ts'],
+    tests: ['unit/programs/edge/edge.test.ts'],
   },
   {
     name: 'Last-Event-ID is ignored',
@@ -102,7 +102,7 @@ export const core: readonly Break[] = [
   },
   {
     name: 'refused archives are left behind',
-    file: 'src/workers/bulk/receiver.ts',
+    file: 'src/archives/receiving/receiver.ts',
     find: '      const broken = this.#file.failure;\n      await this.#remove();',
     replace: '      const broken = this.#file.failure;',
     tests: bulk,
@@ -116,16 +116,16 @@ export const core: readonly Break[] = [
   },
   {
     name: 'retention takes all segments',
-    file: 'src/store/logs/retention.ts',
+    file: 'src/logs/files/retention.ts',
     find: 'if (atMs >= limits.oldestMs) break;',
     replace: '',
-    tests: ['unit/store/logs/writer.test.ts'],
+    tests: ['unit/logs/files/writer.test.ts'],
   },
   {
     name: 'archives have any number of entries',
-    file: 'src/protocol/archive/limits.ts',
+    file: 'src/archives/formats/limits.ts',
     find: 'if (++this.#entries > this.#limits.entriesMax) {',
     replace: 'if (++this.#entries > Infinity) {',
-    tests: ['unit/protocol/archive/tar.test.ts', 'unit/protocol/archive/zip.test.ts'],
+    tests: ['unit/archives/formats/tar.test.ts', 'unit/archives/formats/zip.test.ts'],
   },
 ];

@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 
 import fc from 'fast-check';
 
-import { FrameReader, RawLogReader } from '../../src/drivers/docker/frames.ts';
-import type { Frame } from '../../src/drivers/docker/frames.ts';
-import { LogReading, timed } from '../../src/drivers/docker/log-cursor.ts';
-import type { TimedFrame } from '../../src/drivers/docker/log-cursor.ts';
-import type { LogEntry } from '../../src/drivers/driver.ts';
+import { FrameReader, RawLogReader } from '../../src/drivers/docker/logs/stream-frames.ts';
+import type { Frame } from '../../src/drivers/docker/logs/stream-frames.ts';
+import { LogReading, timed } from '../../src/drivers/docker/logs/log-cursor.ts';
+import type { TimedFrame } from '../../src/drivers/docker/logs/log-cursor.ts';
+import type { LogEntry } from '../../src/protocol/workload.ts';
 
 function framed({ stream, bytes }: Frame): Buffer {
   const header = Buffer.alloc(8);

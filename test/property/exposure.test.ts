@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parse } from 'graphql';
-import { Exposure } from '../../src/graphql/exposure.ts';
+import { Exposure } from '../../src/graphql/gate/exposure.ts';
 import { createSchema } from '../../src/graphql/schema/schema.ts';
 
 interface Selection {

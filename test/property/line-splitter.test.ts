@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 
-import { LineSplitter } from '../../src/agent/runner/line-splitter.ts';
+import { LineSplitter } from '../../src/programs/runner/line-splitter.ts';
 import { decodeRecords, entryMaxBytes, scanRecords } from '../../src/protocol/log-records.ts';
 import type { LogRecord } from '../../src/protocol/log-records.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parseCursor } from '../../src/protocol/sse.ts';
-import { openLogReader } from '../../src/store/logs/reader.ts';
+import { openLogReader } from '../../src/logs/files/reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { LogBench, MemoryDriver, log } from '../support/log-bench.ts';
 import { MemorySink } from '../support/memory-sink.ts';

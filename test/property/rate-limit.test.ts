@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { networkOf } from '../../src/lib/networks.ts';
 import { RateLimit } from '../../src/lib/rate-limit.ts';
-import { newLimitMemory, ThreadLimits } from '../../src/lib/thread-limits.ts';
+import { newLimitMemory, ThreadLimits } from '../../src/threads/shared-limits.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const burst = 5;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { endOf } from '../../src/store/environment.ts';
-import { decodeKey, encodeKey, keyText } from '../../src/store/keys.ts';
-import type { KeyPart } from '../../src/store/table.ts';
+import { endOf } from '../../src/store/files/environment.ts';
+import { decodeKey, encodeKey, keyText } from '../../src/store/records/keys.ts';
+import type { KeyPart } from '../../src/store/records/table.ts';
 import { compareKeys } from '../support/model-store.ts';
 
 const text = fc.oneof(

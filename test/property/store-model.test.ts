@@ -4,9 +4,16 @@ import { describe, it, type TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/lib/errors.ts';
-import type { Reader } from '../../src/store/contract.ts';
+import type { Reader } from '../../src/store/reader-and-journal.ts';
 import type { Store } from '../../src/store/store.ts';
-import { insert, put, remove, take, type Change, type KeyPart } from '../../src/store/table.ts';
+import {
+  insert,
+  put,
+  remove,
+  take,
+  type Change,
+  type KeyPart,
+} from '../../src/store/records/table.ts';
 import { modelTables, ModelStore, type Pair, type Thing } from '../support/model-store.ts';
 import { openedStore } from '../support/store-fixture.ts';
 

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { isWellFormedToken, newTokenSecret, tokenHash } from '../../src/auth/token-codec.ts';
+import {
+  isWellFormedToken,
+  newTokenSecret,
+  tokenHash,
+} from '../../src/auth/callers/token-codec.ts';
 
 const characters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 

@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { servingArchive } from '../support/console-place.ts';
 import type { AppInfo } from '../support/gangway-client.ts';
-import { sameStopMs } from '../../src/serve-signals.ts';
+import { sameStopMs } from '../../src/service/signals.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { signal } from '../support/processes.ts';
 import { secondMs, TimeMachine } from '../support/time-machine.ts';

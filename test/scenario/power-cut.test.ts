@@ -7,9 +7,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { dataFolders } from '../../src/data-folders.ts';
+import { dataFolders } from '../../src/service/data-folders.ts';
 import { openStore } from '../../src/store/store.ts';
-import { tables } from '../../src/store/tables.ts';
+import { tables } from '../../src/store/records/tables.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { memoryLogger } from '../support/memory-logger.ts';

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { cleanups } from '../support/cleanups.ts';
-import { migrations } from '../../src/store/migrations.ts';
+import { migrations } from '../../src/store/records/migrations.ts';
 import { openStore } from '../../src/store/store.ts';
 import { archiveOf, owner, packed } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { it } from 'node:test';
-import { dataFolders } from '../../src/data-folders.ts';
+import { dataFolders } from '../../src/service/data-folders.ts';
 import { eventually } from '../support/eventually.ts';
 import { Gangway } from '../support/gangway.ts';
 import { RawClient } from '../support/raw-http.ts';

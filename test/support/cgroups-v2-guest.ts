@@ -6,9 +6,9 @@ import {
   type CgroupHost,
   openCgroups,
   readCgroupHost,
-} from '../../src/agent/runner/limits/cgroups.ts';
-import type { Confinement, Limits } from '../../src/agent/runner/limits/confinement.ts';
-import { confined } from '../../src/agent/runner/limits/launch.ts';
+} from '../../src/programs/runner/limits/cgroups.ts';
+import type { Confinement, Limits } from '../../src/programs/runner/limits/confinement.ts';
+import { confined } from '../../src/programs/runner/limits/launch.ts';
 import { recordingLogger } from './silent-logger.ts';
 
 const top = '/sys/fs/cgroup';

@@ -1,7 +1,8 @@
 /** Owns a Docker driver on a daemon of the tests, and what it runs there. */
 import { createDockerDriver } from '../../src/drivers/docker/docker-driver.ts';
 import type { DockerDriverOptions } from '../../src/drivers/docker/docker-driver.ts';
-import type { Driver, WorkloadSpec } from '../../src/drivers/driver.ts';
+import type { Driver } from '../../src/drivers/driver.ts';
+import type { WorkloadSpec } from '../../src/protocol/workload.ts';
 import type { DockerDaemon } from './docker-daemon.ts';
 import { nodeImage } from './docker-images.ts';
 import { driverPlace } from './driver-place.ts';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
-import type { Driver, LogEntry, Workload, WorkloadSpec } from '../../src/drivers/driver.ts';
+import type { Driver } from '../../src/drivers/driver.ts';
+import type { LogEntry, Workload, WorkloadSpec } from '../../src/protocol/workload.ts';
 import { found as until } from './eventually.ts';
 
 export { until };

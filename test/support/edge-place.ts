@@ -4,7 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-import { Edge } from '../../src/agent/edge/edge.ts';
+import { Edge } from '../../src/programs/edge/edge.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { freePort } from './ports.ts';
 import { noLog, tempDir } from './runner.ts';

@@ -5,8 +5,8 @@
  * one; `close` ends it.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { JournalEntry } from '../../src/store/contract.ts';
-import { openFollowingStore } from '../../src/store/following-store.ts';
+import type { JournalEntry } from '../../src/store/reader-and-journal.ts';
+import { openFollowingStore } from '../../src/store/reading/following-store.ts';
 import type { FollowerOptions } from '../../src/store/store.ts';
 import { memoryLogger } from './memory-logger.ts';
 import { modelTables } from './model-store.ts';

@@ -1,5 +1,5 @@
 /** A gateway on a free port of this machine, for tests that speak to real sockets. */
-import type { Route } from '../../src/gateway/contract.ts';
+import type { Route } from '../../src/gateway/transport.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/server.ts';
 import { recordingLogger, type LogRecord } from './silent-logger.ts';
 

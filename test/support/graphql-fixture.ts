@@ -1,19 +1,19 @@
 /** A team with apps, a log, and contexts to run GraphQL documents in. */
-import type { Actors } from '../../src/actors/runtime/contract.ts';
-import { createAccountReads } from '../../src/auth/account-reads.ts';
-import type { Accounts } from '../../src/auth/accounts-contract.ts';
-import { anonymous, type Principal } from '../../src/auth/principal.ts';
+import type { Actors } from '../../src/actors/runtime/actor.ts';
+import { createAccountReads } from '../../src/auth/callers/account-reads.ts';
+import type { Accounts } from '../../src/auth/sign-in/accounts-api.ts';
+import { anonymous, type Principal } from '../../src/auth/callers/principal.ts';
 import {
   defaultLimits,
   type GraphContext,
   type GraphqlSettings,
   type LiveSource,
   type ReadSide,
-} from '../../src/graphql/contract.ts';
-import type { LogLine, LogName, LogReader } from '../../src/store/logs/contract.ts';
-import type { AppRecord, DeploymentRecord } from '../../src/store/records.ts';
-import { put } from '../../src/store/table.ts';
-import { tables } from '../../src/store/tables.ts';
+} from '../../src/graphql/context.ts';
+import type { LogLine, LogName, LogReader } from '../../src/logs/files/log-name.ts';
+import type { AppRecord, DeploymentRecord } from '../../src/store/records/records.ts';
+import { put } from '../../src/store/records/table.ts';
+import { tables } from '../../src/store/records/tables.ts';
 import { AccountsFixture, person } from './accounts-fixture.ts';
 
 export const settings: GraphqlSettings = {

@@ -1,12 +1,12 @@
 /** GraphQL behind a real socket, over a store in memory, the real authenticator and real actors. */
 import assert from 'node:assert/strict';
 import { MessageChannel } from 'node:worker_threads';
-import { createAccountReads } from '../../src/auth/account-reads.ts';
-import type { Accounts } from '../../src/auth/accounts-contract.ts';
-import { createAuthenticator } from '../../src/auth/authenticator.ts';
-import { sealSessionCookie } from '../../src/auth/session-cookie.ts';
-import type { StreamRoom } from '../../src/actors/stream-session/stream-room.ts';
-import type { StreamView } from '../../src/actors/streams/contract.ts';
+import { createAccountReads } from '../../src/auth/callers/account-reads.ts';
+import type { Accounts } from '../../src/auth/sign-in/accounts-api.ts';
+import { createAuthenticator } from '../../src/auth/callers/authenticator.ts';
+import { sealSessionCookie } from '../../src/auth/callers/session-cookie.ts';
+import type { StreamRoom } from '../../src/logs/viewers/stream-room.ts';
+import type { StreamView } from '../../src/logs/live/live-log.ts';
 import { Callers } from '../../src/gateway/credentials.ts';
 import type { GatewayOptions } from '../../src/gateway/server.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
@@ -16,10 +16,10 @@ import {
   answerMutations,
   type MutationCalls,
   RemoteMutations,
-} from '../../src/graphql/remote-mutations.ts';
+} from '../../src/threads/remote-mutations.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type Calls, openPortCalls, type PortCalls } from '../../src/lib/port-calls.ts';
-import type { LogName } from '../../src/store/logs/contract.ts';
+import type { LogName } from '../../src/logs/files/log-name.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { GraphqlFixture, settings } from './graphql-fixture.ts';
 

@@ -1,9 +1,9 @@
 /** Owns how tests look at an archive that is in memory. */
 import { asServiceError, type ErrorCode } from '../../src/lib/errors.ts';
-import { type ArchiveVisitor, noVisitor } from '../../src/protocol/archive/entry.ts';
-import type { ArchiveFormat } from '../../src/protocol/archive/format.ts';
-import { type Inspected, inspectArchive } from '../../src/protocol/archive/inspect.ts';
-import { type ArchiveLimits, archiveLimits } from '../../src/protocol/archive/limits.ts';
+import { type ArchiveVisitor, noVisitor } from '../../src/archives/formats/entry.ts';
+import type { ArchiveFormat } from '../../src/archives/formats/format.ts';
+import { type Inspected, inspectArchive } from '../../src/archives/formats/inspect.ts';
+import { type ArchiveLimits, archiveLimits } from '../../src/archives/formats/limits.ts';
 
 /** A source of `bytes` in pieces of these lengths (repeated); each piece is wiped once it is dead. */
 export function sourceOf(

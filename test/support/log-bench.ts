@@ -2,19 +2,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StreamSessions } from '../../src/actors/stream-session/sessions.ts';
-import type {
-  OpenStream,
-  StreamSessionsOptions,
-} from '../../src/actors/stream-session/sessions.ts';
-import type { Person } from '../../src/actors/stream-session/viewer.ts';
-import { createLogStreams } from '../../src/actors/streams/log-streams.ts';
-import type { LiveLogs, LogStreamsOptions } from '../../src/actors/streams/log-streams.ts';
-import type { Driver, LogEntry } from '../../src/drivers/driver.ts';
-import type { LogName } from '../../src/store/logs/contract.ts';
-import { openLogReader, type LogFileReader } from '../../src/store/logs/reader.ts';
-import { openLogWriter } from '../../src/store/logs/writer.ts';
-import type { LogWriterOptions } from '../../src/store/logs/writer.ts';
+import { StreamSessions } from '../../src/logs/viewers/sessions.ts';
+import type { OpenStream, StreamSessionsOptions } from '../../src/logs/viewers/sessions.ts';
+import type { Person } from '../../src/logs/viewers/viewer.ts';
+import { createLogStreams } from '../../src/logs/live/log-streams.ts';
+import type { LiveLogs, LogStreamsOptions } from '../../src/logs/live/log-streams.ts';
+import type { Driver } from '../../src/drivers/driver.ts';
+import type { LogEntry } from '../../src/protocol/workload.ts';
+import type { LogName } from '../../src/logs/files/log-name.ts';
+import { openLogReader, type LogFileReader } from '../../src/logs/files/reader.ts';
+import { openLogWriter } from '../../src/logs/files/writer.ts';
+import type { LogWriterOptions } from '../../src/logs/files/writer.ts';
 import { MemoryLogIndex } from './memory-log-index.ts';
 import { memoryLogger } from './memory-logger.ts';
 import { MemorySink } from './memory-sink.ts';

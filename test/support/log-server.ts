@@ -3,9 +3,9 @@
  * that measure it. It is told what to do by messages, and ends when its parent does.
  */
 import { logRoutes } from '../../src/gateway/transports/logs.ts';
-import type { AppRecord } from '../../src/store/records.ts';
-import type { Reader } from '../../src/store/contract.ts';
-import { tables } from '../../src/store/tables.ts';
+import type { AppRecord } from '../../src/store/records/records.ts';
+import type { Reader } from '../../src/store/reader-and-journal.ts';
+import { tables } from '../../src/store/records/tables.ts';
 import { startGateway } from './gateway.ts';
 import { LogBench, log, person } from './log-bench.ts';
 

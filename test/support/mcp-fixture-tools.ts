@@ -3,7 +3,7 @@
  * composes them into a server in place of the tools of Gangway.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { JsonSchema, Tool, ToolInput, ToolOutcome } from '../../src/mcp/contract.ts';
+import type { JsonSchema, Tool, ToolInput, ToolOutcome } from '../../src/mcp/tool.ts';
 
 // One red pixel.
 const png =

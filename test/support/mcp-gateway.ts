@@ -1,5 +1,5 @@
 /** MCP behind a real socket, with the tools of the conformance suite in place of the product's. */
-import { createAuthenticator } from '../../src/auth/authenticator.ts';
+import { createAuthenticator } from '../../src/auth/callers/authenticator.ts';
 import { Callers } from '../../src/gateway/credentials.ts';
 import { McpStreams } from '../../src/gateway/transports/mcp-streams.ts';
 import {
@@ -9,7 +9,7 @@ import {
 } from '../../src/gateway/transports/mcp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { RateLimit } from '../../src/lib/rate-limit.ts';
-import type { Tool } from '../../src/mcp/contract.ts';
+import type { Tool } from '../../src/mcp/tool.ts';
 import type { CallRedaction, GraphqlDoor } from '../../src/mcp/graphql-call.ts';
 import { Rights } from '../../src/mcp/rights.ts';
 import { McpServer } from '../../src/mcp/server.ts';

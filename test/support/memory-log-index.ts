@@ -1,7 +1,7 @@
 /** Owns an index of segments in memory, for tests of logs without a store. */
-import type { SegmentRecord } from '../../src/store/records.ts';
-import type { Reader } from '../../src/store/contract.ts';
-import type { Change } from '../../src/store/table.ts';
+import type { SegmentRecord } from '../../src/store/records/records.ts';
+import type { Reader } from '../../src/store/reader-and-journal.ts';
+import type { Change } from '../../src/store/records/table.ts';
 
 export class MemoryLogIndex {
   readonly records = new Map<string, SegmentRecord>();

@@ -1,5 +1,5 @@
 /** Owns a response stream in memory that can refuse to take more, for tests. */
-import type { FrameSink } from '../../src/actors/stream-session/viewer.ts';
+import type { FrameSink } from '../../src/logs/viewers/viewer.ts';
 import { SseParser } from './sse-parser.ts';
 import type { SseEvent } from './sse-parser.ts';
 

@@ -6,9 +6,9 @@ import type {
   JournalEntry,
   ListOptions,
   Reader,
-} from '../../src/store/contract.ts';
-import type { Change, Key, KeyPart, Table } from '../../src/store/table.ts';
-import { tables } from '../../src/store/tables.ts';
+} from '../../src/store/reader-and-journal.ts';
+import type { Change, Key, KeyPart, Table } from '../../src/store/records/table.ts';
+import { tables } from '../../src/store/records/tables.ts';
 import { ModelStore } from './model-store.ts';
 
 export class MemoryStore implements Reader, Journal {

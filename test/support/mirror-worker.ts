@@ -1,11 +1,11 @@
 /** A thread whose viewers take the lines of live logs as they come, and that tells what they got. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { ChannelView } from '../../src/actors/streams/channel.ts';
-import type { LogMove, UnwatchLog, WatchLog } from '../../src/actors/streams/log-watches.ts';
-import { MirroredLogs } from '../../src/actors/streams/mirrored-logs.ts';
-import { openFollowingStore } from '../../src/store/following-store.ts';
-import type { LogName } from '../../src/store/logs/contract.ts';
-import { openLogReader } from '../../src/store/logs/reader.ts';
+import type { ChannelView } from '../../src/logs/live/channel.ts';
+import type { LogMove, UnwatchLog, WatchLog } from '../../src/threads/log-watches.ts';
+import { MirroredLogs } from '../../src/threads/mirrored-logs.ts';
+import { openFollowingStore } from '../../src/store/reading/following-store.ts';
+import type { LogName } from '../../src/logs/files/log-name.ts';
+import { openLogReader } from '../../src/logs/files/reader.ts';
 import type { FollowerOptions } from '../../src/store/store.ts';
 import { memoryLogger } from './memory-logger.ts';
 

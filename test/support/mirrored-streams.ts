@@ -2,11 +2,11 @@
  * Couples mirrored logs to live ones on one thread, for tests: messages are cloned as between threads,
  * and arrive in order when `deliver` is called, by itself in a later turn unless `held`.
  */
-import { LogWatches } from '../../src/actors/streams/log-watches.ts';
-import type { LiveLogs } from '../../src/actors/streams/log-streams.ts';
-import { MirroredLogs } from '../../src/actors/streams/mirrored-logs.ts';
+import { LogWatches } from '../../src/threads/log-watches.ts';
+import type { LiveLogs } from '../../src/logs/live/log-streams.ts';
+import { MirroredLogs } from '../../src/threads/mirrored-logs.ts';
 import type { Logger } from '../../src/lib/log.ts';
-import type { LogFileReader } from '../../src/store/logs/reader.ts';
+import type { LogFileReader } from '../../src/logs/files/reader.ts';
 
 /** What one side sent and the other has not got. */
 class Wire {

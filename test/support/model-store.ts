@@ -1,5 +1,11 @@
 /** A store as plain maps, slow and obviously right, to compare the real one with. */
-import { table, type Change, type Key, type KeyPart, type Table } from '../../src/store/table.ts';
+import {
+  table,
+  type Change,
+  type Key,
+  type KeyPart,
+  type Table,
+} from '../../src/store/records/table.ts';
 
 export interface Thing {
   id: string;

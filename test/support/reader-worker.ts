@@ -1,7 +1,7 @@
 /** A thread that answers queries from a reader of its own. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openReader, type ReaderOptions } from '../../src/store/store.ts';
-import type { KeyPart } from '../../src/store/table.ts';
+import type { KeyPart } from '../../src/store/records/table.ts';
 import { modelTables } from './model-store.ts';
 
 interface Query {

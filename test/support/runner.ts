@@ -8,7 +8,7 @@ import { createProcessDriver } from '../../src/drivers/process/process-driver.ts
 import type { ProcessDriverOptions } from '../../src/drivers/process/options.ts';
 import type { Driver } from '../../src/drivers/driver.ts';
 import type { Logger } from '../../src/lib/log.ts';
-import { runnerProtocol } from '../../src/protocol/runner.ts';
+import { runnerProtocol } from '../../src/protocol/runner-version.ts';
 import { specOf } from './driver-specs.ts';
 import { isAlive } from './processes.ts';
 

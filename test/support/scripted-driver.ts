@@ -2,20 +2,18 @@
  * A driver in memory: workloads are what a test says of them. It outlives the runtime under test,
  * as a real one does, so that a test can discard everything else and begin again over it.
  */
+import type { Driver, DriverEvent, Terminal } from '../../src/drivers/driver.ts';
 import type {
-  Driver,
-  DriverEvent,
   EdgeRoute,
   Exit,
-  Listener,
   LogEntry,
   Workload,
   WorkloadSpec,
   ExecOutcome,
-  Terminal,
   Usage,
   WorkloadState,
-} from '../../src/drivers/driver.ts';
+} from '../../src/protocol/workload.ts';
+import type { Listener } from '../../src/lib/processes/listening-sockets.ts';
 import type { ScriptedImages } from './scripted-images.ts';
 
 interface Running {

@@ -3,7 +3,7 @@
  * with every failure at hand. The real store has its own tests and is used everywhere else.
  */
 import type { RuntimeStore } from '../../src/actors/runtime/runtime.ts';
-import type { CommitRequest, JournalEntry } from '../../src/store/contract.ts';
+import type { CommitRequest, JournalEntry } from '../../src/store/reader-and-journal.ts';
 import { copyOf, MemoryStore } from './memory-store.ts';
 
 interface Pending {

@@ -5,7 +5,7 @@
  */
 import { accountActorDefinition } from '../../src/actors/account/actor.ts';
 import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
-import { createAccounts } from '../../src/auth/accounts.ts';
+import { createAccounts } from '../../src/auth/sign-in/accounts.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { recordingLogger } from './silent-logger.ts';

@@ -5,7 +5,7 @@
 import { writeSync } from 'node:fs';
 import { StoreRefusal } from '../../src/store/refusal.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { put, remove } from '../../src/store/table.ts';
+import { put, remove } from '../../src/store/records/table.ts';
 import { memoryLogger } from './memory-logger.ts';
 import { modelTables } from './model-store.ts';
 

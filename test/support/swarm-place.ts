@@ -1,6 +1,6 @@
 /** Owns a swarm driver on a swarm of one node of the tests. */
-import { startForwarding } from '../../src/agent/forwarding/forwarder.ts';
-import type { Forwarding as RunningForwarding } from '../../src/agent/forwarding/forwarder.ts';
+import { startForwarding } from '../../src/programs/forwarding/forwarder.ts';
+import type { Forwarding as RunningForwarding } from '../../src/programs/forwarding/forwarder.ts';
 import { createSwarmDriver } from '../../src/drivers/swarm/swarm-driver.ts';
 import type { SwarmDriver, SwarmDriverOptions } from '../../src/drivers/swarm/swarm-driver.ts';
 import type { DockerDaemon } from './docker-daemon.ts';

@@ -1,5 +1,5 @@
 /** Owns reading a task's log the way it is read when the task is on another node. */
-import { Engine } from '../../src/drivers/docker/engine.ts';
+import { Engine } from '../../src/drivers/docker/engine/engine.ts';
 import { TaskLog } from '../../src/drivers/swarm/task-log.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { until } from './driver-specs.ts';

@@ -7,11 +7,11 @@
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { AuthRecord } from '../../store/records.ts';
-import { type Change, put } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AuthRecord } from '../../store/records/records.ts';
+import { type Change, put } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { newTeamChanges } from '../team/new-team.ts';
 import { AuthView } from './auth-view.ts';
 import { newPersonChanges } from './new-person.ts';

@@ -4,10 +4,10 @@
  * them sees itself before it is committed.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { AuthRecord } from '../../store/records.ts';
-import { type Change, insert, put, remove } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AuthRecord } from '../../store/records/records.ts';
+import { type Change, insert, put, remove } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 import { type Condition, matches } from './match.ts';
 import type { AuthWrite, AuthWritten } from './protocol.ts';
 

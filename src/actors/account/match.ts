@@ -6,7 +6,7 @@
  * 2. Nothing compares with an absent value: only `eq null` finds it, as well as `ne` and `not_in`
  *    of something else.
  */
-import type { AuthRecord } from '../../store/records.ts';
+import type { AuthRecord } from '../../store/records/records.ts';
 
 // prettier-ignore
 export type Operator =

@@ -1,8 +1,8 @@
 /** Owns what a new person consists of: better-auth's records of the user and of its password. */
 import { newId } from '../../lib/ids.ts';
-import type { AuthRecord } from '../../store/records.ts';
-import { type Change, insert } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { AuthRecord } from '../../store/records/records.ts';
+import { type Change, insert } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 
 export interface NewPerson {
   userId: string;

@@ -3,8 +3,8 @@
  * better-auth keeps change. There is one, `accountActor.at(directory)`: what it decides (the first
  * person, one redemption of a code) is decided among all accounts.
  */
-import type { AuthRecord, TeamRecord } from '../../store/records.ts';
-import { actorKind } from '../runtime/contract.ts';
+import type { AuthRecord, TeamRecord } from '../../store/records/records.ts';
+import { actorKind } from '../runtime/actor.ts';
 import type { Condition } from './match.ts';
 import type { SecurityProtocol } from './security-protocol.ts';
 

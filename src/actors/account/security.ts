@@ -6,11 +6,11 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { AuthRecord, TwoFactorRecord } from '../../store/records.ts';
-import { type Change, insert, put, remove } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { Actor } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AuthRecord, TwoFactorRecord } from '../../store/records/records.ts';
+import { type Change, insert, put, remove } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Actor } from '../runtime/actor.ts';
 import { type SecurityProtocol, type TwoFactorProof, enrolmentMs } from './security-protocol.ts';
 
 export interface SecurityOptions {

@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import { tables } from '../../store/tables.ts';
-import type { Actor, ActorContext } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Actor, ActorContext } from '../runtime/actor.ts';
 import { checkedTeamName, newTeamChanges } from '../team/new-team.ts';
 import type { AccountProtocol } from './protocol.ts';
 

@@ -6,10 +6,10 @@
  * 2. No entry is older than `days`, but for the day since the last look.
  */
 import type { Clock } from '../../lib/clock.ts';
-import type { Reader } from '../../store/contract.ts';
-import { put, remove } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { put, remove } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { activityActor } from './protocol.ts';
 import type { ActivityProtocol } from './protocol.ts';
 import { readsEntry } from './reads.ts';

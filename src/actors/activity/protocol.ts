@@ -2,7 +2,7 @@
  * Owns the messages of the `activity` actor: what is recorded without another actor's change, and
  * the end of what was kept long enough. There is one, `activityActor.at('log')`.
  */
-import { actorKind } from '../runtime/contract.ts';
+import { actorKind } from '../runtime/actor.ts';
 import type { ReadsOfDay } from './reads.ts';
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.

@@ -4,9 +4,9 @@
  *
  * 1. An entry becomes what it was made of again, so that counting goes on where it was.
  */
-import type { Reader } from '../../store/contract.ts';
-import type { ActivityRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { ActivityRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { actorText } from './record.ts';
 
 /** Plain data. */

@@ -6,12 +6,12 @@
  * 2. Messages of one request are one entry: a later one only adds what the first could not know,
  *    such as who signed in.
  */
-import type { Reader } from '../../store/contract.ts';
-import type { ActivityRecord, TokenRecord } from '../../store/records.ts';
-import { put } from '../../store/table.ts';
-import type { Change } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { Cause, RecordCause } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { ActivityRecord, TokenRecord } from '../../store/records/records.ts';
+import { put } from '../../store/records/table.ts';
+import type { Change } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Cause, RecordCause } from '../runtime/actor.ts';
 import { subjectOf, subjectOfActor, subjectOfChanges } from './subjects.ts';
 
 export interface RecordActivityOptions {

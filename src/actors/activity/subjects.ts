@@ -2,9 +2,9 @@
  * Owns how a thing is written in the activity: `<kind>:<id> <name>`, and which team it belongs to.
  * A kind that is not listed here is still recorded, without a name.
  */
-import type { Reader } from '../../store/contract.ts';
-import type { Change } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { Change } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 
 export interface Subject {
   id: string;

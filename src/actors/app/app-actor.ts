@@ -1,19 +1,19 @@
 /** Owns the `app` actor: one handler table out of the concerns beside it. */
-import { tables } from '../../store/tables.ts';
-import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
-import { actorKind } from '../runtime/contract.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
+import { actorKind } from '../runtime/actor.ts';
 import { AppCore } from './core.ts';
 import type { AppDeps, AppParts } from './deps.ts';
-import { DeploymentQueue } from './deployments.ts';
-import { FreeUids } from '../sandbox/free-uids.ts';
-import { hookHandlers } from './hook.ts';
-import { instanceHandlers } from './instances.ts';
+import { DeploymentQueue } from './deploying/deployments.ts';
+import { FreeUids } from '../workload/free-uids.ts';
+import { hookHandlers } from './deploying/hook.ts';
+import { instanceHandlers } from './running/instances.ts';
 import type { AppMessages } from './internal.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { appActor } from './protocol.ts';
-import { settingsHandlers } from './settings.ts';
-import { uploadHandlers } from './uploads.ts';
-import { variableHandlers } from './variables.ts';
+import { settingsHandlers } from './settings/settings.ts';
+import { uploadHandlers } from './deploying/uploads.ts';
+import { variableHandlers } from './settings/variables.ts';
 
 /** `appActor` with the messages it sends itself; outsiders use `appActor`. */
 export const appActorInside = actorKind<AppMessages>(appActor.kind);

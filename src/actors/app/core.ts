@@ -8,19 +8,24 @@
  *    dropped.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { AppRecord, AppStatus, DeploymentRecord, EnvRecord } from '../../store/records.ts';
-import { put } from '../../store/table.ts';
-import type { Change } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type {
+  AppRecord,
+  AppStatus,
+  DeploymentRecord,
+  EnvRecord,
+} from '../../store/records/records.ts';
+import { put } from '../../store/records/table.ts';
+import type { Change } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 import { isSameRoute, routeOf } from '../edge/app-route.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
-import type { ActorContext, MessageOf } from '../runtime/contract.ts';
-import { report } from '../sandbox/report.ts';
-import { WorkloadCare } from '../sandbox/workload-care.ts';
+import type { ActorContext, MessageOf } from '../runtime/actor.ts';
+import { report } from '../workload/report.ts';
+import { WorkloadCare } from '../workload/workload-care.ts';
 import type { AppParts } from './deps.ts';
 import { AppFolders } from './folders.ts';
 import type { AppMessages } from './internal.ts';
-import { partLog } from './containers.ts';
+import { partLog } from './running/containers.ts';
 
 /** The one thing at a time that builds or starts something for this app, or waits to. */
 export type Work =

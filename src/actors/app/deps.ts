@@ -2,14 +2,14 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Driver } from '../../drivers/driver.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { AppRecord } from '../../store/records.ts';
-import type { Extractor } from '../../workers/extractor.ts';
-import type { BuildQueue } from '../build-queue/build-queue.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AppRecord } from '../../store/records/records.ts';
+import type { Extractor } from '../../archives/extracting/extractor.ts';
+import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
-import type { LogStreams } from '../streams/contract.ts';
-import type { FreeUids } from '../sandbox/free-uids.ts';
-import type { Check } from './health.ts';
+import type { LogStreams } from '../../logs/live/live-log.ts';
+import type { FreeUids } from '../workload/free-uids.ts';
+import type { Check } from './running/health.ts';
 
 /** The one server of an instance without remote servers. */
 export const localServerId = 'srv_local';

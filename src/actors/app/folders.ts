@@ -14,7 +14,7 @@
  */
 import { mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { handOver, makeOurs, makeTheirs, removeTree } from '../sandbox/owned-folders.ts';
+import { handOver, makeOurs, makeTheirs, removeTree } from '../workload/owned-folders.ts';
 
 export interface AppFoldersOptions {
   appsRoot: string;

@@ -2,15 +2,15 @@
  * Owns the messages the app actor sends itself, by way of its own work and of `watch.ts`, and the
  * type that joins them with the public ones.
  */
-import type { Workload } from '../../drivers/driver.ts';
+import type { Workload } from '../../protocol/workload.ts';
 import type {
   AppCrashes,
   AppRecord,
   DeploymentRecord,
   Instance,
   ReleasePlan,
-} from '../../store/records.ts';
-import type { Actor } from '../runtime/contract.ts';
+} from '../../store/records/records.ts';
+import type { Actor } from '../runtime/actor.ts';
 import type { AppProtocol } from './protocol.ts';
 
 /**

@@ -7,25 +7,32 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { AppRecord, DeploymentRecord } from '../../store/records.ts';
-import { insert, remove } from '../../store/table.ts';
-import type { Change } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { MessageOf } from '../runtime/contract.ts';
-import { leaveTrash, purging } from '../sandbox/trash.ts';
-import { bringUp } from './bring-up.ts';
-import { StartFailed } from './start-failed.ts';
-import { workloadsOf } from './containers.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
+import { insert, remove } from '../../store/records/table.ts';
+import type { Change } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { MessageOf } from '../runtime/actor.ts';
+import { leaveTrash, purging } from '../workload/trash.ts';
+import { bringUp } from './deploying/bring-up.ts';
+import { StartFailed } from './deploying/start-failed.ts';
+import { workloadsOf } from './running/containers.ts';
 import type { AppCore } from './core.ts';
-import { retellEnd } from './crashes.ts';
-import type { DeploymentQueue } from './deployments.ts';
-import { endAll, endLogOfDeleted, follow, isMissing, leaving, recoverAtMs } from './instances.ts';
+import { retellEnd } from './running/crashes.ts';
+import type { DeploymentQueue } from './deploying/deployments.ts';
+import {
+  endAll,
+  endLogOfDeleted,
+  follow,
+  isMissing,
+  leaving,
+  recoverAtMs,
+} from './running/instances.ts';
 import type { Handlers } from './internal.ts';
 import type { AppProtocol } from './protocol.ts';
-import { checkRunsHere, runsHere } from './runtime-fit.ts';
-import { release as releaseUpload } from './uploads.ts';
-import { areToldPassword } from './variables.ts';
+import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
+import { release as releaseUpload } from './deploying/uploads.ts';
+import { areToldPassword } from './settings/variables.ts';
 
 type LifecycleHandlers = Handlers<
   | 'start'

@@ -11,10 +11,10 @@ import type {
   EnvRecord,
   EnvTarget,
   GitSource,
-  Resources,
   StoredUpload,
-} from '../../store/records.ts';
-import { actorKind } from '../runtime/contract.ts';
+} from '../../store/records/records.ts';
+import type { Resources } from '../../protocol/workload.ts';
+import { actorKind } from '../runtime/actor.ts';
 
 export interface EnvEntry {
   key: string;

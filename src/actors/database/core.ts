@@ -7,19 +7,19 @@
  *    dropped.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { DatabaseRecord, DatabaseStatus } from '../../store/records.ts';
-import { put } from '../../store/table.ts';
-import type { Change } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { ActorContext, MessageOf } from '../runtime/contract.ts';
-import { report } from '../sandbox/report.ts';
-import { WorkloadCare } from '../sandbox/workload-care.ts';
+import type { DatabaseRecord, DatabaseStatus } from '../../store/records/records.ts';
+import { put } from '../../store/records/table.ts';
+import type { Change } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { ActorContext, MessageOf } from '../runtime/actor.ts';
+import { report } from '../workload/report.ts';
+import { WorkloadCare } from '../workload/workload-care.ts';
 import type { DatabaseParts } from './deps.ts';
 import type { Engine } from './engines/engine.ts';
 import type { DatabaseMessages } from './internal.ts';
-import { DatabasePlace } from './places.ts';
-import { openPasswords } from './secrets.ts';
-import type { Passwords } from './secrets.ts';
+import { DatabasePlace } from './running/places.ts';
+import { openPasswords } from './settings/secrets.ts';
+import type { Passwords } from './settings/secrets.ts';
 
 export class DatabaseCore {
   readonly context: ActorContext<DatabaseMessages>;

@@ -1,13 +1,13 @@
 /** Owns the `database` actor: one handler table out of the concerns beside it. */
-import { tables } from '../../store/tables.ts';
-import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
-import { FreeUids } from '../sandbox/free-uids.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
+import { FreeUids } from '../workload/free-uids.ts';
 import { DatabaseCore } from './core.ts';
 import type { DatabaseDeps, DatabaseParts } from './deps.ts';
 import { type DatabaseMessages, databaseActorInside } from './internal.ts';
 import { Lifecycle } from './lifecycle.ts';
-import { passwordHandlers } from './passwords.ts';
-import { workloadHandlers } from './workloads.ts';
+import { passwordHandlers } from './settings/passwords.ts';
+import { workloadHandlers } from './running/workloads.ts';
 
 export function databaseDefinition(deps: DatabaseDeps): ActorDefinition<DatabaseMessages> {
   const { reader, options } = deps;

@@ -2,11 +2,11 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Driver } from '../../drivers/driver.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { DatabaseEngine, DatabaseRecord } from '../../store/records.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { DatabaseEngine, DatabaseRecord } from '../../store/records/records.ts';
 import type { SecretBox } from '../app/deps.ts';
-import type { FreeUids } from '../sandbox/free-uids.ts';
-import type { LogStreams } from '../streams/contract.ts';
+import type { FreeUids } from '../workload/free-uids.ts';
+import type { LogStreams } from '../../logs/live/live-log.ts';
 import type { Engine, HostTools } from './engines/engine.ts';
 
 export interface DatabaseOptions {

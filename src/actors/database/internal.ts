@@ -2,9 +2,9 @@
  * Owns the messages the database actor sends itself, by way of its own work and of the watch over the
  * driver, and the type that joins them with the public ones.
  */
-import type { Workload } from '../../drivers/driver.ts';
-import type { Actor } from '../runtime/contract.ts';
-import { actorKind } from '../runtime/contract.ts';
+import type { Workload } from '../../protocol/workload.ts';
+import type { Actor } from '../runtime/actor.ts';
+import { actorKind } from '../runtime/actor.ts';
 import { databaseActor, type DatabaseProtocol } from './protocol.ts';
 
 /** Of the activation that owns the work: what comes from an earlier one is dropped. */

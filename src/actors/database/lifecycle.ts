@@ -7,20 +7,20 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import type { DatabaseRecord, DatabaseRun } from '../../store/records.ts';
-import { insert, remove } from '../../store/table.ts';
-import type { Change } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import { leaveTrash, purging } from '../sandbox/trash.ts';
-import { bringUp } from './bring-up.ts';
+import type { DatabaseRecord, DatabaseRun } from '../../store/records/records.ts';
+import { insert, remove } from '../../store/records/table.ts';
+import type { Change } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import { leaveTrash, purging } from '../workload/trash.ts';
+import { bringUp } from './running/bring-up.ts';
 import type { DatabaseCore } from './core.ts';
-import { create } from './create.ts';
+import { create } from './settings/create.ts';
 import type { Handlers } from './internal.ts';
-import { finishRotation } from './passwords.ts';
-import { withoutSecrets } from './said.ts';
-import { volumeOf } from './spec.ts';
-import { reasonOf } from './start-failed.ts';
-import { endAll, leaving } from './workloads.ts';
+import { finishRotation } from './settings/passwords.ts';
+import { withoutSecrets } from './running/said.ts';
+import { volumeOf } from './running/spec.ts';
+import { reasonOf } from './running/start-failed.ts';
+import { endAll, leaving } from './running/workloads.ts';
 
 type LifecycleHandlers = Handlers<
   | 'create'

@@ -2,8 +2,9 @@
  * Owns the messages of the `database` actor: the only way a database changes. Who may send them was
  * decided before; the actor checks the state of things.
  */
-import type { DatabaseEngine, DatabaseRecord, Resources } from '../../store/records.ts';
-import { actorKind } from '../runtime/contract.ts';
+import type { DatabaseEngine, DatabaseRecord } from '../../store/records/records.ts';
+import type { Resources } from '../../protocol/workload.ts';
+import { actorKind } from '../runtime/actor.ts';
 
 export interface NewDatabase {
   teamId: string;

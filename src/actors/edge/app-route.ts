@@ -1,6 +1,6 @@
 /** Owns what the edge is told of one app. It follows from the record alone, so it holds after a crash too. */
-import type { EdgeRoute, Vacancy } from '../../drivers/driver.ts';
-import type { AppRecord } from '../../store/records.ts';
+import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
+import type { AppRecord } from '../../store/records/records.ts';
 
 /** Null for an app in trash: its host leads nowhere. */
 export function routeOf(app: AppRecord, hostOf: (slug: string) => string): EdgeRoute | null {

@@ -6,13 +6,14 @@
  * 3. An app that runs nothing has a route without targets (503); an unknown host has none (404).
  * 4. What only changes words that visitors read is sent a little later, many changes at once.
  */
-import type { Driver, EdgeRoute } from '../../drivers/driver.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import type { EdgeRoute } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Reader } from '../../store/contract.ts';
-import { tables } from '../../store/tables.ts';
-import { actorKind } from '../runtime/contract.ts';
-import type { Actor, ActorContext, ActorDefinition } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { tables } from '../../store/records/tables.ts';
+import { actorKind } from '../runtime/actor.ts';
+import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { isSameRoute, isSameTargets, routeOf } from './app-route.ts';
 
 export type EdgeProtocol = {

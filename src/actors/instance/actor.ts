@@ -4,11 +4,11 @@
  * 1. A handler ends only when its commit is durable, so that the next one reads what it wrote.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { InstanceRecord } from '../../store/records.ts';
-import { put } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { ActorDefinition } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { InstanceRecord } from '../../store/records/records.ts';
+import { put } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { ActorDefinition } from '../runtime/actor.ts';
 import { instanceActor, type InstancePatch, type InstanceProtocol } from './protocol.ts';
 
 const logDaysMax = 3_650;

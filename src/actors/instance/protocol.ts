@@ -1,6 +1,6 @@
 /** Owns the messages of the `instance` actor: the only way the instance's settings change. */
-import type { InstanceRecord } from '../../store/records.ts';
-import { actorKind } from '../runtime/contract.ts';
+import type { InstanceRecord } from '../../store/records/records.ts';
+import { actorKind } from '../runtime/actor.ts';
 
 /** Absent means unchanged. */
 export interface InstancePatch {

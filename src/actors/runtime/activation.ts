@@ -10,10 +10,10 @@
  * 4. The cause of a message is recorded in the first commit of its handler that no rule refuses.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { CommitRequest } from '../../store/contract.ts';
-import { put, remove } from '../../store/table.ts';
-import type { Change } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { CommitRequest } from '../../store/reader-and-journal.ts';
+import { put, remove } from '../../store/records/table.ts';
+import type { Change } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 import type {
   ActorContext,
   ActorRef,
@@ -22,7 +22,7 @@ import type {
   MessageOf,
   Protocol,
   RecordCause,
-} from './contract.ts';
+} from './actor.ts';
 
 interface Gated {
   seq: number;

@@ -5,9 +5,9 @@
  * 2. One timer stands for all of them, at the earliest.
  */
 import type { Clock } from '../../lib/clock.ts';
-import type { JournalEntry, Reader } from '../../store/contract.ts';
-import type { AlarmRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { JournalEntry, Reader } from '../../store/reader-and-journal.ts';
+import type { AlarmRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 
 export interface AlarmsOptions {
   reader: Reader;

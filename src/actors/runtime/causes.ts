@@ -7,7 +7,7 @@
  * 2. Actors do not look here: what one does later by itself, or asks of another, has no cause.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Cause } from './contract.ts';
+import type { Cause } from './actor.ts';
 
 export type CauseSeed = Omit<Cause, 'again'>;
 

@@ -26,9 +26,9 @@ import type {
   Cause,
   Protocol,
   RecordCause,
-} from './contract.ts';
+} from './actor.ts';
 import { Mailbox } from './mailbox.ts';
-import type { CommitRequest } from '../../store/contract.ts';
+import type { CommitRequest } from '../../store/reader-and-journal.ts';
 
 export interface Envelope {
   message: { type: string };

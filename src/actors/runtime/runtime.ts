@@ -7,7 +7,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { CommitRequest, JournalEntry, Reader } from '../../store/contract.ts';
+import type { CommitRequest, JournalEntry, Reader } from '../../store/reader-and-journal.ts';
 import { Alarms } from './alarms.ts';
 import type { BackoffOptions } from './backoff.ts';
 import { Cell } from './cell.ts';
@@ -21,7 +21,7 @@ import type {
   MessageOf,
   Protocol,
   RecordCause,
-} from './contract.ts';
+} from './actor.ts';
 import { deadlineExceeded, defaultDeadlineMs } from './deadline.ts';
 
 export interface RuntimeStore extends Reader {

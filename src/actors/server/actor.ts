@@ -7,12 +7,12 @@
  */
 import type { ServerInfo } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { ServerRecord } from '../../store/records.ts';
-import { put, remove } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { ServerRecord } from '../../store/records/records.ts';
+import { put, remove } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 import { localServerId } from '../app/deps.ts';
-import type { ActorDefinition } from '../runtime/contract.ts';
+import type { ActorDefinition } from '../runtime/actor.ts';
 import { serversActor } from './protocol.ts';
 import type { ServersProtocol } from './protocol.ts';
 

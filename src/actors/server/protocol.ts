@@ -1,6 +1,6 @@
 /** Owns the messages of the `servers` actor, which keeps what is known of a driver's servers. */
 import type { ServerInfo } from '../../drivers/driver.ts';
-import { actorKind } from '../runtime/contract.ts';
+import { actorKind } from '../runtime/actor.ts';
 
 export type ServersProtocol = {
   /** All there are now: others are forgotten. */

@@ -8,7 +8,7 @@
 import type { Driver } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Actors, MessageOf } from '../runtime/contract.ts';
+import type { Actors, MessageOf } from '../runtime/actor.ts';
 import { serversActor } from './protocol.ts';
 import type { ServersProtocol } from './protocol.ts';
 

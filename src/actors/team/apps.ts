@@ -5,11 +5,11 @@
  * All else about them is decided by their own actors, which are asked here while the team waits.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { tables } from '../../store/records/tables.ts';
 import { appActor } from '../app/protocol.ts';
 import { databaseActor } from '../database/protocol.ts';
-import type { Actor, ActorContext, AskOptions } from '../runtime/contract.ts';
+import type { Actor, ActorContext, AskOptions } from '../runtime/actor.ts';
 import { teamOf } from './power.ts';
 import type { TeamProtocol } from './protocol.ts';
 

@@ -6,11 +6,11 @@
  */
 import { type Capability, capabilities } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { FolderGrantRecord } from '../../store/records.ts';
-import { type Change, put, remove } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { Actor, ActorContext } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { FolderGrantRecord } from '../../store/records/records.ts';
+import { type Change, put, remove } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Actor, ActorContext } from '../runtime/actor.ts';
 import type { TeamProtocol } from './protocol.ts';
 
 const grantsMax = 1_000;

@@ -8,12 +8,12 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { InviteRecord } from '../../store/records.ts';
-import { type Change, insert, remove, take } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { InviteRecord } from '../../store/records/records.ts';
+import { type Change, insert, remove, take } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 import { newPersonChanges } from '../account/new-person.ts';
-import type { Actor, ActorContext } from '../runtime/contract.ts';
+import type { Actor, ActorContext } from '../runtime/actor.ts';
 import { holds, mustHold, roleOf, teamOf, worthOf } from './power.ts';
 import type { TeamProtocol } from './protocol.ts';
 

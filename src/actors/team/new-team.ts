@@ -3,9 +3,9 @@ import { type Capability, capabilities } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import { isName } from '../../lib/names.ts';
-import type { RoleRecord } from '../../store/records.ts';
-import { type Change, insert } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { RoleRecord } from '../../store/records/records.ts';
+import { type Change, insert } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 
 const slugMax = 40;
 

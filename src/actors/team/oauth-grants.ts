@@ -1,9 +1,9 @@
 /** Owns how long what an OAuth client was granted lives on: as long as the client renews it. */
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import { put } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { Actor, ActorContext } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { put } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Actor, ActorContext } from '../runtime/actor.ts';
 import type { TeamProtocol } from './protocol.ts';
 
 export function oauthGrantHandlers(

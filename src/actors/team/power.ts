@@ -5,9 +5,9 @@
  */
 import type { Capability } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { RoleRecord, TeamRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { RoleRecord, TeamRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 
 export function teamOf(reader: Reader, teamId: string): Readonly<TeamRecord> {
   const team = reader.get(tables.teams, teamId);

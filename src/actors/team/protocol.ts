@@ -14,11 +14,11 @@ import type {
   RoleRecord,
   TeamRecord,
   TokenRecord,
-} from '../../store/records.ts';
+} from '../../store/records/records.ts';
 import type { NewPerson } from '../account/new-person.ts';
 import type { AppPatch, NewApp } from '../app/protocol.ts';
 import type { NewDatabase } from '../database/protocol.ts';
-import { actorKind } from '../runtime/contract.ts';
+import { actorKind } from '../runtime/actor.ts';
 
 export interface TokenUse {
   tokenId: string;

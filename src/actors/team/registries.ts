@@ -9,12 +9,12 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import { isName } from '../../lib/names.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { RegistryRecord } from '../../store/records.ts';
-import { insert, take } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { RegistryRecord } from '../../store/records/records.ts';
+import { insert, take } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 import type { SecretBox } from '../app/deps.ts';
-import type { Actor, ActorContext } from '../runtime/contract.ts';
+import type { Actor, ActorContext } from '../runtime/actor.ts';
 import { teamOf } from './power.ts';
 import type { NewRegistry, TeamProtocol } from './protocol.ts';
 

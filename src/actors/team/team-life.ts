@@ -8,11 +8,11 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { TeamRecord } from '../../store/records.ts';
-import { type Change, put, remove, take } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
-import type { Actor, ActorContext } from '../runtime/contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { TeamRecord } from '../../store/records/records.ts';
+import { type Change, put, remove, take } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Actor, ActorContext } from '../runtime/actor.ts';
 import { inviteEnd } from './invites.ts';
 import { checkedTeamName } from './new-team.ts';
 import { mustHold, teamOf } from './power.ts';

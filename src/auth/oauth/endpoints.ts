@@ -8,8 +8,8 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { AuthRecord } from '../../store/records.ts';
-import { tokenHash } from '../token-codec.ts';
+import type { AuthRecord } from '../../store/records/records.ts';
+import { tokenHash } from '../callers/token-codec.ts';
 import type { OAuthGrants, TokenModel } from './grants.ts';
 import type { LibraryAnswer, LibraryRequest, OAuthLibrary } from './library.ts';
 import { accessTokenMs, refreshPrefix, refreshTokenMs } from './lifetimes.ts';

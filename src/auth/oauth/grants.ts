@@ -6,16 +6,16 @@
 import { accountActor, directory } from '../../actors/account/protocol.ts';
 import type { AuthWrite } from '../../actors/account/protocol.ts';
 import type { Condition } from '../../actors/account/match.ts';
-import type { Actors } from '../../actors/runtime/contract.ts';
+import type { Actors } from '../../actors/runtime/actor.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import type { Capability } from '../../lib/capabilities.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Journal, Reader } from '../../store/contract.ts';
-import type { AuthRecord, OAuthClientRef, TokenRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { Journal, Reader } from '../../store/reader-and-journal.ts';
+import type { AuthRecord, OAuthClientRef, TokenRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 
 export interface OAuthGrantsOptions {
   reader: Reader;

@@ -3,11 +3,11 @@
  * what was granted (`grants`). Cheap to make: the library is loaded when somebody first needs it,
  * and again when the public URL changes, which is part of everything it says.
  */
-import type { Actors } from '../../actors/runtime/contract.ts';
+import type { Actors } from '../../actors/runtime/actor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { GuardedFetch } from '../../lib/guarded-fetch.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Journal, Reader } from '../../store/contract.ts';
+import type { Journal, Reader } from '../../store/reader-and-journal.ts';
 import { OAuthEndpoints } from './endpoints.ts';
 import { OAuthGrants } from './grants.ts';
 import type { OAuthLibrary } from './library.ts';

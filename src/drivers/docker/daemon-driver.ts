@@ -4,32 +4,29 @@
  */
 import path from 'node:path';
 
-import { FreePorts } from '../../agent/runner/ports.ts';
+import { FreePorts } from '../../lib/processes/ports.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { Driver, DriverEvent, Terminal, TerminalEvents } from '../driver.ts';
 import type {
-  Driver,
-  DriverEvent,
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
-  Terminal,
-  TerminalEvents,
   TerminalSpec,
   Workload,
   WorkloadSpec,
-} from '../driver.ts';
-import { Consoles } from './consoles.ts';
-import type { ConsolesParts } from './consoles.ts';
-import type { LogLimits } from './create-options.ts';
-import { Engine } from './engine.ts';
-import { DockerImages } from './images.ts';
-import { Listeners } from './listeners.ts';
-import { Names } from './names.ts';
-import { Networks } from './networks.ts';
-import { Sessions } from './sessions.ts';
-import type { Watching } from './watching.ts';
+} from '../../protocol/workload.ts';
+import { Consoles } from './consoles/consoles.ts';
+import type { ConsolesParts } from './consoles/consoles.ts';
+import type { LogLimits } from './workloads/create-options.ts';
+import { Engine } from './engine/engine.ts';
+import { DockerImages } from './images/images.ts';
+import { Listeners } from './engine/event-listeners.ts';
+import { Names } from './engine/names.ts';
+import { Networks } from './engine/networks.ts';
+import { Sessions } from './consoles/open-execs.ts';
+import type { Watching } from './engine/event-stream.ts';
 
 export interface DockerDriverOptions {
   /** `/path/of.sock`, `unix:///path/of.sock` or `tcp://host:port`. */

@@ -9,16 +9,18 @@
  */
 import path from 'node:path';
 
-import type { Driver, Listener, Usage } from '../driver.ts';
+import type { Driver } from '../driver.ts';
+import type { Usage } from '../../protocol/workload.ts';
+import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { DaemonDriver, daemonGround } from './daemon-driver.ts';
 import type { DaemonGround, DockerDriverOptions } from './daemon-driver.ts';
-import { Following } from './following.ts';
-import type { Sink } from './following.ts';
-import { Notes } from './notes.ts';
-import { Positions } from './positions.ts';
-import { listenersOfContainer, probeContainer, usageOf } from './probing.ts';
-import { Watching } from './watching.ts';
-import { Workloads } from './workloads.ts';
+import { Following } from './logs/log-follow.ts';
+import type { Sink } from './logs/log-follow.ts';
+import { Notes } from './workloads/end-notes.ts';
+import { Positions } from './logs/log-positions.ts';
+import { listenersOfContainer, probeContainer, usageOf } from './workloads/probing.ts';
+import { Watching } from './engine/event-stream.ts';
+import { Workloads } from './workloads/workloads.ts';
 
 export type { DockerDriverOptions } from './daemon-driver.ts';
 

@@ -10,9 +10,9 @@ import path from 'node:path';
 
 import { ServiceError } from '../../lib/errors.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
-import { runnerSocketDir, runnerSocketName } from '../../protocol/runner.ts';
+import { runnerSocketDir, runnerSocketName } from '../../protocol/runner-version.ts';
 import { socketAddress } from '../../protocol/runner-socket.ts';
-import type { RunnerAnswers, RunnerFrame, RunnerRequest } from './messages.ts';
+import type { RunnerAnswers, RunnerFrame, RunnerRequest } from '../../protocol/runner-messages.ts';
 import { Terminals } from './terminals.ts';
 
 /** The runner is not there, or went while it was asked. */

@@ -146,7 +146,7 @@ async function linkLibraries(native: string, target: string): Promise<void> {
 
 /** Names and JavaScript of the prompt's files. */
 async function promptFiles(): Promise<[string, string][]> {
-  const folder = fileURLToPath(new URL('../../agent/sql-prompt', import.meta.url));
+  const folder = fileURLToPath(new URL('../../programs/sql-prompt', import.meta.url));
   const names = (await fs.readdir(folder)).filter((name) => /\.[jt]s$/.test(name)).sort();
   return Promise.all(
     names.map(async (name): Promise<[string, string]> => {

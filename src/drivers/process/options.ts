@@ -1,7 +1,7 @@
 /** Owns what a driver of processes is made with. */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { EdgeAddress } from './messages.ts';
+import type { EdgeAddress } from '../../protocol/runner-messages.ts';
 
 export interface ProcessDriverOptions {
   /** Absolute. */

@@ -14,25 +14,22 @@ import { systemClock } from '../../lib/clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { decodeRecords } from '../../protocol/log-records.ts';
-import { runnerProtocol } from '../../protocol/runner.ts';
+import { runnerProtocol } from '../../protocol/runner-version.ts';
+import type { Driver, DriverEvent, Terminal, TerminalEvents } from '../driver.ts';
 import type {
-  Driver,
-  DriverEvent,
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
-  Listener,
   LogEntry,
-  Terminal,
-  TerminalEvents,
   TerminalSpec,
   Usage,
   Workload,
   WorkloadSpec,
-} from '../driver.ts';
+} from '../../protocol/workload.ts';
+import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import type { ProcessDriverOptions } from './options.ts';
 import { Connection, ConnectionLost } from './connection.ts';
-import type { RunnerAnswers, RunnerRequest } from './messages.ts';
+import type { RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
 import { noAttach, notRunning, unreachable } from './refusals.ts';
 import { hasRecords, startRunner } from './runner-process.ts';
 import { isAborted, listenForSigns, unlessAborted, within } from './silence.ts';

@@ -17,10 +17,10 @@ export interface RunnerProgram {
 }
 
 const sourceRoot = fileURLToPath(new URL('../../', import.meta.url));
-const entryName = path.join('agent', 'runner', 'main');
+const entryName = path.join('programs', 'runner', 'main');
 /** Started by the runner, not imported. */
-const terminalsName = path.join('agent', 'terminals', 'main');
-const launcherName = path.join('agent', 'runner', 'limits', 'launcher');
+const terminalsName = path.join('programs', 'terminals', 'main');
+const launcherName = path.join('programs', 'runner', 'limits', 'launcher');
 const relativeImport = /(\bfrom\s+|\bimport\s*\(?\s*)'(\.{1,2}\/[^']+)\.ts'/g;
 
 interface SourceFile {

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { runnerStateDir } from '../../protocol/runner.ts';
+import { runnerStateDir } from '../../protocol/runner-version.ts';
 import { prepareRunnerProgram } from './program.ts';
 
 /** What the log may hold when a runner starts; above, it is moved aside once. */

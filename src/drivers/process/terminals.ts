@@ -4,8 +4,9 @@
  * 1. Output is told in order, then `exit` once; a connection that is lost is an exit, too.
  * 2. While a terminal is paused, what the runner may still send waits here: no more than its window.
  */
-import type { Terminal, TerminalEvents, TerminalSpec } from '../driver.ts';
-import type { RunnerRequest, TerminalFrame } from './messages.ts';
+import type { Terminal, TerminalEvents } from '../driver.ts';
+import type { TerminalSpec } from '../../protocol/workload.ts';
+import type { RunnerRequest, TerminalFrame } from '../../protocol/runner-messages.ts';
 
 /** Output that was told and not acknowledged is told of in lumps of this size. */
 const takenLump = 32 * 1024;

@@ -79,9 +79,9 @@ export async function readStaticServer(): Promise<string> {
 }
 
 async function staticServerSource(): Promise<{ source: string; isTyped: boolean }> {
-  const typed = new URL('../../agent/static/main.ts', import.meta.url);
+  const typed = new URL('../../programs/static/main.ts', import.meta.url);
   const isTyped = await exists(fileURLToPath(typed));
-  const file = isTyped ? typed : new URL('../../agent/static/main.js', import.meta.url);
+  const file = isTyped ? typed : new URL('../../programs/static/main.js', import.meta.url);
   return { source: await fs.readFile(file, 'utf8'), isTyped };
 }
 

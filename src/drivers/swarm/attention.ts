@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Workload } from '../driver.ts';
+import type { Workload } from '../../protocol/workload.ts';
 
 export interface AttentionParts {
   clock: Clock;

@@ -7,8 +7,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-import type { Forward } from '../../agent/forwarding/forwarder.ts';
-import { writeFileWhole } from '../../agent/whole-file.ts';
+import type { Forward } from '../../protocol/forwarding.ts';
+import { writeFileWhole } from '../../lib/whole-file.ts';
 import type { Logger } from '../../lib/log.ts';
 import { isAlive } from './states.ts';
 import type { Found } from './states.ts';

@@ -10,7 +10,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-import type { Position } from '../docker/log-cursor.ts';
+import type { Position } from '../docker/logs/log-cursor.ts';
 
 /** So many entries of this task come next. */
 export type Run = readonly [taskId: string, count: number];

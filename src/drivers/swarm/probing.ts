@@ -1,8 +1,9 @@
 /** Owns whether tasks listen where they should, and what those on this node use. */
-import type { Listener, Usage } from '../driver.ts';
-import { answersAt, isHere, listenersIn, listensIn } from '../docker/host-view.ts';
-import { usageOfContainer } from '../docker/probing.ts';
-import { isPortTaken } from '../docker/states.ts';
+import type { Usage } from '../../protocol/workload.ts';
+import type { Listener } from '../../lib/processes/listening-sockets.ts';
+import { answersAt, isHere, listenersIn, listensIn } from '../docker/engine/host-view.ts';
+import { usageOfContainer } from '../docker/workloads/probing.ts';
+import { isPortTaken } from '../docker/workloads/states.ts';
 import type { SeenService, Services } from './services.ts';
 import { isAlive } from './states.ts';
 import type { Swarm } from './swarm.ts';

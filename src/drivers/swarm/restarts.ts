@@ -7,7 +7,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { writeFileWhole } from '../../agent/whole-file.ts';
+import { writeFileWhole } from '../../lib/whole-file.ts';
 import type { TaskView } from './tasks.ts';
 
 interface Tally {

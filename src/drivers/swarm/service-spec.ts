@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 
 import type Dockerode from 'dockerode';
 
-import type { ContainerSpec, WorkloadSpec } from '../driver.ts';
+import type { ContainerSpec, WorkloadSpec } from '../../protocol/workload.ts';
 import {
   capabilities,
   graceSeconds,
@@ -20,9 +20,9 @@ import {
   programOf,
   userOf,
   volumeMounts,
-} from '../docker/create-options.ts';
-import type { LogLimits } from '../docker/create-options.ts';
-import type { Names } from '../docker/names.ts';
+} from '../docker/workloads/create-options.ts';
+import type { LogLimits } from '../docker/workloads/create-options.ts';
+import type { Names } from '../docker/engine/names.ts';
 
 /** How a port is reached on the nodes. */
 export type Publishing =

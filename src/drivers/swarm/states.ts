@@ -1,7 +1,7 @@
 /** Owns what a service and its tasks mean, in the words of drivers. */
-import type { Exit, WorkloadState } from '../driver.ts';
-import type { KnownSpec } from '../docker/names.ts';
-import type { Note } from '../docker/notes.ts';
+import type { Exit, WorkloadState } from '../../protocol/workload.ts';
+import type { KnownSpec } from '../docker/engine/names.ts';
+import type { Note } from '../docker/workloads/end-notes.ts';
 import {
   exitOf,
   failedExit,
@@ -10,8 +10,8 @@ import {
   neverStarted,
   sentenceOf,
   signalOf,
-} from '../docker/states.ts';
-import type { ContainerView } from '../docker/states.ts';
+} from '../docker/workloads/states.ts';
+import type { ContainerView } from '../docker/workloads/states.ts';
 import { restartDelayMs } from './service-spec.ts';
 import {
   containerOf,

@@ -12,15 +12,17 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { ServiceError } from '../../lib/errors.ts';
-import type { Driver, Listener, ServerInfo, Usage, Workload } from '../driver.ts';
+import type { Driver, ServerInfo } from '../driver.ts';
+import type { Usage, Workload } from '../../protocol/workload.ts';
+import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { DaemonDriver, daemonGround } from '../docker/daemon-driver.ts';
 import type { DaemonGround, DockerDriverOptions } from '../docker/daemon-driver.ts';
-import type { Sink } from '../docker/following.ts';
-import { Notes } from '../docker/notes.ts';
-import { Watching } from '../docker/watching.ts';
-import type { Seen } from '../docker/workloads.ts';
+import type { Sink } from '../docker/logs/log-follow.ts';
+import { Notes } from '../docker/workloads/end-notes.ts';
+import { Watching } from '../docker/engine/event-stream.ts';
+import type { Seen } from '../docker/workloads/workloads.ts';
 import { Attention } from './attention.ts';
-import { Following } from './following.ts';
+import { Following } from './log-follow.ts';
 import { Forwarding } from './forwarding.ts';
 import { MergeJournals } from './merge-journal.ts';
 import { Overlays } from './overlays.ts';
@@ -35,7 +37,7 @@ import { containerOf } from './tasks.ts';
 export interface SwarmDriverOptions extends DockerDriverOptions {
   /** Default: `ingress` where the kernel can balance, else `host`. */
   publishing?: Publishing;
-  /** Makes sure that `src/agent/forwarding` runs with this table, beside Gangway. */
+  /** Makes sure that `src/programs/forwarding` runs with this table, beside Gangway. */
   runForwarder: (table: string) => Promise<void>;
 }
 

@@ -7,11 +7,11 @@ import type Dockerode from 'dockerode';
 
 import { ServiceError } from '../../lib/errors.ts';
 import type { ServerInfo } from '../driver.ts';
-import { orGone, statusOf, wordsOf } from '../docker/engine.ts';
-import type { Asking, Engine } from '../docker/engine.ts';
-import { label } from '../docker/names.ts';
-import type { Names } from '../docker/names.ts';
-import type { ContainerView } from '../docker/states.ts';
+import { orGone, statusOf, wordsOf } from '../docker/engine/engine.ts';
+import type { Asking, Engine } from '../docker/engine/engine.ts';
+import { label } from '../docker/engine/names.ts';
+import type { Names } from '../docker/engine/names.ts';
+import type { ContainerView } from '../docker/workloads/states.ts';
 import { parkedSpec, serviceName } from './service-spec.ts';
 import { isServiceParked } from './tasks.ts';
 import type { ServiceView, TaskView } from './tasks.ts';

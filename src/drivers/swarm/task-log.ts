@@ -9,13 +9,13 @@ import { Readable } from 'node:stream';
 import type Dockerode from 'dockerode';
 
 import type { Logger } from '../../lib/log.ts';
-import type { LogEntry } from '../driver.ts';
-import { isBroken, pause, statusOf } from '../docker/engine.ts';
-import type { Engine } from '../docker/engine.ts';
-import { FrameReader, RawLogReader } from '../docker/frames.ts';
-import type { Frame } from '../docker/frames.ts';
-import { LogReading, timed } from '../docker/log-cursor.ts';
-import type { Position } from '../docker/log-cursor.ts';
+import type { LogEntry } from '../../protocol/workload.ts';
+import { isBroken, pause, statusOf } from '../docker/engine/engine.ts';
+import type { Engine } from '../docker/engine/engine.ts';
+import { FrameReader, RawLogReader } from '../docker/logs/stream-frames.ts';
+import type { Frame } from '../docker/logs/stream-frames.ts';
+import { LogReading, timed } from '../docker/logs/log-cursor.ts';
+import type { Position } from '../docker/logs/log-cursor.ts';
 
 export interface TaskLogParts {
   engine: Engine;

@@ -3,7 +3,7 @@
  * Clients and ways are chosen by radio buttons and the style sheet, the rest by forms; its script
  * adds the copy buttons and the test.
  */
-import { toolGroups } from '../../mcp/contract.ts';
+import { toolGroups } from '../../mcp/tool.ts';
 import { html, pageStyle } from './page.ts';
 import type { Html } from './page.ts';
 import { mcpClients } from './mcp-clients.ts';

@@ -6,7 +6,7 @@
  * 2. A refusal is shown in the form, with the status of the error and what was typed; a bug is not.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { Exchange } from '../contract.ts';
+import type { Exchange } from '../transport.ts';
 import { html, sendPage } from './page.ts';
 import type { Html } from './page.ts';
 

@@ -7,7 +7,7 @@
  *    brings, by nonce, and nothing else.
  */
 import { createHash } from 'node:crypto';
-import type { Exchange, Headers } from '../contract.ts';
+import type { Exchange, Headers } from '../transport.ts';
 
 /** Markup that may stand in a page as it is. */
 export class Html {

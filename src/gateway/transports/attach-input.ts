@@ -2,7 +2,7 @@
  * Owns what the query and the body of a console mean. Every bad value is BAD_USER_INPUT with a sentence
  * that says what is allowed; what is not known is passed over.
  */
-import type { ConsoleSize } from '../../actors/console/contract.ts';
+import type { ConsoleSize } from '../../consoles/console-door.ts';
 import { ServiceError } from '../../lib/errors.ts';
 
 export interface AttachQuery {

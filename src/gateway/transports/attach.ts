@@ -6,15 +6,15 @@
  *    may have another (429), whether it runs and is reached (409, 503).
  * 2. POST and DELETE work for the opener alone; DELETE answers 204 also for what is gone.
  */
-import type { ConsoleDoor, NamedConsole } from '../../actors/console/contract.ts';
-import { assertContainer } from '../../actors/console/targets.ts';
-import type { Need, Resource } from '../../auth/contract.ts';
-import type { Principal } from '../../auth/principal.ts';
+import type { ConsoleDoor, NamedConsole } from '../../consoles/console-door.ts';
+import { assertContainer } from '../../actors/workload/console-programs.ts';
+import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { sseHeaders } from '../../protocol/sse.ts';
-import type { Reader } from '../../store/contract.ts';
-import { tables } from '../../store/tables.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Exchange, Route } from '../transport.ts';
 import type { Callers, Person } from '../credentials.ts';
 import { defaultConsoleSize, parseAttachQuery, parseConsoleInput } from './attach-input.ts';
 import type { AttachQuery } from './attach-input.ts';

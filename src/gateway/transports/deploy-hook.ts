@@ -6,16 +6,16 @@
  * 2. 200 leaves once the deployment is durable; nothing is built on the way.
  * 3. A body is not asked for: it is read past, up to a bound.
  */
-import { hashHookToken, sameHash } from '../../actors/app/hook-token.ts';
+import { hashHookToken, sameHash } from '../../actors/app/deploying/hook-token.ts';
 import { appActor } from '../../actors/app/protocol.ts';
-import type { Actors } from '../../actors/runtime/contract.ts';
-import type { Need, Resource } from '../../auth/contract.ts';
-import type { Principal } from '../../auth/principal.ts';
+import type { Actors } from '../../actors/runtime/actor.ts';
+import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { AppRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AppRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Exchange, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
 
 export interface DeployHookOptions {

@@ -14,8 +14,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { ServiceError } from '../../lib/errors.ts';
-import { negotiate } from '../accept.ts';
-import type { Exchange, Headers, Route } from '../contract.ts';
+import { negotiate } from '../http/accept.ts';
+import type { Exchange, Headers, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
 import { iconUrl } from '../pages/page.ts';
 

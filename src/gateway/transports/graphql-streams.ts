@@ -7,14 +7,14 @@
  * 3. One person holds `perPersonMax` streams at most; beyond that TOO_MANY_STREAMS.
  * 4. `drain` completes every stream.
  */
-import { OwnStreamRoom, type StreamRoom } from '../../actors/stream-session/stream-room.ts';
-import type { Principal } from '../../auth/principal.ts';
-import type { GraphqlCall, Lanes } from '../../graphql/lanes.ts';
+import { OwnStreamRoom, type StreamRoom } from '../../logs/viewers/stream-room.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
+import type { GraphqlCall, Lanes } from '../../graphql/execution/lanes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { sseHeaders } from '../../protocol/sse.ts';
-import type { Exchange, ResponseStream } from '../contract.ts';
+import type { Exchange, ResponseStream } from '../transport.ts';
 
 export interface GraphqlStreamsOptions {
   clock: Clock;

@@ -13,15 +13,15 @@
  *    media type that the client takes, with the status of its code.
  * 6. Too many failed sign-ins are 429 with `Retry-After`, whatever the client accepts.
  */
-import type { Origin } from '../../auth/accounts-contract.ts';
-import type { Principal } from '../../auth/principal.ts';
-import type { HttpSide } from '../../graphql/contract.ts';
+import type { Origin } from '../../auth/sign-in/accounts-api.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
+import type { HttpSide } from '../../graphql/context.ts';
 import type { Graphql } from '../../graphql/graphql.ts';
-import type { GraphqlAnswer, GraphqlCall, Lanes } from '../../graphql/lanes.ts';
+import type { GraphqlAnswer, GraphqlCall, Lanes } from '../../graphql/execution/lanes.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { negotiate } from '../accept.ts';
-import type { Exchange, Headers, Route } from '../contract.ts';
+import { negotiate } from '../http/accept.ts';
+import type { Exchange, Headers, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
 import { explorerRoutes } from './graphql-explorer.ts';
 import type { GraphqlStreams } from './graphql-streams.ts';

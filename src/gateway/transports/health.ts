@@ -1,5 +1,5 @@
 /** Owns liveness: it says that the web server answers, and touches nothing else. */
-import type { Headers, Route } from '../contract.ts';
+import type { Headers, Route } from '../transport.ts';
 
 const body = Buffer.from('{"ok":true}');
 const headers: Headers = Object.freeze({

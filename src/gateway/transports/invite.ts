@@ -6,9 +6,9 @@
  * 2. A form that another site's page sent neither joins nor makes an account.
  * 3. The link is the credential: no page repeats it but in the address it was opened with.
  */
-import type { AccountReads, Accounts, InviteView } from '../../auth/accounts-contract.ts';
+import type { AccountReads, Accounts, InviteView } from '../../auth/sign-in/accounts-api.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Exchange, Route } from '../transport.ts';
 import { type Callers, originOf, type Person } from '../credentials.ts';
 import { nameField, newPasswordField } from '../pages/fields.ts';
 import { explorerPath, readForm, sendRefused } from '../pages/form.ts';

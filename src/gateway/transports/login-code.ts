@@ -2,10 +2,10 @@
  * Owns the second step of signing in by pages, without script: a code of the app, or a recovery code.
  * Who did not give the password before has nothing to do here.
  */
-import type { Accounts } from '../../auth/accounts-contract.ts';
-import { pendingCookieName } from '../../auth/pending-sign-ins.ts';
-import { soleCookie } from '../../auth/session-cookie.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Accounts } from '../../auth/sign-in/accounts-api.ts';
+import { pendingCookieName } from '../../auth/sign-in/pending-sign-ins.ts';
+import { soleCookie } from '../../auth/callers/session-cookie.ts';
+import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';
 import { explorerPath, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';

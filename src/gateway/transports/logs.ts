@@ -6,19 +6,19 @@
  * 2. DELETE answers 204 also for a stream that is gone, whatever became of its app; 403 for one
  *    that somebody else has open.
  */
-import { containerLog, containerNames } from '../../actors/app/containers.ts';
+import { containerLog, containerNames } from '../../actors/app/running/containers.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { sseHeaders } from '../../protocol/sse.ts';
-import type { Person } from '../../actors/stream-session/viewer.ts';
-import type { OpenStream, StreamSessions } from '../../actors/stream-session/sessions.ts';
-import type { CloseOutcome } from '../../actors/stream-session/stream-room.ts';
-import { appRuns, databaseRuns } from '../../actors/streams/sources.ts';
-import type { Need, Resource } from '../../auth/contract.ts';
-import type { Principal } from '../../auth/principal.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { LogName } from '../../store/logs/contract.ts';
-import { tables } from '../../store/tables.ts';
-import type { Exchange, ResponseStream, Route } from '../contract.ts';
+import type { Person } from '../../logs/viewers/viewer.ts';
+import type { OpenStream, StreamSessions } from '../../logs/viewers/sessions.ts';
+import type { CloseOutcome } from '../../logs/viewers/stream-room.ts';
+import { appRuns, databaseRuns } from '../../logs/live/running-sources.ts';
+import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { LogName } from '../../logs/files/log-name.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Exchange, ResponseStream, Route } from '../transport.ts';
 import { parseLogQuery } from './log-query.ts';
 
 export interface LogRoutesOptions {

@@ -13,7 +13,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { McpAnswer } from '../../mcp/answer.ts';
 import { sseComment, sseHeaders } from '../../protocol/sse.ts';
-import type { Exchange, ResponseStream } from '../contract.ts';
+import type { Exchange, ResponseStream } from '../transport.ts';
 
 export interface McpStreamsOptions {
   clock: Clock;

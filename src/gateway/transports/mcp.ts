@@ -11,19 +11,19 @@
  * 3. Nothing heavy is loaded for who has no token.
  */
 import { mcpResource } from '../../auth/oauth/metadata.ts';
-import type { Authenticator } from '../../auth/accounts-contract.ts';
-import { callerOf } from '../../auth/principal.ts';
+import type { Authenticator } from '../../auth/sign-in/accounts-api.ts';
+import { callerOf } from '../../auth/callers/principal.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Limit } from '../../lib/rate-limit.ts';
 import type { McpAnswer } from '../../mcp/answer.ts';
 import { asksToRead } from '../../mcp/catalog.ts';
-import type { McpPrincipal } from '../../mcp/contract.ts';
+import type { McpPrincipal } from '../../mcp/tool.ts';
 import type { Caller } from '../../mcp/graphql-call.ts';
 import type { Rights } from '../../mcp/rights.ts';
 import { readingScopes, toolScopes } from '../../mcp/scopes.ts';
 import type { McpServer } from '../../mcp/server.ts';
-import type { Exchange, Headers, Route } from '../contract.ts';
+import type { Exchange, Headers, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
 import type { McpStreams } from './mcp-streams.ts';
 

@@ -4,10 +4,10 @@
  * configured token, and from the configured networks.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Principal } from '../../auth/principal.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { isLoopback, networks } from '../client-address.ts';
-import type { Exchange, Route } from '../contract.ts';
+import { isLoopback, networks } from '../http/client-address.ts';
+import type { Exchange, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
 import { metricsType } from '../metrics-text.ts';
 import type { Metrics } from '../metrics.ts';

@@ -11,7 +11,7 @@ import type { OAuth } from '../../auth/oauth/oauth.ts';
 import { isLoopbackTarget, policySource } from '../../auth/oauth/redirects.ts';
 import type { Capability } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Exchange, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
 import { readForm, sendRefused } from '../pages/form.ts';
 import { type Html, html, pagePolicy, redirect, sendPage } from '../pages/page.ts';

@@ -13,7 +13,7 @@ import type { OAuth } from '../../auth/oauth/oauth.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { networkOf } from '../../lib/networks.ts';
 import type { RateLimit } from '../../lib/rate-limit.ts';
-import type { Exchange, Headers, Route } from '../contract.ts';
+import type { Exchange, Headers, Route } from '../transport.ts';
 
 import { type ConsentOptions, consentRoutes } from './oauth-consent.ts';
 

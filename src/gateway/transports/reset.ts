@@ -2,9 +2,9 @@
  * Owns the page behind the link of `gangway reset-password`: a form, without script, that sets a new
  * password. Who holds the link is believed; the second factor is asked for when they sign in.
  */
-import type { Accounts } from '../../auth/accounts-contract.ts';
+import type { Accounts } from '../../auth/sign-in/accounts-api.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';
 import { newPasswordField } from '../pages/fields.ts';
 import { readForm, sendRefused } from '../pages/form.ts';

@@ -2,9 +2,9 @@
  * Owns the first page of an empty instance: a form, without script, that makes the first account,
  * which owns the instance. Afterwards it leads on to where people sign in.
  */
-import type { Accounts } from '../../auth/accounts-contract.ts';
+import type { Accounts } from '../../auth/sign-in/accounts-api.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';
 import { nameField, newPasswordField } from '../pages/fields.ts';
 import { explorerPath, readForm, sendRefused } from '../pages/form.ts';

@@ -7,9 +7,9 @@
  * 3. What is shown once travels in the form of the person it was shown to, for a code that is mistyped;
  *    what confirms is what the service stored.
  */
-import type { AccountReads, Accounts, User } from '../../auth/accounts-contract.ts';
+import type { AccountReads, Accounts, User } from '../../auth/sign-in/accounts-api.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Exchange, Route } from '../contract.ts';
+import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';
 import type { Callers, Person } from '../credentials.ts';
 import { explorerPath, pathOnSite, readForm, sendRefused } from '../pages/form.ts';

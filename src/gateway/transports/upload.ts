@@ -12,17 +12,17 @@ import { randomUUID } from 'node:crypto';
 import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { appActor } from '../../actors/app/protocol.ts';
-import type { Actors } from '../../actors/runtime/contract.ts';
-import type { Need, Resource } from '../../auth/contract.ts';
-import type { Principal } from '../../auth/principal.ts';
+import type { Actors } from '../../actors/runtime/actor.ts';
+import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { type ArchiveFormat, formatOf, uploadFilename } from '../../protocol/archive/format.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { AppRecord, StoredUpload } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
-import type { BulkPool, IncomingFile, ReceivedFile } from '../../workers/bulk-pool.ts';
-import type { BodyFlow, Exchange, Route } from '../contract.ts';
+import { type ArchiveFormat, formatOf, uploadFilename } from '../../archives/formats/format.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AppRecord, StoredUpload } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { BulkPool, IncomingFile, ReceivedFile } from '../../archives/receiving/bulk-pool.ts';
+import type { BodyFlow, Exchange, Route } from '../transport.ts';
 
 export interface UploadLimits {
   /** Bytes of an archive; above it PAYLOAD_TOO_LARGE. */

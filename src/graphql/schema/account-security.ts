@@ -1,9 +1,9 @@
 /** Owns two-factor, passwords and sessions in the schema: what a person does to the own sign-in. */
-import type { AuthRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
-import type { SignInSecurity } from '../../auth/accounts-contract.ts';
+import type { AuthRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { SignInSecurity } from '../../auth/sign-in/accounts-api.ts';
 import { httpSide, requirePerson, writeSide } from '../access.ts';
-import type { GraphContext, HttpSide } from '../contract.ts';
+import type { GraphContext, HttpSide } from '../context.ts';
 import { type AccountTypes, limited, signIn } from './accounts.ts';
 import { type Builder, secret } from './builder.ts';
 

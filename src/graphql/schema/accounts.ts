@@ -1,12 +1,17 @@
 /** Owns people, teams, roles and sign-in in the schema. */
-import type { Accounts, Origin, SignIn, User } from '../../auth/accounts-contract.ts';
-import { capabilitiesIn, teamIdsOf } from '../../auth/authorize.ts';
-import { withoutTwoFactor, type WithoutTwoFactor } from '../../auth/teams.ts';
+import type { Accounts, Origin, SignIn, User } from '../../auth/sign-in/accounts-api.ts';
+import { capabilitiesIn, teamIdsOf } from '../../auth/rights/authorize.ts';
+import { withoutTwoFactor, type WithoutTwoFactor } from '../../auth/sign-in/teams.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { MemberRecord, RoleRecord, TeamRecord, TokenRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type {
+  MemberRecord,
+  RoleRecord,
+  TeamRecord,
+  TokenRecord,
+} from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { httpSide, requirePerson, requireSignedIn, requireTeam, writeSide } from '../access.ts';
-import type { GraphContext, HttpSide } from '../contract.ts';
+import type { GraphContext, HttpSide } from '../context.ts';
 import { type Builder, ofRecord, type Shared } from './builder.ts';
 
 export function addAccounts(builder: Builder, shared: Shared) {

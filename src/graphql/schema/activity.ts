@@ -1,6 +1,6 @@
 /** Owns what was done in a team, and by whom, in the schema. It is only ever read here. */
-import type { ActivityRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { ActivityRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requireTeam } from '../access.ts';
 import { boundedCount, decodeCursor, type Page, pageMax, pageOf } from '../page.ts';
 import type { Builder, Shared } from './builder.ts';

@@ -1,13 +1,14 @@
 /** Owns what changes an app in the schema: making, configuring, deleting, starting and stopping. */
 import { appActor, type AppPatch, type NewApp } from '../../actors/app/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
-import { assertMayMove } from '../../auth/moves.ts';
+import { assertMayMove } from '../../auth/rights/moves.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import type { AppRecord, BuildConfig, GitSource, Resources } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { AppRecord, BuildConfig, GitSource } from '../../store/records/records.ts';
+import type { Resources } from '../../protocol/workload.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requireApp, requireFolder, requireServer, requireTeam, writeSide } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import type { addAppParts } from './app-parts.ts';
 import type { addApps } from './apps.ts';
 import type { Builder } from './builder.ts';

@@ -1,15 +1,15 @@
 /** Owns the parts of an app in the schema that stand for themselves: enums and plain records. */
-import { lastWordsMs } from '../../actors/sandbox/ends.ts';
-import { can } from '../../auth/authorize.ts';
-import type { LogName } from '../../store/logs/contract.ts';
+import { lastWordsMs } from '../../actors/workload/ends.ts';
+import { can } from '../../auth/rights/authorize.ts';
+import type { LogName } from '../../logs/files/log-name.ts';
 import type {
   AppExit,
   AppRecord,
   BuildConfig,
   GitSource,
-  Resources,
   StoredUpload,
-} from '../../store/records.ts';
+} from '../../store/records/records.ts';
+import type { Resources } from '../../protocol/workload.ts';
 import { type Builder, ofRecord } from './builder.ts';
 import { LineDecoder } from './logs.ts';
 

@@ -1,18 +1,18 @@
 /** Owns apps in the schema. */
-import { can, seenApps, seesWhole } from '../../auth/authorize.ts';
-import type { Principal } from '../../auth/principal.ts';
+import { can, seenApps, seesWhole } from '../../auth/rights/authorize.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { AppRecord, TeamRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AppRecord, TeamRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { findApp, findAppBySlug, requireTeam } from '../access.ts';
-import type { GraphContext, GraphqlSettings } from '../contract.ts';
+import type { GraphContext, GraphqlSettings } from '../context.ts';
 import { boundedCount, decodeCursor, type Page, pageMax, pageOf } from '../page.ts';
 import type { addAccounts } from './accounts.ts';
 import type { addAppParts, ContainerView } from './app-parts.ts';
 import { type Builder, ofRecord, type Shared } from './builder.ts';
 import type { addDeployments } from './deployments.ts';
-import { defaultContainer } from '../../actors/app/containers.ts';
+import { defaultContainer } from '../../actors/app/running/containers.ts';
 
 /** One shape for all of them: an object with a getter of its own would be a class of its own. */
 class AppPage implements Page<Readonly<AppRecord>> {

@@ -11,7 +11,7 @@ import {
   specifiedDirectives,
 } from 'graphql';
 import { capabilities } from '../../lib/capabilities.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 
 interface BuilderTypes {
   Context: GraphContext;

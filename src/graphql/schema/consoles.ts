@@ -1,8 +1,8 @@
 /** Owns single commands in the schema; an open console is a transport of its own. */
-import type { CommandOutcome, WantedCommand } from '../../actors/console/commands.ts';
+import type { CommandOutcome, WantedCommand } from '../../consoles/commands.ts';
 import { activityLog } from '../../actors/activity/protocol.ts';
 import { requireApp, requireDatabase, requireSignedIn, writeSide } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import { type Builder, exec } from './builder.ts';
 
 export function addConsoles(builder: Builder): void {

@@ -1,15 +1,16 @@
 /** Owns databases in the schema. Their passwords leave only by what is marked as secret. */
-import { maskedUrl } from '../../actors/database/address.ts';
+import { maskedUrl } from '../../actors/database/settings/address.ts';
 import { databaseActor } from '../../actors/database/protocol.ts';
 import type { NewDatabase } from '../../actors/database/protocol.ts';
-import { appsReferringTo } from '../../actors/database/references.ts';
+import { appsReferringTo } from '../../actors/database/settings/references.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
-import { can, seenApps, seenDatabases } from '../../auth/authorize.ts';
+import { can, seenApps, seenDatabases } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import { databaseEngines } from '../../store/records.ts';
-import type { DatabaseRecord, Resources } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import { databaseEngines } from '../../store/records/records.ts';
+import type { DatabaseRecord } from '../../store/records/records.ts';
+import type { Resources } from '../../protocol/workload.ts';
+import { tables } from '../../store/records/tables.ts';
 import {
   findDatabase,
   requireDatabase,
@@ -18,7 +19,7 @@ import {
   requireTeam,
   writeSide,
 } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import type { addAppChanges } from './app-changes.ts';
 import type { addAppParts } from './app-parts.ts';
 import type { addApps } from './apps.ts';

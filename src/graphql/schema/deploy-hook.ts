@@ -1,7 +1,7 @@
 /** Owns the management of an app's deploy hook; the hook itself is a transport of its own. */
 import { appActor } from '../../actors/app/protocol.ts';
 import { requireApp, writeSide } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import type { addApps } from './apps.ts';
 import { type Builder, secret } from './builder.ts';
 import { publicUrlOf } from './instance.ts';

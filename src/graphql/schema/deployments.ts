@@ -1,10 +1,10 @@
 /** Owns deployments in the schema. */
 import { appActor } from '../../actors/app/protocol.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { DeploymentRecord, DeploymentTrigger } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { DeploymentRecord, DeploymentTrigger } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { findDeployment, requireApp, requireDeployment, writeSide } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import { boundedCount, type Page } from '../page.ts';
 import { type Builder, ofRecord, type Shared } from './builder.ts';
 import { type addLogs, logPageMax, readLines } from './logs.ts';

@@ -1,12 +1,12 @@
 /** Owns an app's variables in the schema. A secret's value leaves only through `revealEnv`. */
 import { appActor } from '../../actors/app/protocol.ts';
 import type { EnvEntry } from '../../actors/app/protocol.ts';
-import { referencesIn } from '../../actors/database/references.ts';
+import { referencesIn } from '../../actors/database/settings/references.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { EnvRecord, EnvTarget } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { EnvRecord, EnvTarget } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requireApp, requireDatabase, writeSide } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import { type Builder, secret } from './builder.ts';
 
 export function addEnv(builder: Builder) {

@@ -1,9 +1,9 @@
 /** Owns folders in the schema. */
 import { teamActor } from '../../actors/team/protocol.ts';
-import { can, seenFolders } from '../../auth/authorize.ts';
-import { assertMayGive } from '../../auth/escalation.ts';
-import type { FolderGrantRecord, FolderRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import { can, seenFolders } from '../../auth/rights/authorize.ts';
+import { assertMayGive } from '../../auth/rights/escalation.ts';
+import type { FolderGrantRecord, FolderRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requireFolder, requireTeam, writeSide } from '../access.ts';
 import type { Builder, Shared } from './builder.ts';
 

@@ -1,7 +1,7 @@
 /** Owns OAuth grants in the schema: what a person let clients do. */
 import { ServiceError } from '../../lib/errors.ts';
-import type { TokenRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { TokenRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requirePerson, writeSide } from '../access.ts';
 import type { Builder, Shared } from './builder.ts';
 

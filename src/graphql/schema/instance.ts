@@ -2,10 +2,10 @@
 import { instanceActor } from '../../actors/instance/protocol.ts';
 import type { InstancePatch } from '../../actors/instance/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
-import type { ServerRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { ServerRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requireAdmin, requireSignedIn, requireTeam, writeSide } from '../access.ts';
-import type { ReadSide } from '../contract.ts';
+import type { ReadSide } from '../context.ts';
 import type { Builder } from './builder.ts';
 
 interface InstanceView {

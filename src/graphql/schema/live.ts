@@ -1,5 +1,5 @@
 /** Owns the subscriptions in the schema; what there is to follow comes from `LiveSource`. */
-import { appStates, databaseStates, deploymentLines } from '../live-iterators.ts';
+import { appStates, databaseStates, deploymentLines } from '../live/iterators.ts';
 import type { addApps } from './apps.ts';
 import type { Builder } from './builder.ts';
 import type { addDatabases } from './databases.ts';

@@ -1,10 +1,10 @@
 /** Owns log lines in the schema: an app's output and the log of a deployment. */
 import { TextDecoder } from 'node:util';
 import { ServiceError } from '../../lib/errors.ts';
-import { containerLog, containerNames } from '../../actors/app/containers.ts';
-import type { LogLine, LogName } from '../../store/logs/contract.ts';
+import { containerLog, containerNames } from '../../actors/app/running/containers.ts';
+import type { LogLine, LogName } from '../../logs/files/log-name.ts';
 import { requireApp, requireDatabase } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import { boundedCount, decodeCursor, encodeCursor, type Page } from '../page.ts';
 import type { Builder, Shared } from './builder.ts';
 

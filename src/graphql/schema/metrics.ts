@@ -1,8 +1,8 @@
 /** Owns what apps and databases use, in the schema. */
 import { ServiceError } from '../../lib/errors.ts';
-import type { MetricsSample } from '../../store/metrics/sample-ring.ts';
+import type { MetricsSample } from '../../metrics/sample-ring.ts';
 import { requireApp, requireDatabase } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import type { Builder } from './builder.ts';
 
 const minutesMax = 1_440;

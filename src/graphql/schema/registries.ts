@@ -1,7 +1,7 @@
 /** Owns registries in the schema: where the images of a team come from. */
 import { teamActor } from '../../actors/team/protocol.ts';
-import type { RegistryRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { RegistryRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requireTeam, writeSide } from '../access.ts';
 import type { Builder } from './builder.ts';
 

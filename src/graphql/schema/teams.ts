@@ -1,11 +1,11 @@
 /** Owns teams, their people, roles and invites in the schema. */
 import { type GraphQLResolveInfo, Kind } from 'graphql';
 import { graceDaysDefault } from '../../actors/team/team-life.ts';
-import * as teams from '../../auth/teams.ts';
-import type { InviteRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import * as teams from '../../auth/sign-in/teams.ts';
+import type { InviteRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requirePerson, requireSignedIn, writeSide } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import { type addAccounts, signIn } from './accounts.ts';
 import { type Builder, secret, type Shared } from './builder.ts';
 import { publicUrlOf } from './instance.ts';

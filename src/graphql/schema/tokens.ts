@@ -1,8 +1,8 @@
 /** Owns API tokens in the schema. */
-import { isScopeGone } from '../../auth/scope.ts';
+import { isScopeGone } from '../../auth/rights/scope.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { TokenRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { TokenRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requireSignedIn, requireTeam, writeSide } from '../access.ts';
 import { type Builder, secret, type Shared } from './builder.ts';
 

@@ -1,14 +1,14 @@
 /** Owns the trash in the schema: what was deleted and can come back for a while. */
 import { appActor } from '../../actors/app/protocol.ts';
 import { databaseActor } from '../../actors/database/protocol.ts';
-import { authorize, can } from '../../auth/authorize.ts';
-import type { Resource } from '../../auth/contract.ts';
+import { authorize, can } from '../../auth/rights/authorize.ts';
+import type { Resource } from '../../auth/rights/authorizer.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/contract.ts';
-import type { TrashRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { TrashRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 import { requireSignedIn, requireTeam, writeSide } from '../access.ts';
-import type { GraphContext } from '../contract.ts';
+import type { GraphContext } from '../context.ts';
 import type { Builder } from './builder.ts';
 
 export function addTrash(builder: Builder): void {

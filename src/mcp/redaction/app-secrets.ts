@@ -10,8 +10,8 @@ import {
   type ReferencePart,
   referenceStart,
   replaceReferences,
-} from '../../actors/database/references.ts';
-import type { EnvRecord } from '../../store/records.ts';
+} from '../../actors/database/settings/references.ts';
+import type { EnvRecord } from '../../store/records/records.ts';
 import type { OpenedDatabase } from './database-secrets.ts';
 import { KnownSecrets } from './known-secrets.ts';
 import { variableName } from './spans.ts';

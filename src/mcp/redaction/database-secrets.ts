@@ -4,12 +4,12 @@
  * 1. A password on its way into the server counts already, and those before it still do: older lines
  *    of a log, and apps that were not started again, show them.
  */
-import { accessWith } from '../../actors/database/address.ts';
+import { accessWith } from '../../actors/database/settings/address.ts';
 import { engines } from '../../actors/database/engines/engines.ts';
-import type { ReferencePart } from '../../actors/database/references.ts';
-import { openAll } from '../../actors/database/secrets.ts';
+import type { ReferencePart } from '../../actors/database/settings/references.ts';
+import { openAll } from '../../actors/database/settings/secrets.ts';
 import type { SecretBox } from '../../actors/app/deps.ts';
-import type { DatabaseRecord } from '../../store/records.ts';
+import type { DatabaseRecord } from '../../store/records/records.ts';
 
 export interface OpenedDatabase {
   /** Of its user, the newest first, and of its administrator. */

@@ -3,9 +3,9 @@
  * secret unless its writer says otherwise, and an answer without the app's own name or address would
  * be of no use.
  */
-import type { Reader } from '../../store/contract.ts';
-import type { DatabaseRecord } from '../../store/records.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { DatabaseRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
 
 /** Tells of a value whether it names the app, its team, or another app of the team. */
 export function publicValues(

@@ -11,10 +11,10 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Logger } from '../../lib/log.ts';
-import type { Journal, JournalEntry, Reader } from '../../store/contract.ts';
-import type { AppRecord, DatabaseRecord, EnvRecord } from '../../store/records.ts';
-import type { Change } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { Journal, JournalEntry, Reader } from '../../store/reader-and-journal.ts';
+import type { AppRecord, DatabaseRecord, EnvRecord } from '../../store/records/records.ts';
+import type { Change } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 import { AppSecrets, type OpenSecret, type Variable } from './app-secrets.ts';
 import type { OpenDatabase } from './database-secrets.ts';
 import { Patterns } from './patterns.ts';

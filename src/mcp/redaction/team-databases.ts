@@ -5,10 +5,10 @@
  * 1. A database is opened once, and again when something that is secret of it changed; most changes of
  *    a database are others.
  */
-import type { Reader } from '../../store/contract.ts';
-import type { DatabaseRecord, TrashRecord } from '../../store/records.ts';
-import type { KeyPart } from '../../store/table.ts';
-import { tables } from '../../store/tables.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { DatabaseRecord, TrashRecord } from '../../store/records/records.ts';
+import type { KeyPart } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
 import type { OpenDatabase, OpenedDatabase } from './database-secrets.ts';
 import { KnownSecrets } from './known-secrets.ts';
 import { publicDatabaseValues } from './public-values.ts';

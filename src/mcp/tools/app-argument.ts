@@ -1,7 +1,7 @@
 /** Owns the argument that names an app: an id, or a slug, which is looked up as the caller. */
 import * as z from 'zod';
 import { ServiceError } from '../../lib/errors.ts';
-import type { ToolArguments, ToolCall } from '../contract.ts';
+import type { ToolArguments, ToolCall } from '../tool.ts';
 
 export const appArgument = z.string().min(1).max(100).describe('App id or slug.');
 

@@ -2,7 +2,7 @@
 import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Tool, ToolArguments } from '../contract.ts';
+import type { Tool, ToolArguments } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import type { Rights } from '../rights.ts';
 import { appArgument, appNamedIn, noApp, withAppId, without } from './app-argument.ts';

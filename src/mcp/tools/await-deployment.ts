@@ -6,7 +6,7 @@
  * 2. Of one that failed the end of its log is told.
  * 3. However it ends, nothing is followed any more.
  */
-import type { ToolCall } from '../contract.ts';
+import type { ToolCall } from '../tool.ts';
 import { plainText } from './log-lines.ts';
 
 export interface DeploymentState {

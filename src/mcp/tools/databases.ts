@@ -1,8 +1,8 @@
 /** Owns the tools for databases. No credential is among what they tell: people reveal those. */
 import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
-import { databaseEngines } from '../../store/records.ts';
-import type { Tool } from '../contract.ts';
+import { databaseEngines } from '../../store/records/records.ts';
+import type { Tool } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import { without } from './app-argument.ts';
 import { type DocumentTool, documentTool } from './document-tool.ts';

@@ -1,7 +1,7 @@
 /** Owns the tools for deployments, and what is told of one that is waited for. */
 import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
-import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
+import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import { outputOf } from '../output.ts';
 import { appArgument, appNamedIn, appIdOf, noApp, withAppId } from './app-argument.ts';

@@ -5,8 +5,8 @@
  * 1. A page that would not fit is asked for again, shorter, so that its cursor stays true.
  */
 import type { GraphQLSchema } from 'graphql';
-import type { Variables } from '../../graphql/engine.ts';
-import type { GraphqlReply, Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
+import type { Variables } from '../../graphql/execution/engine.ts';
+import type { GraphqlReply, Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { outputOf } from '../output.ts';
 import { fits } from '../results.ts';
 import { without } from './app-argument.ts';

@@ -1,7 +1,7 @@
 /** Owns the tools for variables. No value is ever read: a list shows keys and masks. */
 import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
-import type { Tool } from '../contract.ts';
+import type { Tool } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import { appArgument, withAppId } from './app-argument.ts';
 import { type DocumentTool, documentTool } from './document-tool.ts';

@@ -16,8 +16,8 @@ import {
   printType,
 } from 'graphql';
 import * as z from 'zod';
-import { Exposure } from '../../graphql/exposure.ts';
-import type { Effect, Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
+import { Exposure } from '../../graphql/gate/exposure.ts';
+import type { Effect, Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import { fits } from '../results.ts';
 

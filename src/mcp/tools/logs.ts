@@ -12,7 +12,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
-import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
+import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import { appArgument, appIdOf } from './app-argument.ts';
 import { noDeployment } from './await-deployment.ts';

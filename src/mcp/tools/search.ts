@@ -1,6 +1,6 @@
 /** Owns `search`: what in a team goes by a name, or has an id. */
 import * as z from 'zod';
-import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../contract.ts';
+import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { toolInput } from '../input.ts';
 
 const byName = `query ($text: String) {

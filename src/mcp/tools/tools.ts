@@ -1,6 +1,6 @@
 /** Owns the list of tools. One whose operations the schema does not have yet is not in it. */
 import type { GraphQLSchema } from 'graphql';
-import type { Tool } from '../contract.ts';
+import type { Tool } from '../tool.ts';
 import type { Rights } from '../rights.ts';
 import { appTools, listTeams } from './apps.ts';
 import { databaseTools } from './databases.ts';

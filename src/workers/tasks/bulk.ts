@@ -3,9 +3,9 @@
  * `extract` unpacks one archive.
  */
 import { setPriority } from 'node:os';
-import { asFailure } from '../bulk/failure.ts';
-import { extractArchive } from '../bulk/extract.ts';
-import { calledOff, Receiver } from '../bulk/receiver.ts';
+import { asFailure } from '../../archives/failure.ts';
+import { extractArchive } from '../../archives/extracting/extract.ts';
+import { calledOff, Receiver } from '../../archives/receiving/receiver.ts';
 import {
   type ExtractReply,
   type ExtractTask,
@@ -13,7 +13,7 @@ import {
   type ReceiveRequest,
   type ServeTask,
   slotBytes,
-} from '../messages.ts';
+} from '../../archives/bulk-messages.ts';
 
 // As `nice` counts: a third of what others get where they compete, all that they leave. An archive
 // that is checked a little later is felt by nobody, a gateway that waits for the core by everybody.

@@ -3,14 +3,14 @@
  * sent, until its port closes.
  */
 import { setPriority } from 'node:os';
-import { createAccountReads } from '../../auth/account-reads.ts';
-import type { Principal } from '../../auth/principal.ts';
-import type { GraphContext, GraphqlLimits, GraphqlSettings } from '../../graphql/contract.ts';
-import { startOfAnswer } from '../../graphql/answer-start.ts';
-import { type Answer, Engine, type Variables } from '../../graphql/engine.ts';
+import { createAccountReads } from '../../auth/callers/account-reads.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
+import type { GraphContext, GraphqlLimits, GraphqlSettings } from '../../graphql/context.ts';
+import { startOfAnswer } from '../../graphql/execution/answer-start.ts';
+import { type Answer, Engine, type Variables } from '../../graphql/execution/engine.ts';
 import { createSchema } from '../../graphql/schema/schema.ts';
-import { openLogReader } from '../../store/logs/reader.ts';
-import { openMetricsReader } from '../../store/metrics/metrics-files.ts';
+import { openLogReader } from '../../logs/files/reader.ts';
+import { openMetricsReader } from '../../metrics/metrics-files.ts';
 import { openReader, type ReaderOptions } from '../../store/store.ts';
 import {
   answerKinds,

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import { EntryTree } from '../../../src/protocol/archive/entry-tree.ts';
-import { archiveLimits, Meter } from '../../../src/protocol/archive/limits.ts';
+import { EntryTree } from '../../../src/archives/formats/entry-tree.ts';
+import { archiveLimits, Meter } from '../../../src/archives/formats/limits.ts';
 
 // Few names, so that links lead to links.
 const path = fc.constantFrom('a', 'b', 'c/a', 'c/b', 'd/a', 'd/c/a');

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { teamActor } from '../../../src/actors/team/protocol.ts';
-import { can } from '../../../src/auth/authorize.ts';
-import { updateTeam, withoutTwoFactor } from '../../../src/auth/teams.ts';
-import type { SignedIn } from '../../../src/auth/principal.ts';
-import type { TeamRecord } from '../../../src/store/records.ts';
-import { put } from '../../../src/store/table.ts';
-import { tables } from '../../../src/store/tables.ts';
+import { can } from '../../../src/auth/rights/authorize.ts';
+import { updateTeam, withoutTwoFactor } from '../../../src/auth/sign-in/teams.ts';
+import type { SignedIn } from '../../../src/auth/callers/principal.ts';
+import type { TeamRecord } from '../../../src/store/records/records.ts';
+import { put } from '../../../src/store/records/table.ts';
+import { tables } from '../../../src/store/records/tables.ts';
 import { AccountsFixture, person } from '../../support/accounts-fixture.ts';
 
 const dayMs = 24 * 3_600_000;

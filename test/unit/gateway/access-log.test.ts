@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { AccessLog } from '../../../src/gateway/access-log.ts';
-import type { Route } from '../../../src/gateway/contract.ts';
-import type { HttpExchange } from '../../../src/gateway/exchange.ts';
+import type { Route } from '../../../src/gateway/transport.ts';
+import type { HttpExchange } from '../../../src/gateway/http/exchange.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Authenticator } from '../../../src/auth/accounts-contract.ts';
+import type { Authenticator } from '../../../src/auth/sign-in/accounts-api.ts';
 import { Callers, type PublicUrl } from '../../../src/gateway/credentials.ts';
-import type { Exchange } from '../../../src/gateway/contract.ts';
+import type { Exchange } from '../../../src/gateway/transport.ts';
 import { RateLimit } from '../../../src/lib/rate-limit.ts';
 import { ServiceError, type ErrorCode } from '../../../src/lib/errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

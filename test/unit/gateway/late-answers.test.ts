@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { Exchange, ResponseStream, Route } from '../../../src/gateway/contract.ts';
+import type { Exchange, ResponseStream, Route } from '../../../src/gateway/transport.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { LineNotes } from '../../../src/gateway/contract.ts';
+import type { LineNotes } from '../../../src/gateway/transport.ts';
 import { noteFields, noteMembers, type Noted } from '../../../src/gateway/line-notes.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';

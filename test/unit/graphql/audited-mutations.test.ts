@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { GraphQLResolveInfo } from 'graphql';
 import type { AuditedRequest } from '../../../src/auth/audit.ts';
-import type { Principal } from '../../../src/auth/principal.ts';
-import type { GraphContext } from '../../../src/graphql/contract.ts';
+import type { Principal } from '../../../src/auth/callers/principal.ts';
+import type { GraphContext } from '../../../src/graphql/context.ts';
 import { createSchema } from '../../../src/graphql/schema/schema.ts';
 
 const mutations = createSchema().getMutationType()?.getFields() ?? {};

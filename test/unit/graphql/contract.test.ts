@@ -11,8 +11,8 @@ import {
   isInputObjectType,
   isObjectType,
 } from 'graphql';
-import { directivesOf } from '../../../src/graphql/exposure.ts';
-import { schemaText } from '../../../src/graphql/print-schema.ts';
+import { directivesOf } from '../../../src/graphql/gate/exposure.ts';
+import { schemaText } from '../../../src/commands/print-schema.ts';
 import { createSchema } from '../../../src/graphql/schema/schema.ts';
 
 // What the contract holds and is not built yet. It shrinks; nothing is ever added to it.

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Principal } from '../../../src/auth/principal.ts';
-import { defaultLimits } from '../../../src/graphql/contract.ts';
-import { type GraphqlAnswer, type GraphqlCall, Lanes } from '../../../src/graphql/lanes.ts';
-import type { EnvRecord } from '../../../src/store/records.ts';
-import { put } from '../../../src/store/table.ts';
-import { tables } from '../../../src/store/tables.ts';
+import type { Principal } from '../../../src/auth/callers/principal.ts';
+import { defaultLimits } from '../../../src/graphql/context.ts';
+import {
+  type GraphqlAnswer,
+  type GraphqlCall,
+  Lanes,
+} from '../../../src/graphql/execution/lanes.ts';
+import type { EnvRecord } from '../../../src/store/records/records.ts';
+import { put } from '../../../src/store/records/table.ts';
+import { tables } from '../../../src/store/records/tables.ts';
 import { type ExposingDocument, harmless, hostile } from '../../support/exposing-documents.ts';
 import { type GraphqlStore, openGraphqlStore } from '../../support/graphql-store.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { GraphqlAnswer } from '../../../src/graphql/lanes.ts';
-import { put } from '../../../src/store/table.ts';
-import { tables } from '../../../src/store/tables.ts';
+import type { GraphqlAnswer } from '../../../src/graphql/execution/lanes.ts';
+import { put } from '../../../src/store/records/table.ts';
+import { tables } from '../../../src/store/records/tables.ts';
 import { appRecord } from '../../support/graphql-fixture.ts';
 import { type GraphqlGateway, startGraphql } from '../../support/graphql-gateway.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import type { Principal } from '../../../src/auth/principal.ts';
-import { anonymous } from '../../../src/auth/principal.ts';
-import { defaultLimits, type GraphqlLimits } from '../../../src/graphql/contract.ts';
-import { Engine } from '../../../src/graphql/engine.ts';
-import { Lanes } from '../../../src/graphql/lanes.ts';
-import { Paces } from '../../../src/graphql/pace.ts';
+import type { Principal } from '../../../src/auth/callers/principal.ts';
+import { anonymous } from '../../../src/auth/callers/principal.ts';
+import { defaultLimits, type GraphqlLimits } from '../../../src/graphql/context.ts';
+import { Engine } from '../../../src/graphql/execution/engine.ts';
+import { Lanes } from '../../../src/graphql/execution/lanes.ts';
+import { Paces } from '../../../src/graphql/execution/pace.ts';
 import { createSchema } from '../../../src/graphql/schema/schema.ts';
 import type { PoolCall } from '../../../src/workers/query-pool.ts';
 import { GraphqlFixture } from '../../support/graphql-fixture.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { Actors } from '../../../src/actors/runtime/contract.ts';
-import type { Accounts } from '../../../src/auth/accounts-contract.ts';
-import { anonymous, type Principal } from '../../../src/auth/principal.ts';
-import { Engine } from '../../../src/graphql/engine.ts';
+import type { Actors } from '../../../src/actors/runtime/actor.ts';
+import type { Accounts } from '../../../src/auth/sign-in/accounts-api.ts';
+import { anonymous, type Principal } from '../../../src/auth/callers/principal.ts';
+import { Engine } from '../../../src/graphql/execution/engine.ts';
 import { createSchema } from '../../../src/graphql/schema/schema.ts';
-import { insert, put } from '../../../src/store/table.ts';
-import { tables } from '../../../src/store/tables.ts';
+import { insert, put } from '../../../src/store/records/table.ts';
+import { tables } from '../../../src/store/records/tables.ts';
 import {
   appRecord,
   atMs,

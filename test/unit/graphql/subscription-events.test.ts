@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { buildSchema, type GraphQLObjectType } from 'graphql';
-import { defaultLimits, type GraphContext } from '../../../src/graphql/contract.ts';
-import { Engine } from '../../../src/graphql/engine.ts';
+import { defaultLimits, type GraphContext } from '../../../src/graphql/context.ts';
+import { Engine } from '../../../src/graphql/execution/engine.ts';
 
 const schema = buildSchema(`
   type Query { a: Int }

@@ -7,10 +7,10 @@ import {
   type StreamCalls,
   StreamLedger,
   type StreamThreadCalls,
-} from '../../../src/actors/stream-session/stream-room.ts';
+} from '../../../src/logs/viewers/stream-room.ts';
 import { openPortCalls } from '../../../src/lib/port-calls.ts';
-import { put, remove } from '../../../src/store/table.ts';
-import { tables } from '../../../src/store/tables.ts';
+import { put, remove } from '../../../src/store/records/table.ts';
+import { tables } from '../../../src/store/records/tables.ts';
 import { eventually } from '../../support/eventually.ts';
 import { appRecord, deploymentRecord } from '../../support/graphql-fixture.ts';
 import { type GraphqlGateway, startGraphql } from '../../support/graphql-gateway.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { capabilities, type Capability } from '../../../src/lib/capabilities.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
 import { Catalog } from '../../../src/mcp/catalog.ts';
-import type { Tool } from '../../../src/mcp/contract.ts';
+import type { Tool } from '../../../src/mcp/tool.ts';
 
 function tool(name: string, over: Partial<Tool> = {}): Tool {
   return {

@@ -1,7 +1,7 @@
 /** What the MCP server answers to each kind of message, over a real socket. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Tool } from '../../../src/mcp/contract.ts';
+import type { Tool } from '../../../src/mcp/tool.ts';
 import { fixtureTools } from '../../support/mcp-fixture-tools.ts';
 import { type McpGateway, startMcpGateway } from '../../support/mcp-gateway.ts';
 import {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { activityActorDefinition } from '../../../src/actors/activity/actor.ts';
-import type { Actors } from '../../../src/actors/runtime/contract.ts';
+import type { Actors } from '../../../src/actors/runtime/actor.ts';
 import { ActorRuntime } from '../../../src/actors/runtime/runtime.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import type { McpPrincipal } from '../../../src/mcp/contract.ts';
+import type { McpPrincipal } from '../../../src/mcp/tool.ts';
 import { McpReads } from '../../../src/mcp/reads.ts';
-import type { ActivityRecord } from '../../../src/store/records.ts';
-import { tables } from '../../../src/store/tables.ts';
+import type { ActivityRecord } from '../../../src/store/records/records.ts';
+import { tables } from '../../../src/store/records/tables.ts';
 import { AccountsFixture } from '../../support/accounts-fixture.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import type { MemoryStore } from '../../support/memory-store.ts';

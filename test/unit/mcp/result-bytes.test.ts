@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ToolOutcome } from '../../../src/mcp/contract.ts';
+import type { ToolOutcome } from '../../../src/mcp/tool.ts';
 import { ResultBytes } from '../../../src/mcp/result-bytes.ts';
 import { outcomeJson, resultTail } from '../../../src/mcp/results.ts';
 import { ReadyResult } from '../../../src/protocol/json-rpc.ts';

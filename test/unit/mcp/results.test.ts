@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { resultBytesMax, type ToolOutcome } from '../../../src/mcp/contract.ts';
+import { resultBytesMax, type ToolOutcome } from '../../../src/mcp/tool.ts';
 import { cutText, endOfText, fits, outcomeJson, resultTail } from '../../../src/mcp/results.ts';
 
 const tail = resultTail({ name: 'gangway', version: '1.2.3' });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { SignedIn } from '../../../src/auth/principal.ts';
+import type { SignedIn } from '../../../src/auth/callers/principal.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
 import { Rights } from '../../../src/mcp/rights.ts';
-import { put, remove } from '../../../src/store/table.ts';
-import { tables } from '../../../src/store/tables.ts';
+import { put, remove } from '../../../src/store/records/table.ts';
+import { tables } from '../../../src/store/records/tables.ts';
 import { AccountsFixture } from '../../support/accounts-fixture.ts';
 
 let accounts: AccountsFixture;

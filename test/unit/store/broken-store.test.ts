@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import { put } from '../../../src/store/table.ts';
+import { put } from '../../../src/store/records/table.ts';
 import { memoryLogger } from '../../support/memory-logger.ts';
 import { modelTables } from '../../support/model-store.ts';
 import { openedStore } from '../../support/store-fixture.ts';

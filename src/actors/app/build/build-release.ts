@@ -5,12 +5,12 @@
  * 1. The job and the plan are journaled before the job starts. A job found again is not run again:
  *    its output goes on in the log and its exit code counts.
  */
-import type { Exit, WorkloadSpec } from '../../../drivers/driver.ts';
-import type { ReleasePlan } from '../../../store/records.ts';
-import { pause } from '../health.ts';
-import { reach } from '../reach.ts';
-import { openVariables } from '../variables.ts';
-import { emptyResources } from '../validate.ts';
+import type { Exit, WorkloadSpec } from '../../../protocol/workload.ts';
+import type { ReleasePlan } from '../../../store/records/records.ts';
+import { pause } from '../running/health.ts';
+import { reach } from '../running/reach.ts';
+import { openVariables } from '../settings/variables.ts';
+import { emptyResources } from '../settings/validate.ts';
 import { detectBuild, settlePlan } from './detect.ts';
 import { buildEnvironment, failedStepFile, jobCommand } from './environment.ts';
 import { buildImage } from './build-image.ts';

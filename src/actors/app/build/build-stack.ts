@@ -6,9 +6,9 @@
  */
 import { mkdir } from 'node:fs/promises';
 import type { ImageInfo, Images } from '../../../drivers/driver.ts';
-import type { ReleasePlan, ReleaseStack } from '../../../store/records.ts';
+import type { ReleasePlan, ReleaseStack } from '../../../store/records/records.ts';
 import type { StackService } from '../compose/stack.ts';
-import { openVariables } from '../variables.ts';
+import { openVariables } from '../settings/variables.ts';
 import { inTime } from './build-image.ts';
 import { loginsFor, loginsOf, pinned } from './registry-logins.ts';
 import { BuildFailed } from './work.ts';

@@ -5,7 +5,7 @@
  * pyproject.toml, go.mod, static files. Settings replace single steps of what was found: a
  * configured `buildCommand` the build, `startCommand` the start, `outputDir` the static folder.
  */
-import type { BuildConfig, ReleasePlan } from '../../../store/records.ts';
+import type { BuildConfig, ReleasePlan } from '../../../store/records/records.ts';
 import type { BuildPlan, BuildTools } from './plan.ts';
 import { detectNode, installSteps } from './node.ts';
 import { detectGo, detectPython, pythonMains } from './other-languages.ts';

@@ -7,7 +7,7 @@
  * 3. Everything runs as a user without rights, the build too; only `/app`, `/data` and its home are its own.
  * 4. Command lines of strangers stand in JSON, which nothing here or in the builder reads as more.
  */
-import type { BuildConfig } from '../../../store/records.ts';
+import type { BuildConfig } from '../../../store/records/records.ts';
 import { checkStarts, noSite, settlePlan, siteFolders } from './detect.ts';
 import { containerDataDir, quote, shellCommand } from './environment.ts';
 import { installNeedsSource } from './node.ts';

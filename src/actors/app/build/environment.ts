@@ -5,7 +5,7 @@
  * 2. PORT and APP_DATA_DIR are ours; everything else the app's variables may replace.
  */
 import { join } from 'node:path';
-import type { ReleasePlan } from '../../../store/records.ts';
+import type { ReleasePlan } from '../../../store/records/records.ts';
 import type { Toolchain } from '../deps.ts';
 import type { AppFolders } from '../folders.ts';
 

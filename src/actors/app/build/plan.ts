@@ -1,5 +1,5 @@
 /** Owns what build detection works with and what it comes to. */
-import type { ReleasePlan } from '../../../store/records.ts';
+import type { ReleasePlan } from '../../../store/records/records.ts';
 
 export interface BuildTools {
   /** Folders of PATH, in order. */

@@ -1,7 +1,7 @@
 /** Owns which image lies where, and with which login a team's images are had. */
 import type { RegistryLogin } from '../../../drivers/driver.ts';
-import type { Reader } from '../../../store/contract.ts';
-import { tables } from '../../../store/tables.ts';
+import type { Reader } from '../../../store/reader-and-journal.ts';
+import { tables } from '../../../store/records/tables.ts';
 import { openRegistryPassword } from '../../team/registries.ts';
 import type { SecretBox } from '../deps.ts';
 

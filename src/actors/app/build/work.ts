@@ -1,5 +1,5 @@
 /** Owns what the two ways of building a release share: the work, its failure, the unpacked source. */
-import type { AppRecord, DeploymentRecord } from '../../../store/records.ts';
+import type { AppRecord, DeploymentRecord } from '../../../store/records/records.ts';
 import type { AppCore } from '../core.ts';
 
 /** Why a build did not succeed; the message is for people. */

@@ -6,7 +6,7 @@
  *    team's network too.
  * 3. The limits of the app hold for each service; the file may only ask for less.
  */
-import type { ContainerSettings, ContainerSpec, WorkloadSpec } from '../../../drivers/driver.ts';
+import type { ContainerSettings, ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts';
 import type { Stack, StackService } from './stack.ts';
 
 export interface StackPart {

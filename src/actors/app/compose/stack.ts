@@ -5,7 +5,7 @@
  *    trusted for ever.
  * 2. Services stand in the order in which they start; one that others wait for comes first.
  */
-import type { ContainerHealthCheck } from '../../../drivers/driver.ts';
+import type { ContainerHealthCheck } from '../../../protocol/workload.ts';
 import { readDocument } from './document.ts';
 import { interpolate, withoutValues, type Variables } from './interpolate.ts';
 import { ComposeRefused } from './refused.ts';

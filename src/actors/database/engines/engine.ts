@@ -5,8 +5,8 @@
  * 1. An engine is data and functions: it keeps nothing, and everything it is told may be told again.
  * 2. No password stands in an argument of a program, in a log or in a sentence for people.
  */
-import type { ExecOutcome } from '../../../drivers/driver.ts';
-import type { DatabaseEngine } from '../../../store/records.ts';
+import type { ExecOutcome } from '../../../protocol/workload.ts';
+import type { DatabaseEngine } from '../../../store/records/records.ts';
 
 /** A program to run: nothing secret in `command`. */
 export interface Command {

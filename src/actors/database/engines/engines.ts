@@ -1,5 +1,5 @@
 /** Owns the list of database engines. */
-import type { DatabaseEngine } from '../../../store/records.ts';
+import type { DatabaseEngine } from '../../../store/records/records.ts';
 import { clickhouse } from './clickhouse.ts';
 import type { Engine } from './engine.ts';
 import { mariadb, mysql } from './mariadb.ts';

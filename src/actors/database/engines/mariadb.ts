@@ -11,7 +11,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { ServiceError } from '../../../lib/errors.ts';
-import type { DatabaseEngine } from '../../../store/records.ts';
+import type { DatabaseEngine } from '../../../store/records/records.ts';
 import {
   type Access,
   changeByClient,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { authAdapter } from '../../../../src/auth/adapter.ts';
+import { authAdapter } from '../../../../src/auth/sign-in/better-auth-adapter.ts';
 import { accountActor, directory } from '../../../../src/actors/account/protocol.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { AccountsFixture } from '../../../support/accounts-fixture.ts';
 
 let given: AccountsFixture;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { DatabaseRecord } from '../../../../src/store/records.ts';
-import { put } from '../../../../src/store/table.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import type { DatabaseRecord } from '../../../../src/store/records/records.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import type { AppFixture } from '../../../support/app-fixture.ts';
 import { appFixture } from '../../../support/app-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -213,7 +213,7 @@ describe('the life of an app', () => {
   });
 
   it('takes a hook call with the right token only, and only while it is on', async () => {
-    const { hashHookToken } = await import('../../../../src/actors/app/hook-token.ts');
+    const { hashHookToken } = await import('../../../../src/actors/app/deploying/hook-token.ts');
     const { id } = await f.uploaded();
     const { token } = await f.ask(id, { type: 'hook-reveal' });
     assert.match(token, /^[A-Za-z0-9_-]{32,}$/);

@@ -4,8 +4,8 @@ import {
   containerLog,
   containerNames,
   containerWorkload,
-} from '../../../../src/actors/app/containers.ts';
-import type { WorkloadSpec } from '../../../../src/drivers/driver.ts';
+} from '../../../../src/actors/app/running/containers.ts';
+import type { WorkloadSpec } from '../../../../src/protocol/workload.ts';
 import { appFixture } from '../../../support/app-fixture.ts';
 import type { AppFixture } from '../../../support/app-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ServiceError } from '../../../../src/lib/errors.ts';
-import { put } from '../../../../src/store/table.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ScriptedImages } from '../../../support/scripted-images.ts';

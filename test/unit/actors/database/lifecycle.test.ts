@@ -4,9 +4,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ServiceError } from '../../../../src/lib/errors.ts';
-import { put } from '../../../../src/store/table.ts';
-import { openPasswords } from '../../../../src/actors/database/secrets.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { openPasswords } from '../../../../src/actors/database/settings/secrets.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { DatabaseFixture } from '../../../support/database-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isSameRoute, routeOf } from '../../../../src/actors/edge/app-route.ts';
-import type { AppRecord } from '../../../../src/store/records.ts';
+import type { AppRecord } from '../../../../src/store/records/records.ts';
 
 const live = { host: '::1', port: 4 };
 const stopped = { liveDeploymentId: 'dpl', desired: 'stopped', status: 'stopped' };

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { actorKind } from '../../../../src/actors/runtime/contract.ts';
-import type { Actor, ActorContext } from '../../../../src/actors/runtime/contract.ts';
+import { actorKind } from '../../../../src/actors/runtime/actor.ts';
+import type { Actor, ActorContext } from '../../../../src/actors/runtime/actor.ts';
 import { ActorRuntime } from '../../../../src/actors/runtime/runtime.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
-import { tables } from '../../../../src/store/tables.ts';
-import { remove } from '../../../../src/store/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
+import { remove } from '../../../../src/store/records/table.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 import { ScriptedStore } from '../../../support/scripted-store.ts';
 import { recordingLogger } from '../../../support/silent-logger.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { teamActor } from '../../../../src/actors/team/protocol.ts';
 import type { Capability } from '../../../../src/lib/capabilities.ts';
-import type { FolderGrantRecord } from '../../../../src/store/records.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import type { FolderGrantRecord } from '../../../../src/store/records/records.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { AccountsFixture } from '../../../support/accounts-fixture.ts';
 
 let given: AccountsFixture;

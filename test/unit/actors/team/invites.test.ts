@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { teamActor } from '../../../../src/actors/team/protocol.ts';
-import type { InviteRecord } from '../../../../src/store/records.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import type { InviteRecord } from '../../../../src/store/records/records.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { AccountsFixture } from '../../../support/accounts-fixture.ts';
 
 const weekMs = 7 * 24 * 3_600_000;

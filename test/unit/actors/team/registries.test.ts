@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { openRegistryPassword } from '../../../../src/actors/team/registries.ts';
 import { teamActor } from '../../../../src/actors/team/protocol.ts';
 import type { NewRegistry } from '../../../../src/actors/team/protocol.ts';
-import type { RegistryRecord } from '../../../../src/store/records.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import type { RegistryRecord } from '../../../../src/store/records/records.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { AccountsFixture } from '../../../support/accounts-fixture.ts';
 import { plainSecrets } from '../../../support/plain-secrets.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { newTeamChanges, slugOf } from '../../../../src/actors/team/new-team.ts';
 import { teamActor } from '../../../../src/actors/team/protocol.ts';
-import type { FolderRecord } from '../../../../src/store/records.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import type { FolderRecord } from '../../../../src/store/records/records.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { AccountsFixture } from '../../../support/accounts-fixture.ts';
 
 let given: AccountsFixture;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { OAuthGrants } from '../../../../src/auth/oauth/grants.ts';
-import type { TokenRecord } from '../../../../src/store/records.ts';
-import { put } from '../../../../src/store/table.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import type { TokenRecord } from '../../../../src/store/records/records.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { AccountsFixture } from '../../../support/accounts-fixture.ts';
 import { eventually } from '../../../support/eventually.ts';
 

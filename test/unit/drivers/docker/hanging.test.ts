@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { createDockerDriver } from '../../../../src/drivers/docker/docker-driver.ts';
 import type { DockerDriverOptions } from '../../../../src/drivers/docker/docker-driver.ts';
-import { Engine } from '../../../../src/drivers/docker/engine.ts';
-import { Names } from '../../../../src/drivers/docker/names.ts';
+import { Engine } from '../../../../src/drivers/docker/engine/engine.ts';
+import { Names } from '../../../../src/drivers/docker/engine/names.ts';
 import type { Driver, DriverEvent } from '../../../../src/drivers/driver.ts';
 import { createSwarmDriver } from '../../../../src/drivers/swarm/swarm-driver.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';

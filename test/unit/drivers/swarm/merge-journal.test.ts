@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
-import type { Position } from '../../../../src/drivers/docker/log-cursor.ts';
+import type { Position } from '../../../../src/drivers/docker/logs/log-cursor.ts';
 import { MergeJournal } from '../../../../src/drivers/swarm/merge-journal.ts';
 import { tempDir } from '../../../support/runner.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { Names } from '../../../../src/drivers/docker/names.ts';
+import { Names } from '../../../../src/drivers/docker/engine/names.ts';
 import {
   boundedName,
   parkedSpec,

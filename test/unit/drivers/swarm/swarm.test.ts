@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
-import { Engine } from '../../../../src/drivers/docker/engine.ts';
-import { Names } from '../../../../src/drivers/docker/names.ts';
+import { Engine } from '../../../../src/drivers/docker/engine/engine.ts';
+import { Names } from '../../../../src/drivers/docker/engine/names.ts';
 import { Swarm } from '../../../../src/drivers/swarm/swarm.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { hangingDaemon } from '../../../support/hanging-daemon.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { hashHookToken } from '../../../../src/actors/app/hook-token.ts';
-import type { Actors } from '../../../../src/actors/runtime/contract.ts';
-import { createAuthenticator } from '../../../../src/auth/authenticator.ts';
-import { authorize } from '../../../../src/auth/authorize.ts';
+import { hashHookToken } from '../../../../src/actors/app/deploying/hook-token.ts';
+import type { Actors } from '../../../../src/actors/runtime/actor.ts';
+import { createAuthenticator } from '../../../../src/auth/callers/authenticator.ts';
+import { authorize } from '../../../../src/auth/rights/authorize.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';
 import { deployHookRoutes } from '../../../../src/gateway/transports/deploy-hook.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';

@@ -5,8 +5,8 @@ import type {
   AskingTeam,
   Authenticator,
   User,
-} from '../../../../src/auth/accounts-contract.ts';
-import { anonymous } from '../../../../src/auth/principal.ts';
+} from '../../../../src/auth/sign-in/accounts-api.ts';
+import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';
 import { loginRoutes } from '../../../../src/gateway/transports/login.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Exchange, ResponseStream } from '../../../../src/gateway/contract.ts';
+import type { Exchange, ResponseStream } from '../../../../src/gateway/transport.ts';
 import { McpStreams } from '../../../../src/gateway/transports/mcp-streams.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

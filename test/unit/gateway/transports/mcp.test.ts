@@ -1,8 +1,8 @@
 /** What HTTP says around the messages of the MCP endpoint: who may, how often, how much, and events. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { put } from '../../../../src/store/table.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { type McpGateway, startMcpGateway } from '../../../support/mcp-gateway.ts';
 import { assertFault, assertResult, McpPeer, metaPrefix } from '../../../support/mcp-peer.ts';
 import { RawClient } from '../../../support/raw-http.ts';

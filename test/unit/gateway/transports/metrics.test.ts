@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Authenticator } from '../../../../src/auth/accounts-contract.ts';
-import { anonymous } from '../../../../src/auth/principal.ts';
+import type { Authenticator } from '../../../../src/auth/sign-in/accounts-api.ts';
+import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';
 import {
   metricsRoute,

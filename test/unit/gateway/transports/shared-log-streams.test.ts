@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
-import type { StreamSessionsOptions } from '../../../../src/actors/stream-session/sessions.ts';
+import type { StreamSessionsOptions } from '../../../../src/logs/viewers/sessions.ts';
 import {
   answerStreams,
   RemoteStreamRoom,
@@ -9,12 +9,12 @@ import {
   type StreamCalls,
   StreamLedger,
   type StreamThreadCalls,
-} from '../../../../src/actors/stream-session/stream-room.ts';
+} from '../../../../src/logs/viewers/stream-room.ts';
 import { logRoutes } from '../../../../src/gateway/transports/logs.ts';
 import { openPortCalls } from '../../../../src/lib/port-calls.ts';
-import type { Reader } from '../../../../src/store/contract.ts';
-import type { AppRecord } from '../../../../src/store/records.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import type { Reader } from '../../../../src/store/reader-and-journal.ts';
+import type { AppRecord } from '../../../../src/store/records/records.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startGateway } from '../../../support/gateway.ts';
 import { LogBench, person } from '../../../support/log-bench.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Principal } from '../../../../src/auth/principal.ts';
-import { Engine } from '../../../../src/graphql/engine.ts';
+import type { Principal } from '../../../../src/auth/callers/principal.ts';
+import { Engine } from '../../../../src/graphql/execution/engine.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';
-import { put } from '../../../../src/store/table.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { atMs, GraphqlFixture } from '../../../support/graphql-fixture.ts';
 
 interface Page {

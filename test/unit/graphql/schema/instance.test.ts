@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { Principal } from '../../../../src/auth/principal.ts';
-import { Engine } from '../../../../src/graphql/engine.ts';
+import type { Principal } from '../../../../src/auth/callers/principal.ts';
+import { Engine } from '../../../../src/graphql/execution/engine.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';
-import type { GraphContext } from '../../../../src/graphql/contract.ts';
-import type { ServerRecord } from '../../../../src/store/records.ts';
-import { put } from '../../../../src/store/table.ts';
-import { tables } from '../../../../src/store/tables.ts';
+import type { GraphContext } from '../../../../src/graphql/context.ts';
+import type { ServerRecord } from '../../../../src/store/records/records.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
 import { GraphqlFixture, settings } from '../../../support/graphql-fixture.ts';
 
 let fixture: GraphqlFixture;

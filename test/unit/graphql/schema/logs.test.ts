@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { GraphContext } from '../../../../src/graphql/contract.ts';
+import type { GraphContext } from '../../../../src/graphql/context.ts';
 import { readLines } from '../../../../src/graphql/schema/logs.ts';
-import type { LogLine, LogReader } from '../../../../src/store/logs/contract.ts';
+import type { LogLine, LogReader } from '../../../../src/logs/files/log-name.ts';
 
 const lineBytes = 64 * 1024;
 const lines = 300;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { newTokenSecret } from '../../../../src/auth/token-codec.ts';
+import { newTokenSecret } from '../../../../src/auth/callers/token-codec.ts';
 import { Patterns } from '../../../../src/mcp/redaction/patterns.ts';
 import { CleanTexts, ValueRedaction } from '../../../../src/mcp/redaction/redaction.ts';
 import { ValueIndex } from '../../../../src/mcp/redaction/value-index.ts';

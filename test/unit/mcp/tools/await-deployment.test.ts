@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { GraphqlReply, ToolCall } from '../../../../src/mcp/contract.ts';
+import type { GraphqlReply, ToolCall } from '../../../../src/mcp/tool.ts';
 import { awaitDeployment } from '../../../../src/mcp/tools/await-deployment.ts';
 
 /** A call whose looks at the deployment give these in turn, the last one for ever; null: refused. */

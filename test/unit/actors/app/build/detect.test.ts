@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { detectBuild, settlePlan } from '../../../../../src/actors/app/build/detect.ts';
 import { Source } from '../../../../../src/actors/app/build/source.ts';
-import { emptyBuild } from '../../../../../src/actors/app/validate.ts';
-import type { BuildConfig } from '../../../../../src/store/records.ts';
+import { emptyBuild } from '../../../../../src/actors/app/settings/validate.ts';
+import type { BuildConfig } from '../../../../../src/store/records/records.ts';
 
 describe('build detection', () => {
   let folder: string;

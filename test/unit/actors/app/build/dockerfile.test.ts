@@ -8,8 +8,8 @@ import { detectBuild } from '../../../../../src/actors/app/build/detect.ts';
 import { generateDockerfile, nodeImageOf } from '../../../../../src/actors/app/build/dockerfile.ts';
 import { hostOfReference, pinned } from '../../../../../src/actors/app/build/registry-logins.ts';
 import { Source } from '../../../../../src/actors/app/build/source.ts';
-import { emptyBuild } from '../../../../../src/actors/app/validate.ts';
-import type { BuildConfig } from '../../../../../src/store/records.ts';
+import { emptyBuild } from '../../../../../src/actors/app/settings/validate.ts';
+import type { BuildConfig } from '../../../../../src/store/records/records.ts';
 
 const images = { node: 'node', python: 'python', go: 'golang', base: 'alpine' };
 

@@ -6,7 +6,7 @@ import type { Command, Server } from '../../../../../src/actors/database/engines
 import { PasswordRefused } from '../../../../../src/actors/database/engines/engine.ts';
 import { engines } from '../../../../../src/actors/database/engines/engines.ts';
 import { scramVerifier } from '../../../../../src/actors/database/engines/scram.ts';
-import type { DatabaseEngine } from '../../../../../src/store/records.ts';
+import type { DatabaseEngine } from '../../../../../src/store/records/records.ts';
 
 const names = { databaseName: 'shop', username: 'ann' };
 const secrets = { password: `odd'"\\$(x)\`y;z`, adminPassword: 'admin-password-of-32-characters!' };

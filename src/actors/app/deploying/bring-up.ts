@@ -1,0 +1,194 @@
+/**
+ * Owns starting a release: name an instance, start it, wait until it is healthy, give it the
+ * traffic. The instance before it serves until then.
+ *
+ * 1. The instance is journaled before the driver hears of it, so that a crash finds it again.
+ */
+import { ServiceError } from '../../../lib/errors.ts';
+import type { ErrorCode } from '../../../lib/errors.ts';
+import type { Instance } from '../../../store/records/records.ts';
+import { lacksImage } from '../../workload/missing-image.ts';
+import { loginsFor } from '../build/registry-logins.ts';
+import type { AppCore } from '../core.ts';
+import { endsBefore } from '../running/crashes.ts';
+import { awaitHealth, checkOverNetwork } from '../running/health.ts';
+import { follow } from '../running/instances.ts';
+import { tellLastWords } from '../running/last-words.ts';
+import { reach } from '../running/reach.ts';
+import { madeElsewhere, runsHere } from './runtime-fit.ts';
+import { checkStack, startStack } from './stack-start.ts';
+import { awaitRoom, othersOf, stackOf, stackParts } from './stack-release.ts';
+import { StartFailed } from './start-failed.ts';
+import { awaitDatabases } from '../settings/variables.ts';
+import { innerPort, specOf } from '../running/workload-spec.ts';
+import type { Release } from '../running/workload-spec.ts';
+
+export interface BringUp extends Release {
+  deploymentId: string;
+  /** Tells the deployment's log. */
+  say: (line: string) => void;
+  /** Whether what fails says its last words in that log. */
+  tellsLastWords?: boolean;
+  signal: AbortSignal;
+}
+
+// A port can be taken by somebody else between its choice and its use.
+const portsTried = 3;
+const notWanted = 'It is not wanted any more.';
+
+/**
+ * Resolves when the new instance has the traffic. Rejects with StartFailed, or when aborted.
+ */
+export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
+  try {
+    await bringUpNext(core, options);
+  } catch (error) {
+    const { deploymentId, signal } = options;
+    if (options.tellsLastWords === true && error instanceof StartFailed && error.workloadId) {
+      await tellLastWords(core, deploymentId, error.workloadId, signal);
+    }
+    throw error;
+  }
+}
+
+async function bringUpNext(core: AppCore, options: BringUp): Promise<void> {
+  const { driver, clock, logger } = core.deps;
+  const { plan, say, signal } = options;
+  if (!runsHere(plan, driver)) throw new StartFailed(madeElsewhere(plan));
+  let instance = await findStarted(core, options);
+  for (let tried = 1; ; tried++) {
+    instance ??= await startNext(core, options);
+    const { workloadId, port } = instance;
+    const app = core.require();
+    const health = await awaitHealth({
+      driver,
+      clock,
+      check: core.deps.check ?? checkOverNetwork,
+      workloadId,
+      port,
+      shownPort: innerPort(plan, port),
+      path: app.build.healthPath,
+      hostHeader: core.deps.options.hostOf(app.slug),
+      timeoutMs: core.deps.options.healthTimeoutMs,
+      say,
+      signal,
+    });
+    switch (health.kind) {
+      case 'healthy':
+        if (plan.stack !== undefined)
+          await checkStack(driver, await stackParts(core, instance, plan));
+        say('It is healthy. Switching the traffic to it.');
+        if (await isLive(core, instance, health.found)) return;
+        throw new StartFailed(notWanted);
+      case 'failed':
+        throw new StartFailed(health.reason, { workloadId });
+      case 'foreign':
+        logger.warn({ app: core.id, workload: workloadId, port }, 'app_port_taken');
+        if (tried >= portsTried) {
+          throw new StartFailed('Another program listens on the port that was chosen for the app.');
+        }
+        instance = null;
+    }
+  }
+}
+
+/** Gives it the traffic; false when it is not wanted any more. */
+async function isLive(
+  core: AppCore,
+  instance: Instance,
+  found: { host: string; port: number; startedAtMs: number },
+): Promise<boolean> {
+  const counted = await endsBefore(core, instance);
+  const { workloadId } = instance;
+  return core.report({ type: 'instance-live', workloadId, ...found, counted });
+}
+
+/** The instance an earlier activation started for this, when it still runs. */
+async function findStarted(core: AppCore, options: BringUp): Promise<Instance | null> {
+  const { deploymentId, signal } = options;
+  const next = core.app?.run.next ?? null;
+  if (next?.deploymentId !== deploymentId) return null;
+  const { driver, clock } = core.deps;
+  const workload = await reach(clock, signal, () => driver.inspect(next.workloadId));
+  if (workload === undefined || workload.state.phase === 'ended') return null;
+  await start(core, next, options);
+  return next;
+}
+
+async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
+  const { driver, clock } = core.deps;
+  const { deploymentId, plan, say, signal } = options;
+  const { healthTimeoutMs: timeoutMs } = core.deps.options;
+  await awaitDatabases(core.deps, core.require(), { timeoutMs, say, signal });
+  if (plan.image === undefined) await core.folders.ensure();
+  const stack =
+    plan.stack === undefined ? null : othersOf(await stackOf(core, plan.stack), plan.stack);
+  if (stack !== null) await awaitRoom(core, deploymentId, signal);
+  const port = await reach(clock, signal, () => driver.freePort());
+  const image = plan.image?.label ?? null;
+  const instance = await core.report({ type: 'instance-next', deploymentId, port, image, stack });
+  if (instance === null) throw new StartFailed(notWanted);
+  signal.throwIfAborted();
+  say(`Starting the app on port ${String(innerPort(plan, port))}.`);
+  await reach(clock, signal, () => start(core, instance, options));
+  return instance;
+}
+
+/** Starts all of it; what is started already is left as it is. */
+async function start(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
+  try {
+    if (options.plan.stack === undefined) await startOne(core, instance, options);
+    else await startAll(core, instance, options);
+  } catch (error) {
+    // The daemon that is away is asked again; all else it said is the reason.
+    if (isCode(error, 'AGENT_UNREACHABLE') || error instanceof StartFailed) throw error;
+    const reason = error instanceof ServiceError ? error.message : 'The app could not be started.';
+    throw new StartFailed(reason, { cause: error });
+  }
+}
+
+async function startOne(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
+  const { driver } = core.deps;
+  const spec = specOf(core, instance, options);
+  const started = await driver.start(spec);
+  if (lacksImage(started)) {
+    await bringImageBack(core, options);
+    // What did not start is remembered as such until it is removed.
+    await driver.remove(spec.id);
+    await driver.start(spec);
+  }
+  follow(core, spec.id);
+}
+
+async function startAll(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
+  const { driver, clock, options: limits } = core.deps;
+  const { plan, say, signal } = options;
+  await startStack({
+    driver,
+    clock,
+    parts: await stackParts(core, instance, plan),
+    timeoutMs: limits.healthTimeoutMs,
+    started: (workloadId) => {
+      follow(core, workloadId);
+    },
+    say,
+    signal,
+  });
+}
+
+/** An image that somebody removed: what was pulled is pulled again, by its digest. */
+async function bringImageBack(core: AppCore, options: BringUp): Promise<void> {
+  const { driver, reader, secrets } = core.deps;
+  const { plan, release, say, signal } = options;
+  const reference = plan.image?.pulled ?? null;
+  if (reference === null || driver.images === null) {
+    throw new StartFailed('The image of this release is gone. Deploy again.');
+  }
+  say(`The image is gone. Pulling ${reference} again.`);
+  const logins = loginsFor(reader, secrets, core.require().teamId, reference);
+  await driver.images.pull({ owner: core.id, name: release, reference, logins }, say, signal);
+}
+
+function isCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof ServiceError && error.code === code;
+}

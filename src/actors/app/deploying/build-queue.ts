@@ -1,0 +1,165 @@
+/**
+ * Owns the build slots of one server: at most `concurrency` builds at a time.
+ *
+ * 1. A free slot goes to the waiting deployment that was made first, so that its place in line is
+ *    its place among the queued ones in the store.
+ * 2. A slot is held until it is given back; giving back twice is fine.
+ * 3. Whoever waits costs its place in line and nothing else: when its turn comes it is asked, and its
+ *    actor may have slept until then. It stays in line until it takes the slot or leaves.
+ * 4. Who does neither when asked, or cannot be asked, is asked again later, and holds up nobody behind
+ *    it meanwhile.
+ */
+import type { Clock } from '../../../lib/clock.ts';
+
+/**
+ * Tells whoever waits that its turn has come: before it resolves, `enter` or `leave` is called. Rejects
+ * where that was not reached.
+ */
+export type AskTurn = () => Promise<unknown>;
+
+/** So many who could not be asked are passed over; with more of them something else is wrong. */
+const asideMax = 100;
+
+export interface BuildQueueOptions {
+  /** Builds at a time; 1 or more. */
+  concurrency: number;
+  clock: Clock;
+  /** Until one that did not take its turn is asked again. Default 1,000. */
+  retryMs?: number;
+}
+
+interface Waiter {
+  readonly deploymentId: string;
+  askTurn: AskTurn;
+  state: 'waits' | 'asked' | 'aside';
+}
+
+export class BuildQueue {
+  readonly #options: BuildQueueOptions;
+  /** By id. Ids sort by the time of their making (invariant 1). */
+  readonly #line: Waiter[] = [];
+  #running = 0;
+  #aside = 0;
+
+  constructor(options: BuildQueueOptions) {
+    const { concurrency } = options;
+    if (!Number.isInteger(concurrency) || concurrency < 1) {
+      throw new RangeError(`Cannot build with a concurrency of ${String(concurrency)}`);
+    }
+    this.#options = options;
+  }
+
+  /** The function that gives the slot back, where one is free; else a place in line. Again is fine. */
+  enter(deploymentId: string, askTurn: AskTurn): (() => void) | undefined {
+    const place = this.#placeOf(deploymentId);
+    const known = this.#at(place, deploymentId);
+    if (this.#isFreeAt(place)) {
+      if (known !== undefined) this.#remove(place, known);
+      return this.#take();
+    }
+    if (known === undefined) this.#line.splice(place, 0, { deploymentId, askTurn, state: 'waits' });
+    else {
+      known.askTurn = askTurn;
+      this.#setState(known, 'waits');
+    }
+    return undefined;
+  }
+
+  /** Gives up the place in line; without one nothing happens. */
+  leave(deploymentId: string): void {
+    const place = this.#placeOf(deploymentId);
+    const waiter = this.#at(place, deploymentId);
+    if (waiter === undefined) return;
+    this.#remove(place, waiter);
+    this.#askNext();
+  }
+
+  /** A slot at once, for a build that is running already and was found again. */
+  adopt(): () => void {
+    return this.#take();
+  }
+
+  /** Whether this deployment waits for a slot. */
+  isWaiting(deploymentId: string): boolean {
+    return this.#at(this.#placeOf(deploymentId), deploymentId) !== undefined;
+  }
+
+  #take(): () => void {
+    this.#running += 1;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#running -= 1;
+      this.#askNext();
+    };
+  }
+
+  /** Where it stands in line, or would. */
+  #placeOf(deploymentId: string): number {
+    let [low, high] = [0, this.#line.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#line[middle]?.deploymentId ?? '') < deploymentId) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #at(place: number, deploymentId: string): Waiter | undefined {
+    const waiter = this.#line[place];
+    return waiter?.deploymentId === deploymentId ? waiter : undefined;
+  }
+
+  #remove(place: number, waiter: Waiter): void {
+    this.#setState(waiter, 'waits');
+    this.#line.splice(place, 1);
+  }
+
+  #setState(waiter: Waiter, state: Waiter['state']): void {
+    this.#aside += Number(state === 'aside') - Number(waiter.state === 'aside');
+    waiter.state = state;
+  }
+
+  get #free(): number {
+    return this.#options.concurrency - this.#running;
+  }
+
+  /** Whether there are slots for all before this place, and one more. */
+  #isFreeAt(place: number): boolean {
+    let before = 0;
+    for (let i = 0; i < place && before < this.#free; i++) {
+      if (this.#line[i]?.state !== 'aside') before += 1;
+    }
+    return before < this.#free;
+  }
+
+  #askNext(): void {
+    let free = this.#free;
+    const due: Waiter[] = [];
+    for (let i = 0; i < this.#line.length && free > 0; i++) {
+      const waiter = this.#line[i];
+      if (waiter === undefined || waiter.state === 'aside') continue;
+      free -= 1;
+      if (waiter.state === 'waits') due.push(waiter);
+    }
+    for (const waiter of due) {
+      this.#setState(waiter, 'asked');
+      const answered = (): void => {
+        this.#answered(waiter);
+      };
+      waiter.askTurn().then(answered, answered);
+    }
+  }
+
+  #answered(waiter: Waiter): void {
+    if (waiter.state === 'asked' && this.isWaiting(waiter.deploymentId)) {
+      this.#setState(waiter, 'aside');
+      this.#options.clock.after(this.#options.retryMs ?? 1000, () => {
+        if (waiter.state === 'aside') this.#setState(waiter, 'waits');
+        this.#askNext();
+      });
+    }
+    if (this.#aside < asideMax) this.#askNext();
+  }
+}

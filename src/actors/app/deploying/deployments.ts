@@ -1,0 +1,352 @@
+/**
+ * Owns the deployments of an app: who waits, which one is under way, and how each ends.
+ *
+ * 1. One at a time builds or starts; at most one waits behind it.
+ * 2. A request while one waits returns the waiting one. Where both want different things (a
+ *    rollback and a build of the newest source) the later one takes its place: the waiting one
+ *    ends as `superseded`.
+ * 3. A deployment that was `ready` stays so in the history; which one is live the app says.
+ */
+import { ServiceError } from '../../../lib/errors.ts';
+import { newId } from '../../../lib/ids.ts';
+import type {
+  AppRecord,
+  DeploymentRecord,
+  DeploymentStatus,
+  DeploymentTrigger,
+} from '../../../store/records/records.ts';
+import type { Driver } from '../../../drivers/driver.ts';
+import { remove } from '../../../store/records/table.ts';
+import type { Change } from '../../../store/records/table.ts';
+import { tables } from '../../../store/records/tables.ts';
+import type { AppCore, Work } from '../core.ts';
+import type { AppMessages, Handlers } from '../internal.ts';
+import type { ActorRef, Actors } from '../../runtime/actor.ts';
+import type { AskTurn } from './build-queue.ts';
+import { endAll, leaving } from '../running/instances.ts';
+import { canceledLine, runDeployment } from './pipeline.ts';
+import { checkRunsHere, checkSourceRuns } from './runtime-fit.ts';
+
+type DeploymentHandlers = Handlers<
+  | 'redeploy'
+  | 'rollback'
+  | 'cancel'
+  | 'build-turn'
+  | 'deploy-begin'
+  | 'deploy-planned'
+  | 'deploy-built'
+  | 'deploy-ready'
+  | 'deploy-failed'
+>;
+
+/** An actor that does not answer for so long holds up those behind it no longer. */
+const turnDeadlineMs = 10_000;
+
+interface Wanted {
+  trigger: DeploymentTrigger;
+  commitSha?: string;
+  branch?: string;
+  /** The deployment whose release is to run again. */
+  rollbackOf?: Readonly<DeploymentRecord>;
+}
+
+export class DeploymentQueue {
+  readonly handlers: DeploymentHandlers;
+  readonly #core: AppCore;
+
+  constructor(core: AppCore) {
+    this.#core = core;
+    this.handlers = {
+      redeploy: (message) => this.request(message),
+      rollback: ({ deploymentId, trigger }) => this.#rollback(deploymentId, trigger),
+      cancel: ({ deploymentId }) => this.#cancel(deploymentId),
+      'build-turn': ({ deploymentId }) => this.#turn(deploymentId),
+      'deploy-begin': (message) => (core.isOwn(message) ? this.#begin(message.deploymentId) : null),
+      'deploy-planned': (message) => {
+        const { plan, buildJob } = message;
+        return this.#change(message, (deployment) => ({ ...deployment, plan, buildJob }));
+      },
+      'deploy-built': (message) => {
+        const { plan, deploymentId } = message;
+        return this.#change(message, (deployment) => ({
+          ...deployment,
+          plan,
+          release: deployment.release ?? deploymentId,
+          status: 'starting',
+        }));
+      },
+      'deploy-ready': (message) => this.#ready(message),
+      'deploy-failed': (message) => {
+        const deployment = core.open.find(({ id }) => id === message.deploymentId);
+        if (!core.isOwn(message) || deployment === undefined) return false;
+        this.#finish(deployment, 'failed', message.error);
+        return true;
+      },
+    };
+  }
+
+  /** The newest source, built and started: a new deployment, or the one that waits already. */
+  request(wanted: Wanted): DeploymentRecord {
+    const app = this.#core.require();
+    checkDeployable(app, this.#core.deps.driver);
+    const { queued } = this.#core;
+    if (queued?.rollbackOf === null) return queued;
+    return this.#enqueue(app, wanted, queued);
+  }
+
+  /** Starts the next one when nothing is under way. */
+  advance(): void {
+    const core = this.#core;
+    if (core.work !== null || core.app?.deletedAtMs !== null || core.context.ended) return;
+    const next = core.underWay ?? (core.upload === null ? core.queued : undefined);
+    if (next === undefined) return;
+    if (next.status !== 'queued' || next.rollbackOf !== null) {
+      this.#run(next.id);
+      return;
+    }
+    const { context, deps } = core;
+    const turn = turnOf(context.actors, context.ref, next.id);
+    const giveBack = deps.buildQueue.enter(next.id, turn);
+    if (giveBack === undefined) core.work = { kind: 'turn', deploymentId: next.id };
+    else this.#run(next.id, giveBack);
+  }
+
+  #run(deploymentId: string, giveBack?: () => void): void {
+    const core = this.#core;
+    const cancel = new AbortController();
+    core.work = { kind: 'deployment', deploymentId, cancel };
+    core.run(`deploy:${deploymentId}`, async () => {
+      await runDeployment(core, deploymentId, cancel.signal, giveBack);
+      core.tellSelf({ type: 'work-done', epoch: core.context.epoch });
+    });
+  }
+
+  /** Takes the build slot that is there for a waiting deployment, or gives up its place in line. */
+  #turn(deploymentId: string): boolean {
+    const core = this.#core;
+    const { work, queued } = core;
+    // One that was canceled leaves when that is durable.
+    if (work?.kind === 'turn' && queued?.id === work.deploymentId) core.work = null;
+    this.advance();
+    if (core.work?.deploymentId === deploymentId) return true;
+    core.deps.buildQueue.leave(deploymentId);
+    return false;
+  }
+
+  /** Whether nothing is under way and nothing waits. */
+  get idle(): boolean {
+    return this.#core.work === null && this.#core.open.length === 0;
+  }
+
+  /** Ends every open deployment as canceled. */
+  cancelAll(): void {
+    for (const deployment of this.#core.open) this.#finish(deployment, 'canceled', null);
+  }
+
+  #rollback(deploymentId: string, trigger: DeploymentTrigger): DeploymentRecord {
+    const core = this.#core;
+    const app = core.require();
+    const target = core.deployment(deploymentId);
+    if (target === undefined) throw new ServiceError('NOT_FOUND', 'No such deployment.');
+    if (target.status !== 'ready' || target.release === null || target.plan === null) {
+      throw new ServiceError('NOT_DEPLOYABLE', 'The release of this deployment is not kept.');
+    }
+    checkRunsHere(target.plan, core.deps.driver);
+    const { queued } = core;
+    if (queued?.rollbackOf === deploymentId) return queued;
+    return this.#enqueue(app, { trigger, rollbackOf: target }, queued);
+  }
+
+  #enqueue(app: AppRecord, wanted: Wanted, replaced?: DeploymentRecord): DeploymentRecord {
+    const core = this.#core;
+    const source = wanted.rollbackOf;
+    const deployment: DeploymentRecord = {
+      id: newId('dpl', core.deps.clock.now()),
+      appId: app.id,
+      teamId: app.teamId,
+      status: 'queued',
+      trigger: source === undefined ? wanted.trigger : 'rollback',
+      url: core.deps.options.urlOf(app.slug),
+      commitSha: source?.commitSha ?? wanted.commitSha ?? null,
+      commitMessage: source?.commitMessage ?? null,
+      branch: source?.branch ?? wanted.branch ?? null,
+      error: null,
+      upload: source?.upload ?? null,
+      rollbackOf: source?.id ?? null,
+      release: source?.release ?? null,
+      plan: source?.plan ?? null,
+      buildJob: null,
+      createdAtMs: core.deps.clock.now(),
+      startedAtMs: null,
+      finishedAtMs: null,
+    };
+    if (replaced !== undefined) this.#finish(replaced, 'superseded', null);
+    core.save({ latestDeploymentId: deployment.id }, [deployment]);
+    this.advance();
+    return deployment;
+  }
+
+  #cancel(deploymentId: string): boolean {
+    const core = this.#core;
+    core.require();
+    const deployment = core.deployment(deploymentId);
+    if (deployment === undefined) throw new ServiceError('NOT_FOUND', 'No such deployment.');
+    const open = core.open.find(({ id }) => id === deploymentId);
+    // Once it has the traffic there is nothing left to cancel.
+    if (open === undefined || core.app?.run.live?.deploymentId === deploymentId) return false;
+    this.#finish(open, 'canceled', null);
+    return true;
+  }
+
+  #begin(deploymentId: string): { app: AppRecord; deployment: DeploymentRecord } | null {
+    const core = this.#core;
+    const app = core.require();
+    const deployment = core.open.find(({ id }) => id === deploymentId);
+    const waits = deployment?.status === 'queued' && core.upload !== null;
+    if (deployment === undefined || waits) return null;
+    if (deployment.status !== 'queued') return { app, deployment };
+    const begun: DeploymentRecord = {
+      ...deployment,
+      status: deployment.rollbackOf === null ? 'building' : 'starting',
+      upload: deployment.rollbackOf === null ? app.upload : deployment.upload,
+      startedAtMs: core.deps.clock.now(),
+    };
+    return { app: core.save({}, [begun]), deployment: begun };
+  }
+
+  #change(
+    message: { epoch: number; deploymentId: string },
+    change: (deployment: DeploymentRecord) => DeploymentRecord,
+  ): boolean {
+    const core = this.#core;
+    const deployment = core.open.find(({ id }) => id === message.deploymentId);
+    if (!core.isOwn(message) || deployment === undefined) return false;
+    core.save({}, [change(deployment)]);
+    return true;
+  }
+
+  #ready(message: { epoch: number; deploymentId: string }): boolean {
+    const core = this.#core;
+    const deployment = core.open.find(({ id }) => id === message.deploymentId);
+    if (!core.isOwn(message) || deployment === undefined) return false;
+    this.#finish(deployment, 'ready', null);
+    return true;
+  }
+
+  #finish(
+    deployment: DeploymentRecord,
+    status: Extract<DeploymentStatus, 'ready' | 'failed' | 'canceled' | 'superseded'>,
+    error: string | null,
+  ): void {
+    const core = this.#core;
+    const { run, upload } = core.require();
+    const failed = status !== 'ready';
+    const finished: DeploymentRecord = {
+      ...deployment,
+      status,
+      error,
+      // What did not become ready has no release to go back to.
+      release: failed ? null : deployment.release,
+      finishedAtMs: core.deps.clock.now(),
+    };
+    const ends = failed && run.next?.deploymentId === deployment.id;
+    const old = this.#outdated(finished);
+    const patch = ends ? { run: leaving(core, run, 'next') } : {};
+    core.save(patch, [finished, ...old.records], old.changes);
+    if (ends) endAll(core);
+    const { work } = core;
+    core.context.afterCommit(() => {
+      const isUnderWay = work?.kind === 'deployment' && work.deploymentId === deployment.id;
+      if (failed && isUnderWay) work.cancel.abort(new Error(`deployment ${status}`));
+      else if (failed && deployment.status === 'queued') this.#leaveLine(deployment.id, work);
+      this.#announce(finished, upload?.blob ?? null);
+    });
+  }
+
+  /**
+   * As a deployment under way does when it is canceled: says so, and lets the next one begin. An actor
+   * that slept may not know yet that it is in line: then there is no work that ends.
+   */
+  #leaveLine(deploymentId: string, work: Work | null): void {
+    const { deps, context } = this.#core;
+    deps.buildQueue.leave(deploymentId);
+    deps.streams.write(`build:${deploymentId}`, `${canceledLine}\n`);
+    deps.streams.end(`build:${deploymentId}`);
+    if (work?.kind !== 'turn' || work.deploymentId !== deploymentId) return;
+    this.#core.tellSelf({ type: 'work-done', epoch: context.epoch });
+  }
+
+  #announce(finished: DeploymentRecord, currentBlob: string | null): void {
+    const core = this.#core;
+    const { streams, clock, logger } = core.deps;
+    const { id: deploymentId, status } = finished;
+    streams.notice(`app:${core.id}`, {
+      kind: 'deployment',
+      deploymentId,
+      status,
+      atMs: clock.now(),
+    });
+    logger.info({ app: core.id, deployment: deploymentId, status }, 'deployment_finished');
+    const blob = finished.upload?.blob;
+    const current = core.app?.upload?.blob ?? currentBlob;
+    if (blob === undefined || blob === current || finished.rollbackOf !== null) return;
+    core.folders.removeUpload(blob).catch((error: unknown) => {
+      logger.warn({ app: core.id, err: error }, 'upload_not_removed');
+    });
+  }
+
+  /**
+   * What a finished deployment leaves behind: history beyond what is kept, of apps that never come up too,
+   * and once it is live releases.
+   */
+  #outdated(finished: DeploymentRecord): { records: DeploymentRecord[]; changes: Change[] } {
+    const { reader, options, streams, logger } = this.#core.deps;
+    const releasesKept = finished.status === 'ready' ? options.releasesKept : Infinity;
+    const kept = new Set([finished.release]);
+    for (const { release } of this.#core.open) if (release !== null) kept.add(release);
+    const records: DeploymentRecord[] = [];
+    const changes: Change[] = [];
+    const history = reader.list(tables.deployments, 'app', [this.#core.id], { reverse: true });
+    for (const [age, deployment] of history.entries()) {
+      if (deployment.id === finished.id || this.#core.open.some(({ id }) => id === deployment.id)) {
+        continue;
+      }
+      const { release } = deployment;
+      if (release !== null && kept.size < releasesKept) kept.add(release);
+      if (release !== null && kept.has(release)) continue;
+      if (age >= options.deploymentsKept) {
+        changes.push(remove(tables.deployments, deployment.id));
+        this.#core.context.afterCommit(() => {
+          streams.drop(`build:${deployment.id}`).catch((error: unknown) => {
+            logger.warn({ deployment: deployment.id, err: error }, 'build_log_not_removed');
+          });
+        });
+      } else if (release !== null) records.push(withoutRelease(deployment));
+    }
+    return { records, changes };
+  }
+}
+
+/** It cannot start again: the text of its compose file is not needed any more. */
+function withoutRelease(deployment: DeploymentRecord): DeploymentRecord {
+  const { plan } = deployment;
+  const stack = plan?.stack && { ...plan.stack, compose: '' };
+  return { ...deployment, release: null, plan: plan && stack ? { ...plan, stack } : plan };
+}
+
+/** Holds nothing of the activation that waits, which may be gone when the turn comes. */
+function turnOf(actors: Actors, app: ActorRef<AppMessages>, deploymentId: string): AskTurn {
+  const message = { type: 'build-turn', deploymentId } as const;
+  return () => actors.ask<AppMessages, 'build-turn'>(app, message, { deadlineMs: turnDeadlineMs });
+}
+
+function checkDeployable(app: AppRecord, driver: Driver): void {
+  checkSourceRuns(app.source, driver);
+  if (app.source !== 'UPLOAD') return;
+  if (app.upload === null) {
+    throw new ServiceError(
+      'NOT_DEPLOYABLE',
+      'There is nothing to deploy: upload an archive first.',
+    );
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Owns the way of one deployment that has its build slot: fetch the source, build it, start it,
+ * switch the traffic, drop what is outdated.
+ *
+ * 1. Every step is journaled by the actor before the next begins. After a crash the same function
+ *    runs again and goes on: it unpacks anew, takes up a running build job or its exit code, and
+ *    takes up an instance that was being started.
+ * 2. It ends as ready, failed or canceled, or is left to the next activation; each step has a
+ *    deadline, and a cancel ends what runs.
+ */
+import { ServiceError } from '../../../lib/errors.ts';
+import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records/records.ts';
+import { tables } from '../../../store/records/tables.ts';
+import { bringUp } from './bring-up.ts';
+import { StartFailed } from './start-failed.ts';
+import { buildRelease } from '../build/build-release.ts';
+import { BuildRefused } from '../build/refused.ts';
+import { BuildFailed } from '../build/work.ts';
+import { ComposeRefused } from '../compose/refused.ts';
+import type { AppCore } from '../core.ts';
+import { isAborted } from '../running/health.ts';
+import { reach } from '../running/reach.ts';
+import { awaitDatabases } from '../settings/variables.ts';
+
+interface Steps {
+  core: AppCore;
+  deployment: DeploymentRecord;
+  /** Aborts on a cancel and at the end of this activation. */
+  signal: AbortSignal;
+  say: (line: string) => void;
+}
+
+export const canceledLine = 'Canceled.';
+
+/**
+ * Never rejects. Resolves when the deployment is finished, must wait, or the activation ends. One that
+ * was queued brings the build slot it has.
+ */
+export async function runDeployment(
+  core: AppCore,
+  deploymentId: string,
+  cancel: AbortSignal,
+  giveBack?: () => void,
+): Promise<void> {
+  const { streams, logger } = core.deps;
+  const life = core.context.signal;
+  const signal = AbortSignal.any([life, cancel]);
+  const log = `build:${deploymentId}` as const;
+  const say = (line: string): void => {
+    streams.write(log, `${line}\n`);
+  };
+  try {
+    const finished = await carryOut(core, deploymentId, signal, say, giveBack);
+    if (finished) streams.end(log);
+  } catch (thrown) {
+    // The next activation goes on from what is journaled.
+    if (isAborted(life)) return;
+    try {
+      await giveUp(core, deploymentId, cancel.aborted ? null : reasonOf(core, thrown), say);
+      streams.end(log);
+    } catch (error) {
+      if (!isAborted(life)) logger.error({ deployment: deploymentId, err: error }, 'deploy_stuck');
+    }
+  } finally {
+    giveBack?.();
+  }
+}
+
+/** False when it has to wait in the queue. */
+async function carryOut(
+  core: AppCore,
+  deploymentId: string,
+  signal: AbortSignal,
+  say: (line: string) => void,
+  slot?: () => void,
+): Promise<boolean> {
+  const { buildQueue, logger } = core.deps;
+  const open = core.open.find(({ id }) => id === deploymentId);
+  if (open === undefined) return false;
+  if (open.status !== 'queued') say('The service was restarted. Going on.');
+  const giveBack = slot ?? (open.status === 'building' ? buildQueue.adopt() : undefined);
+  let steps: Steps;
+  try {
+    const begun = await core.report({ type: 'deploy-begin', deploymentId });
+    if (begun === null) return false;
+    logger.info({ app: core.id, deployment: deploymentId }, 'deployment_begun');
+    steps = { core, deployment: begun.deployment, signal, say };
+    if (begun.deployment.status === 'building') {
+      steps.deployment = await build(steps, begun.app);
+    }
+  } finally {
+    giveBack?.();
+  }
+  await start(steps);
+  return true;
+}
+
+async function build(steps: Steps, app: AppRecord): Promise<DeploymentRecord> {
+  const { core, deployment, signal, say } = steps;
+  await core.folders.ensure();
+  await core.folders.keepReleases(keptReleases(core, deployment.id));
+  const { healthTimeoutMs: timeoutMs } = core.deps.options;
+  await awaitDatabases(core.deps, app, { timeoutMs, say, signal });
+  const plan = await buildRelease({ core, app, deployment, signal, say });
+  const { id: deploymentId } = deployment;
+  await core.report({ type: 'deploy-built', deploymentId, plan });
+  signal.throwIfAborted();
+  const { buildJob } = core.deployment(deploymentId) ?? deployment;
+  if (buildJob !== null) await removeJob(core, buildJob);
+  return { ...deployment, plan, buildJob, release: deployment.release ?? deploymentId };
+}
+
+async function start({ core, deployment, signal, say }: Steps): Promise<void> {
+  const { id: deploymentId, plan } = deployment;
+  const release = deployment.release ?? deploymentId;
+  const started = core.app?.run.live?.deploymentId === deploymentId;
+  if (!started) {
+    const wanted = { deploymentId, release, plan: startable(plan) };
+    await bringUp(core, { ...wanted, say, tellsLastWords: true, signal });
+  }
+  // The traffic is there before anybody reads `ready`.
+  if (!(await core.route())) say('The edge is not reached; the traffic follows when it is.');
+  await core.report({ type: 'deploy-ready', deploymentId });
+  say('Ready.');
+  await dropOutdated(core);
+}
+
+/** Releases that no rollback can go back to any more. */
+async function dropOutdated(core: AppCore): Promise<void> {
+  const { driver, logger } = core.deps;
+  try {
+    await core.folders.keepReleases(keptReleases(core));
+    await driver.images?.keep(core.id, keptImages(core));
+  } catch (error) {
+    logger.warn({ app: core.id, err: error }, 'releases_not_removed');
+  }
+}
+
+async function giveUp(
+  core: AppCore,
+  deploymentId: string,
+  error: string | null,
+  say: (line: string) => void,
+): Promise<void> {
+  const before = core.deployment(deploymentId);
+  say(error === null ? canceledLine : `Failed: ${error}`);
+  if (error !== null) await core.report({ type: 'deploy-failed', deploymentId, error });
+  if (before === undefined) return;
+  if (before.buildJob !== null) await removeJob(core, before.buildJob);
+  if (before.rollbackOf !== null) return;
+  await core.folders.removeRelease(deploymentId).catch((failure: unknown) => {
+    // What is left goes when the next deployment begins.
+    core.deps.logger.warn({ app: core.id, err: failure }, 'release_not_removed');
+  });
+}
+
+async function removeJob(core: AppCore, buildJob: string): Promise<void> {
+  const { driver, clock, logger } = core.deps;
+  try {
+    await reach(clock, core.context.signal, () => driver.remove(buildJob));
+  } catch (error) {
+    // Found and removed as unknown when the driver is next looked through.
+    if (!core.context.signal.aborted) {
+      logger.warn({ workload: buildJob, err: error }, 'workload_not_removed');
+    }
+  }
+}
+
+/** The names of the release folders that are still needed. */
+function keptReleases(core: AppCore, building?: string): Set<string> {
+  const names = withRelease(core).flatMap(({ release }) => release ?? []);
+  return new Set(building === undefined ? names : [...names, building]);
+}
+
+/** The images that a restart or a rollback needs. */
+function keptImages(core: AppCore): Set<string> {
+  const images = withRelease(core).flatMap(({ plan }) => [
+    ...(plan?.image ? [plan.image] : []),
+    ...Object.values(plan?.stack?.images ?? {}),
+  ]);
+  return new Set(images.map(({ name }) => name));
+}
+
+function withRelease(core: AppCore): Readonly<DeploymentRecord>[] {
+  const { reader } = core.deps;
+  const deployments = reader.list(tables.deployments, 'app', [core.id], { reverse: true });
+  return [...deployments, ...core.open].filter(({ release }) => release !== null);
+}
+
+function startable(plan: ReleasePlan | null): ReleasePlan {
+  if (plan === null) throw new StartFailed('It is not known how this release starts.');
+  return plan;
+}
+
+function reasonOf(core: AppCore, thrown: unknown): string {
+  const expected =
+    thrown instanceof BuildRefused ||
+    thrown instanceof BuildFailed ||
+    thrown instanceof ComposeRefused ||
+    thrown instanceof StartFailed ||
+    (thrown instanceof ServiceError && thrown.code !== 'INTERNAL');
+  if (expected) return thrown.message;
+  core.deps.logger.error({ app: core.id, err: thrown }, 'deployment_broke');
+  return 'Something went wrong on our side.';
+}

@@ -1,0 +1,44 @@
+/**
+ * Owns what runs on this server: apps of which source, and releases only where they were made for, as
+ * programs of a machine or in an image.
+ */
+import type { Driver } from '../../../drivers/driver.ts';
+import { ServiceError } from '../../../lib/errors.ts';
+import type { DeploySource, ReleasePlan } from '../../../store/records/records.ts';
+
+/** UNSUPPORTED_SOURCE for one that this server cannot deploy. */
+export function checkSourceRuns(source: DeploySource, { images }: Pick<Driver, 'images'>): void {
+  switch (source) {
+    case 'UPLOAD':
+      return;
+    case 'IMAGE':
+    case 'COMPOSE':
+      if (images !== null) return;
+      throw new ServiceError(
+        'UNSUPPORTED_SOURCE',
+        `An app with source ${source} needs the docker runtime, and this server has the process runtime. Choose the source UPLOAD, or start Gangway with GANGWAY_RUNTIME=docker.`,
+      );
+    case 'GIT':
+      throw new ServiceError(
+        'UNSUPPORTED_SOURCE',
+        'An app with source GIT cannot be deployed on this server. Choose the source UPLOAD.',
+      );
+  }
+}
+
+/** A release without a plan has nothing that could not run. */
+export function runsHere(plan: ReleasePlan | null, { runs }: Pick<Driver, 'runs'>): boolean {
+  return plan === null || (plan.image === undefined) === (runs === 'host');
+}
+
+/** What people are told of a release that does not run here. */
+export function madeElsewhere(plan: ReleasePlan): string {
+  const made = plan.image === undefined ? 'process' : 'docker';
+  return `This release was made for the ${made} runtime, which this server does not run now. Deploy again.`;
+}
+
+/** NOT_DEPLOYABLE for a release that was made for the other runtime. */
+export function checkRunsHere(plan: ReleasePlan | null, driver: Pick<Driver, 'runs'>): void {
+  if (plan === null || runsHere(plan, driver)) return;
+  throw new ServiceError('NOT_DEPLOYABLE', madeElsewhere(plan));
+}

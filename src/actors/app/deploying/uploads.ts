@@ -1,0 +1,99 @@
+/**
+ * Owns the reservation of an app for one upload, and which uploaded archives are kept.
+ *
+ * 1. While an archive arrives no deployment begins, and while one is under way no upload does. A
+ *    deployment that waits for a build slot hinders none: it will build the newest source.
+ * 2. A reservation lives in memory: it ends with the process, and with this activation.
+ */
+import { ServiceError } from '../../../lib/errors.ts';
+import type { AppCore } from '../core.ts';
+import type { DeploymentQueue } from './deployments.ts';
+import type { Handlers } from '../internal.ts';
+
+export function uploadHandlers(
+  core: AppCore,
+  queue: DeploymentQueue,
+): Handlers<'upload-begin' | 'upload-commit' | 'upload-abort'> {
+  return {
+    'upload-begin': async ({ uploadId }) => {
+      checkFree(core);
+      reserve(core, uploadId);
+      try {
+        const dir = await core.folders.ensureUploads();
+        // Nothing arrives now: what is not needed is left from a crash.
+        await core.folders.keepUploads(neededBlobs(core));
+        return { dir };
+      } catch (error) {
+        release(core);
+        throw error;
+      }
+    },
+    'upload-commit': ({ uploadId, upload }) => {
+      const app = core.require();
+      if (core.upload?.uploadId !== uploadId) {
+        throw new ServiceError('CONFLICT', 'The upload was interrupted. Send the archive again.');
+      }
+      release(core);
+      const before = app.upload;
+      const saved = core.save({ upload });
+      core.context.afterCommit(() => {
+        if (before === null || neededBlobs(core).has(before.blob)) return;
+        core.folders.removeUpload(before.blob).catch((error: unknown) => {
+          core.deps.logger.warn({ app: core.id, err: error }, 'upload_not_removed');
+        });
+      });
+      queue.advance();
+      return saved;
+    },
+    'upload-abort': ({ uploadId }) => {
+      if (core.upload?.uploadId !== uploadId) return false;
+      release(core);
+      queue.advance();
+      return true;
+    },
+  };
+}
+
+function checkFree(core: AppCore): void {
+  const app = core.require();
+  if (app.source !== 'UPLOAD') {
+    throw new ServiceError('NOT_AN_UPLOAD_APP', `The source of this app is ${app.source}.`);
+  }
+  if (core.upload !== null) {
+    throw new ServiceError('UPLOAD_IN_PROGRESS', 'Another upload to this app is running.');
+  }
+  const { queued, underWay } = core;
+  const begins = queued !== undefined && !core.deps.buildQueue.isWaiting(queued.id);
+  if (underWay !== undefined || begins) {
+    throw new ServiceError('DEPLOY_IN_PROGRESS', 'A deployment of this app is running.');
+  }
+}
+
+/** Keeps the actor from being passivated until the upload ends. */
+function reserve(core: AppCore, uploadId: string): void {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  core.upload = {
+    uploadId,
+    release: () => {
+      resolve(undefined);
+    },
+  };
+  core.run(`upload:${uploadId}`, async (signal) => {
+    const stop = (): void => {
+      resolve(undefined);
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    await promise;
+    signal.removeEventListener('abort', stop);
+  });
+}
+
+export function release(core: AppCore): void {
+  core.upload?.release();
+  core.upload = null;
+}
+
+function neededBlobs(core: AppCore): Set<string> {
+  const uploads = [core.app?.upload, ...core.open.map(({ upload }) => upload)];
+  return new Set(uploads.flatMap((upload) => upload?.blob ?? []));
+}

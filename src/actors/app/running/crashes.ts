@@ -1,0 +1,156 @@
+/**
+ * Owns what is kept and told of ends of the live instance that nobody asked for.
+ *
+ * 1. Each end counts once, also one that nobody saw: the driver counts restarts, and what was counted
+ *    is journaled.
+ * 2. What stands in the app's log of an end stands there once, whatever crashed in between. It is a
+ *    line of our own stream, which no app can write to.
+ */
+import type { Exit, Workload } from '../../../protocol/workload.ts';
+import type { LogName } from '../../../logs/files/log-name.ts';
+import type { AppCrashes, AppExit, Instance } from '../../../store/records/records.ts';
+import { describeEnd, describeNext, endIn, lastWordsMs } from '../../workload/ends.ts';
+import type { StreamNotice } from '../../../logs/live/live-log.ts';
+import { partLog, workloadsOf } from './containers.ts';
+import type { AppCore } from '../core.ts';
+import { pause } from './health.ts';
+
+type Counted = AppCrashes['counted'][number];
+
+/** Ends no farther apart are in a row. */
+const rowMs = 5 * 60_000;
+/** After a crash of the service, an end of so long ago is not told any more. */
+const retellMs = 10 * 60_000;
+const noneSoFar: AppCrashes = { restarts: 0, last: null, counted: [] };
+
+/** How often a workload ended by itself so far, as its driver says; null: never. */
+function endsOf({ spec, state }: Workload): Counted | null {
+  const ended = endIn(state);
+  if (ended === null) return null;
+  return { workloadId: spec.id, ends: ended.ends, told: ended.ends, atMs: ended.exit.atMs };
+}
+
+/** What is kept of ends once this instance takes the traffic; `counted` are those before that. */
+export function crashesOf(
+  before: AppCrashes | undefined,
+  counted: readonly Counted[],
+  isSameRelease: boolean,
+): AppCrashes | undefined {
+  const { restarts, last } = before ?? noneSoFar;
+  const kept = isSameRelease ? restarts : 0;
+  if (last === null && counted.length === 0 && kept === 0) return undefined;
+  return { restarts: kept, last, counted: [...counted] };
+}
+
+/**
+ * Counts what the driver says of a workload of the live instance, and tells of it once that is durable;
+ * null when it is nothing new. The caller saves it.
+ */
+export function countEnd(core: AppCore, workload: Workload): AppCrashes | null {
+  const { spec, state } = workload;
+  const { run } = core.require();
+  const before = run.crashes ?? noneSoFar;
+  const known = before.counted.find(({ workloadId }) => workloadId === spec.id);
+  const counted = known ?? { workloadId: spec.id, ends: 0, told: 0, atMs: 0 };
+  const ended =
+    state.phase === 'ended' ? { ends: counted.ends + 1, exit: state.exit } : endIn(state);
+  if (ended === null) return null;
+  const fresh = freshEnds(counted, ended);
+  if (fresh === 0) return null;
+  const { exit } = ended;
+  const told = counted.told + fresh;
+  const inRow =
+    before.last !== null && exit.atMs - before.last.atMs < rowMs ? before.last.inRow : 0;
+  const now = { workload, exit, fresh, restarts: before.restarts + fresh, inRow: inRow + fresh };
+  const last: AppExit = {
+    atMs: exit.atMs,
+    code: exit.code,
+    signal: exit.signal,
+    reason: reasonOf(exit),
+    workloadId: spec.id,
+    log: partLog(core.app, spec.id) ?? `app:${core.id}`,
+    inRow: now.inRow,
+    told,
+    text: sentenceOf(core, now),
+  };
+  core.deps.logger.warn(
+    { app: core.id, ...noticeOf(now, last), detail: exit.detail },
+    'app_ended_by_itself',
+  );
+  tellSoon(core, last, noticeOf(now, last));
+  const others = before.counted.filter(({ workloadId }) => workloadId !== spec.id);
+  const next = { workloadId: spec.id, ends: ended.ends, told, atMs: exit.atMs };
+  return { restarts: now.restarts, last, counted: [...others, next] };
+}
+
+/** Tells what an earlier activation may not have come to tell. */
+export function retellEnd(core: AppCore): void {
+  const { app, deps } = core;
+  const last = app?.run.crashes?.last;
+  if (!app || !last || deps.clock.now() - last.atMs > retellMs) return;
+  const { live, draining } = app.run;
+  const isHere = [live, ...draining].some((one) => workloadsOf(one).includes(last.workloadId));
+  if (isHere) tell(core, last);
+}
+
+/** Who ended so far of an instance, before it takes the traffic. */
+export async function endsBefore(core: AppCore, instance: Instance): Promise<Counted[]> {
+  const { driver } = core.deps;
+  const found = await Promise.all(workloadsOf(instance).map((id) => driver.inspect(id)));
+  return found.flatMap((workload) => (workload && endsOf(workload)) ?? []);
+}
+
+/** A daemon that starts anew counts anew: then the time of the end says whether it is another one. */
+function freshEnds(counted: Counted, { ends, exit }: { ends: number; exit: Exit }): number {
+  if (ends > counted.ends) return ends - counted.ends;
+  const mayBeAnew = ends < counted.ends || ends === 0;
+  return mayBeAnew && exit.atMs > counted.atMs ? Math.max(1, ends) : 0;
+}
+
+function reasonOf({ cause, signal, reason }: Exit): AppExit['reason'] {
+  if (cause !== undefined) return cause;
+  return signal !== null || reason === 'lost' || reason === 'stopped' ? 'killed' : 'exited';
+}
+
+interface End {
+  workload: Workload;
+  exit: Exit;
+  fresh: number;
+  restarts: number;
+  inRow: number;
+}
+
+function nextStartOf({ state }: Workload): number | null {
+  return state.phase === 'waiting' ? state.nextStartAtMs : null;
+}
+
+function noticeOf(
+  { workload, restarts }: End,
+  { reason, code, signal, inRow, atMs }: AppExit,
+): Extract<StreamNotice, { kind: 'crash' }> {
+  const nextStartAtMs = nextStartOf(workload);
+  return { kind: 'crash', reason, code, signal, restarts, inRow, nextStartAtMs, atMs };
+}
+
+function sentenceOf(core: AppCore, { workload, exit, fresh, restarts, inRow }: End): string {
+  const unseen = fresh > 1 ? `The app ended ${String(fresh)} times, the last time so: ` : '';
+  const row = inRow > 2 ? ` It ended ${String(inRow)} times in a row.` : '';
+  const next = describeNext(workload.state, core.deps.clock.now());
+  const count = `(restart ${String(restarts)} of this release)`;
+  return `${unseen}${describeEnd(exit, 'app')}${row} ${next} ${count}.`;
+}
+
+/** Behind its own last words, as far as they come soon. */
+function tellSoon(core: AppCore, last: AppExit, notice: StreamNotice): void {
+  core.context.afterCommit(() => {
+    core.run(`tell:${last.workloadId}`, async (signal) => {
+      await pause(core.deps.clock, lastWordsMs, signal).catch(() => undefined);
+      tell(core, last);
+      core.deps.streams.notice(last.log as LogName, notice);
+    });
+  });
+}
+
+function tell({ deps: { streams } }: AppCore, { log, text, workloadId, told }: AppExit): void {
+  streams.write(log as LogName, text, { id: `${workloadId}!`, seq: told });
+}

@@ -1,0 +1,200 @@
+/**
+ * Owns the question whether a new instance is healthy: something of its own listens on its port,
+ * and it accepts a connection or answers `healthPath` with 2xx-3xx, within a time.
+ */
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import type { Driver } from '../../../drivers/driver.ts';
+import type { Exit, Workload } from '../../../protocol/workload.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { Elsewhere } from './elsewhere.ts';
+
+export interface Target {
+  host: string;
+  port: number;
+  /** Null: an accepted connection is enough. */
+  path: string | null;
+  hostHeader: string;
+}
+
+/** Null when it is well, else what was seen, as the end of a sentence. */
+export type Check = (target: Target, signal: AbortSignal) => Promise<string | null>;
+
+export type Health =
+  | { kind: 'healthy'; found: { host: string; port: number; startedAtMs: number } }
+  /** Another process listens on the port. */
+  | { kind: 'foreign' }
+  | { kind: 'failed'; reason: string };
+
+export interface HealthGateOptions {
+  driver: Driver;
+  clock: Clock;
+  check: Check;
+  workloadId: string;
+  port: number;
+  /** What the app knows the port as. */
+  shownPort: number;
+  path: string | null;
+  hostHeader: string;
+  timeoutMs: number;
+  /** Told once, when it has listened elsewhere for a while. */
+  say: (line: string) => void;
+  signal: AbortSignal;
+}
+
+// "localhost" is ::1 to some programs.
+const hosts = ['127.0.0.1', '::1'] as const;
+const firstDelayMs = 50;
+const lastDelayMs = 500;
+/** One answer may take this long. */
+const checkTimeoutMs = 5000;
+/** An app that listens elsewhere by then is told so; it may still come to listen where it should. */
+const elsewhereMs = 10_000;
+/** An app that ended this often before it was healthy is given up. */
+const exitsMax = 3;
+const goneApp = 'The app is gone: the driver does not know it any more.';
+
+/** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
+export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
+  const { driver, clock, workloadId, timeoutMs, signal } = options;
+  const startedAtMs = clock.now();
+  const deadlineMs = startedAtMs + timeoutMs;
+  const elsewhere = new Elsewhere(options, Math.min(startedAtMs + elsewhereMs, deadlineMs));
+  let wrongAnswer: string | null = null;
+  for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
+    signal.throwIfAborted();
+    const workload = await driver.inspect(workloadId);
+    const ended = endOf(workload, goneApp, describeExit);
+    if (ended !== null) {
+      const isTaken = neverStarted(workload) && (await driver.probe(workloadId)) === 'foreign';
+      return isTaken ? { kind: 'foreign' } : { kind: 'failed', reason: ended };
+    }
+    const probe = await driver.probe(workloadId);
+    if (probe === 'foreign') return { kind: 'foreign' };
+    if (probe === 'listening') {
+      const places = placesOf(workload, options.port);
+      for (const place of places) {
+        const wrong = await checkOnce(options, place);
+        if (wrong === null) {
+          const runsSinceMs = startOf(workload) ?? clock.now();
+          return { kind: 'healthy', found: { ...place, startedAtMs: runsSinceMs } };
+        }
+        if (place === places[0]) wrongAnswer = wrong;
+      }
+    }
+    const isOver = clock.now() >= deadlineMs;
+    if (wrongAnswer === null) await elsewhere.look();
+    if (isOver) {
+      const seconds = String(Math.round(timeoutMs / 1000));
+      const seen = wrongAnswer ?? elsewhere.seen;
+      return { kind: 'failed', reason: `The app was not healthy within ${seconds} s: ${seen}.` };
+    }
+    await pause(clock, delayMs, signal);
+  }
+}
+
+type Place = Pick<Target, 'host' | 'port'>;
+
+function placesOf(workload: Workload | undefined, port: number): Place[] {
+  return workload?.address ? [workload.address] : hosts.map((host) => ({ host, port }));
+}
+
+function checkOnce(options: HealthGateOptions, place: Place): Promise<string | null> {
+  const { path, hostHeader } = options;
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(checkTimeoutMs)]);
+  return options.check({ ...place, path, hostHeader }, signal);
+}
+
+function startOf(workload: Workload | undefined): number | null {
+  return workload?.state.phase === 'running' ? workload.state.startedAtMs : null;
+}
+
+function neverStarted(workload: Workload | undefined): boolean {
+  return workload?.state.phase === 'ended' && workload.state.exit.reason === 'failed_to_start';
+}
+
+/** What ended it, as a sentence; null while it runs, or is started again not for the last time. */
+export function endOf(
+  workload: Workload | undefined,
+  gone: string,
+  describe: (exit: Exit) => string,
+): string | null {
+  if (workload === undefined) return gone;
+  const { state } = workload;
+  switch (state.phase) {
+    case 'running':
+      return null;
+    case 'waiting':
+      return state.restarts + 1 >= exitsMax ? describe(state.lastExit) : null;
+    case 'ended':
+      return describe(state.exit);
+  }
+}
+
+/** A sentence about the end of an app's process. */
+export function describeExit(exit: Exit): string {
+  if (exit.detail !== null) return exit.detail;
+  if (exit.reason === 'lost') return 'The app was lost when its server stopped.';
+  if (exit.signal !== null) return `The app was ended by ${exit.signal} before it was healthy.`;
+  return `The app exited with code ${String(exit.code ?? 'unknown')} before it was healthy.`;
+}
+
+/** As a call, because the compiler takes a property it has seen false to stay so. */
+export function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+/** Waits; rejects when `signal` aborts. */
+export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason as Error);
+      return;
+    }
+    const stop = (): void => {
+      cancel();
+      reject(signal.reason as Error);
+    };
+    const cancel = clock.after(delayMs, () => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    });
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/** The check of real instances, over TCP or HTTP. */
+export const checkOverNetwork: Check = (target, signal) =>
+  target.path === null ? checkConnection(target, signal) : checkPath(target, target.path, signal);
+
+function checkConnection({ host, port }: Target, signal: AbortSignal): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, signal });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(null);
+    });
+    socket.once('error', () => {
+      resolve('no connection was accepted on its port');
+    });
+  });
+}
+
+function checkPath(
+  { host, port, hostHeader }: Target,
+  path: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  return new Promise((resolve) => {
+    const headers = { host: hostHeader, connection: 'close', 'user-agent': 'gangway-health' };
+    const asking = request({ host, port, path, headers, signal, agent: false }, (response) => {
+      const status = response.statusCode ?? 0;
+      response.destroy();
+      resolve(status >= 200 && status < 400 ? null : `GET ${path} answered ${String(status)}`);
+    });
+    asking.once('error', () => {
+      resolve(`GET ${path} got no answer`);
+    });
+    asking.end();
+  });
+}

@@ -1,0 +1,270 @@
+/**
+ * Owns the instances of an app: the live one, the one that is being started, and those on their
+ * way out.
+ *
+ * 1. A named instance stands in `run` until the driver has forgotten it: nothing runs unseen.
+ * 2. The edge hears of a new instance before the old one is asked to end.
+ * 3. What should run and does not is started again, with growing pauses.
+ */
+import type { Workload } from '../../../protocol/workload.ts';
+import type { AppCrashes, AppRecord, AppRun, Instance } from '../../../store/records/records.ts';
+import { partId } from '../compose/parts.ts';
+import { containerLog, containerNames, workloadsOf } from './containers.ts';
+import type { AppCore } from '../core.ts';
+import { countEnd, crashesOf } from './crashes.ts';
+import { pause } from './health.ts';
+import type { AppMessages, Handlers } from '../internal.ts';
+import { reach } from './reach.ts';
+
+/** How long an instance waits for the edge to hear that it goes. */
+const routedMs = 5000;
+const recoverFirstMs = 15_000;
+const recoverLastMs = 10 * 60_000;
+
+type InstanceHandlers = Handlers<
+  | 'instance-next'
+  | 'instance-yield'
+  | 'instance-live'
+  | 'instance-stopped'
+  | 'instance-recovered'
+  | 'workload'
+  | 'workloads'
+>;
+
+/** Called when nothing of the app runs and something should. */
+export type EnsureRunning = () => void;
+
+export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): InstanceHandlers {
+  return {
+    'instance-next': (message) => {
+      if (!core.isOwn(message) || !core.isWanted(message.deploymentId)) return null;
+      return nameNext(core, message);
+    },
+    'instance-yield': (message) => {
+      if (!core.isOwn(message) || !core.isWanted(message.deploymentId)) return false;
+      const { run } = core.require();
+      core.save({ run: leaving(core, leaving(core, run, 'live'), 'next') });
+      endAll(core);
+      return true;
+    },
+    'instance-live': (message) => {
+      const { run } = core.require();
+      if (!core.isOwn(message) || run.next?.workloadId !== message.workloadId) return false;
+      const { host, port, startedAtMs, counted } = message;
+      const elsewhere = port !== run.next.port && { targetPort: port };
+      switchTo(core, { ...run.next, host, ...elsewhere, startedAtMs }, counted);
+      return true;
+    },
+    'instance-stopped': (message) => {
+      const { app } = core;
+      if (app === null || !core.isOwn(message)) return false;
+      const draining = app.run.draining.filter((one) => one.workloadId !== message.workloadId);
+      core.ending.delete(message.workloadId);
+      core.save({ run: { ...app.run, draining } });
+      if (app.deletedAtMs !== null) endLogOfDeleted(core);
+      return true;
+    },
+    'instance-recovered': (message) => {
+      const { app } = core;
+      if (app?.run.live?.workloadId !== message.workloadId || !core.isOwn(message)) return false;
+      const live = { ...app.run.live, startedAtMs: message.startedAtMs };
+      if (app.run.crashing) core.save({ run: { ...app.run, live, crashing: false } });
+      return true;
+    },
+    workload: ({ workload }) => {
+      if (!workloadsOf(core.app?.run.live).includes(workload.spec.id)) return false;
+      noticeLive(core, workload, ensureRunning);
+      return true;
+    },
+    workloads: ({ workloads }) => {
+      const live = core.app?.run.live ?? null;
+      for (const id of workloadsOf(live)) {
+        const found = workloads.find(({ spec }) => spec.id === id);
+        if (found === undefined) confirmLost(core, id, id === live?.workloadId ? live.port : null);
+        // What runs once has ended, and is all right.
+        else if (found.spec.kind === 'service') noticeLive(core, found, ensureRunning);
+      }
+      removeUnknown(core, workloads);
+      return true;
+    },
+  };
+}
+
+function nameNext(core: AppCore, wanted: AppMessages['instance-next']['in']): Instance {
+  const { deploymentId, port, image, stack } = wanted;
+  const { run } = core.require();
+  const seq = run.seq + 1;
+  const workloadId = `${deploymentId}-${String(seq)}`;
+  const parts = stack?.others.map(({ at, ...part }) => ({
+    ...part,
+    workloadId: partId(workloadId, at),
+  }));
+  const next: Instance = {
+    deploymentId,
+    workloadId,
+    host: '127.0.0.1',
+    port,
+    startedAtMs: core.deps.clock.now(),
+    ...(image !== null && { image }),
+    ...(stack !== null && parts !== undefined && { service: stack.main, parts }),
+  };
+  core.save({ run: { ...leaving(core, run, 'next'), seq, next } });
+  endAll(core);
+  return next;
+}
+
+function switchTo(core: AppCore, live: Instance, counted: AppCrashes['counted']): void {
+  const { run, liveDeploymentId } = core.require();
+  const draining = [...run.draining];
+  if (run.live !== null) {
+    const stopAtMs = core.deps.clock.now() + core.deps.options.drainMs;
+    draining.push({ ...run.live, stopAtMs });
+  }
+  const { crashes: before, ...rest } = run;
+  const crashes = crashesOf(before, counted, live.deploymentId === liveDeploymentId);
+  core.save({
+    run: { ...rest, live, next: null, draining, crashing: false, ...(crashes && { crashes }) },
+    liveDeploymentId: live.deploymentId,
+    desired: 'running',
+  });
+  endAll(core);
+}
+
+/** `run` without its live or next instance, which is to end at once. */
+export function leaving(core: AppCore, run: AppRun, which: 'live' | 'next'): AppRun {
+  const instance = run[which];
+  if (instance === null) return run;
+  const draining = [...run.draining, { ...instance, stopAtMs: core.deps.clock.now() }];
+  return { ...run, [which]: null, draining };
+}
+
+/** Follows the output of a workload into its log until it has ended. Again is fine. */
+export function follow(core: AppCore, workloadId: string): void {
+  core.care.follow(workloadId);
+}
+
+/** Sees every instance on its way out to its end, each at its time. */
+export function endAll(core: AppCore): void {
+  for (const instance of core.app?.run.draining ?? []) {
+    const { workloadId, stopAtMs } = instance;
+    if (core.ending.has(workloadId)) continue;
+    core.ending.add(workloadId);
+    const { routed } = core;
+    core.context.afterCommit(() => {
+      core.run(`end:${workloadId}`, async (signal) => {
+        const ready = async (): Promise<void> => {
+          await Promise.race([routed, pause(core.deps.clock, routedMs, signal)]);
+          const restMs = stopAtMs - core.deps.clock.now();
+          if (restMs > 0) await pause(core.deps.clock, restMs, signal);
+        };
+        // What others waited for goes last.
+        const others = instance.parts?.toReversed() ?? [];
+        const told = async (): Promise<void> => {
+          for (const other of others) await core.care.seeOff(other.workloadId, {}, signal);
+          await core.report({ type: 'instance-stopped', workloadId });
+        };
+        await core.care.seeOff(workloadId, { ready, told }, signal);
+      });
+    });
+  }
+}
+
+/** What the driver says of the live instance. */
+function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunning): void {
+  const crashes = countEnd(core, workload);
+  const { run } = core.require();
+  const ended = { ...run, ...(crashes && { crashes, crashing: true }) };
+  switch (workload.state.phase) {
+    case 'running':
+      follow(core, workload.spec.id);
+      if (crashes !== null) core.save({ run: ended });
+      if (ended.crashing && run.live !== null) recheck(core, run.live.workloadId);
+      return;
+    case 'waiting':
+      if (crashes !== null || !run.crashing) core.save({ run: { ...ended, crashing: true } });
+      return;
+    case 'ended':
+      loseLive(core, ended, ensureRunning);
+  }
+}
+
+/** A list may be older than an instance: only the driver's own word for this one counts. */
+function confirmLost(core: AppCore, id: string, port: number | null): void {
+  const { driver, clock, logger } = core.deps;
+  core.run(`confirm:${id}`, async (signal) => {
+    try {
+      const found = await reach(clock, signal, () => driver.inspect(id));
+      const exit = {
+        code: null,
+        signal: null,
+        reason: 'lost',
+        detail: null,
+        atMs: clock.now(),
+      } as const;
+      const workload: Workload = found ?? {
+        spec: { id, owner: core.id, kind: 'service', port },
+        state: { phase: 'ended', exit },
+      };
+      core.tellSelf({ type: 'workload', workload });
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ app: core.id, workload: id, err: error }, 'app_not_found');
+    }
+  });
+}
+
+function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): void {
+  core.deps.logger.warn({ app: core.id, workload: run.live?.workloadId }, 'app_lost');
+  core.save({ run: leaving(core, run, 'live') });
+  endAll(core);
+  ensureRunning();
+}
+
+/** The app is well again once the instance that crashed listens. */
+function recheck(core: AppCore, workloadId: string): void {
+  core.care.recheck(workloadId, {
+    told: (startedAtMs) => core.report({ type: 'instance-recovered', workloadId, startedAtMs }),
+  });
+}
+
+/** Removes what a crash left at the driver and the journal does not know. */
+function removeUnknown(core: AppCore, workloads: readonly Workload[]): void {
+  const { app } = core;
+  const run = app?.run;
+  const known = new Set(
+    [run?.live, run?.next, ...(run?.draining ?? [])].flatMap((one) => workloadsOf(one)),
+  );
+  for (const { buildJob } of core.open) if (buildJob !== null) known.add(buildJob);
+  const unknown = workloads.filter(({ spec }) => !known.has(spec.id));
+  for (const { spec } of unknown) {
+    core.deps.logger.warn({ app: core.id, workload: spec.id }, 'workload_unknown');
+    core.deps.driver.remove(spec.id).catch((error: unknown) => {
+      core.deps.logger.warn({ workload: spec.id, err: error }, 'workload_not_removed');
+    });
+  }
+}
+
+/** The logs of an app in trash end when its last instance has. */
+export function endLogOfDeleted(core: AppCore): void {
+  const { app } = core;
+  if (app?.deletedAtMs == null || app.run.draining.length > 0) return;
+  const { reader, streams } = core.deps;
+  const names = containerNames(reader, app);
+  core.context.afterCommit(() => {
+    for (const name of names) streams.end(containerLog(core.id, names, name));
+  });
+}
+
+/** When to try again to start what does not run. */
+export function recoverAtMs(core: AppCore, failures: number): number {
+  return core.deps.clock.now() + Math.min(recoverFirstMs * 2 ** failures, recoverLastMs);
+}
+
+/** Whether the app should run, could run, and does not. */
+export function isMissing(app: AppRecord): boolean {
+  return (
+    app.deletedAtMs === null &&
+    app.desired === 'running' &&
+    app.run.live === null &&
+    app.liveDeploymentId !== null
+  );
+}

@@ -1,0 +1,130 @@
+/**
+ * Owns the way from the driver's events to the apps and databases they concern, and waking them at
+ * start.
+ *
+ * 1. After start, and whenever the driver connects again, each that has something under way or should
+ *    run is told what the driver has of it; so is each the driver has something of.
+ */
+import type { Driver, DriverEvent } from '../../../drivers/driver.ts';
+import type { Workload } from '../../../protocol/workload.ts';
+import type { Logger } from '../../../lib/log.ts';
+import type { Reader } from '../../../store/reader-and-journal.ts';
+import { tables } from '../../../store/records/tables.ts';
+import { edgeActor } from '../../edge/edge-actor.ts';
+import type { Actors } from '../../runtime/actor.ts';
+import { databaseActorInside } from '../../database/internal.ts';
+import { appActorInside } from '../app-actor.ts';
+import { localServerId } from '../deps.ts';
+
+export interface AppWatchOptions {
+  driver: Driver;
+  actors: Actors;
+  reader: Reader;
+  logger: Logger;
+}
+
+/** What apps and databases are told alike. */
+type WatchMessage =
+  | { type: 'wake' }
+  | { type: 'workload'; workload: Workload }
+  | { type: 'workloads'; workloads: Workload[] };
+
+export class AppWatch {
+  readonly #options: AppWatchOptions;
+  #unwatch: () => void = () => undefined;
+
+  constructor(options: AppWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to watch and wakes apps; call it once the driver is open and actors are started. */
+  async start(): Promise<void> {
+    const { driver, logger } = this.#options;
+    this.#unwatch = driver.watch((event) => {
+      this.#onEvent(event);
+    });
+    let workloads: Workload[] | null = null;
+    try {
+      workloads = await driver.list();
+    } catch (error) {
+      // `connected` brings them later.
+      logger.warn({ err: error }, 'driver_not_listed');
+    }
+    this.#wake(workloads);
+  }
+
+  close(): void {
+    this.#unwatch();
+  }
+
+  #onEvent(event: DriverEvent): void {
+    switch (event.type) {
+      case 'state': {
+        const { workload } = event;
+        const { kind, owner } = workload.spec;
+        if (kind !== 'job') this.#tell(owner, { type: 'workload', workload });
+        return;
+      }
+      case 'connected':
+        this.#wake(event.workloads);
+        return;
+      case 'disconnected':
+        this.#options.logger.warn({}, 'driver_disconnected');
+        return;
+      case 'servers':
+      // Told to who keeps them.
+    }
+  }
+
+  #wake(workloads: Workload[] | null): void {
+    const { reader, actors, logger } = this.#options;
+    const byOwner = new Map<string, Workload[]>();
+    for (const id of [...appsToWake(reader), ...databasesToWake(reader)]) byOwner.set(id, []);
+    for (const workload of workloads ?? []) {
+      const { owner } = workload.spec;
+      byOwner.set(owner, [...(byOwner.get(owner) ?? []), workload]);
+    }
+    logger.info({ apps: byOwner.size, workloads: workloads?.length ?? null }, 'apps_woken');
+    for (const [owner, own] of byOwner) {
+      if (workloads === null) this.#tell(owner, { type: 'wake' });
+      else this.#tell(owner, { type: 'workloads', workloads: own });
+    }
+    // Also where nothing is to run: those who visit apps that do not run are told so.
+    this.#try(null, () => {
+      actors.tell(edgeActor.at(localServerId), { type: 'sync' });
+    });
+  }
+
+  #tell(owner: string, message: WatchMessage): void {
+    const { actors } = this.#options;
+    this.#try(owner, () => {
+      if (owner.startsWith('db_')) actors.tell(databaseActorInside.at(owner), message);
+      else actors.tell(appActorInside.at(owner), message);
+    });
+  }
+
+  #try(owner: string | null, tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      // A full mailbox, or the service is stopping; the next `connected` tells it again.
+      this.#options.logger.warn({ owner, err: error }, 'owner_not_told');
+    }
+  }
+}
+
+/** Apps with an open deployment, or that should run, or whose instances are on their way out. */
+export function appsToWake(reader: Reader): string[] {
+  const all = { limit: Number.MAX_SAFE_INTEGER };
+  const ids = new Set(reader.list(tables.apps, 'runs', [], all).map(({ id }) => id));
+  for (const { appId } of reader.list(tables.deployments, 'open', [], all)) {
+    if (reader.get(tables.apps, appId) !== undefined) ids.add(appId);
+  }
+  return [...ids].sort();
+}
+
+/** Databases that should run, or of which something is on its way in or out. */
+export function databasesToWake(reader: Reader): string[] {
+  const all = { limit: Number.MAX_SAFE_INTEGER };
+  return reader.list(tables.databases, 'runs', [], all).map(({ id }) => id);
+}

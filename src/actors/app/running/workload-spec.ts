@@ -1,0 +1,74 @@
+/** Owns what the driver is asked to run of a release: its programs in a folder, or its image. */
+import type { ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts';
+import type { Instance, ReleaseImage, ReleasePlan } from '../../../store/records/records.ts';
+// prettier-ignore
+import { containerDataDir, containerEnvironment, serviceCommand, serviceEnvironment, shellCommand } from '../build/environment.ts';
+import type { AppCore } from '../core.ts';
+import { openVariables } from '../settings/variables.ts';
+
+export interface Release {
+  /** The release's folder by name. */
+  release: string;
+  plan: ReleasePlan;
+}
+
+/** The volume of an app: `APP_DATA_DIR` in its containers. */
+export function dataVolume(appId: string): string {
+  return `${appId}-data`;
+}
+
+/** The port the app itself sees, as its variable PORT. */
+export function innerPort({ image }: ReleasePlan, port: number): number {
+  return image?.port ?? port;
+}
+
+export function specOf(
+  core: AppCore,
+  instance: Instance,
+  { release, plan }: Release,
+): WorkloadSpec {
+  const variables = openVariables(core.deps, core.require(), 'production');
+  const common = {
+    id: instance.workloadId,
+    owner: core.id,
+    kind: 'service',
+    port: instance.port,
+    resources: core.require().resources,
+    deadlineMs: null,
+    stopGraceMs: core.deps.options.stopGraceMs,
+  } as const;
+  if (plan.image !== undefined) {
+    return {
+      ...common,
+      command: plan.startCommand === null ? [] : shellCommand(plan.startCommand),
+      workingDir: '',
+      env: containerEnvironment(variables, innerPort(plan, instance.port)),
+      uid: null,
+      container: containerOf(core, plan.image),
+    };
+  }
+  const { toolchain } = core.deps.options;
+  const folder = core.folders.release(release);
+  const parts = { folders: core.folders, toolchain, folder, variables };
+  return {
+    ...common,
+    command: serviceCommand(plan, toolchain, folder),
+    workingDir: folder,
+    env: serviceEnvironment(parts, instance.port),
+    uid: core.uid,
+    container: null,
+  };
+}
+
+/** Apps of a team reach each other by slug. */
+function containerOf(core: AppCore, { name, port }: ReleaseImage): ContainerSpec {
+  const { slug, teamId } = core.require();
+  return {
+    image: name,
+    port,
+    volumes: [{ name: dataVolume(core.id), path: containerDataDir }],
+    network: teamId,
+    reachedAt: 'address',
+    aliases: [slug],
+  };
+}

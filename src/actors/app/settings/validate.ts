@@ -1,0 +1,214 @@
+/**
+ * Owns what an app's settings may be. Every refusal is BAD_USER_INPUT with a sentence that names
+ * the field and what is allowed; what passes is normalised (trimmed, '' as null).
+ */
+import type { Driver } from '../../../drivers/driver.ts';
+import { ServiceError } from '../../../lib/errors.ts';
+import { isName } from '../../../lib/names.ts';
+import type { BuildConfig, DeploySource, GitSource } from '../../../store/records/records.ts';
+import type { Resources } from '../../../protocol/workload.ts';
+import type { NewApp } from '../protocol.ts';
+
+const commandMax = 4096;
+const composeMaxBytes = 256 * 1024;
+const previewBranchesMax = 50;
+const swarmReplicasMax = 50;
+
+export function bad(sentence: string): ServiceError {
+  return new ServiceError('BAD_USER_INPUT', sentence);
+}
+
+// Line ends included.
+const controls = /\p{Cc}/u;
+
+export function checkName(name: string): string {
+  const trimmed = name.trim();
+  const { length } = Array.from(trimmed);
+  if (length < 1 || length > 100) throw bad('The name must have 1 to 100 characters.');
+  if (controls.test(trimmed)) throw bad('The name must not contain control characters.');
+  if (!isName(trimmed)) throw bad('The name must be text that people can see, on one line.');
+  return trimmed;
+}
+
+export const emptyBuild: BuildConfig = {
+  buildCommand: null,
+  startCommand: null,
+  dockerfile: null,
+  outputDir: null,
+  nodeVersion: null,
+  port: null,
+  healthPath: null,
+};
+
+export const emptyResources: Resources = { memoryMb: null, cpus: null, pids: null, replicas: 1 };
+
+/** `base` with what `patch` names; undefined leaves a field as it is. */
+export function checkBuild(base: BuildConfig, patch: Partial<BuildConfig>): BuildConfig {
+  const build = { ...base, ...defined(patch) };
+  return {
+    buildCommand: checkCommand('build.buildCommand', build.buildCommand),
+    startCommand: checkCommand('build.startCommand', build.startCommand),
+    dockerfile: checkRelativePath('build.dockerfile', build.dockerfile),
+    outputDir: checkRelativePath('build.outputDir', build.outputDir),
+    nodeVersion: checkNodeVersion(build.nodeVersion),
+    port: checkPort(build.port),
+    healthPath: checkHealthPath(build.healthPath),
+  };
+}
+
+/** What runs several of a program beside each other, and how many at most. */
+export function replicasMaxOf({ name }: Pick<Driver, 'name'>): number {
+  return name === 'swarm' ? swarmReplicasMax : 1;
+}
+
+export function checkResources(
+  base: Resources,
+  patch: Partial<Resources>,
+  replicasMax = 1,
+): Resources {
+  const resources = { ...base, ...defined(patch) };
+  checkInteger('resources.memoryMb', resources.memoryMb, 16, 1_048_576);
+  checkInteger('resources.pids', resources.pids, 8, 1_000_000);
+  if (replicasMax === 1 && resources.replicas !== 1) {
+    throw bad('resources.replicas must be 1 here: only the swarm runtime runs more of an app.');
+  }
+  checkInteger('resources.replicas', resources.replicas, 1, replicasMax);
+  const { cpus } = resources;
+  if (cpus !== null && !(Number.isFinite(cpus) && cpus >= 0.01 && cpus <= 512)) {
+    throw bad('resources.cpus must be between 0.01 and 512.');
+  }
+  return {
+    memoryMb: resources.memoryMb,
+    cpus,
+    pids: resources.pids,
+    replicas: resources.replicas,
+  };
+}
+
+export function checkGit(git: GitSource): GitSource {
+  const repository = git.repository.trim();
+  if (repository === '' || repository.length > 2048 || controls.test(repository)) {
+    throw bad('git.repository must have 1 to 2048 characters.');
+  }
+  // Whoever sees the app sees its repository; `ssh://git@host` names a user and no secret.
+  if (/^https?:\/\/[^/?#]*@/i.test(repository) || /^\w+:\/\/[^/?#@]*:[^/?#]*@/.test(repository)) {
+    throw bad('git.repository must not hold a password or token.');
+  }
+  return {
+    connectionId: git.connectionId,
+    repository,
+    branch: checkBranch('git.branch', git.branch),
+    path: checkRelativePath('git.path', git.path),
+  };
+}
+
+export function checkImage(image: string): string {
+  const trimmed = image.trim();
+  if (!/^[a-z0-9][\w.\-/:@]{0,511}$/i.test(trimmed)) {
+    throw bad('image must be a reference such as registry.example/team/app:tag.');
+  }
+  return trimmed;
+}
+
+export function checkCompose(compose: string): string {
+  if (compose.trim() === '') throw bad('compose must not be empty.');
+  if (Buffer.byteLength(compose) > composeMaxBytes) {
+    throw bad('compose must be at most 256 KiB.');
+  }
+  return compose;
+}
+
+export function checkPreviewBranches(branches: readonly string[]): string[] {
+  if (branches.length > previewBranchesMax) {
+    throw bad(`previewBranches may hold ${String(previewBranchesMax)} patterns at most.`);
+  }
+  return [...new Set(branches.map((branch) => checkBranch('previewBranches', branch)))];
+}
+
+/** What each source needs, and what it may not have. */
+export function checkSource(app: NewApp): Pick<NewApp, 'git' | 'image' | 'compose'> {
+  const needs: Record<DeploySource, 'git' | 'image' | 'compose' | null> = {
+    UPLOAD: null,
+    GIT: 'git',
+    IMAGE: 'image',
+    COMPOSE: 'compose',
+  };
+  const needed = needs[app.source];
+  for (const field of ['git', 'image', 'compose'] as const) {
+    if (field === needed && app[field] === null) {
+      throw bad(`An app with source ${app.source} needs ${field}.`);
+    }
+    if (field !== needed && app[field] !== null) {
+      throw bad(`An app with source ${app.source} has no ${field}.`);
+    }
+  }
+  return {
+    git: app.git && checkGit(app.git),
+    image: app.image === null ? null : checkImage(app.image),
+    compose: app.compose === null ? null : checkCompose(app.compose),
+  };
+}
+
+function checkBranch(field: string, branch: string): string {
+  const trimmed = branch.trim();
+  if (trimmed === '' || trimmed.length > 255 || controls.test(trimmed) || trimmed.includes(' ')) {
+    throw bad(`${field} must be a branch name of 1 to 255 characters.`);
+  }
+  return trimmed;
+}
+
+function checkCommand(field: string, command: string | null): string | null {
+  const trimmed = command?.trim() ?? '';
+  if (trimmed === '') return null;
+  if (trimmed.length > commandMax || trimmed.includes('\0')) {
+    throw bad(`${field} must have at most ${String(commandMax)} characters.`);
+  }
+  return trimmed;
+}
+
+function checkRelativePath(field: string, path: string | null): string | null {
+  const trimmed = (path ?? '').trim().replace(/^(\.\/)+|\/+$/g, '');
+  if (trimmed === '') return (path ?? '').trim() === './' ? '.' : null;
+  const outside = trimmed.startsWith('/') || trimmed.split(/[/\\]/).includes('..');
+  if (outside || trimmed.length > 1024 || controls.test(trimmed)) {
+    throw bad(`${field} must be a path inside the app's source, without "..".`);
+  }
+  return trimmed;
+}
+
+function checkNodeVersion(version: string | null): string | null {
+  const trimmed = version?.trim() ?? '';
+  if (trimmed === '') return null;
+  if (!/^[\w.\-/*^~<>=| ]{1,40}$/.test(trimmed)) {
+    throw bad('build.nodeVersion must be a version such as 22 or 22.x.');
+  }
+  return trimmed;
+}
+
+function checkPort(port: number | null): number | null {
+  checkInteger('build.port', port, 1, 65_535);
+  return port;
+}
+
+function checkHealthPath(path: string | null): string | null {
+  const trimmed = path?.trim() ?? '';
+  if (trimmed === '') return null;
+  if (!/^\/[\x21-\x7e]{0,1023}$/.test(trimmed)) {
+    throw bad('build.healthPath must start with "/" and hold no spaces, such as /healthz.');
+  }
+  return trimmed;
+}
+
+function checkInteger(field: string, value: number | null, min: number, max: number): void {
+  if (value === null) return;
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  const allowed =
+    min === max ? String(min) : `a whole number from ${String(min)} to ${String(max)}`;
+  throw bad(`${field} must be ${allowed}${min === max ? ' on this server' : ''}.`);
+}
+
+/** Without the fields that are undefined, which a caller may spell out. */
+function defined<T extends object>(patch: T): { [K in keyof T]-?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(patch).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]-?: Exclude<T[K], undefined> };
+}

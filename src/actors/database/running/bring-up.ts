@@ -1,0 +1,184 @@
+/**
+ * Owns starting a database: its files when there are none, its server, the look whether it answers,
+ * its user and its database when they are new.
+ *
+ * 1. Whatever the driver is asked to run is journaled before, so that a crash finds it again.
+ * 2. A server starts when the one before it is gone.
+ * 3. Until all of it was made once, a start that finds nothing under way begins with empty files: what
+ *    an earlier one left half done is never taken for a database.
+ */
+import type { Workload } from '../../../protocol/workload.ts';
+import { pause } from '../../app/running/health.ts';
+import { reach } from '../../app/running/reach.ts';
+import { lacksImage } from '../../workload/missing-image.ts';
+import type { DatabaseCore } from '../core.ts';
+import type { HostInit, HostServer } from '../engines/engine.ts';
+import { pullImage } from './pull.ts';
+import { justBeforeMs, saidIn, saidSince } from './said.ts';
+import { initSpec, requireHost, serverSpec, volumeOf } from './spec.ts';
+import type { Runtime } from './spec.ts';
+import { StartFailed } from './start-failed.ts';
+import { awaitAnswer, describeExit, serverOf } from './wellness.ts';
+
+// A port can be taken by somebody else between its choice and its use.
+const portsTried = 3;
+const pollMs = 100;
+const notWanted = 'It is not wanted any more.';
+
+/** Resolves when it serves. Rejects with StartFailed or a ServiceError, or when aborted. */
+export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<void> {
+  let found = await findStarted(core, signal);
+  let keepsPort = true;
+  for (let tried = 1; ; tried++) {
+    const beganAtMs = core.deps.clock.now();
+    const workloadId = found ?? (await startServer(core, keepsPort, signal));
+    const answer = await awaitAnswer(core, workloadId, signal);
+    switch (answer.kind) {
+      case 'well': {
+        if (!core.require().run.made) await setUp(core, workloadId, signal);
+        if (await core.report({ type: 'started', workloadId }, signal)) return;
+        throw new StartFailed(notWanted);
+      }
+      case 'failed':
+        throw new StartFailed(
+          answer.reason + (await saidSince(core, workloadId, beganAtMs, signal)),
+        );
+      case 'foreign':
+        core.deps.logger.warn({ database: core.id, workload: workloadId }, 'database_port_taken');
+        if (tried >= portsTried) {
+          throw new StartFailed('Another program listens on the port that was chosen for it.');
+        }
+        found = null;
+        keepsPort = false;
+    }
+  }
+}
+
+/** Its user and its database. */
+async function setUp(core: DatabaseCore, workloadId: string, signal: AbortSignal): Promise<void> {
+  try {
+    await core.engine.setUp(serverOf(core, workloadId), signal);
+  } catch (error) {
+    const said = saidIn(core, error);
+    if (said === '') throw error;
+    throw new StartFailed(`Its user and its database could not be made.${said}`, { cause: error });
+  }
+}
+
+/** The server an earlier activation started, when it still runs. */
+async function findStarted(core: DatabaseCore, signal: AbortSignal): Promise<string | null> {
+  const next = core.record?.run.next ?? null;
+  if (next === null) return null;
+  const { driver, clock } = core.deps;
+  const workload = await reach(clock, signal, () => driver.inspect(next));
+  if (workload === undefined || workload.state.phase === 'ended') return null;
+  core.care.follow(next);
+  return next;
+}
+
+async function startServer(
+  core: DatabaseCore,
+  keepsPort: boolean,
+  signal: AbortSignal,
+): Promise<string> {
+  const { driver, clock } = core.deps;
+  if (core.require().run.next !== null) await core.report({ type: 'server-left' }, signal);
+  const runtime = await prepare(core, signal);
+  const { port: known } = core.require().run;
+  const port =
+    keepsPort && known !== null ? known : await reach(clock, signal, () => driver.freePort());
+  const { version, image } = ofRuntime(runtime);
+  const workloadId = await core.report({ type: 'server-named', port, image, version }, signal);
+  if (workloadId === null) throw new StartFailed(notWanted);
+  signal.throwIfAborted();
+  const spec = await serverSpec(core, runtime, workloadId, port);
+  let started = await reach(clock, signal, () => driver.start(spec));
+  if (lacksImage(started)) {
+    // Somebody removed it.
+    await pullImage(core, signal);
+    // What did not start is remembered as such until it is removed.
+    await reach(clock, signal, () => driver.remove(workloadId));
+    started = await reach(clock, signal, () => driver.start(spec));
+  }
+  core.care.follow(workloadId);
+  if (started.state.phase === 'ended') {
+    const said = await saidSince(core, workloadId, started.state.exit.atMs - justBeforeMs, signal);
+    throw new StartFailed(describeExit(started.state.exit) + said);
+  }
+  return workloadId;
+}
+
+function ofRuntime(runtime: Runtime): { version: string; image: string | null } {
+  if (runtime.kind === 'host') return { version: runtime.server.version, image: null };
+  return { version: runtime.version, image: runtime.image };
+}
+
+/** All that has to be there before the server starts. */
+async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime> {
+  const { driver, clock, options } = core.deps;
+  // Two servers on the same files would be the end of them.
+  while (core.require().run.ending.length > 0) await pause(clock, pollMs, signal);
+  const { version, run } = core.require();
+  if (driver.runs === 'image') {
+    const image = run.image ?? (await pullImage(core, signal));
+    if (!run.made) await reach(clock, signal, () => driver.removeVolume(volumeOf(core.id)));
+    return { kind: 'image', image, version };
+  }
+  const host = requireHost(core);
+  const server = await host.again(version, options.tools);
+  if (!run.made) await makeFiles(core, server, signal);
+  else await core.place.ensure();
+  return { kind: 'host', server };
+}
+
+async function makeFiles(
+  core: DatabaseCore,
+  server: HostServer,
+  signal: AbortSignal,
+): Promise<void> {
+  const { driver, clock } = core.deps;
+  const { initJob } = core.require().run;
+  const known =
+    initJob === null ? undefined : await reach(clock, signal, () => driver.inspect(initJob));
+  if (known !== undefined) {
+    await finishInit(core, known, signal);
+    return;
+  }
+  await core.place.makeAnew();
+  const init = await server.init(core.place, core.passwords);
+  if (init === null) return core.place.handOver();
+  const uid = await initUid(core, init);
+  const workloadId = await core.report({ type: 'init-named' }, signal);
+  if (workloadId === null) throw new StartFailed(notWanted);
+  signal.throwIfAborted();
+  const job = await reach(clock, signal, () => driver.start(initSpec(core, init, workloadId, uid)));
+  await finishInit(core, job, signal);
+}
+
+/** Some programs ask who they are, and an own uid has no name: for their time they have another. */
+async function initUid(core: DatabaseCore, init: HostInit): Promise<number | null> {
+  const { namedUid } = core.deps.options;
+  const uid = init.needsName && core.uid !== null ? namedUid : core.uid;
+  if (uid !== core.uid) await core.place.lend(uid);
+  return uid;
+}
+
+async function finishInit(core: DatabaseCore, job: Workload, signal: AbortSignal): Promise<void> {
+  const { driver, clock } = core.deps;
+  const { id } = job.spec;
+  core.care.follow(id);
+  for (let seen: Workload | undefined = job; ;) {
+    if (seen === undefined) throw new StartFailed('Its files could not be made: the job is gone.');
+    if (seen.state.phase === 'ended') {
+      const { exit } = seen.state;
+      await core.care.settled(id, signal);
+      if (exit.code === 0) break;
+      const said = await saidSince(core, id, exit.atMs - justBeforeMs, signal);
+      const more = said === '' ? ' The log of the database says more.' : said;
+      throw new StartFailed(`Its files could not be made: ${describeExit(exit)}${more}`);
+    }
+    await pause(clock, pollMs, signal);
+    seen = await reach(clock, signal, () => driver.inspect(id));
+  }
+  await core.place.handOver();
+}

@@ -1,0 +1,85 @@
+/**
+ * Owns the folders of a database on the machine.
+ *
+ *   <root>/<database>                     0710  ours, group of the database
+ *   <root>/<database>/conf                0710  ours, group of the database
+ *   <root>/<database>/{data,home,tmp,run} 0700  the database's
+ *
+ * 1. We write where the database cannot, so that a name in our way never leads elsewhere; but for its
+ *    empty folders, before anything of it has run.
+ */
+import { chmod, chown, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { handOverTree, makeOurs, makeTheirs, removeTree } from '../../workload/owned-folders.ts';
+import type { HostPlace } from '../engines/engine.ts';
+
+export class DatabasePlace implements HostPlace {
+  readonly root: string;
+  readonly data: string;
+  readonly home: string;
+  readonly temp: string;
+  readonly run: string;
+  readonly #conf: string;
+  readonly #uid: number | null;
+
+  constructor(root: string, databaseId: string, uid: number | null) {
+    this.root = join(root, databaseId);
+    this.data = join(this.root, 'data');
+    this.home = join(this.root, 'home');
+    this.temp = join(this.root, 'tmp');
+    this.run = join(this.root, 'run');
+    this.#conf = join(this.root, 'conf');
+    this.#uid = uid;
+  }
+
+  /** Empty folders; what was there is gone. */
+  async makeAnew(): Promise<void> {
+    await removeTree(this.root);
+    await this.ensure();
+  }
+
+  /** Again is fine. */
+  async ensure(): Promise<void> {
+    await makeOurs(this.root, this.#uid);
+    await makeOurs(this.#conf, this.#uid);
+    for (const folder of this.#own) await makeTheirs(folder, this.#uid);
+  }
+
+  async write(name: string, text: string): Promise<string> {
+    const file = join(this.#conf, name);
+    await writeFile(file, text, { mode: 0o640 });
+    await this.#share(file, this.#uid);
+    return file;
+  }
+
+  /** Gives all files to another uid, for as long as they are made; `handOver` ends it. */
+  async lend(uid: number | null): Promise<void> {
+    if (uid !== null) await this.#give(uid);
+  }
+
+  /** Gives all files to the database. */
+  async handOver(): Promise<void> {
+    if (this.#uid !== null) await this.#give(this.#uid);
+  }
+
+  async remove(): Promise<void> {
+    await removeTree(this.root);
+  }
+
+  get #own(): string[] {
+    return [this.data, this.home, this.temp, this.run];
+  }
+
+  /** Readable for its programs, whatever the umask. */
+  async #share(file: string, uid: number | null): Promise<void> {
+    if (uid !== null) await chown(file, process.getuid?.() ?? 0, uid);
+    await chmod(file, 0o640);
+  }
+
+  async #give(uid: number): Promise<void> {
+    await makeOurs(this.root, uid);
+    await makeOurs(this.#conf, uid);
+    for (const name of await readdir(this.#conf)) await this.#share(join(this.#conf, name), uid);
+    for (const folder of this.#own) await handOverTree(folder, uid);
+  }
+}

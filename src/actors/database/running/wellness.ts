@@ -1,0 +1,106 @@
+/**
+ * Owns the question whether a database answers: something of its own listens on its port, and its
+ * engine says that it is well.
+ */
+import type { Exit } from '../../../protocol/workload.ts';
+import { endOf, pause } from '../../app/running/health.ts';
+import { loopback } from '../settings/address.ts';
+import type { DatabaseCore } from '../core.ts';
+import type { Server, Wellness } from '../engines/engine.ts';
+import { openNext } from '../settings/secrets.ts';
+
+export type Answer =
+  | { kind: 'well' }
+  /** Another process listens on the port. */
+  | { kind: 'foreign' }
+  | { kind: 'failed'; reason: string };
+
+const firstDelayMs = 50;
+const lastDelayMs = 500;
+const execTimeoutMs = 30_000;
+const execOutputMax = 16 * 1024;
+const gone = 'It is gone: the driver does not know it any more.';
+
+/** The server that runs under this id, as its engine is shown it. */
+export function serverOf(core: DatabaseCore, workloadId: string): Server {
+  const { databaseName, username, run } = core.require();
+  const { driver } = core.deps;
+  const port = run.port ?? 0;
+  return {
+    databaseName,
+    username,
+    ...core.passwords,
+    host: loopback,
+    port,
+    ownPort: driver.runs === 'image' ? core.engine.image.port : port,
+    exec: ({ command, env }, signal) => {
+      const spec = { command, env, timeoutMs: execTimeoutMs, maxBytes: execOutputMax };
+      return driver.exec(workloadId, spec, signal);
+    },
+  };
+}
+
+/** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
+export async function awaitAnswer(
+  core: DatabaseCore,
+  workloadId: string,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { driver, clock, options } = core.deps;
+  const { healthTimeoutMs, startingTimeoutMs, makingTimeoutMs } = options;
+  // The first start of an image makes the files, and serves nobody until they are there.
+  let isMaking = driver.runs === 'image' && !core.require().run.made;
+  let beganAtMs = clock.now();
+  let limitMs = isMaking ? Math.max(makingTimeoutMs, healthTimeoutMs) : healthTimeoutMs;
+  let seen = 'nothing listened on its port';
+  for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
+    signal.throwIfAborted();
+    const ended = endOf(await driver.inspect(workloadId), gone, describeExit);
+    const probe = await driver.probe(workloadId);
+    // It ends as well where it cannot listen.
+    if (ended !== null && probe !== 'foreign') return { kind: 'failed', reason: ended };
+    if (probe === 'foreign') return { kind: 'foreign' };
+    if (probe === 'listening') {
+      if (isMaking) beganAtMs = clock.now();
+      isMaking = false;
+      const wellness = await look(core, workloadId, signal);
+      if (wellness.kind === 'well') return { kind: 'well' };
+      limitMs = wellness.kind === 'starting' ? startingTimeoutMs : healthTimeoutMs;
+      seen = wellness.seen;
+    }
+    if (clock.now() - beganAtMs >= limitMs) {
+      const seconds = String(Math.round(limitMs / 1000));
+      return { kind: 'failed', reason: `It did not answer within ${seconds} s: ${seen}.` };
+    }
+    await pause(clock, delayMs, signal);
+  }
+}
+
+export async function look(
+  core: DatabaseCore,
+  workloadId: string,
+  signal: AbortSignal,
+): Promise<Wellness> {
+  try {
+    const server = serverOf(core, workloadId);
+    const seen = await core.engine.check(server, signal);
+    const { nextPasswordSealed } = core.require();
+    if (seen.kind !== 'unwell' || nextPasswordSealed === null) return seen;
+    // It may have taken the password that is on its way.
+    const password = openNext(core.deps.secrets, core.id, nextPasswordSealed);
+    return await core.engine.check({ ...server, password }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    core.deps.logger.warn({ database: core.id, err: error }, 'database_not_checked');
+    return { kind: 'unwell', seen: 'it could not be asked' };
+  }
+}
+
+/** A sentence about the end of a program of a database. */
+export function describeExit(exit: Exit): string {
+  if (exit.detail !== null) return exit.detail;
+  if (exit.reason === 'lost') return 'It was lost when its server stopped.';
+  if (exit.reason === 'deadline') return 'It took too long.';
+  if (exit.signal !== null) return `It was ended by ${exit.signal}.`;
+  return `It exited with code ${String(exit.code ?? 'unknown')}.`;
+}

@@ -1,0 +1,197 @@
+/**
+ * Owns what leaves a database's secrets: the connection string, another password, the client of a
+ * console.
+ *
+ * 1. A new password is journaled before the server is told, and counts once the server took it: a
+ *    crash in between ends with one that both know.
+ * 2. What is shown gets in: where it is not known whether the server took a password, it is told again
+ *    before anything is shown, and nothing is shown while it does not answer.
+ * 3. Apps that refer to it are told, also behind a crash.
+ * 4. A password that the server refused is forgotten: the one before is in force, also when it starts.
+ */
+import { ServiceError } from '../../../lib/errors.ts';
+import type { DatabaseRecord } from '../../../store/records/records.ts';
+import { appActor } from '../../app/protocol.ts';
+import { accessWith, loopback } from './address.ts';
+import type { DatabaseCore } from '../core.ts';
+import { PasswordRefused } from '../engines/engine.ts';
+import type { Handlers } from '../internal.ts';
+import type { DatabaseClient } from '../protocol.ts';
+import { appsReferringTo } from './references.ts';
+import { saidIn } from '../running/said.ts';
+import { newPassword, openNext, sealPassword } from './secrets.ts';
+import { serverOf } from '../running/wellness.ts';
+
+const retryMs = 15_000;
+/** Passwords before the one in force that are still known by their look. */
+const retiredMax = 3;
+
+export function passwordHandlers(
+  core: DatabaseCore,
+): Handlers<'reveal' | 'rotate' | 'rotation' | 'rotated' | 'client'> {
+  return {
+    reveal: () => reveal(core),
+    rotate: () => rotate(core),
+    rotation: () => rotationAgain(core),
+    rotated: () => tellApps(core),
+    client: ({ statement }) => clientOf(core, statement),
+  };
+}
+
+async function reveal(core: DatabaseCore): Promise<string> {
+  await settle(core);
+  return urlOf(core);
+}
+
+function urlOf(core: DatabaseCore): string {
+  const access = accessWith(core.require(), core.passwords.password, false);
+  if (access !== null) return core.engine.url(access);
+  throw new ServiceError('NOT_RUNNING', 'The database is being made: it has no address yet.');
+}
+
+function isServing({ run, desired }: DatabaseRecord): boolean {
+  return run.live !== null && !run.crashing && desired === 'running';
+}
+
+/**
+ * Ends a rotation that was interrupted, where there is one: then the password in force is known. A
+ * server that hangs is waited for a few seconds only, as all else that is asked of it waits behind.
+ */
+async function settle(core: DatabaseCore): Promise<void> {
+  const record = core.require();
+  if (record.nextPasswordSealed === null) return;
+  if (!isServing(record)) {
+    throw new ServiceError(
+      'NOT_RUNNING',
+      'Whether the database has its new password is not known before it runs again.',
+    );
+  }
+  const limit = AbortSignal.timeout(core.deps.options.settleTimeoutMs);
+  try {
+    await settleRotation(core, AbortSignal.any([core.context.signal, limit]));
+  } catch (error) {
+    core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
+    if (!(error instanceof PasswordRefused)) throw notTaken(core, error);
+  }
+}
+
+function refused({ why }: PasswordRefused): ServiceError {
+  const told = why ?? 'Its log may say why.';
+  return new ServiceError(
+    'NOT_RUNNING',
+    `The database refused the new password, and keeps the one that it has. ${told}`,
+  );
+}
+
+function notTaken(core: DatabaseCore, thrown: unknown): ServiceError {
+  return new ServiceError(
+    'NOT_RUNNING',
+    `The database did not take the new password.${saidIn(core, thrown)} That is tried again; ask for the connection string in a while.`,
+  );
+}
+
+/** The live server, when it answers. */
+function requireLive(core: DatabaseCore): { record: DatabaseRecord; live: string } {
+  const record = core.require();
+  const { live } = record.run;
+  if (live === null || !isServing(record)) {
+    throw new ServiceError('NOT_RUNNING', 'The database is not running: start it first.');
+  }
+  return { record, live };
+}
+
+async function rotate(core: DatabaseCore): Promise<string> {
+  const { record } = requireLive(core);
+  // One that the server may have taken already is no password to forget.
+  const sealed =
+    record.nextPasswordSealed ?? sealPassword(core.deps.secrets, core.id, 'next', newPassword());
+  const retry = core.context.alarm('rotation', core.deps.clock.now() + retryMs, {
+    type: 'rotation',
+  });
+  // The journal knows it before the server does.
+  await core.saved({ nextPasswordSealed: sealed }, [retry]);
+  try {
+    await settleRotation(core);
+  } catch (error) {
+    core.deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
+    throw error instanceof PasswordRefused ? refused(error) : notTaken(core, error);
+  }
+  return urlOf(core);
+}
+
+/** Gives the server the password that is on its way into it, or gives that up where it is refused. */
+async function settleRotation(core: DatabaseCore, signal = core.context.signal): Promise<void> {
+  const { secrets } = core.deps;
+  const { nextPasswordSealed: sealed, passwordSealed, retiredSealed = [] } = core.require();
+  if (sealed === null) return;
+  const { live } = requireLive(core);
+  const next = openNext(secrets, core.id, sealed);
+  try {
+    await core.engine.setPassword(serverOf(core, live), next, signal);
+  } catch (error) {
+    if (!(error instanceof PasswordRefused)) throw error;
+    // While the password that was refused is known still, and so kept out of the words.
+    const why = error.why ?? (saidIn(core, error).trim() || null);
+    await core.saved({ nextPasswordSealed: null }, [core.context.clearAlarm('rotation')]);
+    throw new PasswordRefused(why, { cause: error });
+  }
+  core.save(
+    {
+      passwordSealed: sealPassword(secrets, core.id, 'password', next),
+      nextPasswordSealed: null,
+      retiredSealed: [passwordSealed, ...retiredSealed].slice(0, retiredMax),
+    },
+    [
+      core.context.clearAlarm('rotation'),
+      core.context.alarm('rotated', core.deps.clock.now(), { type: 'rotated' }),
+    ],
+  );
+}
+
+/** Those that run were told the password before; who starts is told the one in force. */
+async function tellApps({ record, context, deps }: DatabaseCore): Promise<boolean> {
+  if (record?.deletedAtMs !== null) return false;
+  const message = { type: 'database-rotated', databaseId: record.id, name: record.name } as const;
+  const apps = appsReferringTo(deps.reader, record);
+  await Promise.all(apps.map(({ id }) => context.actors.ask(appActor.at(id), message)));
+  return true;
+}
+
+/** Goes on with a rotation that was interrupted, where there is one. */
+export function finishRotation(core: DatabaseCore): void {
+  if (core.record?.nextPasswordSealed != null) core.tellSelf({ type: 'rotation' });
+}
+
+async function rotationAgain(core: DatabaseCore): Promise<boolean> {
+  const { record, context, deps } = core;
+  if (record?.nextPasswordSealed == null || record.deletedAtMs !== null) return false;
+  // One that is started later goes on with it then.
+  if (record.run.live === null) return false;
+  try {
+    await settleRotation(core);
+    return true;
+  } catch (error) {
+    deps.logger.warn({ database: core.id, err: error }, 'password_not_set');
+    if (error instanceof PasswordRefused) return false;
+    const retry = context.alarm('rotation', deps.clock.now() + retryMs, { type: 'rotation' });
+    core.save({}, [retry]);
+    return false;
+  }
+}
+
+async function clientOf(core: DatabaseCore, statement: string | null): Promise<DatabaseClient> {
+  await settle(core);
+  const { record, live } = requireLive(core);
+  const { driver, options } = core.deps;
+  const inside = driver.runs === 'image';
+  const server = serverOf(core, live);
+  const { databaseName, username } = record;
+  const { password } = core.passwords;
+  const access = { host: loopback, port: server.ownPort, databaseName, username, password };
+  const tools = inside ? null : options.tools;
+  const { command, env } =
+    statement === null
+      ? await core.engine.console(access, tools)
+      : await core.engine.statement(access, statement, tools);
+  return { workloadId: live, command, env };
+}

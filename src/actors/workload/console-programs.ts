@@ -1,0 +1,74 @@
+/** Owns what a console of an app or a database runs, and in which workload; a function for each kind. */
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { tables } from '../../store/records/tables.ts';
+import { containerNames, containerWorkload } from '../app/running/containers.ts';
+import { databaseActor } from '../database/protocol.ts';
+import type { Actors } from '../runtime/actor.ts';
+import type {
+  ConsoleProgram,
+  ConsolePrograms,
+  ConsoleTarget,
+} from '../../consoles/console-door.ts';
+
+export interface WorkloadProgramsOptions {
+  reader: Reader;
+  actors: Pick<Actors, 'ask'>;
+}
+
+export class WorkloadPrograms implements ConsolePrograms {
+  readonly #options: WorkloadProgramsOptions;
+
+  constructor(options: WorkloadProgramsOptions) {
+    this.#options = options;
+  }
+
+  /** What a console runs. Rejects: NOT_RUNNING, NO_SUCH_CONTAINER, ENGINE_NOT_AVAILABLE. */
+  async program(target: ConsoleTarget, container: string): Promise<ConsoleProgram> {
+    assertContainer(this.#options.reader, target, container);
+    switch (target.kind) {
+      case 'app':
+        return { workloadId: this.#workloadOf(target.id, container), command: [], env: {} };
+      case 'database':
+        return await this.#clientOf(target.id, null);
+    }
+  }
+
+  /** What one command runs: a line for the shell of an app, a statement for the client of a database. */
+  async command(target: ConsoleTarget, container: string, line: string): Promise<ConsoleProgram> {
+    assertContainer(this.#options.reader, target, container);
+    switch (target.kind) {
+      case 'app': {
+        const command = ['/bin/sh', '-c', line];
+        return { workloadId: this.#workloadOf(target.id, container), command, env: {} };
+      }
+      case 'database':
+        return await this.#clientOf(target.id, line);
+    }
+  }
+
+  #workloadOf(appId: string, container: string): string {
+    const app = this.#options.reader.get(tables.apps, appId);
+    const workloadId = app && containerWorkload(app, container);
+    if (workloadId === undefined) throw new ServiceError('NOT_RUNNING', 'It does not run.');
+    return workloadId;
+  }
+
+  #clientOf(databaseId: string, statement: string | null): Promise<ConsoleProgram> {
+    const { actors } = this.#options;
+    return actors.ask(databaseActor.at(databaseId), { type: 'client', statement });
+  }
+}
+
+/** Names of the containers of an app or a database, the default first; none of one that is gone. */
+function containersOf(reader: Reader, { kind, id }: ConsoleTarget): readonly string[] {
+  if (kind === 'database') return ['database'];
+  const app = reader.get(tables.apps, id);
+  return app === undefined ? [] : containerNames(reader, app);
+}
+
+/** Throws NO_SUCH_CONTAINER; '' is the default. */
+export function assertContainer(reader: Reader, target: ConsoleTarget, container: string): void {
+  if (container === '' || containersOf(reader, target).includes(container)) return;
+  throw new ServiceError('NO_SUCH_CONTAINER', 'There is no container of this name.');
+}

@@ -1,0 +1,65 @@
+/** Owns the messages between this process's threads. All are plain data. */
+import type { MessagePort } from 'node:worker_threads';
+import type { PlainServiceError } from '../lib/errors.ts';
+import type { ArchiveFormat } from './formats/format.ts';
+import type { ArchiveLimits } from './formats/limits.ts';
+
+// ---- bulk: the tasks of tasks/bulk.ts --------------------------------------------------------
+
+/**
+ * The bytes of uploads travel in slots of memory that both threads see. A slot is as long as the most
+ * that the gateway reads at once, and holds a window of the file at a multiple of its length: what is
+ * at byte `n` of the file is at byte `n % slotBytes` of its slot.
+ */
+export const slotBytes = 512 * 1024;
+
+/** Runs until the port closes: one thread receives many files, by chunk. */
+export interface ServeTask {
+  port: MessagePort;
+  /** The slots, aligned to pages. */
+  memory: SharedArrayBuffer;
+}
+
+/** What goes down the port. Every transfer has a number of its own. */
+export type ReceiveRequest =
+  | {
+      type: 'begin';
+      transfer: number;
+      format: ArchiveFormat;
+      limits: ArchiveLimits;
+      /** Where it is written (the file is there, empty), and where it is moved once it is checked. */
+      temporary: string;
+      final: string;
+    }
+  /** The next bytes of the file: those of the slot from `from` up to `to`. */
+  | { type: 'chunk'; transfer: number; slot: number; from: number; to: number }
+  /** So many more bytes of the file, which the sender wrote into it itself. */
+  | { type: 'spilled'; transfer: number; bytes: number }
+  | { type: 'end'; transfer: number }
+  | { type: 'abort'; transfer: number };
+
+/** What comes back. `received`, `failed` and `aborted` are the last of a transfer. */
+export type ReceiveReply =
+  /** So many bytes are written, hashed and read: as many more may be sent. The slot is free again. */
+  | { type: 'credit'; transfer: number; bytes: number; slot: number | null }
+  | { type: 'received'; transfer: number; sizeBytes: number; sha256: string; entries: number }
+  /** Nothing of it is left. */
+  | { type: 'failed'; transfer: number; failure: Failure }
+  | { type: 'aborted'; transfer: number };
+
+/** A refusal to be told as it is, or a fault of ours to be logged. */
+export type Failure =
+  { kind: 'refused'; error: PlainServiceError } | { kind: 'fault'; message: string };
+
+export interface ExtractTask {
+  archive: string;
+  format: ArchiveFormat;
+  into: string;
+  uid: number | null;
+  limits: ArchiveLimits;
+  /** One 32-bit number: anything but 0 means stop. */
+  canceled: SharedArrayBuffer;
+}
+
+export type ExtractReply =
+  { type: 'extracted'; entries: number; bytes: number } | { type: 'failed'; failure: Failure };

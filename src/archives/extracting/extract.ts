@@ -1,0 +1,110 @@
+/**
+ * Owns the unpacking of a stored archive into a folder.
+ *
+ * 1. All checks of the upload are made again, on the bytes as they are on disk now.
+ * 2. Until everything is written it lies in `<into>.partial`, which only this process can enter;
+ *    then it takes the place of `into`. Asked for again after a crash it begins anew.
+ * 3. However it fails, neither `into` nor `.partial` is left.
+ */
+import { execFile } from 'node:child_process';
+import { chmod, chown, type FileHandle, mkdir, open, rename, rmdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { ByteSource } from '../formats/byte-reader.ts';
+import { type Inspected, inspectArchive } from '../formats/inspect.ts';
+import type { ExtractTask } from '../bulk-messages.ts';
+import { TreeWriter } from './tree-writer.ts';
+
+const run = promisify(execFile);
+const readBytes = 256 * 1024;
+
+export class Canceled extends Error {}
+
+export async function extractArchive(
+  task: ExtractTask,
+): Promise<{ entries: number; bytes: number }> {
+  const flag = new Int32Array(task.canceled);
+  const check = (): void => {
+    if (Atomics.load(flag, 0) !== 0) throw new Canceled('Cannot go on: the extraction is canceled');
+  };
+  const partial = `${task.into}.partial`;
+  const mode = await modeOf(task.into);
+  await removeTree(partial);
+  await removeTree(task.into);
+  try {
+    await mkdir(partial, { mode: 0o700 });
+    const writer = new TreeWriter(partial, task.uid, check);
+    const { entries, soleFolder } = await readInto(task, writer);
+    await place(task, soleFolder === null ? partial : join(partial, soleFolder), mode);
+    await removeTree(partial);
+    return { entries, bytes: writer.bytes };
+  } catch (error) {
+    await removeTree(partial);
+    await removeTree(task.into);
+    throw error;
+  }
+}
+
+async function readInto(task: ExtractTask, writer: TreeWriter): Promise<Inspected> {
+  const file = await open(task.archive, 'r');
+  try {
+    const { size } = await file.stat();
+    const inspected = await inspectArchive({
+      format: task.format,
+      limits: task.limits,
+      source: new FileSource(file),
+      file: {
+        read: async (offset, length) => {
+          const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, offset);
+          return buffer.subarray(0, bytesRead);
+        },
+      },
+      visitor: writer,
+      totalBytes: size,
+    });
+    writer.finish();
+    return inspected;
+  } finally {
+    writer.close();
+    await file.close();
+  }
+}
+
+/** Gives the finished folder its mode and owner, then its name. */
+async function place(task: ExtractTask, folder: string, mode: number | null): Promise<void> {
+  if (task.uid !== null) await chown(folder, task.uid, task.uid);
+  await chmod(folder, mode ?? (task.uid === null ? 0o755 : 0o700));
+  await rename(folder, task.into);
+}
+
+class FileSource implements ByteSource {
+  readonly #file: FileHandle;
+  readonly #buffer = new Uint8Array(readBytes);
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    const { bytesRead } = await this.#file.read(this.#buffer, 0, readBytes);
+    return bytesRead === 0 ? null : this.#buffer.subarray(0, bytesRead);
+  }
+}
+
+async function modeOf(folder: string): Promise<number | null> {
+  try {
+    return (await stat(folder)).mode & 0o777;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return null;
+  }
+}
+
+/** `rm` walks by directory handles: an app that owns what is removed cannot lead it elsewhere. */
+async function removeTree(folder: string): Promise<void> {
+  const gone = await rmdir(folder).then(
+    () => true,
+    (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT',
+  );
+  if (!gone) await run('/bin/rm', ['-rf', '--', folder]);
+}

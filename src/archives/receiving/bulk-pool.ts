@@ -1,0 +1,236 @@
+/**
+ * Owns the threads that touch the bytes of archives: receiving uploads and unpacking them.
+ *
+ * 1. Nothing is loaded or started before the first use, and threads go when they have nothing to do.
+ * 2. Receiving and unpacking do not wait for each other: lanes have threads of their own.
+ * 3. `close` calls off what is under way, cleanly; twice is fine.
+ */
+import { mkdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { MessageChannel } from 'node:worker_threads';
+import type { Piscina } from 'piscina';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { ArchiveFormat } from '../formats/format.ts';
+import { type ArchiveLimits, archiveLimits } from '../formats/limits.ts';
+import { fromFailure } from '../failure.ts';
+import { BulkLane, type IncomingFile, type ReceiveOptions } from './bulk-lane.ts';
+import type { Extracted, Extractor, ExtractOptions } from '../extracting/extractor.ts';
+import {
+  type ExtractReply,
+  type ExtractTask,
+  type ServeTask,
+  slotBytes,
+} from '../bulk-messages.ts';
+
+export type { IncomingFile, ReceivedFile, ReceiveOptions } from './bulk-lane.ts';
+
+// Declared here, since the compiler knows it from browsers alone.
+declare const WebAssembly: {
+  Memory: new (size: { initial: number; maximum: number; shared: true }) => {
+    buffer: SharedArrayBuffer;
+  };
+};
+
+export interface BulkPoolOptions {
+  /**
+   * Where files lie while they arrive; on one file system with where they go. Made when missing; at
+   * start it is the owner's to remove, with what a crash left in it.
+   */
+  temporaryDir: string;
+  logger: Logger;
+  clock: Clock;
+  limits?: Partial<ArchiveLimits>;
+  /** Threads that receive; each serves any number of transfers. */
+  lanes?: number;
+  /** Threads that unpack, one archive each; more wait. */
+  extractors?: number;
+  /** Bytes of one transfer that may be neither written nor checked yet. */
+  windowBytes?: number;
+  /** Memory of a lane for what arrives, in slots of half a MiB. */
+  slots?: number;
+  /** A lane without transfers ends after this time. */
+  idleMs?: number;
+  /** The tasks' file. */
+  tasks?: URL;
+}
+
+const cores = availableParallelism();
+const defaults = {
+  lanes: Math.max(1, Math.min(4, cores >> 1)),
+  extractors: Math.max(1, cores >> 1),
+  windowBytes: 4 * 1024 * 1024,
+  slots: 40,
+  idleMs: 30_000,
+};
+
+interface Lane {
+  lane: BulkLane;
+  /** Stops the timer of an empty lane. */
+  keep: () => void;
+}
+
+export class BulkPool implements Extractor {
+  readonly #options: Required<Omit<BulkPoolOptions, 'limits'>>;
+  readonly #limits: ArchiveLimits;
+  readonly #lanes: Lane[] = [];
+  readonly #waiting: (() => void)[] = [];
+  #extracting = 0;
+  #pool: Promise<Piscina> | null = null;
+  #closed: Promise<void> | null = null;
+
+  constructor(options: BulkPoolOptions) {
+    const tasks = new URL('../../workers/tasks/bulk.ts', import.meta.url);
+    this.#options = { tasks, ...defaults, ...options };
+    this.#limits = { ...archiveLimits, ...options.limits };
+  }
+
+  /** Begins to receive one archive. Throws SHUTTING_DOWN. */
+  async receive(options: ReceiveOptions): Promise<IncomingFile> {
+    await mkdir(this.#options.temporaryDir, { recursive: true, mode: 0o700 });
+    const pool = await this.#start();
+    if (this.#closed !== null) throw shuttingDown();
+    return this.#lane(pool).receive(options);
+  }
+
+  async extract(
+    archivePath: string,
+    format: ArchiveFormat,
+    intoDir: string,
+    options: ExtractOptions = {},
+  ): Promise<Extracted> {
+    const { uid = null, signal } = options;
+    signal?.throwIfAborted();
+    const canceled = new SharedArrayBuffer(4);
+    const cancel = (): void => {
+      Atomics.store(new Int32Array(canceled), 0, 1);
+    };
+    signal?.addEventListener('abort', cancel, { once: true });
+    await this.#turn();
+    try {
+      signal?.throwIfAborted();
+      const pool = await this.#start();
+      if (this.#closed !== null) throw shuttingDown();
+      const limits = this.#limits;
+      const task: ExtractTask = {
+        archive: archivePath,
+        format,
+        into: intoDir,
+        uid,
+        limits,
+        canceled,
+      };
+      const reply = (await pool.run(task, { name: 'extract' })) as ExtractReply;
+      if (reply.type === 'failed') {
+        signal?.throwIfAborted();
+        throw fromFailure(reply.failure);
+      }
+      return { entries: reply.entries, bytes: reply.bytes };
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+      this.#extracting--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all(this.#lanes.map(({ lane }) => lane.abortAll()));
+    for (const { lane, keep } of this.#lanes) {
+      keep();
+      lane.close();
+    }
+    if (this.#pool !== null) await (await this.#pool).destroy();
+  }
+
+  #start(): Promise<Piscina> {
+    if (this.#closed !== null) return Promise.reject(shuttingDown());
+    this.#pool ??= this.#load();
+    return this.#pool;
+  }
+
+  async #load(): Promise<Piscina> {
+    const { Piscina } = await import('piscina');
+    const { tasks, lanes, extractors } = this.#options;
+    return new Piscina({
+      filename: tasks.href,
+      minThreads: 0,
+      // A lane that ends leaves its thread idle for a moment; nothing may have to wait for that.
+      maxThreads: lanes + extractors,
+      idleTimeout: 1_000,
+      // Most of what these threads touch lies outside the heap.
+      resourceLimits: { maxYoungGenerationSizeMb: 4 },
+      // The thread has other things to do while a task runs.
+      atomics: 'disabled',
+    });
+  }
+
+  /** The lane with the fewest transfers; a new one while all are busy and there may be more. */
+  #lane(pool: Piscina): BulkLane {
+    const living = this.#lanes.filter(({ lane }) => !lane.dead);
+    living.sort((a, b) => a.lane.transfers - b.lane.transfers);
+    const [least] = living;
+    const full = living.length >= this.#options.lanes;
+    if (least !== undefined && (full || least.lane.transfers === 0)) {
+      least.keep();
+      return least.lane;
+    }
+    return this.#newLane(pool);
+  }
+
+  #newLane(pool: Piscina): BulkLane {
+    const { port1, port2 } = new MessageChannel();
+    const { temporaryDir, windowBytes, slots, idleMs, clock, logger } = this.#options;
+    const memory = slotMemory(slots);
+    const task: ServeTask = { port: port2, memory };
+    const lane: BulkLane = new BulkLane({
+      ...{ port: port1, memory, limits: this.#limits, temporaryDir, windowBytes },
+      onEmpty: () => {
+        entry.keep();
+        entry.keep = clock.after(idleMs, () => {
+          if (lane.transfers === 0) lane.close();
+        });
+      },
+    });
+    const entry: Lane = { lane, keep: () => undefined };
+    this.#lanes.push(entry);
+
+    const forget = (): void => {
+      this.#lanes.splice(this.#lanes.indexOf(entry), 1);
+    };
+    pool
+      .run(task, { name: 'serve', transferList: [port2] })
+      .then(forget, async (error: unknown) => {
+        forget();
+        if (this.#closed === null) logger.error({ err: error }, 'bulk_thread_lost');
+        await lane.die();
+      })
+      .catch((error: unknown) => {
+        logger.error({ err: error }, 'bulk_files_not_removed');
+      });
+    return lane;
+  }
+
+  async #turn(): Promise<void> {
+    while (this.#extracting >= this.#options.extractors) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    this.#extracting++;
+  }
+}
+
+/** Shared memory of this kind is aligned to pages, which writing past the page cache needs. */
+function slotMemory(slots: number): SharedArrayBuffer {
+  const pages = (slots * slotBytes) / 65_536;
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  return memory.buffer;
+}
+
+function shuttingDown(): ServiceError {
+  return new ServiceError('SHUTTING_DOWN', 'The service is shutting down. Try again soon.');
+}

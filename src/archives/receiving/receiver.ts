@@ -1,0 +1,145 @@
+/**
+ * Owns one file on its way from the network into its place.
+ *
+ * 1. Every byte is written, hashed and read as an archive while the next ones arrive.
+ * 2. The file appears under its final name only when it is whole, checked and on disk.
+ * 3. However it ends otherwise, nothing of it is left when `run` has returned.
+ */
+import { createHash, type Hash } from 'node:crypto';
+import { open, rename, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { noVisitor } from '../formats/entry.ts';
+import type { ArchiveFormat } from '../formats/format.ts';
+import { inspectArchive } from '../formats/inspect.ts';
+import type { ArchiveLimits } from '../formats/limits.ts';
+import { ChunkQueue } from './chunk-queue.ts';
+import { FileWriter } from './file-writer.ts';
+
+export interface ReceiverOptions {
+  format: ArchiveFormat;
+  limits: ArchiveLimits;
+  temporary: string;
+  final: string;
+  /** So many bytes are done with; the slot they lay in. */
+  credit(bytes: number, slot: number | null): void;
+}
+
+export interface ReceivedBytes {
+  sizeBytes: number;
+  sha256: string;
+  entries: number;
+}
+
+/** The outcome of a transfer that was called off. */
+export const calledOff = Symbol('called off');
+
+export class Receiver {
+  readonly #options: ReceiverOptions;
+  readonly #queue: ChunkQueue;
+  readonly #hash: Hash = createHash('sha256');
+  readonly #file: FileWriter;
+  #sizeBytes = 0;
+  #calledOff = false;
+
+  constructor(options: ReceiverOptions) {
+    this.#options = options;
+    this.#file = new FileWriter({
+      path: options.temporary,
+      onFailure: () => {
+        this.#queue.stop();
+      },
+    });
+    this.#queue = new ChunkQueue({
+      hash: this.#hash,
+      read: (at, into) => this.#file.read(at, into),
+      onRead: (bytes) => {
+        options.credit(bytes, null);
+      },
+    });
+  }
+
+  /** Takes the bytes until it gives credit for the slot. */
+  chunk(bytes: Uint8Array, slot: number): void {
+    const at = this.#sizeBytes;
+    this.#sizeBytes += bytes.length;
+    const free = (): void => {
+      this.#options.credit(bytes.length, slot);
+    };
+    const written = this.#queue.push({ kind: 'memory', bytes, free });
+    void this.#file.write(bytes, at).then(written);
+  }
+
+  /** So many bytes more are in the file already. */
+  spilled(bytes: number): void {
+    this.#sizeBytes += bytes;
+    this.#queue.push({ kind: 'file', bytes });
+  }
+
+  end(): void {
+    this.#queue.end();
+  }
+
+  callOff(): void {
+    this.#calledOff = true;
+    this.#file.stop();
+    this.#queue.stop();
+  }
+
+  async run(): Promise<ReceivedBytes | typeof calledOff> {
+    try {
+      const { entries } = await inspectArchive({
+        format: this.#options.format,
+        limits: this.#options.limits,
+        source: this.#queue,
+        file: { read: (offset, length) => this.#read(offset, length) },
+        visitor: noVisitor,
+      });
+      // The reader may stop before the last byte; the hash does not.
+      while ((await this.#queue.next()) !== null);
+      await this.#file.sync();
+      if (!this.#calledOff) await this.#place();
+      // It may have been called off meanwhile.
+      if (!this.#calledOff) {
+        return { sizeBytes: this.#sizeBytes, sha256: this.#hash.digest('hex'), entries };
+      }
+    } catch (error) {
+      this.#queue.stop();
+      const broken = this.#file.failure;
+      await this.#remove();
+      // What the reader saw of a transfer that was broken off is not the client's fault.
+      if (this.#calledOff) return calledOff;
+      throw broken === null ? error : broken.error;
+    }
+    await this.#remove();
+    return calledOff;
+  }
+
+  async #read(offset: number, length: number): Promise<Uint8Array> {
+    await this.#file.settled();
+    const into = new Uint8Array(length);
+    return into.subarray(0, await this.#file.read(offset, into));
+  }
+
+  async #place(): Promise<void> {
+    const { temporary, final } = this.#options;
+    await this.#file.close();
+    await rename(temporary, final);
+    const folder = await open(dirname(final), 'r');
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  }
+
+  async #remove(): Promise<void> {
+    this.#file.stop();
+    this.#queue.stop();
+    await this.#file.close();
+    for (const name of [this.#options.temporary, this.#options.final]) {
+      await unlink(name).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      });
+    }
+  }
+}

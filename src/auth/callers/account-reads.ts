@@ -1,0 +1,43 @@
+/** Owns how accounts are read, on any thread: people are better-auth's records of model `user`. */
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AuthRecord, MemberRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { AccountReads, AskingTeam, User } from '../sign-in/accounts-api.ts';
+
+export function createAccountReads(reader: Reader): AccountReads {
+  return {
+    user: (userId) => readUser(reader, userId),
+    askingTwoFactor: (userId) => askingTwoFactor(reader, userId),
+    memberships: (userId) => readMemberships(reader, userId),
+  };
+}
+
+export function readUser(reader: Reader, userId: string): User | undefined {
+  const record = reader.get(tables.auth, ['user', userId]);
+  return record && userOf(record);
+}
+
+function askingTwoFactor(reader: Reader, userId: string): AskingTeam[] {
+  if (readUser(reader, userId)?.twoFactorEnabled === true) return [];
+  return readMemberships(reader, userId).flatMap(({ teamId }) => {
+    const team = reader.get(tables.teams, teamId);
+    if (team?.requireTwoFactor !== true) return [];
+    return [{ name: team.name, graceUntilMs: team.twoFactorGraceUntilMs ?? null }];
+  });
+}
+
+/** The teams a person is in, the longest-standing first. */
+export function readMemberships(reader: Reader, userId: string): readonly Readonly<MemberRecord>[] {
+  return reader.list(tables.members, 'user', [userId]);
+}
+
+export function userOf(record: Readonly<AuthRecord>): User {
+  const { email, name, isInstanceAdmin, twoFactorEnabled } = record.fields;
+  return {
+    id: record.id,
+    email: typeof email === 'string' ? email : '',
+    name: typeof name === 'string' ? name : '',
+    isInstanceAdmin: isInstanceAdmin === true,
+    twoFactorEnabled: twoFactorEnabled === true,
+  };
+}

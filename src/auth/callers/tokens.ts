@@ -1,0 +1,190 @@
+/**
+ * Owns the life of API tokens above the store: who may make one, how much it may hold, who may end
+ * it, who sees it.
+ *
+ * 1. Nobody mints more than the own effective capabilities, scope and time.
+ * 2. A token's text leaves once, with the answer that made it; only its hash is kept.
+ */
+import type { Actors } from '../../actors/runtime/actor.ts';
+import { teamActor } from '../../actors/team/protocol.ts';
+import { capabilities } from '../../lib/capabilities.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import { isName } from '../../lib/names.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { TokenRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { NewToken } from '../sign-in/accounts-api.ts';
+import { actingTeam, authorize, can } from '../rights/authorize.ts';
+import type { Resource } from '../rights/authorizer.ts';
+import { assertMayGive } from '../rights/escalation.ts';
+import type { Principal, SignedIn } from './principal.ts';
+import { liveApp, liveDatabase } from '../rights/scope.ts';
+import { newTokenSecret, shownPrefix, tokenHash } from './token-codec.ts';
+
+interface TokensOptions {
+  reader: Reader;
+  actors: Actors;
+  clock: Clock;
+}
+
+const nodesMax = 100;
+
+/** FORBIDDEN beyond the own power, NOT_FOUND for a node not seen, BAD_USER_INPUT. */
+export async function createToken(
+  { reader, actors, clock }: TokensOptions,
+  principal: SignedIn,
+  input: NewToken,
+): Promise<{ token: TokenRecord; secret: string }> {
+  const homeTeamId = actingTeam(principal);
+  authorize(reader, principal, 'manage_tokens', { kind: 'team', teamId: homeTeamId });
+  const now = clock.now();
+  const wanted = checkedInput(input, now);
+  const maker = makerOf(reader, principal);
+  if (maker?.oauth) {
+    // Its token would live on when the grant is revoked.
+    throw new ServiceError('FORBIDDEN', 'A connected client makes no API tokens.');
+  }
+  mustNotOutlive(maker, wanted);
+  if (maker !== null && !maker.allTeams && isUnnamed(wanted)) {
+    throw new ServiceError('FORBIDDEN', 'A token cannot make one that reaches further.');
+  }
+  const nodes = isUnnamed(wanted) ? [teamNode(homeTeamId)] : nodesOf(reader, wanted);
+  for (const node of nodes) {
+    assertMayGive(reader, principal, node.teamId, wanted.capabilities, node.resource);
+    mustReachWhole(reader, principal, node.resource);
+  }
+  const secret = newTokenSecret();
+  const token: TokenRecord = {
+    id: newId('tok', now),
+    userId: principal.userId,
+    hash: tokenHash(secret),
+    prefix: shownPrefix(secret),
+    allTeams: isUnnamed(wanted),
+    homeTeamId,
+    createdAtMs: now,
+    lastUsedAtMs: null,
+    ...wanted,
+  };
+  await actors.ask(teamActor.at(homeTeamId), { type: 'token-create', token });
+  return { token, secret };
+}
+
+/** NOT_FOUND unless the caller made it or manages tokens in the team it was made in. */
+export async function revokeToken(
+  { reader, actors }: TokensOptions,
+  principal: SignedIn,
+  tokenId: string,
+): Promise<boolean> {
+  const token = reader.get(tables.tokens, tokenId);
+  // A token that reaches less than its owner may not end the owner's other tokens.
+  const own = principal.kind === 'person' && token?.userId === principal.userId;
+  const home: Resource = { kind: 'team', teamId: token?.homeTeamId ?? '' };
+  if (!token || !(own || can(reader, principal, 'manage_tokens', home))) {
+    throw new ServiceError('NOT_FOUND', 'No such token.');
+  }
+  return actors.ask(teamActor.at(token.homeTeamId), { type: 'token-revoke', tokenId });
+}
+
+/** The tokens made in the acting team, in the order of their making; needs `manage_tokens`. */
+export function listTokens(reader: Reader, principal: Principal): Readonly<TokenRecord>[] {
+  // Signed in comes first: nobody is told about teams before.
+  authorize(reader, principal, null, { kind: 'instance' });
+  const teamId = actingTeam(principal);
+  authorize(reader, principal, 'manage_tokens', { kind: 'team', teamId });
+  return reader.list(tables.tokens, 'team', [teamId]);
+}
+
+function checkedInput(input: NewToken, now: number): NewToken {
+  const name = input.name.trim();
+  if (!isName(name)) {
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      'A token name has 1 to 100 visible characters, on one line.',
+    );
+  }
+  const { expiresAtMs } = input;
+  if (expiresAtMs !== null && !(Number.isSafeInteger(expiresAtMs) && expiresAtMs > now)) {
+    throw new ServiceError('BAD_USER_INPUT', 'expiresAt lies in the past.');
+  }
+  const wanted = {
+    name,
+    expiresAtMs,
+    capabilities: capabilities.filter((capability) => input.capabilities.includes(capability)),
+    teamIds: unique(input.teamIds),
+    folderIds: unique(input.folderIds),
+    appIds: unique(input.appIds),
+    databaseIds: unique(input.databaseIds),
+  };
+  const { teamIds, folderIds, appIds, databaseIds } = wanted;
+  if (teamIds.length + folderIds.length + appIds.length + databaseIds.length > nodesMax) {
+    throw new ServiceError(
+      'BAD_USER_INPUT',
+      'A token names at most 100 teams, folders, apps and databases.',
+    );
+  }
+  return wanted;
+}
+
+interface Node {
+  teamId: string;
+  resource: Resource;
+}
+
+function nodesOf(reader: Reader, wanted: NewToken): Node[] {
+  const noSuch = (kind: string): ServiceError => new ServiceError('NOT_FOUND', `No such ${kind}.`);
+  return [
+    ...wanted.teamIds.map(teamNode),
+    ...wanted.folderIds.map((id): Node => {
+      const folder = reader.get(tables.folders, id);
+      if (!folder) throw noSuch('folder');
+      return { teamId: folder.teamId, resource: { kind: 'folder', folder } };
+    }),
+    ...wanted.appIds.map((id): Node => {
+      const app = liveApp(reader, id);
+      if (!app) throw noSuch('app');
+      return { teamId: app.teamId, resource: { kind: 'app', app } };
+    }),
+    ...wanted.databaseIds.map((id): Node => {
+      const database = liveDatabase(reader, id);
+      if (!database) throw noSuch('database');
+      return { teamId: database.teamId, resource: { kind: 'database', database } };
+    }),
+  ];
+}
+
+function teamNode(teamId: string): Node {
+  return { teamId, resource: { kind: 'team', teamId } };
+}
+
+/** A token that sees a team only for some things in it cannot hand on the whole of it. */
+function mustReachWhole(reader: Reader, principal: SignedIn, node: Resource): void {
+  const maker = makerOf(reader, principal);
+  if (node.kind !== 'team' || maker === null || maker.allTeams) return;
+  if (!maker.teamIds.includes(node.teamId)) {
+    throw new ServiceError('FORBIDDEN', 'A token cannot make one that reaches further.');
+  }
+}
+
+function mustNotOutlive(maker: Readonly<TokenRecord> | null, wanted: NewToken): void {
+  const endsAtMs = maker?.expiresAtMs ?? Infinity;
+  if ((wanted.expiresAtMs ?? Infinity) <= endsAtMs) return;
+  throw new ServiceError('FORBIDDEN', 'A token cannot make one that lives longer than itself.');
+}
+
+function makerOf(reader: Reader, principal: SignedIn): Readonly<TokenRecord> | null {
+  if (principal.kind === 'person') return null;
+  const token = reader.get(tables.tokens, principal.tokenId);
+  if (!token) throw new ServiceError('UNAUTHENTICATED', 'The API token is not valid.');
+  return token;
+}
+
+function isUnnamed(wanted: NewToken): boolean {
+  const { teamIds, folderIds, appIds, databaseIds } = wanted;
+  return [teamIds, folderIds, appIds, databaseIds].every((ids) => ids.length === 0);
+}
+
+function unique(ids: readonly string[]): string[] {
+  return [...new Set(ids)];
+}

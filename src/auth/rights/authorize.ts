@@ -1,0 +1,265 @@
+/**
+ * Owns the one question every transport asks: may this principal do this to that? It reads only,
+ * so it runs on every thread.
+ *
+ * 1. What the principal cannot see does not exist: NOT_FOUND.
+ * 2. What it sees but may not do is FORBIDDEN with the capability's name.
+ * 3. A token never does what its owner cannot do now, and nothing outside its scope.
+ * 4. For who is confined nothing exists outside the acting team.
+ * 5. Unknown kinds, missing records, things in trash and missing scope are refused.
+ */
+import type { Capability } from '../../lib/capabilities.ts';
+import { capabilities } from '../../lib/capabilities.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type {
+  AppRecord,
+  DatabaseRecord,
+  FolderRecord,
+  TokenRecord,
+} from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import { readMemberships, readUser } from '../callers/account-reads.ts';
+import type { Need, Resource } from './authorizer.ts';
+import { personHolds, personSees, roleIn, showsTeam } from './holdings.ts';
+import type { Principal, SignedIn } from '../callers/principal.ts';
+import { type Place, reachOfTeam, reaches } from './scope.ts';
+
+type Verdict = 'yes' | 'anonymous' | 'invisible' | 'lacking' | 'two-factor';
+
+/** Returns when allowed; else throws UNAUTHENTICATED, NOT_FOUND, FORBIDDEN or TWO_FACTOR_REQUIRED. */
+export function authorize(
+  reader: Reader,
+  principal: Principal,
+  need: Need,
+  resource: Resource,
+): asserts principal is SignedIn {
+  const verdict = judge(reader, principal, need, resource);
+  if (verdict !== 'yes') throw refusal(verdict, need, resource);
+}
+
+export function can(
+  reader: Reader,
+  principal: Principal,
+  need: Need,
+  resource: Resource,
+): principal is SignedIn {
+  return judge(reader, principal, need, resource) === 'yes';
+}
+
+/**
+ * Those of a team's apps that the principal sees. What holds for the whole team is judged once, what
+ * holds for a folder once a folder.
+ */
+export function seenApps(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+  apps: readonly Readonly<AppRecord>[],
+): Readonly<AppRecord>[] {
+  return seenNodes(reader, principal, teamId, apps);
+}
+
+/** As `seenApps`, for a team's databases. */
+export function seenDatabases(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+  databases: readonly Readonly<DatabaseRecord>[],
+): Readonly<DatabaseRecord>[] {
+  return seenNodes(reader, principal, teamId, databases);
+}
+
+function seenNodes<N extends Readonly<Node>>(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+  nodes: readonly N[],
+): N[] {
+  if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return [];
+  const sees = sightIn(reader, principal, teamId);
+  return nodes.filter(
+    (node) => node.teamId === teamId && node.deletedAtMs === null && sees(node.folderId, node.id),
+  );
+}
+
+/** Whether the principal sees all there is in a team, which needs no look at each thing. */
+export function seesWhole(reader: Reader, principal: Principal, teamId: string): boolean {
+  if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return false;
+  return sightIn(reader, principal, teamId) === everything;
+}
+
+/** As `seenApps`, for a team's folders. */
+export function seenFolders(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+  folders: readonly Readonly<FolderRecord>[],
+): Readonly<FolderRecord>[] {
+  if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return [];
+  const sees = sightIn(reader, principal, teamId);
+  return folders.filter((folder) => folder.teamId === teamId && sees(folder.id, null));
+}
+
+/**
+ * What the principal holds in a team by role, in the order of the contract; for a token scoped to
+ * some folders or apps, what it holds of that at those. What grants on folders add, and whether one
+ * may be used at a given thing, says `authorize`.
+ */
+export function capabilitiesIn(reader: Reader, principal: Principal, teamId: string): Capability[] {
+  if (principal.kind === 'anonymous') return [];
+  const place: Place = { teamId, folderId: null, nodeId: null };
+  const token = principal.kind === 'token' ? reader.get(tables.tokens, principal.tokenId) : null;
+  if (token === undefined) return [];
+  if (token !== null && reachOfTeam(reader, token, teamId) === 'none') return [];
+  if (twoFactorDue(reader, principal.userId, teamId)) return [];
+  return capabilities.filter(
+    (capability) =>
+      (token === null || token.capabilities.includes(capability)) &&
+      personHolds(reader, principal.userId, place, capability),
+  );
+}
+
+/** The acting team's id; FORBIDDEN without one. */
+export function actingTeam(principal: Principal): string {
+  if (principal.kind === 'anonymous') throw refusal('anonymous', null, { kind: 'instance' });
+  if (principal.teamId !== null) return principal.teamId;
+  throw new ServiceError('FORBIDDEN', 'Name a team you are in: switchTeam, or X-Service-Team.');
+}
+
+/** The ids of the teams the principal may act in; its longest-standing (a token's home) first. */
+export function teamIdsOf(reader: Reader, principal: Principal): string[] {
+  if (principal.kind === 'anonymous') return [];
+  const ids = readMemberships(reader, principal.userId).map((membership) => membership.teamId);
+  if (principal.kind === 'person') return ids;
+  const token = reader.get(tables.tokens, principal.tokenId);
+  if (!token) return [];
+  return ids
+    .filter((id) => reachOfTeam(reader, token, id) !== 'none')
+    .sort((a, b) => Number(b === token.homeTeamId) - Number(a === token.homeTeamId));
+}
+
+const everything = (): boolean => true;
+
+/** Who sees the team: which places in it? For one run, as nothing changes meanwhile. */
+function sightIn(
+  reader: Reader,
+  principal: Principal,
+  teamId: string,
+): (folderId: string | null, nodeId: string | null) => boolean {
+  if (principal.kind === 'anonymous') return () => false;
+  const { userId } = principal;
+  const token = principal.kind === 'token' ? reader.get(tables.tokens, principal.tokenId) : null;
+  if (token === undefined) return () => false;
+  const wholly = showsTeam(roleIn(reader, teamId, userId));
+  const reachesAll = token === null || reachOfTeam(reader, token, teamId) === 'whole';
+  if (wholly && reachesAll) return everything;
+  const byFolder = new Map<string | null, { seen: boolean; reached: boolean }>();
+  const named = new Set([...(token?.appIds ?? []), ...(token?.databaseIds ?? [])]);
+  return (folderId, nodeId) => {
+    let found = byFolder.get(folderId);
+    if (found === undefined) {
+      const place: Place = { teamId, folderId, nodeId: null };
+      const seen = wholly || personSees(reader, userId, place);
+      found = { seen, reached: reachesAll || reaches(reader, token, place) };
+      byFolder.set(folderId, found);
+    }
+    if (!found.seen) return false;
+    return found.reached || (nodeId !== null && named.has(nodeId));
+  };
+}
+
+function judge(reader: Reader, principal: Principal, need: Need, resource: Resource): Verdict {
+  if (principal.kind === 'anonymous') return 'anonymous';
+  if (resource.kind === 'instance') {
+    if (need === null) return 'yes';
+    return need === 'admin' && isAdmin(reader, principal) ? 'yes' : 'lacking';
+  }
+  const place = placeOf(resource);
+  if (place === undefined || !reader.get(tables.teams, place.teamId)) return 'invisible';
+  if (principal.confined === true && place.teamId !== principal.teamId) return 'invisible';
+  if (!reader.get(tables.members, [place.teamId, principal.userId])) return 'invisible';
+  let token: Readonly<TokenRecord> | null = null;
+  // A token that reaches something in a team sees the team, but holds nothing over it.
+  let whole = true;
+  if (principal.kind === 'token') {
+    token = reader.get(tables.tokens, principal.tokenId) ?? null;
+    if (token?.userId !== principal.userId) return 'invisible';
+    if (!reaches(reader, token, place)) {
+      if (resource.kind !== 'team') return 'invisible';
+      if (reachOfTeam(reader, token, place.teamId) === 'none') return 'invisible';
+      whole = false;
+    }
+  }
+  if (resource.kind !== 'team' && !personSees(reader, principal.userId, place)) return 'invisible';
+  if (twoFactorDue(reader, principal.userId, place.teamId)) return 'two-factor';
+  if (need === null) return 'yes';
+  if (need === 'admin') return isAdmin(reader, principal) ? 'yes' : 'lacking';
+  if (token !== null && !(whole && token.capabilities.includes(need))) return 'lacking';
+  return personHolds(reader, principal.userId, place, need) ? 'yes' : 'lacking';
+}
+
+function placeOf(resource: Exclude<Resource, { kind: 'instance' }>): Place | undefined {
+  switch (resource.kind) {
+    case 'team':
+      return { teamId: resource.teamId, folderId: null, nodeId: null };
+    case 'folder':
+      return { teamId: resource.folder.teamId, folderId: resource.folder.id, nodeId: null };
+    case 'app':
+      return placeOfNode(resource.app, resource.trashed === true);
+    case 'database':
+      return placeOfNode(resource.database, resource.trashed === true);
+    default:
+      return undefined;
+  }
+}
+
+interface Node {
+  id: string;
+  teamId: string;
+  folderId: string | null;
+  deletedAtMs: number | null;
+}
+
+function placeOfNode(node: Readonly<Node>, trashed: boolean): Place | undefined {
+  const { id, teamId, folderId, deletedAtMs } = node;
+  if (deletedAtMs !== null && !trashed) return undefined;
+  // In trash it is no node of a scope any more: only its folder or team reaches it.
+  return { teamId, folderId, nodeId: deletedAtMs === null ? id : null };
+}
+
+/** The end of the grace is an entry of the journal, so that every thread and stream hears of it. */
+function twoFactorDue(reader: Reader, userId: string, teamId: string): boolean {
+  const team = reader.get(tables.teams, teamId);
+  if (team?.requireTwoFactor !== true || (team.twoFactorGraceUntilMs ?? null) !== null)
+    return false;
+  return readUser(reader, userId)?.twoFactorEnabled !== true;
+}
+
+// The instance is administered by people; no capability stands for it, so no token can hold it.
+function isAdmin(reader: Reader, principal: SignedIn): boolean {
+  return (
+    principal.kind === 'person' && readUser(reader, principal.userId)?.isInstanceAdmin === true
+  );
+}
+
+function refusal(verdict: Exclude<Verdict, 'yes'>, need: Need, resource: Resource): ServiceError {
+  switch (verdict) {
+    case 'anonymous':
+      return new ServiceError('UNAUTHENTICATED', 'Sign in first.');
+    case 'invisible':
+      return new ServiceError('NOT_FOUND', `No such ${resource.kind}.`);
+    case 'two-factor':
+      return new ServiceError(
+        'TWO_FACTOR_REQUIRED',
+        'This team requires two-factor sign-in: turn it on at /account/two-factor.',
+      );
+    case 'lacking':
+      if (need === 'admin' || need === null) {
+        return new ServiceError('FORBIDDEN', 'This needs an instance administrator.');
+      }
+      return new ServiceError('FORBIDDEN', `This needs the capability ${need}.`, {
+        extensions: { capability: need },
+      });
+  }
+}

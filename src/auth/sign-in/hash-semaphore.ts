@@ -1,0 +1,34 @@
+/**
+ * Owns how many password hashes run at once: each takes 32 MiB and a thread of the pool that file
+ * and name look-ups share. More wait in turn; a full queue is OVERLOADED.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+
+export class Gate {
+  readonly #atOnce: number;
+  readonly #waitingMax: number;
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  constructor(options: { atOnce: number; waitingMax: number }) {
+    this.#atOnce = options.atOnce;
+    this.#waitingMax = options.waitingMax;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#atOnce) {
+      if (this.#waiting.length >= this.#waitingMax) {
+        throw new ServiceError('OVERLOADED', 'Too many sign-ins at once.');
+      }
+      // The one that leaves hands its place on, so `#running` stays as it is.
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else this.#running++;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running--;
+    }
+  }
+}

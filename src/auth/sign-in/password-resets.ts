@@ -1,0 +1,122 @@
+/**
+ * Owns the links that set a new password, as files: whoever may write into the data directory and
+ * holds the instance key makes one, whether the service runs or not, and the service honours it.
+ *
+ * 1. A file holds no token: its name is the token's hash, its content is sealed for that name.
+ * 2. A link is good for an hour and once: whoever removes its file has claimed it.
+ * 3. A new link for a person ends the ones before.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { chown, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { SecretBox } from '../../store/secrets.ts';
+
+/** Below the data directory. */
+export const resetsFolder = 'resets';
+export const resetLengthMs = 60 * 60 * 1_000;
+
+export interface PasswordReset {
+  userId: string;
+  /** Whether two-factor goes off with it. */
+  endsTwoFactor: boolean;
+  expiresAtMs: number;
+}
+
+export interface PasswordResetsOptions {
+  /** The folder of the files; made when the first is. */
+  dir: string;
+  secrets: Pick<SecretBox, 'seal' | 'open'>;
+  now: () => number;
+}
+
+const tokenForm = /^[A-Za-z0-9_-]{43}$/;
+const nameForm = /^[0-9a-f]{64}$/;
+
+export class PasswordResets {
+  readonly #options: PasswordResetsOptions;
+
+  constructor(options: PasswordResetsOptions) {
+    this.#options = options;
+  }
+
+  /** Makes a link's token. */
+  async create(reset: Omit<PasswordReset, 'expiresAtMs'>): Promise<string> {
+    const { dir, secrets, now } = this.#options;
+    const owner = await stat(dirname(dir));
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    await this.#clear(reset.userId);
+    const token = randomBytes(32).toString('base64url');
+    const name = nameOf(token);
+    const full: PasswordReset = { ...reset, expiresAtMs: now() + resetLengthMs };
+    const draft = join(dir, `.${name}`);
+    const file = await open(draft, 'wx', 0o600);
+    try {
+      await file.writeFile(secrets.seal(JSON.stringify(full), contextOf(name)));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    // Made by root for a service under another uid, it has to be that one's to read and remove.
+    if (process.getuid?.() === 0) {
+      await chown(dir, owner.uid, owner.gid);
+      await chown(draft, owner.uid, owner.gid);
+    }
+    await rename(draft, join(dir, name));
+    return token;
+  }
+
+  /** What a link is for; null when it is none, was used, or is too old. */
+  async find(token: string): Promise<PasswordReset | null> {
+    return tokenForm.test(token) ? await this.#read(nameOf(token)) : null;
+  }
+
+  /** The same, and the link is used up: of two that claim it, one does. */
+  async claim(token: string): Promise<PasswordReset | null> {
+    const found = await this.find(token);
+    if (found === null) return null;
+    try {
+      await unlink(join(this.#options.dir, nameOf(token)));
+      return found;
+    } catch (error) {
+      if (isGone(error)) return null;
+      throw error;
+    }
+  }
+
+  async #read(name: string): Promise<PasswordReset | null> {
+    const { dir, secrets, now } = this.#options;
+    const sealed = await readFile(join(dir, name)).catch((error: unknown) => {
+      if (isGone(error)) return null;
+      throw error;
+    });
+    if (sealed === null) return null;
+    let reset: PasswordReset;
+    try {
+      reset = JSON.parse(secrets.open(sealed, contextOf(name))) as PasswordReset;
+    } catch {
+      return null; // Not sealed by this instance: no link of ours.
+    }
+    return reset.expiresAtMs > now() ? reset : null;
+  }
+
+  /** Removes what is too old, and the links of a person. */
+  async #clear(userId: string): Promise<void> {
+    const { dir } = this.#options;
+    for (const name of await readdir(dir)) {
+      const reset = nameForm.test(name) ? await this.#read(name) : null;
+      if (reset === null || reset.userId === userId) await rm(join(dir, name), { force: true });
+    }
+  }
+}
+
+function nameOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+function contextOf(name: string): string {
+  return `password-reset:${name}`;
+}
+
+function isGone(error: unknown): boolean {
+  return (error as { code?: unknown }).code === 'ENOENT';
+}

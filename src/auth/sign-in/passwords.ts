@@ -1,0 +1,61 @@
+/**
+ * Owns the checking of passwords, few at once, and that an account which does not exist takes as
+ * long to be refused as a wrong password.
+ */
+import { credentialOf } from '../../actors/account/security.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { tables } from '../../store/records/tables.ts';
+import { Gate } from './hash-semaphore.ts';
+import { comparablePassword, emailKey } from './sign-in-input.ts';
+import type { SignInLibrary } from './sign-in-library.ts';
+
+/** Whose password was right, and the stored hash that said so. */
+export interface Checked {
+  userId: string;
+  passwordHash: string;
+}
+
+export class Passwords {
+  readonly #reader: Reader;
+  readonly #open: () => Promise<SignInLibrary>;
+  // Each hash takes 32 MiB and a thread of the pool that file and name look-ups share.
+  readonly #gate = new Gate({ atOnce: 2, waitingMax: 100 });
+
+  constructor(reader: Reader, open: () => Promise<SignInLibrary>) {
+    this.#reader = reader;
+    this.#open = open;
+  }
+
+  async hash(password: string): Promise<string> {
+    const library = await this.#open();
+    return await this.#gate.run(() => library.hashPassword(password));
+  }
+
+  /** Null for an unknown address and for a wrong password. */
+  async check(email: string, password: string): Promise<Checked | null> {
+    const user = this.#reader.find(tables.auth, 'email', [emailKey(email)]);
+    return await this.checkOf(user?.id ?? '', password);
+  }
+
+  /** The same for a person who is known already. */
+  async checkOf(userId: string, password: string): Promise<Checked | null> {
+    const library = await this.#open();
+    const given = comparablePassword(password);
+    const passwordHash = this.stored(userId);
+    return await this.#gate.run(async () => {
+      if (passwordHash === null) {
+        await library.hashPassword(given);
+        return null;
+      }
+      const right = await library.isPassword(given, passwordHash);
+      return right ? { userId, passwordHash } : null;
+    });
+  }
+
+  /** The stored hash; null for who has no password. */
+  stored(userId: string): string | null {
+    const stored = userId === '' ? undefined : credentialOf(this.#reader, userId);
+    const password = stored?.fields['password'];
+    return typeof password === 'string' && password !== '' ? password : null;
+  }
+}

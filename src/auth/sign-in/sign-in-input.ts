@@ -1,0 +1,63 @@
+/** Owns what people type when they sign in or set up: checked and brought into one form. */
+import { randomBytes } from 'node:crypto';
+import { checkedTeamName } from '../../actors/team/new-team.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { isName } from '../../lib/names.ts';
+
+export const passwordMin = 10;
+export const passwordMax = 128;
+
+export interface SetupInput {
+  email: string;
+  password: string;
+  name: string;
+  teamName: string;
+}
+
+/** The one form of an address: two that differ in case are one account. */
+export function emailKey(given: string): string {
+  return given.trim().toLowerCase();
+}
+
+/**
+ * BAD_USER_INPUT with a sentence about the first thing that is wrong. Whether the address is one
+ * says the library, which has to take it at every sign-in.
+ */
+export function checkedSetup(given: SetupInput): SetupInput {
+  const email = emailKey(given.email);
+  const name = checkedPersonName(given.name);
+  const password = checkedPassword(given.password);
+  return { email, password, name, teamName: checkedTeamName(given.teamName) };
+}
+
+/** A person's name as stored; BAD_USER_INPUT. */
+export function checkedPersonName(given: string): string {
+  const name = given.trim();
+  if (isName(name)) return name;
+  throw new ServiceError('BAD_USER_INPUT', 'A name has 1 to 100 visible characters, on one line.');
+}
+
+/** A password somebody chose; BAD_USER_INPUT when it is too short or too long. */
+export function checkedPassword(given: string): string {
+  if (isTooLong(given) || charactersOf(given) < passwordMin) {
+    throw new ServiceError('BAD_USER_INPUT', 'A password has 10 to 128 characters.');
+  }
+  return given;
+}
+
+/**
+ * A password as it is compared: one that is too long was never anybody's, so something unguessable
+ * takes its place, and the answer costs what every wrong one costs.
+ */
+export function comparablePassword(given: string): string {
+  return isTooLong(given) ? randomBytes(32).toString('hex') : given;
+}
+
+function isTooLong(password: string): boolean {
+  // A character is at most two units; the first look spares counting a megabyte.
+  return password.length > passwordMax * 2 || charactersOf(password) > passwordMax;
+}
+
+function charactersOf(text: string): number {
+  return Array.from(text).length;
+}

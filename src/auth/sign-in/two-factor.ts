@@ -1,0 +1,139 @@
+/**
+ * Owns the second factor: time-based codes (RFC 6238: SHA-1, 6 digits, 30 s, one step early or
+ * late) and recovery codes.
+ *
+ * 1. A code is good once: its step, and every earlier one, is used up in the store before the
+ *    answer; a recovery code is gone.
+ * 2. The secret is sealed; it and the recovery codes are shown once, when enrolment starts.
+ * 3. An enrolment does nothing until its first code came, and waits 15 minutes for it.
+ * 4. Ten wrong codes for a person within 15 minutes, and none is heard; only who knows the password
+ *    gets to try.
+ */
+import { Secret, TOTP } from 'otpauth';
+import { accountActor, directory } from '../../actors/account/protocol.ts';
+import { isOpen } from '../../actors/account/security.ts';
+import type { TwoFactorProof } from '../../actors/account/security-protocol.ts';
+import type { Actors } from '../../actors/runtime/actor.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { TwoFactorRecord } from '../../store/records/records.ts';
+import type { SecretBox } from '../../store/secrets.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { User } from './accounts-api.ts';
+import { AttemptLimits } from './attempt-limits.ts';
+import { newRecoveryCodes, recoveryHash } from './recovery-codes.ts';
+
+export interface TwoFactorOptions {
+  reader: Reader;
+  actors: Actors;
+  clock: Clock;
+  secrets: SecretBox;
+}
+
+/** What a person typed: a code of the app, a recovery code, or one of the two. */
+export interface GivenCode {
+  code: string;
+  kind: 'app' | 'recovery' | 'either';
+}
+
+const issuer = 'Gangway';
+const period = 30;
+const parameters = { algorithm: 'SHA1', digits: 6, period } as const;
+const window = 1;
+const secretBytes = 20;
+
+export class TwoFactor {
+  readonly #options: TwoFactorOptions;
+  readonly #limits: AttemptLimits;
+  readonly #recoveryKey: Buffer;
+
+  constructor(options: TwoFactorOptions) {
+    this.#options = options;
+    this.#limits = new AttemptLimits(options.clock);
+    this.#recoveryKey = options.secrets.derive('recovery-codes');
+  }
+
+  /** Begins an enrolment, in the place of an unconfirmed one. CONFLICT when two-factor is on. */
+  async start(user: User): Promise<{ uri: string; recoveryCodes: string[] }> {
+    const secret = new Secret({ size: secretBytes });
+    const enrolment = newId('tfa', this.#options.clock.now());
+    const recoveryCodes = newRecoveryCodes();
+    await this.#options.actors.ask(accountActor.at(directory), {
+      type: 'two-factor-start',
+      userId: user.id,
+      enrolment,
+      sealed: this.#options.secrets.seal(secret.bytes, sealContext(user.id, enrolment)),
+      recoveryHashes: recoveryCodes.map((code) => recoveryHash(this.#recoveryKey, user.id, code)),
+    });
+    const uri = new TOTP({ issuer, label: user.email, secret, ...parameters }).toString();
+    return { uri, recoveryCodes };
+  }
+
+  /** Turns it on. CONFLICT without an open enrolment, BAD_USER_INPUT for a wrong code. */
+  async confirm(userId: string, code: string): Promise<void> {
+    const { reader, actors, clock } = this.#options;
+    const confirmed = await this.#limits.run(
+      `enrol ${userId}`,
+      '',
+      async () => {
+        const record = reader.get(tables.twoFactor, userId);
+        if (!record || !isOpen(record, clock.now())) {
+          throw new ServiceError('CONFLICT', 'Start enrolling first, and confirm in 15 minutes.');
+        }
+        const step = this.#stepOf(record, code);
+        if (step === null) return false;
+        const { enrolment } = record;
+        const message = { type: 'two-factor-confirm', userId, enrolment, step } as const;
+        return await actors.ask(accountActor.at(directory), message);
+      },
+      (right) => (right ? 'right' : 'wrong'),
+    );
+    if (!confirmed) throw new ServiceError('BAD_USER_INPUT', 'The code is wrong.');
+  }
+
+  /** Uses a code up; with `end` it turns two-factor off. False for a wrong or used one. */
+  async use(userId: string, given: GivenCode, end: boolean): Promise<boolean> {
+    return await this.#limits.run(
+      userId,
+      '',
+      async () => {
+        const proof = this.#proofOf(userId, given);
+        if (proof === null) return false;
+        const message = { type: 'two-factor-use', userId, proof, end } as const;
+        return await this.#options.actors.ask(accountActor.at(directory), message);
+      },
+      (right) => (right ? 'right' : 'wrong'),
+    );
+  }
+
+  #proofOf(userId: string, { code, kind }: GivenCode): TwoFactorProof | null {
+    const isCode = kind === 'app' || (kind === 'either' && digitsOf(code) !== null);
+    if (!isCode) return { kind: 'recovery', hash: recoveryHash(this.#recoveryKey, userId, code) };
+    const record = this.#options.reader.get(tables.twoFactor, userId);
+    const step = record ? this.#stepOf(record, code) : null;
+    return record && step !== null ? { kind: 'step', enrolment: record.enrolment, step } : null;
+  }
+
+  /** The time step a code belongs to; null when it is none of these minutes. */
+  #stepOf({ userId, enrolment, sealed }: Readonly<TwoFactorRecord>, code: string): number | null {
+    const token = digitsOf(code);
+    if (token === null) return null;
+    const bytes = this.#options.secrets.openBytes(sealed, sealContext(userId, enrolment));
+    const secret = new Secret({ buffer: new Uint8Array(bytes).buffer });
+    const timestamp = this.#options.clock.now();
+    const delta = TOTP.validate({ token, secret, timestamp, window, ...parameters });
+    return delta === null ? null : TOTP.counter({ period, timestamp }) + delta;
+  }
+}
+
+/** Apps show a code in groups, and people type it so. */
+function digitsOf(code: string): string | null {
+  const plain = code.slice(0, 100).replace(/\s/g, '');
+  return /^[0-9]{6}$/.test(plain) ? plain : null;
+}
+
+function sealContext(userId: string, enrolment: string): string {
+  return `two-factor:${userId}:${enrolment}`;
+}

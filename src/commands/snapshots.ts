@@ -1,0 +1,72 @@
+/**
+ * Owns the commands that copy a data directory: `snapshot`, also while served, and `restore`.
+ *
+ * 1. Standard output has one line when it is done; how far it is stands on standard error, where that is
+ *    a terminal, and what was copied in the end in any case.
+ */
+import { databaseFiles } from '../actors/database/running/files.ts';
+import { resolveConfig } from '../config.ts';
+import { copyDataDirectory, restoreDataDirectory } from '../store/files/snapshot.ts';
+import type { Copied, Progress } from '../store/files/snapshot.ts';
+
+const tellEveryMs = 200;
+
+/** Runs the command; false when its arguments are off. Throws StoreRefusal. */
+export async function copyCommand(
+  command: 'snapshot' | 'restore',
+  args: readonly string[],
+): Promise<boolean> {
+  const withKey = args.includes('--with-key');
+  const [dir, ...more] = args.filter((arg) => arg !== '--with-key');
+  if (dir === undefined || dir.startsWith('-') || more.length > 0) return false;
+  if (withKey && command === 'restore') return false;
+  const { dataDir } = resolveConfig().config;
+  const options = { databases: databaseFiles, ...progressOn(process.stderr) };
+  const copied =
+    command === 'snapshot'
+      ? await copyDataDirectory(dataDir, dir, { ...options, withKey })
+      : await restoreDataDirectory(dir, dataDir, options);
+  // Behind the line of the progress.
+  if (process.stderr.isTTY) process.stderr.write('\n');
+  process.stderr.write(summaryOf(copied));
+  process.stdout.write(command === 'snapshot' ? `Copied to ${dir}\n` : `Restored to ${dataDir}\n`);
+  return true;
+}
+
+interface Terminal {
+  isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** One line that is written over itself, and nothing where nobody watches. */
+export function progressOn(
+  terminal: Terminal,
+  now: () => number = Date.now,
+): { onProgress?: (progress: Progress) => void } {
+  if (terminal.isTTY !== true) return {};
+  let toldAtMs = -Infinity;
+  return {
+    onProgress: ({ files, bytes, totalFiles, totalBytes }) => {
+      if (now() - toldAtMs < tellEveryMs && files < totalFiles) return;
+      toldAtMs = now();
+      const done = `${shown(files)} of ${shown(totalFiles)} files`;
+      terminal.write(`\r${done}, ${megabytes(bytes)} of ${megabytes(totalBytes)}\x1b[K`);
+    },
+  };
+}
+
+export function summaryOf({ files, bytes, unsettled }: Copied): string {
+  const warnings = unsettled.map(
+    (name) =>
+      `gangway: ${name} was written to all the while: its copy may not start. Stop it, and copy again.\n`,
+  );
+  return `gangway: ${shown(files)} files, ${megabytes(bytes)}\n${warnings.join('')}`;
+}
+
+function shown(count: number): string {
+  return count.toLocaleString('en');
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MB`;
+}

@@ -1,0 +1,275 @@
+/**
+ * Owns one console from its opening to its end: its terminal, who watches it, and what was shown last.
+ *
+ * 1. One viewer at a time: who comes back takes over. Without one it lives on for `keepMs`.
+ * 2. A viewer that does not read makes the program wait; without a viewer the program goes on at the pace
+ *    of one, and its last output is kept. The program of an app that is attached to waits for nobody.
+ * 3. It ends once, and its terminal with it. What a program said last is kept for `keepMs` until its
+ *    opener was shown it.
+ */
+import type { Terminal } from '../drivers/driver.ts';
+import type { Clock } from '../lib/clock.ts';
+import { sseEvent } from '../protocol/sse.ts';
+import type { FrameSink, Person } from '../logs/viewers/viewer.ts';
+import { ConsoleViewer } from './console-viewer.ts';
+import type { OpenConsole } from './console-door.ts';
+import { RecentOutput } from './recent-output.ts';
+
+/**
+ * - `exited`: its program ended by itself, or with what it ran in
+ * - `lost`: the place where it ran is not reached any more
+ * - `closed`: by its opener; `idle`: nobody typed; `left`: nobody came back; `drained`: we go down
+ * - `refused`: its opener may not use it any more; `gone`: what it ran in was deleted
+ */
+export type ConsoleEnd =
+  'exited' | 'lost' | 'closed' | 'idle' | 'left' | 'drained' | 'refused' | 'gone';
+
+export interface ConsoleTimes {
+  /** How long it waits for its opener to come back. */
+  keepMs: number;
+  /** How long nobody has to type. */
+  idleMs: number;
+  pingMs: number;
+  flushMs: number;
+}
+
+export interface ConsoleSessionOptions extends ConsoleTimes {
+  id: string;
+  opened: OpenConsole;
+  clock: Clock;
+  frameBytes: number;
+  recentBytes: number;
+  /** Its program runs no more. */
+  onEnd: (why: ConsoleEnd) => void;
+  /** No stream will show it any more; after `onEnd`. */
+  onForgotten: () => void;
+  /** The right to use it is to be looked at again. */
+  onPing: () => void;
+}
+
+/** `over`: its program has ended, but its opener was not shown all of it yet. */
+type Phase = 'opening' | 'open' | 'over' | 'ended';
+
+const exitFrame = Buffer.from(sseEvent('exit', ''));
+
+export class ConsoleSession {
+  readonly id: string;
+  readonly opened: OpenConsole;
+  readonly #options: ConsoleSessionOptions;
+  readonly #recent: RecentOutput;
+  #phase: Phase = 'opening';
+  #terminal: Terminal | undefined;
+  #viewer: ConsoleViewer | undefined;
+  #person: Person;
+  #lastFrame: Buffer = exitFrame;
+  #window = { startMs: -Infinity, bytes: 0 };
+  #cancelPace: (() => void) | undefined;
+  #lastInputMs: number;
+  #cancelKeep: (() => void) | undefined;
+  #cancelIdle: (() => void) | undefined;
+
+  constructor(options: ConsoleSessionOptions) {
+    this.#options = options;
+    this.id = options.id;
+    this.opened = options.opened;
+    this.#person = options.opened.person;
+    this.#recent = new RecentOutput(options.recentBytes);
+    this.#lastInputMs = options.clock.now();
+    this.#keep();
+    this.#watchIdle();
+  }
+
+  /** Whether its program runs. */
+  get isOpen(): boolean {
+    return this.#phase === 'open';
+  }
+
+  /** Whether it has ended, and waits for its opener to see it. */
+  get isOver(): boolean {
+    return this.#phase === 'over';
+  }
+
+  get isWatched(): boolean {
+    return this.#viewer !== undefined;
+  }
+
+  /** Whether a stream may show it. */
+  get mayBeWatched(): boolean {
+    return this.#phase === 'open' || this.#phase === 'over';
+  }
+
+  /** Its opener, by the sign-in that saw it last. */
+  get person(): Person {
+    return this.#person;
+  }
+
+  /** Bytes of input that wait for the program. */
+  get unwritten(): number {
+    return this.#terminal?.unwritten ?? 0;
+  }
+
+  /** The terminal is there. */
+  begin(terminal: Terminal): void {
+    this.#terminal = terminal;
+    // It may have ended meanwhile.
+    if (this.#phase === 'opening') this.#phase = 'open';
+    else terminal.close();
+  }
+
+  /** Output of the terminal; only borrowed. */
+  output(bytes: Uint8Array): void {
+    if (this.#phase !== 'open' && this.#phase !== 'opening') return;
+    const chunk = Buffer.from(bytes);
+    this.#recent.push(chunk);
+    if (this.#viewer === undefined) {
+      this.#pace(chunk.length);
+      return;
+    }
+    this.#viewer.push(chunk);
+    if (!this.#viewer.full) return;
+    if (this.#isOfTheApp) this.#viewer.skip();
+    else this.#terminal?.pause();
+  }
+
+  /** The terminal told its end. */
+  exit(lost: boolean): void {
+    if (lost) this.#finish('lost', failureFrame('The server it ran on was lost.'));
+    else this.#finish('exited', exitFrame);
+  }
+
+  watch(sink: FrameSink, person: Person): () => void {
+    if (this.#phase === 'open') this.#cancelKeep?.();
+    this.#takeOver();
+    this.#person = person;
+    const viewer: ConsoleViewer = new ConsoleViewer({
+      ...this.#options,
+      sink,
+      onRoom: () => {
+        if (this.#viewer === viewer) this.#terminal?.resume();
+      },
+      onDone: () => {
+        if (this.#viewer === viewer) this.#forget();
+      },
+    });
+    this.#viewer = viewer;
+    viewer.begin(this.id, this.#recent.bytes());
+    if (this.#phase === 'over') viewer.finish(this.#lastFrame);
+    // Whatever kept the program waiting was another viewer, or that there was none.
+    else this.#flow();
+    return () => {
+      this.#left(viewer);
+    };
+  }
+
+  write(input: Uint8Array): void {
+    this.#lastInputMs = this.#options.clock.now();
+    this.#terminal?.write(input);
+  }
+
+  resize(cols: number, rows: number): void {
+    this.#terminal?.resize(cols, rows);
+  }
+
+  /** Ends it with `exit`, or as its program ended before. */
+  end(why: ConsoleEnd): void {
+    this.#stop(why, this.#lastFrame);
+  }
+
+  /** Ends it with `failure` and a sentence. */
+  fail(why: ConsoleEnd, sentence: string): void {
+    this.#stop(why, failureFrame(sentence));
+  }
+
+  /** After all that was put out, to who watches or comes back in time. */
+  #finish(why: ConsoleEnd, lastFrame: Buffer): void {
+    if (!this.#over(why)) return;
+    this.#lastFrame = lastFrame;
+    this.#cancelKeep?.();
+    this.#keep();
+    this.#viewer?.finish(lastFrame);
+  }
+
+  #stop(why: ConsoleEnd, lastFrame: Buffer): void {
+    if (this.#phase === 'ended') return;
+    if (this.#over(why)) this.#terminal?.close();
+    this.#viewer?.end(lastFrame);
+    this.#forget();
+  }
+
+  /** False when its program had ended before. */
+  #over(why: ConsoleEnd): boolean {
+    if (this.#phase === 'over' || this.#phase === 'ended') return false;
+    this.#phase = 'over';
+    this.#cancelIdle?.();
+    this.#cancelPace?.();
+    this.#options.onEnd(why);
+    return true;
+  }
+
+  #forget(): void {
+    this.#phase = 'ended';
+    this.#viewer = undefined;
+    this.#cancelKeep?.();
+    this.#options.onForgotten();
+  }
+
+  #takeOver(): void {
+    const before = this.#viewer;
+    if (before === undefined) return;
+    this.#viewer = undefined;
+    before.end(failureFrame('The console was opened in another place.'));
+  }
+
+  #left(viewer: ConsoleViewer): void {
+    viewer.left();
+    if (this.#viewer !== viewer) return;
+    this.#viewer = undefined;
+    if (this.#phase !== 'open') return;
+    this.#keep();
+    this.#flow();
+  }
+
+  /** Attached to, it is no program of its own: if it waited, so would the app. */
+  get #isOfTheApp(): boolean {
+    return this.opened.mode === 'attach';
+  }
+
+  #flow(): void {
+    this.#cancelPace?.();
+    this.#cancelPace = undefined;
+    this.#terminal?.resume();
+  }
+
+  /** Output that nobody watches, which must not keep us busier than if somebody did. */
+  #pace(count: number): void {
+    const { clock, flushMs, frameBytes } = this.#options;
+    const sinceMs = clock.now() - this.#window.startMs;
+    // Below zero: the clock was set.
+    if (sinceMs >= flushMs || sinceMs < 0) this.#window = { startMs: clock.now(), bytes: 0 };
+    this.#window.bytes += count;
+    if (this.#window.bytes < frameBytes || this.#isOfTheApp) return;
+    this.#terminal?.pause();
+    this.#cancelPace ??= clock.after(flushMs, () => {
+      this.#flow();
+    });
+  }
+
+  #keep(): void {
+    this.#cancelKeep = this.#options.clock.after(this.#options.keepMs, () => {
+      this.end('left');
+    });
+  }
+
+  #watchIdle(): void {
+    const { clock, idleMs } = this.#options;
+    const restMs = this.#lastInputMs + idleMs - clock.now();
+    this.#cancelIdle = clock.after(Math.max(1, restMs), () => {
+      if (clock.now() - this.#lastInputMs >= idleMs) this.end('idle');
+      else this.#watchIdle();
+    });
+  }
+}
+
+function failureFrame(sentence: string): Buffer {
+  return Buffer.from(sseEvent('failure', sentence));
+}

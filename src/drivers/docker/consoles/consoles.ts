@@ -1,0 +1,386 @@
+/**
+ * Owns what runs in a container beside its own program: terminals and single commands.
+ *
+ * 1. What is opened is ended with all it started, by the mark in its environment, when it is closed,
+ *    when its time is over, or when the connection to the daemon is lost.
+ * 2. What an earlier process of ours left open, having been killed, is ended by the next one.
+ * 3. While a terminal is paused the daemon is not read, and the program waits.
+ */
+import { randomBytes } from 'node:crypto';
+import { Duplex } from 'node:stream';
+
+import type Dockerode from 'dockerode';
+
+import { killAll } from '../../../lib/processes/ending.ts';
+import { findMembers, sessionVariable } from '../../../lib/processes/processes.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { ServiceError } from '../../../lib/errors.ts';
+import type { Logger } from '../../../lib/log.ts';
+import type { Terminal, TerminalEvents } from '../../driver.ts';
+import type { ExecOutcome, ExecSpec, TerminalSpec } from '../../../protocol/workload.ts';
+import { orGone, pause, statusOf, wordsOf } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
+import { FrameReader } from '../logs/stream-frames.ts';
+import { isHere } from '../engine/host-view.ts';
+import { PtyStream } from './pty-stream.ts';
+import type { PtyStreamParts } from './pty-stream.ts';
+import type { Session, Sessions } from './open-execs.ts';
+import type { ContainerView } from '../workloads/states.ts';
+import type { Workloads } from '../workloads/workloads.ts';
+
+export interface ConsolesParts {
+  engine: Engine;
+  workloads: Pick<Workloads, 'see'>;
+  sessions: Sessions;
+  logger: Logger;
+  clock: Clock;
+}
+
+interface Started {
+  /** Of what the daemon runs. */
+  id: string;
+  socket: Duplex;
+  /** Ends it with all it started; resolves when they are gone. */
+  end: () => Promise<void>;
+}
+
+/**
+ * What would leave a terminal open and take its keys away (Docker: ctrl-p ctrl-q) has to be something.
+ * This is typed by nobody, and begins with a key that is hardly used: the first is held back a moment.
+ */
+const detachKeys = 'ctrl-^,g,a,n,g,w,a,y,n,e,v,e,r,l,e,a,v,e,s';
+const timeoutCode = 124;
+const killedCode = 137;
+/** Enough for an image with either; the shell itself takes its place. */
+const anyShell = ['/bin/sh', '-c', 'if [ -x /bin/bash ]; then exec /bin/bash; fi; exec /bin/sh'];
+/**
+ * Both outputs on one pipe: only so they keep their order. The command itself is passed as arguments
+ * and never read by the shell.
+ */
+const inOrder = ['/bin/sh', '-c', 'exec "$0" "$@" 2>&1'];
+/** For where the processes cannot be reached from here: ends all that carry the mark `$0`. */
+const endMarked = `for p in /proc/[0-9]*; do
+  if [ "$p" != "/proc/$$" ] && grep -q "$0" "$p/environ" 2>/dev/null; then kill -9 "\${p#/proc/}"; fi
+done`;
+const exitLooks = 50;
+const exitLookMs = 20;
+
+export class Consoles {
+  readonly #parts: ConsolesParts;
+
+  /** Of all that is open, its end. */
+  readonly #open = new Set<() => Promise<void>>();
+
+  constructor(parts: ConsolesParts) {
+    this.#parts = parts;
+  }
+
+  async openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
+    const view = await this.#running(id);
+    const command = spec.command.length > 0 ? spec.command : anyShell;
+    const env = { TERM: 'xterm-256color', ...spec.env };
+    const started = await this.#start(view, command, env, { cols: spec.cols, rows: spec.rows });
+    return this.#terminal({
+      socket: started.socket,
+      events,
+      resize: (cols, rows) => this.#resize(started.id, cols, rows),
+      end: started.end,
+      exit: () => this.#exitOf(started.id),
+      logger: this.#parts.logger,
+    });
+  }
+
+  async attach(
+    id: string,
+    size: { cols: number; rows: number },
+    events: TerminalEvents,
+  ): Promise<Terminal> {
+    const { engine, logger } = this.#parts;
+    const view = await this.#running(id);
+    if (!view.Config.OpenStdin || !view.Config.Tty) {
+      throw new ServiceError('BAD_USER_INPUT', 'Its program takes no input: open a shell instead.');
+    }
+    const streams = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true };
+    const socket: unknown = await engine.begin(
+      (docker) => docker.getContainer(view.Id).attach({ ...streams, detachKeys }),
+      engine.closed,
+    );
+    if (!(socket instanceof Duplex)) throw new Error('Cannot attach: no connection came of it');
+    const terminal = this.#terminal({
+      socket,
+      events,
+      resize: async (cols, rows) => {
+        const newSize = { h: rows, w: cols };
+        await engine.ask((docker) => docker.getContainer(view.Id).resize(newSize), { once: true });
+      },
+      // The program is the workload's own: it goes on.
+      end: () => Promise.resolve(),
+      exit: () => this.#endOfProgram(id),
+      logger,
+    });
+    terminal.resize(size.cols, size.rows);
+    return terminal;
+  }
+
+  /** Ends what is open, as when its connection is lost. */
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#open].map((end) => end()));
+  }
+
+  /** Ends what an earlier process of ours left in containers. */
+  async endLeft(): Promise<void> {
+    const { sessions, engine, logger } = this.#parts;
+    for (const session of sessions.left()) {
+      try {
+        const view = await engine.ask((docker) =>
+          orGone(docker.getContainer(session.container).inspect()),
+        );
+        if (view?.State.Running === true) await this.#endMarked(session, view.State.Pid);
+        sessions.forget(session.mark);
+      } catch (error) {
+        logger.debug({ err: error }, 'session_not_ended');
+      }
+    }
+  }
+
+  #terminal(parts: PtyStreamParts): PtyStream {
+    const end = (): Promise<void> => terminal.lose();
+    const terminal = new PtyStream({
+      ...parts,
+      events: {
+        output: (bytes) => {
+          parts.events.output(bytes);
+        },
+        exit: (exit) => {
+          this.#open.delete(end);
+          parts.events.exit(exit);
+        },
+      },
+    });
+    this.#open.add(end);
+    return terminal;
+  }
+
+  async #endOfProgram(id: string): Promise<{ code: number | null; lost: boolean }> {
+    try {
+      const state = (await this.#parts.workloads.see(id))?.workload.state;
+      return { code: state?.phase === 'ended' ? state.exit.code : null, lost: false };
+    } catch {
+      return { code: null, lost: true }; // The daemon went, not the program.
+    }
+  }
+
+  async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
+    signal.throwIfAborted();
+    const view = await this.#running(id);
+    const command = (await this.#hasShell(view)) ? [...inOrder, ...spec.command] : spec.command;
+    const started = await this.#start(view, command, spec.env, null);
+    const { socket, end } = started;
+    const output: Buffer[] = [];
+    let room = spec.maxBytes;
+    let truncated = false;
+    const timeUp = new AbortController();
+    let cut = (): void => undefined;
+    const broken = new Promise<'cut'>((resolve) => {
+      cut = (): void => {
+        resolve('cut');
+      };
+    });
+    const cancel = this.#parts.clock.after(spec.timeoutMs, () => {
+      timeUp.abort();
+      cut();
+    });
+    signal.addEventListener('abort', cut, { once: true });
+    const endNow = async (): Promise<void> => {
+      await end();
+      cut();
+    };
+    this.#open.add(endNow);
+    const frames = new FrameReader();
+    socket.on('data', (chunk: Buffer) => {
+      for (const { bytes } of frames.push(chunk)) {
+        if (bytes.length > room) truncated = true;
+        if (room > 0) output.push(Buffer.from(bytes.subarray(0, room)));
+        room -= Math.min(room, bytes.length);
+      }
+    });
+    try {
+      const how = await Promise.race([closed(socket), broken]);
+      if (how === 'cut') await end();
+      signal.throwIfAborted();
+      const exitCode = timeUp.signal.aborted ? timeoutCode : await this.#codeOf(started);
+      return { output: Buffer.concat(output), exitCode, truncated };
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', cut);
+      this.#open.delete(endNow);
+      socket.destroy();
+    }
+  }
+
+  async #codeOf({ id }: Started): Promise<number> {
+    const { code, lost } = await this.#exitOf(id);
+    if (lost) throw new ServiceError('AGENT_UNREACHABLE', 'The Docker daemon went meanwhile.');
+    // Without a code its container ended, and took it along.
+    return code ?? killedCode;
+  }
+
+  async #running(id: string): Promise<ContainerView> {
+    const seen = await this.#parts.workloads.see(id);
+    if (seen?.workload.state.phase !== 'running') {
+      throw new ServiceError('NOT_RUNNING', 'It does not run.');
+    }
+    return seen.view;
+  }
+
+  async #hasShell(view: ContainerView): Promise<boolean> {
+    const found = await this.#parts.engine.ask((docker) =>
+      orGone(docker.getContainer(view.Id).infoArchive({ path: '/bin/sh' }) as Promise<unknown>),
+    );
+    return found !== undefined;
+  }
+
+  async #start(
+    view: ContainerView,
+    command: readonly string[],
+    env: Readonly<Record<string, string>>,
+    size: { cols: number; rows: number } | null,
+  ): Promise<Started> {
+    const { engine, sessions } = this.#parts;
+    const session = { mark: randomBytes(12).toString('hex'), container: view.Id };
+    const marked = { ...env, [sessionVariable]: session.mark };
+    sessions.add(session);
+    const tty = size !== null;
+    try {
+      const { id } = await engine.ask((docker) =>
+        docker.getContainer(view.Id).exec({
+          AttachStdin: tty,
+          AttachStdout: true,
+          AttachStderr: true,
+          Tty: tty,
+          ...(tty && { DetachKeys: detachKeys }),
+          Env: Object.entries(marked).map(([name, value]) => `${name}=${value}`),
+          Cmd: [...command],
+        }),
+      );
+      const socket = await engine.begin(
+        (docker) =>
+          docker.getExec(id).start({
+            hijack: true,
+            stdin: tty,
+            Tty: tty,
+            // Honoured by newer daemons; the others are told once it runs.
+            ...(size && { ConsoleSize: [size.rows, size.cols] }),
+          }),
+        engine.closed,
+      );
+      const pid = view.State.Pid;
+      const end = (): Promise<void> => this.#endMarked(session, pid);
+      socket.once('close', () => {
+        sessions.forget(session.mark);
+      });
+      if (size) await this.#firstSize(id, size, { socket, end });
+      return { id, socket, end };
+    } catch (error) {
+      sessions.forget(session.mark);
+      throw asNotRunning(error);
+    }
+  }
+
+  /** The program has to be there before its terminal can be sized. Ends it where that fails. */
+  async #firstSize(
+    id: string,
+    size: { cols: number; rows: number },
+    { socket, end }: Omit<Started, 'id'>,
+  ): Promise<void> {
+    try {
+      for (let look = 0; look < exitLooks; look++) {
+        if (await this.#isSized(id, size)) return;
+        await pause(exitLookMs, this.#parts.engine.closed);
+      }
+    } catch (error) {
+      await end();
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  /** Also when it has ended already. */
+  async #isSized(id: string, size: { cols: number; rows: number }): Promise<boolean> {
+    try {
+      await this.#resize(id, size.cols, size.rows);
+      return true;
+    } catch (error) {
+      if (statusOf(error) === undefined) throw error;
+      const { Running: running, ExitCode: code } = await this.#look(id);
+      return !running && code !== null;
+    }
+  }
+
+  /** Not tried again: what runs there is lost with the daemon. */
+  async #resize(id: string, cols: number, rows: number): Promise<void> {
+    const size = { h: rows, w: cols };
+    await this.#parts.engine.ask((docker) => docker.getExec(id).resize(size), { once: true });
+  }
+
+  #look(id: string): Promise<Dockerode.ExecInspectInfo> {
+    return this.#parts.engine.ask((docker) => docker.getExec(id).inspect(), { once: true });
+  }
+
+  /** Code null: the daemon knows no more of it, or is itself `lost`. */
+  async #exitOf(id: string): Promise<{ code: number | null; lost: boolean }> {
+    const { engine, logger } = this.#parts;
+    try {
+      for (let look = 0; look < exitLooks; look++) {
+        const { ExitCode: code, Running: running } = await this.#look(id);
+        // Its output may end a moment before the daemon knows its end.
+        if (!running && code !== null) return { code, lost: false };
+        await pause(exitLookMs, engine.closed);
+      }
+      return { code: null, lost: false };
+    } catch (error) {
+      logger.debug({ err: error }, 'exec_end_unknown');
+      return { code: null, lost: statusOf(error) === undefined };
+    }
+  }
+
+  async #endMarked({ mark, container }: Session, pid: number): Promise<void> {
+    const { clock, engine, logger } = this.#parts;
+    const membership = { mark, variable: sessionVariable, first: null };
+    if (isHere(pid, container)) {
+      // Twice: what is just being started carries its mark only in a moment.
+      await killAll(membership, clock);
+      if (findMembers(membership).length > 0) await killAll(membership, clock);
+      return;
+    }
+    try {
+      const { id } = await engine.ask((docker) =>
+        docker
+          .getContainer(container)
+          .exec({ Cmd: ['/bin/sh', '-c', endMarked, `${sessionVariable}=${mark}`] }),
+      );
+      await engine.ask((docker) => docker.getExec(id).start({ Detach: true }), { once: true });
+    } catch (error) {
+      // A container that has ended took it along.
+      logger.debug({ err: error }, 'exec_not_ended');
+    }
+  }
+}
+
+function asNotRunning(error: unknown): unknown {
+  const status = statusOf(error);
+  const isRefused = status === 409 || status === 404;
+  if (!isRefused && !/is not running|is paused/.test(wordsOf(error))) return error;
+  return new ServiceError('NOT_RUNNING', 'It does not run.', { cause: error });
+}
+
+function closed(socket: Duplex): Promise<'closed'> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      resolve('closed');
+    };
+    socket.once('end', done);
+    socket.once('close', done);
+    socket.once('error', done);
+  });
+}

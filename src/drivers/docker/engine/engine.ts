@@ -1,0 +1,328 @@
+/**
+ * Owns the way to a Docker daemon: the client, loaded when it is first needed, and what a failed
+ * request means.
+ *
+ * 1. A daemon that is away is asked again until the time of the request is over, where that may be
+ *    asked twice; then it is AGENT_UNREACHABLE.
+ * 2. Every request ends, and lets go of its connection: with an answer, with its time, or with `close`.
+ *    What comes as a stream has to begin in time, and ends with who opened it, or, where that is asked
+ *    for, when the daemon hangs.
+ */
+import { EventEmitter } from 'node:events';
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+import type Dockerode from 'dockerode';
+
+import type { Clock } from '../../../lib/clock.ts';
+import { ServiceError } from '../../../lib/errors.ts';
+import { LogBroken } from '../logs/stream-frames.ts';
+
+export interface EngineOptions {
+  /** `/path/of.sock`, `unix:///path/of.sock` or `tcp://host:port`. */
+  socket: string;
+  clock: Clock;
+  /** Over all attempts of one request. */
+  requestTimeoutMs: number;
+}
+
+export interface Asking {
+  /** Over all attempts; Infinity: as long as it takes. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+  /** It is not to be done twice, or not waited for: no second attempt. */
+  once?: boolean;
+}
+
+/** What all of the client's requests go through. */
+interface Modem {
+  dial(
+    request: { abortSignal?: AbortSignal },
+    done: (error: unknown, answer?: unknown) => void,
+  ): void;
+}
+
+const retryMinMs = 20;
+const retryMaxMs = 500;
+const visitMs = 1000;
+const beatMs = 15_000;
+/** A daemon that is only busy answers one of them. */
+const beatsMissed = 3;
+/** Codes of a daemon that is not there, or went while it was asked. */
+const awayCodes: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'ENOTSOCK',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+export class Engine {
+  readonly #options: EngineOptions;
+  readonly #closed = new AbortController();
+  #docker: Promise<Dockerode> | undefined;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+  }
+
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
+  /** The client itself, for what has a time of its own. */
+  client(): Promise<Dockerode> {
+    this.#docker ??= load(this.#options.socket);
+    return this.#docker;
+  }
+
+  /**
+   * Opens what goes on for long, once: its beginning has to come in time, and it ends with `signal`, and
+   * with `close`.
+   */
+  async begin<T>(question: (docker: Dockerode) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { clock, requestTimeoutMs } = this.#options;
+    const over = new AbortController();
+    const ends = AbortSignal.any([signal, this.#closed.signal, over.signal]);
+    const docker = within(await this.client(), ends);
+    const cancel = clock.after(requestTimeoutMs, () => {
+      over.abort();
+    });
+    const abort = abortOf(ends);
+    try {
+      ends.throwIfAborted();
+      return await Promise.race([question(docker), abort.rejection]);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw ends.aborted || isAway(error) ? unreachable(error) : error;
+    } finally {
+      cancel();
+      abort.forget();
+    }
+  }
+
+  /**
+   * Until `over` is aborted asks now and then whether the daemon answers, and aborts it when it does not:
+   * a stream says nothing of that, nor of a connection that died unnoticed.
+   */
+  async watchOver(over: AbortController): Promise<void> {
+    const { signal } = over;
+    const everyMs = Math.min(beatMs, this.#options.requestTimeoutMs);
+    for (let missed = 0; missed < beatsMissed;) {
+      await pause(everyMs, signal);
+      if (signal.aborted) return;
+      try {
+        await this.ask((docker) => docker.ping(), { signal });
+        missed = 0;
+      } catch {
+        missed++; // Refused or not answered is the same here.
+      }
+    }
+    over.abort();
+  }
+
+  /** Asks until there is an answer; what the daemon refuses is thrown as it is. */
+  async ask<T>(question: (docker: Dockerode) => Promise<T>, asking: Asking = {}): Promise<T> {
+    const { clock, requestTimeoutMs } = this.#options;
+    const client = await this.client();
+    const timeoutMs = asking.timeoutMs ?? requestTimeoutMs;
+    // One of its own for each question: what hangs on it goes with it.
+    const over = new AbortController();
+    const end = (): void => {
+      over.abort();
+    };
+    const cancel = timeoutMs === Infinity ? null : clock.after(timeoutMs, end);
+    for (const outer of [this.#closed.signal, asking.signal]) {
+      if (outer?.aborted) end();
+      else outer?.addEventListener('abort', end);
+    }
+    const { signal } = over;
+    const docker = within(client, signal);
+    const abort = abortOf(signal);
+    try {
+      for (let pauseMs = retryMinMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
+        try {
+          signal.throwIfAborted();
+          return await Promise.race([question(docker), abort.rejection]);
+        } catch (error) {
+          asking.signal?.throwIfAborted();
+          if (signal.aborted) throw unreachable(error);
+          if (!isAway(error)) throw error;
+          if (asking.once) throw unreachable(error);
+        }
+        await pause(pauseMs, signal);
+      }
+    } finally {
+      cancel?.();
+      this.#closed.signal.removeEventListener('abort', end);
+      asking.signal?.removeEventListener('abort', end);
+    }
+  }
+
+  /**
+   * Whether the daemon takes no more visitors: one that ends does so first, and what it still says of
+   * its own failures on connections that are open is no answer.
+   */
+  isEnding(): Promise<boolean> {
+    const { socket } = this.#options;
+    return new Promise((resolve) => {
+      const visitor = connect(addressOf(socket));
+      const done = (isEnding: boolean): void => {
+        visitor.destroy();
+        resolve(isEnding);
+      };
+      visitor.setTimeout(visitMs, () => {
+        done(true);
+      });
+      visitor.once('connect', () => {
+        done(false);
+      });
+      visitor.once('error', () => {
+        done(true);
+      });
+    });
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+}
+
+async function load(socket: string): Promise<Dockerode> {
+  const { default: Client } = await import('dockerode');
+  // Named one by one: what is left out would come from the DOCKER_ variables of the environment.
+  const none = { host: undefined, port: undefined, ca: undefined, cert: undefined, key: undefined };
+  const address = addressOf(socket);
+  const client =
+    'path' in address
+      ? new Client({ ...none, protocol: 'http', socketPath: address.path })
+      : new Client({ protocol: 'http', ...address });
+  // As Node's own, which it would take.
+  const agent = new Connections({ keepAlive: true, scheduling: 'lifo', timeout: 5_000 });
+  Object.assign(client.modem, { agent });
+  return client;
+}
+
+/**
+ * An answer given up when all of it has come, and its end was not yet read, fails on its connection,
+ * to which Node listens no more by then: without a listener that would end the process.
+ */
+class Connections extends Agent {
+  override createConnection(
+    ...args: Parameters<Agent['createConnection']>
+  ): Duplex | null | undefined {
+    const connection = super.createConnection(...args);
+    connection?.on('error', () => undefined);
+    return connection;
+  }
+}
+
+/** The same client, all of whose requests end with the signal. */
+function within(docker: Dockerode, signal: AbortSignal): Dockerode {
+  const modem = docker.modem as Modem;
+  const dial: Modem['dial'] = (request, done) => {
+    modem.dial({ ...request, abortSignal: request.abortSignal ?? signal }, (error, answer) => {
+      // A stream that is given up between two reads fails with nobody waiting for it.
+      if (answer instanceof EventEmitter) answer.on('error', () => undefined);
+      done(error, answer);
+    });
+  };
+  const bound = Object.create(modem, { dial: { value: dial } }) as Modem;
+  return Object.create(docker, { modem: { value: bound } }) as Dockerode;
+}
+
+function addressOf(socket: string): { path: string } | { host: string; port: number } {
+  if (!/^(tcp|http):\/\//.test(socket)) return { path: socket.replace(/^unix:\/\//, '') };
+  const { hostname, port } = new URL(socket.replace(/^tcp:/, 'http:'));
+  return { host: hostname, port: Number(port || 2375) };
+}
+
+/** Rejects when aborted: a connection that breaks within an answer leaves the client waiting. */
+function abortOf(signal: AbortSignal): { rejection: Promise<never>; forget: () => void } {
+  const { promise: rejection, reject } = Promise.withResolvers<never>();
+  // Whoever races is told; between two races nobody is.
+  rejection.catch(() => undefined);
+  const abort = (): void => {
+    reject(new Error('Cannot wait for the daemon: aborted'));
+  };
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort);
+  return {
+    rejection,
+    forget: () => {
+      signal.removeEventListener('abort', abort);
+    },
+  };
+}
+
+/** Resolves after `delayMs`, or at once when aborted. Holds the process: somebody waits. */
+export function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, delayMs);
+    if (signal.aborted) done();
+    else signal.addEventListener('abort', done);
+  });
+}
+
+/** The HTTP status a daemon refused with; undefined for all else. */
+export function statusOf(error: unknown): number | undefined {
+  const status = (error as { statusCode?: unknown } | null)?.statusCode;
+  return typeof status === 'number' ? status : undefined;
+}
+
+/** What the daemon said, without the client's words around it. */
+export function wordsOf(error: unknown): string {
+  const said = (error as { json?: { message?: unknown } } | null)?.json?.message;
+  if (typeof said === 'string') return said.trim();
+  return error instanceof Error ? error.message.trim() : String(error);
+}
+
+/** Whether the daemon is not reached, rather than refusing. */
+export function isAway(error: unknown): boolean {
+  if (statusOf(error) !== undefined) return false;
+  if (error instanceof ServiceError) return error.code === 'AGENT_UNREACHABLE';
+  const { code, message } = error as NodeJS.ErrnoException;
+  return awayCodes.has(code) || /socket hang up|aborted/.test(message);
+}
+
+/** Whether it is what a daemon that goes, or a container that is just being removed, does to a stream. */
+export function isBroken(error: unknown): boolean {
+  if (error instanceof LogBroken) return true;
+  const status = statusOf(error);
+  if (status !== undefined) return status >= 500 || status === 409;
+  const { code, name } = error as NodeJS.ErrnoException;
+  return isAway(error) || name === 'AbortError' || code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
+/** Done already (304) and gone (404) are as good as done now. */
+export async function settled(answer: Promise<unknown>): Promise<void> {
+  try {
+    await answer;
+  } catch (error) {
+    const status = statusOf(error);
+    // 409 of a removal: another one is under way.
+    if (status !== 304 && status !== 404 && !wordsOf(error).includes('already in progress'))
+      throw error;
+  }
+}
+
+/** Answers undefined where the daemon knows no such thing. */
+export async function orGone<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (statusOf(error) === 404) return undefined;
+    throw error;
+  }
+}
+
+export function unreachable(cause?: unknown): ServiceError {
+  return new ServiceError('AGENT_UNREACHABLE', 'The Docker daemon does not answer.', { cause });
+}

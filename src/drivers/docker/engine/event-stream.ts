@@ -1,0 +1,139 @@
+/**
+ * Owns the one stream of events from the daemon.
+ *
+ * 1. What happens to a container of ours is told as it happens.
+ * 2. A daemon that is not reached, or answers nothing any more, is told as `disconnected`, once; the
+ *    stream is opened again, with backoff, and then `connected` comes with all that is there: nothing of
+ *    meanwhile is missed.
+ */
+import type { Logger } from '../../../lib/log.ts';
+import type { DriverEvent } from '../../driver.ts';
+import type { Workload } from '../../../protocol/workload.ts';
+import { isAway, pause } from './engine.ts';
+import type { Engine } from './engine.ts';
+import { LineReader } from '../logs/line-reader.ts';
+import { label } from './names.ts';
+import type { KnownSpec, Names } from './names.ts';
+
+export interface WatchingParts {
+  engine: Engine;
+  names: Names;
+  logger: Logger;
+  list: () => Promise<Workload[]>;
+  refresh: (id: string) => Promise<void>;
+  vanished: (container: { id: string; name: string }, spec: KnownSpec) => void;
+  tell: (event: DriverEvent) => void;
+  /** What is listened to besides containers of ours, and who is told of all of it. */
+  wider?: { types: readonly string[]; hear: (event: EngineEvent) => void };
+}
+
+export interface EngineEvent {
+  Type: string;
+  Action: string;
+  Actor: { ID: string; Attributes: Record<string, string> };
+}
+
+/** What changes a state; `kill`, `exec_start` and others do not. */
+const actions = ['start', 'die', 'pause', 'unpause', 'oom', 'destroy'];
+const retryMinMs = 50;
+const retryMaxMs = 2000;
+
+export class Watching {
+  readonly #parts: WatchingParts;
+  #first: Promise<void> | undefined;
+  /** Told of, and not yet over. */
+  #away = false;
+
+  constructor(parts: WatchingParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins once; resolves when the first attempt has ended, whether the daemon was there or not. */
+  begin(): Promise<void> {
+    this.#first ??= new Promise((resolve) => {
+      void this.#live(resolve);
+    });
+    return this.#first;
+  }
+
+  async #live(tried: () => void): Promise<void> {
+    const { engine, logger, tell } = this.#parts;
+    for (let pauseMs = retryMinMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
+      const connected = await this.#connection(tried);
+      if (engine.closed.aborted) return;
+      if (connected || !this.#away) {
+        pauseMs = retryMinMs;
+        this.#away = true;
+        logger.warn({}, 'docker_not_reached');
+        tell({ type: 'disconnected' });
+      }
+      tried();
+      await pause(pauseMs, engine.closed);
+    }
+  }
+
+  /** One stream to its end; whether it ever came about. */
+  async #connection(tried: () => void): Promise<boolean> {
+    const { engine, logger, tell } = this.#parts;
+    const told = new AbortController();
+    const over = new AbortController();
+    try {
+      const stream = await this.#open(over.signal);
+      const workloads = await this.#parts.list();
+      tell({ type: 'connected', workloads });
+      told.abort();
+      this.#away = false;
+      tried();
+      void engine.watchOver(over);
+      await this.#read(stream);
+    } catch (error) {
+      if (!engine.closed.aborted && !isAway(error)) {
+        logger.warn({ err: error }, 'docker_events_failed');
+      }
+    } finally {
+      over.abort();
+    }
+    return told.signal.aborted;
+  }
+
+  #open(signal: AbortSignal): Promise<NodeJS.ReadableStream> {
+    const { engine, names, wider } = this.#parts;
+    const ours = {
+      type: ['container'],
+      label: [`${label.instance}=${names.instance}`, label.workload],
+      event: actions,
+    };
+    // What has no labels in its events is told apart by who hears them.
+    const filters: Record<string, string[]> = wider
+      ? { type: ['container', ...wider.types] }
+      : ours;
+    return engine.begin((docker) => docker.getEvents({ filters }), signal);
+  }
+
+  async #read(stream: NodeJS.ReadableStream): Promise<void> {
+    const lines = new LineReader();
+    for await (const chunk of stream) {
+      for (const line of lines.push(chunk as Buffer)) this.#hear(line);
+    }
+  }
+
+  #hear(line: string): void {
+    const { names, logger, refresh, vanished, wider } = this.#parts;
+    const event = JSON.parse(line) as EngineEvent;
+    const { Action: action, Actor: actor } = event;
+    if (event.Type !== 'container') {
+      wider?.hear(event);
+      return;
+    }
+    const spec = names.specOf(actor.Attributes);
+    if (!spec || !actions.includes(action)) return;
+    if (action === 'destroy') {
+      vanished({ id: actor.ID, name: actor.Attributes['name'] ?? '' }, spec);
+      return;
+    }
+    refresh(spec.id).catch((error: unknown) => {
+      // Told again, with all others, when the daemon is back.
+      logger.debug({ err: error, workload: spec.id }, 'docker_event_not_followed');
+    });
+  }
+}

@@ -1,0 +1,374 @@
+/**
+ * Owns the images of ours on a daemon: built, pulled, kept.
+ *
+ * 1. An image of ours has a name in our own repository, `gangway-<instance>:<owner>.<name>`; by another
+ *    name it is somebody else's and left alone.
+ * 2. What is under way ends when it is aborted, and with it what it started on the daemon.
+ * 3. A login goes to its own registry and is in no line and no log.
+ *
+ * Builds use BuildKit where the daemon does, and its classic builder where a login may be needed: BuildKit
+ * takes those only by a session that gives them to whatever registry the Dockerfile names.
+ */
+import path from 'node:path';
+
+import type Dockerode from 'dockerode';
+
+import type { Clock } from '../../../lib/clock.ts';
+import { ServiceError } from '../../../lib/errors.ts';
+import type { Logger } from '../../../lib/log.ts';
+import type { ImageBuild, ImageInfo, ImagePull, Images, RegistryLogin } from '../../driver.ts';
+import { BaseImages } from './base-images.ts';
+import { buildContext } from './build-context.ts';
+import type { BuildContext } from './build-context.ts';
+import { buildKitArgs, checkBuildRules, checkRegistry, classicArgs } from './build-rules.ts';
+import { BuildSteps } from './build-steps.ts';
+import { buildWithBuildKit, hasBuildKit, openSession } from './buildkit.ts';
+import { orGone, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
+import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
+import { tellProgress } from './image-progress.ts';
+import { Loans } from './borrowed-images.ts';
+import type { Names } from '../engine/names.ts';
+import type { Networks } from '../engine/networks.ts';
+import { Turns } from '../engine/keyed-queue.ts';
+
+export interface ImagesParts {
+  /** For what is remembered. */
+  dir: string;
+  engine: Engine;
+  names: Names;
+  networks: Networks;
+  clock: Clock;
+  logger: Logger;
+}
+
+const referencePattern =
+  /^[a-zA-Z0-9][a-zA-Z0-9.-]*(:[0-9]+)?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/;
+
+type Say = (line: string) => void;
+
+const classicForLogins =
+  'Building with the classic builder, since an image may need a login: BuildKit takes none.';
+
+const dockerHub = 'docker.io';
+/** How Docker's own tools call it where they keep logins. */
+const dockerHubKey = 'https://index.docker.io/v1/';
+
+export class DockerImages implements Images {
+  readonly #parts: ImagesParts;
+
+  readonly #turns = new Turns();
+  readonly #bases: BaseImages;
+
+  constructor(parts: ImagesParts) {
+    this.#parts = parts;
+    this.#bases = new BaseImages({
+      names: parts.names,
+      loans: new Loans(path.join(parts.dir, 'loans')),
+      turns: this.#turns,
+      find: (reference, signal) =>
+        isDigest(reference) ? this.#find(reference, signal) : this.#findNamed(reference, signal),
+      fetch: (spec, say, signal) => this.#fetch(spec, say, signal),
+      discard: async (reference) => {
+        try {
+          await this.#discard(reference);
+          return true;
+        } catch (error) {
+          // The build is over, however it was.
+          parts.logger.warn({ reference, err: error }, 'base_image_not_removed');
+          return false;
+        }
+      },
+      hasLogin: (spec) => loginFor(spec) !== undefined,
+    });
+  }
+
+  /** Clears away what an earlier process left. Never rejects. */
+  open(): Promise<void> {
+    return this.#bases.open();
+  }
+
+  async build(spec: ImageBuild, say: Say, signal: AbortSignal): Promise<ImageInfo> {
+    const { engine, names, networks } = this.#parts;
+    const image = names.image(spec.owner, spec.name);
+    const before = await this.#find(image, signal);
+    await networks.ensureAlone();
+    const context = await buildContext(spec);
+    const over = new AbortController();
+    context.stream.once('error', () => {
+      over.abort();
+    });
+    void engine.watchOver(over);
+    const both = AbortSignal.any([signal, over.signal]);
+    let release = (): Promise<void> => Promise.resolve();
+    try {
+      const { bases: named, stages } = checkBuildRules(context.text, spec.buildArgs, names);
+      const bases = pullable(named.map(localName));
+      const isOpen = !mayNeedLogin(spec.logins, context.text, spec.buildArgs);
+      const hasKit = await engine.begin(hasBuildKit, both);
+      const withBuildKit = isOpen && hasKit;
+      if (withBuildKit) await this.#bases.settled(bases, say, both);
+      else release = await this.#bases.prepare(spec, { bases, stages }, say, both);
+      if (hasKit && !isOpen) say(classicForLogins);
+      const stream = await this.#begin(spec, context, withBuildKit, both);
+      const steps = new BuildSteps(this.#parts);
+      const heard = (line: string): void => {
+        steps.hear(line);
+        say(line);
+      };
+      const failure = await this.#tell(stream, heard, signal);
+      const hosts = new Set(spec.logins.map(({ host }) => host));
+      if (failure !== null) throw buildFailure(failure, hosts);
+    } catch (error) {
+      signal.throwIfAborted();
+      // What it is made of cannot be read, or must not be.
+      const { errored } = context.stream;
+      if (errored) throw asFailure(errored, 'IMAGE_BUILD_FAILED');
+      if (over.signal.aborted || (await engine.isEnding())) throw unreachable(error);
+      throw asFailure(error, 'IMAGE_BUILD_FAILED');
+    } finally {
+      over.abort();
+      context.stream.destroy();
+      await release();
+    }
+    const made = await this.#find(image, signal);
+    // The daemon went before it was done, and said nothing of it.
+    if (!made || made.Id === before?.Id) await this.#mustBeThere(made);
+    if (before && before.Id !== made?.Id) await this.#discard(before.Id);
+    return { image, ports: portsOf(made) };
+  }
+
+  async #begin(
+    spec: ImageBuild,
+    context: BuildContext,
+    withBuildKit: boolean,
+    signal: AbortSignal,
+  ): Promise<NodeJS.ReadableStream> {
+    const { engine, names } = this.#parts;
+    const docker = await engine.client();
+    const abortSignal = AbortSignal.any([signal, engine.closed]);
+    const options = {
+      t: names.image(spec.owner, spec.name),
+      dockerfile: context.dockerfile,
+      ...(spec.target !== undefined && { target: spec.target }),
+    };
+    if (withBuildKit) {
+      const session = await engine.begin(openSession, signal);
+      const own = { ...options, buildargs: { ...buildKitArgs(spec) } };
+      return buildWithBuildKit(docker, session, context.stream, own, abortSignal);
+    }
+    return docker.buildImage(context.stream, {
+      ...options,
+      buildargs: { ...classicArgs(spec) },
+      registryconfig: registryConfig(spec.logins),
+      networkmode: names.network(null),
+      rm: true,
+      forcerm: true,
+      abortSignal,
+    });
+  }
+
+  pull(spec: ImagePull, say: Say, signal: AbortSignal): Promise<ImageInfo> {
+    // One at a time: what one fetched must not look as if it had been there for the other.
+    return this.#turns.take(localName(spec.reference), () => this.#pull(spec, say, signal));
+  }
+
+  async #pull(spec: ImagePull, say: Say, signal: AbortSignal): Promise<ImageInfo> {
+    const { names } = this.#parts;
+    const image = names.image(spec.owner, spec.name);
+    const { reference } = spec;
+    if (!referencePattern.test(reference) || names.isImage(localName(reference))) {
+      throw new ServiceError('IMAGE_NOT_FOUND', `There is no image ${reference}.`);
+    }
+    checkRegistry(reference);
+    const isLent = this.#bases.isLent(localName(reference));
+    const there = isLent ? undefined : await this.#findNamed(reference, signal);
+    try {
+      await this.#fetch(spec, say, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const failure = asFailure(error, 'IMAGE_NOT_FOUND');
+      // An image the server's owner put there is as good when no registry has it. What somebody else's
+      // login fetched is not: it keeps only our name, and is not found by its own.
+      const hasLogin = loginFor(spec) !== undefined;
+      if (!there || hasLogin || !isNoAnswer(failure)) throw failure;
+      say(`Using the image ${reference} that is on the server: no registry gave it.`);
+    }
+    const fetched = await this.#find(reference, signal);
+    if (!fetched) throw unreachable();
+    await this.#name(fetched.Id, image);
+    if (!there && !isLent) await this.#discard(reference);
+    return { image, ports: portsOf(fetched), digest: digestOf(fetched, reference) };
+  }
+
+  async keep(owner: string, images: ReadonlySet<string>): Promise<void> {
+    const { engine, names } = this.#parts;
+    const filters = { reference: [names.repository] };
+    const found = await engine.ask((docker) =>
+      docker.listImages({ filters } as Dockerode.ListImagesOptions),
+    );
+    const ours = `${names.repository}:${owner}.`;
+    for (const tag of found.flatMap(({ RepoTags: tags }) => tags ?? [])) {
+      if (tag.startsWith(ours) && !images.has(tag)) await this.#discard(tag);
+    }
+  }
+
+  async #fetch(spec: ImagePull, say: Say, signal: AbortSignal): Promise<void> {
+    const { engine } = this.#parts;
+    const { reference } = spec;
+    const login = loginFor(spec);
+    const docker = await engine.client();
+    await engine.ask((asked) => asked.ping(), { signal });
+    const over = new AbortController();
+    void engine.watchOver(over);
+    const query = { fromImage: isNamedFully(reference) ? reference : `${reference}:latest` };
+    try {
+      const stream = await docker.createImage(
+        (login && {
+          username: login.username,
+          password: login.password,
+          serveraddress: login.host,
+        }) as Dockerode.AuthConfig,
+        { ...query, abortSignal: AbortSignal.any([signal, over.signal, engine.closed]) },
+      );
+      const failure = await this.#tell(stream, say, signal);
+      if (failure === null) return;
+      throw (
+        registryFailure(reference, failure, login !== undefined) ??
+        new ServiceError('IMAGE_NOT_FOUND', `The image ${reference} cannot be pulled.`)
+      );
+    } catch (error) {
+      if (over.signal.aborted) throw unreachable(error);
+      if (statusOf(error) === undefined) throw error;
+      throw registryFailure(reference, wordsOf(error), login !== undefined) ?? error;
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** The failure that was told; a stream that breaks off is the daemon's end. */
+  async #tell(
+    stream: AsyncIterable<unknown>,
+    say: Say,
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    try {
+      return await tellProgress(stream, say, this.#parts.clock);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw unreachable(error);
+    }
+  }
+
+  async #find(image: string, signal: AbortSignal): Promise<Dockerode.ImageInspectInfo | undefined> {
+    return this.#parts.engine.ask((docker) => orGone(docker.getImage(image).inspect()), { signal });
+  }
+
+  /** By this very name: the daemon also takes the beginning of an id for one. */
+  async #findNamed(
+    reference: string,
+    signal: AbortSignal,
+  ): Promise<Dockerode.ImageInspectInfo | undefined> {
+    if (isDigest(reference)) return undefined;
+    const found = await this.#find(reference, signal);
+    const tags = found?.RepoTags as string[] | null | undefined;
+    return tags?.includes(localName(reference)) ? found : undefined;
+  }
+
+  /** Builds that change nothing give the same image; it is there when the daemon is. */
+  async #mustBeThere(made: unknown): Promise<void> {
+    if (!made) throw unreachable();
+    await this.#parts.engine.ask((docker) => docker.ping());
+  }
+
+  async #name(id: string, image: string): Promise<void> {
+    const at = image.lastIndexOf(':');
+    const tag = { repo: image.slice(0, at), tag: image.slice(at + 1) };
+    await this.#parts.engine.ask((docker) => docker.getImage(id).tag(tag));
+  }
+
+  /** Takes a name away, and the image with its last one; none that a container is made of. */
+  async #discard(image: string): Promise<void> {
+    try {
+      await this.#parts.engine.ask((docker) => orGone(docker.getImage(image).remove()));
+    } catch (error) {
+      if (statusOf(error) !== 409) throw error;
+      this.#parts.logger.debug({ image }, 'image_still_used');
+    }
+  }
+}
+
+/** What may be asked of a registry; the builder has its words for the rest. */
+function pullable(references: readonly string[]): string[] {
+  return references.filter((reference) => referencePattern.test(reference));
+}
+
+/** Whether what the Dockerfile starts from may lie where a login is for. */
+function mayNeedLogin(
+  logins: readonly RegistryLogin[],
+  dockerfile: string,
+  buildArgs: Readonly<Record<string, string>>,
+): boolean {
+  const named = [dockerfile, ...Object.values(buildArgs)].join('\n').toLowerCase();
+  return logins.some(({ host }) => {
+    const key = hostKey(host);
+    // Docker Hub is where an image lies whose name says nothing else.
+    return key === dockerHub || named.includes(key);
+  });
+}
+
+function registryConfig(logins: readonly RegistryLogin[]): Dockerode.RegistryConfig {
+  return Object.fromEntries(
+    logins.map(({ host, username, password }) => [
+      hostKey(host) === dockerHub ? dockerHubKey : host,
+      { username, password },
+    ]),
+  );
+}
+
+function loginFor({ reference, logins }: ImagePull): RegistryLogin | undefined {
+  const [first = '', ...rest] = reference.split('/');
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
+  const host = hostKey(isHost ? first : dockerHub);
+  return logins.find((login) => hostKey(login.host) === host);
+}
+
+function hostKey(host: string): string {
+  const key = host.toLowerCase();
+  return key === 'index.docker.io' || key === 'registry-1.docker.io' ? dockerHub : key;
+}
+
+/** As the daemon lists it. */
+function localName(reference: string): string {
+  const short = reference.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '');
+  return isNamedFully(short) ? short : `${short}:latest`;
+}
+
+function isDigest(reference: string): boolean {
+  return reference.includes('@');
+}
+
+function isNamedFully(reference: string): boolean {
+  return isDigest(reference) || (reference.split('/').at(-1) ?? '').includes(':');
+}
+
+/** Nobody said that it may not be had. */
+function isNoAnswer(failure: unknown): boolean {
+  if (!(failure instanceof ServiceError)) return false;
+  return failure.code === 'IMAGE_NOT_FOUND' || failure.message.endsWith('is not reached.');
+}
+
+function portsOf(image: Dockerode.ImageInspectInfo | undefined): number[] {
+  const exposed = image?.Config.ExposedPorts as Record<string, unknown> | null | undefined;
+  return Object.keys(exposed ?? {})
+    .filter((port) => port.endsWith('/tcp'))
+    .map((port) => Number(port.split('/')[0]))
+    .sort((a, b) => a - b);
+}
+
+function digestOf(image: Dockerode.ImageInspectInfo, reference: string): string | null {
+  const repository = (reference.split('@')[0] ?? '').replace(/:[^:/]*$/, '');
+  const digests = image.RepoDigests as string[] | null;
+  const own = digests?.find((digest) => digest.startsWith(`${repository}@`)) ?? digests?.[0];
+  return own?.split('@')[1] ?? null;
+}

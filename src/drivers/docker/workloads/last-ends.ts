@@ -1,0 +1,82 @@
+/**
+ * Owns how the runs before the present one of a container ended: as the daemon starts it again it
+ * forgets all of it but when.
+ *
+ * 1. The daemon is asked once for each end, and only for its latest events: what it does not know any
+ *    more stays unknown.
+ */
+import type { Clock } from '../../../lib/clock.ts';
+import type { Logger } from '../../../lib/log.ts';
+import type { Exit } from '../../../protocol/workload.ts';
+import type { Engine } from '../engine/engine.ts';
+import { LineReader } from '../logs/line-reader.ts';
+import { exitBy, exitOf, unknownExit } from './states.ts';
+import type { ContainerView } from './states.ts';
+
+export interface LastEndsParts {
+  engine: Engine;
+  clock: Clock;
+  logger: Logger;
+}
+
+interface EndEvent {
+  Action: string;
+  timeNano: number;
+  Actor: { Attributes: Record<string, string> };
+}
+
+/** Around the end, in which its events lie. */
+const marginS = 5;
+const askMs = 5000;
+
+export class LastEnds {
+  readonly #parts: LastEndsParts;
+  /** By container. */
+  readonly #known = new Map<string, Exit>();
+
+  constructor(parts: LastEndsParts) {
+    this.#parts = parts;
+  }
+
+  /** How a container that runs again, or is about to, ended last. */
+  async of(view: ContainerView): Promise<Exit> {
+    const { Id: id, State: state } = view;
+    const known = this.#known.get(id);
+    if (known?.atMs === Date.parse(state.FinishedAt)) return known;
+    const exit = state.Status === 'running' ? await this.#ask(view) : exitOf(view, 'exited');
+    this.#known.set(id, exit);
+    return exit;
+  }
+
+  forget(container: string): void {
+    this.#known.delete(container);
+  }
+
+  async #ask(view: ContainerView): Promise<Exit> {
+    const { engine, clock, logger } = this.#parts;
+    const atMs = Date.parse(view.State.FinishedAt);
+    const filters = { container: [view.Id], event: ['die', 'oom'] };
+    const since = Math.floor(atMs / 1000) - marginS;
+    const until = Math.min(Math.ceil(atMs / 1000) + marginS, clock.now() / 1000);
+    const signal = AbortSignal.any([AbortSignal.timeout(askMs), engine.closed]);
+    try {
+      const stream = await engine.begin(
+        (docker) => docker.getEvents({ since, until, filters, abortSignal: signal }),
+        signal,
+      );
+      const lines = new LineReader();
+      const events: EndEvent[] = [];
+      for await (const chunk of stream) {
+        for (const line of lines.push(chunk as Buffer)) events.push(JSON.parse(line) as EndEvent);
+      }
+      const died = events.findLast(({ Action: action }) => action === 'die');
+      const code = died?.Actor.Attributes['exitCode'];
+      if (code === undefined) return unknownExit(view);
+      const isShort = events.some(({ Action: action }) => action === 'oom');
+      return exitBy(view, 'exited', { code: Number(code), isShort, atMs });
+    } catch (error) {
+      logger.debug({ err: error, container: view.Id }, 'container_end_not_asked');
+      return unknownExit(view);
+    }
+  }
+}

@@ -1,0 +1,181 @@
+/** Owns what the daemon's view of a container means, in the words of drivers. */
+import os from 'node:os';
+
+import type { Exit, WorkloadState } from '../../../protocol/workload.ts';
+import type { KnownSpec } from '../engine/names.ts';
+import type { Note } from './end-notes.ts';
+
+/** What is used of the answer to an inspection. */
+export interface ContainerView {
+  Id: string;
+  RestartCount: number;
+  State: {
+    Status: string;
+    Running: boolean;
+    Restarting: boolean;
+    OOMKilled: boolean;
+    Pid: number;
+    ExitCode: number;
+    Error: string;
+    StartedAt: string;
+    FinishedAt: string;
+    Health?: { Status: string } | null;
+  };
+  Config: { Labels: Record<string, string> | null; OpenStdin: boolean; Tty: boolean };
+  HostConfig: { Memory?: number; Init?: boolean | null };
+  NetworkSettings: {
+    Networks: Record<string, { IPAddress?: string }> | null;
+    Ports: Record<string, { HostIp: string; HostPort: string }[] | null> | null;
+  };
+}
+
+type Running = Extract<WorkloadState, { phase: 'running' }>;
+
+/** How Docker waits between two starts: doubling from the first, anew after a good run. */
+const backoff = { firstMs: 100, maxMs: 60_000, goodRunMs: 10_000 };
+const signalBase = 128;
+
+/** Whether this is not the first run of the container. */
+export function ranBefore({ State: state }: ContainerView): boolean {
+  return !state.FinishedAt.startsWith('0001');
+}
+
+/** Of a run before the present one the daemon keeps when it ended, and no more. */
+export function unknownExit({ State: state }: ContainerView): Exit {
+  const atMs = Date.parse(state.FinishedAt);
+  return { code: null, signal: null, reason: 'exited', detail: null, atMs };
+}
+
+/** Undefined for a container that was made and not yet started: there is no workload so far. */
+export function stateOf(
+  view: ContainerView,
+  spec: KnownSpec,
+  note: Note | undefined,
+  lastExit?: Exit,
+): WorkloadState | undefined {
+  const { State: state, RestartCount: restarts } = view;
+  switch (state.Status) {
+    case 'created':
+      if (note?.failed) return { phase: 'ended', exit: note.failed };
+      if (state.Error === '') return undefined;
+      return { phase: 'ended', exit: neverStarted(state.Error, note?.atMs ?? 0) };
+    case 'running':
+    case 'paused':
+      return {
+        phase: 'running',
+        startedAtMs: Date.parse(state.StartedAt),
+        restarts,
+        ...(lastExit && { lastExit }),
+        ...healthOf(state.Health?.Status),
+      };
+    case 'restarting': {
+      const lastExit = exitOf(view, 'exited');
+      const nextStartAtMs = lastExit.atMs + waitMs(restarts, state);
+      // The daemon counts a start when it decides on it.
+      return { phase: 'waiting', restarts: Math.max(0, restarts - 1), nextStartAtMs, lastExit };
+    }
+    default:
+      if (note?.failed) return { phase: 'ended', exit: note.failed };
+      // A service that rests was stopped, by us or by hand: else it would be started again.
+      return {
+        phase: 'ended',
+        exit: exitOf(view, note?.ending ?? (spec.kind === 'service' ? 'stopped' : 'exited')),
+      };
+  }
+}
+
+export function healthOf(status: string | undefined): Pick<Running, 'health'> {
+  const known = (['starting', 'healthy', 'unhealthy'] as const).find((one) => one === status);
+  return known ? { health: known } : {};
+}
+
+function waitMs(restarts: number, state: ContainerView['State']): number {
+  const ranMs = Date.parse(state.FinishedAt) - Date.parse(state.StartedAt);
+  if (ranMs > backoff.goodRunMs) return backoff.firstMs;
+  return Math.min(backoff.firstMs * 2 ** Math.max(0, restarts - 1), backoff.maxMs);
+}
+
+export function exitOf(view: ContainerView, reason: Exit['reason']): Exit {
+  const { ExitCode: code, OOMKilled: isShort, FinishedAt: at } = view.State;
+  return exitBy(view, reason, { code, isShort, atMs: Date.parse(at) });
+}
+
+/** `isShort`: the kernel ended it for its memory. */
+export function exitBy(
+  { HostConfig: host }: Pick<ContainerView, 'HostConfig'>,
+  reason: Exit['reason'],
+  { code, isShort, atMs }: { code: number; isShort: boolean; atMs: number },
+): Exit {
+  const signal = signalOf(code);
+  const exit = { code: signal === null ? code : null, signal, reason, atMs };
+  if (!isShort) return { ...exit, detail: null };
+  const limitMb = Math.round((host.Memory ?? 0) / 1024 / 1024);
+  const detail = `It was ended because it used more than its ${limitMb} MB of memory.`;
+  return { ...exit, cause: 'out_of_memory', detail };
+}
+
+/** Shells and docker-init tell a signal as 128 and its number. */
+export function signalOf(code: number): string | null {
+  if (code <= signalBase) return null;
+  const known = Object.entries(os.constants.signals).find(
+    ([, number]) => number === code - signalBase,
+  );
+  return known?.[0] ?? null;
+}
+
+export function failedExit(detail: string, atMs: number): Exit {
+  return { code: null, signal: null, reason: 'failed_to_start', detail, atMs };
+}
+
+export function neverStarted(words: string, atMs: number): Exit {
+  return failedExit(sentenceOf(words), atMs);
+}
+
+/** What people are told of a container that the daemon could not start. */
+export function sentenceOf(words: string): string {
+  const program = /exec: "?([^":]+)"?/.exec(words)?.[1] ?? 'it';
+  if (isPortTaken(words)) {
+    return 'Cannot start it: its port is already in use on the server (port is already allocated).';
+  }
+  if (/no such image/i.test(words)) return 'Cannot start it: no such image on the server.';
+  if (/(chdir|mkdir).*(not a directory|permission denied)/i.test(words)) {
+    return 'Cannot start it: its working folder cannot be entered.';
+  }
+  const file = /\/merged(\/[^\s:]*)(?: is not directory|: not a directory)/.exec(words)?.[1];
+  if (file !== undefined) return `Cannot start it: ${file} is no folder in the image.`;
+  if (/executable file not found|no such file or directory/i.test(words)) {
+    return `Cannot start ${program}: no such program in the image.`;
+  }
+  if (/permission denied/i.test(words)) return `Cannot start ${program}: it is not executable.`;
+  if (/exec format error/i.test(words)) {
+    return `Cannot start ${program}: it is no program for this kind of machine.`;
+  }
+  if (/unable to find (user|group)|uids and gids must be/i.test(words)) {
+    return 'Cannot start it: its user is not known in the image.';
+  }
+  if (/no command specified/i.test(words)) {
+    return 'Cannot start it: the image names no program, and none was given.';
+  }
+  if (/network .* not found/i.test(words)) return 'Cannot start it: its network is gone.';
+  if (/no available IPv4 addresses/i.test(words)) {
+    return 'Cannot start it: its network has no address left.';
+  }
+  return 'Cannot start it: the Docker daemon refused.';
+}
+
+export function isPortTaken(words: string): boolean {
+  return /port is already allocated|address already in use/i.test(words);
+}
+
+/** What docker-init says before it gives up on a program; null for all else. */
+export function initFailure(log: string): string | null {
+  const said = /\[FATAL tini \(\d+\)\] exec (.+) failed: (.+)/.exec(log);
+  if (!said) return null;
+  const [, program = '', why = ''] = said;
+  if (/no such file/i.test(why)) return `Cannot start ${program}: no such program in the image.`;
+  if (/permission denied/i.test(why)) return `Cannot start ${program}: it is not executable.`;
+  if (/exec format/i.test(why)) {
+    return `Cannot start ${program}: it is no program for this kind of machine.`;
+  }
+  return `Cannot start ${program}: ${why}.`;
+}

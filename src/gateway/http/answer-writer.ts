@@ -1,0 +1,158 @@
+/**
+ * Owns the bytes of one answer on their way to the library's response object; who may write, and
+ * when, `exchange.ts` decides.
+ *
+ * 1. Every write is corked.
+ * 2. The head goes over as one block.
+ */
+import { answerLines, headerLine, statusLine, toBlock } from './answer-head.ts';
+import type { HeadBlock } from './answer-head.ts';
+import type { Headers } from '../transport.ts';
+import type { AnswerHost, ExchangeRequest } from './exchange-host.ts';
+import type { HttpResponse } from '../uws.ts';
+
+export interface LargeAnswer {
+  /** The socket took something. False when the answer is no longer wanted. */
+  writable: () => boolean;
+  /** The last byte is with the library, and the response object is gone. */
+  sent: () => void;
+}
+
+/** What the library collects before it writes. */
+const corkBytes = 16 * 1024;
+
+export class AnswerWriter {
+  readonly #response: HttpResponse;
+  readonly #host: AnswerHost;
+  readonly #request: ExchangeRequest;
+  readonly #exchange: { readonly requestId: string };
+  #extraLines = '';
+  /** While the library has corked for us: inside its calls of the handler and with the body. */
+  corked = true;
+
+  constructor(
+    response: HttpResponse,
+    host: AnswerHost,
+    request: ExchangeRequest,
+    exchange: { readonly requestId: string },
+  ) {
+    this.#response = response;
+    this.#host = host;
+    this.#request = request;
+    this.#exchange = exchange;
+  }
+
+  /** Whether the connection ends with this answer. */
+  get closes(): boolean {
+    return this.#request.lastOnConnection || this.#host.closing;
+  }
+
+  get #headOnly(): boolean {
+    return this.#request.method === 'HEAD';
+  }
+
+  addHeader(name: string, value: string): void {
+    const line = headerLine(name, value);
+    this.#extraLines = this.#extraLines === '' ? line : `${this.#extraLines}\r\n${line}`;
+  }
+
+  /** Begins an answer of which more follows; `more` runs in the same cork. */
+  begin(status: number, headers: Headers, more: () => void): void {
+    this.#cork(() => {
+      this.#head(status, headers);
+      more();
+    });
+  }
+
+  /** Hands over all at once; what the socket does not take, the library copies. The bytes sent. */
+  whole(status: number, headers: Headers, bytes: Uint8Array): number {
+    const bodiless = this.#headOnly || status === 204 || status === 304;
+    if (this.corked) this.#whole(status, headers, bytes, bodiless);
+    else {
+      this.#response.cork(() => {
+        this.#whole(status, headers, bytes, bodiless);
+      });
+    }
+    return bodiless ? 0 : bytes.byteLength;
+  }
+
+  #whole(status: number, headers: Headers, bytes: Uint8Array, bodiless: boolean): void {
+    this.#head(status, headers);
+    if (bodiless) this.#endBodiless(bytes.byteLength);
+    else this.#response.end(bytes, this.closes);
+  }
+
+  /** Hands over as much as the socket takes, and the rest as it drains, without a copy of it. */
+  large(status: number, headers: Headers, bytes: Uint8Array, answer: LargeAnswer): void {
+    const response = this.#response;
+    const attempt = (from: number): boolean => {
+      let took = false;
+      this.#cork(() => {
+        const [ok, done] = response.tryEnd(bytes.subarray(from), bytes.byteLength);
+        took = ok;
+        if (done) answer.sent();
+      });
+      return took;
+    };
+    response.onWritable((offset) => !answer.writable() || attempt(offset));
+    this.#cork(() => {
+      this.#head(status, headers);
+      if (this.closes) response.writeHeader('Connection', 'close');
+      attempt(0);
+    });
+  }
+
+  /**
+   * Sends the whole answer as head fields, which leaves the request open in the eyes of the library:
+   * the only way to read on behind an answer. The line end that follows belongs to the body.
+   *
+   * Where what follows may be taken for a second request, the library cuts the connection as soon as
+   * it has parsed on, with the answer in its cork; more than the cork holds goes out at once.
+   */
+  ahead(status: number, headers: Headers, bytes: Uint8Array): void {
+    const padding = this.#request.doubtful && this.corked ? corkBytes : 0;
+    const length = bytes.byteLength + padding + 2;
+    const lines = `${this.#lines(headers)}\r\nConnection: close\r\nContent-Length: ${length}`;
+    const { first, rest } = toBlock(`${lines}\r\n\r\n`);
+    const content = this.#headOnly ? [] : [bytes, Buffer.alloc(padding, ' ')];
+    this.#cork(() => {
+      this.#response.writeStatus(statusLine(status));
+      this.#response.writeHeader(first, Buffer.concat([Buffer.from(rest), ...content]));
+    });
+  }
+
+  #cork(write: () => void): void {
+    if (this.corked) write();
+    else this.#response.cork(write);
+  }
+
+  #head(status: number, headers: Headers): void {
+    const response = this.#response;
+    if (status !== 200) response.writeStatus(statusLine(status));
+    const { first, rest } = this.#known(status, headers) ?? toBlock(this.#lines(headers));
+    response.writeHeader(first, rest);
+  }
+
+  #known(status: number, headers: Headers): HeadBlock | undefined {
+    if (this.#extraLines !== '') return undefined;
+    const { blocks } = this.#host;
+    if (this.#request.route?.bare === true && status === 200) return blocks.fixed(headers);
+    return blocks.withId(headers, this.#exchange.requestId);
+  }
+
+  #lines(headers: Headers): string {
+    const extra = this.#extraLines;
+    const lines = `X-Request-Id: ${this.#exchange.requestId}\r\n${answerLines(headers)}`;
+    return `${lines}${extra && `\r\n${extra}`}`;
+  }
+
+  /**
+   * A length that is told but not sent goes in as a field of ours: told to the library, it would wait
+   * for the body for ever, and close the connection at the next request.
+   */
+  #endBodiless(length: number): void {
+    if (this.closes) this.#response.writeHeader('Connection', 'close');
+    if (this.#headOnly) this.#response.writeHeader('Content-Length', String(length));
+    this.#response.endWithoutBody();
+  }
+}

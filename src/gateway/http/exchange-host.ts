@@ -1,0 +1,74 @@
+/** Owns the words between an exchange and the gateway that holds it. */
+import type { ErrorCode } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { HeadBlocks } from './answer-head.ts';
+import type { InNetworks } from './client-address.ts';
+import type { Route } from '../transport.ts';
+import type { DroppedAnswer, RouteCounts } from '../metrics.ts';
+import type { CorkedWrites } from './open-stream.ts';
+import type { RequestBody } from './request-body.ts';
+import type { RequestHead } from './request-head.ts';
+
+/** How an exchange ended, for the access log and the metrics. */
+export interface Ending {
+  status: number;
+  /** Of the answer's body. */
+  bytes: number;
+  aborted: boolean;
+}
+
+export interface ExchangeLimits {
+  /** A handler that has not answered by then is answered for, and reported. */
+  answerMs: number;
+  /** A client that takes no byte of a plain answer, or of a stream, for so long is cut off. */
+  sendStallMs: number;
+  streamStallMs: number;
+  /** How much and how long is read on behind an early answer. */
+  lingerBytes: number;
+  lingerMs: number;
+}
+
+/** What an answer needs of its gateway. */
+export interface AnswerHost {
+  /** Whether every answer now closes its connection. */
+  readonly closing: boolean;
+  /** Of headers that are sent again and again. */
+  readonly blocks: HeadBlocks;
+}
+
+/** What an exchange of type `E` needs of its gateway. */
+export interface ExchangeHost<E> extends AnswerHost {
+  readonly limits: ExchangeLimits;
+  readonly logger: Logger;
+  /** Whether a peer is believed what it says of its client. */
+  readonly trusted: InNetworks;
+  readonly now: () => number;
+  /** For all open streams. */
+  readonly writes: CorkedWrites;
+  newRequestId(): string;
+  /** An error is the answer. */
+  refused(code: ErrorCode): void;
+  /** An answer came that nobody waited for. */
+  dropped(why: DroppedAnswer): void;
+  /** The answer is complete, or will never be. */
+  answered(exchange: E, ending: Ending): void;
+  /** The response object is gone. */
+  released(exchange: E): void;
+}
+
+export interface ExchangeRequest {
+  /** Undefined where no route matched. */
+  route: Route | undefined;
+  /** As the client wrote it. */
+  method: string;
+  params: Readonly<Record<string, string>>;
+  head: RequestHead;
+  body: RequestBody | undefined;
+  /** The address at the other end of the connection. */
+  peer: string;
+  /** Close after the answer, whatever the client says. */
+  lastOnConnection: boolean;
+  /** The framing has more than one reading. */
+  doubtful: boolean;
+  counts: RouteCounts;
+}

@@ -1,0 +1,90 @@
+/**
+ * Owns the exchanges that are not over: their bounds on time, and the wait for their end.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { ServiceError } from '../../lib/errors.ts';
+import type { HttpExchange } from './exchange.ts';
+
+/** Between two looks at who is only waited for to hear its answer out. */
+const letGoEveryMs = 200;
+
+export class InFlight {
+  readonly #clock: Clock;
+  readonly #guarded: (work: () => void) => void;
+  readonly #exchanges = new Set<HttpExchange>();
+  #stopTicking: () => void = () => undefined;
+  #emptied: () => void = () => undefined;
+
+  /** `guarded` calls what must not keep the others from their turn. */
+  constructor(clock: Clock, guarded: (work: () => void) => void) {
+    this.#clock = clock;
+    this.#guarded = guarded;
+  }
+
+  get size(): number {
+    return this.#exchanges.size;
+  }
+
+  /** How many answers have no known end. */
+  streams(): number {
+    let count = 0;
+    for (const exchange of this.#exchanges) if (exchange.streamed) count += 1;
+    return count;
+  }
+
+  add(exchange: HttpExchange): void {
+    this.#exchanges.add(exchange);
+  }
+
+  delete(exchange: HttpExchange): void {
+    if (this.#exchanges.delete(exchange) && this.size === 0) this.#emptied();
+  }
+
+  /** Has every exchange judge its bounds, often enough for the smallest of them. */
+  watch(smallestMs: number): void {
+    // The library closes stalled sockets after 8 to 12 s unless a tick renews its timer.
+    const everyMs = Math.min(Math.max(smallestMs / 4, 10), 4000);
+    const tick = (): void => {
+      this.#stopTicking = this.#clock.after(everyMs, tick);
+      const nowMs = this.#clock.now();
+      for (const exchange of [...this.#exchanges]) this.#guarded(() => exchange.tick(nowMs));
+    };
+    this.#stopTicking = this.#clock.after(everyMs, tick);
+  }
+
+  refuseBodies(error: ServiceError): void {
+    for (const exchange of [...this.#exchanges]) exchange.refuseBody(error);
+  }
+
+  abortAll(): void {
+    for (const exchange of [...this.#exchanges]) exchange.abort();
+  }
+
+  /**
+   * Settles when nothing is in flight, or after `ms`. Who has an answer and sends no more is not waited
+   * for.
+   */
+  async emptyWithin(ms: number): Promise<void> {
+    if (this.size === 0) return;
+    let cancelLook = (): void => undefined;
+    const look = (): void => {
+      cancelLook = this.#clock.after(letGoEveryMs, look);
+      const nowMs = this.#clock.now();
+      for (const exchange of [...this.#exchanges]) exchange.letGo(nowMs);
+    };
+    cancelLook = this.#clock.after(letGoEveryMs, look);
+    await new Promise<void>((resolve) => {
+      const cancel = this.#clock.after(ms, resolve);
+      this.#emptied = () => {
+        cancel();
+        resolve();
+      };
+    });
+    cancelLook();
+  }
+
+  stop(): void {
+    this.#stopTicking();
+    this.#emptied();
+  }
+}

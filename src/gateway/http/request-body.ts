@@ -1,0 +1,254 @@
+/**
+ * Owns the body of one request on its way from the socket to its reader.
+ *
+ * 1. What arrives before there is a reader is held, and the socket paused; it is paused too while the
+ *    reader has said stop. The library reads on in the same turn while the sender keeps up, pause or
+ *    not: that goes to the reader all the same.
+ * 2. The reader's limit counts what arrives; the declared length is judged before the first byte.
+ * 3. No byte for `idleMs`, or less than `minBytesPerS` over `windowMs`, is REQUEST_TIMEOUT; time that
+ *    the reader stands still does not count.
+ * 4. After `fail` or `end` the reader hears nothing more; what still arrives is dropped.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { BodyFlow, BodySink } from '../transport.ts';
+import type { Framing } from './framing.ts';
+
+/** What the body needs of the socket. */
+export interface BodySource {
+  pause(): unknown;
+  /** Only after `pause`: on a socket that is being read it would end the reading. */
+  resume(): unknown;
+}
+
+/**
+ * The library closes a socket without much traffic after about 10 s; reading anew starts that time
+ * again.
+ */
+export function renewTimer(source: BodySource): void {
+  source.pause();
+  source.resume();
+}
+
+export interface BodyLimits {
+  idleMs: number;
+  minBytesPerS: number;
+  windowMs: number;
+}
+
+/** A rest of the request up to here is cheaper to read than a new connection. */
+const shortRestBytes = 64 * 1024;
+
+type Reader =
+  | { kind: 'none' }
+  | { kind: 'sink'; sink: BodySink; maxBytes: number; stopped: boolean }
+  | { kind: 'done' };
+
+const none: Reader = { kind: 'none' };
+const done: Reader = { kind: 'done' };
+
+export class RequestBody {
+  readonly #source: BodySource;
+  readonly #framing: Framing;
+  readonly #limits: BodyLimits;
+  #reader: Reader = none;
+  #held: ArrayBuffer[] = [];
+  #receivedBytes = 0;
+  #arrived = false;
+  #ended = false;
+  #refusal: ServiceError | null = null;
+  #paused = false;
+  readonly #now: () => number;
+  // Set anew when somebody begins to read: nobody is to blame before.
+  #lastByteMs = 0;
+  #windowStartMs = 0;
+  #windowBytes = 0;
+
+  constructor(source: BodySource, framing: Framing, limits: BodyLimits, now: () => number) {
+    this.#source = source;
+    this.#framing = framing;
+    this.#limits = limits;
+    this.#now = now;
+    this.#arrived = framing.kind === 'none' || framing.kind === 'refused';
+    this.#ended = this.#arrived;
+  }
+
+  /** Whether what is still to come is too much to read past, on a connection that is to be kept. */
+  hasLongRest(closes: boolean): boolean {
+    if (this.#arrived) return false;
+    if (closes || this.#framing.kind !== 'length') return true;
+    return this.#framing.bytes - this.#receivedBytes > shortRestBytes;
+  }
+
+  get receivedBytes(): number {
+    return this.#receivedBytes;
+  }
+
+  /** Whether a reader is still being served. */
+  get flowing(): boolean {
+    return this.#reader.kind === 'sink';
+  }
+
+  /** Gives the body to its one reader. Nothing is called before the caller has returned. */
+  read(maxBytes: number, sink: BodySink): BodyFlow {
+    if (this.#reader.kind !== 'none') throw new Error('Cannot read a body: it has a reader');
+    const reader = { kind: 'sink' as const, sink, maxBytes, stopped: false };
+    this.#reader = reader;
+    // While nobody read, the client was not to blame for being slow.
+    this.#restartTimers();
+    const declared = this.#framing.kind === 'length' ? this.#framing.bytes : 0;
+    const refusal = this.#arrived ? null : this.#refusal;
+    if (refusal !== null) {
+      queueMicrotask(() => {
+        this.fail(refusal);
+      });
+    } else if (declared > maxBytes || this.#receivedBytes > maxBytes) {
+      queueMicrotask(() => {
+        this.#failTooLarge(maxBytes);
+      });
+    } else if (this.#paused || this.#ended || this.#held.length > 0) {
+      queueMicrotask(() => {
+        this.#pump();
+      });
+    }
+    return {
+      resume: () => {
+        if (!reader.stopped) return;
+        reader.stopped = false;
+        this.#restartTimers();
+        this.#pump();
+      },
+    };
+  }
+
+  /** Takes what the library read; `chunk` is only lent. */
+  receive(chunk: ArrayBuffer, last: boolean): void {
+    this.#receivedBytes += chunk.byteLength;
+    this.#windowBytes += chunk.byteLength;
+    if (last) this.#arrive();
+    else this.#lastByteMs = this.#now();
+    const reader = this.#reader;
+    if (reader.kind === 'done') return;
+    if (reader.kind === 'sink' && this.#receivedBytes > reader.maxBytes) {
+      this.#failTooLarge(reader.maxBytes);
+      return;
+    }
+    if (last && this.#lend(chunk, reader)) return;
+    if (chunk.byteLength > 0) this.#deliver(chunk, reader);
+    // A sender of chunks may hide a second request behind its trailers, in the very bytes that the
+    // library is parsing now; unanswered, this request makes the library drop both.
+    if (last && this.#framing.kind === 'chunked') setImmediate(() => this.#end());
+    else if (last) this.#end();
+    else this.#pump();
+  }
+
+  /** The library takes its bytes back when the callback returns; what is held is a copy. */
+  #deliver(chunk: ArrayBuffer, reader: Reader): void {
+    if (reader.kind !== 'sink' || this.#held.length > 0) this.#held.push(chunk.slice(0));
+    else if (!reader.sink.chunk(chunk)) reader.stopped = true;
+  }
+
+  /** A body of known length that came in one piece may be read where it lies. */
+  #lend(chunk: ArrayBuffer, reader: Reader): boolean {
+    const isWhole = chunk.byteLength === this.#receivedBytes && this.#framing.kind === 'length';
+    if (!isWhole || reader.kind !== 'sink' || reader.stopped) return false;
+    if (reader.sink.lent?.(chunk) !== true) return false;
+    this.#ended = true;
+    this.#reader = done;
+    return true;
+  }
+
+  /** No more of it is taken: its reader hears so, now or as soon as there is one. A whole one is read. */
+  refuse(reason: ServiceError): void {
+    if (this.flowing) this.fail(reason);
+    else this.#refusal = reason;
+  }
+
+  /** Ends the reading for a reason of ours or because the client left. */
+  fail(reason: ServiceError | 'aborted'): void {
+    const reader = this.#reader;
+    this.#reader = done;
+    if (this.#held.length > 0) this.#held = [];
+    if (reason === 'aborted') this.#arrived = true;
+    else this.#setPaused(false);
+    if (reader.kind === 'sink') reader.sink.fail(reason);
+  }
+
+  /** Lets what is left flow by and be dropped. */
+  drop(): void {
+    this.#reader = done;
+    if (this.#held.length > 0) this.#held = [];
+    this.#setPaused(false);
+  }
+
+  /** Judges the client's pace; called every few seconds, also to renew the library's timer. */
+  tick(): void {
+    if (this.#paused) return;
+    renewTimer(this.#source);
+    if (this.#arrived || this.#reader.kind !== 'sink') return;
+    const nowMs = this.#now();
+    if (nowMs - this.#lastByteMs >= this.#limits.idleMs) {
+      this.fail(new ServiceError('REQUEST_TIMEOUT', 'No byte of the body came for too long.'));
+      return;
+    }
+    const windowMs = nowMs - this.#windowStartMs;
+    if (windowMs < this.#limits.windowMs) return;
+    if (this.#windowBytes < (this.#limits.minBytesPerS * windowMs) / 1000) {
+      this.fail(new ServiceError('REQUEST_TIMEOUT', 'The body came in too slowly.'));
+      return;
+    }
+    this.#restartTimers();
+  }
+
+  #restartTimers(): void {
+    this.#lastByteMs = this.#windowStartMs = this.#now();
+    this.#windowBytes = 0;
+  }
+
+  /** The socket must read on after the last byte, to notice a client that leaves. */
+  #arrive(): void {
+    this.#setPaused(false);
+    this.#arrived = true;
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#pump();
+  }
+
+  #pump(): void {
+    const reader = this.#reader;
+    if (reader.kind === 'sink') {
+      for (const chunk of this.#held.splice(0)) {
+        if (this.#isCurrent(reader) && !reader.sink.chunk(chunk)) reader.stopped = true;
+      }
+      if (!this.#isCurrent(reader)) return;
+      if (this.#ended && !reader.stopped) {
+        this.#reader = done;
+        reader.sink.end();
+        return;
+      }
+      this.#setPaused(reader.stopped);
+    } else if (reader.kind === 'none') {
+      this.#setPaused(true);
+    }
+  }
+
+  #isCurrent(reader: Reader): boolean {
+    return this.#reader === reader;
+  }
+
+  #setPaused(paused: boolean): void {
+    if (this.#arrived || paused === this.#paused) return;
+    this.#paused = paused;
+    if (paused) this.#source.pause();
+    else this.#source.resume();
+  }
+
+  #failTooLarge(maxBytes: number): void {
+    this.fail(
+      new ServiceError('PAYLOAD_TOO_LARGE', `The body is larger than ${maxBytes} bytes.`, {
+        extensions: { maxBytes },
+      }),
+    );
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Owns what the parts of the GraphQL layer hand to each other: settings and limits (plain data, so
+ * that they cross threads), and the context every resolver sees.
+ *
+ * 1. `read` is on every thread; `write` only where the actors are, so a mutation never runs in a
+ *    worker.
+ * 2. A resolver of a query is synchronous: it reads one state and returns.
+ */
+import type { ConsoleCommands } from '../consoles/commands.ts';
+import type { Actors } from '../actors/runtime/actor.ts';
+import type { LogStreams } from '../logs/live/live-log.ts';
+import type { Accounts, AccountReads, Origin } from '../auth/sign-in/accounts-api.ts';
+import type { Audit } from '../auth/audit.ts';
+import type { Principal } from '../auth/callers/principal.ts';
+import type { Reader } from '../store/reader-and-journal.ts';
+import type { LogReader } from '../logs/files/log-name.ts';
+import type { MetricsReader } from '../metrics/metrics-files.ts';
+
+/** What the instance says of itself; plain data. */
+export interface GraphqlSettings {
+  /** `http(s)://host[:port]` as config says; `updateInstanceSettings` may override it. */
+  publicUrl: string;
+  appsDomain: string;
+  edgePort: number;
+  /** Of config; the instance record overrides it. */
+  logMaxDays: number;
+  /** The server that everything is put on: this machine. */
+  server: { id: string; name: string; runtime: string; version: string | null };
+}
+
+/** Bounds of one request. Reaching one is COST_LIMIT. */
+export interface GraphqlLimits {
+  /** Characters of the document. */
+  queryChars: number;
+  tokens: number;
+  /** Nesting of fields, fragments followed. The introspection query of GraphiQL needs 15. */
+  depth: number;
+  /** Fields written under another name. */
+  aliases: number;
+  directives: number;
+  /** Fields as written, fragments counted once. */
+  fields: number;
+  fragments: number;
+  /** How often one response key may stand in one selection set. */
+  repeats: number;
+  /** Variables of one operation. */
+  variables: number;
+  /** Bytes of the request that are not the document. */
+  variablesBytes: number;
+  /** Static cost: one for each field, times what the lists above it may hold. */
+  cost: number;
+  /** Up to this static cost a query runs on the gateway's own thread. */
+  inlineCost: number;
+  /** Microseconds that others take there in one turn of the loop; what comes beyond goes to workers. */
+  inlineTurnUs: number;
+  /** The static cost up to which it does while no worker is ready: starting one takes longer. */
+  coldInlineCost: number;
+  /** Above it a query runs on a thread of its own, where no light one waits behind it. */
+  heavyCost: number;
+}
+
+export const defaultLimits: GraphqlLimits = {
+  queryChars: 65_536,
+  tokens: 4_000,
+  depth: 16,
+  aliases: 100,
+  directives: 50,
+  fields: 1_000,
+  fragments: 40,
+  repeats: 20,
+  variables: 100,
+  variablesBytes: 786_432,
+  cost: 50_000,
+  inlineCost: 40,
+  inlineTurnUs: 250,
+  coldInlineCost: 2_000,
+  heavyCost: 2_000,
+};
+
+export interface ReadSide {
+  readonly reader: Reader;
+  readonly logs: LogReader;
+  readonly metrics: MetricsReader;
+  readonly accounts: AccountReads;
+  readonly settings: GraphqlSettings;
+}
+
+export interface WriteSide {
+  readonly actors: Actors;
+  /** Loaded when first needed: signing in is slow and rare. */
+  accounts(): Promise<Accounts>;
+  readonly live: LiveSource;
+  /** Records mutations; absent in tests that look at other things. */
+  readonly audit?: Pick<Audit, 'during'>;
+  /** Runs commands in apps and databases; absent where nothing runs. */
+  readonly commands?: Pick<ConsoleCommands, 'run'>;
+}
+
+/** What there is to follow; the hub behind it is `live/watchers.ts`. */
+export interface LiveSource {
+  /**
+   * Calls `wake(true)` when the app, one of its deployments, or the database changed, and
+   * `wake(false)` about twice a second, so that the caller can look whether it may still see it. The returned function
+   * ends it.
+   */
+  watch(id: string, wake: (changed: boolean) => void): () => void;
+  readonly streams: Pick<LogStreams, 'attach'>;
+  /** Whether the principal would still be resolved. */
+  stillValid(principal: Principal): boolean;
+}
+
+/** The HTTP exchange a mutation may set cookies on; absent for calls from within. */
+export interface HttpSide {
+  readonly origin: Origin;
+  /** The request's `Cookie`, '' for none: it carries a sign-in that waits for its second step. */
+  readonly cookieHeader: string;
+  setCookies(cookies: readonly string[]): void;
+  /** Signing in is refused for now: the whole answer is 429, so that any client backs off. */
+  tooMany(retryAfterS: number): void;
+}
+
+/** Who asks over MCP; plain data. Told in the activity, and trusted in nothing. */
+export interface AgentSide {
+  readonly address: string;
+  readonly userAgent: string;
+  /** Name and version, as the client says them; null where it does not. */
+  readonly client: string | null;
+  readonly tool: string;
+}
+
+export interface GraphContext {
+  readonly read: ReadSide;
+  readonly write: WriteSide | null;
+  readonly http: HttpSide | null;
+  readonly principal: Principal;
+  /** Whether a deployment asked for here was asked for through MCP. */
+  readonly via: 'http' | 'mcp';
+  /** Set on calls over MCP. */
+  readonly agent?: AgentSide | null;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal | null;
+}

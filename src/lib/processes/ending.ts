@@ -1,0 +1,67 @@
+/**
+ * Owns how the processes of a workload are ended.
+ *
+ * 1. It resolves when none is left, and converges against programs that fork faster than they are
+ *    ended: all are stopped first, then killed, until a look finds none.
+ * 2. Nothing that does not belong to the workload is signalled.
+ */
+import type { Clock } from '../clock.ts';
+import { findMembers, signalProcess } from './processes.ts';
+import type { Membership } from './processes.ts';
+
+const freezeRounds = 8;
+const pollMinMs = 10;
+const pollMaxMs = 200;
+
+/** SIGTERM to all, then, `graceMs` later, `killAll`. */
+export async function endPolitely(
+  membership: Membership,
+  graceMs: number,
+  clock: Clock,
+): Promise<void> {
+  const untilMs = clock.now() + graceMs;
+  const told = new Set<number>();
+  for (let pollMs = pollMinMs; ; pollMs = Math.min(pollMs * 2, pollMaxMs)) {
+    const members = findMembers(membership);
+    if (members.length === 0) return;
+    const restMs = untilMs - clock.now();
+    if (restMs <= 0) break;
+    for (const { pid } of members) {
+      // Once each: a second SIGTERM makes many programs give up their own clean end.
+      if (!told.has(pid)) signalProcess(pid, 'SIGTERM');
+      told.add(pid);
+    }
+    await pause(clock, Math.min(pollMs, restMs));
+  }
+  await killAll(membership, clock);
+}
+
+/** SIGKILL to all until none is left. */
+export async function killAll(membership: Membership, clock: Clock): Promise<void> {
+  for (let pollMs = pollMinMs; ; pollMs = Math.min(pollMs * 2, pollMaxMs)) {
+    if (freeze(membership) === 0) return;
+    membership.group?.kill();
+    for (const { pid } of findMembers(membership)) signalProcess(pid, 'SIGKILL');
+    await pause(clock, pollMs);
+  }
+}
+
+/** Stops all, so that none forks while the others are killed; returns how many there were. */
+function freeze(membership: Membership): number {
+  const frozen = new Set<number>();
+  for (let round = 0; round < freezeRounds; round++) {
+    const fresh = findMembers(membership).filter(({ pid }) => !frozen.has(pid));
+    if (fresh.length === 0) break;
+    for (const { pid } of fresh) {
+      frozen.add(pid);
+      signalProcess(pid, 'SIGSTOP');
+    }
+  }
+  return frozen.size;
+}
+
+function pause(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(delayMs, resolve);
+  });
+}

@@ -1,0 +1,238 @@
+/**
+ * Owns one segment: a file of blocks, and where in it which line stands.
+ *
+ * 1. Whole blocks count, nothing else: a torn tail ends the segment before it.
+ * 2. It may be read while its writer appends: what came since is found by scanning on from the
+ *    last known end.
+ * 3. Its name tells its generation and first offset, so that the segment behind it is found
+ *    without the index.
+ */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { decodeFileHeader, fileHeaderReadBytes, sightBlock, visitLines } from './block.ts';
+import type { Block, FileHeader } from './block.ts';
+import type { LogLine, LogName } from './log-name.ts';
+
+const scanBytes = 256 * 1024;
+/** Distance of the remembered positions. */
+const markBytes = 32 * 1024;
+
+interface Mark {
+  offset: number;
+  position: number;
+  lastAtMs: number;
+}
+
+/** The folder of a log below the logs' folder. */
+export function logFolder(log: LogName): string {
+  if (!/^(app|build|db):[A-Za-z0-9_-]{1,128}(\.[a-z0-9_-]{1,40})?$/.test(log)) {
+    throw new Error('Cannot name the folder of a log: its name holds other characters');
+  }
+  return log.replace(':', '-');
+}
+
+export function segmentFileName(generation: string, firstOffset: number): string {
+  return `${generation}-${String(firstOffset).padStart(16, '0')}.log`;
+}
+
+export function parseSegmentFileName(
+  name: string,
+): { generation: string; firstOffset: number } | undefined {
+  const match = /^([a-z0-9]{8,32})-(\d{16})\.log$/.exec(name);
+  if (match?.[1] === undefined) return undefined;
+  return { generation: match[1], firstOffset: Number(match[2]) };
+}
+
+export class SegmentFile {
+  readonly path: string;
+  readonly generation: string;
+  readonly firstOffset: number;
+  /** Whether this thread's writer tells it of every append, so that it need not look. */
+  owned = false;
+  nextOffset: number;
+  /** Time of the first and of the latest line; null while it has none. */
+  firstAtMs: number | null = null;
+  lastAtMs: number | null = null;
+  header: FileHeader | undefined;
+  #end = 0;
+  #marks: Mark[] = [];
+
+  constructor(folder: string, generation: string, firstOffset: number) {
+    this.path = join(folder, segmentFileName(generation, firstOffset));
+    this.generation = generation;
+    this.firstOffset = firstOffset;
+    this.nextOffset = firstOffset;
+  }
+
+  /** Bytes up to the end of the last whole block; 0 until its header was read or written. */
+  get endBytes(): number {
+    return this.#end;
+  }
+
+  get lines(): number {
+    return this.nextOffset - this.firstOffset;
+  }
+
+  /** The writer made the file and wrote this header. */
+  begin(header: FileHeader, bytes: number): void {
+    this.header = header;
+    this.#end = bytes;
+  }
+
+  /** A whole block stands behind the last one. */
+  push(block: Block): void {
+    const last = this.#marks.at(-1);
+    if (last === undefined || this.#end - last.position >= markBytes) {
+      this.#marks.push({
+        offset: block.firstOffset,
+        position: this.#end,
+        lastAtMs: block.lastAtMs,
+      });
+    } else if (block.lastAtMs > last.lastAtMs) {
+      last.lastAtMs = block.lastAtMs;
+    }
+    this.firstAtMs ??= block.firstAtMs;
+    this.lastAtMs = Math.max(this.lastAtMs ?? block.lastAtMs, block.lastAtMs);
+    this.nextOffset = block.firstOffset + block.lines;
+    this.#end += block.bytes;
+  }
+
+  /**
+   * Takes in what was appended since. Returns false when the file is gone.
+   * `visit` sees every block that is new here.
+   */
+  scan(visit?: (block: Block) => void): boolean {
+    if (this.owned) return true;
+    return this.#withFile((fd) => {
+      const size = fstatSync(fd).size;
+      if (this.#end === 0 && !this.#readHeader(fd)) return;
+      this.#walk(fd, this.#end, size, scanBytes, true, (_bytes, _at, block) => {
+        // A block of other offsets is left over from a write that failed; it ends the segment.
+        if (block.firstOffset !== this.nextOffset) return false;
+        this.push(block);
+        visit?.(block);
+        return true;
+      });
+    });
+  }
+
+  /**
+   * Hands lines from `from` on to `visit` until it returns false; with `sourceId` those of this source
+   * alone. False when the file is gone.
+   */
+  visit(
+    from: number,
+    aboutBytes: number,
+    visit: (line: LogLine) => boolean,
+    sourceId?: string,
+  ): boolean {
+    if (from >= this.nextOffset) return true;
+    const mark = this.#markBefore(from);
+    return this.#withFile((fd) => {
+      const chunkBytes = Math.min(scanBytes, aboutBytes + markBytes);
+      this.#walk(fd, mark.position, this.#end, chunkBytes, false, (bytes, at, block) => {
+        if (block.firstOffset + block.lines <= from) return true;
+        if (sourceId !== undefined && block.source?.id !== sourceId) return true;
+        return visitLines(bytes, at, block, (line) => line.offset < from || visit(line));
+      });
+    });
+  }
+
+  /** Offset of the first line at or after a time; undefined when all are older. */
+  offsetAt(atMs: number): number | undefined {
+    if (this.lastAtMs === null || this.lastAtMs < atMs) return undefined;
+    const first = this.#marks.find((mark) => mark.lastAtMs >= atMs);
+    let found: number | undefined;
+    this.visit(first?.offset ?? this.firstOffset, scanBytes, (line) => {
+      if (line.atMs >= atMs) found = line.offset;
+      return found === undefined;
+    });
+    return found;
+  }
+
+  /** Time of the first line, by a look at the first block only. */
+  peekFirstAtMs(): number | null {
+    if (this.firstAtMs === null && !this.owned) {
+      this.#withFile((fd) => {
+        if (this.#end === 0 && !this.#readHeader(fd)) return;
+        const size = fstatSync(fd).size;
+        this.#walk(fd, this.#end, size, 4096, false, (_bytes, _at, block) => {
+          this.firstAtMs = block.firstAtMs;
+          return false;
+        });
+      });
+    }
+    return this.firstAtMs;
+  }
+
+  #markBefore(offset: number): Mark {
+    let low = 0;
+    let high = this.#marks.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const mark = this.#marks[middle];
+      if (mark !== undefined && mark.offset <= offset) low = middle + 1;
+      else high = middle;
+    }
+    const mark = this.#marks[low - 1] ?? this.#marks[0];
+    if (mark === undefined) throw new Error('Cannot seek in a segment: nothing of it is known');
+    return mark;
+  }
+
+  #readHeader(fd: number): boolean {
+    const bytes = Buffer.allocUnsafe(fileHeaderReadBytes);
+    const read = readSync(fd, bytes, 0, bytes.length, 0);
+    const decoded = decodeFileHeader(bytes.subarray(0, read));
+    if (decoded === undefined) return false;
+    this.begin(decoded.header, decoded.bytes);
+    return true;
+  }
+
+  #walk(
+    fd: number,
+    from: number,
+    to: number,
+    chunkBytes: number,
+    verify: boolean,
+    visit: (bytes: Buffer, at: number, block: Block) => boolean,
+  ): void {
+    let position = from;
+    let wantBytes = chunkBytes;
+    while (position < to) {
+      const bytes = Buffer.allocUnsafe(Math.min(wantBytes, to - position));
+      const held = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, position));
+      let at = 0;
+      wantBytes = chunkBytes;
+      while (at < held.length) {
+        const sight = sightBlock(held, at, verify);
+        if (sight === 'corrupt') return;
+        if ('needBytes' in sight) {
+          wantBytes = Math.max(chunkBytes, sight.needBytes);
+          break;
+        }
+        if (!visit(held, at, sight)) return;
+        at += sight.bytes;
+      }
+      // Not one whole block although all there is was read: a torn or growing tail.
+      const all = held.length < bytes.length || bytes.length >= to - position;
+      if (at === 0 && all) return;
+      position += at;
+    }
+  }
+
+  #withFile(use: (fd: number) => void): boolean {
+    let fd: number;
+    try {
+      fd = openSync(this.path, 'r');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+      throw error;
+    }
+    try {
+      use(fd);
+    } finally {
+      closeSync(fd);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Owns the reads of one generation of a log: as soon as the files hold another one it reads nothing,
+ * and says once that its own is over.
+ */
+import type { LogLine, LogName, LogRange, LogSlice } from '../files/log-name.ts';
+import type { LogFileReader } from '../files/reader.ts';
+import type { LogTail } from '../files/tail.ts';
+
+export class GenerationReader implements LogFileReader {
+  readonly #reader: LogFileReader;
+  readonly #onOver: () => void;
+  /** Null until the log holds lines: then what comes is its generation. */
+  #generation: string | null = null;
+  #over = false;
+
+  constructor(reader: LogFileReader, onOver: () => void) {
+    this.#reader = reader;
+    this.#onOver = onOver;
+  }
+
+  get generation(): string | null {
+    return this.#generation;
+  }
+
+  /** Whether a log of this generation is this one. */
+  isOf(generation: string | undefined): boolean {
+    this.#generation ??= generation ?? null;
+    return generation === undefined || this.#generation === generation;
+  }
+
+  range(log: LogName): LogRange | undefined {
+    const range = this.#over ? undefined : this.#reader.range(log);
+    return this.#holds(range) ? range : undefined;
+  }
+
+  read(log: LogName, from: number, limit: number, maxBytes?: number): LogSlice {
+    const slice = this.#over ? undefined : this.#reader.read(log, from, limit, maxBytes);
+    // Asked afterwards: what was read before the files became others is true.
+    if (slice === undefined || this.range(log) === undefined) {
+      return { lines: [], gap: 0, nextOffset: from };
+    }
+    return slice;
+  }
+
+  offsetAt(log: LogName, atMs: number): number {
+    return this.#reader.offsetAt(log, atMs);
+  }
+
+  lastOf(log: LogName, sourceId: string, beforeMs: number, count: number): LogLine[] {
+    return this.#over ? [] : this.#reader.lastOf(log, sourceId, beforeMs, count);
+  }
+
+  tail(log: LogName): LogTail | undefined {
+    const tail = this.#over ? undefined : this.#reader.tail(log);
+    return tail !== undefined && this.isOf(tail.generation) ? tail : undefined;
+  }
+
+  #holds(range: LogRange | undefined): boolean {
+    if (this.#over) return false;
+    if (range === undefined && this.#generation === null) return false;
+    if (range !== undefined && this.isOf(range.generation)) return true;
+    this.#over = true;
+    this.#onOver();
+    return false;
+  }
+}

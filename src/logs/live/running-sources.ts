@@ -1,0 +1,26 @@
+/** Owns whether what a log is of runs, so that there is a place its lines come from. */
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { LogName } from '../files/log-name.ts';
+import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+
+export function appRuns({ live, next, draining }: Readonly<AppRecord['run']>): boolean {
+  return live !== null || next !== null || draining.length > 0;
+}
+
+export function databaseRuns(run: Readonly<DatabaseRecord['run']>): boolean {
+  const { live, next, initJob, ending } = run;
+  return live !== null || next !== null || initJob !== null || ending.length > 0;
+}
+
+/** Of apps, services of theirs, and databases. */
+export function sourceRuns(reader: Pick<Reader, 'get'>, log: LogName): boolean {
+  const [kind, name = ''] = log.split(':');
+  if (kind === 'db') {
+    const database = reader.get(tables.databases, name);
+    return database !== undefined && databaseRuns(database.run);
+  }
+  if (kind !== 'app') return false;
+  const app = reader.get(tables.apps, name.split('.')[0] ?? '');
+  return app !== undefined && appRuns(app.run);
+}

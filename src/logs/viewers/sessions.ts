@@ -1,0 +1,338 @@
+/**
+ * Owns all open log streams: who opened them, how many each person has, how each one ends.
+ *
+ * A stream session keeps nothing that outlives its socket and is touched by one thread, so it is
+ * no actor of the runtime with a mailbox and an activation of its own: this registry is the one
+ * owner that serialises everything done to it, at the price of one flat object a stream.
+ *
+ * 1. Its first event is `session`; its last is `exit`, or `failure` with a reason. Nothing follows.
+ * 2. Only who opened a stream closes it. Who lost the right to see it loses it within a second.
+ * 3. Streams of a person are bounded, by a place for each; none is opened while the service drains.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { newId } from '../../lib/ids.ts';
+import type { Logger } from '../../lib/log.ts';
+import { formatCursor, sseComment, sseEvent } from '../../protocol/sse.ts';
+import type { LogName } from '../files/log-name.ts';
+import type { WatchedLogs } from '../live/channel.ts';
+import { Fanout } from './fanout.ts';
+import { LoopSlices } from './loop-slices.ts';
+import { PingWheel } from './ping-wheel.ts';
+import { startOf } from './start.ts';
+import type { StartPlace, StreamStart } from './start.ts';
+import {
+  type CloseOutcome,
+  OwnStreamRoom,
+  type SharedStreams,
+  type StreamRoom,
+} from './stream-room.ts';
+import { Viewer } from './viewer.ts';
+import type { FrameSink, Person } from './viewer.ts';
+
+const exitFrame = Buffer.from(sseEvent('exit', ''));
+const pingComment = Buffer.from(sseComment('ping'));
+const rightsPerPiece = 32;
+const defaultMaxPerPerson = 256;
+/** Of a second in which a right that was lost must take effect. */
+const recheckPauseMs = 250;
+
+export interface StreamSessionsOptions {
+  streams: Pick<WatchedLogs, 'attach'>;
+  logger: Logger;
+  /** Whether the person may still see the logs of this app or database. Throwing is no. */
+  stillAllowed: (person: Person, resourceId: string) => boolean;
+  /** Calls back when what `stillAllowed` says may have changed. */
+  onRightsChange: (callback: () => void) => () => void;
+  clock?: Clock;
+  /** Streams a person may have; default 256. */
+  maxPerPerson?: number;
+  /** Where other threads have streams, too. */
+  shared?: SharedStreams;
+  /** Longest frame; default 64 KiB. */
+  frameBytes?: number;
+  /** Frames kept for sharing by log and variant; default 256 KiB. */
+  keepBytes?: number;
+  /** Pause between two flushes under load, and how far it stretches; default 50 and 250. */
+  flushMs?: number;
+  flushMaxMs?: number;
+  /** Loop time that fan-out takes at a time; default 4. */
+  sliceMs?: number;
+  /** Default 15. */
+  pingEveryS?: number;
+}
+
+export interface OpenStream {
+  person: Person;
+  resourceId: string;
+  log: LogName;
+  start: StreamStart;
+  timestamps: boolean;
+  notices: boolean;
+}
+
+/**
+ * Whether who watches may still do so. Rights may change with every entry of the journal, and to look
+ * at all viewers costs as much as there are:
+ * - `known`: nothing changed since all were looked at
+ * - `pausing`: they were looked at a moment ago
+ * - `changed`: and something changed since; they are looked at again when the pause is over
+ */
+type RightsState = 'known' | 'pausing' | 'changed';
+
+export class StreamSessions {
+  readonly #options: StreamSessionsOptions;
+  readonly #clock: Clock;
+  readonly #viewers = new Map<string, Viewer>();
+  readonly #room: StreamRoom;
+  readonly #fanouts = new Map<LogName, Fanout>();
+  readonly #slices: LoopSlices;
+  readonly #wheel: PingWheel;
+  readonly #stopListening: () => void;
+  /** Viewers whose rights are looked at again, in turns. */
+  readonly #recheck = new Set<Viewer>();
+  #rights: RightsState = 'known';
+  #endPause: () => void = () => undefined;
+  #draining = false;
+
+  constructor(options: StreamSessionsOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#room = options.shared ?? new OwnStreamRoom(options.maxPerPerson ?? defaultMaxPerPerson);
+    this.#slices = new LoopSlices(options.sliceMs ?? 4);
+    this.#wheel = new PingWheel({
+      clock: this.#clock,
+      everyS: options.pingEveryS ?? 15,
+      ping: (viewers) => {
+        this.#ping(viewers);
+      },
+    });
+    this.#stopListening = options.onRightsChange(() => {
+      if (this.#rights === 'known') this.#recheckAll();
+      else this.#rights = 'changed';
+    });
+  }
+
+  /** Open streams, for the metrics. */
+  get size(): number {
+    return this.#viewers.size;
+  }
+
+  /**
+   * Takes a place for a stream of this person, for `open` or `giveBack`. Throws, or rejects, with
+   * TOO_MANY_STREAMS or SHUTTING_DOWN. A promise where threads share the places.
+   */
+  reserve(person: Person): void | Promise<void> {
+    this.#assertOpen();
+    const reserved = this.#room.reserve(person.userId);
+    if (reserved instanceof Promise) return this.#reserved(person, reserved);
+    if (!reserved) throw this.#tooMany();
+  }
+
+  /** Gives back a place that `reserve` took and no stream came to use. */
+  giveBack(person: Person): void {
+    this.#room.release(person.userId);
+  }
+
+  /**
+   * Begins a stream at a place that was reserved for it; returns what to call when its client has
+   * left. Whoever lost the right to see it while its place was waited for is told so at once.
+   */
+  open(init: OpenStream, sink: FrameSink): { sessionId: string; left: () => void } {
+    const { fanout, start } = this.#startOf(init);
+    const sessionId = newId('str', this.#clock.now());
+    const { nextOffset } = start;
+    const viewer = new Viewer({
+      sessionId,
+      person: init.person,
+      resourceId: init.resourceId,
+      sink,
+      home: fanout,
+      nextOffset,
+      noticeNumber: fanout.channel.noticeNumber,
+      timestamps: init.timestamps,
+      notices: init.notices,
+    });
+    this.#viewers.set(sessionId, viewer);
+    this.#wheel.add(viewer);
+    fanout.add(viewer);
+    const id =
+      start.generation === undefined
+        ? undefined
+        : formatCursor({ generation: start.generation, offset: nextOffset - 1 });
+    const comment = start.renewed ? sseComment('new generation') : '';
+    fanout.write(viewer, Buffer.from(sseEvent('session', sessionId, id) + comment));
+    if (this.#options.shared !== undefined) {
+      this.#recheck.add(viewer);
+      this.#slices.add(this.#recheckPiece);
+    }
+    return {
+      sessionId,
+      left: () => {
+        this.#forget(viewer);
+      },
+    };
+  }
+
+  /** Ends a stream with `exit`, on whichever thread it is, when this person opened it. */
+  closeAnywhere(sessionId: string, userId: string): CloseOutcome | Promise<CloseOutcome> {
+    const outcome = this.close(sessionId, userId);
+    const { shared } = this.#options;
+    return outcome === 'gone' && shared ? shared.close({ sessionId, userId }) : outcome;
+  }
+
+  /** The same for a stream of this thread alone. */
+  close(sessionId: string, userId: string): CloseOutcome {
+    const viewer = this.#viewers.get(sessionId);
+    if (viewer === undefined) return 'gone';
+    if (viewer.person.userId !== userId) return 'foreign';
+    this.#end(viewer, exitFrame);
+    return 'closed';
+  }
+
+  /** Ends all streams with `exit` and opens no more; resolves when all were told. */
+  drain(): Promise<void> {
+    this.#draining = true;
+    this.#stopListening();
+    this.#endPause();
+    return new Promise((resolve) => {
+      this.#slices.add(() => {
+        let left = rightsPerPiece;
+        for (const viewer of this.#viewers.values()) {
+          if (left-- === 0) return true;
+          this.#end(viewer, exitFrame);
+        }
+        resolve();
+        return false;
+      });
+    });
+  }
+
+  async #reserved(person: Person, reserved: Promise<boolean>): Promise<void> {
+    if (!(await reserved)) throw this.#tooMany();
+    try {
+      this.#assertOpen();
+    } catch (error) {
+      this.giveBack(person);
+      throw error;
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
+  }
+
+  #tooMany(): ServiceError {
+    const max = String(this.#options.maxPerPerson ?? defaultMaxPerPerson);
+    return new ServiceError(
+      'TOO_MANY_STREAMS',
+      `At most ${max} log streams may be open at a time; close one first.`,
+    );
+  }
+
+  #startOf({ log, start, person }: OpenStream): { fanout: Fanout; start: StartPlace } {
+    try {
+      const fanout = this.#fanoutOf(log);
+      return { fanout, start: startOf(fanout.channel, start, this.#clock.now()) };
+    } catch (error) {
+      this.giveBack(person);
+      throw error;
+    }
+  }
+
+  #fanoutOf(log: LogName): Fanout {
+    const held = this.#fanouts.get(log);
+    // A log that failed, or was dropped and made anew, is another one: its new viewers get their own fan-out.
+    if (held?.channel.current === true) return held;
+    const options = this.#options;
+    const fanout: Fanout = new Fanout({
+      attach: (wake) => options.streams.attach(log, wake),
+      slices: this.#slices,
+      clock: this.#clock,
+      frameBytes: options.frameBytes ?? 64 * 1024,
+      keepBytes: options.keepBytes ?? 256 * 1024,
+      flushMs: options.flushMs ?? 50,
+      flushMaxMs: options.flushMaxMs ?? 250,
+      onComplete: (viewer) => {
+        const { failure } = fanout.channel;
+        if (failure === undefined) this.#end(viewer, exitFrame);
+        else this.#fail(viewer, failure);
+      },
+      onFailure: (viewer, error) => {
+        options.logger.error({ log, sessionId: viewer.sessionId, err: error }, 'log_stream_failed');
+        this.#fail(viewer, 'The log could not be read.');
+      },
+      onUnused: () => {
+        if (this.#fanouts.get(log) === fanout) this.#fanouts.delete(log);
+      },
+    });
+    this.#fanouts.set(log, fanout);
+    return fanout;
+  }
+
+  #ping(viewers: ReadonlySet<Viewer>): void {
+    const waiting = [...viewers];
+    this.#slices.add(() => {
+      for (const viewer of waiting.splice(-rightsPerPiece)) {
+        // A session that ran out changes nothing in the store: it is noticed here.
+        this.#recheck.add(viewer);
+        // A full socket takes no ping, or one that never reads would fill our memory.
+        if (viewer.phase !== 'stalled') viewer.home.write(viewer, pingComment);
+      }
+      this.#slices.add(this.#recheckPiece);
+      return waiting.length > 0;
+    });
+  }
+
+  #recheckAll(): void {
+    for (const viewer of this.#viewers.values()) this.#recheck.add(viewer);
+    this.#slices.add(this.#recheckPiece);
+    this.#rights = 'pausing';
+    this.#endPause = this.#clock.after(recheckPauseMs, () => {
+      if (this.#rights === 'changed') this.#recheckAll();
+      else this.#rights = 'known';
+    });
+  }
+
+  readonly #recheckPiece = (): boolean => {
+    let left = rightsPerPiece;
+    for (const viewer of this.#recheck) {
+      if (left-- === 0) return true;
+      this.#recheck.delete(viewer);
+      if (viewer.phase === 'closed' || this.#mayStill(viewer)) continue;
+      this.#fail(viewer, 'You may no longer see this log.');
+    }
+    return false;
+  };
+
+  #mayStill(viewer: Viewer): boolean {
+    try {
+      return this.#options.stillAllowed(viewer.person, viewer.resourceId);
+    } catch (error) {
+      const { sessionId } = viewer;
+      this.#options.logger.warn({ sessionId, err: error }, 'log_stream_rights_unknown');
+      return false;
+    }
+  }
+
+  #fail(viewer: Viewer, reason: string): void {
+    this.#end(viewer, Buffer.from(sseEvent('failure', reason)));
+  }
+
+  #end(viewer: Viewer, lastFrame: Buffer): void {
+    if (viewer.phase === 'closed') return;
+    this.#forget(viewer);
+    viewer.sink.end(lastFrame);
+  }
+
+  #forget(viewer: Viewer): void {
+    if (viewer.phase === 'closed') return;
+    viewer.phase = 'closed';
+    this.#viewers.delete(viewer.sessionId);
+    this.#recheck.delete(viewer);
+    this.#room.release(viewer.person.userId);
+    this.#wheel.remove(viewer);
+    viewer.home.remove(viewer);
+  }
+}

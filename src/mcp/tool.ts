@@ -1,0 +1,123 @@
+/**
+ * Owns what the parts of the MCP server hand to each other: a tool, a call of one, and its outcome.
+ *
+ * 1. A tool is data and a document: what it may do is decided where GraphQL decides it, for the
+ *    principal that calls.
+ * 2. A tool that fails says so in a sentence that the model can act on; it does not throw. What it
+ *    throws as a ServiceError is such a sentence, too; anything else is INTERNAL.
+ */
+import type { SignedIn } from '../auth/callers/principal.ts';
+import type { Variables } from '../graphql/execution/engine.ts';
+import type { OperationKind } from '../graphql/execution/lanes.ts';
+import type { Capability } from '../lib/capabilities.ts';
+
+/** A JSON Schema (2020-12) as it is sent. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** What `?tools=` may name besides the tools themselves; `read` stands for all that change nothing. */
+// prettier-ignore
+export const toolGroups = [
+  'teams', 'apps', 'deployments', 'logs', 'env', 'databases', 'backups', 'search', 'graphql',
+] as const;
+export type ToolGroup = (typeof toolGroups)[number];
+
+/** `destroys`: what is gone, or stopped, may be missed. Its two neighbours are hints of it. */
+export type Effect = 'reads' | 'changes' | 'destroys';
+
+export interface ToolInput {
+  /** Root `type: object`, `additionalProperties: false`. */
+  readonly schema: JsonSchema;
+  /** The arguments as the tool takes them, or a sentence that says what does not fit. */
+  read(args: unknown): { ok: true; value: ToolArguments } | { ok: false; sentence: string };
+}
+
+export type ToolArguments = Readonly<Record<string, unknown>>;
+
+export interface Tool {
+  /** `[A-Za-z0-9_.-]{1,64}`. */
+  readonly name: string;
+  readonly description: string;
+  readonly group: ToolGroup;
+  readonly effect: Effect;
+  /** Whether doing it again changes nothing more. */
+  readonly idempotent: boolean;
+  /** A token without it does not see the tool; null: every token sees it. */
+  readonly needs: Capability | null;
+  readonly input: ToolInput;
+  /** Of `structuredContent`; null where the answer has no fixed shape. */
+  readonly output: JsonSchema | null;
+  /** Whether it may take long and tells of its progress. */
+  readonly slow?: boolean;
+  /** `ClientCapabilities` without which it is refused, such as `{ sampling: {} }`. */
+  readonly needsOfClient?: Readonly<Record<string, object>>;
+  /** Whether its answer depends on the caller, the arguments and the journal alone. */
+  readonly repeatable?: boolean;
+  run(call: ToolCall, args: ToolArguments): ToolOutcome | Promise<ToolOutcome>;
+}
+
+/** Who calls, for one call: the token's principal, acting in the team of the call. */
+export type McpPrincipal = SignedIn & { readonly teamId: string };
+
+export interface ToolCall {
+  readonly principal: McpPrincipal;
+  /** Aborts when the client leaves. Making one costs: ask only where something is waited for. */
+  readonly signal: AbortSignal;
+  /** Runs a document as the caller, through the lanes and gates of `/api/graphql`. */
+  graphql(
+    document: string,
+    variables: Variables,
+    operationName?: string,
+    /** Of longer data only the start is wanted, itself JSON. */
+    charsMax?: number,
+  ): GraphqlReply | Promise<GraphqlReply>;
+  /** The kind of a document's operation; null for one that will be refused. */
+  kindOf(
+    document: string,
+    operationName?: string,
+  ): OperationKind | null | Promise<OperationKind | null>;
+  /** Results of a subscription as they come, each the JSON of a GraphQL answer, until `signal`. */
+  subscribe(
+    document: string,
+    variables: Variables,
+    signal: AbortSignal,
+  ): AsyncGenerator<string, void>;
+  /** Without what looks like a credential, the passwords of the team's databases, and the values of
+   * the app's secret variables; without an app, those of every app of the team. */
+  redact(text: string, appId?: string): string;
+  /** Makes ready what `redact` looks for with the same argument; a large team takes a while, once. Null
+   * when it is. */
+  openSecrets(appId?: string): Promise<void> | null;
+  /** Tells who asked for it how far it is; nothing where nobody did. */
+  progress(message: string): void;
+  /** Milliseconds that a slow tool may take before it answers with what is so far. */
+  readonly patienceMs: number;
+}
+
+export interface GraphqlReply {
+  /** Whether there was no error at all. */
+  readonly clean: boolean;
+  /** The text of `data`, JSON; `null` where there is none. */
+  readonly dataJson: string;
+  /** The errors as sentences, `<message> (<CODE>)`. */
+  readonly errors: readonly string[];
+}
+
+export type ContentBlock = Readonly<{ type: string } & Record<string, unknown>>;
+
+export type ToolOutcome =
+  /** `json`: the text of `structuredContent`, and of the text that stands beside it. */
+  | { kind: 'structured'; json: string }
+  | { kind: 'text'; text: string }
+  /** A sentence, or a few, that the model can act on. */
+  | { kind: 'failed'; sentence: string }
+  /** Content blocks of any type. */
+  | { kind: 'content'; content: readonly ContentBlock[]; isError?: boolean };
+
+/** Who speaks: `clientInfo` as it was sent, cut; null where there was none. */
+export interface ClientInfo {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** Bytes of one result, content and structured content together. */
+export const resultBytesMax = 24_000;

@@ -1,0 +1,183 @@
+/**
+ * Owns the edge: the listener that brings requests to apps by their host name, in the runner, so
+ * that apps are reached while Gangway restarts.
+ *
+ * 1. It serves hosts of apps and nothing else.
+ * 2. A port that is taken is no end: it is tried again until it is free, and routes hold meanwhile.
+ */
+import type { Server, ServerOptions } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+
+import type { EdgeAddress } from '../../protocol/runner-messages.ts';
+import type { EdgeRoute } from '../../protocol/workload.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { EdgeControl } from './control.ts';
+import { Forwarder } from './forwarder.ts';
+import { http } from './lean-http.ts';
+import { isWebSocketUpgrade } from './request-head.ts';
+import { Routes } from './routes.ts';
+
+export interface EdgeOptions {
+  /** Where the routes are kept. */
+  dir: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+type Listener =
+  | { phase: 'off' }
+  | { phase: 'listening'; address: EdgeAddress; server: Server }
+  | { phase: 'refused'; address: EdgeAddress; code: string; cancelRetry: () => void };
+
+const retryMs = 2000;
+const headersMs = 30_000;
+const headersBytesMax = 32 * 1024;
+/** Longer than common clients keep a connection, so that it is not closed under a request. */
+const keepAliveMs = 75_000;
+const silenceMs = 10 * 60_000;
+const connectionsMax = 10_000;
+
+export class Edge implements EdgeControl {
+  readonly #routes: Routes;
+  readonly #options: EdgeOptions;
+  #listener: Listener = { phase: 'off' };
+  #forwarder: Forwarder | undefined;
+  /** Changes of the listener, one after the other. */
+  #changes: Promise<void> = Promise.resolve();
+
+  constructor(options: EdgeOptions) {
+    this.#options = options;
+    this.#routes = new Routes(options.dir, options.clock);
+  }
+
+  /** Whether somebody may come and be led somewhere: what it serves need not run beside it. */
+  get active(): boolean {
+    return this.#listener.phase !== 'off' && this.#routes.leadSomewhere;
+  }
+
+  /** Throws CONFLICT when the port cannot be had now. */
+  async configure(address: EdgeAddress | null): Promise<void> {
+    const change = this.#changes.then(() => this.#change(address));
+    this.#changes = change.catch((error: unknown) => {
+      this.#options.logger.error({ err: error }, 'edge_change_failed');
+    });
+    await change;
+    this.#refuseWhenRefused();
+  }
+
+  setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
+    this.#routes.replace(routes);
+    return new Promise((resolve) => {
+      this.#refuseWhenRefused();
+      resolve();
+    });
+  }
+
+  /** Where it listens; for a port picked by the system. */
+  get address(): EdgeAddress | undefined {
+    return this.#listener.phase === 'listening' ? this.#listener.address : undefined;
+  }
+
+  close(): void {
+    this.#turnOff();
+    this.#forwarder?.close();
+  }
+
+  #refuseWhenRefused(): void {
+    if (this.#listener.phase !== 'refused') return;
+    const { address, code } = this.#listener;
+    const reason = code === 'EADDRINUSE' ? 'the port is in use' : code;
+    const where = `${address.host}:${String(address.port)}`;
+    throw new ServiceError('CONFLICT', `Cannot open the edge on ${where}: ${reason}.`);
+  }
+
+  async #change(address: EdgeAddress | null): Promise<void> {
+    const now = this.#listener;
+    const same =
+      now.phase === 'off'
+        ? address === null
+        : address?.host === now.address.host && address.port === now.address.port;
+    if (same) return;
+    this.#turnOff();
+    if (address) await this.#turnOn(address);
+  }
+
+  #turnOff(): void {
+    const before = this.#listener;
+    this.#listener = { phase: 'off' };
+    if (before.phase === 'refused') before.cancelRetry();
+    if (before.phase === 'listening') {
+      before.server.close();
+      before.server.closeIdleConnections();
+    }
+  }
+
+  async #turnOn(address: EdgeAddress): Promise<void> {
+    this.#forwarder ??= await Forwarder.create(this.#routes, this.#options.logger);
+    const server = createServer(this.#forwarder, this.#options.logger);
+    try {
+      await listen(server, address);
+      this.#listener = { phase: 'listening', address, server };
+      this.#options.logger.info({ ...address }, 'edge_listening');
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+      if (this.#listener.phase === 'off')
+        this.#options.logger.warn({ ...address, code }, 'edge_refused');
+      const cancelRetry = this.#options.clock.after(retryMs, () => {
+        this.#changes = this.#changes.then(() => this.#retry(address));
+      });
+      this.#listener = { phase: 'refused', address, code, cancelRetry };
+    }
+  }
+
+  async #retry(address: EdgeAddress): Promise<void> {
+    // Meanwhile it may have been configured to be elsewhere.
+    if (this.#listener.phase !== 'refused' || this.#listener.address !== address) return;
+    await this.#turnOn(address);
+  }
+}
+
+function listen(server: Server, { host, port }: EdgeAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function createServer(forwarder: Forwarder, logger: Logger): Server {
+  // Other upgrades (curl's h2c) are plain requests, as RFC 9110, 7.8 allows.
+  const options: ServerOptions & { shouldUpgradeCallback: (req: IncomingMessage) => boolean } = {
+    headersTimeout: headersMs,
+    // A slow upload is no fault; silence is, see below.
+    requestTimeout: 0,
+    keepAliveTimeout: keepAliveMs,
+    maxHeaderSize: headersBytesMax,
+    noDelay: true,
+    shouldUpgradeCallback: isWebSocketUpgrade,
+  };
+  const failed = (error: unknown): void => {
+    logger.error({ err: error }, 'edge_failed');
+  };
+  const server = http.createServer(options, (req, res) => {
+    forwarder.request(req, res).catch((error: unknown) => {
+      failed(error);
+      res.destroy();
+    });
+  });
+  server.on('upgrade', (req, _stream, head) => {
+    // The same as `_stream`, which is typed for servers on other streams than sockets.
+    const { socket } = req;
+    forwarder.upgrade(req, socket, head).catch((error: unknown) => {
+      failed(error);
+      socket.destroy();
+    });
+  });
+  server.setTimeout(silenceMs);
+  server.maxConnections = connectionsMax;
+  return server;
+}

@@ -1,0 +1,100 @@
+/**
+ * Owns which host goes where: the routes as they were set last, on disk before they serve.
+ *
+ * 1. A route's targets are taken in turn; one that just refused a connection comes last for a while.
+ * 2. New routes hold for the next request; what is under way ends where it began.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+
+import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { writeFileWhole } from '../../lib/whole-file.ts';
+
+export interface Target {
+  host: string;
+  port: number;
+}
+
+interface LiveRoute {
+  targets: readonly Target[];
+  vacancy: Vacancy | undefined;
+  next: number;
+}
+
+const fileName = 'routes.json';
+/** How long a target that refused is tried after the others. */
+const refusedMs = 2000;
+
+export class Routes {
+  readonly #file: string;
+  readonly #clock: Clock;
+  #routes: ReadonlyMap<string, LiveRoute>;
+  readonly #refusedAtMs = new Map<string, number>();
+
+  /** Reads what an earlier runner kept in `dir`; a file that is no routes counts as none. */
+  constructor(dir: string, clock: Clock) {
+    this.#file = path.join(dir, fileName);
+    this.#clock = clock;
+    this.#routes = toMap(readRoutes(this.#file));
+  }
+
+  replace(routes: readonly EdgeRoute[]): void {
+    writeFileWhole(this.#file, JSON.stringify(routes), true);
+    this.#routes = toMap(routes);
+    this.#refusedAtMs.clear();
+  }
+
+  /** Whether any of them has a target. */
+  get leadSomewhere(): boolean {
+    for (const { targets } of this.#routes.values()) if (targets.length > 0) return true;
+    return false;
+  }
+
+  /** Targets in the order to try; undefined for a host that is no app's. */
+  targetsOf(host: string): readonly Target[] | undefined {
+    const route = this.#routes.get(host);
+    if (!route) return undefined;
+    const { targets } = route;
+    if (targets.length < 2) return targets;
+    route.next = (route.next + 1) % targets.length;
+    const turned = [...targets.slice(route.next), ...targets.slice(0, route.next)];
+    const refused = turned.filter((target) => this.#refusedLately(target));
+    return refused.length === 0
+      ? turned
+      : [...turned.filter((target) => !refused.includes(target)), ...refused];
+  }
+
+  /** What to say when none of its targets takes a connection; undefined where that is not known. */
+  vacancyOf(host: string): Vacancy | undefined {
+    return this.#routes.get(host)?.vacancy;
+  }
+
+  noteRefused(target: Target): void {
+    this.#refusedAtMs.set(keyOf(target), this.#clock.now());
+  }
+
+  #refusedLately(target: Target): boolean {
+    const atMs = this.#refusedAtMs.get(keyOf(target));
+    return atMs !== undefined && this.#clock.now() - atMs < refusedMs;
+  }
+}
+
+function keyOf({ host, port }: Target): string {
+  return `${host}:${String(port)}`;
+}
+
+function toMap(routes: readonly EdgeRoute[]): ReadonlyMap<string, LiveRoute> {
+  return new Map(
+    routes.map(({ host, targets, vacancy }) => [host, { targets, vacancy, next: -1 }]),
+  );
+}
+
+function readRoutes(file: string): EdgeRoute[] {
+  try {
+    const routes: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
+    return Array.isArray(routes) ? (routes as EdgeRoute[]) : [];
+  } catch {
+    return []; // None yet, or damaged: whoever set them sets them again when it connects.
+  }
+}

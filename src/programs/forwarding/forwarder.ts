@@ -1,0 +1,148 @@
+/**
+ * Owns ports of loopback that lead to several programs in turn, as a table on disk says. It runs beside
+ * Gangway, and goes on when that restarts.
+ *
+ * 1. A connection goes to the next target that takes it; when none does it is closed.
+ * 2. A new table holds for the next connection; what stands goes on where it began.
+ */
+import type { Forward } from '../../protocol/forwarding.ts';
+import fs from 'node:fs';
+import net from 'node:net';
+
+export interface Forwarding {
+  close(): void;
+}
+
+const connectMs = 2000;
+const lookEveryMs = 200;
+
+/** Begins with what the file says now, and follows it. */
+export function startForwarding(file: string): Forwarding {
+  const forwards = new Map<number, LivePort>();
+  let seen = '';
+  const look = (): void => {
+    const stat = fs.statSync(file, { throwIfNoEntry: false });
+    const version = stat ? `${stat.ino}:${stat.mtimeMs}:${stat.size}` : '';
+    if (version !== seen) {
+      seen = version;
+      follow(forwards, readTable(file));
+    }
+    for (const port of forwards.values()) port.listen();
+  };
+  look();
+  const timer = setInterval(look, lookEveryMs);
+  return {
+    close: () => {
+      clearInterval(timer);
+      follow(forwards, []);
+    },
+  };
+}
+
+function readTable(file: string): Forward[] {
+  try {
+    const table: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
+    return Array.isArray(table) ? (table as Forward[]) : [];
+  } catch {
+    return []; // None: nothing is to be forwarded. It is never seen half written.
+  }
+}
+
+function follow(ports: Map<number, LivePort>, table: readonly Forward[]): void {
+  const wanted = new Map(table.map(({ port, targets }) => [port, targets]));
+  for (const [port, live] of ports) {
+    if (wanted.has(port)) continue;
+    live.close();
+    ports.delete(port);
+  }
+  for (const [port, targets] of wanted) {
+    const live = ports.get(port) ?? new LivePort(port);
+    live.targets = targets;
+    ports.set(port, live);
+  }
+}
+
+class LivePort {
+  targets: Forward['targets'] = [];
+  readonly #port: number;
+  #server: net.Server | null = null;
+  #next = 0;
+
+  constructor(port: number) {
+    this.#port = port;
+  }
+
+  /** Tried again at every look while somebody else has the port. */
+  listen(): void {
+    if (this.#server) return;
+    const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      this.#take(socket);
+    });
+    server.once('error', () => {
+      if (this.#server === server) this.#server = null;
+      server.close();
+    });
+    server.listen(this.#port, '127.0.0.1');
+    this.#server = server;
+  }
+
+  close(): void {
+    this.#server?.close();
+  }
+
+  #take(socket: net.Socket): void {
+    const { targets } = this;
+    const first = this.#next++ % Math.max(1, targets.length);
+    const inTurn = [...targets.slice(first), ...targets.slice(0, first)];
+    // It may go before there is somebody to tell.
+    socket.on('error', () => undefined);
+    connectFirst(inTurn).then(
+      (target) => {
+        join(socket, target);
+      },
+      () => socket.destroy(),
+    );
+  }
+}
+
+async function connectFirst(targets: Forward['targets']): Promise<net.Socket> {
+  for (const target of targets) {
+    try {
+      return await connect(target);
+    } catch {
+      // The next one may take it.
+    }
+  }
+  throw new Error('Cannot connect: no target takes it');
+}
+
+function connect({ host, port }: Forward['targets'][number]): Promise<net.Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ host, port, noDelay: true, allowHalfOpen: true });
+    socket.setTimeout(connectMs, () => {
+      socket.destroy(new Error('Cannot connect: no answer'));
+    });
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.setTimeout(0);
+      socket.off('error', reject);
+      resolve(socket);
+    });
+  });
+}
+
+/** Each side's end is the other's; when one breaks, both do. */
+function join(one: net.Socket, other: net.Socket): void {
+  one.pipe(other);
+  other.pipe(one);
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    from.on('error', () => to.destroy());
+    from.once('close', () => {
+      if (!from.readableEnded) to.destroy();
+    });
+  }
+  if (one.destroyed) other.destroy();
+}

@@ -1,0 +1,255 @@
+/**
+ * Owns our place in the machine's control groups: one folder a data directory, one in it for each
+ * workload, on version 1 (each controller a tree of its own) and version 2 (one tree).
+ *
+ * 1. Folders are named by instance, so that two Gangways never meet; what a runner left behind is
+ *    found by the next one of its instance, what an instance that is gone left is removed by any.
+ * 2. On version 1, and as root on version 2, they lie at the top of the tree; without root below the
+ *    group that was delegated to us.
+ * 3. On version 2 a group but the top holds processes or hands controllers down, never both: a group that
+ *    has processes of others is left as it is, one of ours is vacated before anything is handed down.
+ */
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+
+import type { Logger } from '../../../lib/log.ts';
+import type { Resources } from '../../../protocol/workload.ts';
+import { parseMounts, parseOwnV2, parsePids, parseWords, placeIn } from './cgroup-files.ts';
+import type { Controller } from './cgroup-files.ts';
+import { CgroupConfinement } from './cgroup-confinement.ts';
+import { control, groupsIn, readControl, removeGroup } from './cgroup-tree.ts';
+import type { Tree } from './cgroup-tree.ts';
+import type { Confinement, Limits } from './confinement.ts';
+
+/** What there is to find control groups by; files of `/proc` and who we are. */
+export interface CgroupHost {
+  mountinfo: string;
+  /** `/proc/self/cgroup`. */
+  selfCgroup: string;
+  isRoot: boolean;
+}
+
+const folderPrefix = 'gangway-';
+const groupPrefix = 'w-';
+/** Where processes go that were in a group which is to have groups. */
+const ownLeaf = `${folderPrefix}self`;
+/** What is moved may start others meanwhile. */
+const vacateRounds = 10;
+/** How long what is ended may take to be gone. */
+const goneTries = 50;
+const goneEveryMs = 100;
+/** A group of another instance that is younger may be about to be used. */
+const foreignAgeMs = 60_000;
+
+export function readCgroupHost(): CgroupHost {
+  return {
+    mountinfo: fs.readFileSync('/proc/self/mountinfo', 'utf8'),
+    selfCgroup: fs.readFileSync('/proc/self/cgroup', 'utf8'),
+    isRoot: process.getuid?.() === 0,
+  };
+}
+
+/** Undefined where no groups of ours can be made. */
+export function openCgroups(
+  host: CgroupHost,
+  instance: string,
+  logger: Logger,
+): CgroupLimits | undefined {
+  const folder = `${folderPrefix}${instance}`;
+  const { v1, v2 } = parseMounts(host.mountinfo);
+  if (v2 !== undefined) {
+    const own = placeIn(v2, parseOwnV2(host.selfCgroup) ?? '/');
+    for (const base of basesOf(v2.dir, own, host.isRoot)) {
+      const tree = openV2(base, base === own, folder);
+      if (tree) return new CgroupLimits(tree, logger);
+    }
+  }
+  const tree = openV1(v1, folder);
+  return tree && new CgroupLimits(tree, logger);
+}
+
+/** Where our folder may be made on version 2, the best place first. */
+function basesOf(top: string, own: string | undefined, isRoot: boolean): string[] {
+  if (own === undefined || own === top) return isRoot || own === top ? [top] : [];
+  // A unit whose processes were put into a group of their own leaves the one above it free.
+  return isRoot ? [top, own] : [path.dirname(own), own];
+}
+
+function openV1(mounts: ReadonlyMap<Controller, string>, folder: string): Tree | undefined {
+  const dirs = new Map<Controller, string>();
+  for (const [controller, mount] of mounts) {
+    const dir = path.join(mount, folder);
+    try {
+      fs.mkdirSync(dir, { recursive: true });
+      dirs.set(controller, dir);
+    } catch {
+      // Not ours to make groups in: this controller limits nothing.
+    }
+  }
+  return dirs.has('memory') || dirs.has('cpu') || dirs.has('pids')
+    ? { version: 1, dirs }
+    : undefined;
+}
+
+function openV2(base: string, isOwn: boolean, folder: string): Tree | undefined {
+  const dir = path.join(base, folder);
+  try {
+    if (!offers(base)) return undefined;
+    fs.mkdirSync(dir, { recursive: true });
+    hand(base, isOwn);
+    hand(dir, false);
+    const dirs = new Map<Controller, string>();
+    for (const word of parseWords(readControl(dir, 'cgroup.subtree_control'))) {
+      if (word === 'memory' || word === 'cpu' || word === 'pids') dirs.set(word, dir);
+    }
+    if (dirs.size > 0) return { version: 2, dirs };
+  } catch {
+    // Not ours to make groups in.
+  }
+  removeGroup(dir);
+  return undefined;
+}
+
+/** Whether there is anything to hand down; a hybrid machine has its controllers on version 1. */
+function offers(dir: string): boolean {
+  const offered = parseWords(readControl(dir, 'cgroup.controllers'));
+  return offered.includes('memory') || offered.includes('pids');
+}
+
+/**
+ * Lets groups below have the controllers; each by itself, since one may be refused. With processes in it
+ * the kernel would hand down some of them and then take groups below for unusable.
+ */
+function hand(dir: string, isOwn: boolean): void {
+  const handed = new Set(parseWords(readControl(dir, 'cgroup.subtree_control')));
+  const offered = new Set(parseWords(readControl(dir, 'cgroup.controllers')));
+  const wanted = ['memory', 'cpu', 'pids'].filter((name) => offered.has(name) && !handed.has(name));
+  if (wanted.length === 0) return;
+  if (!isTop(dir) && hasProcesses(dir) && !(isOwn && vacate(dir))) return;
+  for (const name of wanted) control(dir, 'cgroup.subtree_control', `+${name}`);
+}
+
+/** The top of the tree, where nothing of this holds. */
+function isTop(dir: string): boolean {
+  return !fs.existsSync(path.join(dir, 'cgroup.type'));
+}
+
+function hasProcesses(dir: string): boolean {
+  // One that we cannot see stands there as 0.
+  return parseWords(readControl(dir, 'cgroup.procs')).length > 0;
+}
+
+/** Moves all out of a group that is ours, us among them; false when some stay. */
+function vacate(dir: string): boolean {
+  const leaf = path.join(dir, ownLeaf);
+  fs.mkdirSync(leaf, { recursive: true });
+  for (let round = 0; round < vacateRounds && hasProcesses(dir); round++) {
+    for (const pid of parsePids(readControl(dir, 'cgroup.procs'))) {
+      control(leaf, 'cgroup.procs', String(pid));
+    }
+  }
+  return !hasProcesses(dir);
+}
+
+export class CgroupLimits implements Limits {
+  readonly kind: 'cgroup-v1' | 'cgroup-v2';
+  readonly missing: Limits['missing'];
+  readonly #tree: Tree;
+  readonly #logger: Logger;
+  /** Groups on their way out, by name. */
+  readonly #ending = new Map<string, NodeJS.Timeout>();
+
+  constructor(tree: Tree, logger: Logger) {
+    this.#tree = tree;
+    this.#logger = logger;
+    this.kind = tree.version === 1 ? 'cgroup-v1' : 'cgroup-v2';
+    const lacks = (controller: Controller): boolean => !tree.dirs.has(controller);
+    this.missing = [
+      ...(lacks('memory') ? (['memory'] as const) : []),
+      ...(lacks('cpu') ? (['cpus'] as const) : []),
+      ...(lacks('pids') ? (['pids'] as const) : []),
+    ];
+  }
+
+  confinementOf(id: string, resources: Resources): Confinement {
+    const name = `${groupPrefix}${id}`;
+    this.#leave(name);
+    return new CgroupConfinement(this.#tree, name, resources, this.#logger);
+  }
+
+  sweep(known: ReadonlySet<string>): void {
+    for (const name of this.#groups()) {
+      if (!known.has(name.slice(groupPrefix.length))) this.#end(name, goneTries);
+    }
+    for (const dir of new Set(this.#tree.dirs.values())) removeStrangers(dir);
+  }
+
+  close(): void {
+    for (const name of this.#groups()) {
+      this.#leave(name);
+      this.#left(name).close();
+    }
+    for (const dir of new Set(this.#tree.dirs.values())) removeFolder(dir);
+  }
+
+  /** Ends what is in a group, and removes it once that is gone. */
+  #end(name: string, tries: number): void {
+    this.#ending.delete(name);
+    const left = this.#left(name);
+    left.kill();
+    if (left.close() || tries === 0) return;
+    const again = setTimeout(() => {
+      this.#end(name, tries - 1);
+    }, goneEveryMs);
+    this.#ending.set(name, again.unref());
+  }
+
+  #leave(name: string): void {
+    clearTimeout(this.#ending.get(name));
+    this.#ending.delete(name);
+  }
+
+  #left(name: string): Confinement {
+    return new CgroupConfinement(this.#tree, name, null, this.#logger);
+  }
+
+  #groups(): Set<string> {
+    const found = new Set<string>();
+    for (const dir of this.#tree.dirs.values()) {
+      for (const name of groupsIn(dir)) if (name.startsWith(groupPrefix)) found.add(name);
+    }
+    return found;
+  }
+}
+
+/** Removes what instances left that have no runner now: groups that are empty and not new. */
+function removeStrangers(ours: string): void {
+  const base = path.dirname(ours);
+  for (const name of groupsIn(base)) {
+    if (!name.startsWith(folderPrefix) || name === path.basename(ours) || name === ownLeaf)
+      continue;
+    const dir = path.join(base, name);
+    const age = Date.now() - (fs.statSync(dir, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
+    if (age < foreignAgeMs) continue;
+    whenFree(name.slice(folderPrefix.length), () => {
+      for (const group of groupsIn(dir)) {
+        if (group.startsWith(groupPrefix)) removeGroup(path.join(dir, group));
+      }
+      removeFolder(dir);
+    });
+  }
+}
+
+/** The lock of a runner is a name of the kernel's: who answers there lives. */
+function whenFree(instance: string, then: () => void): void {
+  const socket = net.connect(`\0gangway-runner-${instance}`);
+  socket.once('connect', () => socket.destroy());
+  socket.once('error', then);
+  socket.unref();
+}
+
+/** One that has groups still stays, with them. */
+function removeFolder(dir: string): void {
+  if (groupsIn(dir).length === 0) removeGroup(dir);
+}

@@ -1,0 +1,50 @@
+/**
+ * Owns what limits look like from outside: what a machine can enforce, and what one workload has.
+ *
+ * 1. A program is confined before its first instruction, so that nothing it starts is outside.
+ * 2. What the machine cannot enforce is not enforced; the workload starts all the same.
+ */
+import type { Resources } from '../../../protocol/workload.ts';
+import type { Place } from '../../../protocol/terminal-messages.ts';
+
+export interface GroupUsage {
+  /** Nanoseconds since the workload's start. */
+  cpuNs: number;
+  /** Without what the kernel could give back at any time: file contents it keeps. */
+  memoryBytes: number;
+}
+
+export interface Confinement {
+  /** Before a start: makes what the limits hang on; twice is fine. */
+  open(): void;
+  /** Where programs of it are to run, see `confined`; null when nothing confines. */
+  readonly place: Place | null;
+  /** Processes known to be inside; no one else's. */
+  pids(): number[];
+  /** Ends all inside at once where the kernel can. */
+  kill(): void;
+  /** Undefined where nothing inside is counted together. */
+  usage(): GroupUsage | undefined;
+  /** How often the kernel ended something inside for its memory, so far. */
+  oomKills(): number;
+  /** Forgets it, once its processes are gone, and says whether they are; twice is fine. */
+  close(): boolean;
+}
+
+export interface Limits {
+  /** For the log: `cgroup-v2`, `cgroup-v1`, `rlimits` or `none`. */
+  readonly kind: 'cgroup-v2' | 'cgroup-v1' | 'rlimits' | 'none';
+  /** What cannot be limited here. */
+  readonly missing: readonly ('memory' | 'cpus' | 'pids')[];
+  /** Of the workload of this id. */
+  confinementOf(id: string, resources: Resources): Confinement;
+  /** Ends and forgets what workloads other than these left behind. */
+  sweep(known: ReadonlySet<string>): void;
+  /** Leaves nothing of ours that is empty. */
+  close(): void;
+}
+
+/** Of a workload that names no number: more than any honest app has, too few to choke a machine. */
+export const defaultPidsMax = 2048;
+
+export const mebibyte = 1024 * 1024;

@@ -1,0 +1,66 @@
+/**
+ * Owns how the runner asks for a launcher (see `launcher.ts`) and understands what it tells.
+ *
+ * The order goes by the environment: unlike arguments it is not for everyone on the machine to read.
+ */
+import type { Place } from '../../../protocol/terminal-messages.ts';
+import { fileURLToPath } from 'node:url';
+
+/** How a program is started. */
+export interface ProgramStart {
+  /** Program and arguments. */
+  command: readonly string[];
+  workingDir: string;
+  /** The whole environment. */
+  env: Readonly<Record<string, string>>;
+  /** User and group id to run as; null: our own. */
+  uid: number | null;
+}
+
+/** What a launcher is to do, in this order: join, go there, be that user, run that. */
+export interface LaunchOrder extends ProgramStart, Place {
+  /** Told the outcome: `ok`, or a code such as `ENOENT`, with a newline; null: nobody. */
+  statusFd: number | null;
+}
+
+/** The kernel takes 128 KiB in one variable. */
+const partChars = 30_000;
+const orderPrefix = 'GANGWAY_LAUNCH_';
+const nodeFlags = ['--no-warnings', '--no-opt', '--max-semi-space-size=1'];
+
+/**
+ * The start to carry out in place of this one, so that it runs in `place`; the same without one. The
+ * process is the same, so is its session, and its standard streams are those given to the launcher.
+ * `statusFd`: a descriptor of it that is open for writing, where the line for `parseLaunch` is told; the
+ * program does not get it. Without one a failure is told on standard error, and ends with code 126 or
+ * 127 as in a shell. `keep`: variables by which the launcher itself is to be known.
+ */
+export function confined(
+  start: ProgramStart,
+  place: Place | null,
+  keep: readonly string[] = [],
+  statusFd: number | null = null,
+): ProgramStart {
+  if (place === null) return start;
+  const order: LaunchOrder = { ...start, ...place, statusFd };
+  const text = JSON.stringify(order);
+  const env: Record<string, string> = {};
+  for (const name of keep) env[name] = start.env[name] ?? '';
+  for (let part = 0; part * partChars < text.length; part++) {
+    env[`${orderPrefix}${String(part)}`] = text.slice(part * partChars, (part + 1) * partChars);
+  }
+  const command = [process.execPath, ...nodeFlags, launcherFile()];
+  return { command, workingDir: '/', env, uid: null };
+}
+
+/** The code of what a launcher told; undefined for `ok`, and when it told nothing. */
+export function parseLaunch(told: string): string | undefined {
+  const outcome = told.trim();
+  return outcome === 'ok' || outcome === '' ? undefined : outcome;
+}
+
+function launcherFile(): string {
+  // JavaScript where the runner runs from its prepared program, TypeScript in tests.
+  const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return fileURLToPath(new URL(`./launcher.${ending}`, import.meta.url));
+}

@@ -1,0 +1,221 @@
+/**
+ * Entry point of the runner: owns the wiring, the lock and the end of the process.
+ *
+ * 1. One runner a data directory: a second one finds the lock taken and leaves.
+ * 2. It ends by itself when nothing runs, no route leads anywhere and nobody is connected, or when its
+ *    data directory is gone; on SIGTERM it ends all workloads and leaves on record what is to run.
+ */
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { systemClock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import {
+  runnerSocketDir,
+  runnerSocketName,
+  runnerStateDir,
+} from '../../protocol/runner-version.ts';
+import { socketAddress } from '../../protocol/runner-socket.ts';
+import { Edge } from '../edge/edge.ts';
+import { openLimits } from './limits/limits.ts';
+import { createLineLogger } from './log.ts';
+import { Records } from './records.ts';
+import { Runner } from './runner.ts';
+import { EnvSeal } from './sealed-env.ts';
+import { RunnerServer } from './server.ts';
+
+const mebibyte = 1024 * 1024;
+const outputLimits = {
+  maxBytes: 256 * mebibyte,
+  fileBytes: 4 * mebibyte,
+  lineIdleMs: 100,
+  holdBytes: 64 * mebibyte,
+  releaseBytes: 32 * mebibyte,
+  followerStallMs: 30_000,
+};
+const backoff = { firstMs: 250, maxMs: 30_000, goodRunMs: 30_000 };
+/** Alone and idle for two looks in a row: it ends. */
+const lookMs = 2000;
+
+/** From the kernel itself: node:crypto would stay in memory for this one call. */
+function randomHex(bytes: number): string {
+  const fd = fs.openSync('/dev/urandom', 'r');
+  const random = Buffer.alloc(bytes);
+  try {
+    fs.readSync(fd, random);
+  } finally {
+    fs.closeSync(fd);
+  }
+  return random.toString('hex');
+}
+
+/**
+ * A name for the lock and the marks, the same as long as the data directory lives, and another one
+ * for a copy of it.
+ */
+function instanceOf(stateDir: string): string {
+  const file = path.join(stateDir, 'instance');
+  if (!fs.existsSync(file)) {
+    const fresh = `${file}.${String(process.pid)}`;
+    fs.writeFileSync(fresh, randomHex(12), { mode: 0o600 });
+    try {
+      // Of two runners that start at once, both go by the name of the first.
+      fs.linkSync(fresh, file);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      fs.rmSync(fresh);
+    }
+  }
+  const { dev, ino } = fs.statSync(stateDir);
+  return `${fs.readFileSync(file, 'utf8')}-${dev.toString(36)}-${ino.toString(36)}`;
+}
+
+/** Held by the kernel in this process's name, so that no crash leaves it behind. */
+function takeLock(instance: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const lock = net.createServer((socket) => socket.destroy());
+    lock.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(false);
+      else reject(error);
+    });
+    // A leading zero byte: a name without a file. The name is known to readers of the state only.
+    lock.listen(`\0gangway-runner-${instance}`, () => {
+      lock.unref();
+      resolve(true);
+    });
+  });
+}
+
+/**
+ * Closes what this process was given open by whoever started it: without close-on-exec every app
+ * would hold it too. Node opens all of its own descriptors with it.
+ */
+function closeInherited(): void {
+  const closeOnExec = 0o2000000;
+  for (const name of fs.readdirSync('/proc/self/fd')) {
+    const fd = Number(name);
+    if (fd <= 2) continue;
+    try {
+      const info = fs.readFileSync(`/proc/self/fdinfo/${name}`, 'latin1');
+      const flags = parseInt(/flags:\s*(\d+)/.exec(info)?.[1] ?? '', 8);
+      if ((flags & closeOnExec) === 0) fs.closeSync(fd);
+    } catch {
+      // The descriptor of the listing itself, closed by now.
+    }
+  }
+}
+
+interface Ending {
+  dataDir: string;
+  logger: Logger;
+  runner: Runner;
+  server: RunnerServer;
+  edge: Edge;
+}
+
+/** Ends the process once; what runs is ended before and left on record. */
+function onceEnded(parts: Ending): (reason: string) => void {
+  let ending = false;
+  return (reason) => {
+    if (ending) return;
+    ending = true;
+    parts.logger.info({ reason }, 'runner_ending');
+    void parts.runner
+      .release()
+      .catch((error: unknown) => {
+        parts.logger.error({ err: error }, 'runner_release_failed');
+      })
+      .finally(() => {
+        parts.server.close();
+        parts.edge.close();
+        process.exit(0);
+      });
+  };
+}
+
+function endWhenUseless(parts: Ending, socketFile: string, end: (reason: string) => void): void {
+  const made = fs.statSync(socketFile).ino;
+  let idleLooks = 0;
+  const look = (): void => {
+    const found = fs.statSync(socketFile, { throwIfNoEntry: false });
+    if (found?.ino !== made) {
+      // Nobody can reach this runner any more, nor start another one.
+      end('socket-gone');
+      return;
+    }
+    const busy = parts.runner.active || parts.edge.active;
+    const idle = !busy && parts.server.connectionCount === 0;
+    idleLooks = idle ? idleLooks + 1 : 0;
+    if (idleLooks >= 2) end('idle');
+    else systemClock.after(lookMs, look);
+  };
+  systemClock.after(lookMs, look);
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { 'data-dir': { type: 'string' } } });
+  const dataDir = values['data-dir'];
+  if (dataDir === undefined) throw new Error('Cannot start the runner: --data-dir is missing');
+  // What apps write is theirs to protect; what the runner writes has its modes given.
+  process.umask(0o022);
+  closeInherited();
+  // Whoever starts a runner hands it the key on standard input: it stands in no file and no list.
+  const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
+  const logger = createLineLogger((line) => process.stdout.write(line), 'info');
+  // A bug of one request must not take every app with it: they are children of this process.
+  process.on('uncaughtException', (err) => {
+    logger.error({ err }, 'exception_not_caught');
+  });
+  process.on('unhandledRejection', (err) => {
+    logger.error({ err }, 'rejection_not_handled');
+  });
+  const stateDir = path.join(dataDir, runnerStateDir);
+  const socketDir = path.join(dataDir, runnerSocketDir);
+  for (const dir of [stateDir, socketDir]) fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const instance = instanceOf(stateDir);
+  if (!(await takeLock(instance))) {
+    logger.info({}, 'runner_already_there');
+    return;
+  }
+  const edge = new Edge({ dir: stateDir, clock: systemClock, logger });
+  const runner = new Runner({
+    records: new Records(path.join(stateDir, 'workloads'), new EnvSeal(key)),
+    instance,
+    output: outputLimits,
+    limits: openLimits(instance, logger),
+    backoff,
+    clock: systemClock,
+    logger,
+  });
+  let end: (reason: string) => void = () => undefined;
+  const server = new RunnerServer({
+    runner,
+    edge,
+    logger,
+    handover: () => {
+      end('handover');
+    },
+  });
+  end = onceEnded({ dataDir, logger, runner, server, edge });
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      end(signal);
+    });
+  }
+  const socketFile = path.join(socketDir, runnerSocketName);
+  fs.rmSync(socketFile, { force: true });
+  await server.listen(socketAddress(socketDir, runnerSocketName).path);
+  fs.chmodSync(socketFile, 0o600);
+  endWhenUseless({ dataDir, logger, runner, server, edge }, socketFile, end);
+  logger.info({ dataDir }, 'runner_ready');
+}
+
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? String(error.stack) : String(error)}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,195 @@
+/**
+ * Owns the way of a workload's output from its pipes into the spool, and whoever waits for more.
+ *
+ * 1. Bytes of each pipe come in order; an unfinished line is given out after `lineIdleMs`.
+ * 2. While someone follows and makes progress, the pipes are read only as fast as he reads; while
+ *    nobody does, they are always read, so that a program is never held up by its own log.
+ * 3. A disk that takes nothing costs entries, counted and told once writing works again; it never
+ *    ends the runner.
+ */
+import type { Readable } from 'node:stream';
+
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { ReadAnswer } from '../../protocol/runner-messages.ts';
+import { LineSplitter } from './line-splitter.ts';
+import type { EncodedEntries } from './line-splitter.ts';
+import { Spool } from './spool.ts';
+import type { SpoolOptions } from './spool.ts';
+
+export interface OutputOptions extends SpoolOptions {
+  lineIdleMs: number;
+  /** Unread bytes at which the pipes are no longer read, and at which they are again. */
+  holdBytes: number;
+  releaseBytes: number;
+  /** A follower that took nothing for so long holds nobody up. */
+  followerStallMs: number;
+}
+
+interface Waiter {
+  afterSeq: number;
+  wake: () => void;
+}
+
+export class Output {
+  readonly #spool: Spool;
+  readonly #options: OutputOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #waiters = new Set<Waiter>();
+  readonly #pipes = new Set<Readable>();
+  /** Newest entry a follower has asked behind, and when it last moved. */
+  #followedSeq = 0;
+  #followedAtMs = -Infinity;
+  #held = false;
+  #stallWatched = false;
+  #lost = 0;
+  #ended = false;
+
+  constructor(options: OutputOptions, clock: Clock, logger: Logger) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#spool = new Spool(options);
+  }
+
+  /** Reads a pipe to its end; the promise resolves when its last entry is in the spool. */
+  attach(pipe: Readable, stream: 'stdout' | 'stderr'): Promise<void> {
+    const splitter = new LineSplitter(stream);
+    let cancelIdle: (() => void) | undefined;
+    const flush = (): void => {
+      this.#append(splitter.flush(this.#clock.now()));
+    };
+    this.#pipes.add(pipe);
+    pipe.on('data', (chunk: Buffer) => {
+      cancelIdle?.();
+      this.#append(splitter.push(chunk, this.#clock.now()));
+      if (splitter.pending) cancelIdle = this.#clock.after(this.#options.lineIdleMs, flush);
+    });
+    if (this.#held) pipe.pause();
+    return new Promise((resolve) => {
+      pipe.once('error', () => {
+        pipe.destroy(); // A pipe that cannot be read any more is at its end.
+      });
+      pipe.once('close', () => {
+        cancelIdle?.();
+        flush();
+        this.#pipes.delete(pipe);
+        resolve();
+      });
+    });
+  }
+
+  /**
+   * Entries behind `afterSeq`, as soon as there are any; `ended` with none when none will come.
+   * Undefined when `signal` aborted.
+   */
+  async read(
+    afterSeq: number,
+    maxBytes: number,
+    signal: AbortSignal,
+  ): Promise<ReadAnswer | undefined> {
+    this.#noteFollower(afterSeq);
+    let slice = this.#spool.read(afterSeq, maxBytes);
+    while (!slice && !this.#ended) {
+      await this.#more(afterSeq, signal);
+      if (signal.aborted) return undefined;
+      slice = this.#spool.read(afterSeq, maxBytes);
+    }
+    this.#followedAtMs = this.#clock.now();
+    if (!slice) return { firstSeq: afterSeq + 1, records: new Uint8Array(0), ended: true };
+    return { ...slice, ended: false };
+  }
+
+  /** Lets go of the pipes attached so far: what is left in them is read whoever follows. */
+  drain(): void {
+    this.#held = false;
+    for (const pipe of this.#pipes) pipe.resume();
+    this.#pipes.clear();
+  }
+
+  acknowledge(seq: number): void {
+    this.#spool.acknowledge(seq);
+  }
+
+  /** No entry will come any more: readers that have all are told. */
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  close(): void {
+    this.end();
+    for (const pipe of this.#pipes) pipe.destroy();
+    this.#spool.close();
+  }
+
+  #append({ records, count }: EncodedEntries): void {
+    if (count === 0) return;
+    try {
+      this.#spool.append(records, count);
+    } catch (error) {
+      if (this.#lost === 0) this.#logger.error({ err: error }, 'log_write_failed');
+      this.#lost += count;
+      return;
+    }
+    if (this.#lost > 0) {
+      this.#logger.warn({ entries: this.#lost }, 'log_entries_lost');
+      this.#lost = 0;
+    }
+    this.#wake();
+    this.#balance();
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters) {
+      if (this.#ended || waiter.afterSeq < this.#spool.lastSeq) waiter.wake();
+    }
+  }
+
+  #more(afterSeq: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#waiters.delete(waiter);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const waiter: Waiter = { afterSeq, wake: done };
+      this.#waiters.add(waiter);
+      signal.addEventListener('abort', done);
+      if (signal.aborted) done();
+    });
+  }
+
+  #noteFollower(afterSeq: number): void {
+    this.#followedSeq = afterSeq;
+    this.#followedAtMs = this.#clock.now();
+    this.#balance();
+  }
+
+  /** Holds the pipes while a live follower is far behind, and lets go when he is near again. */
+  #balance(): void {
+    const followed = this.#clock.now() - this.#followedAtMs < this.#options.followerStallMs;
+    const behind = followed ? this.#spool.bytesBehind(this.#followedSeq) : 0;
+    if (!this.#held && behind > this.#options.holdBytes) {
+      this.#held = true;
+      for (const pipe of this.#pipes) pipe.pause();
+      this.#watchStall();
+    } else if (this.#held && behind <= this.#options.releaseBytes) {
+      this.#held = false;
+      for (const pipe of this.#pipes) pipe.resume();
+    } else if (this.#held && followed) {
+      this.#watchStall();
+    }
+  }
+
+  /** Looks again when the follower would count as stalled; one look at a time. */
+  #watchStall(): void {
+    if (this.#stallWatched) return;
+    this.#stallWatched = true;
+    this.#clock.after(this.#options.followerStallMs, () => {
+      this.#stallWatched = false;
+      this.#balance();
+    });
+  }
+}

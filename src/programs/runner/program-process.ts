@@ -1,0 +1,147 @@
+/**
+ * Owns one start of a workload's program: its pipes, its process, and how that ended.
+ *
+ * 1. What could not be started says so by its exit, in words for people, whoever tried: the system
+ *    here, or the launcher that confines it.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import fs from 'node:fs';
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+
+import type { Exit, WorkloadSpec } from '../../protocol/workload.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { confined, parseLaunch } from './limits/launch.ts';
+import type { ProgramStart } from './limits/launch.ts';
+import type { Place } from '../../protocol/terminal-messages.ts';
+import { makePipes } from './pipes.ts';
+import { markVariable } from '../../lib/processes/processes.ts';
+
+export interface ProgramOptions {
+  spec: WorkloadSpec;
+  /** A folder of the workload's own. */
+  dir: string;
+  mark: string;
+  /** What confines it; null: nothing. */
+  place: Place | null;
+  clock: Clock;
+}
+
+export interface ProgramProcess {
+  /** Undefined when no process was made. */
+  pid: number | undefined;
+  stdout: Socket;
+  stderr: Socket;
+  /** Resolves when the program itself runs, or will not; never rejects. */
+  launched: Promise<void>;
+  /** Never rejects. */
+  exited: Promise<Exit>;
+}
+
+const statusFd = 3;
+
+/** Throws when the system makes no pipes, or cannot take the arguments at all. */
+export function startProgram(options: ProgramOptions): ProgramProcess {
+  const { spec, dir, mark, place, clock } = options;
+  const { command, workingDir, uid } = spec;
+  const env = { ...spec.env, [markVariable]: mark };
+  const start = confined({ command, workingDir, env, uid }, place, [markVariable], statusFd);
+  const { stdout, stderr } = makePipes(dir, ['stdout', 'stderr']);
+  try {
+    const child = spawnStart(start, place !== null, stdout.writerFd, stderr.writerFd);
+    const status = statusOf(child);
+    const exited = exitOf(child, options).then(async (exit) => {
+      const refused = child.pid === undefined ? undefined : parseLaunch(await status);
+      if (refused === undefined) return exit;
+      const error = Object.assign(new Error(refused), { code: refused, path: command[0] });
+      return failedToStart(error, clock.now(), workingDir);
+    });
+    const launched = status.then(() => undefined);
+    return { pid: child.pid, stdout: stdout.reader, stderr: stderr.reader, launched, exited };
+  } catch (error) {
+    stdout.reader.destroy();
+    stderr.reader.destroy();
+    throw error;
+  } finally {
+    fs.closeSync(stdout.writerFd);
+    fs.closeSync(stderr.writerFd);
+  }
+}
+
+function spawnStart(
+  { command: [program = '', ...args], workingDir, env, uid }: ProgramStart,
+  withStatus: boolean,
+  stdout: number,
+  stderr: number,
+): ChildProcess {
+  return spawn(program, args, {
+    cwd: workingDir,
+    env: { ...env },
+    // Its own session: no signal meant for this program reaches it.
+    detached: true,
+    stdio: ['ignore', stdout, stderr, ...(withStatus ? (['pipe'] as const) : [])],
+    ...(uid !== null && { uid, gid: uid }),
+  });
+}
+
+/** What a launcher told; empty without one. It ends at the latest with the launcher. */
+function statusOf(child: ChildProcess): Promise<string> {
+  const pipe = child.stdio[statusFd] as Readable | null | undefined;
+  if (!pipe) return Promise.resolve('');
+  return new Promise((resolve) => {
+    let told = '';
+    pipe.setEncoding('latin1');
+    pipe.on('data', (text: string) => {
+      told += text;
+    });
+    pipe.on('error', () => undefined); // 'close' follows.
+    pipe.once('close', () => {
+      resolve(told);
+    });
+  });
+}
+
+function exitOf(child: ChildProcess, { spec, clock }: ProgramOptions): Promise<Exit> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => {
+      resolve({ code, signal, reason: 'exited', detail: null, atMs: clock.now() });
+    });
+    child.on('error', (error) => {
+      // Also told when a signal could not be sent; only without a pid did nothing start.
+      if (child.pid === undefined) resolve(failedToStart(error, clock.now(), spec.workingDir));
+    });
+  });
+}
+
+export function failedToStart(error: unknown, atMs: number, workingDir?: string): Exit {
+  const detail = describeStartFailure(error, workingDir);
+  return { code: null, signal: null, reason: 'failed_to_start', detail, atMs };
+}
+
+function describeStartFailure(error: unknown, workingDir: string | undefined): string {
+  const { code, path: program } = error as NodeJS.ErrnoException;
+  const name = program ?? 'the program';
+  if (code === 'ENOENT' && workingDir !== undefined && !fs.existsSync(workingDir)) {
+    return `Cannot start ${name}: its working folder does not exist.`;
+  }
+  switch (code) {
+    case 'ENOENT':
+      return `Cannot start ${name}: there is no such program.`;
+    case 'EACCES':
+      return `Cannot start ${name}: it is not executable, or its folder is not accessible.`;
+    case 'ENOEXEC':
+      return `Cannot start ${name}: its format is not executable here.`;
+    case 'E2BIG':
+      return `Cannot start ${name}: its arguments and variables are too large.`;
+    case 'EAGAIN':
+    case 'ENOMEM':
+      return `Cannot start ${name}: the machine has no room for another process.`;
+    case 'ENOLIMITS':
+      return `Cannot start ${name}: its limits could not be set.`;
+    case 'EPERM':
+      return `Cannot start ${name}: not allowed to run as this user.`;
+    default:
+      return `Cannot start ${name}: ${code ?? (error instanceof Error ? error.message : 'unknown')}.`;
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * Owns the connections to a runner: reads requests, answers each once, passes events on.
+ *
+ * 1. What a peer sends is checked; nonsense costs it its connection, never the runner.
+ * 2. A peer that does not read has at most `unreadMaxBytes` waiting for it, then it is cut off: it
+ *    comes back and asks for what it missed.
+ */
+import net from 'node:net';
+
+import type { RequestFrame, RunnerFrame } from '../../protocol/runner-messages.ts';
+import { asServiceError, ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
+import { runnerProtocol } from '../../protocol/runner-version.ts';
+import type { EdgeControl } from '../edge/control.ts';
+import { ConnectionTerminals, isTerminalTold } from './connection-terminals.ts';
+import type { TerminalTold } from './connection-terminals.ts';
+import type { Runner } from './runner.ts';
+
+export interface RunnerServerOptions {
+  runner: Runner;
+  edge: EdgeControl;
+  logger: Logger;
+  /** The peer wants this runner gone. */
+  handover: () => void;
+}
+
+const unreadMaxBytes = 32 * 1024 * 1024;
+const readMaxBytes = 1024 * 1024;
+
+export class RunnerServer {
+  readonly #options: RunnerServerOptions;
+  readonly #server = net.createServer((socket) => {
+    this.#accept(socket);
+  });
+  readonly #connections = new Set<net.Socket>();
+
+  constructor(options: RunnerServerOptions) {
+    this.#options = options;
+  }
+
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  listen(socketPath: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(socketPath, () => {
+        this.#server.off('error', reject);
+        this.#server.on('error', (error) => {
+          this.#options.logger.error({ err: error }, 'runner_socket_failed');
+        });
+        resolve();
+      });
+    });
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#connections) socket.destroy();
+  }
+
+  #accept(socket: net.Socket): void {
+    this.#connections.add(socket);
+    const connection = new Connection(socket, this.#options);
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      connection.ended();
+    });
+  }
+}
+
+class Connection {
+  readonly #socket: net.Socket;
+  readonly #options: RunnerServerOptions;
+  readonly #decoder = new FrameDecoder();
+  /** Requests that may be given up, by their numbers. */
+  readonly #waiting = new Map<number, AbortController>();
+  readonly #terminals: ConnectionTerminals;
+  readonly #unwatch: () => void;
+
+  constructor(socket: net.Socket, options: RunnerServerOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#terminals = new ConnectionTerminals(options.runner, (frame) => {
+      this.#send(frame);
+    });
+    this.#unwatch = options.runner.watch((workload) => {
+      this.#send({ event: 'state', workload });
+    });
+    socket.on('error', (error) => {
+      options.logger.debug({ err: error }, 'runner_connection_failed');
+    });
+    socket.on('data', (chunk) => {
+      this.#receive(chunk);
+    });
+  }
+
+  ended(): void {
+    this.#unwatch();
+    this.#terminals.end();
+    for (const waiting of this.#waiting.values()) waiting.abort();
+  }
+
+  #receive(chunk: Buffer): void {
+    let frames: unknown[];
+    try {
+      frames = this.#decoder.push(chunk);
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, 'runner_request_unreadable');
+      this.#socket.destroy();
+      return;
+    }
+    for (const frame of frames) {
+      if (!isRequest(frame)) {
+        this.#options.logger.warn({}, 'runner_request_unknown');
+        this.#socket.destroy();
+        return;
+      }
+      if (isTerminalTold(frame)) this.#terminals.hear(frame);
+      else void this.#answer(frame);
+    }
+  }
+
+  async #answer(frame: Exclude<RequestFrame, TerminalTold>): Promise<void> {
+    try {
+      this.#send({ re: frame.n, ok: (await this.#perform(frame)) ?? null });
+    } catch (error) {
+      if (!(error instanceof ServiceError)) {
+        this.#options.logger.error({ err: error, op: frame.op }, 'runner_request_failed');
+      }
+      this.#send({ re: frame.n, error: asServiceError(error).toPlain() });
+    }
+  }
+
+  #perform(frame: Exclude<RequestFrame, TerminalTold>): unknown {
+    const { runner, edge } = this.#options;
+    switch (frame.op) {
+      case 'hello':
+        return { protocol: runnerProtocol, pid: process.pid };
+      case 'handover':
+        return this.#options.handover();
+      case 'configure':
+        return edge.configure(frame.edge);
+      case 'start':
+        return runner.start(frame.spec);
+      case 'inspect':
+        return runner.inspect(frame.workload);
+      case 'list':
+        return runner.list();
+      case 'stop':
+        return runner.stop(frame.workload);
+      case 'remove':
+        return runner.remove(frame.workload);
+      case 'read':
+        return this.#read(frame);
+      case 'cancel':
+        return this.#waiting.get(frame.request)?.abort();
+      case 'acknowledge':
+        return runner.output(frame.workload)?.acknowledge(frame.seq);
+      case 'probe':
+        return runner.probe(frame.workload);
+      case 'listeners':
+        return runner.listeners(frame.workload);
+      case 'usages':
+        return runner.usages(frame.workloads);
+      case 'free-port':
+        return runner.freePort();
+      case 'set-routes':
+        return edge.setRoutes(frame.routes);
+      case 'terminal-open':
+        return this.#terminals.open(frame);
+      case 'exec':
+        return this.#until(frame, (signal) => runner.exec(frame.workload, frame.spec, signal));
+    }
+  }
+
+  #read(frame: RequestFrame & { op: 'read' }): Promise<unknown> {
+    const output = this.#options.runner.output(frame.workload);
+    if (!output) throw new ServiceError('NOT_FOUND', 'There is no workload of this id.');
+    const maxBytes = Math.min(frame.maxBytes, readMaxBytes);
+    return this.#until(frame, (signal) => output.read(frame.afterSeq, maxBytes, signal));
+  }
+
+  /** Gives the work up when it is canceled by its number, or the peer is gone. */
+  async #until<T>({ n }: RequestFrame, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const cancel = new AbortController();
+    this.#waiting.set(n, cancel);
+    try {
+      return await work(cancel.signal);
+    } finally {
+      this.#waiting.delete(n);
+    }
+  }
+
+  #send(frame: RunnerFrame): void {
+    if (this.#socket.destroyed) return;
+    this.#socket.write(encodeFrame(frame));
+    if (this.#socket.writableLength > unreadMaxBytes) this.#socket.destroy();
+  }
+}
+
+function isRequest(frame: unknown): frame is RequestFrame {
+  return (
+    typeof frame === 'object' &&
+    frame !== null &&
+    'n' in frame &&
+    typeof frame.n === 'number' &&
+    'op' in frame &&
+    typeof frame.op === 'string'
+  );
+}

@@ -1,0 +1,203 @@
+/**
+ * Owns the terminals of a runner: who has which one, and that nothing of one outlives it.
+ *
+ * 1. `exit` is told once, and nothing after it; by then what ran on the terminal is being ended, however
+ *    it left the terminal.
+ * 2. At most `max` are open; OVERLOADED beyond.
+ */
+import { constants } from 'node:os';
+import type { TerminalSpec } from '../../protocol/workload.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { HostEvent } from '../../protocol/terminal-messages.ts';
+import { endPolitely, killAll } from '../../lib/processes/ending.ts';
+import { markVariable, readProcess, sessionVariable } from '../../lib/processes/processes.ts';
+import type { FirstProcess, Membership } from '../../lib/processes/processes.ts';
+import { TerminalHost } from './terminal-host.ts';
+import type { Ground } from './workload.ts';
+
+export interface TerminalsOptions {
+  clock: Clock;
+  logger: Logger;
+  /** Default 512. */
+  max?: number;
+}
+
+export interface TerminalSink {
+  output(bytes: Uint8Array): void;
+  written(count: number): void;
+  exit(exit: { code: number | null; lost: boolean }): void;
+}
+
+const defaultMax = 512;
+const hostIdleMs = 10_000;
+/** Between the hang-up and the end of what ignores it. */
+const hangUpMs = 1000;
+
+/** One terminal, for its opener. */
+export class RunnerTerminal {
+  readonly id: number;
+  readonly workload: string;
+  readonly #host: TerminalHost;
+
+  constructor(id: number, workload: string, host: TerminalHost) {
+    this.id = id;
+    this.workload = workload;
+    this.#host = host;
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#host.send({ op: 'write', id: this.id, bytes });
+  }
+
+  resize(cols: number, rows: number): void {
+    this.#host.send({ op: 'resize', id: this.id, cols, rows });
+  }
+
+  taken(count: number): void {
+    this.#host.send({ op: 'taken', id: this.id, count });
+  }
+}
+
+interface Held {
+  terminal: RunnerTerminal;
+  membership: Membership;
+  sink: TerminalSink;
+  opened: (result: 'opened' | ServiceError) => void;
+}
+
+export class Terminals {
+  readonly #options: TerminalsOptions;
+  readonly #host: TerminalHost;
+  readonly #held = new Map<number, Held>();
+  #lastId = 0;
+
+  constructor(options: TerminalsOptions) {
+    this.#options = options;
+    this.#host = new TerminalHost({
+      clock: options.clock,
+      logger: options.logger,
+      idleMs: hostIdleMs,
+      heard: (event) => {
+        this.#hear(event);
+      },
+      lost: () => {
+        for (const held of [...this.#held.values()]) this.#lose(held);
+      },
+    });
+  }
+
+  /** Rejects: OVERLOADED, NOT_RUNNING when it cannot be opened there. */
+  async open(ground: Ground, spec: TerminalSpec, sink: TerminalSink): Promise<RunnerTerminal> {
+    const { max = defaultMax } = this.#options;
+    if (this.#held.size >= max) {
+      throw new ServiceError('OVERLOADED', 'Too many consoles are open on this server.');
+    }
+    const id = ++this.#lastId;
+    const mark = `${ground.mark}/${String(process.pid)}-${String(id)}`;
+    const terminal = new RunnerTerminal(id, ground.id, this.#host);
+    const result = new Promise<'opened' | ServiceError>((opened) => {
+      const membership = { variable: sessionVariable, mark, first: null };
+      this.#held.set(id, { terminal, membership, sink, opened });
+    });
+    const { workingDir, uid, place } = ground;
+    const { command, cols, rows } = spec;
+    const marks = { [markVariable]: ground.mark, [sessionVariable]: mark };
+    const env = {
+      LANG: 'C.UTF-8',
+      ...ground.env,
+      TERM: 'xterm-256color',
+      ...spec.env,
+      ...marks,
+    };
+    const start = { command, workingDir, env, uid, place, marks: Object.keys(marks) };
+    this.#host.send({ op: 'open', id, spec: { ...start, cols, rows } });
+    const outcome = await result;
+    if (outcome !== 'opened') throw outcome;
+    return terminal;
+  }
+
+  has(terminal: RunnerTerminal): boolean {
+    return this.#held.has(terminal.id);
+  }
+
+  /** Hangs up and ends what ran there; `exit` is told at once. */
+  close(terminal: RunnerTerminal): void {
+    const held = this.#held.get(terminal.id);
+    if (held) this.#hangUp(held);
+  }
+
+  /** The same for all terminals of a workload that is to end. */
+  endOf(workload: string): void {
+    for (const held of [...this.#held.values()]) {
+      if (held.terminal.workload === workload) this.#hangUp(held);
+    }
+  }
+
+  endAll(): void {
+    for (const held of [...this.#held.values()]) this.#hangUp(held);
+    this.#host.close();
+  }
+
+  #hear(event: HostEvent): void {
+    const held = this.#held.get(event.id);
+    if (held === undefined) return;
+    switch (event.event) {
+      case 'opened':
+        held.membership.first = firstOf(event.pid);
+        held.opened('opened');
+        return;
+      case 'refused':
+        this.#options.logger.warn({ detail: event.detail }, 'terminal_refused');
+        this.#forget(held);
+        held.opened(new ServiceError('NOT_RUNNING', 'No console could be opened there.'));
+        return;
+      case 'output':
+        held.sink.output(event.bytes);
+        return;
+      case 'written':
+        held.sink.written(event.count);
+        return;
+      case 'left':
+        this.#endLeftovers(held, 0);
+        return;
+      case 'exit':
+        this.#forget(held);
+        held.sink.exit({ code: event.code, lost: false });
+    }
+  }
+
+  #hangUp(held: Held): void {
+    this.#host.send({ op: 'close', id: held.terminal.id });
+    this.#forget(held);
+    this.#endLeftovers(held, hangUpMs);
+    held.opened(new ServiceError('NOT_RUNNING', 'It ended before a console was open.'));
+    held.sink.exit({ code: 128 + constants.signals.SIGHUP, lost: false });
+  }
+
+  #lose(held: Held): void {
+    this.#forget(held);
+    this.#endLeftovers(held, 0);
+    held.opened(new ServiceError('AGENT_UNREACHABLE', 'The process runner lost its terminals.'));
+    held.sink.exit({ code: null, lost: true });
+  }
+
+  #forget(held: Held): void {
+    this.#held.delete(held.terminal.id);
+    if (this.#held.size === 0) this.#host.rest();
+  }
+
+  #endLeftovers({ membership }: Held, graceMs: number): void {
+    const { clock, logger } = this.#options;
+    const ended =
+      graceMs === 0 ? killAll(membership, clock) : endPolitely(membership, graceMs, clock);
+    ended.catch((error: unknown) => {
+      logger.error({ err: error }, 'terminal_not_ended');
+    });
+  }
+}
+
+function firstOf(pid: number): FirstProcess {
+  return { pid, startTicks: readProcess(pid)?.startTicks ?? 0 };
+}

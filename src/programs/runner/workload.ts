@@ -1,0 +1,361 @@
+/**
+ * Owns one workload from its first start to its end: its process, its output, its restarts.
+ *
+ * 1. What is asked of it is on disk before it is done, so that the next runner knows.
+ * 2. No second process starts before all of the first are gone.
+ * 3. It counts as ended when its last log entry is in the spool.
+ */
+import type {
+  Exit,
+  Usage,
+  Workload as WorkloadView,
+  WorkloadState,
+} from '../../protocol/workload.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import { endPolitely, killAll } from '../../lib/processes/ending.ts';
+import type { Confinement } from './limits/confinement.ts';
+import type { Place } from '../../protocol/terminal-messages.ts';
+import { usageOf } from './limits/proc-usage.ts';
+import type { Output } from './output.ts';
+import { findMembers, readProcess } from '../../lib/processes/processes.ts';
+import type { Membership } from '../../lib/processes/processes.ts';
+import { failedToStart, startProgram } from './program-process.ts';
+import type { ProgramProcess } from './program-process.ts';
+import type { WorkloadRecord } from './records.ts';
+
+export interface Backoff {
+  firstMs: number;
+  maxMs: number;
+  /** A run this long counts as good: the next restart comes after `firstMs` again. */
+  goodRunMs: number;
+}
+
+export interface WorkloadParts {
+  record: WorkloadRecord;
+  /** A folder of its own. */
+  dir: string;
+  /** Value of the mark in the environment of all its processes. */
+  mark: string;
+  /** Whether the record is one of an earlier runner, whose processes may live. */
+  recovered: boolean;
+  output: Output;
+  confinement: Confinement;
+  backoff: Backoff;
+  clock: Clock;
+  logger: Logger;
+  save: (record: WorkloadRecord, durable: boolean) => void;
+  changed: (workload: Workload) => void;
+}
+
+/** Where a terminal or a command of a workload runs. */
+export interface Ground {
+  id: string;
+  /** The workload's own folder here, closed to it. */
+  dir: string;
+  mark: string;
+  env: Readonly<Record<string, string>>;
+  uid: number | null;
+  workingDir: string;
+  /** For `confined`, so that it runs within the workload's limits and is counted with it. */
+  place: Place | null;
+}
+
+/** Why it is being ended: `release` leaves it to the next runner. */
+type EndReason = 'stopped' | 'deadline' | 'release';
+
+/** How long pipes may stay open when every process of the workload is gone. */
+const pipesCloseMs = 5000;
+
+export class Workload {
+  readonly #parts: WorkloadParts;
+  readonly #record: WorkloadRecord;
+  #state: WorkloadState;
+  #endReason: EndReason | undefined;
+  /** Tells whatever waits in the workload's life that it is to end; there is one at a time. */
+  #tellEnd: () => void = () => undefined;
+  #life: Promise<void>;
+  #shortRuns = 0;
+  /** Counted so far where nothing but /proc counts; what ended must not be taken off again. */
+  #countedCpuNs = 0;
+
+  /** Goes on with what the record says: a new one starts, one of a dead runner is found and ended. */
+  constructor(parts: WorkloadParts) {
+    this.#parts = parts;
+    this.#record = parts.record;
+    const { exit, restarts } = parts.record;
+    if (exit) {
+      this.#state = { phase: 'ended', exit };
+      this.#life = Promise.resolve();
+      parts.output.end();
+      return;
+    }
+    const now = parts.clock.now();
+    this.#state = parts.recovered
+      ? { phase: 'waiting', restarts, nextStartAtMs: now, lastExit: this.#lose() }
+      : { phase: 'running', startedAtMs: now, restarts };
+    this.#life = this.#live().catch((error: unknown) => {
+      parts.logger.error({ err: error, workload: this.id }, 'workload_failed');
+      this.#conclude(failedToStart(error, now));
+    });
+  }
+
+  get id(): string {
+    return this.#record.spec.id;
+  }
+
+  get output(): Output {
+    return this.#parts.output;
+  }
+
+  get membership(): Membership {
+    const { mark, confinement } = this.#parts;
+    return { mark, first: this.#record.first, group: confinement };
+  }
+
+  get port(): number | null {
+    return this.#record.spec.port;
+  }
+
+  get active(): boolean {
+    return this.#state.phase !== 'ended';
+  }
+
+  /** What runs beside its own program needs to know; undefined while that does not run. */
+  get ground(): Ground | undefined {
+    if (this.#state.phase !== 'running' || this.#isEnding()) return undefined;
+    const { env, uid, workingDir } = this.#record.spec;
+    const { dir, mark, confinement } = this.#parts;
+    return { id: this.id, dir, mark, env, uid, workingDir, place: confinement.place };
+  }
+
+  /** Undefined while it does not run. */
+  usage(): Usage | undefined {
+    if (this.#state.phase !== 'running') return undefined;
+    const { cpuNs, memoryBytes } = this.#parts.confinement.usage() ?? this.#sumUsage();
+    // Its network is the machine's.
+    return { cpuNs, memoryBytes, networkInBytes: null, networkOutBytes: null };
+  }
+
+  view(): WorkloadView {
+    const { id, owner, kind, port } = this.#record.spec;
+    return { spec: { id, owner, kind, port }, state: this.#state };
+  }
+
+  /** Resolves when all its processes are gone and its log is whole. */
+  async stop(): Promise<void> {
+    if (!this.active) return;
+    if (this.#record.want === 'run') {
+      this.#record.want = 'stop';
+      this.#save(true);
+    }
+    this.#end('stopped');
+    await this.#life;
+  }
+
+  /** Ends its processes but keeps on record that it is to run. */
+  async release(): Promise<void> {
+    this.#end('release');
+    await this.#life;
+  }
+
+  #end(reason: EndReason): void {
+    this.#endReason ??= reason;
+    this.#tellEnd();
+  }
+
+  async #live(): Promise<void> {
+    const { spec } = this.#record;
+    if (this.#parts.recovered) {
+      await killAll(this.membership, this.#parts.clock);
+      this.#record.first = null;
+      if (this.#record.want === 'stop') {
+        this.#conclude({ ...this.#lost(), reason: 'stopped' });
+        return;
+      }
+      if (spec.kind === 'job') {
+        this.#conclude(this.#lost());
+        return;
+      }
+      this.#record.restarts++;
+    }
+    while (this.#endReason === undefined) {
+      const exit = await this.#runOnce();
+      if (this.#finish(exit)) return;
+      await this.#waitForRestart(exit);
+    }
+    if (this.#endReason !== 'release') this.#conclude({ ...this.#lastExit(), reason: 'stopped' });
+  }
+
+  /** Whether this exit was the last. */
+  #finish(exit: Exit): boolean {
+    if (this.#endReason === 'release') return true;
+    if (this.#endReason !== undefined) {
+      this.#conclude({ ...exit, reason: this.#endReason });
+      return true;
+    }
+    // What could not start even once will not start by trying again.
+    const neverStarted = exit.reason === 'failed_to_start' && this.#record.restarts === 0;
+    if (this.#record.spec.kind === 'job' || neverStarted) {
+      this.#conclude(exit);
+      return true;
+    }
+    return false;
+  }
+
+  async #runOnce(): Promise<Exit> {
+    const { clock, output, confinement } = this.#parts;
+    const { spec } = this.#record;
+    const startedAtMs = clock.now();
+    this.#record.startedAtMs = startedAtMs;
+    const oomKills = confinement.oomKills();
+    const { pid, stdout, stderr, launched, exited } = this.#start();
+    const piped = Promise.all([output.attach(stdout, 'stdout'), output.attach(stderr, 'stderr')]);
+    if (pid === undefined) return exited;
+    this.#record.first = { pid, startTicks: readProcess(pid)?.startTicks ?? 0 };
+    this.#save(false);
+    const { restarts, lastExit } = this.#record;
+    this.#change({ phase: 'running', startedAtMs, restarts, ...(lastExit && { lastExit }) });
+    const cancelDeadline = this.#startDeadline(launched);
+    const ended = new Promise<void>((resolve) => {
+      this.#tellEnd = () => {
+        resolve(endPolitely(this.membership, spec.stopGraceMs, clock));
+      };
+    });
+    const exit = await exited;
+    cancelDeadline();
+    // What the first process left behind would hold the port and the pipes.
+    if (this.#isEnding()) await ended;
+    else await killAll(this.membership, clock);
+    this.#record.first = null; // Its number may be given to another process from now on.
+    output.drain();
+    const cancelWait = clock.after(pipesCloseMs, () => {
+      // Only a process outside the workload can hold them now; it loses them.
+      stdout.destroy();
+      stderr.destroy();
+    });
+    await piped;
+    cancelWait();
+    const short = clock.now() - startedAtMs < this.#parts.backoff.goodRunMs;
+    this.#shortRuns = short ? this.#shortRuns + 1 : 0;
+    return confinement.oomKills() > oomKills ? this.#shortOfMemory(exit) : exit;
+  }
+
+  /** Counts from when the program itself runs. */
+  #startDeadline(launched: Promise<void>): () => void {
+    const { deadlineMs } = this.#record.spec;
+    if (deadlineMs === null) return () => undefined;
+    let cancel: (() => void) | undefined;
+    let over = false;
+    void launched.then(() => {
+      if (over) return;
+      cancel = this.#parts.clock.after(deadlineMs, () => {
+        this.#end('deadline');
+      });
+    });
+    return () => {
+      over = true;
+      cancel?.();
+    };
+  }
+
+  #start(): ProgramProcess {
+    const { dir, mark, confinement, clock, logger } = this.#parts;
+    let place = confinement.place;
+    try {
+      confinement.open();
+    } catch (error) {
+      // It runs without its limits rather than not at all.
+      logger.error({ err: error, workload: this.id }, 'limits_not_set');
+      place = null;
+    }
+    return startProgram({ spec: this.#record.spec, dir, mark, place, clock });
+  }
+
+  /** What the kernel ended for its memory, the program itself or one it had started. */
+  #shortOfMemory(exit: Exit): Exit {
+    const limit = `its ${String(this.#record.spec.resources.memoryMb ?? 0)} MB of memory`;
+    const detail =
+      exit.signal === 'SIGKILL'
+        ? `It used more than ${limit} and was ended.`
+        : `A process of it was ended because it used more than ${limit}.`;
+    return { ...exit, cause: 'out_of_memory', detail: exit.detail ?? detail };
+  }
+
+  #sumUsage(): Pick<Usage, 'cpuNs' | 'memoryBytes'> {
+    const { cpuNs, memoryBytes } = usageOf(findMembers(this.membership).map(({ pid }) => pid));
+    this.#countedCpuNs = Math.max(this.#countedCpuNs, cpuNs);
+    return { cpuNs: this.#countedCpuNs, memoryBytes };
+  }
+
+  async #waitForRestart(lastExit: Exit): Promise<void> {
+    const { backoff, clock } = this.#parts;
+    const delayMs = Math.min(
+      backoff.firstMs * 2 ** Math.max(this.#shortRuns - 1, 0),
+      backoff.maxMs,
+    );
+    const { restarts } = this.#record;
+    this.#record.lastExit = lastExit;
+    this.#save(false);
+    this.#change({
+      phase: 'waiting',
+      restarts,
+      nextStartAtMs: clock.now() + delayMs,
+      lastExit,
+    });
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(delayMs, resolve);
+      this.#tellEnd = () => {
+        cancel();
+        resolve();
+      };
+    });
+    if (!this.#isEnding()) this.#record.restarts++;
+  }
+
+  #isEnding(): boolean {
+    return this.#endReason !== undefined;
+  }
+
+  #lastExit(): Exit {
+    const atMs = this.#parts.clock.now();
+    if (this.#state.phase === 'waiting') return { ...this.#state.lastExit, atMs };
+    return { code: null, signal: null, reason: 'stopped', detail: null, atMs };
+  }
+
+  #lost(): Exit {
+    const atMs = this.#parts.clock.now();
+    const detail = 'The runner ended while this ran.';
+    return { code: null, signal: null, reason: 'lost', detail, atMs };
+  }
+
+  /** How what the runner before this one left has ended. */
+  #lose(): Exit {
+    const { first, lastExit } = this.#record;
+    // One that waited for its next start had ended before.
+    if (first === null && lastExit !== undefined) return lastExit;
+    return (this.#record.lastExit = this.#lost());
+  }
+
+  #conclude(exit: Exit): void {
+    this.#record.exit = exit;
+    this.#save(true);
+    this.#parts.confinement.close();
+    this.#parts.output.end();
+    this.#change({ phase: 'ended', exit });
+  }
+
+  #change(state: WorkloadState): void {
+    this.#state = state;
+    this.#parts.changed(this);
+  }
+
+  #save(durable: boolean): void {
+    try {
+      this.#parts.save(this.#record, durable);
+    } catch (error) {
+      // A full disk must not end what runs; the record of before still tells of the workload.
+      this.#parts.logger.error({ err: error, workload: this.id }, 'workload_record_not_saved');
+    }
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Owns the messages between the process driver and its runner: requests with a number and one
+ * answer each, and events nobody asked for.
+ *
+ * 1. Every request but `exec` may be sent again after a lost connection: doing it twice is doing it
+ *    once. Terminals and commands are the connection's, and end with it.
+ * 2. `hello` and `handover` keep their shape in every protocol number.
+ */
+import type { PlainServiceError } from '../lib/errors.ts';
+import type {
+  EdgeRoute,
+  ExecOutcome,
+  ExecSpec,
+  TerminalSpec,
+  Usage,
+  Workload,
+  WorkloadSpec,
+} from './workload.ts';
+import type { Listener } from '../lib/processes/listening-sockets.ts';
+
+export interface EdgeAddress {
+  host: string;
+  port: number;
+}
+
+export type RunnerRequest =
+  | { op: 'hello'; protocol: number }
+  /** Ends everything, keeping on record what is to run, and exits: the next runner starts it. */
+  | { op: 'handover' }
+  | { op: 'configure'; edge: EdgeAddress | null }
+  | { op: 'start'; spec: WorkloadSpec }
+  | { op: 'inspect'; workload: string }
+  | { op: 'list' }
+  | { op: 'stop'; workload: string }
+  | { op: 'remove'; workload: string }
+  /** Answers at once when there are entries behind `afterSeq`, else when there are or at the end. */
+  | { op: 'read'; workload: string; afterSeq: number; maxBytes: number }
+  /** Gives up a `read` or an `exec` by its number. */
+  | { op: 'cancel'; request: number }
+  | { op: 'acknowledge'; workload: string; seq: number }
+  | { op: 'probe'; workload: string }
+  | { op: 'listeners'; workload: string }
+  | { op: 'usages'; workloads: readonly string[] }
+  | { op: 'free-port' }
+  | { op: 'set-routes'; routes: readonly EdgeRoute[] }
+  /** `terminal`: a number that this connection has not used. */
+  | { op: 'terminal-open'; workload: string; terminal: number; spec: TerminalSpec }
+  /** These four are told, not answered. */
+  | { op: 'terminal-write'; terminal: number; bytes: Uint8Array }
+  | { op: 'terminal-resize'; terminal: number; cols: number; rows: number }
+  /** There is room for as many more bytes of output. */
+  | { op: 'terminal-taken'; terminal: number; count: number }
+  | { op: 'terminal-close'; terminal: number }
+  | { op: 'exec'; workload: string; spec: ExecSpec };
+
+export interface HelloAnswer {
+  protocol: number;
+  pid: number;
+}
+
+/** Entries as they lie in the spool (see `src/protocol/log-records.ts`). */
+export interface ReadAnswer {
+  firstSeq: number;
+  records: Uint8Array;
+  /** Nothing will come behind these any more. */
+  ended: boolean;
+}
+
+export interface RunnerAnswers {
+  hello: HelloAnswer;
+  handover: null;
+  configure: null;
+  start: Workload;
+  inspect: Workload | null;
+  list: Workload[];
+  stop: null;
+  remove: null;
+  read: ReadAnswer;
+  cancel: null;
+  acknowledge: null;
+  probe: 'listening' | 'silent' | 'foreign';
+  /** Null from a runner that does not know the question. */
+  listeners: Listener[] | null;
+  /** Of those that run. */
+  usages: [id: string, usage: Usage][];
+  'free-port': number;
+  'set-routes': null;
+  'terminal-open': null;
+  'terminal-write': null;
+  'terminal-resize': null;
+  'terminal-taken': null;
+  'terminal-close': null;
+  exec: ExecOutcome;
+}
+
+/** What an open terminal tells, by its number; nothing after the exit. */
+export type TerminalFrame =
+  | { event: 'terminal-output'; terminal: number; bytes: Uint8Array }
+  /** As many bytes of input were written to the program. */
+  | { event: 'terminal-written'; terminal: number; count: number }
+  | { event: 'terminal-exit'; terminal: number; code: number | null; lost: boolean };
+
+export type RunnerFrame =
+  | { re: number; ok: unknown }
+  | { re: number; error: PlainServiceError }
+  | { event: 'state'; workload: Workload }
+  | TerminalFrame;
+
+export type RequestFrame = RunnerRequest & { n: number };

@@ -1,0 +1,107 @@
+/**
+ * Owns what every serving thread needs to know of callers: who is calling, what is written down of it,
+ * and under which address people reach the panel.
+ */
+import { createAccountReads } from '../auth/callers/account-reads.ts';
+import type { AccountReads } from '../auth/sign-in/accounts-api.ts';
+import { Audit } from '../auth/audit.ts';
+import { createAuthenticator } from '../auth/callers/authenticator.ts';
+import type { ClosableAuthenticator } from '../auth/callers/authenticator.ts';
+import type { Actors } from '../actors/runtime/actor.ts';
+import type { WatchedLogs } from '../logs/live/channel.ts';
+import type { Config } from '../config.ts';
+import { Callers } from '../gateway/credentials.ts';
+import type { PublicUrl } from '../gateway/credentials.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import { type Limit, RateLimit, type RateLimitOptions } from '../lib/rate-limit.ts';
+import type { Platform } from './platform.ts';
+import type { Journal, Reader } from '../store/reader-and-journal.ts';
+import type { Store } from '../store/store.ts';
+import { tables } from '../store/records/tables.ts';
+import type { BulkPool } from '../archives/receiving/bulk-pool.ts';
+
+const failedTokensPerMinute = 60;
+
+/** What lies below a serving thread: the platform, or what stands for it on a gateway thread. */
+export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'folders'> {
+  store: Reader & Pick<Journal, 'subscribe'> & Pick<Store, 'readerOptions'>;
+  actors: Actors;
+  streams: WatchedLogs;
+  /** Whether the place where things run gives an answer within two seconds. */
+  placeAnswers(): Promise<boolean>;
+  bulk: Pick<BulkPool, 'receive'>;
+}
+
+/** Makes a limit that holds for all serving threads; `name` says which one. */
+export type NewLimit = (name: string, options: RateLimitOptions) => Limit;
+
+export interface CoreOptions {
+  config: Config;
+  logger: Logger;
+  ground: Ground;
+  newLimit?: NewLimit;
+}
+
+export class Core {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly ground: Ground;
+  readonly newLimit: NewLimit;
+  readonly authenticator: ClosableAuthenticator;
+  readonly accountReads: AccountReads;
+  readonly audit: Audit;
+  readonly callers: Callers;
+  /** What session cookies are signed with. */
+  readonly secret: string;
+  /** Where the gateway listens: of config until it does. */
+  port: number;
+
+  constructor({ config, logger, ground, newLimit }: CoreOptions) {
+    this.config = config;
+    this.logger = logger;
+    this.ground = ground;
+    this.newLimit = newLimit ?? ((_, options) => new RateLimit(options));
+    this.port = config.port;
+    this.secret = ground.secrets.derive('session-cookie').toString('base64url');
+    const { store, actors, causes } = ground;
+    const common = { reader: store, actors, clock: systemClock, log: logger };
+    this.accountReads = createAccountReads(store);
+    this.authenticator = createAuthenticator({
+      ...common,
+      subscribe: (listener) => store.subscribe(listener),
+      secret: this.secret,
+    });
+    this.audit = new Audit({ ...common, causes });
+    this.callers = new Callers({
+      authenticator: this.authenticator,
+      renewal: this.authenticator,
+      publicUrl: () => this.#address(),
+      failures: this.newLimit('failed-tokens', { burst: failedTokensPerMinute, windowMs: 60_000 }),
+      onCaller: (principal) => {
+        this.audit.identify(principal);
+      },
+    });
+  }
+
+  /** Where people reach the panel: final once it listens. */
+  readonly publicUrl = (): string => this.#address().url;
+
+  readonly needsSetup = (): boolean => {
+    const instance = this.ground.store.get(tables.instance, 'instance');
+    return (instance?.setUpAtMs ?? null) === null;
+  };
+
+  #address(): PublicUrl {
+    const { config, ground, port } = this;
+    const stored = ground.store.get(tables.instance, 'instance')?.publicUrl ?? null;
+    const url = stored ?? config.publicUrl;
+    if (url !== null) return { url, configured: true };
+    return { url: addressOf(config.host, port), configured: false };
+  }
+}
+
+export function addressOf(host: string, port: number): string {
+  const shown = host.includes(':') ? `[${host}]` : host;
+  return `http://${shown}:${String(port)}`;
+}

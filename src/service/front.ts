@@ -1,0 +1,206 @@
+/**
+ * Owns what a thread serves by itself: the gateway, and the transports that are fast or stay open.
+ *
+ * 1. The gateway listens before anything heavy is loaded; `/api/health` answers at once.
+ * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` lets go of all.
+ */
+import { authorize, can } from '../auth/rights/authorize.ts';
+import { rightsTables } from '../auth/rights/rights-tables.ts';
+import type { ConsoleDoor } from '../consoles/console-door.ts';
+import { StreamSessions } from '../logs/viewers/sessions.ts';
+import type { CloseOutcome, SharedStreams, StreamRoom } from '../logs/viewers/stream-room.ts';
+import { setVariable } from '../config.ts';
+import type { LineSink } from '../gateway/access-log.ts';
+import { auditedRoutes } from '../gateway/audited.ts';
+import type { Route } from '../gateway/transport.ts';
+import { singleSample } from '../gateway/metrics-text.ts';
+import type { MetricFamily } from '../gateway/metrics-text.ts';
+import type { Metrics } from '../gateway/metrics.ts';
+import { createGateway } from '../gateway/server.ts';
+import type { Gateway } from '../gateway/server.ts';
+import type { SharedPort } from '../gateway/shared-port.ts';
+import { attachRoutes } from '../gateway/transports/attach.ts';
+import { deployHookRoutes } from '../gateway/transports/deploy-hook.ts';
+import { GraphqlStreams } from '../gateway/transports/graphql-streams.ts';
+import { graphqlRoutes } from '../gateway/transports/graphql.ts';
+import { healthRoute } from '../gateway/transports/health.ts';
+import { logRoutes } from '../gateway/transports/logs.ts';
+import { uploadRoutes } from '../gateway/transports/upload.ts';
+import type { Graphql } from '../graphql/graphql.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Tally } from '../lib/tally.ts';
+import type { Core } from './core.ts';
+import type { ReadCounter } from '../mcp/reads.ts';
+import { type ServedMcp, serveMcp } from './mcp.ts';
+import { tables } from '../store/records/tables.ts';
+
+export interface FrontOptions {
+  core: Core;
+  graphql: Graphql;
+  metrics: Metrics;
+  accessLines: LineSink | null;
+  consoles: ConsoleDoor;
+  /** What others answer, already recorded in the activity. */
+  routes: readonly Route[];
+  /** Counts reads over MCP; closed with the front. */
+  reads: ReadCounter;
+  /** Set where other threads serve on the same port. */
+  shared?: SharedFront;
+}
+
+/** What the fronts of several threads have in common. */
+export interface SharedFront {
+  port: SharedPort;
+  logStreams: SharedStreams;
+  graphqlStreams: StreamRoom;
+  /** Calls of tools under way, by token. */
+  mcpCalls: Tally;
+}
+
+export class Front {
+  readonly #options: FrontOptions;
+  readonly #gateway: Gateway;
+  readonly #graphqlStreams: GraphqlStreams;
+  readonly #sessions: StreamSessions;
+  readonly #mcp: ServedMcp;
+
+  constructor(options: FrontOptions) {
+    this.#options = options;
+    const { core, graphql, metrics } = options;
+    const { shared } = options;
+    this.#graphqlStreams = new GraphqlStreams({
+      clock: systemClock,
+      logger: core.logger,
+      ...(shared && { room: shared.graphqlStreams }),
+    });
+    this.#sessions = newSessions(core, shared?.logStreams);
+    this.#mcp = serveMcp(core, graphql, options.reads, shared?.mcpCalls);
+    this.#gateway = this.#createGateway();
+    metrics.register(() => [...this.#families(), ...this.#mcp.families()]);
+    this.#gateway.onDrain(async () => {
+      this.#graphqlStreams.drain();
+      this.#mcp.drain();
+      await this.#sessions.drain();
+    });
+  }
+
+  listen(): Promise<{ port: number }> {
+    return this.#gateway.listen();
+  }
+
+  async drain(): Promise<void> {
+    await this.#gateway.drain();
+    // It tells actors what was counted.
+    await this.#mcp.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#gateway.close();
+  }
+
+  /** Closes a log stream of this thread. */
+  closeStream(sessionId: string, userId: string): CloseOutcome {
+    return this.#sessions.close(sessionId, userId);
+  }
+
+  /** Cuts all connections. */
+  abort(): Promise<void> {
+    this.#gateway.abort();
+    return Promise.resolve();
+  }
+
+  #createGateway(): Gateway {
+    const { core, accessLines, metrics, routes, shared } = this.#options;
+    const { config, logger } = core;
+    return createGateway({
+      host: config.host,
+      port: config.port,
+      routes: [...auditedRoutes(this.#routes(), core.audit), ...routes],
+      logger,
+      accessLines,
+      limits: {
+        headerBytes: config.maxHeaderKb * 1024,
+        maxSockets: config.maxSockets,
+        answerMs: config.answerSeconds * 1000,
+        idleMs: config.bodyIdleSeconds * 1000,
+        drainMs: config.drainSeconds * 1000,
+      },
+      trustedProxies: config.trustedProxies,
+      metrics,
+      logBare: config.logLevel === 'debug',
+      setVariable,
+      shared: shared?.port ?? null,
+    });
+  }
+
+  #routes(): Route[] {
+    const { graphql, core, consoles } = this.#options;
+    const { config, ground, callers, logger } = core;
+    const { store: reader, actors, bulk } = ground;
+    return [
+      healthRoute,
+      ...graphqlRoutes({ graphql, callers, streams: this.#graphqlStreams, logger }),
+      ...deployHookRoutes({ reader, actors, callers, authorize }),
+      ...uploadRoutes({
+        bulk,
+        actors,
+        reader,
+        authenticate: (exchange) => callers.cookiePerson(exchange, { changes: true }),
+        authorize,
+        limits: { archiveBytes: config.maxUploadMb * 2 ** 20 },
+        logger,
+      }),
+      ...logRoutes({
+        reader,
+        sessions: this.#sessions,
+        authenticate: (exchange) => callers.cookiePerson(exchange, { changes: false }),
+        authorize,
+        refuseCrossSite: callers.refuseCrossSite.bind(callers),
+        logMaxDays: config.logMaxDays,
+        placeAnswers: () => ground.placeAnswers(),
+      }),
+      ...attachRoutes({ reader, consoles, callers, authorize }),
+      ...this.#mcp.routes,
+    ];
+  }
+
+  #families(): MetricFamily[] {
+    const gauge = (name: string, help: string, value: number): MetricFamily =>
+      singleSample(`gangway_${name}`, help, value);
+    const { channels } = this.#options.core.ground.streams.stats();
+    return [
+      gauge('log_streams', 'Open log streams.', this.#sessions.size),
+      gauge('mcp_streams', 'Open event streams of the MCP endpoint.', this.#mcp.size),
+      gauge('graphql_streams', 'Open GraphQL subscriptions.', this.#graphqlStreams.size),
+      gauge('live_logs', 'Logs with viewers.', channels),
+    ];
+  }
+}
+
+function newSessions(
+  { config, logger, ground, authenticator }: Core,
+  shared: SharedStreams | undefined,
+): StreamSessions {
+  const { store, streams } = ground;
+  return new StreamSessions({
+    streams,
+    logger,
+    maxPerPerson: config.maxLogStreamsPerUser,
+    ...(shared && { shared }),
+    stillAllowed: (person, id) => {
+      if (!authenticator.stillValid(person)) return false;
+      // Who follows what goes to trash sees its last lines, too.
+      const app = store.get(tables.apps, id);
+      if (app !== undefined) {
+        return can(store, person, 'view_logs', { kind: 'app', app, trashed: true });
+      }
+      const database = store.get(tables.databases, id);
+      if (database === undefined) return false;
+      return can(store, person, 'view_logs', { kind: 'database', database, trashed: true });
+    },
+    onRightsChange: (callback) =>
+      store.subscribe((entry) => {
+        if (entry.changes.some((change) => rightsTables.has(change.table))) callback();
+      }),
+  });
+}

@@ -1,0 +1,200 @@
+/**
+ * Owns the gateway threads of a serving Gangway, seen from home: the thread of the store's writer, the
+ * actors and all else that is there once.
+ *
+ * 1. All listen on one port, which nobody else has; the system deals connections out among them.
+ * 2. A thread that ends unasked, or cannot go on, ends the process: its connections are cut, and nobody else would serve
+ *    what was dealt to it.
+ * 3. Whoever ends the process cuts the connections first (`abort`): a thread whose gateway is open when
+ *    it ends would abort the process.
+ */
+import { MessageChannel, SHARE_ENV, Worker } from 'node:worker_threads';
+import type { ConsoleDoor } from '../consoles/console-door.ts';
+import { answerConsoles } from '../threads/remote-consoles.ts';
+import { answerForActors } from '../threads/remote-actors.ts';
+import { StreamLedger } from '../logs/viewers/stream-room.ts';
+import { LogWatches } from '../threads/log-watches.ts';
+import type { Config } from '../config.ts';
+import type { LineSink } from '../gateway/access-log.ts';
+import type { Route } from '../gateway/transport.ts';
+import { answerForwarded } from '../threads/forwarded-routes.ts';
+import { checkPort } from '../gateway/free-port.ts';
+import type { Metrics } from '../gateway/metrics.ts';
+import { graphqlStreamsMax } from '../gateway/transports/graphql-streams.ts';
+import type { Graphql } from '../graphql/graphql.ts';
+import { answerMutations } from '../threads/remote-mutations.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import { openPortCalls, type PortCalls } from '../lib/port-calls.ts';
+import { newTallyMemory } from '../lib/tally.ts';
+import type { LimitMemory } from '../threads/shared-limits.ts';
+import type { ReadCounter } from '../mcp/reads.ts';
+import { answerReads } from '../threads/remote-reads.ts';
+import type { Platform } from './platform.ts';
+import type { HomeCalls, ThreadCalls, ThreadStart } from './gateway-thread-calls.ts';
+import { announceCommits } from '../store/reading/following-store.ts';
+
+const endMs = 5_000;
+const abortMs = 500;
+
+export interface GatewayThreadsOptions {
+  config: Config;
+  logger: Logger;
+  /** Takes the lines of the threads' logs. */
+  writeLog: LineSink;
+  platform: Platform;
+  /** Runs the mutations of all threads. */
+  graphql: Graphql;
+  consoles: ConsoleDoor;
+  /** What is answered here, already recorded in the activity. */
+  routes: readonly Route[];
+  metrics: Metrics;
+  /** Of the limits that hold over all threads. */
+  limits: LimitMemory;
+  /** Counts the reads over MCP of all threads. */
+  reads: ReadCounter;
+  /** A thread has ended, and with it what it served. */
+  onLost: (error: Error) => void;
+}
+
+interface Thread {
+  calls: PortCalls<ThreadCalls, HomeCalls>;
+  ended: Promise<void>;
+}
+
+export class GatewayThreads {
+  readonly #options: GatewayThreadsOptions;
+  readonly #streams: StreamLedger;
+  readonly #mcpCalls = newTallyMemory();
+  readonly #threads: Thread[] = [];
+  #phase: 'new' | 'serving' | 'ending' = 'new';
+
+  constructor(options: GatewayThreadsOptions) {
+    this.#options = options;
+    this.#streams = new StreamLedger({
+      logs: options.config.maxLogStreamsPerUser,
+      graphql: graphqlStreamsMax,
+    });
+  }
+
+  /** Starts them; resolves once all listen. Rejects with a ListenError. */
+  async listen(): Promise<{ port: number }> {
+    const { config } = this.#options;
+    const port = await checkPort(config.host, config.port);
+    const sockets = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const own = { ...config, port, ...partOf(config) };
+    for (let i = 0; i < config.gatewayThreads; i++) this.#threads.push(this.#start(own, sockets));
+    this.#phase = 'serving';
+    await this.#all('listen');
+    return { port };
+  }
+
+  async drain(): Promise<void> {
+    await this.#all('drain');
+    // It tells actors what was counted.
+    await this.#options.reads.close();
+  }
+
+  /** Lets the threads end; one that does not within a few seconds is left to the end of the process. */
+  async close(): Promise<void> {
+    this.#phase = 'ending';
+    await this.#all('close');
+    for (const { calls } of this.#threads) calls.close();
+    await within(endMs, Promise.all(this.#threads.map(({ ended }) => ended)));
+  }
+
+  /** Cuts all connections: the process may end. */
+  async abort(): Promise<void> {
+    this.#phase = 'ending';
+    await within(abortMs, this.#all('abort'));
+  }
+
+  async #all(name: 'listen' | 'drain' | 'close' | 'abort'): Promise<void> {
+    await Promise.all(this.#threads.map(({ calls }) => calls.ask(name, null)));
+  }
+
+  #start(config: Config, sockets: SharedArrayBuffer): Thread {
+    const { logger, platform, graphql, consoles, routes, metrics } = this.#options;
+    const { limits, reads, writeLog } = this.#options;
+    const { store, actors, streams } = platform;
+    const { port1, port2: port } = new MessageChannel();
+    const follower = store.admitFollower();
+    const homeRoutes = routes.map(({ method, path }) => ({ method, path }));
+    const mcpCalls = this.#mcpCalls;
+    const start: ThreadStart = {
+      port,
+      config,
+      follower,
+      sockets,
+      limits,
+      mcpCalls,
+      homeRoutes,
+    };
+    const calls = openPortCalls<ThreadCalls, HomeCalls>(port1, { logger });
+    answerForActors(calls, { actors, logger });
+    answerForwarded(calls, {
+      routes,
+      logger,
+      refused: (code) => metrics.refused(code),
+      dropped: (why) => metrics.dropped(why),
+    });
+    answerMutations(calls, graphql);
+    answerConsoles(calls, consoles);
+    this.#streams.join(calls);
+    answerReads(calls, reads);
+    calls.handle('log', writeLog);
+    calls.handle('place.answers', () => platform.placeAnswers());
+    calls.handle('lost', (reason) => this.#lost(new Error(reason)));
+    const watches = new LogWatches({
+      streams,
+      logger,
+      tell: (moves) => calls.ask('log.moved', moves),
+    });
+    calls.handle('log.watch', (message) => watches.watch(message));
+    calls.handle('log.unwatch', (message) => watches.unwatch(message));
+    metrics.registerRemote(() => calls.ask('metrics', null));
+    const silence = announceCommits(store, follower, () => calls.tell('wake', null));
+    const worker = new Worker(new URL('./gateway-thread.ts', import.meta.url), {
+      workerData: start,
+      transferList: [port],
+      // The HTTP library takes a limit of its own from the environment of the process.
+      env: SHARE_ENV,
+    });
+    worker.on('error', (error) => {
+      this.#lost(error);
+    });
+    const ended = new Promise<void>((resolve) => {
+      worker.on('exit', () => {
+        silence();
+        watches.close();
+        calls.close();
+        store.dismissFollower(follower);
+        this.#lost(new Error('A gateway thread ended.'));
+        resolve();
+      });
+    });
+    return { calls, ended };
+  }
+
+  #lost(error: unknown): void {
+    if (this.#phase === 'ending') return;
+    this.#phase = 'ending';
+    this.#options.onLost(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+/** What each gateway thread gets of threads that are shared out; at least one of each. */
+function partOf(config: Config): Pick<Config, 'queryThreads' | 'bulkThreads'> {
+  const part = (threads: number): number =>
+    Math.max(1, Math.floor(threads / config.gatewayThreads));
+  return { queryThreads: part(config.queryThreads), bulkThreads: part(config.bulkThreads) };
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let cancel = (): void => undefined;
+  const late = new Promise<void>((resolve) => {
+    cancel = systemClock.after(ms, resolve);
+  });
+  await Promise.race([work.catch(() => undefined), late]);
+  cancel();
+}

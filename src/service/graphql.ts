@@ -1,0 +1,62 @@
+/** Owns how GraphQL is put together in a serving Gangway. */
+import type { ConsoleCommands } from '../consoles/commands.ts';
+import { localServerId } from '../actors/app/deps.ts';
+import type { Accounts } from '../auth/sign-in/accounts-api.ts';
+import { createGraphql } from '../graphql/graphql.ts';
+import type { Graphql } from '../graphql/graphql.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { MutationDoor } from '../graphql/execution/lanes.ts';
+import type { Core } from './core.ts';
+import { openLogReader } from '../logs/files/reader.ts';
+import { openMetricsReader } from '../metrics/metrics-files.ts';
+import type { QuerySetup } from '../workers/tasks/query.ts';
+
+export interface ServeGraphqlOptions {
+  accounts: () => Promise<Accounts>;
+  /** Threads that answer queries. */
+  queryThreads: number;
+  /** Runs commands in apps and databases. */
+  commands?: ConsoleCommands;
+  /** Runs mutations where the actors are, when that is another thread. */
+  mutations?: MutationDoor;
+}
+
+export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql {
+  const { config, logger, ground, publicUrl } = core;
+  const { store, actors, streams, folders } = ground;
+  return createGraphql({
+    reader: store,
+    logs: openLogReader({ dir: folders.logs, reader: store }),
+    metrics: openMetricsReader(folders.metrics),
+    accountReads: core.accountReads,
+    accounts: options.accounts,
+    ...(options.mutations && { mutations: options.mutations }),
+    ...(options.commands && { commands: options.commands }),
+    actors,
+    journal: store,
+    streams,
+    authenticator: core.authenticator,
+    audit: core.audit,
+    clock: systemClock,
+    logger,
+    limits: { inlineCost: config.inlineQueryCost },
+    settings: () => ({
+      publicUrl: publicUrl(),
+      appsDomain: config.appsDomain,
+      edgePort: config.edgePort,
+      logMaxDays: config.logMaxDays,
+      server: { id: localServerId, name: 'local', runtime: config.runtime, version: null },
+    }),
+    pool: async (settings, limits) => {
+      const { QueryPool } = await import('../workers/query-pool.ts');
+      const setup = {
+        reader: store.readerOptions(),
+        logsDir: folders.logs,
+        metricsDir: folders.metrics,
+        settings,
+        limits,
+      } satisfies QuerySetup;
+      return new QueryPool({ threads: options.queryThreads, setup, clock: systemClock, logger });
+    },
+  });
+}

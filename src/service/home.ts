@@ -1,0 +1,95 @@
+/**
+ * Owns what a serving Gangway has once, however many threads serve: sign-in, OAuth and setup, whose
+ * state lies in memory, and the routes that need it.
+ */
+import { join } from 'node:path';
+import type { Accounts } from '../auth/sign-in/accounts-api.ts';
+import { authorize } from '../auth/rights/authorize.ts';
+import { resetsFolder } from '../auth/sign-in/password-resets.ts';
+import { newSetupCode } from '../auth/sign-in/setup-code.ts';
+import type { Route } from '../gateway/transport.ts';
+import type { Metrics } from '../gateway/metrics.ts';
+import { consolePageRoutes } from '../gateway/transports/console-pages.ts';
+import { inviteRoutes } from '../gateway/transports/invite.ts';
+import { loginRoutes } from '../gateway/transports/login.ts';
+import { connectRoutes } from '../gateway/transports/mcp-connect.ts';
+import { metricsRoute } from '../gateway/transports/metrics.ts';
+import { resetRoutes } from '../gateway/transports/reset.ts';
+import { setupRoutes } from '../gateway/transports/setup.ts';
+import { twoFactorRoutes } from '../gateway/transports/two-factor.ts';
+import { systemClock } from '../lib/clock.ts';
+import { McpReads } from '../mcp/reads.ts';
+import type { PanelExposure } from './panel-exposure.ts';
+import type { Core } from './core.ts';
+import { type ServedOAuth, serveOAuth } from './oauth.ts';
+
+export class Home {
+  /** Null for an instance that is set up. */
+  readonly setupCode: string | null;
+  readonly routes: readonly Route[];
+  /** Of all threads: a day of a token has one entry in the activity. */
+  readonly reads: McpReads;
+  readonly #core: Core;
+  readonly #oauth: ServedOAuth;
+  #accounts: Promise<Accounts> | null = null;
+
+  constructor(core: Core, metrics: Metrics, exposure: PanelExposure) {
+    this.#core = core;
+    this.setupCode = core.needsSetup() ? newSetupCode() : null;
+    const { logger: log, ground } = core;
+    const { store: reader, actors } = ground;
+    this.reads = new McpReads({ actors, reader, clock: systemClock, log });
+    this.#oauth = serveOAuth(core);
+    this.routes = [...this.#routes(metrics, exposure), ...this.#oauth.routes];
+  }
+
+  readonly accounts = (): Promise<Accounts> => (this.#accounts ??= this.#createAccounts());
+
+  async close(): Promise<void> {
+    this.#oauth.close();
+    await (await this.#accounts)?.close();
+  }
+
+  #routes(metrics: Metrics, exposure: PanelExposure): Route[] {
+    const { accounts } = this;
+    const { config, ground, callers, accountReads, needsSetup, publicUrl } = this.#core;
+    const { store, actors, causes } = ground;
+    const refuseCrossSite = callers.refuseCrossSite.bind(callers);
+    return [
+      metricsRoute({
+        metrics,
+        access: config.metrics,
+        token: config.metricsToken,
+        networks: config.metricsNetworks,
+        callers,
+        authorizeAdmin: (principal) => {
+          authorize(store, principal, 'admin', { kind: 'instance' });
+        },
+      }),
+      ...setupRoutes({ accounts, needsSetup, refuseCrossSite, warning: () => exposure.warning() }),
+      ...resetRoutes({ accounts, refuseCrossSite }),
+      ...loginRoutes({ accounts, accountReads, needsSetup, callers }),
+      ...twoFactorRoutes({ accounts, accountReads, callers }),
+      ...inviteRoutes({ accounts, accountReads, callers }),
+      ...connectRoutes({ reader: store, actors, causes, callers, publicUrl }),
+      ...consolePageRoutes({ reader: store, callers }),
+    ];
+  }
+
+  async #createAccounts(): Promise<Accounts> {
+    const { config, logger, ground, secret, audit, publicUrl } = this.#core;
+    const { createAccounts } = await import('../auth/sign-in/accounts.ts');
+    return createAccounts({
+      reader: ground.store,
+      actors: ground.actors,
+      clock: systemClock,
+      log: logger,
+      secret,
+      secrets: ground.secrets,
+      resetsDir: join(config.dataDir, resetsFolder),
+      setupCode: this.setupCode ?? newSetupCode(),
+      publicUrl: publicUrl(),
+      onRefused: audit.signInRefused,
+    });
+  }
+}

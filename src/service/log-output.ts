@@ -1,0 +1,72 @@
+/** Owns the log of a serving Gangway, on each of its threads, and standard output as its place. */
+import { type DestinationStream, type Logger, pino } from 'pino';
+import type { Config } from '../config.ts';
+
+export function newLogger(config: Config, output: DestinationStream): Logger {
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  return pino({ level: config.logLevel, base: null, timestamp }, output);
+}
+
+/** How long whoever reads may let us wait at the end. */
+const lastWritesMs = 1_000;
+
+/**
+ * Lines on their way to standard output.
+ *
+ * 1. Writing never throws: whoever logs need not know that the service ends, or has ended.
+ * 2. What is written before the process exits comes out, unless nobody reads it.
+ * 3. Nobody who does not read holds up the end.
+ */
+export class LogOutput implements DestinationStream {
+  // Made first: with it Node makes a pipe one that no write waits for.
+  readonly #direct = process.stdout;
+  readonly #buffered = pino.destination({
+    dest: 1,
+    sync: false,
+    minLength: 8192,
+    periodicFlush: 200,
+  });
+  #phase: 'open' | 'ending' | 'ended' = 'open';
+  /** Lines that came while it ended. */
+  #late = '';
+  #ended: Promise<void> | undefined;
+
+  write(lines: string): void {
+    switch (this.#phase) {
+      case 'open':
+        this.#buffered.write(lines);
+        return;
+      case 'ending':
+        this.#late += lines;
+        return;
+      case 'ended':
+        this.#direct.write(lines);
+    }
+  }
+
+  /** Resolves once all is written, or soon where nobody reads; the process is to exit then. Twice is fine. */
+  end(): Promise<void> {
+    return (this.#ended ??= this.#end());
+  }
+
+  async #end(): Promise<void> {
+    this.#phase = 'ending';
+    await new Promise<void>((resolve) => {
+      const unread = setTimeout(resolve, lastWritesMs);
+      this.#buffered.once('close', () => {
+        clearTimeout(unread);
+        resolve();
+      });
+      this.#buffered.end();
+    });
+    // What nobody has read by now would hold up the exit, which writes all that is left.
+    this.#buffered.destroy();
+    this.#phase = 'ended';
+    this.#direct.write(this.#late);
+  }
+}
+
+/** Whether anybody reads the lines of requests. */
+export function wantsAccessLines({ logLevel }: Config): boolean {
+  return logLevel === 'debug' || logLevel === 'info';
+}

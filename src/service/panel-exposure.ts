@@ -1,0 +1,75 @@
+/**
+ * Owns the warning that apps may be sent the panel's cookie. Cookies know hosts and no ports: an app
+ * that is reached under the panel's host name, at whatever port, is sent it by every browser that is
+ * led there.
+ *
+ * 1. It holds where the driver does not hide apps, unless the panel is on https, behind a proxy whose
+ *    word counts: its cookie is then `Secure`, and no browser sends it over plain http, but for names
+ *    of its own machine.
+ */
+import type { Driver } from '../drivers/driver.ts';
+import type { Logger } from '../lib/log.ts';
+
+export interface PanelExposureOptions {
+  driver: Pick<Driver, 'hidesApps' | 'watch'>;
+  publicUrl: () => string;
+  /** Whether some proxy is believed that a request came over https. */
+  trustsProxies: boolean;
+  logger: Logger;
+}
+
+export const exposureWarning =
+  'Apps can be reached under the host name of this panel, each at a port of its own, and browsers ' +
+  'send the cookie of the panel to every port. Whoever is signed in here and opens such an address ' +
+  'of a hostile app hands it the session. The ways out: serve the panel over https under a name of ' +
+  'its own (GANGWAY_PUBLIC_URL, GANGWAY_TRUSTED_PROXIES), or run the apps on a Docker daemon of ' +
+  'this machine.';
+
+export class PanelExposure {
+  readonly #options: PanelExposureOptions;
+  /** Null: not known yet. */
+  #isHidden: boolean | null;
+
+  constructor(options: PanelExposureOptions) {
+    this.#options = options;
+    this.#isHidden = options.driver.hidesApps === undefined ? false : null;
+  }
+
+  /** Says in the log what there is to be warned of, once that is known. */
+  async look(): Promise<void> {
+    const { driver, logger, publicUrl } = this.#options;
+    try {
+      this.#isHidden = (await driver.hidesApps?.()) ?? false;
+    } catch (error) {
+      logger.debug({ err: error }, 'panel_exposure_unknown');
+      this.#lookWhenConnected();
+      return;
+    }
+    const detail = this.warning();
+    if (detail !== null) {
+      logger.warn({ panel: publicUrl(), detail }, 'panel_cookie_reaches_apps');
+    }
+  }
+
+  /** For whoever sets the panel up; null where nothing is known to be wrong. */
+  warning(): string | null {
+    if (this.#isHidden !== false) return null;
+    const { publicUrl, trustsProxies } = this.#options;
+    return trustsProxies && keepsCookie(publicUrl()) ? null : exposureWarning;
+  }
+
+  #lookWhenConnected(): void {
+    const stop = this.#options.driver.watch((event) => {
+      if (event.type !== 'connected') return;
+      stop();
+      void this.look();
+    });
+  }
+}
+
+/** Whether browsers keep the panel's cookie from plain http: they count loopback as safe as https. */
+function keepsCookie(publicUrl: string): boolean {
+  const { protocol, hostname } = new URL(publicUrl);
+  const isLocal = /^(localhost|.+\.localhost|127\..+|\[::1\])$/.test(hostname);
+  return protocol === 'https:' && !isLocal;
+}

@@ -1,0 +1,104 @@
+/**
+ * Owns which runtime this instance has: programs of the machine, or containers of a daemon.
+ *
+ * 1. An instance keeps its runtime: once something was deployed or a database made, `auto` chooses what it
+ *    was made with, also when the daemon is away for a moment or has come since.
+ * 2. Before that, `auto` takes Docker when its socket answers within a second; never a swarm.
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Reader } from '../store/reader-and-journal.ts';
+import { tables } from '../store/records/tables.ts';
+
+export type Runtime = 'process' | 'docker' | 'swarm';
+
+export interface RuntimeChoiceOptions {
+  config: Pick<Config, 'dataDir' | 'runtime' | 'dockerSocket'>;
+  reader: Reader;
+  pingMs?: number;
+}
+
+export interface RuntimeChoice {
+  runtime: Runtime;
+  /** What things were made with that are there already; null where there are none. */
+  before: Runtime | null;
+}
+
+/** Holds the runtime of the last start. */
+const fileName = 'runtime';
+const lookedAtMax = 1000;
+
+export async function chooseRuntime(options: RuntimeChoiceOptions): Promise<RuntimeChoice> {
+  const { config, reader } = options;
+  const { dataDir } = config;
+  const last = await recorded(dataDir);
+  const before = isUsed(reader) ? (last ?? ofReleases(reader)) : null;
+  const runtime = await chosen(options, before);
+  if (runtime !== last) {
+    await writeFile(join(dataDir, fileName), `${runtime}\n`, { mode: 0o600 });
+  }
+  return { runtime, before };
+}
+
+/** Once it serves: a start that is refused says one line and nothing else. */
+export function logRuntime(
+  { runtime, before }: RuntimeChoice,
+  { runtime: configured, dockerSocket }: Pick<Config, 'runtime' | 'dockerSocket'>,
+  logger: Logger,
+): void {
+  // What was made for the other one is not started: it has to be deployed again.
+  if (before !== null && before !== runtime) logger.warn({ before, runtime }, 'runtime_changed');
+  const where = runtime === 'process' ? {} : { dockerSocket };
+  logger.info({ runtime, configured, ...where }, 'runtime_chosen');
+}
+
+async function chosen(
+  { config, pingMs = 1000 }: RuntimeChoiceOptions,
+  before: Runtime | null,
+): Promise<Runtime> {
+  if (config.runtime !== 'auto') return config.runtime;
+  if (before !== null) return before;
+  return (await answersPing(config.dockerSocket, pingMs)) ? 'docker' : 'process';
+}
+
+function isUsed(reader: Reader): boolean {
+  return !isEmpty(reader.scan(tables.deployments)) || !isEmpty(reader.scan(tables.databases));
+}
+
+async function recorded(dataDir: string): Promise<Runtime | null> {
+  const text = await readFile(join(dataDir, fileName), 'utf8').catch(() => '');
+  const name = text.trim();
+  return name === 'process' || name === 'docker' || name === 'swarm' ? name : null;
+}
+
+/** What the releases say, in a directory that came without a word of it. */
+function ofReleases(reader: Reader): Runtime {
+  let left = lookedAtMax;
+  for (const { plan } of reader.scan(tables.deployments)) {
+    if (plan?.image !== undefined) return 'docker';
+    if (plan !== null || (left -= 1) === 0) return 'process';
+  }
+  return 'process';
+}
+
+/** Whether a Docker daemon answers there in time. */
+export function answersPing(socketPath: string, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const asking = request({ socketPath, path: '/_ping', signal, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    asking.once('error', () => {
+      resolve(false);
+    });
+    asking.end();
+  });
+}
+
+function isEmpty(records: Iterable<unknown>): boolean {
+  return records[Symbol.iterator]().next().done === true;
+}

@@ -1,0 +1,269 @@
+/**
+ * Owns a serving Gangway: what it is made of, and the way down.
+ *
+ * On SIGTERM and SIGINT streams end, requests in flight finish, uploads are refused, actors finish what
+ * they accepted; apps stay up. A later signal ends at once. A store that is broken ends it likewise, with
+ * exit code 1, so that whoever watches over it starts it anew.
+ */
+import type { Config, ResolvedConfig } from '../config.ts';
+import { auditedRoutes } from '../gateway/audited.ts';
+import type { LineSink } from '../gateway/access-log.ts';
+import { singleSample } from '../gateway/metrics-text.ts';
+import type { MetricFamily } from '../gateway/metrics-text.ts';
+import { Metrics } from '../gateway/metrics.ts';
+import type { Graphql } from '../graphql/graphql.ts';
+import { systemClock } from '../lib/clock.ts';
+import { collectWhenIdle } from './idle-collection.ts';
+import type { Logger } from '../lib/log.ts';
+import { type LimitMemory, newLimitMemory, ThreadLimits } from '../threads/shared-limits.ts';
+import { sharesSite } from './same-site.ts';
+import { LastResort } from './uncaught-errors.ts';
+import { openPlatform } from './platform.ts';
+import type { Platform } from './platform.ts';
+import { addressOf, Core } from './core.ts';
+import { Front } from './front.ts';
+import { serveGraphql } from './graphql.ts';
+import { serveConsoles } from './consoles.ts';
+import type { ServedConsoles } from './consoles.ts';
+import { PanelExposure } from './panel-exposure.ts';
+import { Home } from './home.ts';
+import { LogOutput, newLogger, wantsAccessLines } from './log-output.ts';
+import { stopOnSignals } from './signals.ts';
+import { GatewayThreads } from './gateway-threads.ts';
+
+/** What ending may take behind the time for what is in flight. */
+const endMs = 20_000;
+
+export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
+  const output = new LogOutput();
+  const logger = newLogger(config, output);
+  const writeLog: LineSink = (lines) => {
+    output.write(lines);
+  };
+  // What we write is for ourselves; what apps may reach has its modes given.
+  process.umask(0o077);
+  for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
+  const broken = Promise.withResolvers<unknown>();
+  const platform = await openPlatform(config, logger, broken.resolve);
+  // What `auto` came to is what everybody is told.
+  const settled: Config = {
+    ...config,
+    runtime: platform.driver.name === 'remote' ? 'process' : platform.driver.name,
+  };
+  const service = new Service({ config: settled, logger, output, writeLog, platform });
+  try {
+    const { port } = await service.listen();
+    const panel = new URL(service.publicUrl).hostname;
+    if (sharesSite(panel, config.appsDomain)) {
+      // Apps could set cookies that the panel's own requests carry.
+      logger.warn({ panel, appsDomain: config.appsDomain }, 'apps_share_the_panels_site');
+    }
+    // Before anybody knows that it is there, and may end it.
+    service.endOnSignals();
+    void broken.promise.then((error) => service.endBroken(error));
+    announce(config, port, service.setupCode);
+    await platform.start();
+    void service.exposure.look();
+  } catch (error) {
+    if (service.isEnding) {
+      // What it closed failed what was still starting: it ends as it was told to.
+      logger.warn({ err: error }, 'start_cut_short');
+      return;
+    }
+    // The process ends now.
+    await service.abort();
+    throw error;
+  }
+}
+
+/** Any: it only holds the process. */
+const heldMs = 60_000;
+
+interface Parts {
+  config: Config;
+  logger: Logger;
+  output: LogOutput;
+  writeLog: LineSink;
+  platform: Platform;
+}
+
+/** What serves: a front on this thread, or gateway threads. */
+type Serving = Pick<Front, 'listen' | 'drain' | 'close' | 'abort'>;
+
+class Service {
+  readonly exposure: PanelExposure;
+  readonly #parts: Parts;
+  readonly #core: Core;
+  readonly #home: Home;
+  readonly #graphql: Graphql;
+  readonly #consoles: ServedConsoles;
+  readonly #serving: Serving;
+  readonly #lastResort: LastResort;
+  #phase: 'up' | 'ending' | 'exiting' = 'up';
+
+  constructor(parts: Parts) {
+    const { config, platform, logger } = parts;
+    this.#parts = parts;
+    this.#lastResort = new LastResort(logger);
+    const metrics = new Metrics();
+    metrics.register(() => this.#lastResort.families());
+    metrics.register(() => platformFamilies(platform));
+    const limits = config.gatewayThreads === 1 ? null : newLimitMemory();
+    const shared = limits && { newLimit: new ThreadLimits(limits).newLimit };
+    this.#core = new Core({ config, logger, ground: platform, ...shared });
+    const { publicUrl } = this.#core;
+    const { driver } = platform;
+    const trustsProxies = config.trustedProxies.length > 0;
+    this.exposure = new PanelExposure({ driver, publicUrl, trustsProxies, logger });
+    this.#home = new Home(this.#core, metrics, this.exposure);
+    this.#consoles = serveConsoles(this.#core, platform);
+    metrics.register(() => [consoleFamily(this.#consoles)]);
+    this.#graphql = serveGraphql(this.#core, {
+      commands: this.#consoles.commands,
+      accounts: this.#home.accounts,
+      queryThreads: config.queryThreads,
+    });
+    this.#serving = this.#newServing(metrics, limits);
+  }
+
+  /** `limits`: those of several threads; null for one. */
+  #newServing(metrics: Metrics, limits: LimitMemory | null): Serving {
+    const { config, platform, logger, writeLog } = this.#parts;
+    const core = this.#core;
+    const graphql = this.#graphql;
+    const { reads } = this.#home;
+    const { consoles } = this.#consoles;
+    const routes = auditedRoutes(this.#home.routes, core.audit);
+    if (limits === null) {
+      const accessLines = wantsAccessLines(config) ? writeLog : null;
+      return new Front({ core, graphql, consoles, metrics, accessLines, routes, reads });
+    }
+    const onLost = (err: Error): void => {
+      logger.fatal({ err }, 'gateway_thread_lost');
+      void this.#exitNow();
+    };
+    const shared = { platform, graphql, consoles, routes, metrics, limits, reads };
+    return new GatewayThreads({ ...shared, config, logger, writeLog, onLost });
+  }
+
+  get setupCode(): string | null {
+    return this.#home.setupCode;
+  }
+
+  /** Whether somebody ends the process, and will see it to its end. */
+  get isEnding(): boolean {
+    return this.#phase !== 'up';
+  }
+
+  /** Where people reach the panel: known once it listens. */
+  get publicUrl(): string {
+    return this.#core.publicUrl();
+  }
+
+  async listen(): Promise<{ port: number }> {
+    const { port } = await this.#serving.listen();
+    this.#lastResort.listen();
+    this.#core.port = port;
+    collectWhenIdle({ clock: systemClock });
+    return { port };
+  }
+
+  /** Cuts all connections, so that the process may end. */
+  abort(): Promise<void> {
+    return this.#serving.abort();
+  }
+
+  endOnSignals(): void {
+    stopOnSignals({
+      drain: (signal) => {
+        this.#endOr(() => this.#end(signal));
+      },
+      endNow: () => void this.#exitNow(),
+    });
+  }
+
+  /** Nothing can be stored any more: what goes on would be lost, or told to nobody. */
+  endBroken(error: unknown): void {
+    this.#parts.logger.fatal({ err: error }, 'store_broken');
+    this.#endOr(async () => {
+      await this.#drain('store_broken');
+      // Actors have nothing left that they could finish.
+      await this.#exitNow();
+    });
+  }
+
+  #endOr(end: () => Promise<void>): void {
+    const { logger, config } = this.#parts;
+    // Whatever hangs, a runner or a daemon among it, holds up nobody's restart.
+    systemClock.after(config.drainSeconds * 1000 + endMs, () => {
+      logger.fatal({}, 'shutdown_late');
+      void this.#exitNow();
+    });
+    end().catch((error: unknown) => {
+      // Whoever exits already may be why this failed.
+      if (this.#phase === 'exiting') return;
+      logger.fatal({ err: error }, 'shutdown_failed');
+      void this.#exitNow();
+    });
+  }
+
+  async #end(signal: string): Promise<void> {
+    const { logger, platform } = this.#parts;
+    await this.#drain(signal);
+    await platform.drain();
+    await this.#graphql.close();
+    this.#core.authenticator.close();
+    await this.#home.close();
+    await this.#serving.close();
+    await platform.close();
+    if (this.#phase !== 'exiting') logger.info({}, 'stopped');
+    await this.#exit(0);
+  }
+
+  async #drain(why: string): Promise<void> {
+    if (this.#phase === 'up') this.#phase = 'ending';
+    // The timers of actors hold no process: without this it would be gone before their work is done.
+    setInterval(() => undefined, heldMs);
+    this.#parts.logger.info({ why }, 'draining');
+    this.#consoles.consoles.drain();
+    await this.#serving.drain();
+  }
+
+  async #exitNow(): Promise<void> {
+    if (this.#phase === 'up') this.#phase = 'ending';
+    await this.abort();
+    await this.#exit(1);
+  }
+
+  /** The first to come says the code. */
+  async #exit(code: number): Promise<void> {
+    if (this.#phase === 'exiting') return;
+    this.#phase = 'exiting';
+    await this.#parts.output.end();
+    process.exit(code);
+  }
+}
+
+function consoleFamily({ consoles }: ServedConsoles): MetricFamily {
+  return singleSample('gangway_consoles', 'Open consoles.', consoles.size);
+}
+
+function platformFamilies({ actors, streams }: Platform): MetricFamily[] {
+  const { actors: active, waiting } = actors.stats();
+  const { feeds, storageFailures } = streams.stats();
+  const gauge = (name: string, help: string, value: number): MetricFamily =>
+    singleSample(`gangway_${name}`, help, value);
+  return [
+    gauge('actors', 'Actors known, active or at rest.', active),
+    gauge('mailbox_messages', 'Messages that wait for actors.', waiting),
+    gauge('log_feeds', 'Workloads followed into logs.', feeds),
+    gauge('log_storage_failures_total', 'Appends to logs that failed.', storageFailures),
+  ];
+}
+
+/** The one line of a start, for people; on standard output, whatever the log level. */
+function announce(config: Config, port: number, setupCode: string | null): void {
+  const url = config.publicUrl ?? addressOf(config.host, port);
+  const setup = setupCode === null ? '' : `; set it up at ${url}/setup?code=${setupCode}`;
+  process.stdout.write(`Gangway serves on ${url}${setup}\n`);
+}

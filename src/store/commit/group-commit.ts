@@ -1,0 +1,399 @@
+/**
+ * Owns the write side: the queue of commits and the transactions that carry them.
+ *
+ * 1. One transaction at a time is on its way. It takes all that waits when it begins; what arrives
+ *    meanwhile shares the next one, so that any number of writers costs a few syncs.
+ * 2. A commit resolves, and a refused one rejects, only after its transaction is on disk. Before
+ *    that, in this order: readers of this thread see it, its position is published, subscribers
+ *    are told.
+ * 3. A failed transaction rejects all of its commits and leaves nothing behind.
+ * 4. A store that is broken takes nothing any more: one whose file or environment LMDB gives up, and one
+ *    of which a transaction is on disk and could not be told of.
+ * 5. The journal is cut as it grows: each transaction drops what lies behind the watermark and was
+ *    read by all that follow.
+ */
+import { asServiceError, ServiceError } from '../../lib/errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Activations } from './activations.ts';
+import { decodeValue, encodeRecord } from '../records/codec.ts';
+import { failureOf, isGivenUp } from './commit-failures.ts';
+import type { CommitRequest, JournalEntry } from '../reader-and-journal.ts';
+import {
+  decodePosition,
+  encodePosition,
+  firstPosition,
+  metaKeys,
+  type Environment,
+  type TableSet,
+} from '../files/environment.ts';
+import type { Followers } from './followers.ts';
+import { encodeRow, entryOf, type Row } from './journal-rows.ts';
+import { GroupPlan, type EncodedChange, type PlanBase } from './plan.ts';
+import type { KnownEntry, StoreReader } from '../reading/reader.ts';
+
+/** Runs writes in one transaction; resolves once it is on disk, rejects when nothing of it is. */
+export type Transact = (writes: () => void) => Promise<void>;
+
+export interface CommitLimits {
+  /** Commits that may wait; beyond: OVERLOADED. */
+  pendingMax: number;
+  /** Bytes of encoded records that may wait; beyond: OVERLOADED. */
+  pendingMaxBytes: number;
+  /** Commits one transaction takes, which bounds how long it holds the thread. */
+  groupMax: number;
+  /** Bytes of encoded records after which a transaction takes no further commit. */
+  groupMaxBytes: number;
+  /** Bytes of encoded records one commit may have. */
+  commitMaxBytes: number;
+}
+
+export interface GroupCommitOptions {
+  environment: Environment;
+  tables: TableSet;
+  reader: StoreReader;
+  activations: Activations;
+  shared: SharedArrayBuffer;
+  followers: Pick<Followers, 'readTo'>;
+  clock: Clock;
+  logger: Logger;
+  transact: Transact;
+  limits: CommitLimits;
+  /** Space left where the store lies. */
+  freeBytes: () => number;
+  /** Newest entries that stay in the journal. */
+  keepEntries: number;
+  /** Nothing can be stored any more, or nobody can be told what was; called once. */
+  onBroken: (error: unknown) => void;
+}
+
+interface Pending {
+  actor: string;
+  epoch: number;
+  changes: EncodedChange[];
+  bytes: number;
+  resolve: (position: number) => void;
+  reject: (error: ServiceError) => void;
+}
+
+type Verdict =
+  | { accepted: true; pending: Pending; row: Row; known: KnownEntry }
+  | { accepted: false; pending: Pending; error: ServiceError };
+
+const trimStep = 64;
+
+export class GroupCommit {
+  readonly #options: GroupCommitOptions;
+  readonly #published: BigInt64Array;
+  readonly #base: PlanBase;
+  readonly #listeners = new Set<(entry: JournalEntry) => void>();
+  readonly #idle: (() => void)[] = [];
+  #queue: Pending[] = [];
+  #queuedBytes = 0;
+  #busy = false;
+  #closed = false;
+  #broken = false;
+  #position: number;
+  #first: number;
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options;
+    this.#published = new BigInt64Array(options.shared);
+    this.#position = decodePosition(options.environment.meta.get(metaKeys.position));
+    this.#first = firstPosition(options.environment);
+    this.#base = committedBase(options.environment, options.reader);
+    Atomics.store(this.#published, 0, BigInt(this.#position));
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+
+  subscribe(listener: (entry: JournalEntry) => void): () => void {
+    const own = (entry: JournalEntry): void => {
+      listener(entry);
+    };
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  commit(request: CommitRequest): Promise<number> {
+    return new Promise((resolve, reject) => {
+      try {
+        const { actor, epoch } = request;
+        this.#check(request);
+        const { changes, bytes } = this.#encode(request);
+        this.#queue.push({ actor, epoch, changes, bytes, resolve, reject });
+        this.#queuedBytes += bytes;
+      } catch (error) {
+        this.#options.activations.refuse(request.actor, request.epoch);
+        reject(this.#refusal(error, request.actor));
+        return;
+      }
+      this.#start();
+    });
+  }
+
+  /** Drops entries down to `keep` of the newest; resolves when that is on disk. */
+  async trim(keep: number): Promise<void> {
+    while (this.#first > 0 && this.#first <= this.#position - keep) {
+      // Not in a method of its own: its return would come a microtask after the next group began.
+      while (this.#busy) await this.#groupEnd();
+      this.#busy = true;
+      try {
+        let cut = 0;
+        await this.#options.transact(() => {
+          cut = this.#cut(this.#position, keep, trimStep * 16);
+        });
+        // The rest waits for those that follow: later transactions drop it.
+        if (cut === this.#first) return;
+        this.#first = cut;
+      } finally {
+        this.#finish();
+      }
+    }
+  }
+
+  /** Refuses new commits and waits for those accepted. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#busy || this.#queue.length > 0) await this.#groupEnd();
+  }
+
+  #groupEnd(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+    });
+  }
+
+  #check({ actor, epoch }: CommitRequest): void {
+    const { limits, activations } = this.#options;
+    if (this.#closed || this.#broken) {
+      throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
+    }
+    activations.check(actor, epoch);
+    if (this.#queue.length >= limits.pendingMax || this.#queuedBytes >= limits.pendingMaxBytes) {
+      throw new ServiceError('OVERLOADED', 'Too many changes wait to be stored.');
+    }
+  }
+
+  /** Encodes at once, so that what the caller changes afterwards is not committed. */
+  #encode(request: CommitRequest): { changes: EncodedChange[]; bytes: number } {
+    let bytes = 0;
+    const changes = request.changes.map((change): EncodedChange => {
+      const { op, table, key } = change;
+      const value = op === 'put' || op === 'insert' ? encodeRecord(table, change.value) : null;
+      bytes += value?.length ?? 0;
+      return { op, table, key, value };
+    });
+    if (bytes > this.#options.limits.commitMaxBytes) {
+      throw new ServiceError('PAYLOAD_TOO_LARGE', 'The change is too large to be stored.');
+    }
+    return { changes, bytes };
+  }
+
+  #take(): Pending[] {
+    const { groupMax, groupMaxBytes } = this.#options.limits;
+    let count = 0;
+    let bytes = 0;
+    for (const pending of this.#queue) {
+      if (count === groupMax || bytes >= groupMaxBytes) break;
+      count += 1;
+      bytes += pending.bytes;
+    }
+    this.#queuedBytes -= bytes;
+    return this.#queue.splice(0, count);
+  }
+
+  #start(): void {
+    if (this.#busy || this.#queue.length === 0) return;
+    this.#busy = true;
+    void this.#run().finally(() => {
+      this.#finish();
+    });
+  }
+
+  #finish(): void {
+    this.#busy = false;
+    for (const resolve of this.#idle.splice(0)) resolve();
+    // Who waited for the end (a trim, the close) goes first.
+    queueMicrotask(() => {
+      this.#start();
+    });
+  }
+
+  async #run(): Promise<void> {
+    let verdicts: Verdict[] = [];
+    let group: Pending[] = [];
+    let first = this.#first;
+    try {
+      await this.#options.transact(() => {
+        // Taken here, not before: what came while the transaction was set up rides along.
+        group = this.#take();
+        const plan = new GroupPlan(this.#options.tables, this.#base);
+        verdicts = this.#judge(group, plan);
+        first = this.#write(verdicts, plan);
+      });
+    } catch (error) {
+      // Where not even the transaction began, nothing behind it would fare better.
+      if (group.length === 0) group = this.#take();
+      this.#fail(group, error);
+      if (isGivenUp(error)) this.#break(error);
+      return;
+    }
+    try {
+      this.#first = first;
+      this.#publish(verdicts);
+    } catch (error) {
+      this.#fail(group, error);
+      this.#break(error);
+    }
+  }
+
+  #break(error: unknown): void {
+    if (this.#broken) return;
+    this.#broken = true;
+    this.#options.onBroken(error);
+  }
+
+  #judge(group: readonly Pending[], plan: GroupPlan): Verdict[] {
+    let position = this.#position;
+    const refused = new Set<string>();
+    return group.map((pending): Verdict => {
+      const { actor, epoch } = pending;
+      try {
+        this.#options.activations.check(actor, epoch);
+        if (refused.has(`${actor}\n${String(epoch)}`)) throw behindRefused();
+        const changes = plan.add(pending.changes);
+        position += 1;
+        const atMs = this.#options.clock.now();
+        const row: Row = {
+          actor,
+          epoch,
+          atMs,
+          changes: pending.changes.map((change, i) => ({
+            ...change,
+            fresh: changes[i]?.fresh ?? false,
+          })),
+        };
+        return { accepted: true, pending, row, known: { position, changes } };
+      } catch (error) {
+        refused.add(`${actor}\n${String(epoch)}`);
+        return { accepted: false, pending, error: this.#refusal(error, actor) };
+      }
+    });
+  }
+
+  /** Writes what was accepted; returns the position of the oldest entry kept. */
+  #write(verdicts: readonly Verdict[], plan: GroupPlan): number {
+    const { environment, keepEntries } = this.#options;
+    let position = this.#position;
+    for (const { table, at, value } of plan.writes) {
+      const bytes = environment.tables.get(table);
+      if (bytes === undefined) throw new TypeError(`There is no table ${table}.`);
+      if (value === undefined) bytes.removeSync(at);
+      else bytes.putSync(at, value as Buffer);
+    }
+    for (const verdict of verdicts) {
+      if (!verdict.accepted) continue;
+      position = verdict.known.position;
+      environment.journal.putSync(encodePosition(position), encodeRow(verdict.row) as Buffer);
+    }
+    if (position === this.#position) return this.#first;
+    environment.meta.putSync(metaKeys.position, encodePosition(position));
+    return this.#cut(position, keepEntries, trimStep + 2 * verdicts.length);
+  }
+
+  #cut(position: number, keep: number, most: number): number {
+    let first = this.#first === 0 ? 1 : this.#first;
+    const read = this.#options.followers.readTo(this.#position);
+    const end = Math.min(position - keep + 1, read + 1, first + most);
+    for (; first < end; first++)
+      this.#options.environment.journal.removeSync(encodePosition(first));
+    return first;
+  }
+
+  #publish(verdicts: readonly Verdict[]): void {
+    const accepted = verdicts.filter((verdict) => verdict.accepted);
+    this.#options.reader.advance(accepted.map((verdict) => verdict.known));
+    const last = accepted.at(-1);
+    if (last !== undefined) {
+      this.#position = last.known.position;
+      Atomics.store(this.#published, 0, BigInt(this.#position));
+    }
+    if (this.#listeners.size > 0) for (const { row, known } of accepted) this.#tell(row, known);
+    for (const [index, verdict] of verdicts.entries()) {
+      const { pending } = verdict;
+      if (verdict.accepted) pending.resolve(verdict.known.position);
+      else {
+        this.#reject(pending, verdict.error);
+        const behind = verdicts.slice(index + 1).map((later) => later.pending);
+        this.#forgive(verdict, [...behind, ...this.#queue]);
+      }
+    }
+  }
+
+  /**
+   * A rule of a table said no and nothing was queued behind it: once the actor knows, it may go on,
+   * or end itself. What it commits in between was built on what is refused.
+   */
+  #forgive({ pending, error }: Verdict & { accepted: false }, behind: readonly Pending[]): void {
+    const { actor, epoch } = pending;
+    if (error.code !== 'CONFLICT' && error.code !== 'NOT_FOUND') return;
+    if (behind.some((one) => one.actor === actor && one.epoch === epoch)) return;
+    // Behind the callbacks of the rejection, which were queued just now.
+    queueMicrotask(() => {
+      this.#options.activations.forgive(actor, epoch);
+    });
+  }
+
+  #tell(row: Row, known: KnownEntry): void {
+    const records = known.changes.map((change) => change.record);
+    const entry = entryOf(row, known.position, records);
+    for (const listener of this.#listeners) {
+      try {
+        listener(entry);
+      } catch (error) {
+        this.#options.logger.error({ err: error, position: entry.position }, 'subscriber_failed');
+      }
+    }
+  }
+
+  #fail(group: readonly Pending[], cause: unknown): void {
+    const error = failureOf(cause, this.#options.freeBytes);
+    this.#options.logger.error(
+      { err: cause, code: error.code, commits: group.length },
+      'commit_failed',
+    );
+    for (const pending of group) this.#reject(pending, error);
+  }
+
+  #reject(pending: Pending, error: ServiceError): void {
+    this.#options.activations.refuse(pending.actor, pending.epoch);
+    pending.reject(error);
+  }
+
+  #refusal(error: unknown, actor: string): ServiceError {
+    if (!(error instanceof ServiceError)) {
+      this.#options.logger.error({ err: error, actor }, 'commit_invalid');
+    }
+    return asServiceError(error);
+  }
+}
+
+function behindRefused(): ServiceError {
+  return new ServiceError('OVERLOADED', 'An earlier change by the same actor failed; retry.');
+}
+
+/** The stored state while no transaction has written: what is decoded already, else LMDB itself. */
+function committedBase(environment: Environment, reader: StoreReader): PlanBase {
+  return {
+    record(table, _key, text, at) {
+      const known = reader.peek(table, text);
+      if (known !== undefined) return known;
+      const bytes = environment.tables.get(table)?.get(at);
+      return bytes === undefined ? undefined : decodeValue(bytes);
+    },
+    owner: (table, at) => environment.tables.get(table)?.get(at),
+  };
+}

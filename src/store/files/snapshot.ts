@@ -1,0 +1,293 @@
+/**
+ * Owns copies of a data directory: taken while it is in use, and put back.
+ *
+ * 1. The store is copied at one transaction. Files are copied before and, as far as they changed,
+ *    again after it: whatever a record names was there in one of the two.
+ * 2. The target appears complete and synced, or not at all.
+ * 3. The instance key stays out unless it is asked for.
+ * 4. What belongs to processes of this machine stays out: a copy that is served must not take the
+ *    original's for its own, also one made before it stayed out. So do the tools, which are made anew,
+ *    and links that are good for an hour.
+ * 5. Files of a database whose server writes them are copied until they are as of one moment: until
+ *    nothing changed since the copy before, or in the order from which the server's own log leads on.
+ */
+import {
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { open } from 'lmdb';
+import { copyChanged, copyTree, ignoreGone, isGone, measureTree, syncFile } from './copy-tree.ts';
+import { storeFolder } from './environment.ts';
+import { StoreRefusal } from '../refusal.ts';
+import { instanceKeyFile } from '../secrets.ts';
+
+export interface SnapshotOptions {
+  /** Copy the instance key too; whoever has both can read every secret. */
+  withKey: boolean;
+  databases?: DatabaseFiles;
+  onProgress?: (progress: Progress) => void;
+}
+
+/** What is known of the files of databases; paths are relative to the folder of one. */
+export interface DatabaseFiles {
+  /** Whether a folder of app files, by its name, is one of a database. */
+  isFolder(name: string): boolean;
+  isOfProcesses(path: string): boolean;
+  /** Where this file is there, replaying the log from it makes whole what was copied behind it. */
+  checkpoint: string;
+  log: string;
+}
+
+/** What was copied of what there was at the beginning. */
+export interface Progress {
+  files: number;
+  bytes: number;
+  totalFiles: number;
+  totalBytes: number;
+}
+
+export interface Copied {
+  files: number;
+  bytes: number;
+  /** Folders of databases that were written to all the while. */
+  unsettled: string[];
+}
+
+/** How often the files of a database are copied before they are taken as they are. */
+const settleTries = 5;
+
+interface BackupSource {
+  backup(path: string, compact: boolean): Promise<void>;
+}
+
+/**
+ * Copies `dir` into the new folder `target`. `root` is the open environment; without it, another
+ * process may have the store open, and its file is read beside it.
+ */
+export async function copyDataDirectory(
+  dir: string,
+  target: string,
+  options: SnapshotOptions,
+  root?: BackupSource,
+): Promise<Copied> {
+  const from = resolve(dir);
+  const to = resolve(target);
+  await refuseTarget(from, to);
+  const skip = new Set(
+    ['runner', 'run', 'docker', 'swarm', 'resets', join('apps', 'toolchain')].map((name) =>
+      join(from, name),
+    ),
+  );
+  skip.add(storeFolder(from));
+  if (!options.withKey) skip.add(join(from, instanceKeyFile));
+  const places = await placesOf(from, skip, options.databases);
+  const counter = await Counter.of(places, options.onProgress);
+  const unsettled: string[] = [];
+  await fillWhole(to, async (partial) => {
+    for (const place of places) await copyPlace(place, partial, counter.seen);
+    await copyStore(from, partial, root);
+    for (const place of places) await copyPlace(place, partial);
+    unsettled.push(...(await settleDatabases(places, partial, options.databases)));
+  });
+  return { ...counter.done, unsettled };
+}
+
+/** Puts a copy in the place of an empty or missing data directory. */
+export async function restoreDataDirectory(
+  copy: string,
+  dir: string,
+  options: Omit<SnapshotOptions, 'withKey'> = {},
+): Promise<Copied> {
+  const from = resolve(copy);
+  const to = resolve(dir);
+  await stat(join(storeFolder(from), 'data.mdb')).catch((error: unknown) => {
+    throw isGone(error) ? new StoreRefusal(`There is no snapshot at ${from}.`) : error;
+  });
+  await refuseTarget(from, to);
+  const places = await placesOf(from, new Set(), options.databases);
+  const counter = await Counter.of(places, options.onProgress);
+  await fillWhole(to, async (partial) => {
+    for (const place of places) await copyPlace(place, partial, counter.seen);
+  });
+  return { ...counter.done, unsettled: [] };
+}
+
+/** A tree that is copied, and what of it stays out. */
+interface CopiedPlace {
+  from: string;
+  /** Relative to the copy; '' for the whole of it. */
+  to: string;
+  leaves: (source: string) => boolean;
+}
+
+/** The data directory; app files may lie elsewhere, behind a link. */
+async function placesOf(
+  dir: string,
+  skip: ReadonlySet<string>,
+  databases: DatabaseFiles | undefined,
+): Promise<CopiedPlace[]> {
+  const link = join(dir, 'apps');
+  const isElsewhere = (await lstat(link).catch(ignoreGone))?.isSymbolicLink() === true;
+  const apps = isElsewhere ? await realpath(link) : link;
+  const isOfProcesses = (source: string): boolean => {
+    const [name = '', ...path] = relative(apps, source).split(sep);
+    return databases?.isFolder(name) === true && databases.isOfProcesses(path.join('/'));
+  };
+  const whole = (source: string): boolean => skip.has(source) || isOfProcesses(source);
+  if (!isElsewhere) return [{ from: dir, to: '', leaves: whole }];
+  const toolchain = join(apps, 'toolchain');
+  return [
+    { from: dir, to: '', leaves: (source) => source === link || skip.has(source) },
+    { from: apps, to: 'apps', leaves: (source) => source === toolchain || isOfProcesses(source) },
+  ];
+}
+
+async function copyPlace(
+  { from, to, leaves }: CopiedPlace,
+  target: string,
+  seen?: (bytes: number) => void,
+): Promise<void> {
+  if (to !== '') await mkdir(join(target, to), { recursive: true, mode: 0o711 });
+  await copyTree(from, join(target, to), { leaves, ...(seen && { seen }) });
+}
+
+/** The folders of databases whose copies are of no one moment. */
+async function settleDatabases(
+  places: readonly CopiedPlace[],
+  target: string,
+  databases: DatabaseFiles | undefined,
+): Promise<string[]> {
+  const unsettled: string[] = [];
+  if (databases === undefined) return unsettled;
+  for (const { from, to, leaves } of places) {
+    const isApps = to === 'apps';
+    if (!isApps && places.length > 1) continue;
+    const apps = isApps ? from : join(from, 'apps');
+    for (const name of (await readdir(apps).catch(ignoreGone)) ?? []) {
+      if (!databases.isFolder(name)) continue;
+      const copy = { from: join(apps, name), to: join(target, 'apps', name), leaves };
+      if (!(await isSettled(copy, databases))) unsettled.push(name);
+    }
+  }
+  return unsettled;
+}
+
+async function isSettled(copy: CopiedPlace, databases: DatabaseFiles): Promise<boolean> {
+  for (let tried = 0; tried < settleTries; tried++) {
+    if (await copyBehindCheckpoint(copy, databases)) return true;
+    if ((await copyTree(copy.from, copy.to, copy)) === 0) return true;
+  }
+  return false;
+}
+
+/**
+ * Copies first what names the checkpoint and last the log: where the server made no other checkpoint
+ * meanwhile, all that changed since stands in the log. False where it did, or there is no such file.
+ */
+async function copyBehindCheckpoint(
+  { from, to, leaves }: CopiedPlace,
+  { checkpoint, log }: DatabaseFiles,
+): Promise<boolean> {
+  const source = join(from, checkpoint);
+  const before = await readFile(source).catch(ignoreGone);
+  if (before === undefined) return false;
+  await copyChanged(source, join(to, checkpoint));
+  const logs = join(from, log);
+  const later = (path: string): boolean => path === source || path === logs || leaves(path);
+  await copyTree(from, to, { leaves: later });
+  await copyTree(logs, join(to, log), { leaves });
+  const copied = await readFile(join(to, checkpoint));
+  const after = await readFile(source).catch(ignoreGone);
+  return after !== undefined && after.equals(before) && copied.equals(before);
+}
+
+/** Counts what was copied against what there was at the beginning. */
+class Counter {
+  readonly done = { files: 0, bytes: 0 };
+  readonly #told: (() => void) | undefined;
+
+  private constructor(
+    total: { files: number; bytes: number },
+    tell: SnapshotOptions['onProgress'],
+  ) {
+    this.#told =
+      tell &&
+      (() => {
+        tell({ ...this.done, totalFiles: total.files, totalBytes: total.bytes });
+      });
+  }
+
+  static async of(
+    places: readonly CopiedPlace[],
+    tell: SnapshotOptions['onProgress'],
+  ): Promise<Counter> {
+    const total = { files: 0, bytes: 0 };
+    for (const { from, leaves } of tell ? places : []) {
+      const { files, bytes } = await measureTree(from, leaves);
+      total.files += files;
+      total.bytes += bytes;
+    }
+    return new Counter(total, tell);
+  }
+
+  readonly seen = (bytes: number): void => {
+    this.done.files += 1;
+    this.done.bytes += bytes;
+    this.#told?.();
+  };
+}
+
+/** Makes the folder `to` by filling another one and renaming it (invariant 2). */
+async function fillWhole(to: string, fill: (partial: string) => Promise<void>): Promise<void> {
+  const partial = join(dirname(to), `.${basename(to)}.partial-${String(process.pid)}`);
+  await rm(partial, { recursive: true, force: true });
+  try {
+    await mkdir(partial, { recursive: true, mode: 0o700 });
+    await fill(partial);
+    await chmod(partial, 0o700);
+    await syncFile(partial);
+    await rename(partial, to);
+    await syncFile(dirname(to));
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function refuseTarget(from: string, to: string): Promise<void> {
+  const inside = relative(from, to);
+  if (inside === '' || !inside.startsWith('..')) {
+    throw new StoreRefusal(`Cannot copy to ${to}: it lies in ${from}.`);
+  }
+  const present = await readdir(to).catch((error: unknown) => {
+    if (isGone(error)) return [];
+    throw error;
+  });
+  if (present.length > 0) throw new StoreRefusal(`Cannot copy to ${to}: it is not empty.`);
+}
+
+async function copyStore(from: string, to: string, root?: BackupSource): Promise<void> {
+  const folder = storeFolder(to);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (root !== undefined) {
+    await root.backup(folder, true);
+  } else {
+    const path = storeFolder(from);
+    await stat(join(path, 'data.mdb'));
+    const beside = open({ path, readOnly: true, maxReaders: 1024 });
+    try {
+      await beside.backup(folder, true);
+    } finally {
+      await beside.close();
+    }
+  }
+  await syncFile(join(folder, 'data.mdb'));
+}

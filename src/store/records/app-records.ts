@@ -1,0 +1,238 @@
+/** Owns the shapes of what is stored of apps: their settings, variables, deployments and what runs. */
+import type { Resources } from '../../protocol/workload.ts';
+
+export type DeploySource = 'UPLOAD' | 'GIT' | 'IMAGE' | 'COMPOSE';
+export type AppStatus = 'idle' | 'queued' | 'building' | 'active' | 'stopped' | 'error';
+
+export interface BuildConfig {
+  buildCommand: string | null;
+  startCommand: string | null;
+  dockerfile: string | null;
+  outputDir: string | null;
+  nodeVersion: string | null;
+  port: number | null;
+  healthPath: string | null;
+}
+
+export interface GitSource {
+  connectionId: string | null;
+  repository: string;
+  branch: string;
+  path: string | null;
+}
+
+export interface StoredUpload {
+  filename: string;
+  sizeBytes: number;
+  sha256: string;
+  format: 'tar' | 'tar.gz' | 'zip';
+  uploadedAtMs: number;
+  /** File name below the app's upload folder. */
+  blob: string;
+}
+
+export interface AppRecord {
+  id: string;
+  teamId: string;
+  slug: string;
+  name: string;
+  source: DeploySource;
+  status: AppStatus;
+  folderId: string | null;
+  serverId: string;
+  upload: StoredUpload | null;
+  git: GitSource | null;
+  image: string | null;
+  compose: string | null;
+  build: BuildConfig;
+  resources: Resources;
+  previewBranches: string[];
+  autoDeploy: boolean;
+  deployHookEnabled: boolean;
+  /** SHA-256 of the hook's URL token, hex, and the token itself, sealed. */
+  hookHash: string;
+  hookSealed: Uint8Array;
+  latestDeploymentId: string | null;
+  /** The deployment whose release is current: it takes the traffic while the app runs. */
+  liveDeploymentId: string | null;
+  /** What runs of it. */
+  run: AppRun;
+  /** Whether it should run: false after `stopApp`. */
+  desired: 'running' | 'stopped';
+  /** Own uid of its processes, where the instance runs as root. */
+  uid: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** In trash since; null when it is not. */
+  deletedAtMs: number | null;
+}
+
+/** One start of a release: what the driver runs under `workloadId`. */
+export interface Instance {
+  deploymentId: string;
+  /** Never used twice, so that log and exit code of one start are never taken for another's. */
+  workloadId: string;
+  /** Where it is reached. */
+  host: string;
+  /** What it is told as PORT, and reached at unless there is a `targetPort`. */
+  port: number;
+  targetPort?: number;
+  startedAtMs: number;
+  /** What it runs in, for people; absent: programs of the machine. */
+  image?: string;
+  /** Of a stack: the name of the service that takes the traffic. */
+  service?: string;
+  /** Of a stack: its other services, in the order of their start. */
+  parts?: InstancePart[];
+}
+
+export interface InstancePart {
+  service: string;
+  workloadId: string;
+  image: string;
+}
+
+/** The instances of an app, journaled before the driver is told of them. */
+export interface AppRun {
+  /** Counts the instances ever named. */
+  seq: number;
+  /** Takes the traffic. */
+  live: Instance | null;
+  /** Is being started; takes over once it is healthy. */
+  next: Instance | null;
+  /** Took the traffic before; stopped at `stopAtMs`. */
+  draining: (Instance & { stopAtMs: number })[];
+  /** The live instance ended by itself and does not listen again yet. */
+  crashing: boolean;
+  /** Ends that nobody asked for; absent: none. */
+  crashes?: AppCrashes;
+}
+
+/** What is kept of ends of live instances that nobody asked for. */
+export interface AppCrashes {
+  /** Of the live release since it became live. */
+  restarts: number;
+  last: AppExit | null;
+  /** Up to which its ends have been counted, for each workload of the live instance with any. */
+  counted: {
+    workloadId: string;
+    /** As the driver counts. */
+    ends: number;
+    /** As they were told of; only ascends. */
+    told: number;
+    /** Of the last one. */
+    atMs: number;
+  }[];
+}
+
+export interface AppExit {
+  atMs: number;
+  /** Null where a signal ended it, or nobody knows. */
+  code: number | null;
+  signal: string | null;
+  reason: 'exited' | 'killed' | 'out_of_memory' | 'unhealthy';
+  /** Whose lines stand in this log. */
+  workloadId: string;
+  log: string;
+  /** So many ends came soon one after the other. */
+  inRow: number;
+  /** Which of the ends of this workload it is, and what the log says of it. */
+  told: number;
+  text: string;
+}
+
+export type EnvTarget = 'production' | 'preview';
+
+export interface EnvRecord {
+  id: string;
+  appId: string;
+  key: string;
+  isSecret: boolean;
+  /** The value when it is no secret, else null. */
+  value: string | null;
+  /** The secret value, sealed; else null. */
+  sealed: Uint8Array | null;
+  masked: string;
+  targets: EnvTarget[];
+  /** Databases that the value refers to, also one that is sealed; absent: none. */
+  refersTo?: string[];
+  updatedAtMs: number;
+}
+
+// prettier-ignore
+export type DeploymentStatus =
+  | 'queued' | 'building' | 'starting' | 'ready' | 'failed' | 'canceled' | 'superseded';
+export type DeploymentTrigger =
+  'dashboard' | 'api' | 'deploy_hook' | 'git_push' | 'mcp' | 'rollback';
+
+export interface DeploymentRecord {
+  id: string;
+  appId: string;
+  teamId: string;
+  status: DeploymentStatus;
+  trigger: DeploymentTrigger;
+  url: string | null;
+  commitSha: string | null;
+  commitMessage: string | null;
+  branch: string | null;
+  error: string | null;
+  /** The upload it was built from. */
+  upload: StoredUpload | null;
+  /** For a rollback: the deployment whose release runs again. */
+  rollbackOf: string | null;
+  /** The release kept on disk: its folder's name; null once it is gone. */
+  release: string | null;
+  /** How the release starts, once detected. */
+  plan: ReleasePlan | null;
+  /** The workload that builds it; journaled before it starts. */
+  buildJob: string | null;
+  createdAtMs: number;
+  startedAtMs: number | null;
+  finishedAtMs: number | null;
+}
+
+/** How a release is started; decided by build detection and kept for restart and rollback. */
+export interface ReleasePlan {
+  kind:
+    | 'node'
+    | 'static'
+    | 'procfile'
+    | 'python'
+    | 'go'
+    | 'command'
+    | 'dockerfile'
+    | 'image'
+    | 'compose';
+  /**
+   * A shell command line, run in the release's folder, or in its image; null: files served from
+   * `staticDir`, or what the image says itself.
+   */
+  startCommand: string | null;
+  /** Folder of static files, relative to the release. */
+  staticDir: string | null;
+  /** Absent: the release is a folder, and runs as programs of the machine. */
+  image?: ReleaseImage;
+  /** Of a compose file; `image` is that of its main service. */
+  stack?: ReleaseStack;
+}
+
+export interface ReleaseStack {
+  /** The text, as it was deployed. */
+  compose: string;
+  /** The service that takes the traffic. */
+  main: string;
+  /** By service. */
+  images: Record<string, Omit<ReleaseImage, 'port'>>;
+}
+
+/** What a release runs in, on a driver of containers. */
+export interface ReleaseImage {
+  /** As the driver named it. */
+  name: string;
+  /** What people know it as: what was asked for, or the name. */
+  label: string;
+  /** The port its program listens on inside; null: the one that is chosen at its start. */
+  port: number | null;
+  /** Where it was pulled, by its digest where the registry said it; null: it was built here. */
+  pulled: string | null;
+}

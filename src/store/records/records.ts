@@ -1,0 +1,215 @@
+/**
+ * Owns the shapes of what is stored. Times are milliseconds since the epoch; absent is `null`, so
+ * that a record has one shape and decodes fast.
+ */
+import type { Capability } from '../../lib/capabilities.ts';
+
+export type * from './app-records.ts';
+export * from './database-records.ts';
+
+export interface InstanceRecord {
+  /** Always `instance`. */
+  id: 'instance';
+  instanceId: string;
+  logMaxDays: number;
+  /** Set by `updateInstanceSettings`; null: what config says. */
+  publicUrl: string | null;
+  createdAtMs: number;
+  /** Null until `completeSetup`. */
+  setUpAtMs: number | null;
+  /** Whether `refersTo` is there for variables that were sealed before it was stored. */
+  referencesKnown?: boolean;
+}
+
+/** A server as it was last seen. */
+export interface ServerRecord {
+  /** `srv_local`, or `srv_` and what its driver calls it. */
+  id: string;
+  name: string;
+  runtime: 'swarm';
+  connected: boolean;
+  draining: boolean;
+  version: string | null;
+  /** When its driver last said that it is connected; to the minute while it is. */
+  lastSeenAtMs: number | null;
+}
+
+export interface TeamRecord {
+  id: string;
+  slug: string;
+  name: string;
+  requireTwoFactor: boolean;
+  /** Until when people without two-factor may go on all the same; null or missing: not any more. */
+  twoFactorGraceUntilMs?: number | null;
+  mcpEnabled: boolean;
+  createdAtMs: number;
+}
+
+export interface RoleRecord {
+  id: string;
+  teamId: string;
+  name: string;
+  capabilities: Capability[];
+  builtIn: 'owner' | 'member' | 'viewer' | null;
+}
+
+export interface MemberRecord {
+  teamId: string;
+  userId: string;
+  roleId: string;
+  joinedAtMs: number;
+}
+
+export interface FolderRecord {
+  id: string;
+  teamId: string;
+  name: string;
+  parentId: string | null;
+}
+
+/** A record of better-auth, kept as the library hands it over (dates as milliseconds in `dates`). */
+export interface AuthRecord {
+  model: string;
+  id: string;
+  fields: Record<string, unknown>;
+  /** Names of the fields that are dates. */
+  dates: string[];
+}
+
+export interface TokenRecord {
+  id: string;
+  name: string;
+  userId: string;
+  /** SHA-256 of the whole token, hex. */
+  hash: string;
+  /** What is shown of it: `gwy_` and its first characters. */
+  prefix: string;
+  capabilities: Capability[];
+  /** Made without naming a scope: all teams of its owner. */
+  allTeams: boolean;
+  teamIds: string[];
+  folderIds: string[];
+  appIds: string[];
+  databaseIds: string[];
+  /** The team it was made in; where it is listed and where it acts by default. */
+  homeTeamId: string;
+  createdAtMs: number;
+  lastUsedAtMs: number | null;
+  expiresAtMs: number | null;
+  /** Set on what an OAuth client was granted: its own tokens come and go with this record. */
+  oauth?: OAuthClientRef | null;
+}
+
+/** The client of a grant, as it was when the person consented. */
+export interface OAuthClientRef {
+  clientId: string;
+  name: string;
+  /** Where its answers go: a host, or the scheme of an application. */
+  host: string;
+}
+
+/** Where images of a team come from; its login is for this host alone. */
+export interface RegistryRecord {
+  id: string;
+  teamId: string;
+  name: string;
+  /** `host` or `host:port`, in lower case. */
+  host: string;
+  /** Both null where no login is needed. */
+  username: string | null;
+  /** The password, sealed. */
+  sealed: Uint8Array | null;
+  createdAtMs: number;
+}
+
+export interface TrashRecord {
+  id: string;
+  teamId: string;
+  kind: 'app' | 'database';
+  targetId: string;
+  name: string;
+  deletedAtMs: number;
+  purgeAtMs: number;
+}
+
+/** A durable alarm of an actor: `message` is told to it at `atMs`, also after a restart. */
+export interface AlarmRecord {
+  actor: string;
+  name: string;
+  atMs: number;
+  message: unknown;
+}
+
+/** One segment of a log: a plain append-only file below the data directory's `logs`. */
+export interface SegmentRecord {
+  /** `app:<id>`, `build:<deployment id>`, later `db:<id>`. */
+  log: string;
+  generation: string;
+  firstOffset: number;
+  firstAtMs: number;
+  lastAtMs: number;
+  /** Lines in it, as far as the index knows; the file of the last segment may hold more. */
+  lines: number;
+  sizeBytes: number;
+  file: string;
+}
+
+/** What one person holds in a folder, and in everything below it, besides their role. */
+export interface FolderGrantRecord {
+  teamId: string;
+  folderId: string;
+  userId: string;
+  /** Never empty: what gives nothing is removed. */
+  capabilities: Capability[];
+}
+
+/** A person's second factor: being enrolled until it is confirmed, then on. */
+export interface TwoFactorRecord {
+  userId: string;
+  /** Names this enrolment, so that a code is never taken for one of another. */
+  enrolment: string;
+  /** The secret behind the codes, sealed. */
+  sealed: Uint8Array;
+  /** Keyed hashes of the recovery codes that are left, hex. */
+  recoveryHashes: string[];
+  /** The last time step whose code was used; neither it nor an earlier one is good again. */
+  lastStep: number;
+  createdAtMs: number;
+  /** Null until the first code came. */
+  confirmedAtMs: number | null;
+}
+
+/** When a session was last used; apart from it, because it changes often and decides nothing. */
+export interface SightingRecord {
+  sessionId: string;
+  userId: string;
+  lastSeenAtMs: number;
+}
+
+/** A place in a team, kept for whoever holds its link; the link's token is stored as a hash only. */
+export interface InviteRecord {
+  id: string;
+  teamId: string;
+  /** In lower case; one open invite for each address in a team. */
+  email: string;
+  roleId: string;
+  /** SHA-256 of the token, hex. */
+  hash: string;
+  /** Who gives the place; the invite is worth no more than what this person may still give. */
+  invitedBy: string;
+  createdAtMs: number;
+  expiresAtMs: number;
+}
+
+/** What somebody did, with names as they were; written once, in the commit of what it tells of. */
+export interface ActivityRecord {
+  /** In the order of the requests. */
+  id: string;
+  /** Null: no team sees it. */
+  teamId: string | null;
+  atMs: number;
+  actor: string;
+  action: string;
+  target: string | null;
+  details: Record<string, unknown>;
+}

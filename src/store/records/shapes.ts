@@ -1,0 +1,185 @@
+/**
+ * Owns the shapes in which records are stored without the names of their fields: these are written once,
+ * here, instead of in every record.
+ *
+ * 1. What is stored names a shape by its place in `shapes`: a shape is never changed, moved or taken
+ *    away. A record that gets another field gets another shape, at the end, beside the old one.
+ * 2. A record of no shape here is stored with its names, as every record was before version 2 of the
+ *    store.
+ */
+import type {
+  ActivityRecord,
+  AlarmRecord,
+  AppRecord,
+  AppRun,
+  BuildConfig,
+  DeploymentRecord,
+  EnvRecord,
+  Instance,
+  MemberRecord,
+  ReleasePlan,
+  SegmentRecord,
+  SightingRecord,
+  StoredUpload,
+  TokenRecord,
+} from './records.ts';
+import type { Resources } from '../../protocol/workload.ts';
+
+type Shape = readonly string[];
+
+/** The names of all fields of `R`, in the order in which they are stored; a missing one is an error. */
+function shapeOf<R>() {
+  return <const K extends readonly (keyof R & string)[]>(
+    ...keys: Exclude<keyof R, K[number]> extends never ? K : never
+  ): Shape => keys;
+}
+
+const app = shapeOf<AppRecord>()(
+  'id',
+  'teamId',
+  'slug',
+  'name',
+  'source',
+  'status',
+  'folderId',
+  'serverId',
+  'upload',
+  'git',
+  'image',
+  'compose',
+  'build',
+  'resources',
+  'previewBranches',
+  'autoDeploy',
+  'deployHookEnabled',
+  'hookHash',
+  'hookSealed',
+  'latestDeploymentId',
+  'liveDeploymentId',
+  'run',
+  'desired',
+  'uid',
+  'createdAtMs',
+  'updatedAtMs',
+  'deletedAtMs',
+);
+const upload = shapeOf<StoredUpload>()(
+  'filename',
+  'sizeBytes',
+  'sha256',
+  'format',
+  'uploadedAtMs',
+  'blob',
+);
+const build = shapeOf<BuildConfig>()(
+  'buildCommand',
+  'startCommand',
+  'dockerfile',
+  'outputDir',
+  'nodeVersion',
+  'port',
+  'healthPath',
+);
+const resources = shapeOf<Resources>()('memoryMb', 'cpus', 'pids', 'replicas');
+const run = shapeOf<Omit<AppRun, 'crashes'>>()('seq', 'live', 'next', 'draining', 'crashing');
+const instance = shapeOf<Omit<Instance, 'targetPort' | 'image' | 'service' | 'parts'>>()(
+  'deploymentId',
+  'workloadId',
+  'host',
+  'port',
+  'startedAtMs',
+);
+const deployment = shapeOf<DeploymentRecord>()(
+  'id',
+  'appId',
+  'teamId',
+  'status',
+  'trigger',
+  'url',
+  'commitSha',
+  'commitMessage',
+  'branch',
+  'error',
+  'upload',
+  'rollbackOf',
+  'release',
+  'plan',
+  'buildJob',
+  'createdAtMs',
+  'startedAtMs',
+  'finishedAtMs',
+);
+// With an image it is stored with its names, as an instance with one is: few are.
+const plan = shapeOf<Omit<ReleasePlan, 'image' | 'stack'>>()('kind', 'startCommand', 'staticDir');
+const activity = shapeOf<ActivityRecord>()(
+  'id',
+  'teamId',
+  'atMs',
+  'actor',
+  'action',
+  'target',
+  'details',
+);
+const byToken = ['userId', 'tokenId', 'targetId', 'address', 'userAgent'];
+const byPerson = ['userId', 'targetId', 'address', 'userAgent'];
+const segment = shapeOf<SegmentRecord>()(
+  'log',
+  'generation',
+  'firstOffset',
+  'firstAtMs',
+  'lastAtMs',
+  'lines',
+  'sizeBytes',
+  'file',
+);
+const alarm = shapeOf<AlarmRecord>()('actor', 'name', 'atMs', 'message');
+const sighting = shapeOf<SightingRecord>()('sessionId', 'userId', 'lastSeenAtMs');
+const env = shapeOf<Omit<EnvRecord, 'refersTo'>>()(
+  'id',
+  'appId',
+  'key',
+  'isSecret',
+  'value',
+  'sealed',
+  'masked',
+  'targets',
+  'updatedAtMs',
+);
+const member = shapeOf<MemberRecord>()('teamId', 'userId', 'roleId', 'joinedAtMs');
+const token = shapeOf<Omit<TokenRecord, 'oauth'>>()(
+  'id',
+  'name',
+  'userId',
+  'hash',
+  'prefix',
+  'capabilities',
+  'allTeams',
+  'teamIds',
+  'folderIds',
+  'appIds',
+  'databaseIds',
+  'homeTeamId',
+  'createdAtMs',
+  'lastUsedAtMs',
+  'expiresAtMs',
+);
+
+/** In the order of their numbers (promise 1). */
+// prettier-ignore
+export const shapes: readonly Shape[] = [
+  app, upload, build, resources, run, instance, deployment, plan, activity, byToken, byPerson,
+  segment, alarm, sighting, env, member, token,
+];
+
+/** The shape of a table's records, for those whose fields come in another order. */
+export const shapesOfTables: Readonly<Partial<Record<string, Shape>>> = {
+  apps: app,
+  deployments: deployment,
+  activity,
+  segments: segment,
+  alarms: alarm,
+  sightings: sighting,
+  env,
+  members: member,
+  tokens: token,
+};

@@ -1,0 +1,127 @@
+/**
+ * Owns requests that come in on one thread and are answered on another, where the state of their
+ * routes is: head and answer cross whole, the body when a handler asks for it.
+ *
+ * 1. The client cannot tell: the handlers are the same, so is every byte of the answer, and the request
+ *    keeps the id that the access log of its thread shows.
+ * 2. A client that leaves aborts the exchange there as it would here.
+ */
+import type { Asking, Handling } from '../lib/port-calls.ts';
+import type { FailureHost } from '../gateway/http/base-exchange.ts';
+import type { Exchange, Method, Route } from '../gateway/transport.ts';
+import {
+  type ForwardedAnswer,
+  ForwardedExchange,
+  type ForwardedRequest,
+} from './forwarded-exchange.ts';
+
+/** Calls to the thread that answers. */
+export type ForwardCalls = {
+  /** Null: the client has left. */
+  'exchange.forward': { in: ForwardedRequest; out: ForwardedAnswer | null };
+};
+
+/** Calls back to the thread that has the client. */
+export type ForwardBodyCalls = {
+  /** The whole body; null: the client has left. */
+  'exchange.body': { in: { exchange: number; maxBytes: number }; out: Uint8Array | null };
+};
+
+/** How a route is named across threads. */
+export interface RouteName {
+  method: Method;
+  path: string;
+}
+
+export interface ForwardedRoutesOptions {
+  /** The routes that are answered over there. */
+  routes: readonly RouteName[];
+  home: Asking<ForwardCalls> & Handling<ForwardBodyCalls>;
+  /** Bytes of a body, however many a handler would take; default 1 MiB. */
+  bodyMax?: number;
+}
+
+/** Routes for the thread that has the clients. Once for a port. */
+export function forwardedRoutes(options: ForwardedRoutesOptions): Route[] {
+  const { routes, home, bodyMax = 1024 * 1024 } = options;
+  const open = new Map<number, Exchange>();
+  home.handle('exchange.body', ({ exchange: id, maxBytes }) => {
+    const exchange = open.get(id);
+    return exchange === undefined ? null : bodyOf(exchange, Math.min(maxBytes, bodyMax));
+  });
+  let lastId = 0;
+  const forward = async (exchange: Exchange): Promise<void> => {
+    const id = (lastId += 1);
+    open.set(id, exchange);
+    try {
+      const { signal } = exchange;
+      const answer = await home.ask('exchange.forward', requestOf(id, exchange), { signal });
+      if (answer !== null) pass(answer, exchange);
+    } catch (error) {
+      // Who has left is told nothing, and has done nothing wrong.
+      if (!exchange.aborted) throw error;
+    } finally {
+      open.delete(id);
+    }
+  };
+  return routes.map(({ method, path }) => ({ method, path, handle: forward }));
+}
+
+export interface AnswerForwardedOptions extends FailureHost {
+  routes: readonly Route[];
+}
+
+/** Has routes of this thread answer what another one forwards. Once for a port. */
+export function answerForwarded(
+  thread: Handling<ForwardCalls> & Asking<ForwardBodyCalls>,
+  { routes, ...host }: AnswerForwardedOptions,
+): void {
+  const byName = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
+  thread.handle('exchange.forward', (request, signal) => {
+    const name = `${request.method} ${request.route}`;
+    const route = byName.get(name);
+    if (route === undefined) throw new Error(`Cannot answer ${name}: there is no such route here`);
+    const { exchange: id } = request;
+    return new Promise((resolve) => {
+      const exchange = new ForwardedExchange(request, {
+        ...host,
+        body: (maxBytes) => thread.ask('exchange.body', { exchange: id, maxBytes }),
+        answer: resolve,
+      });
+      signal.addEventListener('abort', () => {
+        exchange.clientLeft();
+        resolve(null);
+      });
+      exchange.run(route);
+    });
+  });
+}
+
+function requestOf(id: number, exchange: Exchange): ForwardedRequest {
+  const { requestId, method, route, params, head, address, fromLoopback, secure } = exchange;
+  const { query, fields } = head;
+  const about = { requestId, method, route, params, query, fields };
+  return { exchange: id, ...about, address, fromLoopback, secure };
+}
+
+function bodyOf(exchange: Exchange, maxBytes: number): Promise<Uint8Array | null> {
+  return new Promise((resolve, reject) => {
+    exchange.onAbort(() => {
+      resolve(null);
+    });
+    exchange.lendBody(
+      maxBytes,
+      (body) => {
+        resolve(new Uint8Array(body));
+      },
+      reject,
+    );
+  });
+}
+
+function pass({ status, headers, body, added, notes }: ForwardedAnswer, exchange: Exchange): void {
+  if (exchange.aborted) return;
+  for (const [name, value] of added) exchange.addHeader(name, value);
+  if (notes !== null) exchange.note(notes);
+  exchange.send(status, headers, body);
+}

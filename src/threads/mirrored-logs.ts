@@ -1,0 +1,154 @@
+/**
+ * Owns the live logs of a thread that does not feed them, as its viewers see them. The thread that
+ * does says how far they go (`log-watches.ts`); the lines come from the files.
+ *
+ * 1. A log is watched from its first viewer here to its last one.
+ * 2. What was attached before a log was dropped ends with it, and never shows what is written under
+ *    its name later, also when the files are seen to be others before that is said.
+ * 3. A move for a watch that has ended changes nothing.
+ */
+import type { Clock } from '../lib/clock.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import type { LogLine, LogName } from '../logs/files/log-name.ts';
+import type { LogFileReader } from '../logs/files/reader.ts';
+import type { LogTail } from '../logs/files/tail.ts';
+import { type ChannelView, LogChannel, type WatchedLogs } from '../logs/live/channel.ts';
+import { GenerationReader } from '../logs/live/generation-reader.ts';
+import type { LogMove, UnwatchLog, WatchLog } from './log-watches.ts';
+import { ownLines } from '../logs/live/ring.ts';
+
+export interface MirroredLogsOptions {
+  /** Reads the files on this thread (`openLogReader`). */
+  reader: LogFileReader;
+  logger: Logger;
+  /** To the thread that feeds (`LogWatches`); what is told arrives in order. */
+  watch: (message: WatchLog) => void;
+  unwatch: (message: UnwatchLog) => void;
+  clock?: Clock;
+  /** Cost of the ring of a log that is watched; default 512 KiB. */
+  ringBytes?: number;
+}
+
+interface Mirror {
+  watch: number;
+  log: LogName;
+  reader: GenerationReader;
+  channel: LogChannel;
+  /** What reads its new lines; undefined while it has none, or was left behind. */
+  tail: LogTail | undefined;
+  /** Whether it held lines when it began to be watched. */
+  begun: boolean;
+}
+
+export class MirroredLogs implements WatchedLogs {
+  readonly #options: MirroredLogsOptions;
+  readonly #ringBytes: number;
+  /** The current mirror of each log: another one takes its place as soon as it is outdated. */
+  readonly #mirrors = new Map<LogName, Mirror>();
+  readonly #byWatch = new Map<number, Mirror>();
+  #lastWatch = 0;
+
+  constructor(options: MirroredLogsOptions) {
+    this.#options = options;
+    this.#ringBytes = options.ringBytes ?? 512 * 1024;
+  }
+
+  get reader(): LogFileReader {
+    return this.#options.reader;
+  }
+
+  stats(): { channels: number } {
+    return { channels: this.#mirrors.size };
+  }
+
+  attach(log: LogName, wake: () => void): ChannelView {
+    // A look at the files outdates a mirror of others.
+    this.#mirrors.get(log)?.reader.range(log);
+    const mirror = this.#mirrors.get(log) ?? this.#begin(log);
+    return mirror.channel.attach(wake);
+  }
+
+  /** What the feeding thread tells of the logs that are watched. */
+  moved(moves: readonly LogMove[]): void {
+    for (const move of moves) {
+      const mirror = this.#byWatch.get(move.watch);
+      if (mirror !== undefined) this.#move(mirror, move);
+    }
+  }
+
+  #begin(log: LogName): Mirror {
+    const reader = new GenerationReader(this.#options.reader, () => this.#drop(mirror));
+    const channel = new LogChannel({
+      log,
+      reader,
+      clock: this.#options.clock ?? systemClock,
+      ringBytes: this.#ringBytes,
+      // Moves come once a flush.
+      flushMs: 0,
+      onUnused: () => this.#end(mirror),
+    });
+    const begun = reader.generation !== null;
+    const watch = ++this.#lastWatch;
+    const mirror: Mirror = { watch, log, reader, channel, tail: undefined, begun };
+    this.#mirrors.set(log, mirror);
+    this.#byWatch.set(watch, mirror);
+    this.#options.watch({ watch, log });
+    return mirror;
+  }
+
+  #end({ watch, log }: Mirror): void {
+    if (!this.#byWatch.delete(watch)) return;
+    this.#mirrors.delete(log);
+    this.#options.unwatch({ watch });
+  }
+
+  #drop(mirror: Mirror): void {
+    this.#end(mirror);
+    mirror.channel.drop();
+  }
+
+  #move(mirror: Mirror, { generation, nextOffset, life, failure, notices }: LogMove): void {
+    const { channel, reader } = mirror;
+    // One that held nothing when this was said may hold lines here by now.
+    const renewed = generation === null ? mirror.begun : !reader.isOf(generation);
+    if (renewed || life === 'dropped' || nextOffset < channel.nextOffset) {
+      this.#drop(mirror);
+      return;
+    }
+    if (nextOffset > channel.nextOffset) this.#takeIn(mirror, nextOffset);
+    for (const { before, notice } of notices) channel.notice(notice, before);
+    if (failure !== undefined) {
+      this.#end(mirror);
+      channel.fail(failure);
+      return;
+    }
+    if (life === 'ended') channel.end();
+    else channel.reopen();
+  }
+
+  #takeIn(mirror: Mirror, to: number): void {
+    const { log, channel } = mirror;
+    try {
+      const lines = mirror.tail?.take(channel.nextOffset, to) ?? this.#readAnew(mirror, to);
+      if (lines !== undefined) {
+        channel.appended(lines);
+        return;
+      }
+    } catch (error) {
+      mirror.tail = undefined;
+      // Viewers will meet the same error, and say so, when they read.
+      this.#options.logger.warn({ log, err: error }, 'log_move_not_read');
+    }
+    // Too many for the ring, or some of them are gone.
+    channel.appendedTo(to);
+  }
+
+  #readAnew(mirror: Mirror, to: number): LogLine[] | undefined {
+    const { log, channel, reader } = mirror;
+    const from = channel.nextOffset;
+    const { lines, nextOffset } = reader.read(log, from, to - from, this.#ringBytes);
+    mirror.tail = reader.tail(log);
+    return lines[0]?.offset === from && nextOffset === to ? ownLines(lines) : undefined;
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Owns mutations asked for on a thread without actors: they run where the actors are, and what they
+ * do to the answer of their exchange is done here.
+ *
+ * 1. A mutation is answered as if it had run on the caller's thread: the same body, the same cookies,
+ *    the same wait after too many attempts.
+ * 2. Nobody waits for the answer any more: it is dropped here, and the mutation is told there.
+ */
+import type { Principal } from '../auth/callers/principal.ts';
+import type { Origin } from '../auth/sign-in/accounts-api.ts';
+import type { Asking, Handling } from '../lib/port-calls.ts';
+import type { AgentSide, HttpSide } from '../graphql/context.ts';
+import type { Variables } from '../graphql/execution/engine.ts';
+import type {
+  GraphqlAnswer,
+  GraphqlCall,
+  Lanes,
+  MutationDoor,
+} from '../graphql/execution/lanes.ts';
+
+/** A call as it crosses; plain data. */
+export interface CarriedMutation {
+  query: string;
+  operationName: string | undefined;
+  variables: Variables;
+  principal: Principal;
+  via: GraphqlCall['via'];
+  agent: AgentSide | null;
+  charsMax: number | undefined;
+  http: { origin: Origin; cookieHeader: string } | null;
+}
+
+/** An answer as it crosses; plain data. */
+export interface CarriedAnswer extends GraphqlAnswer {
+  cookies: readonly string[];
+  /** Set where signing in was refused for now. */
+  tooManyRetryAfterS: number | null;
+}
+
+/** Calls to the thread where the actors are. */
+export type MutationCalls = {
+  'graphql.mutate': { in: CarriedMutation; out: CarriedAnswer };
+};
+
+export class RemoteMutations implements MutationDoor {
+  readonly #home: Asking<MutationCalls>;
+
+  constructor(home: Asking<MutationCalls>) {
+    this.#home = home;
+  }
+
+  async answer(call: GraphqlCall): Promise<GraphqlAnswer> {
+    const { http, signal } = call;
+    const answer = await this.#home.ask('graphql.mutate', carried(call), { signal });
+    const { kind, body, cookies, tooManyRetryAfterS } = answer;
+    if (cookies.length > 0) http?.setCookies(cookies);
+    if (tooManyRetryAfterS !== null) http?.tooMany(tooManyRetryAfterS);
+    return { kind, body };
+  }
+}
+
+function carried(call: GraphqlCall): CarriedMutation {
+  const { query, operationName, variables, principal, via, agent = null, charsMax } = call;
+  const http = call.http && { origin: call.http.origin, cookieHeader: call.http.cookieHeader };
+  return { query, operationName, variables, principal, via, agent, charsMax, http };
+}
+
+/** Runs here what another thread's `RemoteMutations` asks for. */
+export function answerMutations(
+  thread: Handling<MutationCalls>,
+  graphql: { load(): Promise<Pick<Lanes, 'answer'>> },
+): void {
+  thread.handle('graphql.mutate', async ({ http, charsMax, ...call }, signal) => {
+    const lanes = await graphql.load();
+    const side = http && new CarriedHttp(http);
+    const { kind, body } = await lanes.answer({
+      ...call,
+      ...(charsMax !== undefined && { charsMax }),
+      http: side,
+      signal,
+      request: null,
+    });
+    // The body shares memory with other answers, all of which would cross.
+    return {
+      kind,
+      body: new Uint8Array(body),
+      cookies: side?.cookies ?? [],
+      tooManyRetryAfterS: side?.retryAfterS ?? null,
+    };
+  });
+}
+
+/** Keeps what a mutation does to the answer of its exchange. */
+class CarriedHttp implements HttpSide {
+  readonly origin: Origin;
+  readonly cookieHeader: string;
+  readonly cookies: string[] = [];
+  retryAfterS: number | null = null;
+
+  constructor({ origin, cookieHeader }: NonNullable<CarriedMutation['http']>) {
+    this.origin = origin;
+    this.cookieHeader = cookieHeader;
+  }
+
+  setCookies(cookies: readonly string[]): void {
+    this.cookies.push(...cookies);
+  }
+
+  tooMany(retryAfterS: number): void {
+    this.retryAfterS = Math.max(retryAfterS, this.retryAfterS ?? 0);
+  }
+}

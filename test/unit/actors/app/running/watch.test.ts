@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { appsToWake } from '../../../../../src/actors/app/running/watch.ts';
+import type {
+  AppRecord,
+  DeploymentRecord,
+  Instance,
+} from '../../../../../src/store/records/records.ts';
+import { openStore } from '../../../../../src/store/store.ts';
+import type { Store } from '../../../../../src/store/store.ts';
+import { put } from '../../../../../src/store/records/table.ts';
+import { tables } from '../../../../../src/store/records/tables.ts';
+import { appRecord, deploymentRecord } from '../../../../support/graphql-fixture.ts';
+import { noLog } from '../../../../support/runner.ts';
+
+const instance: Instance = {
+  deploymentId: 'dpl_1',
+  workloadId: 'w',
+  host: '127.0.0.1',
+  port: 1,
+  startedAtMs: 0,
+};
+const idle: AppRecord['run'] = { seq: 0, live: null, next: null, draining: [], crashing: false };
+
+describe('appsToWake()', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'gangway-watch-'));
+  let store: Store;
+  before(async () => {
+    store = await openStore({ dir, logger: noLog });
+  });
+  after(async () => {
+    await store.close();
+    rmSync(dir, { recursive: true });
+  });
+
+  it('names those that should run, that have something under way or on its way out, and no other', async () => {
+    const app = (id: string, more: Partial<AppRecord>) =>
+      put(tables.apps, appRecord(id, 'team_a', { desired: 'stopped', run: idle, ...more }));
+    const deployment = (appId: string, status: DeploymentRecord['status']) =>
+      put(
+        tables.deployments,
+        deploymentRecord(`dpl_${appId}`, { id: appId, teamId: 'team_a' }, { status }),
+      );
+    await store.commit({
+      actor: 'app:test',
+      epoch: store.nextEpoch('app:test'),
+      changes: [
+        app('app_runs', { desired: 'running' }),
+        app('app_trashed', { desired: 'running', deletedAtMs: 1 }),
+        app('app_starts', { run: { ...idle, next: instance } }),
+        app('app_ends', {
+          deletedAtMs: 1,
+          run: { ...idle, draining: [{ ...instance, stopAtMs: 1 }] },
+        }),
+        app('app_waits', {}),
+        deployment('app_waits', 'queued'),
+        app('app_failed', {}),
+        deployment('app_failed', 'failed'),
+        app('app_quiet', {}),
+        deployment('app_gone', 'queued'),
+      ],
+    });
+    assert.deepEqual(appsToWake(store), ['app_ends', 'app_runs', 'app_starts', 'app_waits']);
+  });
+
+  it('names as many as there are', async () => {
+    const changes = Array.from({ length: 1_500 }, (_, i) =>
+      put(tables.apps, appRecord(`app_${i}`, 'team_a', { desired: 'running', run: idle })),
+    );
+    await store.commit({ actor: 'app:test', epoch: store.nextEpoch('app:test'), changes });
+    assert.equal(appsToWake(store).length, 1_504);
+  });
+});

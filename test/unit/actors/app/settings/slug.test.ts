@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { slugAttempt, slugOf } from '../../../../../src/actors/app/settings/slug.ts';
+
+const label = /^[a-z0-9]([a-z0-9-]{0,48}[a-z0-9])?$/;
+
+describe('slugOf()', () => {
+  it('makes a label of a name', () => {
+    assert.equal(slugOf('My Shop'), 'my-shop');
+    assert.equal(slugOf('  Straße & Œuvre — Ünïque! '), 'strasse-uvre-unique');
+    assert.equal(slugOf('日本'), 'app');
+    assert.equal(slugOf('xn--evil'), 'xn-evil');
+  });
+
+  it('makes a DNS label of anything, also at a later attempt', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 9999 }), (name, n) => {
+        assert.match(slugAttempt(slugOf(name), n), label);
+      }),
+    );
+  });
+});

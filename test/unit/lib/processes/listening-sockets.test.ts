@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { it } from 'node:test';
+import { listeningSockets } from '../../../../src/lib/processes/listening-sockets.ts';
+
+const head =
+  '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode';
+const row = (local: string, state: string, inode: number): string =>
+  `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000     0        0 ${String(inode)} 1 0 100 0 0 10 0`;
+
+it('listeningSockets() tells who listens, and writes addresses as people do', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'gangway-proc-'));
+  t.after(() => {
+    rmSync(dir, { recursive: true });
+  });
+  assert.deepEqual(listeningSockets(dir), []);
+  const v4 = [row('0100007F:1F40', '0A', 11), row('00000000:0050', '0A', 12)];
+  writeFileSync(join(dir, 'tcp'), [head, ...v4, row('0100007F:1F40', '01', 13), ''].join('\n'));
+  const zeros = '0'.repeat(24);
+  const v6 = [
+    row(`${zeros}00000000:1F41`, '0A', 21),
+    row(`${zeros}01000000:1F42`, '0A', 22),
+    row('0000000000000000FFFF00000100007F:1F43', '0A', 23),
+    row('B80D0120000000000000000001000000:1F44', '0A', 24),
+  ];
+  writeFileSync(join(dir, 'tcp6'), [head, ...v6, ''].join('\n'));
+  assert.deepEqual(
+    listeningSockets(dir).map(({ address, port, inode }) => `${address} ${String(port)} ${inode}`),
+    [
+      '127.0.0.1 8000 11',
+      '0.0.0.0 80 12',
+      ':: 8001 21',
+      '::1 8002 22',
+      '127.0.0.1 8003 23',
+      '2001:db8::1 8004 24',
+    ],
+  );
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+
+import { acceptsHtml } from '../../../../src/programs/edge/pages.ts';
+import type { Vacancy } from '../../../../src/protocol/workload.ts';
+import { EdgePlace } from '../../../support/edge-place.ts';
+import { freePort } from '../../../support/ports.ts';
+
+const words: [Vacancy, RegExp][] = [
+  ['not_deployed', /not deployed yet/],
+  ['first_deployment', /is being deployed for the first time/],
+  ['first_deployment_failed', /first deployment of this app failed/],
+  ['starting', /is starting/],
+  ['ended', /ended unexpectedly and is being restarted/],
+  ['stopped', /is stopped/],
+];
+
+describe('pages of the edge', () => {
+  let place: EdgePlace;
+  beforeEach(async () => {
+    place = await new EdgePlace().open();
+  });
+  afterEach(() => place.close());
+
+  const vacant = (vacancy: Vacancy, ...targets: { host: string; port: number }[]): Promise<void> =>
+    place.edge.setRoutes([{ host: 'a.localhost', targets, vacancy }]);
+
+  it('say why an app takes no requests, also after the runner was another one', async () => {
+    for (const [vacancy, sentence] of words) {
+      await vacant(vacancy);
+      const { status, headers, body } = await place.ask();
+      assert.equal(status, 503, vacancy);
+      assert.match(body, sentence);
+      assert.match(headers['content-type'] ?? '', /^text\/html/);
+      assert.equal(headers['cache-control'], 'no-store');
+      assert.ok(Number(headers['retry-after']) > 0);
+      const requestId = String(headers['x-request-id']);
+      assert.match(requestId, /^[0-9a-f]{16}$/);
+      assert.ok(body.includes(requestId));
+      assert.notEqual((await place.ask()).headers['x-request-id'], requestId);
+    }
+    await place.reopen();
+    assert.match((await place.ask({ agent: false })).body, /is stopped/);
+  });
+
+  it('are a line of text for who does not accept HTML, and nothing for HEAD', async () => {
+    await vacant('stopped');
+    const { status, headers, body } = await place.ask({ headers: { accept: 'application/json' } });
+    assert.equal(status, 503);
+    assert.equal(headers['content-type'], 'text/plain; charset=utf-8');
+    assert.equal(body, `This app is stopped.\nRequest ${String(headers['x-request-id'])}\n`);
+    const head = await place.ask({ method: 'HEAD' });
+    assert.deepEqual([head.status, head.body], [503, '']);
+  });
+
+  it('say of an app that ended that it is restarted, as long as it refuses', async () => {
+    const refusing = { host: '127.0.0.1', port: await freePort() };
+    await vacant('ended', refusing);
+    const { status, body } = await place.ask();
+    assert.equal(status, 503);
+    assert.match(body, /is being restarted/);
+    const { port } = await place.app((_req, res) => res.end('again'));
+    await vacant('ended', refusing, { host: '127.0.0.1', port });
+    assert.equal((await place.ask()).body, 'again');
+    const { port: torn } = await place.app((req) => req.socket.destroy());
+    await vacant('ended', { host: '127.0.0.1', port: torn });
+    assert.equal((await place.ask({ method: 'POST' }, 'x')).status, 502);
+  });
+
+  it('say so to who asks for a WebSocket', async () => {
+    await vacant('first_deployment');
+    const head =
+      'GET / HTTP/1.1\r\nHost: a.localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+    const answer = await place.raw(head);
+    assert.match(answer, /^HTTP\/1\.1 503 /);
+    assert.match(answer, /deployed for the first time/);
+  });
+
+  it('call an app not running where a runner of another version left words unknown here', async () => {
+    await vacant('constructor' as Vacancy);
+    const { status, body } = await place.ask();
+    assert.equal(status, 503);
+    assert.match(body, /The app is not running/);
+  });
+});
+
+describe('acceptsHtml()', () => {
+  const cases: [string | undefined, boolean][] = [
+    [undefined, true],
+    ['*/*', true],
+    ['text/html,application/xhtml+xml;q=0.9', true],
+    ['Text/*; q=0.2', true],
+    ['application/json', false],
+    ['text/plain, image/*', false],
+    ['text/html;q=0, */*', false],
+    ['text/html; q=0.0', false],
+    ['', false],
+  ];
+  for (const [accept, expected] of cases) {
+    it(`is ${String(expected)} for ${accept ?? 'no header'}`, () => {
+      assert.equal(acceptsHtml(accept), expected);
+    });
+  }
+});
