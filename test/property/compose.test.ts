@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { ComposeRefused } from '../../src/actors/app/compose/refused.ts';
+import { WorkFailed } from '../../src/actors/workload/work-failed.ts';
 import { readStack } from '../../src/actors/app/compose/stack.ts';
 
 const allowed = [
@@ -43,7 +43,7 @@ describe('any compose file', () => {
           assert.ok(stack.services.some(({ name }) => name === stack.main));
           assert.doesNotMatch(JSON.stringify(content), /privileged|devices|network_mode|cap_add/);
         } catch (error) {
-          if (!(error instanceof ComposeRefused)) throw error;
+          if (!(error instanceof WorkFailed)) throw error;
         }
       }),
       { numRuns: 500 },
@@ -54,7 +54,7 @@ describe('any compose file', () => {
     const text = fc.oneof(fc.string(), fc.stringMatching(/^[a-z:{}[\]&*!|>\-\n ]{0,80}$/));
     await fc.assert(
       fc.asyncProperty(text, async (content) => {
-        await assert.rejects(readStack(content, { variables: {}, port: null }), ComposeRefused);
+        await assert.rejects(readStack(content, { variables: {}, port: null }), WorkFailed);
       }),
       { numRuns: 500 },
     );

@@ -15,7 +15,7 @@ import { tables } from '../../store/records/tables.ts';
 import type { MessageOf } from '../runtime/actor.ts';
 import { leaveTrash, purging } from '../workload/trash.ts';
 import { bringUp } from './deploying/bring-up.ts';
-import { StartFailed } from './deploying/start-failed.ts';
+import { WorkFailed } from '../workload/work-failed.ts';
 import { workloadsOf } from './running/containers.ts';
 import type { AppCore } from './core.ts';
 import { retellEnd } from './running/crashes.ts';
@@ -202,7 +202,7 @@ export class Lifecycle {
   /** Whether the actor knows, and with it that this work is over. */
   async #reportFailure(error: unknown): Promise<boolean> {
     const { logger } = this.#core.deps;
-    const reason = error instanceof StartFailed ? error.message : 'It could not be started.';
+    const reason = error instanceof WorkFailed ? error.message : 'It could not be started.';
     logger.warn({ app: this.#core.id, err: error }, 'app_not_started');
     try {
       return await this.#core.report({ type: 'instance-failed', error: reason });

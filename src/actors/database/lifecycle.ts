@@ -11,7 +11,9 @@ import type { DatabaseRecord, DatabaseRun } from '../../store/records/records.ts
 import { insert, remove } from '../../store/records/table.ts';
 import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
+import { isAborted } from '../app/running/health.ts';
 import { leaveTrash, purging } from '../workload/trash.ts';
+import { sentenceOf } from '../workload/work-failed.ts';
 import { bringUp } from './running/bring-up.ts';
 import type { DatabaseCore } from './core.ts';
 import { create } from './settings/create.ts';
@@ -19,7 +21,6 @@ import type { Handlers } from './internal.ts';
 import { finishRotation } from './settings/passwords.ts';
 import { withoutSecrets } from './running/said.ts';
 import { volumeOf } from './running/spec.ts';
-import { reasonOf } from './running/start-failed.ts';
 import { endAll, leaving } from './running/workloads.ts';
 
 type LifecycleHandlers = Handlers<
@@ -178,9 +179,8 @@ export class Lifecycle {
 
   async #reportFailure(thrown: unknown, signal: AbortSignal): Promise<void> {
     const { logger } = this.#core.deps;
-    const reason = reasonOf(thrown, signal);
-    if (reason === null) return;
-    const error = withoutSecrets(this.#core, reason);
+    if (isAborted(signal)) return;
+    const error = withoutSecrets(this.#core, sentenceOf(thrown));
     logger.warn({ database: this.#core.id, err: thrown }, 'database_not_started');
     await this.#core.report({ type: 'start-failed', error }, signal).catch((failure: unknown) => {
       logger.warn({ database: this.#core.id, err: failure }, 'database_failure_not_stored');

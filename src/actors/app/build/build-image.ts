@@ -21,10 +21,10 @@ import { detectBuild } from './detect.ts';
 // prettier-ignore
 import { buildImageOf, generateDockerfile, nodeImageOf, ownFolder, staticServerName } from './dockerfile.ts';
 import type { BuildPlan } from './plan.ts';
-import { BuildRefused } from './refused.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import { loginsFor, loginsOf, pinned } from './registry-logins.ts';
 import { Source } from './source.ts';
-import { BuildFailed, tookTooLong, unpack } from './work.ts';
+import { tookTooLong, unpack } from './work.ts';
 import type { BuildWork } from './work.ts';
 
 /** How an upload becomes an image. */
@@ -39,7 +39,7 @@ interface Recipe {
 }
 
 /**
- * How the finished release starts. Rejects with BuildFailed, BuildRefused, ARCHIVE_* codes and those of
+ * How the finished release starts. Rejects with WorkFailed, ARCHIVE_* codes and those of
  * Images.
  */
 export async function buildImage(work: BuildWork, images: Images): Promise<ReleasePlan> {
@@ -74,7 +74,7 @@ async function pullImage(work: BuildWork, images: Images): Promise<ReleasePlan> 
   const { core, app, deployment, say } = work;
   const { reader, secrets } = core.deps;
   const reference = app.image;
-  if (reference === null) throw new BuildFailed('There is no image to run.');
+  if (reference === null) throw new WorkFailed('There is no image to run.');
   say(`Pulling ${reference}.`);
   const logins = loginsFor(reader, secrets, app.teamId, reference);
   const spec = { owner: app.id, name: deployment.id, reference, logins };
@@ -111,7 +111,7 @@ async function withOutput<T>(
   } catch (error) {
     const isFailure = error instanceof ServiceError && error.code === 'IMAGE_BUILD_FAILED';
     if (!isFailure || output.reason === null) throw error;
-    throw new BuildFailed(output.reason, { cause: error });
+    throw new WorkFailed(output.reason, { cause: error });
   } finally {
     output.flush();
   }
@@ -129,7 +129,7 @@ export async function inTime<T>(
     return await reach(clock, both, () => call(both));
   } catch (error) {
     signal.throwIfAborted();
-    if (deadline.aborted) throw new BuildFailed(tookTooLong(options.buildTimeoutMs));
+    if (deadline.aborted) throw new WorkFailed(tookTooLong(options.buildTimeoutMs));
     throw error;
   }
 }
@@ -143,7 +143,7 @@ async function ownDockerfile(source: Source, config: BuildConfig): Promise<strin
   const { dockerfile, buildCommand, outputDir } = config;
   if (dockerfile !== null) {
     if (await source.hasFile(...dockerfile.split('/'))) return dockerfile;
-    throw new BuildRefused(`There is no file ${dockerfile} (dockerfile).`);
+    throw new WorkFailed(`There is no file ${dockerfile} (dockerfile).`);
   }
   if (buildCommand !== null || outputDir !== null) return null;
   return (await source.hasFile('Dockerfile')) ? 'Dockerfile' : null;
@@ -153,7 +153,7 @@ async function ownRecipe(work: BuildWork, source: Source, path: string): Promise
   const { core, app } = work;
   const { options } = core.deps;
   const text = await source.text(...path.split('/'));
-  if (text === null) throw new BuildRefused(`${path} is larger than 1 MiB.`);
+  if (text === null) throw new WorkFailed(`${path} is larger than 1 MiB.`);
   const { proxies, mirrors } = hostArgs(options.buildEnv);
   const variables = openVariables(core.deps, app, 'production');
   const declared = declaredArgs(text);

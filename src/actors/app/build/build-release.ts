@@ -16,14 +16,15 @@ import { buildEnvironment, failedStepFile, jobCommand } from './environment.ts';
 import { buildImage } from './build-image.ts';
 import { buildStack } from './build-stack.ts';
 import { Source } from './source.ts';
-import { BuildFailed, tookTooLong, unpack } from './work.ts';
+import { tookTooLong, unpack } from './work.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import type { BuildWork } from './work.ts';
 
 const retryMs = 1000;
 /** Of a command that is named. */
 const stepMaxChars = 200;
 
-/** How the finished release starts. Rejects with BuildFailed, BuildRefused, ARCHIVE_* codes. */
+/** How the finished release starts. Rejects with WorkFailed, ARCHIVE_* codes. */
 export async function buildRelease(work: BuildWork): Promise<ReleasePlan> {
   const { core, app, deployment, signal } = work;
   const { driver, clock } = core.deps;
@@ -105,12 +106,12 @@ async function finishJob(work: BuildWork, buildJob: string): Promise<void> {
     }
     signal.throwIfAborted();
     const job = await reach(clock, signal, () => driver.inspect(buildJob));
-    if (job === undefined) throw new BuildFailed('The build was lost. Deploy again.');
+    if (job === undefined) throw new WorkFailed('The build was lost. Deploy again.');
     if (job.state.phase === 'ended') {
       const { exit } = job.state;
       if (exit.reason === 'exited' && exit.code === 0) return;
       const step = exit.reason === 'exited' ? await failedStep(work) : null;
-      throw new BuildFailed(describeBuildExit(exit, step, options.buildTimeoutMs));
+      throw new WorkFailed(describeBuildExit(exit, step, options.buildTimeoutMs));
     }
     await pause(clock, retryMs, signal);
   }

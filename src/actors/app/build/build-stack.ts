@@ -11,16 +11,16 @@ import type { StackService } from '../compose/stack.ts';
 import { openVariables } from '../settings/variables.ts';
 import { inTime } from './build-image.ts';
 import { loginsFor, loginsOf, pinned } from './registry-logins.ts';
-import { BuildFailed } from './work.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import type { BuildWork } from './work.ts';
 
 type StackImage = ReleaseStack['images'][string];
 
-/** Rejects with ComposeRefused, BuildFailed and the codes of Images. */
+/** Rejects with WorkFailed and the codes of Images. */
 export async function buildStack(work: BuildWork, images: Images): Promise<ReleasePlan> {
   const { core, app, deployment, say } = work;
   const { compose } = app;
-  if (compose === null) throw new BuildFailed('There is no compose file to run.');
+  if (compose === null) throw new WorkFailed('There is no compose file to run.');
   const variables = openVariables(core.deps, app, 'production');
   const { readStack } = await import('../compose/stack.ts');
   const stack = await readStack(compose, { variables, port: app.build.port });

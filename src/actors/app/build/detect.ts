@@ -9,7 +9,7 @@ import type { BuildConfig, ReleasePlan } from '../../../store/records/records.ts
 import type { BuildPlan, BuildTools } from './plan.ts';
 import { detectNode, installSteps } from './node.ts';
 import { detectGo, detectPython, pythonMains } from './other-languages.ts';
-import { BuildRefused } from './refused.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import type { Source } from './source.ts';
 
 /** Where a site is looked for: a folder that a build makes goes before the source's own index.html. */
@@ -34,7 +34,7 @@ export async function detectBuild(
   if (plan === null) {
     const dockerfile = notes[0]?.includes('Dockerfile') === true ? ` ${notes[0]}` : '';
     const first = tools === null ? 'Dockerfile, ' : '';
-    throw new BuildRefused(
+    throw new WorkFailed(
       `Nothing here says how to build or start it. Looked for: ${first}${lookedFor}.${dockerfile}`,
     );
   }
@@ -49,7 +49,7 @@ async function checkHost(
 ): Promise<string[]> {
   checkNodeVersion(config.nodeVersion, tools.nodeVersion);
   if (config.dockerfile !== null) {
-    throw new BuildRefused('Building a Dockerfile needs the docker runtime; this server has none.');
+    throw new WorkFailed('Building a Dockerfile needs the docker runtime; this server has none.');
   }
   const notes: string[] = [];
   if (await source.hasFile('Dockerfile')) {
@@ -72,18 +72,18 @@ export async function settlePlan(
   const { outputDir } = config;
   if (outputDir !== null) {
     if (await source.hasFolder(...split(outputDir))) return { ...plan, staticDir: outputDir };
-    throw new BuildRefused(`The build made no folder ${outputDir} (outputDir).`);
+    throw new WorkFailed(`The build made no folder ${outputDir} (outputDir).`);
   }
   for (const folder of siteFolders) {
     if (await source.hasFile(...split(folder), 'index.html')) return { ...plan, staticDir: folder };
   }
-  throw new BuildRefused(noSite);
+  throw new WorkFailed(noSite);
 }
 
 /** Refuses a program that nothing says how to start. */
 export function checkStarts(plan: ReleasePlan): void {
   if (plan.startCommand !== null || plan.kind !== 'python') return;
-  throw new BuildRefused(
+  throw new WorkFailed(
     `A Python app needs a start command, a Procfile, or one of ${pythonMains.join(', ')}.`,
   );
 }
@@ -161,14 +161,14 @@ function webOf(procfile: string): string {
     const web = /^\s*web\s*:\s*(\S.*)$/.exec(line);
     if (web?.[1] !== undefined) return web[1].trim();
   }
-  throw new BuildRefused('The Procfile has no line "web: <command>".');
+  throw new WorkFailed('The Procfile has no line "web: <command>".');
 }
 
 function checkNodeVersion(wanted: string | null, present: string): void {
   if (wanted === null) return;
   const major = /^\D*(\d+)/.exec(wanted)?.[1];
   if (major === undefined || major === present.split('.')[0]) return;
-  throw new BuildRefused(`nodeVersion asks for Node ${wanted}; this server has Node ${present}.`);
+  throw new WorkFailed(`nodeVersion asks for Node ${wanted}; this server has Node ${present}.`);
 }
 
 function split(path: string): string[] {

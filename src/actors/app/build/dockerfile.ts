@@ -39,7 +39,7 @@ const home = '/home/app';
 const root = '/app';
 const site = `${home}/site`;
 
-/** The text; rejects with BuildRefused when there is nothing to start or to serve. */
+/** The text; rejects with WorkFailed when there is nothing to start or to serve. */
 export async function generateDockerfile(options: GenerateOptions): Promise<string> {
   const { plan, config, images } = options;
   checkStarts(plan.release);

@@ -1,7 +1,7 @@
 /** Owns how apps with a package.json are built and started. */
 import { quote } from './environment.ts';
 import type { BuildPlan } from './plan.ts';
-import { BuildRefused } from './refused.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import type { Source } from './source.ts';
 
 interface Manifest {
@@ -92,9 +92,9 @@ function readManifest(text: string): Manifest {
   try {
     json = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
-    throw new BuildRefused('package.json is not valid JSON.');
+    throw new WorkFailed('package.json is not valid JSON.');
   }
-  if (!isObject(json)) throw new BuildRefused('package.json is not a JSON object.');
+  if (!isObject(json)) throw new WorkFailed('package.json is not a JSON object.');
   const scripts = strings(json['scripts']);
   const groups = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'];
   const engines = strings(json['engines']);

@@ -1,6 +1,6 @@
 /** Owns how Python and Go apps are built, where the host has the tools. */
 import type { BuildPlan, BuildTools } from './plan.ts';
-import { BuildRefused } from './refused.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import { findProgram } from './source.ts';
 import type { Source } from './source.ts';
 
@@ -55,5 +55,5 @@ async function requireProgram(
   language: string,
 ): Promise<void> {
   if (tools === null || (await findProgram(tools.path, name)) !== null) return;
-  throw new BuildRefused(`This is a ${language} app, and this server has no ${name}.`);
+  throw new WorkFailed(`This is a ${language} app, and this server has no ${name}.`);
 }

@@ -1,11 +1,7 @@
-/** Owns what the two ways of building a release share: the work, its failure, the unpacked source. */
+/** Owns what the two ways of building a release share: the work and the unpacked source. */
 import type { AppRecord, DeploymentRecord } from '../../../store/records/records.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
-
-/** Why a build did not succeed; the message is for people. */
-export class BuildFailed extends Error {
-  override readonly name = 'BuildFailed';
-}
 
 export interface BuildWork {
   core: AppCore;
@@ -18,7 +14,7 @@ export interface BuildWork {
 
 /**
  * Unpacks the upload into the release's folder, which is this program's own until it is handed over.
- * `uid` owns what is in it; null: this program. Rejects with BuildFailed and ARCHIVE_* codes.
+ * `uid` owns what is in it; null: this program. Rejects with WorkFailed and ARCHIVE_* codes.
  */
 export async function unpack(
   { core, app, deployment, signal, say }: BuildWork,
@@ -26,12 +22,12 @@ export async function unpack(
 ): Promise<string> {
   const { extractor, options, logger } = core.deps;
   const { upload } = deployment;
-  if (upload === null) throw new BuildFailed('There is no uploaded archive to build.');
+  if (upload === null) throw new WorkFailed('There is no uploaded archive to build.');
   say(`Unpacking ${upload.filename} (${String(upload.sizeBytes)} bytes).`);
   const folder = await core.folders.prepareRelease(deployment.id);
   const archive = core.folders.upload(upload.blob);
   if (!(await core.folders.hasUpload(upload.blob))) {
-    throw new BuildFailed('The uploaded archive is gone. Upload it again.');
+    throw new WorkFailed('The uploaded archive is gone. Upload it again.');
   }
   const deadline = AbortSignal.timeout(options.extractTimeoutMs);
   try {
@@ -42,7 +38,7 @@ export async function unpack(
     logger.debug({ app: app.id, entries, bytes }, 'release_unpacked');
   } catch (error) {
     signal.throwIfAborted();
-    if (deadline.aborted) throw new BuildFailed('Unpacking the archive took too long.');
+    if (deadline.aborted) throw new WorkFailed('Unpacking the archive took too long.');
     throw error;
   }
   return folder;

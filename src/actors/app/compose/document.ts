@@ -5,7 +5,8 @@
  * 2. It ends soon, whatever the text: what aliases make of it is counted before it is made.
  */
 import type * as Yaml from 'yaml';
-import { ComposeRefused, placeOf } from './refused.ts';
+import { placeOf } from './place.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 
 const depthMax = 32;
 const valuesMax = 20_000;
@@ -15,7 +16,7 @@ const bracketsMax = 256;
 /** Lists within lists, and keys of keys, on one line. */
 const levelsOnLine = /(?:[-?][ \t]+){64}/;
 
-/** The document as plain data. Rejects with ComposeRefused. */
+/** The document as plain data. Rejects with WorkFailed. */
 export async function readDocument(text: string): Promise<unknown> {
   checkText(text);
   const yaml = await import('yaml');
@@ -24,24 +25,24 @@ export async function readDocument(text: string): Promise<unknown> {
   const options = { merge: true, uniqueKeys: false, lineCounter: lines, prettyErrors: false };
   const document = yaml.parseDocument(text, options);
   const [wrong] = [...document.errors, ...document.warnings];
-  if (wrong !== undefined) throw new ComposeRefused(sentenceOf(wrong, lines));
-  if (document.contents === null) throw new ComposeRefused('compose is empty.');
+  if (wrong !== undefined) throw new WorkFailed(sentenceOf(wrong, lines));
+  if (document.contents === null) throw new WorkFailed('compose is empty.');
   new Survey(yaml, lines).look(document.contents);
   return plainOf(document);
 }
 
 /** The parser takes seconds for what it is no use to parse. */
 function checkText(text: string): void {
-  if (levelsOnLine.test(text)) throw new ComposeRefused('compose is nested too deep.');
+  if (levelsOnLine.test(text)) throw new WorkFailed('compose is nested too deep.');
   let marks = 0;
   let open = 0;
   for (const char of text) {
     if (char === '\n' || char === ',' || char === ':') marks++;
     else if (char === '[' || char === '{') open++;
     else if (char === ']' || char === '}') open = Math.max(0, open - 1);
-    if (open > bracketsMax) throw new ComposeRefused('compose is nested too deep.');
+    if (open > bracketsMax) throw new WorkFailed('compose is nested too deep.');
   }
-  if (marks > marksMax) throw new ComposeRefused('compose has too many values.');
+  if (marks > marksMax) throw new WorkFailed('compose has too many values.');
 }
 
 function plainOf(document: Yaml.Document.Parsed): unknown {
@@ -49,7 +50,7 @@ function plainOf(document: Yaml.Document.Parsed): unknown {
   try {
     value = document.toJS({ maxAliasCount: -1 });
   } catch (error) {
-    throw new ComposeRefused('compose merges what is no map.', { cause: error });
+    throw new WorkFailed('compose merges what is no map.', { cause: error });
   }
   checkDepth(value, []);
   return value;
@@ -76,13 +77,13 @@ class Survey {
     this.#lines = lines;
   }
 
-  /** How many values it comes to. Throws ComposeRefused. */
+  /** How many values it comes to. Throws WorkFailed. */
   look(node: unknown): number {
     const { isAlias, isNode, isMap, isSeq } = this.#yaml;
     if (isAlias(node)) {
       const count = this.#anchors.get(node.source);
       if (count !== undefined) return count;
-      throw new ComposeRefused(`compose has an alias that leads nowhere, ${node.source}.`);
+      throw new WorkFailed(`compose has an alias that leads nowhere, ${node.source}.`);
     }
     const anchor = isNode(node) && 'anchor' in node ? node.anchor : undefined;
     // An alias within means this one, which has no end then.
@@ -90,7 +91,7 @@ class Survey {
     let count = 1;
     const add = (inner: unknown): void => {
       count += this.look(inner);
-      if (count > valuesMax) throw new ComposeRefused('compose has too many values.');
+      if (count > valuesMax) throw new WorkFailed('compose has too many values.');
     };
     if (isSeq(node)) node.items.forEach(add);
     if (isMap(node)) {
@@ -110,10 +111,10 @@ class Survey {
     const name = isScalar(key) ? nameOf(key.value) : undefined;
     // What a plain object has of its own is no name here, and what is no text is none at all.
     if (name === undefined || name === '__proto__') {
-      throw new ComposeRefused(`compose has a key in line ${this.#lineOf(key)} that is no name.`);
+      throw new WorkFailed(`compose has a key in line ${this.#lineOf(key)} that is no name.`);
     }
     if (keys.has(name)) {
-      throw new ComposeRefused(`compose has the key ${name} twice, in line ${this.#lineOf(key)}.`);
+      throw new WorkFailed(`compose has the key ${name} twice, in line ${this.#lineOf(key)}.`);
     }
     keys.add(name);
   }
@@ -140,7 +141,7 @@ function nameOf(key: unknown): string | undefined {
 
 function checkDepth(value: unknown, path: PropertyKey[]): void {
   if (path.length > depthMax)
-    throw new ComposeRefused(`${placeOf(path.slice(0, 4))} is nested too deep.`);
+    throw new WorkFailed(`${placeOf(path.slice(0, 4))} is nested too deep.`);
   if (typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Object.entries(value)) {
     checkDepth(inner, [...path, Array.isArray(value) ? Number(key) : key]);

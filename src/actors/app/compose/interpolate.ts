@@ -7,7 +7,8 @@
  * 2. Keys are left as they are; what a value brings in is not looked into again.
  * 3. A short text does not become an endless one: what is brought in is bounded in all.
  */
-import { ComposeRefused, placeOf } from './refused.ts';
+import { placeOf } from './place.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 
 export type Variables = Readonly<Record<string, string>>;
 
@@ -25,7 +26,7 @@ interface Filling {
   left: number;
 }
 
-/** Values with variables put in; those without one are left empty. Throws ComposeRefused. */
+/** Values with variables put in; those without one are left empty. Throws WorkFailed. */
 export function interpolate(
   value: unknown,
   variables: Variables,
@@ -51,7 +52,7 @@ export function withoutValues(
 function walk(value: unknown, path: PropertyKey[], filling: Filling): unknown {
   if (typeof value === 'string') {
     // No program and no variable can have one.
-    if (value.includes('\0')) throw new ComposeRefused(`${placeOf(path)} contains a NUL.`);
+    if (value.includes('\0')) throw new WorkFailed(`${placeOf(path)} contains a NUL.`);
     return value.includes('$') ? fill(value, path, filling, 0) : value;
   }
   if (Array.isArray(value)) return value.map((one, i) => walk(one, [...path, i], filling));
@@ -62,7 +63,7 @@ function walk(value: unknown, path: PropertyKey[], filling: Filling): unknown {
 }
 
 function fill(text: string, path: PropertyKey[], filling: Filling, depth: number): string {
-  if (depth > nestedMax) throw new ComposeRefused(`${placeOf(path)} nests variables too deep.`);
+  if (depth > nestedMax) throw new WorkFailed(`${placeOf(path)} nests variables too deep.`);
   let filled = '';
   let at = 0;
   for (;;) {
@@ -82,7 +83,7 @@ function fill(text: string, path: PropertyKey[], filling: Filling, depth: number
       filled += expand(text.slice(dollar + 2, end), path, filling, depth);
       at = end + 1;
     } else {
-      throw new ComposeRefused(`${placeOf(path)} has a "$" that names no variable; write "$$".`);
+      throw new WorkFailed(`${placeOf(path)} has a "$" that names no variable; write "$$".`);
     }
   }
 }
@@ -94,7 +95,7 @@ function closing(text: string, from: number, path: PropertyKey[]): number {
     if (text[at] === '{' && text[at - 1] === '$') open++;
     else if (text[at] === '}' && --open === 0) return at;
   }
-  throw new ComposeRefused(`${placeOf(path)} has a "\${" that is not closed.`);
+  throw new WorkFailed(`${placeOf(path)} has a "\${" that is not closed.`);
 }
 
 function valueOf(key: string, path: PropertyKey[], filling: Filling): string | undefined {
@@ -104,7 +105,7 @@ function valueOf(key: string, path: PropertyKey[], filling: Filling): string | u
   filling.used.add(key);
   filling.left -= value.length;
   if (filling.left < 0)
-    throw new ComposeRefused(`${placeOf(path)} brings in more than 1 MiB of variables.`);
+    throw new WorkFailed(`${placeOf(path)} brings in more than 1 MiB of variables.`);
   return value;
 }
 
@@ -112,7 +113,7 @@ function expand(inside: string, path: PropertyKey[], filling: Filling, depth: nu
   const key = name.exec(inside)?.[0] ?? '';
   const [, colon, operator, word = ''] = /^(:?)([-?+])([^]*)$/.exec(inside.slice(key.length)) ?? [];
   if (key === '' || (operator === undefined && key.length !== inside.length)) {
-    throw new ComposeRefused(`${placeOf(path)} has "\${${inside}}", which names no variable.`);
+    throw new WorkFailed(`${placeOf(path)} has "\${${inside}}", which names no variable.`);
   }
   const value = valueOf(key, path, filling);
   const isThere = value !== undefined && !(colon === ':' && value === '');
@@ -124,9 +125,7 @@ function expand(inside: string, path: PropertyKey[], filling: Filling, depth: nu
       return isThere ? other() : '';
     case '?':
       if (isThere) return value;
-      throw new ComposeRefused(
-        `${placeOf(path)} needs the variable ${key}: ${other() || 'not set'}.`,
-      );
+      throw new WorkFailed(`${placeOf(path)} needs the variable ${key}: ${other() || 'not set'}.`);
     default:
       return value ?? '';
   }

@@ -6,7 +6,8 @@
  */
 import { constants } from 'node:os';
 import { z } from 'zod';
-import { ComposeRefused, placeOf } from './refused.ts';
+import { placeOf } from './place.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import { durationMs, isInsidePath, portInside, sizeBytes, volumeUse, wordsOf } from './values.ts';
 import type { VolumeUse } from './values.ts';
 
@@ -235,13 +236,13 @@ const composeFile = z.strictObject({
 export type ComposeService = z.infer<typeof service>;
 export type ComposeFile = z.infer<typeof composeFile>;
 
-/** Checks keys and values. Throws ComposeRefused, which names the first that may not be. */
+/** Checks keys and values. Throws WorkFailed, which names the first that may not be. */
 export function checkFile(value: unknown): ComposeFile {
   const file = composeFile.safeParse(withoutExtensions(value));
   if (!file.success) throw refusalOf(file.error);
   const count = Object.keys(file.data.services).length;
   if (count > servicesMax) {
-    throw new ComposeRefused(`services may hold ${String(servicesMax)} at most.`);
+    throw new WorkFailed(`services may hold ${String(servicesMax)} at most.`);
   }
   return file.data;
 }
@@ -266,10 +267,10 @@ function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function refusalOf(error: z.ZodError): ComposeRefused {
+function refusalOf(error: z.ZodError): WorkFailed {
   const [issue] = error.issues;
-  if (issue === undefined) return new ComposeRefused('compose is not valid.');
-  return new ComposeRefused(sentenceOf(issue, []));
+  if (issue === undefined) return new WorkFailed('compose is not valid.');
+  return new WorkFailed(sentenceOf(issue, []));
 }
 
 type Issue = z.ZodError['issues'][number];

@@ -8,7 +8,7 @@
 import type { ContainerHealthCheck } from '../../../protocol/workload.ts';
 import { readDocument } from './document.ts';
 import { interpolate, withoutValues, type Variables } from './interpolate.ts';
-import { ComposeRefused } from './refused.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import { checkFile, type ComposeFile, type ComposeService } from './schema.ts';
 import type { VolumeUse } from './values.ts';
 
@@ -47,7 +47,7 @@ export interface StackService {
   after: readonly { service: string; until: 'started' | 'healthy' | 'completed' }[];
 }
 
-/** Rejects with ComposeRefused, which names the key and says what is allowed. */
+/** Rejects with WorkFailed, which names the key and says what is allowed. */
 export async function readStack(
   text: string,
   options: { variables: Variables; port: number | null },
@@ -63,7 +63,7 @@ export async function readStack(
 
 /**
  * Refuses what a file must not say, also one that is not whole yet: it may have no service, image or
- * port so far. Rejects with ComposeRefused.
+ * port so far. Rejects with WorkFailed.
  */
 export async function checkAllowed(text: string, variables: Variables): Promise<void> {
   await readFile(text, variables);
@@ -77,17 +77,17 @@ async function readFile(text: string, variables: Variables): Promise<ComposeFile
     checkNames(file);
     return file;
   } catch (error) {
-    if (!(error instanceof ComposeRefused)) throw error;
-    throw new ComposeRefused(withoutValues(error.message, variables, used), { cause: error });
+    if (!(error instanceof WorkFailed)) throw error;
+    throw new WorkFailed(withoutValues(error.message, variables, used), { cause: error });
   }
 }
 
 function checkWhole({ services }: ComposeFile): void {
   const all = Object.entries(services);
-  if (all.length === 0) throw new ComposeRefused('services must name at least one service.');
+  if (all.length === 0) throw new WorkFailed('services must name at least one service.');
   for (const [name, { image, build }] of all) {
     if ((image === undefined) !== (build === undefined)) continue;
-    throw new ComposeRefused(`services.${name} needs either image or build.dockerfile_inline.`);
+    throw new WorkFailed(`services.${name} needs either image or build.dockerfile_inline.`);
   }
 }
 
@@ -98,25 +98,23 @@ function checkNames(file: ComposeFile): void {
     const mounted = new Set<string>();
     for (const path of [...(service.volumes ?? []).map(pathOf), ...(service.tmpfs ?? [])]) {
       const folder = path.replace(/\/$/, '');
-      if (mounted.has(folder)) throw new ComposeRefused(`${place} mounts ${folder} twice.`);
+      if (mounted.has(folder)) throw new WorkFailed(`${place} mounts ${folder} twice.`);
       mounted.add(folder);
     }
     for (const use of service.volumes ?? []) {
       const { name: volume } = volumeOf(use);
       if (volume === null || (file.volumes && Object.hasOwn(file.volumes, volume))) continue;
-      throw new ComposeRefused(`${place}.volumes names ${volume}, which volumes does not declare.`);
+      throw new WorkFailed(`${place}.volumes names ${volume}, which volumes does not declare.`);
     }
     const networks = service.networks ?? [];
     for (const network of Array.isArray(networks) ? networks : Object.keys(networks)) {
       if (network === 'default' || (file.networks && Object.hasOwn(file.networks, network)))
         continue;
-      throw new ComposeRefused(
-        `${place}.networks names ${network}, which networks does not declare.`,
-      );
+      throw new WorkFailed(`${place}.networks names ${network}, which networks does not declare.`);
     }
     for (const other of Object.keys(service.depends_on ?? {})) {
       if (Object.hasOwn(file.services, other)) continue;
-      throw new ComposeRefused(`${place}.depends_on names ${other}, which is no service.`);
+      throw new WorkFailed(`${place}.depends_on names ${other}, which is no service.`);
     }
   }
 }
@@ -225,7 +223,7 @@ function inOrder(services: readonly StackService[]): StackService[] {
     if (ordered.has(service)) return;
     if (above.includes(service.name)) {
       const circle = [...above.slice(above.indexOf(service.name)), service.name].join(' -> ');
-      throw new ComposeRefused(`services wait for each other: ${circle}.`);
+      throw new WorkFailed(`services wait for each other: ${circle}.`);
     }
     for (const { service: other } of service.after) {
       const needed = byName.get(other);
@@ -248,7 +246,7 @@ function mainOf({ services }: ComposeFile, port: number | null): string {
     preferred(listens) ??
     (all.length === 1 && port !== null ? all[0] : undefined);
   if (chosen !== undefined) return chosen[0];
-  throw new ComposeRefused(
+  throw new WorkFailed(
     'No service says where it listens: give the one that takes the traffic a port, in ports or expose.',
   );
 }

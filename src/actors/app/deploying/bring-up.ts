@@ -18,7 +18,7 @@ import { reach } from '../running/reach.ts';
 import { madeElsewhere, runsHere } from './runtime-fit.ts';
 import { checkStack, startStack } from './stack-start.ts';
 import { awaitRoom, othersOf, stackOf, stackParts } from './stack-release.ts';
-import { StartFailed } from './start-failed.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import { awaitDatabases } from '../settings/variables.ts';
 import { innerPort, specOf } from '../running/workload-spec.ts';
 import type { Release } from '../running/workload-spec.ts';
@@ -37,14 +37,14 @@ const portsTried = 3;
 const notWanted = 'It is not wanted any more.';
 
 /**
- * Resolves when the new instance has the traffic. Rejects with StartFailed, or when aborted.
+ * Resolves when the new instance has the traffic. Rejects with WorkFailed, or when aborted.
  */
 export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
   try {
     await bringUpNext(core, options);
   } catch (error) {
     const { deploymentId, signal } = options;
-    if (options.tellsLastWords === true && error instanceof StartFailed && error.workloadId) {
+    if (options.tellsLastWords === true && error instanceof WorkFailed && error.workloadId) {
       await tellLastWords(core, deploymentId, error.workloadId, signal);
     }
     throw error;
@@ -54,7 +54,7 @@ export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
 async function bringUpNext(core: AppCore, options: BringUp): Promise<void> {
   const { driver, clock, logger } = core.deps;
   const { plan, say, signal } = options;
-  if (!runsHere(plan, driver)) throw new StartFailed(madeElsewhere(plan));
+  if (!runsHere(plan, driver)) throw new WorkFailed(madeElsewhere(plan));
   let instance = await findStarted(core, options);
   for (let tried = 1; ; tried++) {
     instance ??= await startNext(core, options);
@@ -79,13 +79,13 @@ async function bringUpNext(core: AppCore, options: BringUp): Promise<void> {
           await checkStack(driver, await stackParts(core, instance, plan));
         say('It is healthy. Switching the traffic to it.');
         if (await isLive(core, instance, health.found)) return;
-        throw new StartFailed(notWanted);
+        throw new WorkFailed(notWanted);
       case 'failed':
-        throw new StartFailed(health.reason, { workloadId });
+        throw new WorkFailed(health.reason, { workloadId });
       case 'foreign':
         logger.warn({ app: core.id, workload: workloadId, port }, 'app_port_taken');
         if (tried >= portsTried) {
-          throw new StartFailed('Another program listens on the port that was chosen for the app.');
+          throw new WorkFailed('Another program listens on the port that was chosen for the app.');
         }
         instance = null;
     }
@@ -127,7 +127,7 @@ async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
   const port = await reach(clock, signal, () => driver.freePort());
   const image = plan.image?.label ?? null;
   const instance = await core.report({ type: 'instance-next', deploymentId, port, image, stack });
-  if (instance === null) throw new StartFailed(notWanted);
+  if (instance === null) throw new WorkFailed(notWanted);
   signal.throwIfAborted();
   say(`Starting the app on port ${String(innerPort(plan, port))}.`);
   await reach(clock, signal, () => start(core, instance, options));
@@ -141,9 +141,9 @@ async function start(core: AppCore, instance: Instance, options: BringUp): Promi
     else await startAll(core, instance, options);
   } catch (error) {
     // The daemon that is away is asked again; all else it said is the reason.
-    if (isCode(error, 'AGENT_UNREACHABLE') || error instanceof StartFailed) throw error;
+    if (isCode(error, 'AGENT_UNREACHABLE') || error instanceof WorkFailed) throw error;
     const reason = error instanceof ServiceError ? error.message : 'The app could not be started.';
-    throw new StartFailed(reason, { cause: error });
+    throw new WorkFailed(reason, { cause: error });
   }
 }
 
@@ -182,7 +182,7 @@ async function bringImageBack(core: AppCore, options: BringUp): Promise<void> {
   const { plan, release, say, signal } = options;
   const reference = plan.image?.pulled ?? null;
   if (reference === null || driver.images === null) {
-    throw new StartFailed('The image of this release is gone. Deploy again.');
+    throw new WorkFailed('The image of this release is gone. Deploy again.');
   }
   say(`The image is gone. Pulling ${reference} again.`);
   const logins = loginsFor(reader, secrets, core.require().teamId, reference);

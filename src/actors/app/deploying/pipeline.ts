@@ -8,15 +8,11 @@
  * 2. It ends as ready, failed or canceled, or is left to the next activation; each step has a
  *    deadline, and a cancel ends what runs.
  */
-import { ServiceError } from '../../../lib/errors.ts';
 import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records/records.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { bringUp } from './bring-up.ts';
-import { StartFailed } from './start-failed.ts';
+import { isExpected, sentenceOf, WorkFailed } from '../../workload/work-failed.ts';
 import { buildRelease } from '../build/build-release.ts';
-import { BuildRefused } from '../build/refused.ts';
-import { BuildFailed } from '../build/work.ts';
-import { ComposeRefused } from '../compose/refused.ts';
 import type { AppCore } from '../core.ts';
 import { isAborted } from '../running/health.ts';
 import { reach } from '../running/reach.ts';
@@ -188,18 +184,13 @@ function withRelease(core: AppCore): Readonly<DeploymentRecord>[] {
 }
 
 function startable(plan: ReleasePlan | null): ReleasePlan {
-  if (plan === null) throw new StartFailed('It is not known how this release starts.');
+  if (plan === null) throw new WorkFailed('It is not known how this release starts.');
   return plan;
 }
 
 function reasonOf(core: AppCore, thrown: unknown): string {
-  const expected =
-    thrown instanceof BuildRefused ||
-    thrown instanceof BuildFailed ||
-    thrown instanceof ComposeRefused ||
-    thrown instanceof StartFailed ||
-    (thrown instanceof ServiceError && thrown.code !== 'INTERNAL');
-  if (expected) return thrown.message;
-  core.deps.logger.error({ app: core.id, err: thrown }, 'deployment_broke');
-  return 'Something went wrong on our side.';
+  if (!isExpected(thrown)) {
+    core.deps.logger.error({ app: core.id, err: thrown }, 'deployment_broke');
+  }
+  return sentenceOf(thrown);
 }

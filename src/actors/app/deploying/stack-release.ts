@@ -6,12 +6,12 @@ import type { Stack } from '../compose/stack.ts';
 import type { AppCore } from '../core.ts';
 import { pause } from '../running/health.ts';
 import type { AppMessages } from '../internal.ts';
-import { StartFailed } from './start-failed.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import { openVariables } from '../settings/variables.ts';
 
 const lookEveryMs = 100;
 
-/** The stack with the variables of now. Rejects with ComposeRefused. */
+/** The stack with the variables of now. Rejects with WorkFailed. */
 export async function stackOf(core: AppCore, { compose }: ReleaseStack): Promise<Stack> {
   const variables = openVariables(core.deps, core.require(), 'production');
   const { readStack } = await import('../compose/stack.ts');
@@ -29,7 +29,7 @@ export function othersOf(
   return { main, others };
 }
 
-/** What is started for an instance, in its order. Rejects with StartFailed, ComposeRefused. */
+/** What is started for an instance, in its order. Rejects with WorkFailed. */
 export async function stackParts(
   core: AppCore,
   { workloadId, port }: Instance,
@@ -39,7 +39,7 @@ export async function stackParts(
   const read = await stackOf(core, stack);
   const missing = read.services.find(({ name }) => !Object.hasOwn(stack.images, name));
   if (missing !== undefined || read.main !== stack.main) {
-    throw new StartFailed('The variables of the app change what its services are. Deploy again.');
+    throw new WorkFailed('The variables of the app change what its services are. Deploy again.');
   }
   const { id, slug, teamId, resources } = core.require();
   return partsOf(read, {

@@ -7,7 +7,7 @@
 import type { Driver } from '../../../drivers/driver.ts';
 import type { Workload } from '../../../protocol/workload.ts';
 import type { Clock } from '../../../lib/clock.ts';
-import { StartFailed } from './start-failed.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import type { StackPart } from '../compose/parts.ts';
 import type { StackService } from '../compose/stack.ts';
 import { describeExit, endOf, pause } from '../running/health.ts';
@@ -29,7 +29,7 @@ type Wait = StackService['after'][number];
 
 const lookEveryMs = 200;
 
-/** Resolves when all are started. Rejects with StartFailed, with what `driver.start` throws, or when aborted. */
+/** Resolves when all are started. Rejects with WorkFailed, with what `driver.start` throws, or when aborted. */
 export async function startStack(start: StackStart): Promise<void> {
   const { driver, parts, say, signal } = start;
   for (const { service, spec } of parts) {
@@ -41,13 +41,13 @@ export async function startStack(start: StackStart): Promise<void> {
   }
 }
 
-/** Rejects with StartFailed when a service of the stack did not come up. */
+/** Rejects with WorkFailed when a service of the stack did not come up. */
 export async function checkStack(driver: Driver, parts: readonly StackPart[]): Promise<void> {
   for (const { service, spec } of parts) {
     if (service.runsOnce) continue;
     const failed = failureOf(await driver.inspect(spec.id));
     if (failed === null) continue;
-    throw new StartFailed(`${service.name}: ${failed}`, { workloadId: spec.id });
+    throw new WorkFailed(`${service.name}: ${failed}`, { workloadId: spec.id });
   }
 }
 
@@ -62,11 +62,11 @@ async function awaitOther(start: StackStart, name: string, wait: Wait): Promise<
     const met = hasCome(workload, wait);
     if (met === true) return;
     const { id: workloadId } = other.spec;
-    if (met !== false) throw new StartFailed(`${wait.service}: ${met}`, { workloadId });
+    if (met !== false) throw new WorkFailed(`${wait.service}: ${met}`, { workloadId });
     if (clock.now() >= deadlineMs) {
       const seconds = String(Math.round(timeoutMs / 1000));
       const waited = `${name} waited ${seconds} s for ${wait.service} to be ${wait.until}.`;
-      throw new StartFailed(waited, { workloadId });
+      throw new WorkFailed(waited, { workloadId });
     }
     if (!told) say(`${name} waits for ${wait.service} to be ${wait.until}.`);
     told = true;

@@ -4,7 +4,7 @@ import { newId } from '../../../lib/ids.ts';
 import type { AppRecord, EnvRecord } from '../../../store/records/records.ts';
 import { insert } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
-import { ComposeRefused } from '../compose/refused.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
 import { localServerId } from '../deps.ts';
 import { newHookToken } from '../deploying/hook-token.ts';
@@ -165,7 +165,7 @@ async function checkStackFile(
   try {
     await checkAllowed(compose, variables);
   } catch (error) {
-    throw error instanceof ComposeRefused ? bad(error.message) : error;
+    throw error instanceof WorkFailed ? bad(error.message) : error;
   }
 }
 

@@ -17,7 +17,7 @@ import { pullImage } from './pull.ts';
 import { justBeforeMs, saidIn, saidSince } from './said.ts';
 import { initSpec, requireHost, serverSpec, volumeOf } from './spec.ts';
 import type { Runtime } from './spec.ts';
-import { StartFailed } from './start-failed.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 import { awaitAnswer, describeExit, serverOf } from './wellness.ts';
 
 // A port can be taken by somebody else between its choice and its use.
@@ -25,7 +25,7 @@ const portsTried = 3;
 const pollMs = 100;
 const notWanted = 'It is not wanted any more.';
 
-/** Resolves when it serves. Rejects with StartFailed or a ServiceError, or when aborted. */
+/** Resolves when it serves. Rejects with WorkFailed or a ServiceError, or when aborted. */
 export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<void> {
   let found = await findStarted(core, signal);
   let keepsPort = true;
@@ -37,16 +37,16 @@ export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<
       case 'well': {
         if (!core.require().run.made) await setUp(core, workloadId, signal);
         if (await core.report({ type: 'started', workloadId }, signal)) return;
-        throw new StartFailed(notWanted);
+        throw new WorkFailed(notWanted);
       }
       case 'failed':
-        throw new StartFailed(
+        throw new WorkFailed(
           answer.reason + (await saidSince(core, workloadId, beganAtMs, signal)),
         );
       case 'foreign':
         core.deps.logger.warn({ database: core.id, workload: workloadId }, 'database_port_taken');
         if (tried >= portsTried) {
-          throw new StartFailed('Another program listens on the port that was chosen for it.');
+          throw new WorkFailed('Another program listens on the port that was chosen for it.');
         }
         found = null;
         keepsPort = false;
@@ -61,7 +61,7 @@ async function setUp(core: DatabaseCore, workloadId: string, signal: AbortSignal
   } catch (error) {
     const said = saidIn(core, error);
     if (said === '') throw error;
-    throw new StartFailed(`Its user and its database could not be made.${said}`, { cause: error });
+    throw new WorkFailed(`Its user and its database could not be made.${said}`, { cause: error });
   }
 }
 
@@ -89,7 +89,7 @@ async function startServer(
     keepsPort && known !== null ? known : await reach(clock, signal, () => driver.freePort());
   const { version, image } = ofRuntime(runtime);
   const workloadId = await core.report({ type: 'server-named', port, image, version }, signal);
-  if (workloadId === null) throw new StartFailed(notWanted);
+  if (workloadId === null) throw new WorkFailed(notWanted);
   signal.throwIfAborted();
   const spec = await serverSpec(core, runtime, workloadId, port);
   let started = await reach(clock, signal, () => driver.start(spec));
@@ -103,7 +103,7 @@ async function startServer(
   core.care.follow(workloadId);
   if (started.state.phase === 'ended') {
     const said = await saidSince(core, workloadId, started.state.exit.atMs - justBeforeMs, signal);
-    throw new StartFailed(describeExit(started.state.exit) + said);
+    throw new WorkFailed(describeExit(started.state.exit) + said);
   }
   return workloadId;
 }
@@ -149,7 +149,7 @@ async function makeFiles(
   if (init === null) return core.place.handOver();
   const uid = await initUid(core, init);
   const workloadId = await core.report({ type: 'init-named' }, signal);
-  if (workloadId === null) throw new StartFailed(notWanted);
+  if (workloadId === null) throw new WorkFailed(notWanted);
   signal.throwIfAborted();
   const job = await reach(clock, signal, () => driver.start(initSpec(core, init, workloadId, uid)));
   await finishInit(core, job, signal);
@@ -168,14 +168,14 @@ async function finishInit(core: DatabaseCore, job: Workload, signal: AbortSignal
   const { id } = job.spec;
   core.care.follow(id);
   for (let seen: Workload | undefined = job; ;) {
-    if (seen === undefined) throw new StartFailed('Its files could not be made: the job is gone.');
+    if (seen === undefined) throw new WorkFailed('Its files could not be made: the job is gone.');
     if (seen.state.phase === 'ended') {
       const { exit } = seen.state;
       await core.care.settled(id, signal);
       if (exit.code === 0) break;
       const said = await saidSince(core, id, exit.atMs - justBeforeMs, signal);
       const more = said === '' ? ' The log of the database says more.' : said;
-      throw new StartFailed(`Its files could not be made: ${describeExit(exit)}${more}`);
+      throw new WorkFailed(`Its files could not be made: ${describeExit(exit)}${more}`);
     }
     await pause(clock, pollMs, signal);
     seen = await reach(clock, signal, () => driver.inspect(id));

@@ -9,9 +9,9 @@ import { loginsFor } from '../../app/build/registry-logins.ts';
 import { reach } from '../../app/running/reach.ts';
 import type { DatabaseCore } from '../core.ts';
 import { imageReference } from './spec.ts';
-import { sentenceOf, StartFailed } from './start-failed.ts';
+import { sentenceOf, WorkFailed } from '../../workload/work-failed.ts';
 
-/** The image as the driver names it. Rejects with StartFailed and what `Images` rejects with. */
+/** The image as the driver names it. Rejects with WorkFailed and what `Images` rejects with. */
 export async function pullImage(core: DatabaseCore, signal: AbortSignal): Promise<string> {
   const { driver, reader, secrets, streams, clock, options } = core.deps;
   const { images } = driver;
@@ -32,7 +32,7 @@ export async function pullImage(core: DatabaseCore, signal: AbortSignal): Promis
   } catch (error) {
     const minutes = String(Math.round(options.pullTimeoutMs / 60_000));
     const failure = deadline.aborted
-      ? new StartFailed(`Pulling ${reference} took longer than ${minutes} minutes.`)
+      ? new WorkFailed(`Pulling ${reference} took longer than ${minutes} minutes.`)
       : error;
     line(sentenceOf(failure));
     throw failure;

@@ -206,7 +206,7 @@ describe('readStack()', () => {
   for (const [title, text, sentence] of refused) {
     it(`refuses ${title}`, async () => {
       await assert.rejects(read(text), (error: Error) => {
-        assert.equal(error.name, 'ComposeRefused');
+        assert.equal(error.name, 'WorkFailed');
         assert.match(error.message, sentence);
         return true;
       });
@@ -253,7 +253,7 @@ describe('readStack()', () => {
   for (const [title, text] of endless) {
     // Each took seconds or minutes, and all of the memory, where it is done without care.
     it(`refuses a bomb ${title} soon`, async () => {
-      await assert.rejects(read(text, { A: 'x'.repeat(32_768) }), { name: 'ComposeRefused' });
+      await assert.rejects(read(text, { A: 'x'.repeat(32_768) }), { name: 'WorkFailed' });
     });
   }
 });

@@ -1,8 +1,4 @@
-/** Owns the refusal of a compose file; its message names the key and says what is allowed. */
-
-export class ComposeRefused extends Error {
-  override readonly name = 'ComposeRefused';
-}
+/** Owns how a place in a compose file is named to people. */
 
 /** `services.web.ports[0]` of a path. */
 export function placeOf(path: readonly PropertyKey[]): string {
