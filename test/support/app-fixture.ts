@@ -240,8 +240,8 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       return self.upload(id, 'blob-1');
     },
     async upload(appId, blob) {
-      const { dir } = await self.ask(appId, { type: 'upload-begin', uploadId: blob });
-      await writeFile(join(dir, blob), 'archive');
+      const { dir, name } = await self.ask(appId, { type: 'upload-begin', uploadId: blob });
+      await writeFile(join(dir, name), 'archive');
       const upload = {
         filename: 'app.tgz',
         sizeBytes: 7,

@@ -100,13 +100,13 @@ export class PlatformPlace {
   /** Uploads a fixture, or files by name. */
   async upload(appId: string, source: FixtureApp | Record<string, string>): Promise<AppRecord> {
     const uploadId = newId('trs');
-    const { dir } = await this.ask(appId, { type: 'upload-begin', uploadId });
+    const { dir, name } = await this.ask(appId, { type: 'upload-begin', uploadId });
     const blob = `${uploadId}.tgz`;
-    const archive = join(dir, blob);
+    const archive = join(dir, name);
     if (typeof source === 'string') pack(archive, join(fixtures, source));
     else {
       const folder = tempDir();
-      for (const [name, text] of Object.entries(source)) writeFileSync(join(folder, name), text);
+      for (const [file, text] of Object.entries(source)) writeFileSync(join(folder, file), text);
       pack(archive, folder);
       await rm(folder, { recursive: true });
     }

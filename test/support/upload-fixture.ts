@@ -1,5 +1,6 @@
 /** The upload transport on real sockets, with the real bulk pool and an app actor that keeps a diary. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -112,14 +113,17 @@ class DiaryActor {
           throw new ServiceError('UPLOAD_IN_PROGRESS', 'Another upload to this app is running.');
         }
         this.#uploadId = message.uploadId;
-        return { dir: this.#dir };
+        return { dir: this.#dir, name: message.uploadId };
       case 'upload-commit':
+        assert(message.upload !== undefined);
+        renameSync(join(this.#dir, message.uploadId), join(this.#dir, message.upload.blob));
         this.#uploadId = null;
-        this.current = message.upload ?? null;
+        this.current = message.upload;
         return {};
       default:
         if (this.#uploadId !== message.uploadId) return false;
         this.#uploadId = null;
+        rmSync(join(this.#dir, message.uploadId), { force: true });
         return true;
     }
   }

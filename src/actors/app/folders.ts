@@ -12,7 +12,7 @@
  *    so that a path we use never leads elsewhere.
  * 2. Removal never follows a link, also while the app changes what is removed.
  */
-import { mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { handOver, makeOurs, makeTheirs, removeTree } from '../workload/owned-folders.ts';
 
@@ -73,6 +73,17 @@ export class AppFolders {
   async ensureUploads(): Promise<string> {
     await mkdir(this.uploads, { recursive: true, mode: 0o700 });
     return this.uploads;
+  }
+
+  /** Gives an archive that has arrived its final name, also on disk. */
+  async placeUpload(arrivedAs: string, blob: string): Promise<void> {
+    await rename(this.upload(arrivedAs), this.upload(blob));
+    const folder = await open(this.uploads, 'r');
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
   }
 
   /** An empty folder for a release; what an earlier try left is gone. */

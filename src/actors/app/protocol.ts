@@ -75,11 +75,13 @@ export type AppProtocol = {
 
   /**
    * Reserves the app for one upload: UPLOAD_IN_PROGRESS, DEPLOY_IN_PROGRESS, NOT_AN_UPLOAD_APP. The
-   * reservation ends with `upload-commit`, `upload-abort`, or the death of this process.
+   * reservation ends with `upload-commit`, `upload-abort`, or the death of this process. `dir` and
+   * `name` say where the file has to arrive.
    */
-  'upload-begin': { in: { uploadId: string }; out: { dir: string } };
-  /** The validated file is in place under `upload.blob`; the app points at it from now on. */
+  'upload-begin': { in: { uploadId: string }; out: { dir: string; name: string } };
+  /** The validated file has arrived: puts it in its place, and the app points at it from now on. */
   'upload-commit': { in: { uploadId: string; upload: StoredUpload }; out: AppRecord };
+  /** Ends the upload, also one whose commit failed: nothing of its file is left. */
   'upload-abort': { in: { uploadId: string }; out: boolean };
 
   'env-upsert': { in: { entries: EnvEntry[] }; out: EnvRecord[] };

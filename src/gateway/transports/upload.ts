@@ -9,8 +9,6 @@
  * 4. 200 leaves once the app's new state is durable.
  */
 import { randomUUID } from 'node:crypto';
-import { unlink } from 'node:fs/promises';
-import { join } from 'node:path';
 import { appActor } from '../../actors/app/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
 import type { Need, Resource } from '../../auth/rights/authorizer.ts';
@@ -116,9 +114,9 @@ async function store(
 ): Promise<StoredUpload> {
   const { actors, logger, now = Date.now } = options;
   const ref = appActor.at(upload.app.id);
-  const { dir } = await actors.ask(ref, { type: 'upload-begin', uploadId: upload.id });
+  const place = await actors.ask(ref, { type: 'upload-begin', uploadId: upload.id });
   try {
-    const file = await receive(options, exchange, upload, dir, archiveBytes);
+    const file = await receive(options, exchange, upload, place, archiveBytes);
     const stored: StoredUpload = {
       filename: upload.filename,
       sizeBytes: file.sizeBytes,
@@ -127,10 +125,12 @@ async function store(
       uploadedAtMs: now(),
       blob: upload.blob,
     };
-    await commit(options, exchange, upload, stored, dir);
+    // The body may have taken long: whoever sent it may have lost the right, or the session.
+    permittedApp(options, exchange);
+    await actors.ask(ref, { type: 'upload-commit', uploadId: upload.id, upload: stored });
     return stored;
   } catch (error) {
-    // Also after a commit that failed: the reservation may be there still.
+    // Also after a commit that failed: the actor knows what is to be removed.
     const abort = { type: 'upload-abort', uploadId: upload.id } as const;
     await actors.ask(ref, abort).catch((cause: unknown) => {
       logger.warn({ app: upload.app.id, err: cause }, 'upload_not_aborted');
@@ -139,45 +139,18 @@ async function store(
   }
 }
 
-async function commit(
-  options: UploadRoutesOptions,
-  exchange: Exchange,
-  { id, app, blob }: Upload,
-  stored: StoredUpload,
-  dir: string,
-): Promise<void> {
-  const { actors, reader, logger } = options;
-  const message = { type: 'upload-commit', uploadId: id, upload: stored } as const;
-  try {
-    // The body may have taken long: whoever sent it may have lost the right, or the session.
-    permittedApp(options, exchange);
-    await actors.ask(appActor.at(app.id), message);
-  } catch (error) {
-    // An answer that came too late may have been a yes; then the actor itself clears up later.
-    const late = error instanceof ServiceError && error.code === 'DEADLINE_EXCEEDED';
-    const taken = reader.get(tables.apps, app.id)?.upload?.blob === blob;
-    if (!late && !taken) {
-      await unlink(join(dir, blob)).catch((cause: unknown) => {
-        if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return;
-        logger.warn({ app: app.id, err: cause }, 'upload_not_removed');
-      });
-    }
-    throw error;
-  }
-}
-
 /** Hands the body to the bulk pool, chunk by chunk. When it rejects, nothing is left of the file. */
 async function receive(
   { bulk }: UploadRoutesOptions,
   exchange: Exchange,
-  { format, blob }: Upload,
-  dir: string,
+  { format }: Upload,
+  { dir, name }: { dir: string; name: string },
   archiveBytes: number,
 ): Promise<ReceivedFile> {
   const { promise, resolve, reject } = Promise.withResolvers<ReceivedFile>();
   let flow: BodyFlow | null = null;
   const incoming: IncomingFile = await bulk.receive({
-    ...{ format, dir, blob },
+    ...{ format, dir, blob: name },
     onRoom: () => flow?.resume(),
     onFailure: reject,
   });

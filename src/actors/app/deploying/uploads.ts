@@ -4,6 +4,8 @@
  * 1. While an archive arrives no deployment begins, and while one is under way no upload does. A
  *    deployment that waits for a build slot hinders none: it will build the newest source.
  * 2. A reservation lives in memory: it ends with the process, and with this activation.
+ * 3. An archive arrives under a name of its own. Its commit gives it the name that the app points at;
+ *    what has neither is removed when the upload ends, or when the next one begins.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { AppCore } from '../core.ts';
@@ -20,21 +22,20 @@ export function uploadHandlers(
       reserve(core, uploadId);
       try {
         const dir = await core.folders.ensureUploads();
-        // Nothing arrives now: what is not needed is left from a crash.
-        await core.folders.keepUploads(neededBlobs(core));
-        return { dir };
+        await dropUnneeded(core);
+        return { dir, name: arrivingName(uploadId) };
       } catch (error) {
         release(core);
         throw error;
       }
     },
-    'upload-commit': ({ uploadId, upload }) => {
-      const app = core.require();
+    'upload-commit': async ({ uploadId, upload }) => {
+      const { upload: before } = core.require();
       if (core.upload?.uploadId !== uploadId) {
         throw new ServiceError('CONFLICT', 'The upload was interrupted. Send the archive again.');
       }
+      await core.folders.placeUpload(arrivingName(uploadId), upload.blob);
       release(core);
-      const before = app.upload;
       const saved = core.save({ upload });
       core.context.afterCommit(() => {
         if (before === null || neededBlobs(core).has(before.blob)) return;
@@ -45,13 +46,25 @@ export function uploadHandlers(
       queue.advance();
       return saved;
     },
-    'upload-abort': ({ uploadId }) => {
-      if (core.upload?.uploadId !== uploadId) return false;
-      release(core);
+    'upload-abort': async ({ uploadId }) => {
+      const isReserved = core.upload?.uploadId === uploadId;
+      if (isReserved) release(core);
+      // A commit that failed has ended the reservation too, and left its file.
+      if (core.upload === null) await dropUnneeded(core);
       queue.advance();
-      return true;
+      return isReserved;
     },
   };
+}
+
+/** The name of an archive in the upload folder until the app points at it. */
+function arrivingName(uploadId: string): string {
+  return `${uploadId}.new`;
+}
+
+/** Call it while nothing arrives. */
+async function dropUnneeded(core: AppCore): Promise<void> {
+  await core.folders.keepUploads(neededBlobs(core));
 }
 
 function checkFree(core: AppCore): void {

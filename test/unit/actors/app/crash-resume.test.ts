@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { AppFixture } from '../../../support/app-fixture.ts';
 import { appFixture } from '../../../support/app-fixture.ts';
@@ -148,10 +150,17 @@ describe('an app after a crash of the service', () => {
     await f.until(second.id, 'ready');
   });
 
-  it('forgets the reservation of an upload', async () => {
+  it('forgets the reservation of an upload, and removes what arrived of it', async () => {
     const { id } = await f.uploaded();
-    await f.ask(id, { type: 'upload-begin', uploadId: 'u' });
+    const { dir, name } = await f.ask(id, { type: 'upload-begin', uploadId: 'u' });
+    await writeFile(join(dir, name), 'archive');
     await f.crash();
-    await f.ask(id, { type: 'upload-begin', uploadId: 'u2' });
+    assert.deepEqual((await readdir(dir)).sort(), ['blob-1', name].sort());
+    assert.equal(await f.ask(id, { type: 'upload-abort', uploadId: 'u' }), false);
+    assert.deepEqual(await readdir(dir), ['blob-1']);
+    const again = await f.ask(id, { type: 'upload-begin', uploadId: 'u2' });
+    await writeFile(join(again.dir, again.name), 'archive');
+    assert.equal(await f.ask(id, { type: 'upload-abort', uploadId: 'u' }), false);
+    assert.deepEqual((await readdir(dir)).sort(), ['blob-1', again.name].sort());
   });
 });

@@ -313,13 +313,13 @@ describe('deployments of an app', () => {
 
   it('keeps a waiting deployment back until the upload ends, and then builds the new archive', async () => {
     const { id } = await f.uploaded();
-    await f.ask(id, { type: 'upload-begin', uploadId: 'u2' });
+    const { dir, name } = await f.ask(id, { type: 'upload-begin', uploadId: 'u2' });
     const { id: waits } = await redeploy(id);
     await assert.rejects(f.ask(id, { type: 'upload-begin', uploadId: 'u3' }), {
       code: 'UPLOAD_IN_PROGRESS',
     });
     assert.equal(f.deployment(waits).status, 'queued');
-    await writeFile(join(f.root, 'uploads', id, 'blob-2'), 'archive');
+    await writeFile(join(dir, name), 'archive');
     const upload = {
       filename: 'n.zip',
       sizeBytes: 1,
