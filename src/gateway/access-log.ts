@@ -1,6 +1,6 @@
 /**
  * Owns the line a request leaves in the log: the route's template, never the path, the query, a
- * cookie or a token. Bare routes are logged at debug level only.
+ * cookie or a token. Constant answers are logged at debug level only.
  *
  * 1. Given a sink for lines, it writes them itself, as the logger would, and hands over many at a
  *    time: a line costs a tenth of what the logger takes for it.
@@ -43,7 +43,7 @@ export class AccessLog {
 
   write(exchange: HttpExchange, ending: Ending, durationMs: number): void {
     const { lines, logger } = this.#options;
-    if (exchange.definition?.bare === true)
+    if (exchange.definition?.constant !== undefined)
       logger.debug(fieldsOf(exchange, ending, durationMs), 'request');
     else if (lines === undefined) logger.info(fieldsOf(exchange, ending, durationMs), 'request');
     else if (lines !== null) this.#hold(this.#line(exchange, ending, durationMs));

@@ -67,12 +67,12 @@ export class RouteTable {
 }
 
 /**
- * The `Allow` value for a set of methods; HEAD goes with a GET that may be asked without body. OPTIONS,
- * which browsers ask ahead of pages elsewhere, does nothing to the resource and is not named.
+ * The `Allow` value for a set of methods; HEAD goes with a constant GET. OPTIONS, which browsers
+ * ask ahead of pages elsewhere, does nothing to the resource and is not named.
  */
 function allow(entry: Entry): string {
   const methods = [...entry.methods.keys()].filter((method) => method !== 'OPTIONS');
-  if (entry.methods.get('GET')?.bare === true) methods.push('HEAD');
+  if (entry.methods.get('GET')?.constant !== undefined) methods.push('HEAD');
   return methods.sort().join(', ');
 }
 
@@ -86,10 +86,10 @@ function choose(entry: Entry, method: string, params: Readonly<Record<string, st
   return { kind: 'otherMethod', allow: allow(entry), path: entry.path };
 }
 
-/** HEAD is answered where GET is cheap and opens nothing. */
+/** HEAD is answered where GET opens nothing. */
 function headOf(entry: Entry, method: string): Route | undefined {
   const get = method === 'HEAD' ? entry.methods.get('GET') : undefined;
-  return get?.bare === true ? get : undefined;
+  return get?.constant === undefined ? undefined : get;
 }
 
 function fits(entry: Entry, segments: readonly string[]): boolean {

@@ -18,14 +18,20 @@ export interface Route {
   method: Method;
   /** A template such as `/api/apps/:id/logs`; also what the access log and the metrics show. */
   path: string;
-  /** Answers without copying request headers, and is logged at debug level only. */
-  bare?: boolean;
+  /** The answer of a GET route that is the same for everybody; the log shows it at debug level only. */
+  constant?: ConstantAnswer;
   handle(exchange: Exchange): void | Promise<void>;
   /**
    * Answers with an error in the handler's place: it threw, it took too long, or the service drains.
    * Default: a problem document.
    */
   refuse?(exchange: Exchange, error: ServiceError): void;
+}
+
+/** Sent with status 200 and with these headers alone. */
+export interface ConstantAnswer {
+  headers: Headers;
+  body: Uint8Array;
 }
 
 /** What a transport knows of a request that no header says. */

@@ -7,7 +7,6 @@
  *    kept alive in `exchange.ts`.
  */
 import type * as uws from 'uWebSockets.js';
-import type { Method } from './transport.ts';
 
 export type {
   HttpRequest,
@@ -18,7 +17,7 @@ export type {
 
 export type Uws = typeof uws;
 
-/** Loads the library with room for heads of `headBytes`; above it answers a bare 431 itself. */
+/** Loads the library with room for heads of `headBytes`; above it answers a 431 of its own. */
 export async function loadUws(
   headBytes: number,
   setVariable?: (name: string, value: string) => void,
@@ -54,27 +53,4 @@ export function listenOn(
   return new Promise((resolve) => {
     (app as unknown as Listens).listen(host, port, shared ? sharing : exclusive, resolve);
   });
-}
-
-/** Has the library itself match a path without parameters: faster than our own table. */
-export function registerHandler(
-  app: uws.TemplatedApp,
-  method: Method,
-  path: string,
-  handler: (response: uws.HttpResponse, request: uws.HttpRequest) => void,
-): void {
-  switch (method) {
-    case 'GET':
-      app.get(path, handler);
-      return;
-    case 'POST':
-      app.post(path, handler);
-      return;
-    case 'DELETE':
-      app.del(path, handler);
-      return;
-    case 'OPTIONS':
-      app.options(path, handler);
-      return;
-  }
 }

@@ -127,7 +127,7 @@ export class Front {
       },
       trustedProxies: config.trustedProxies,
       metrics,
-      logBare: config.logLevel === 'debug',
+      logConstant: config.logLevel === 'debug',
       setVariable,
       shared: shared?.port ?? null,
     });

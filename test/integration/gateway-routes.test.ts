@@ -191,7 +191,7 @@ describe('the gateway and its routes', () => {
   });
 });
 
-describe('a bare route', () => {
+describe('a handler', () => {
   let server: TestGateway;
   const wants: Record<string, Route['handle']> = {
     async '/later'(exchange) {
@@ -217,13 +217,13 @@ describe('a bare route', () => {
   };
   before(async () => {
     const routes = Object.entries(wants).map(([path, handle]): Route => {
-      return { method: 'GET', path, bare: true, handle };
+      return { method: 'GET', path, handle };
     });
     server = await startGateway(routes);
   });
   after(() => server.close());
 
-  it('may want more than to answer at once', async () => {
+  it('may answer at once, later, or not at all', async () => {
     for (let round = 0; round < 3; round++) {
       assert.equal(await (await fetch(`${server.url}/later`)).text(), 'later');
       const whole = await fetch(`${server.url}/whole?a=1`, { headers: { 'X-Team': 'blue' } });

@@ -136,7 +136,7 @@ export class AnswerWriter {
   #known(status: number, headers: Headers): HeadBlock | undefined {
     if (this.#extraLines !== '') return undefined;
     const { blocks } = this.#host;
-    if (this.#request.route?.bare === true && status === 200) return blocks.fixed(headers);
+    if (this.#request.route?.constant !== undefined && status === 200) return blocks.fixed(headers);
     return blocks.withId(headers, this.#exchange.requestId);
   }
 

@@ -1,17 +1,16 @@
 /** Owns liveness: it says that the web server answers, and touches nothing else. */
-import type { Headers, Route } from '../transport.ts';
+import type { ConstantAnswer, Route } from '../transport.ts';
 
-const body = Buffer.from('{"ok":true}');
-const headers: Headers = Object.freeze({
-  'Content-Type': 'application/json',
-  'Cache-Control': 'no-store',
+const alive: ConstantAnswer = Object.freeze({
+  headers: Object.freeze({ 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }),
+  body: Buffer.from('{"ok":true}'),
 });
 
 export const healthRoute: Route = {
   method: 'GET',
   path: '/api/health',
-  bare: true,
+  constant: alive,
   handle(exchange) {
-    exchange.send(200, headers, body);
+    exchange.send(200, alive.headers, alive.body);
   },
 };

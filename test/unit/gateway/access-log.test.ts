@@ -84,9 +84,9 @@ describe('AccessLog', () => {
     assert.deepEqual(logged, []);
   });
 
-  it('leaves bare routes to the logger, at debug level', () => {
+  it('leaves constant answers to the logger, at debug level', () => {
     const { log, written, logged } = start();
-    log.write(exchange({ definition: { bare: true } }), ending, 1);
+    log.write(exchange({ definition: { constant: {} } }), ending, 1);
     log.flush();
     assert.deepEqual([written, logged], [[], []]);
   });

@@ -140,7 +140,7 @@ describe('an exchange that has been answered', () => {
     });
   }
 
-  it('keeps a bare route from answering the next request', async (t) => {
+  it('keeps a handler from answering the next request', async (t) => {
     let first: Exchange | undefined;
     const handle = async (exchange: Exchange): Promise<void> => {
       exchange.send(200, {}, first === undefined ? 'one' : 'two');
@@ -148,7 +148,7 @@ describe('an exchange that has been answered', () => {
       await Promise.resolve();
       throw new Error('behind the answer');
     };
-    const served = await gatewayWith(t, { bare: true, handle });
+    const served = await gatewayWith(t, { handle });
     assert.equal(await (await fetch(`${served.url}/slow`)).text(), 'one');
     first?.send(200, {}, 'again');
     assert.equal(await (await fetch(`${served.url}/slow`)).text(), 'two');
