@@ -7,6 +7,25 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/** Waits; rejects with the reason of `signal` when that aborts first. */
+export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(signal.reason as Error);
+      return;
+    }
+    const stop = (): void => {
+      cancel();
+      reject(signal?.reason as Error);
+    };
+    const cancel = clock.after(delayMs, () => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    });
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
+
 // setTimeout fires at once for delays above 2^31-1 ms; longer waits go in stages.
 const stageMaxMs = 2 ** 31 - 1;
 

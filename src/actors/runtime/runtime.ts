@@ -4,7 +4,7 @@
  * 1. An address has one cell, so one activation, at any time.
  * 2. After `drain` has begun only actors send messages; after `close` nothing is handled.
  */
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { CommitRequest, JournalEntry, Reader } from '../../store/reader-and-journal.ts';
@@ -150,9 +150,7 @@ export class ActorRuntime implements Actors {
   async drain(): Promise<void> {
     if (this.#standing === 'open') this.#standing = 'draining';
     while ([...this.#cells.values()].some((cell) => !cell.quiet && cell.phase !== 'resting')) {
-      await new Promise<void>((resolve) => {
-        this.#options.clock.after(5, resolve);
-      });
+      await pause(this.#options.clock, 5);
     }
   }
 

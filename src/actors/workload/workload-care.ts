@@ -8,10 +8,10 @@
  *    a while.
  */
 import type { Driver } from '../../drivers/driver.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, pause } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LogName } from '../../logs/files/log-name.ts';
-import { isAborted, pause } from '../app/running/health.ts';
+import { isAborted } from '../app/running/health.ts';
 import { reach } from '../app/running/reach.ts';
 import type { LogStreams } from '../../logs/live/live-log.ts';
 

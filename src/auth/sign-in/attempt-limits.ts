@@ -8,7 +8,7 @@
  * 2. A success forgets the failures of that account from that network.
  * 3. The memory is bounded; when it is full, what was not asked for lately is forgotten.
  */
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { networkOf } from '../../lib/networks.ts';
 import { RecentMap } from '../callers/recency-map.ts';
@@ -99,9 +99,7 @@ export class AttemptLimits {
     const surplus = failures.length - failuresMax;
     if (surplus < 0) return;
     const delayMs = Math.min(delayMaxMs, delayStepMs * 2 ** surplus);
-    await new Promise<void>((resolve) => {
-      this.#clock.after(delayMs, resolve);
-    });
+    await pause(this.#clock, delayMs);
   }
 
   #failed(pair: Pair, account: string): void {

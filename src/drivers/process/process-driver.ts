@@ -8,6 +8,7 @@
  * 3. A lost connection is not an answer: requests are asked again (all may be), until
  *    `requestTimeoutMs` is over; then AGENT_UNREACHABLE.
  */
+import { setTimeout } from 'node:timers/promises';
 import path from 'node:path';
 
 import { systemClock } from '../../lib/clock.ts';
@@ -299,10 +300,8 @@ class ProcessDriver implements Driver {
         start(dataDir, runnerKey);
         this.#options.logger.info({}, 'runner_started');
       }
-      await new Promise<void>((resolve) => {
-        // A plain timer: who waits for a runner is alive, other than Clock's timers.
-        setTimeout(resolve, pauseMs);
-      });
+      // It holds the process, other than the timers of a Clock: somebody waits for the runner.
+      await setTimeout(pauseMs);
     }
   }
 

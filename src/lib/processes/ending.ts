@@ -5,7 +5,7 @@
  *    ended: all are stopped first, then killed, until a look finds none.
  * 2. Nothing that does not belong to the workload is signalled.
  */
-import type { Clock } from '../clock.ts';
+import { type Clock, pause } from '../clock.ts';
 import { findMembers, signalProcess } from './processes.ts';
 import type { Membership } from './processes.ts';
 
@@ -58,10 +58,4 @@ function freeze(membership: Membership): number {
     }
   }
   return frozen.size;
-}
-
-function pause(clock: Clock, delayMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    clock.after(delayMs, resolve);
-  });
 }

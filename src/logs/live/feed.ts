@@ -8,7 +8,7 @@
  */
 import type { Driver } from '../../drivers/driver.ts';
 import type { LogEntry } from '../../protocol/workload.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LogName, LogSource, LogWriter } from '../files/log-name.ts';
@@ -69,7 +69,7 @@ class Feed {
         if (aborted()) break;
         logger.warn({ log, workloadId, err: error }, 'log_follow_failed');
         if (this.#storedSeq > before) waitMs = retryMinMs;
-        await pause(this.#options.clock, waitMs, signal);
+        await waited(this.#options.clock, waitMs, signal);
       }
     }
     this.#finished.abort();
@@ -100,7 +100,7 @@ class Feed {
           logger.error({ log, workloadId, err: error }, 'log_append_failed');
           this.#options.onStorageFailure();
         }
-        this.#broken = signal.aborted || !(await pause(clock, waitMs, signal));
+        this.#broken = signal.aborted || !(await waited(clock, waitMs, signal));
       }
     }
   }
@@ -115,7 +115,7 @@ class Feed {
   async #syncLater(): Promise<void> {
     const { clock, syncMs } = this.#options;
     while (this.#storedSeq !== this.#acknowledgedSeq) {
-      if (!(await pause(clock, syncMs, this.#finished.signal))) return;
+      if (!(await waited(clock, syncMs, this.#finished.signal))) return;
       await this.#syncOnce();
     }
   }
@@ -151,18 +151,9 @@ function* blocks(entries: readonly LogEntry[]): Generator<readonly LogEntry[]> {
 }
 
 /** Waits; false when the signal aborted before the time was over. */
-function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const done = (): void => {
-      signal.removeEventListener('abort', aborted);
-      resolve(true);
-    };
-    const cancel = clock.after(delayMs, done);
-    const aborted = (): void => {
-      cancel();
-      resolve(false);
-    };
-    signal.addEventListener('abort', aborted, { once: true });
-  });
+function waited(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
+  return pause(clock, delayMs, signal).then(
+    () => true,
+    () => false,
+  );
 }

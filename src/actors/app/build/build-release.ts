@@ -7,7 +7,6 @@
  */
 import type { Exit, WorkloadSpec } from '../../../protocol/workload.ts';
 import type { ReleasePlan } from '../../../store/records/records.ts';
-import { pause } from '../running/health.ts';
 import { reach } from '../running/reach.ts';
 import { openVariables } from '../settings/variables.ts';
 import { emptyResources } from '../settings/validate.ts';
@@ -19,6 +18,7 @@ import { Source } from './source.ts';
 import { tookTooLong, unpack } from './work.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { BuildWork } from './work.ts';
+import { pause } from '../../../lib/clock.ts';
 
 const retryMs = 1000;
 /** Of a command that is named. */

@@ -4,10 +4,10 @@ import { partsOf } from '../compose/parts.ts';
 import type { StackPart } from '../compose/parts.ts';
 import type { Stack } from '../compose/stack.ts';
 import type { AppCore } from '../core.ts';
-import { pause } from '../running/health.ts';
 import type { AppMessages } from '../internal.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { openVariables } from '../settings/variables.ts';
+import { pause } from '../../../lib/clock.ts';
 
 const lookEveryMs = 100;
 

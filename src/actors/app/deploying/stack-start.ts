@@ -6,11 +6,11 @@
  */
 import type { Driver } from '../../../drivers/driver.ts';
 import type { Workload } from '../../../protocol/workload.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { type Clock, pause } from '../../../lib/clock.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { StackPart } from '../compose/parts.ts';
 import type { StackService } from '../compose/stack.ts';
-import { describeExit, endOf, pause } from '../running/health.ts';
+import { describeExit, endOf } from '../running/health.ts';
 
 export interface StackStart {
   driver: Driver;

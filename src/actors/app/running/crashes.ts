@@ -13,7 +13,7 @@ import { describeEnd, describeNext, endIn, lastWordsMs } from '../../workload/en
 import type { StreamNotice } from '../../../logs/live/live-log.ts';
 import { partLog, workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
-import { pause } from './health.ts';
+import { pause } from '../../../lib/clock.ts';
 
 type Counted = AppCrashes['counted'][number];
 

@@ -6,7 +6,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { Driver } from '../../../drivers/driver.ts';
 import type { Exit, Workload } from '../../../protocol/workload.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { type Clock, pause } from '../../../lib/clock.ts';
 import { Elsewhere } from './elsewhere.ts';
 
 export interface Target {
@@ -142,25 +142,6 @@ export function describeExit(exit: Exit): string {
 /** As a call, because the compiler takes a property it has seen false to stay so. */
 export function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
-}
-
-/** Waits; rejects when `signal` aborts. */
-export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(signal.reason as Error);
-      return;
-    }
-    const stop = (): void => {
-      cancel();
-      reject(signal.reason as Error);
-    };
-    const cancel = clock.after(delayMs, () => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    });
-    signal.addEventListener('abort', stop, { once: true });
-  });
 }
 
 /** The check of real instances, over TCP or HTTP. */

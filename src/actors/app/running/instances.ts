@@ -12,9 +12,9 @@ import { partId } from '../compose/parts.ts';
 import { containerLog, containerNames, workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
 import { countEnd, crashesOf } from './crashes.ts';
-import { pause } from './health.ts';
 import type { AppMessages, Handlers } from '../internal.ts';
 import { reach } from './reach.ts';
+import { pause } from '../../../lib/clock.ts';
 
 /** How long an instance waits for the edge to hear that it goes. */
 const routedMs = 5000;

@@ -1,7 +1,6 @@
 /** Owns patience with a driver that is not reached for a moment, as while its runner starts anew. */
-import type { Clock } from '../../../lib/clock.ts';
+import { type Clock, pause } from '../../../lib/clock.ts';
 import { ServiceError } from '../../../lib/errors.ts';
-import { pause } from './health.ts';
 
 const pauseMs = 500;
 const patienceMs = 30_000;

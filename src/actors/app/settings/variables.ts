@@ -18,10 +18,10 @@ import {
 } from '../../database/settings/references.ts';
 import type { AppCore } from '../core.ts';
 import type { AppDeps, SecretBox } from '../deps.ts';
-import { pause } from '../running/health.ts';
 import type { Handlers } from '../internal.ts';
 import type { EnvEntry } from '../protocol.ts';
 import { bad } from './validate.ts';
+import { pause } from '../../../lib/clock.ts';
 
 const variablesMax = 500;
 const keyMax = 256;

@@ -8,7 +8,6 @@
  *    an earlier one left half done is never taken for a database.
  */
 import type { Workload } from '../../../protocol/workload.ts';
-import { pause } from '../../app/running/health.ts';
 import { reach } from '../../app/running/reach.ts';
 import { lacksImage } from '../../workload/missing-image.ts';
 import type { DatabaseCore } from '../core.ts';
@@ -19,6 +18,7 @@ import { initSpec, requireHost, serverSpec, volumeOf } from './spec.ts';
 import type { Runtime } from './spec.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { awaitAnswer, describeExit, serverOf } from './wellness.ts';
+import { pause } from '../../../lib/clock.ts';
 
 // A port can be taken by somebody else between its choice and its use.
 const portsTried = 3;

@@ -3,11 +3,12 @@
  * engine says that it is well.
  */
 import type { Exit } from '../../../protocol/workload.ts';
-import { endOf, pause } from '../../app/running/health.ts';
+import { endOf } from '../../app/running/health.ts';
 import { loopback } from '../settings/address.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { Server, Wellness } from '../engines/engine.ts';
 import { openNext } from '../settings/secrets.ts';
+import { pause } from '../../../lib/clock.ts';
 
 export type Answer =
   | { kind: 'well' }

@@ -6,7 +6,6 @@
  */
 import type { Exit, Workload } from '../../../protocol/workload.ts';
 import type { DatabaseRun } from '../../../store/records/records.ts';
-import { pause } from '../../app/running/health.ts';
 import { reach } from '../../app/running/reach.ts';
 import { describeEnd, describeNext, endIn, lastWordsMs } from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
@@ -14,6 +13,7 @@ import type { Handlers } from '../internal.ts';
 import { finishRotation } from '../settings/passwords.ts';
 import { justBeforeMs, saidSince } from './said.ts';
 import { describeExit, look } from './wellness.ts';
+import { pause } from '../../../lib/clock.ts';
 
 export function workloadHandlers(
   core: DatabaseCore,

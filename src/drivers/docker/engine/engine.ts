@@ -8,6 +8,7 @@
  *    What comes as a stream has to begin in time, and ends with who opened it, or, where that is asked
  *    for, when the daemon hangs.
  */
+import { setTimeout } from 'node:timers/promises';
 import { EventEmitter } from 'node:events';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
@@ -258,17 +259,8 @@ function abortOf(signal: AbortSignal): { rejection: Promise<never>; forget: () =
 }
 
 /** Resolves after `delayMs`, or at once when aborted. Holds the process: somebody waits. */
-export function pause(delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, delayMs);
-    if (signal.aborted) done();
-    else signal.addEventListener('abort', done);
-  });
+export async function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+  await setTimeout(delayMs, undefined, { signal }).catch(() => undefined);
 }
 
 /** The HTTP status a daemon refused with; undefined for all else. */
