@@ -13,6 +13,7 @@ import { EventEmitter } from 'node:events';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { inspect } from 'node:util';
 
 import type Dockerode from 'dockerode';
 
@@ -211,6 +212,14 @@ async function load(socket: string): Promise<Dockerode> {
  * to which Node listens no more by then: without a listener that would end the process.
  */
 class Connections extends Agent {
+  /**
+   * The client puts each request into words for its debug log, also where that is off, and its agent
+   * with them. Without this those are all connections, at tens of milliseconds a request.
+   */
+  [inspect.custom](): string {
+    return 'Connections';
+  }
+
   override createConnection(
     ...args: Parameters<Agent['createConnection']>
   ): Duplex | null | undefined {

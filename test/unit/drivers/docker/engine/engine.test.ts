@@ -5,6 +5,7 @@ import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { rmSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
+import { inspect } from 'node:util';
 
 import { Engine } from '../../../../../src/drivers/docker/engine/engine.ts';
 import { systemClock } from '../../../../../src/lib/clock.ts';
@@ -45,5 +46,19 @@ describe('Engine.begin()', () => {
     assert.equal(text, 'all of it');
     await setImmediate();
     assert.deepEqual(uncaught, []);
+  });
+});
+
+describe('Engine.client()', () => {
+  it('has a short word for its connections, which the client puts into words at each request', async () => {
+    const engine = new Engine({
+      socket: '/none/docker.sock',
+      clock: systemClock,
+      requestTimeoutMs: 10_000,
+    });
+    const { agent } = (await engine.client()).modem as { agent?: object };
+    assert.ok(agent);
+    // As docker-modem does.
+    assert.ok(inspect({ agent }, { showHidden: true, depth: null }).length < 100);
   });
 });
