@@ -15,9 +15,8 @@ import type { EnvRecord } from '../../store/records/records.ts';
 import type { OpenedDatabase } from './database-secrets.ts';
 import { KnownSecrets } from './known-secrets.ts';
 import { variableName } from './spans.ts';
-import type { ValueIndex } from './value-index.ts';
 
-/** Opens a secret; null for one that cannot be opened. */
+/** Opens a secret; null, or a throw, for one that cannot be opened. */
 export type OpenSecret = (record: Readonly<EnvRecord>) => string | null;
 
 /** A database of the app's team, open. */
@@ -30,15 +29,13 @@ export interface Variable {
 }
 
 export class AppSecrets {
-  readonly appId: string;
-  readonly #known: KnownSecrets;
+  readonly known: KnownSecrets;
   readonly #find: FindDatabase;
   /** Variables with references, and the databases that each names. */
   readonly #referring = new Map<string, { variable: Variable; ids: ReadonlySet<string> }>();
 
   constructor(appId: string, find: FindDatabase) {
-    this.appId = appId;
-    this.#known = new KnownSecrets(appId);
+    this.known = new KnownSecrets(appId);
     this.#find = find;
   }
 
@@ -47,8 +44,8 @@ export class AppSecrets {
     const { values, ids } = variable === null ? nothing : this.#valuesOf(variable);
     if (variable === null || ids.size === 0) this.#referring.delete(key);
     else this.#referring.set(key, { variable, ids });
-    this.#known.set(key, variableName(key), values);
-    if (variable?.isSecret === false) this.#known.show(variable.value);
+    this.known.set(key, variableName(key), values);
+    if (variable?.isSecret === false) this.known.show(variable.value);
   }
 
   /** Whether a variable refers to this database; if so, it is taken in anew. */
@@ -56,10 +53,6 @@ export class AppSecrets {
     const touched = [...this.#referring].filter(([, { ids }]) => ids.has(databaseId));
     for (const [key, { variable }] of touched) this.set(key, variable);
     return touched.length > 0;
-  }
-
-  addTo(index: ValueIndex, isPublic: (value: string) => boolean): void {
-    this.#known.addTo(index, isPublic);
   }
 
   #valuesOf({ value, isSecret }: Variable): Values {

@@ -6,7 +6,7 @@
  *    a log still show it. What was replaced before the owner was looked at is not known.
  */
 import { type Form, formsOf } from './forms.ts';
-import type { ValueIndex } from './value-index.ts';
+import type { SecretIndex } from './secret-index.ts';
 
 interface KnownSecret {
   /** What the mark says in its place. */
@@ -43,7 +43,7 @@ export class KnownSecrets {
     this.#replaced = this.#replaced.filter((one) => one.value !== value);
   }
 
-  addTo(index: ValueIndex, isPublic: (value: string) => boolean): void {
+  addTo(index: SecretIndex, isPublic: (value: string) => boolean): void {
     for (const { what, value, forms } of [...this.#current.values(), this.#replaced].flat()) {
       if (!isPublic(value)) index.add(this.owner, what, forms);
     }

@@ -1,8 +1,7 @@
 /**
  * Owns taking secrets out of what an agent is given.
  *
- * 1. What has nothing to be taken out comes back as the same string, and costs a walk over it; the
- *    same text again costs less still.
+ * 1. What has nothing to be taken out comes back as the same string, and costs one walk over it.
  * 2. Doing it twice changes nothing more: what stands between the marks is looked at until nothing
  *    more is found.
  * 3. JSON stays JSON (see `changeStrings`).
@@ -10,20 +9,9 @@
  *    texts behind are withheld whole. Nobody is shown as many marks, and to make them takes long.
  */
 import { isSecretKey, isSecretValue, kindOf } from './assignments.ts';
-import { hasBase64Run } from './base64-runs.ts';
 import { changeStrings } from './json-strings.ts';
-import type { Patterns } from './patterns.ts';
-import { betweenMarks, markStart, replaceSpans, type Span } from './spans.ts';
-import { type Sees, ValueIndex } from './value-index.ts';
-
-export interface Redaction {
-  /** Of plain text. Redact before cutting: half of a value is not found. */
-  text(text: string): string;
-  /** Of a JSON text, such as the `dataJson` of a reply: string values are looked at, decoded. */
-  json(json: string): string;
-  /** Of either: as JSON where it is an object or a list, else as plain text. */
-  any(text: string): string;
-}
+import type { SecretIndex, Sees } from './secret-index.ts';
+import { betweenMarks, markOf, replaceSpans } from './spans.ts';
 
 /** Each round takes something out; a text made so that one uncovers the next may need several. */
 const roundsMax = 8;
@@ -38,92 +26,57 @@ const keyLineMin = 64;
 const keyOfCursor = /cursor$/i;
 const wholeMark = /^\[redacted: [a-zA-Z0-9_ ]{1,80}\]$/;
 const spansMax = 2_000;
-const withheld = `${markStart}secret]`;
-const cleanMax = 8;
-const cleanCharsMax = 64 * 1024;
+const withheld = markOf('secret');
+const keyMark = markOf('private key');
 
-/** The last texts that had nothing in them: the same answer is often given again. */
-export class CleanTexts {
-  readonly #texts: string[] = [];
-  #version = -1;
-  #next = 0;
-
-  has(text: string, version: number): boolean {
-    return this.#version === version && this.#texts.includes(text);
-  }
-
-  add(text: string, version: number): void {
-    if (text.length > cleanCharsMax) return;
-    if (this.#version !== version) this.#texts.length = this.#next = 0;
-    this.#version = version;
-    this.#texts[this.#next] = text;
-    this.#next = (this.#next + 1) % cleanMax;
-  }
-}
-
-interface RedactionParts {
-  readonly patterns: Patterns;
-  /** The same ones as long as `clean` is the same. */
-  readonly values: readonly [ValueIndex, ValueIndex?];
-  readonly clean: CleanTexts;
+/** For one caller, and one answer. Redact before cutting: half of a value may not be found. */
+export class Redaction {
+  readonly #index: SecretIndex;
   /** Whose values count; default: all. */
-  readonly sees?: Sees | undefined;
-}
-
-export class ValueRedaction implements Redaction {
-  readonly #parts: RedactionParts;
+  readonly #sees: Sees | undefined;
   /** How many more spans are looked at one by one. */
   #spansLeft = spansMax;
 
-  constructor(parts: RedactionParts) {
-    this.#parts = parts;
+  constructor(index: SecretIndex, sees?: Sees) {
+    this.#index = index;
+    this.#sees = sees;
   }
 
+  /** Of either: as JSON where it is an object or a list, else as plain text. */
+  any(text: string): string {
+    if (!/^[{[]/.test(text) || !/[}\]]$/.test(text)) return this.text(text);
+    // To parse it takes longer than to find nothing.
+    if (!hidesSecrets(text) && this.#isClean(text)) return text;
+    // A log may begin like JSON and be none.
+    return isJson(text) ? this.json(text) : this.text(text);
+  }
+
+  /** Of plain text. */
   text(text: string): string {
     this.#spansLeft = spansMax;
     return this.#isClean(text) ? text : this.#text(text);
   }
 
+  /** Of a JSON text: string values are looked at, decoded. */
   json(json: string): string {
     this.#spansLeft = spansMax;
     // What would be found is found in the encoded text, too, unless an escape hides it.
     const isClean = this.#isClean(json);
-    const hasKeyLine = hasBase64Run(json, keyLineMin) && keyLineInJson.test(json);
-    if (isClean && !hasKeyLine && !json.includes('\\')) return json;
+    if (isClean && !hidesSecrets(json)) return json;
     let pemLines = 0;
-    return changeStrings(json, (value, key, escaped) => {
-      if (hasKeyLine && isKeyLine(value) && !keyOfCursor.test(key)) {
-        return `${markStart}private key]`;
-      }
-      if (isClean && !escaped) return value;
+    return changeStrings(json, (value, key, isEscaped) => {
+      if (isKeyLine(value) && !keyOfCursor.test(key)) return keyMark;
+      if (isClean && !isEscaped) return value;
       if (pemLines > 0) {
         pemLines = value.includes('-----END') ? 0 : pemLines - 1;
-        if (pemLine.test(value.trim())) return `${markStart}private key]`;
+        if (pemLine.test(value.trim())) return keyMark;
       }
       if (pemBegins.test(value) && !value.includes('-----END')) pemLines = pemLinesMax;
       if (isSecretKey(key) && isSecretValue(value) && !wholeMark.test(value)) {
-        return `${markStart}${kindOf(key)}]`;
+        return markOf(kindOf(key));
       }
       return this.#text(value);
     });
-  }
-
-  any(text: string): string {
-    return /^[{[]/.test(text) && /[}\]]$/.test(text) && this.#isJson(text)
-      ? this.json(text)
-      : this.text(text);
-  }
-
-  /** Costs the parsing only where something may have to be changed. */
-  #isJson(text: string): boolean {
-    if (!text.includes('\\') && this.#isClean(text)) return true;
-    try {
-      JSON.parse(text);
-      return true;
-    } catch {
-      // A log may begin like JSON and be none.
-      return false;
-    }
   }
 
   #text(text: string): string {
@@ -137,32 +90,52 @@ export class ValueRedaction implements Redaction {
     return before;
   }
 
-  /** Whether nothing is to be found in it by anybody; keys and quotes of JSON end what they end. */
+  /** Whether nothing is to be found in it; keys and quotes of JSON end what they end. */
   #isClean(text: string): boolean {
-    const { patterns, values, clean } = this.#parts;
-    // Each grows with its changes, and so does the sum.
-    const version = values[0].version + (values[1]?.version ?? 0);
-    if (clean.has(text, version)) return true;
-    const spans: Span[] = [];
-    ValueIndex.find(values, text, spans);
-    if (spans.length === 0) patterns.find(text, spans, 0);
-    if (spans.length > 0) return false;
-    clean.add(text, version);
-    return true;
+    return this.#index.find(text, this.#sees, 0).length === 0;
   }
 
-  readonly #isKnown = (what: string): boolean =>
-    this.#parts.values.some((index) => index?.knows(what));
+  readonly #isKnown = (what: string): boolean => this.#index.knows(what);
 
   readonly #once = (part: string): string => {
-    const { patterns, values, sees } = this.#parts;
-    const spans: Span[] = [];
-    ValueIndex.find(values, part, spans, sees);
-    patterns.find(part, spans, Math.max(0, this.#spansLeft));
+    const spans = this.#index.find(part, this.#sees, Math.max(0, this.#spansLeft));
     this.#spansLeft -= spans.length;
-    if (this.#spansLeft < 0) return spans.length === 0 ? part : withheld;
-    return spans.length === 0 ? part : replaceSpans(part, spans);
+    if (spans.length === 0) return part;
+    return this.#spansLeft < 0 ? withheld : replaceSpans(part, spans);
   };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether strings of a JSON text may hold what is not found in the whole: behind an escape, or for the
+ * place of a line. */
+function hidesSecrets(json: string): boolean {
+  return json.includes('\\') || (hasKeyRun(json) && keyLineInJson.test(json));
+}
+
+/** Whether so many letters of base64 stand in a row as a line of a key has. Most texts are looked at in
+ * one place of sixty-four. */
+function hasKeyRun(text: string): boolean {
+  for (let last = keyLineMin - 1; last < text.length;) {
+    let before = last;
+    while (before > last - keyLineMin && isBase64(text.charCodeAt(before))) before--;
+    if (before === last - keyLineMin) return true;
+    last = before + keyLineMin;
+  }
+  return false;
+}
+
+function isBase64(code: number): boolean {
+  const letter = code | 0x20;
+  // Digits, with the slash before them.
+  return (letter >= 0x61 && letter <= 0x7a) || (code >= 0x2f && code <= 0x39) || code === 0x2b;
 }
 
 /** Whether a value is a line of a key and nothing else; a digest in hex is none. */

@@ -29,7 +29,7 @@ const kinds = [
 export type Kind = (typeof kinds)[number];
 
 const nameMax = 64;
-export const markStart = '[redacted: ';
+const markStart = '[redacted: ';
 const marks = /\[redacted: ((?:variable [A-Za-z_][A-Za-z0-9_]{0,63})|[a-z ]{1,20})\]/g;
 const kindNames: ReadonlySet<string> = new Set(kinds);
 const variablePrefix = 'variable ';
@@ -39,13 +39,22 @@ export function variableName(key: string): string {
   return variablePrefix + key.slice(0, nameMax);
 }
 
+export function isVariableName(what: string): boolean {
+  return what.startsWith(variablePrefix);
+}
+
+/** What stands in the place of what was taken out. */
+export function markOf(what: string): string {
+  return `${markStart}${what}]`;
+}
+
 /** `text` without what the spans cover. Sorts the spans. */
 export function replaceSpans(text: string, spans: Span[]): string {
   spans.sort((a, b) => a.start - b.start || b.end - a.end);
   let result = '';
   let done = 0;
   for (const { start, end, what } of merged(spans)) {
-    result += `${text.slice(done, start)}${markStart}${what}]`;
+    result += text.slice(done, start) + markOf(what);
     done = end;
   }
   return result + text.slice(done);
@@ -68,7 +77,7 @@ function merged(sorted: readonly Span[]): Span[] {
     }
     last.end = Math.max(last.end, span.end);
     // A variable's name says more than a kind does.
-    const says = length === longest && span.what.startsWith(variablePrefix);
+    const says = length === longest && isVariableName(span.what);
     if (length > longest || says) last.what = span.what;
     longest = Math.max(longest, length);
   }

@@ -7,11 +7,11 @@
  */
 import type { Kind, Span } from './spans.ts';
 
-/** What is to be taken out at a place, null where it is nothing. */
+/** What is to be taken out at a place, null where it is nothing. It checks the whole word itself. */
 export type Rule = (text: string, at: number) => Span | null;
 
 interface Shape {
-  /** One of these begins it, whatever the case; four characters at least. */
+  /** It begins with one of these, whatever the case. The first four characters lead to the rule. */
   readonly words: readonly string[];
   readonly rule: Rule;
 }
@@ -69,6 +69,11 @@ export const tokenShapes: readonly Shape[] = [
       matching(/e[yw][0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{4,}(?:\.[0-9A-Za-z_-]*){1,3}/y, 'token'),
     ),
   },
+  // Words such as `task-…` and `disk-…` end in it, too.
+  {
+    words: Array.from('0123456789abcdefghijklmnopqrstuvwxyz_-', (next) => `sk-${next}`),
+    rule: startingWord(matching(/sk-[0-9A-Za-z_-]{20,}/y, 'token', looksRandom)),
+  },
   { words: ['-----begin'], rule: privateKey },
   shape('deploy-hook', /deploy-hook\\*\/([0-9A-Za-z_-]{8,})/iy, 'hook token'),
   shape('webhook', /webhooks?(?:\\*\/\d{5,40})?\\*\/([0-9A-Za-z_-]{20,})/iy, 'hook token'),
@@ -103,12 +108,6 @@ export const tokenShapes: readonly Shape[] = [
   shape('bearer', /bearer\s{1,4}([0-9A-Za-z._~+/=-]{12,})/iy, 'authorization', looksRandom),
   shape('basic', /basic\s{1,4}([0-9A-Za-z+/]{8,4096}={0,2})/iy, 'authorization', isPair),
 ];
-
-/** Three characters begin it, too few for a word: `task-…` and `disk-…` end in them. */
-export const skShape: { word: string; rule: Rule } = {
-  word: 'sk-',
-  rule: startingWord(matching(/sk-[0-9A-Za-z_-]{20,}/y, 'token', looksRandom)),
-};
 
 const addresses = [
   // As far as an authority goes, the last @ ends the password; slashes may be escaped as in JSON.

@@ -2,11 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { formsOf, isPlain } from '../../../src/mcp/redaction/forms.ts';
-import { Patterns } from '../../../src/mcp/redaction/patterns.ts';
-import { CleanTexts, ValueRedaction } from '../../../src/mcp/redaction/redaction.ts';
-import { ValueIndex } from '../../../src/mcp/redaction/value-index.ts';
+import { Redaction } from '../../../src/mcp/redaction/redaction.ts';
+import { SecretIndex } from '../../../src/mcp/redaction/secret-index.ts';
 
-const patterns = new Patterns();
 const mark = /\[redacted: (?:variable [A-Za-z_][A-Za-z0-9_]*|[a-z ]+)\]/;
 
 /** Few characters, so that values overlap, and those that need care where they are encoded. */
@@ -71,10 +69,10 @@ const cases: fc.Arbitrary<Case> = fc.array(value, { minLength: 1, maxLength: 6 }
   }),
 );
 
-function redactionOf(values: readonly string[]): ValueRedaction {
-  const index = new ValueIndex();
+function redactionOf(values: readonly string[]): Redaction {
+  const index = new SecretIndex();
   values.forEach((text, i) => index.add('app', `variable V${String(i)}`, formsOf(text)));
-  return new ValueRedaction({ patterns, values: [index], clean: new CleanTexts() });
+  return new Redaction(index);
 }
 
 /** What a reader could know of the values, from what stands between the marks. */
@@ -155,15 +153,11 @@ describe('redaction', () => {
   it('does not care in which order values came, or what was taken out again', () => {
     fc.assert(
       fc.property(cases, fc.array(value, { maxLength: 5 }), ({ values, text }, others) => {
-        const index = new ValueIndex();
+        const index = new SecretIndex();
         others.forEach((one, i) => index.add('other', `variable O${String(i)}`, formsOf(one)));
         [...values].reverse().forEach((one) => index.add('app', 'variable V', formsOf(one)));
         index.remove('other');
-        const redaction = new ValueRedaction({
-          patterns,
-          values: [index],
-          clean: new CleanTexts(),
-        });
+        const redaction = new Redaction(index);
         assert.deepEqual(leaks(values, redaction.text(text)), []);
       }),
     );

@@ -93,13 +93,12 @@ function rotated(record: DatabaseRecord, next: string): DatabaseRecord {
 }
 
 describe('secrets of databases', () => {
-  it('are taken out of what tells of an app, or of a team, and of no other team', async () => {
+  it('are taken out of what tells of an app, or of a team, and of no other team', () => {
     const { redactor, ofApp, ofTeam } = world();
     const text = 'given violet-piano-4 and violet-piano-4-of-admin, not orange-drum-7';
     const left = `given ${aPassword} and ${aPassword}, not orange-drum-7`;
     assert.equal(ofApp(text), left);
     assert.equal(ofTeam(text), left);
-    assert.equal((await redactor.forTeam('team_1')).text(text), left);
     assert.equal(redactor.redact('orange-drum-7', 'team_2', 'app_9'), aPassword);
     assert.equal(redactor.redact('violet-piano-4', 'team_2', 'app_9'), 'violet-piano-4');
   });
@@ -151,7 +150,7 @@ describe('secrets of databases', () => {
       ofApp('violet-piano-4');
       write({ ...first, status: 'stopped', updatedAtMs: i });
     }
-    await redactor.open('team_1');
+    await redactor.open('team_1', false);
     assert.equal(ofApp('violet-piano-4'), aPassword);
     assert.deepEqual(opened, ['db_1']);
   });

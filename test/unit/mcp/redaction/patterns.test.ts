@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { newTokenSecret } from '../../../../src/auth/callers/token-codec.ts';
-import { Patterns } from '../../../../src/mcp/redaction/patterns.ts';
-import { CleanTexts, ValueRedaction } from '../../../../src/mcp/redaction/redaction.ts';
-import { ValueIndex } from '../../../../src/mcp/redaction/value-index.ts';
+import { Redaction } from '../../../../src/mcp/redaction/redaction.ts';
+import { SecretIndex } from '../../../../src/mcp/redaction/secret-index.ts';
 
-const patterns = new Patterns();
-const redaction = new ValueRedaction({
-  patterns,
-  values: [new ValueIndex()],
-  clean: new CleanTexts(),
-});
+const redaction = new Redaction(new SecretIndex());
 
 const run = (count: number, from = 'aB3dE6gH9j'): string => from.repeat(10).slice(0, count);
 const begin = '-----BEGIN';

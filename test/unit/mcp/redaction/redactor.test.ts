@@ -47,9 +47,8 @@ function world(limits: Partial<RedactorLimits> = {}) {
     throw new Error('no databases here');
   };
   const redactor = new Redactor({ reader: store, subscribe, open, openDatabase, log, limits });
-  const ofApp = (text: string): string => redactor.forApp('app_1').text(text);
-  const ofTeam = async (text: string): Promise<string> =>
-    (await redactor.forTeam('team_1')).text(text);
+  const ofApp = (text: string): string => redactor.redact(text, 'team_1', 'app_1');
+  const ofTeam = (text: string): string => redactor.redact(text, 'team_1');
   const set = (...records: EnvRecord[]): void => {
     store.write(records.map((record) => put(tables.env, record)));
   };
@@ -58,18 +57,17 @@ function world(limits: Partial<RedactorLimits> = {}) {
 
 describe('Redactor', () => {
   it('withholds whole texts behind so many secrets that nobody is shown them, and no others', () => {
-    const { redactor } = world();
+    const { redactor, ofApp } = world();
     const secrets = ['http://ann:pw1@host', 'TOKEN=abc123', 'hunter2-one'];
     const lines = Array.from({ length: 6_000 }, (_, i) => `${i} ${secrets[i % 3] ?? ''} end`);
     const mixed = lines.flatMap((line, i) => [line, `${String(i)} plain`]);
-    const clean = JSON.parse(redactor.forApp('app_1').json(JSON.stringify(mixed))) as string[];
+    const clean = JSON.parse(redactor.redact(JSON.stringify(mixed), 'team_1', 'app_1')) as string[];
     assert.equal(clean.length, mixed.length);
     assert.deepEqual(clean.slice(0, 2), ['0 http://ann:[redacted: password]@host end', '0 plain']);
     assert.deepEqual(clean.slice(-2), ['[redacted: secret]', '5999 plain']);
     assert.doesNotMatch(clean.join('\n'), /pw1|abc123|hunter2/);
-    const text = redactor.forApp('app_1').text('://a:pw1@'.repeat(5_000));
-    assert.equal(text, '[redacted: secret]');
-    assert.equal(redactor.forApp('app_1').text('at hunter2-one!').slice(0, 12), 'at [redacted');
+    assert.equal(ofApp('://a:pw1@'.repeat(5_000)), '[redacted: secret]');
+    assert.equal(ofApp('at hunter2-one!').slice(0, 12), 'at [redacted');
   });
 
   it('takes out the values of an app and names the variable', () => {
@@ -81,29 +79,28 @@ describe('Redactor', () => {
   it('takes out the values of all apps of a team and of no other', async () => {
     const { ofTeam } = world();
     assert.equal(
-      await ofTeam('hunter2-one hunter2-two hunter2-three'),
+      ofTeam('hunter2-one hunter2-two hunter2-three'),
       '[redacted: variable DATABASE_URL] [redacted: variable API] hunter2-three',
     );
   });
 
   it('takes out of a team only what the caller sees', async () => {
     const { redactor } = world();
-    const redaction = await redactor.forTeam('team_1', (appId) => appId === 'app_2');
-    assert.equal(redaction.text('hunter2-one hunter2-two'), 'hunter2-one [redacted: variable API]');
+    const sees = (appId: string): boolean => appId === 'app_2';
+    assert.equal(
+      redactor.redact('hunter2-one hunter2-two', 'team_1', undefined, sees),
+      'hunter2-one [redacted: variable API]',
+    );
   });
 
-  it('gives a team that is ready at once', async () => {
-    const { redactor } = world();
-    assert.ok(redactor.forTeam('team_1') instanceof Promise);
-    await redactor.forTeam('team_1');
-    assert.ok(!(redactor.forTeam('team_1') instanceof Promise));
-  });
-
-  it('has nothing to wait for where a team is open', async () => {
-    const { redactor } = world();
-    await redactor.open('team_1');
-    assert.equal(redactor.open('team_1'), null);
-    assert.ok(!(redactor.forTeam('team_1') instanceof Promise));
+  it('has nothing to wait for where a team, or an app of it, is open', async () => {
+    const { redactor, opened } = world();
+    await redactor.open('team_1', true);
+    assert.equal(redactor.open('team_1', true), null);
+    assert.deepEqual(opened, []);
+    await Promise.all([redactor.open('team_1', false), redactor.open('team_1', false)]);
+    assert.equal(redactor.open('team_1', false), null);
+    assert.deepEqual(opened, ['app_1:DATABASE_URL', 'app_2:API']);
   });
 
   it('opens each value once', async () => {
@@ -115,12 +112,12 @@ describe('Redactor', () => {
   it('knows a value that was set a moment ago, and the one it replaced', async () => {
     const { ofApp, ofTeam, set } = world();
     ofApp('');
-    await ofTeam('');
+    ofTeam('');
     set(variable('app_1', 'DATABASE_URL', 'swordfish'), variable('app_1', 'NEW', 'correct horse'));
     const left =
       '[redacted: variable DATABASE_URL], [redacted: variable DATABASE_URL], [redacted: variable NEW]';
     assert.equal(ofApp('hunter2-one, swordfish, correct horse'), left);
-    assert.equal(await ofTeam('hunter2-one, swordfish, correct horse'), left);
+    assert.equal(ofTeam('hunter2-one, swordfish, correct horse'), left);
   });
 
   it('knows what was removed, and forgets what its owner shows', () => {
@@ -150,19 +147,19 @@ describe('Redactor', () => {
 
   it('follows apps into a team and out of it', async () => {
     const { ofTeam, store } = world();
-    await ofTeam('');
+    ofTeam('');
     store.write([put(tables.apps, { ...foreign, teamId: 'team_1' })]);
     store.write([put(tables.apps, { ...other, deletedAtMs: 1 })]);
-    assert.equal(await ofTeam('hunter2-three hunter2-two'), '[redacted: variable API] hunter2-two');
+    assert.equal(ofTeam('hunter2-three hunter2-two'), '[redacted: variable API] hunter2-two');
   });
 
   it('sees what changes while a team is being opened', async () => {
-    const { redactor, store, set } = world({ slice: 1 });
-    const pending = redactor.forTeam('team_1');
+    const { redactor, store, set, ofTeam } = world();
+    const pending = redactor.open('team_1', false);
     set(variable('app_1', 'LATE', 'late-arrival'), variable('app_2', 'LATE', 'later-arrival'));
     store.write([put(tables.apps, { ...foreign, teamId: 'team_1' })]);
-    const redaction = await pending;
-    const left = redaction.text('late-arrival later-arrival hunter2-three');
+    await pending;
+    const left = ofTeam('late-arrival later-arrival hunter2-three');
     assert.equal(
       left,
       '[redacted: variable LATE] [redacted: variable LATE] [redacted: variable API]',
@@ -192,20 +189,23 @@ describe('Redactor', () => {
   });
 
   it('keeps no more than its bounds and opens again what went', () => {
-    const { redactor, opened } = world({ scopes: 1 });
-    const at = (appId: string): string => redactor.forApp(appId).text('hunter2-one hunter2-two');
-    assert.equal(at('app_1'), '[redacted: variable DATABASE_URL] hunter2-two');
-    assert.equal(at('app_2'), 'hunter2-one [redacted: variable API]');
-    assert.equal(at('app_1'), '[redacted: variable DATABASE_URL] hunter2-two');
-    assert.deepEqual(opened, ['app_1:DATABASE_URL', 'app_2:API', 'app_1:DATABASE_URL']);
+    for (const limits of [{ teams: 1 }, { chars: 10 }]) {
+      const { redactor, opened } = world(limits);
+      const at = (teamId: string, appId: string): string =>
+        redactor.redact('hunter2-one hunter2-three', teamId, appId);
+      assert.equal(at('team_1', 'app_1'), '[redacted: variable DATABASE_URL] hunter2-three');
+      assert.equal(at('team_2', 'app_3'), 'hunter2-one [redacted: variable API]');
+      assert.equal(at('team_1', 'app_1'), '[redacted: variable DATABASE_URL] hunter2-three');
+      assert.deepEqual(opened, ['app_1:DATABASE_URL', 'app_3:API', 'app_1:DATABASE_URL']);
+    }
   });
 
-  it('says when a team has more than is kept', async () => {
+  it('says when a team has more than is kept', () => {
     const { ofTeam, log } = world({ chars: 10 });
-    await ofTeam('');
+    ofTeam('');
     assert.deepEqual(
       log.events.map(({ event, fields }) => [event, fields]),
-      [['redaction_values_left_out', { scope: 'team_1', appId: 'app_2' }]],
+      [['redaction_values_left_out', { owner: 'app_2', teamId: 'team_1' }]],
     );
   });
 
@@ -216,9 +216,10 @@ describe('Redactor', () => {
     const all = '[redacted: variable DATABASE_URL] [redacted: variable API]';
     assert.equal(redactor.redact(both, 'team_1', 'app_1'), one);
     assert.equal(redactor.redact(both, 'team_1', 'my-shop'), one);
-    const opening = redactor.forTeam('team_1');
+    const opening = redactor.open('team_1', false);
     assert.equal(redactor.redact(both, 'team_1'), all);
-    assert.equal((await opening).text(both), all);
+    await opening;
+    assert.equal(redactor.redact(both, 'team_1'), all);
     assert.equal(redactor.redact(both, 'team_1', 'nothing'), all);
     // An app of another team is none of this one's.
     assert.equal(redactor.redact('hunter2-three', 'team_1', 'app_3'), 'hunter2-three');
@@ -237,36 +238,28 @@ describe('Redactor', () => {
     );
   });
 
-  it('finds shapes where there is no team', () => {
-    const { redactor } = world();
-    assert.equal(
-      redactor.shapes.text('redis://:pw@h hunter2-one'),
-      'redis://:[redacted: password]@h hunter2-one',
-    );
-  });
-
   it('forgets everything when it is closed', () => {
     const { redactor, opened, set } = world();
-    redactor.forApp('app_1');
+    redactor.redact('', 'team_1', 'app_1');
     redactor.close();
     set(variable('app_1', 'LATE', 'late-arrival'));
     assert.deepEqual(opened, ['app_1:DATABASE_URL']);
   });
 
   it('takes a password out of YAML, whatever the case of its key', () => {
-    const { shapes } = world().redactor;
+    const { ofApp } = world();
     const yaml = 'db:\n  image: postgres\n  password: lower22\n  - rootPassword: camel22\n';
-    assert.equal(shapes.text(yaml), yaml.replace(/lower22|camel22/g, '[redacted: password]'));
-    assert.equal(shapes.text('password: was not given'), 'password: was not given');
+    assert.equal(ofApp(yaml), yaml.replace(/lower22|camel22/g, '[redacted: password]'));
+    assert.equal(ofApp('password: was not given'), 'password: was not given');
   });
 
   it('knows a line of a private key where its beginning is on another page, and no digest', () => {
-    const { redactor } = world();
+    const { ofApp } = world();
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
     const lines = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString().trim().split('\n');
     for (const text of lines.slice(1, -2)) {
       for (const page of [JSON.stringify([{ text }]), JSON.stringify([`${text}\r`])]) {
-        assert.ok(!redactor.shapes.json(page).includes(text), page);
+        assert.ok(!ofApp(page).includes(text), page);
       }
     }
     const kept = {
@@ -274,16 +267,14 @@ describe('Redactor', () => {
       words: 'a'.repeat(64),
       endCursor: 'bG9nOjBtd3Fhd2xuODFtMjA0YWk6NjYx'.repeat(2),
     };
-    assert.deepEqual(JSON.parse(redactor.shapes.json(JSON.stringify(kept))), kept);
+    assert.deepEqual(JSON.parse(ofApp(JSON.stringify(kept))), kept);
   });
 
   it('takes out the lines of a value that a log shows one by one', () => {
-    const { redactor, set } = world();
+    const { ofApp, set } = world();
     set(variable('app_1', 'KEY', '{\n  "first": "of the key",\n  "second": "part"\n}\n'));
     const nodes = ['  "first": "of the key",', '2026-11-21 "second": "part"', '}'];
-    const json = redactor
-      .forApp('app_1')
-      .json(JSON.stringify({ nodes: nodes.map((text) => ({ text })) }));
+    const json = ofApp(JSON.stringify({ nodes: nodes.map((text) => ({ text })) }));
     assert.deepEqual(JSON.parse(json), {
       nodes: [
         { text: '  [redacted: variable KEY]' },
