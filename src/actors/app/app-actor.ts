@@ -33,9 +33,15 @@ export function appDefinition(deps: AppDeps): ActorDefinition<AppMessages> {
 
 function activate(context: ActorContext<AppMessages>, deps: AppParts): Actor<AppMessages> {
   const core = new AppCore(context, deps);
-  const queue = new DeploymentQueue(core);
+  const queue = new DeploymentQueue(core, () => {
+    lifecycle.workEnded();
+  });
   const lifecycle = new Lifecycle(core, queue);
-  if (core.app !== null) context.tellSelf({ type: 'resume', epoch: context.epoch });
+  if (core.app !== null) {
+    void context.report(() => {
+      lifecycle.resume();
+    });
+  }
   return {
     handlers: {
       ...settingsHandlers(core),

@@ -4,8 +4,7 @@
  *
  * 1. What is in memory is what was committed or is being committed; every change goes through
  *    `save`, which also derives the app's status and tells the edge where that concerns it.
- * 2. Work reports by message and never changes state itself; a report of an earlier activation is
- *    dropped.
+ * 2. Work that outlives a message changes state by reports alone.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type {
@@ -19,8 +18,7 @@ import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { isSameRoute, routeOf } from '../edge/app-route.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
-import type { ActorContext, MessageOf } from '../runtime/actor.ts';
-import { report } from '../workload/report.ts';
+import type { ActorContext } from '../runtime/actor.ts';
 import { WorkloadCare } from '../workload/workload-care.ts';
 import type { AppParts } from './deps.ts';
 import { AppFolders } from './folders.ts';
@@ -51,7 +49,6 @@ export class AppCore {
   #folders: AppFolders | null = null;
   readonly #open = new Map<string, DeploymentRecord>();
   #lastFinished: DeploymentRecord | null = null;
-  #works = 0;
 
   constructor(context: ActorContext<AppMessages>, deps: AppParts) {
     this.context = context;
@@ -66,9 +63,7 @@ export class AppCore {
       streams,
       clock,
       logger,
-      run: (name, work) => {
-        this.run(name, work);
-      },
+      context,
     });
     this.#app = deps.reader.get(tables.apps, this.id) ?? null;
     if (!mayHaveOpen(this.#app)) return;
@@ -153,13 +148,6 @@ export class AppCore {
     this.#open.clear();
   }
 
-  /** Reports to the actor from its own work; rejects when this activation ends first. */
-  report<T extends keyof AppMessages>(
-    message: { type: T } & Omit<AppMessages[T]['in'], 'epoch'>,
-  ): Promise<AppMessages[T]['out']> {
-    return report<AppMessages, T>(this.context, message);
-  }
-
   /** Whether the work under way is still to start this deployment's release. */
   isWanted(deploymentId: string): boolean {
     const { work } = this;
@@ -168,11 +156,6 @@ export class AppCore {
     return work.kind === 'start'
       ? this.#app?.desired === 'running' && this.#app.deletedAtMs === null
       : this.#open.has(deploymentId);
-  }
-
-  /** Whether a report comes from work of this activation. */
-  isOwn({ epoch }: { epoch: number }): boolean {
-    return epoch === this.context.epoch;
   }
 
   /** Sends the edge where this app's traffic goes, once that is durable. */
@@ -192,16 +175,6 @@ export class AppCore {
       });
     });
     return this.routed;
-  }
-
-  /** Owned work; names tell works apart in the runtime's log, here each is one of its own. */
-  run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
-    this.#works += 1;
-    this.context.run(`${name}#${String(this.#works)}`, work);
-  }
-
-  tellSelf(message: MessageOf<AppMessages>): void {
-    if (!this.context.ended) this.context.tellSelf(message);
   }
 
   #remember(deployment: DeploymentRecord): void {

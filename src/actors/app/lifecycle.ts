@@ -13,22 +13,17 @@ import { insert, remove } from '../../store/records/table.ts';
 import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { MessageOf } from '../runtime/actor.ts';
+import { Recovery } from '../workload/recovery.ts';
 import { leaveTrash, purging } from '../workload/trash.ts';
 import { bringUp } from './deploying/bring-up.ts';
 import { WorkFailed } from '../workload/work-failed.ts';
 import { workloadsOf } from './running/containers.ts';
 import type { AppCore } from './core.ts';
 import { retellEnd } from './running/crashes.ts';
+import { isAborted } from './running/health.ts';
 import type { DeploymentQueue } from './deploying/deployments.ts';
-import {
-  endAll,
-  endLogOfDeleted,
-  follow,
-  isMissing,
-  leaving,
-  recoverAtMs,
-} from './running/instances.ts';
-import type { Handlers } from './internal.ts';
+import { endAll, endLogOfDeleted, follow, isMissing, leaving } from './running/instances.ts';
+import type { AppMessages, Handlers } from './internal.ts';
 import type { AppProtocol } from './protocol.ts';
 import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
 import { release as releaseUpload } from './deploying/uploads.ts';
@@ -43,10 +38,7 @@ type LifecycleHandlers = Handlers<
   | 'purge'
   | 'database-rotated'
   | 'wake'
-  | 'resume'
   | 'recover'
-  | 'work-done'
-  | 'instance-failed'
 >;
 
 const pageSize = 1000;
@@ -57,13 +49,13 @@ export class Lifecycle {
   readonly handlers: LifecycleHandlers;
   readonly #core: AppCore;
   readonly #queue: DeploymentQueue;
-  /** Starts in a row that came to nothing. */
-  #failures = 0;
+  readonly #recovery: Recovery<AppMessages>;
   #restartAsked = false;
 
   constructor(core: AppCore, queue: DeploymentQueue) {
     this.#core = core;
     this.#queue = queue;
+    this.#recovery = new Recovery(core.context, core.deps);
     this.handlers = {
       start: () => {
         const app = core.require();
@@ -76,23 +68,8 @@ export class Lifecycle {
       purge: () => purging(core.context, core.deps, () => this.#purge()),
       'database-rotated': (message) => this.#databaseRotated(message),
       wake: () => core.app !== null,
-      resume: (message) => {
-        if (core.isOwn(message)) this.#resume();
-        return true;
-      },
       recover: () => {
         this.ensureRunning();
-        return true;
-      },
-      'work-done': (message) => {
-        if (!core.isOwn(message)) return false;
-        this.#next();
-        return true;
-      },
-      'instance-failed': (message) => {
-        if (!core.isOwn(message)) return false;
-        this.#startFailed(message.error);
-        this.#next();
         return true;
       },
     };
@@ -102,19 +79,15 @@ export class Lifecycle {
   ensureRunning(): void {
     const { app, work, open } = this.#core;
     if (app === null || work !== null || open.length > 0 || !isMissing(app)) return;
-    const waits = this.#core.deps.reader.get(tables.alarms, [
-      this.#core.context.address,
-      'recover',
-    ]);
-    if (waits !== undefined && waits.atMs > this.#core.deps.clock.now()) return;
+    if (this.#recovery.isWaiting) return;
     const deployment = this.#current(app);
     if (deployment === undefined) return;
     if (runsHere(deployment.plan, this.#core.deps.driver)) this.#launch(deployment);
     else this.#core.deps.logger.warn({ app: app.id }, 'release_of_other_runtime');
   }
 
-  /** The work under way is over. */
-  #next(): void {
+  /** The work under way is over: the next may begin. */
+  workEnded(): void {
     const core = this.#core;
     core.work = null;
     this.#queue.advance();
@@ -142,11 +115,11 @@ export class Lifecycle {
       throw new ServiceError('NOT_DEPLOYABLE', 'There is no release to start: deploy it first.');
     }
     checkRunsHere(deployment.plan, core.deps.driver);
-    this.#failures = 0;
+    this.#recovery.succeeded();
     // A deployment that is ready but still tidying up goes first, and so does a start that ends.
     if (core.work === null) this.#launch(deployment);
     else this.#restartAsked = true;
-    return core.save({ desired: 'running' }, [], [core.context.clearAlarm('recover')]);
+    return core.save({ desired: 'running' }, [], [this.#recovery.clear()]);
   }
 
   /** Behind work under way, which may have read the password before it changed. */
@@ -168,7 +141,7 @@ export class Lifecycle {
     if (!runsHere(deployment.plan, deps.driver)) return false;
     const why = `The database ${name} (${databaseId}) has another password`;
     deps.streams.write(`app:${core.id}`, `${why}: the app is restarted, to be told it.`);
-    this.#failures = 0;
+    this.#recovery.succeeded();
     this.#launch(deployment);
     return true;
   }
@@ -187,46 +160,38 @@ export class Lifecycle {
     if (release === null || plan === null) return;
     core.work = { kind: 'start', deploymentId, cancel };
     const signal = AbortSignal.any([core.context.signal, cancel.signal]);
-    core.run(`start:${deploymentId}`, async () => {
+    core.context.work(`start:${deploymentId}`, async () => {
+      let reason: string | null = null;
       try {
         await bringUp(core, { deploymentId, release, plan, say: () => undefined, signal });
-        this.#failures = 0;
+        this.#recovery.succeeded();
       } catch (error) {
         if (core.context.signal.aborted) return;
-        if (!cancel.signal.aborted && (await this.#reportFailure(error))) return;
+        core.deps.logger.warn({ app: core.id, err: error }, 'app_not_started');
+        if (!isAborted(cancel.signal)) reason = reasonOf(error);
       }
-      core.tellSelf({ type: 'work-done', epoch: core.context.epoch });
+      await core.context.report(() => {
+        if (reason !== null && core.isWanted(deploymentId)) this.#startFailed(reason);
+        this.workEnded();
+      });
     });
-  }
-
-  /** Whether the actor knows, and with it that this work is over. */
-  async #reportFailure(error: unknown): Promise<boolean> {
-    const { logger } = this.#core.deps;
-    const reason = error instanceof WorkFailed ? error.message : 'It could not be started.';
-    logger.warn({ app: this.#core.id, err: error }, 'app_not_started');
-    try {
-      return await this.#core.report({ type: 'instance-failed', error: reason });
-    } catch (failure) {
-      logger.warn({ app: this.#core.id, err: failure }, 'app_failure_not_stored');
-      return false;
-    }
   }
 
   #startFailed(reason: string): void {
     const core = this.#core;
     const { context, deps } = core;
     const { run, liveDeploymentId } = core.require();
-    const atMs = recoverAtMs(core, this.#failures);
-    const failures = (this.#failures += 1);
-    const retry = run.live === null ? [context.alarm('recover', atMs, { type: 'recover' })] : [];
+    const failures = this.#recovery.failed();
+    const retry = run.live === null ? this.#recovery.next() : null;
     core.work = null;
-    core.save({ run: leaving(core, run, 'next') }, [], retry);
+    core.save({ run: leaving(core, run, 'next') }, [], retry === null ? [] : [retry.alarm]);
     endAll(core);
     deps.logger.info({ app: core.id, reason }, 'app_start_failed');
     if (liveDeploymentId === null) return;
-    const inS = String(Math.ceil((atMs - deps.clock.now()) / 1000));
     const next =
-      run.live === null ? `The next try is in ${inS} s.` : 'The one that ran before goes on.';
+      retry === null
+        ? 'The one that ran before goes on.'
+        : `The next try is in ${String(retry.pauseMs / 1000)} s.`;
     const tries = failures > 1 ? ` (${String(failures)} tries in a row)` : '';
     context.afterCommit(() => {
       const { id } = core;
@@ -259,7 +224,7 @@ export class Lifecycle {
     }
     const { run } = core.require();
     const halted = leaving(core, leaving(core, run, 'live'), 'next');
-    const cleared = core.context.clearAlarm('recover');
+    const cleared = this.#recovery.clear();
     return core.save({ ...patch, run: { ...halted, crashing: false } }, [], [cleared, ...changes]);
   }
 
@@ -338,8 +303,8 @@ export class Lifecycle {
     return leaveTrash(context, deps.reader, id);
   }
 
-  /** What an earlier activation left: ends, outputs, deployments and starts under way. */
-  #resume(): void {
+  /** Picks up what an earlier activation left: ends, outputs, deployments and starts under way. */
+  resume(): void {
     const core = this.#core;
     const { app } = core;
     if (app === null) return;
@@ -356,6 +321,10 @@ export class Lifecycle {
     }
     this.ensureRunning();
   }
+}
+
+function reasonOf(thrown: unknown): string {
+  return thrown instanceof WorkFailed ? thrown.message : 'It could not be started.';
 }
 
 function* allDeployments(reader: Reader, appId: string): Iterable<Readonly<DeploymentRecord>> {

@@ -3,16 +3,14 @@
  *
  * 1. What is in memory is what was committed or is being committed; every change goes through
  *    `save`, which also derives the status.
- * 2. Work reports by message and never changes state itself; a report of an earlier activation is
- *    dropped.
+ * 2. Work that outlives a message changes state by reports alone.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseRecord, DatabaseStatus } from '../../store/records/records.ts';
 import { put } from '../../store/records/table.ts';
 import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { ActorContext, MessageOf } from '../runtime/actor.ts';
-import { report } from '../workload/report.ts';
+import type { ActorContext } from '../runtime/actor.ts';
 import { WorkloadCare } from '../workload/workload-care.ts';
 import type { DatabaseParts } from './deps.ts';
 import type { Engine } from './engines/engine.ts';
@@ -37,7 +35,6 @@ export class DatabaseCore {
   /** Which end of the live server was told last. */
   toldEnd: string | null = null;
   #record: DatabaseRecord | null;
-  #works = 0;
 
   constructor(context: ActorContext<DatabaseMessages>, deps: DatabaseParts) {
     this.context = context;
@@ -52,9 +49,7 @@ export class DatabaseCore {
       streams,
       clock,
       logger,
-      run: (name, work) => {
-        this.run(name, work);
-      },
+      context,
     });
   }
 
@@ -116,31 +111,14 @@ export class DatabaseCore {
     this.#record = record;
   }
 
-  report<T extends keyof DatabaseMessages>(
-    message: { type: T } & Omit<DatabaseMessages[T]['in'], 'epoch'>,
-    stop?: AbortSignal,
-  ): Promise<DatabaseMessages[T]['out']> {
-    return report<DatabaseMessages, T>(this.context, message, stop);
-  }
-
-  /** Whether a report comes from work of this activation. */
-  isOwn({ epoch }: { epoch: number }): boolean {
-    return epoch === this.context.epoch;
+  /** Whether the start under way is still wanted. */
+  get isStarting(): boolean {
+    return this.isWanted && this.work !== null && !this.work.signal.aborted;
   }
 
   /** Whether it should run, as far as people are concerned. */
   get isWanted(): boolean {
     return this.#record?.desired === 'running' && this.#record.deletedAtMs === null;
-  }
-
-  /** Owned work; names tell works apart in the runtime's log, here each is one of its own. */
-  run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
-    this.#works += 1;
-    this.context.run(`${name}#${String(this.#works)}`, work);
-  }
-
-  tellSelf(message: MessageOf<DatabaseMessages>): void {
-    if (!this.context.ended) this.context.tellSelf(message);
   }
 }
 

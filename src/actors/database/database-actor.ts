@@ -22,7 +22,11 @@ function activate(
 ): Actor<DatabaseMessages> {
   const core = new DatabaseCore(context, deps);
   const lifecycle = new Lifecycle(core);
-  if (core.record !== null) context.tellSelf({ type: 'resume', epoch: context.epoch });
+  if (core.record !== null) {
+    void context.report(() => {
+      lifecycle.resume();
+    });
+  }
   return {
     handlers: {
       ...lifecycle.handlers,

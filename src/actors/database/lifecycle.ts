@@ -7,51 +7,35 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import type { DatabaseRecord, DatabaseRun } from '../../store/records/records.ts';
+import type { DatabaseRecord } from '../../store/records/records.ts';
 import { insert, remove } from '../../store/records/table.ts';
 import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { isAborted } from '../app/running/health.ts';
+import { Recovery } from '../workload/recovery.ts';
 import { leaveTrash, purging } from '../workload/trash.ts';
 import { sentenceOf } from '../workload/work-failed.ts';
 import { bringUp } from './running/bring-up.ts';
 import type { DatabaseCore } from './core.ts';
 import { create } from './settings/create.ts';
-import type { Handlers } from './internal.ts';
+import type { DatabaseMessages, Handlers } from './internal.ts';
 import { finishRotation } from './settings/passwords.ts';
 import { withoutSecrets } from './running/said.ts';
 import { volumeOf } from './running/spec.ts';
-import { endAll, leaving } from './running/workloads.ts';
+import { endAll, endLogOfDeleted, leaving } from './running/workloads.ts';
 
 type LifecycleHandlers = Handlers<
-  | 'create'
-  | 'set-running'
-  | 'delete'
-  | 'restore'
-  | 'purge'
-  | 'wake'
-  | 'resume'
-  | 'recover'
-  | 'work-done'
-  | 'init-named'
-  | 'server-named'
-  | 'server-left'
-  | 'started'
-  | 'start-failed'
-  | 'gone'
+  'create' | 'set-running' | 'delete' | 'restore' | 'purge' | 'wake' | 'recover'
 >;
-
-const recoverFirstMs = 15_000;
-const recoverLastMs = 10 * 60_000;
 
 export class Lifecycle {
   readonly handlers: LifecycleHandlers;
   readonly #core: DatabaseCore;
-  /** Starts in a row that came to nothing. */
-  #failures = 0;
+  readonly #recovery: Recovery<DatabaseMessages>;
 
   constructor(core: DatabaseCore) {
     this.#core = core;
+    this.#recovery = new Recovery(core.context, core.deps);
     this.handlers = {
       create: async ({ database }) => {
         const made = await create(core, database);
@@ -63,72 +47,8 @@ export class Lifecycle {
       restore: () => this.#restore(),
       purge: () => purging(core.context, core.deps, () => this.#purge()),
       wake: () => core.record !== null,
-      resume: (message) => {
-        if (core.isOwn(message)) this.#resume();
-        return true;
-      },
       recover: () => {
         this.ensureRunning();
-        return true;
-      },
-      'work-done': (message) => {
-        if (!core.isOwn(message)) return false;
-        core.work = null;
-        this.ensureRunning();
-        return true;
-      },
-      ...this.#reports(),
-    };
-  }
-
-  #reports(): Handlers<
-    'init-named' | 'server-named' | 'server-left' | 'started' | 'start-failed' | 'gone'
-  > {
-    const core = this.#core;
-    return {
-      'server-left': (message) => {
-        if (!core.isOwn(message) || !this.#isStarting()) return false;
-        core.save({ run: leaving(core.require().run, 'next') });
-        endAll(core);
-        return true;
-      },
-      'init-named': (message) => {
-        if (!core.isOwn(message) || !this.#isStarting()) return null;
-        return this.#name((run, initJob) => ({ ...leaving(run, 'initJob'), initJob }));
-      },
-      'server-named': (message) => {
-        if (!core.isOwn(message) || !this.#isStarting()) return null;
-        const { port, image, version } = message;
-        core.save({ version });
-        return this.#name((run, next) => ({
-          ...leaving(leaving(run, 'initJob'), 'next'),
-          next,
-          port,
-          image,
-        }));
-      },
-      started: (message) => {
-        const { run } = core.require();
-        if (!core.isOwn(message) || run.next !== message.workloadId) return false;
-        this.#failures = 0;
-        const live = message.workloadId;
-        core.save({ error: null, run: { ...run, made: true, live, next: null, crashing: false } });
-        finishRotation(core);
-        return true;
-      },
-      'start-failed': (message) => {
-        if (!core.isOwn(message)) return false;
-        this.#startFailed(message.error);
-        return true;
-      },
-      gone: (message) => {
-        const { record } = core;
-        if (record === null || !core.isOwn(message)) return false;
-        const { run } = record;
-        core.busy.delete(message.workloadId);
-        const ending = run.ending.filter((one) => one !== message.workloadId);
-        core.save({ run: { ...run, ending } });
-        if (record.deletedAtMs !== null) this.#endLog();
         return true;
       },
     };
@@ -138,16 +58,15 @@ export class Lifecycle {
   ensureRunning(): void {
     const core = this.#core;
     if (!core.isWanted || core.work !== null || core.record?.run.live !== null) return;
-    const waits = core.deps.reader.get(tables.alarms, [core.context.address, 'recover']);
-    if (waits !== undefined && waits.atMs > core.deps.clock.now()) return;
+    if (this.#recovery.isWaiting) return;
     this.#launch();
   }
 
   #start(): DatabaseRecord {
     const core = this.#core;
     const { run } = core.require();
-    this.#failures = 0;
-    const cleared = [core.context.clearAlarm('recover')];
+    this.#recovery.succeeded();
+    const cleared = [this.#recovery.clear()];
     // What kept it from running counts no more, as long as it is tried.
     const fresh = run.live === null ? { error: null } : {};
     const saved = core.save({ desired: 'running', ...fresh }, cleared);
@@ -164,56 +83,37 @@ export class Lifecycle {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     core.settled = promise;
     core.context.afterCommit(() => {
-      core.run('start', async () => {
+      core.context.work('start', async () => {
+        let reason: string | null = null;
         try {
           await bringUp(core, signal);
+          this.#recovery.succeeded();
         } catch (error) {
-          await this.#reportFailure(error, signal);
+          if (!isAborted(signal)) {
+            core.deps.logger.warn({ database: core.id, err: error }, 'database_not_started');
+            reason = withoutSecrets(core, sentenceOf(error));
+          }
         } finally {
           resolve(undefined);
         }
-        core.tellSelf({ type: 'work-done', epoch: core.context.epoch });
+        await core.context.report(() => {
+          if (reason !== null && core.isStarting) this.#startFailed(reason);
+          core.work = null;
+          this.ensureRunning();
+        });
       });
-    });
-  }
-
-  async #reportFailure(thrown: unknown, signal: AbortSignal): Promise<void> {
-    const { logger } = this.#core.deps;
-    if (isAborted(signal)) return;
-    const error = withoutSecrets(this.#core, sentenceOf(thrown));
-    logger.warn({ database: this.#core.id, err: thrown }, 'database_not_started');
-    await this.#core.report({ type: 'start-failed', error }, signal).catch((failure: unknown) => {
-      logger.warn({ database: this.#core.id, err: failure }, 'database_failure_not_stored');
     });
   }
 
   #startFailed(error: string): void {
     const core = this.#core;
-    const { context, deps } = core;
-    if (!core.isWanted) return;
     const { run } = core.require();
-    const pauseMs = Math.min(recoverFirstMs * 2 ** this.#failures, recoverLastMs);
-    this.#failures += 1;
-    const retry = context.alarm('recover', deps.clock.now() + pauseMs, { type: 'recover' });
+    this.#recovery.failed();
+    const { alarm } = this.#recovery.next();
     // What was pulled may be what is wrong.
     const image = run.made ? run.image : null;
-    core.save({ error, run: { ...leaving(leaving(run, 'next'), 'initJob'), image } }, [retry]);
+    core.save({ error, run: { ...leaving(leaving(run, 'next'), 'initJob'), image } }, [alarm]);
     endAll(core);
-  }
-
-  #isStarting(): boolean {
-    const { work, isWanted } = this.#core;
-    return isWanted && work !== null && !work.signal.aborted;
-  }
-
-  #name(into: (run: DatabaseRun, workloadId: string) => DatabaseRun): string {
-    const core = this.#core;
-    const { run } = core.require();
-    const seq = run.seq + 1;
-    const workloadId = `${core.id}-${String(seq)}`;
-    core.save({ run: { ...into(run, workloadId), seq } });
-    endAll(core);
-    return workloadId;
   }
 
   #stop(): DatabaseRecord {
@@ -235,7 +135,7 @@ export class Lifecycle {
     const { run } = core.require();
     const halted = leaving(leaving(leaving(run, 'live'), 'next'), 'initJob');
     return core.save({ ...patch, error: null, run: { ...halted, crashing: false } }, [
-      context.clearAlarm('recover'),
+      this.#recovery.clear(),
       ...changes,
     ]);
   }
@@ -258,7 +158,7 @@ export class Lifecycle {
       core.context.alarm('purge', purgeAtMs, { type: 'purge' }),
     ]);
     endAll(core);
-    this.#endLog();
+    endLogOfDeleted(core);
     return true;
   }
 
@@ -306,18 +206,8 @@ export class Lifecycle {
     return leaveTrash(context, deps.reader, id);
   }
 
-  /** The log of a database in trash ends when its last workload has. */
-  #endLog(): void {
-    const core = this.#core;
-    const { record } = core;
-    if (record?.deletedAtMs == null || record.run.ending.length > 0) return;
-    core.context.afterCommit(() => {
-      core.deps.streams.end(`db:${core.id}`);
-    });
-  }
-
-  /** What an earlier activation left: ends, outputs, a start or a rotation under way. */
-  #resume(): void {
+  /** Picks up what an earlier activation left: ends, outputs, a start or a rotation under way. */
+  resume(): void {
     const core = this.#core;
     const { record } = core;
     if (record === null) return;

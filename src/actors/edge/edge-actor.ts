@@ -110,7 +110,7 @@ class Edge implements Actor<EdgeProtocol> {
   #sendIn(delayMs: number): void {
     this.#cancelNext?.();
     this.#cancelNext = this.#deps.clock.after(delayMs, () => {
-      if (!this.#context.ended) this.#context.tellSelf({ type: 'sync' });
+      void this.#context.report(() => this.#send());
     });
   }
 

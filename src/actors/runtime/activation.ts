@@ -1,6 +1,6 @@
 /**
  * Owns one life of an actor, from activation to its end: its commits, the replies that wait for
- * them, and the work it runs.
+ * them, the work it runs and what that work reports.
  *
  * 1. A reply or effect is released when every commit made before it is durable, in order.
  * 2. A commit that fails ends the activation; all that waited is rejected with its error. Only a
@@ -8,6 +8,7 @@
  *    is the handler's own to deal with.
  * 3. After the end nothing is committed: the epoch shuts it out.
  * 4. The cause of a message is recorded in the first commit of its handler that no rule refuses.
+ * 5. A report that was not begun when the activation ends is never handled.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { CommitRequest } from '../../store/reader-and-journal.ts';
@@ -23,6 +24,7 @@ import type {
   Protocol,
   RecordCause,
 } from './actor.ts';
+import type { Envelope } from './mailbox.ts';
 
 interface Gated {
   seq: number;
@@ -36,6 +38,8 @@ export interface ActivationOptions {
   actors: Actors;
   commit: (request: CommitRequest) => Promise<number>;
   recordCause: RecordCause;
+  /** Puts a report behind the messages that wait. */
+  deliver: (report: Envelope) => void;
   /** A commit failed: the actor must be activated anew. */
   onFailedCommit: (error: ServiceError) => void;
   /** Owned work or an effect threw: a crash. */
@@ -53,7 +57,8 @@ export class Activation implements ActorContext<Protocol> {
   /** Most activations run nothing that listens. */
   #abort: AbortController | null = null;
   #endReason: string | null = null;
-  readonly #works = new Map<string, Promise<void>>();
+  /** Names of owned work, by its end. */
+  readonly #works = new Map<Promise<void>, string>();
   #gated: Gated[] = [];
   #committed = 0;
   #durable = 0;
@@ -93,9 +98,9 @@ export class Activation implements ActorContext<Protocol> {
     return this.#works.size > 0 || this.#durable < this.#committed;
   }
 
-  /** Whether owned work runs. */
-  get works(): boolean {
-    return this.#works.size > 0;
+  /** Names of the owned work that runs. */
+  get works(): string[] {
+    return [...this.#works.values()];
   }
 
   get pendingCommits(): number {
@@ -180,26 +185,47 @@ export class Activation implements ActorContext<Protocol> {
     return remove(tables.alarms, [this.address, name]);
   }
 
-  run(name: string, work: (signal: AbortSignal) => Promise<void>): void {
+  work(name: string, work: (signal: AbortSignal) => Promise<void>): void {
     if (this.ended) return;
-    if (this.#works.has(name)) {
-      throw new Error(`Cannot run ${name} in ${this.address}: it runs already`);
-    }
-    const done = work(this.signal).then(
-      () => {
-        this.#works.delete(name);
-      },
-      (error: unknown) => {
+    const done = work(this.signal)
+      .catch((error: unknown) => {
         // It counts as under way: what is stored says how to go on with it.
         if (!this.ended) this.#options.onCrash(error);
-        this.#works.delete(name);
-      },
-    );
-    this.#works.set(name, done);
+      })
+      .then(() => {
+        this.#works.delete(done);
+      });
+    this.#works.set(done, name);
   }
 
-  tellSelf(message: MessageOf<Protocol>): void {
-    this.actors.tell(this.ref, message);
+  report<T>(change: () => T | Promise<T>, stop?: AbortSignal): Promise<T> {
+    const signal = stop === undefined ? this.signal : AbortSignal.any([this.signal, stop]);
+    if (signal.aborted) return handled(Promise.reject(signal.reason as Error));
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const isFirstAnswer = (): boolean => {
+      if (envelope.answered) return false;
+      signal.removeEventListener('abort', drop);
+      return (envelope.answered = true);
+    };
+    const fail = (error: Error): void => {
+      if (isFirstAnswer()) reject(error);
+    };
+    // The mailbox skips what was answered.
+    const drop = (): void => {
+      fail(signal.reason as Error);
+    };
+    const envelope: Envelope = {
+      message: { type: 'report' },
+      report: change,
+      answered: false,
+      resolve: (reply) => {
+        if (isFirstAnswer()) resolve(reply as T);
+      },
+      reject: fail,
+    };
+    signal.addEventListener('abort', drop, { once: true });
+    this.#options.deliver(envelope);
+    return handled(promise);
   }
 
   /** Ends it: no commit from now on; owned work is aborted. Twice is fine. */
@@ -214,7 +240,7 @@ export class Activation implements ActorContext<Protocol> {
 
   /** Resolves when owned work has returned. */
   async idle(): Promise<void> {
-    await Promise.all(this.#works.values());
+    await Promise.all(this.#works.keys());
   }
 
   /** Resolves when no commit is on its way. */
@@ -267,7 +293,7 @@ export function endedError(address: string): ServiceError {
 }
 
 /** The promise itself, with a handler, so that a rejection nobody awaits ends nothing. */
-function handled(promise: Promise<void>): Promise<void> {
+function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }

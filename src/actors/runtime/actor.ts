@@ -123,11 +123,17 @@ export interface ActorContext<P extends Protocol> {
   alarm(name: string, atMs: number, message: MessageOf<P>): Change;
   clearAlarm(name: string): Change;
   /**
-   * Owned work that outlives a message (a build, a follow): keeps the actor active, is aborted with
-   * it, reports by telling this actor. What it throws is told to the supervisor.
+   * Runs work that outlives a message, such as a build. It keeps the actor active, and its signal
+   * aborts when this activation ends. It changes state by `report` alone. What it throws is told to
+   * the supervisor. `name` is for the log.
    */
-  run(name: string, work: (signal: AbortSignal) => Promise<void>): void;
-  tellSelf(message: MessageOf<P>): void;
+  work(name: string, work: (signal: AbortSignal) => Promise<void>): void;
+  /**
+   * Runs `change` as a message to this actor, behind those that wait. Resolves with what it returns
+   * once that is durable. When this activation ends first, or `stop` aborts, it rejects and `change`
+   * is dropped. Nobody has to handle the rejection.
+   */
+  report<T>(change: () => T | Promise<T>, stop?: AbortSignal): Promise<T>;
 }
 
 export interface Actor<P extends Protocol> {

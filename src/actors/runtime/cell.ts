@@ -18,28 +18,10 @@ import type { Logger } from '../../lib/log.ts';
 import { Activation } from './activation.ts';
 import { Backoff } from './backoff.ts';
 import type { BackoffOptions } from './backoff.ts';
-import type {
-  Actor,
-  ActorDefinition,
-  ActorRef,
-  Actors,
-  Cause,
-  Protocol,
-  RecordCause,
-} from './actor.ts';
+import type { Actor, ActorDefinition, ActorRef, Actors, Protocol, RecordCause } from './actor.ts';
 import { Mailbox } from './mailbox.ts';
+import type { Envelope } from './mailbox.ts';
 import type { CommitRequest } from '../../store/reader-and-journal.ts';
-
-export interface Envelope {
-  message: { type: string };
-  /** Set once it was answered, also by its deadline: a message not begun by then is skipped. */
-  answered: boolean;
-  resolve: (reply: unknown) => void;
-  reject: (error: ServiceError) => void;
-  /** Name and time of the alarm that sent it. */
-  alarm?: { name: string; atMs: number };
-  cause?: Cause;
-}
 
 type Phase =
   | { name: 'dormant' }
@@ -70,7 +52,7 @@ const reviveMinMs = 1000;
 export class Cell {
   readonly address: string;
   readonly #options: CellOptions;
-  readonly #mailbox: Mailbox<Envelope>;
+  readonly #mailbox: Mailbox;
   readonly #backoff: Backoff;
   readonly #revivals: Backoff;
   /** Takes the next revival back; null when there is none. */
@@ -174,6 +156,9 @@ export class Cell {
       actors: this.#options.actors,
       commit: this.#options.commit,
       recordCause: this.#options.recordCause,
+      deliver: (report) => {
+        this.deliver(report);
+      },
       onFailedCommit: (error) => {
         this.#discard(activation, error, false);
       },
@@ -226,7 +211,7 @@ export class Cell {
 
   async #handle(phase: Phase & { name: 'active' }, envelope: Envelope): Promise<void> {
     const { activation, actor } = phase;
-    const handler = actor.handlers[envelope.message.type];
+    const handler = envelope.report ?? actor.handlers[envelope.message.type];
     if (handler === undefined) {
       envelope.reject(new ServiceError('INTERNAL', 'This message is not known here.'));
       return;
@@ -282,7 +267,7 @@ export class Cell {
     const restMs = crashed ? this.#backoff.crashed(clock.now()) : 0;
     if (crashed) logger.error({ actor: this.address, restMs, err: error }, 'actor_crashed');
     else logger.warn({ actor: this.address, err: error }, 'actor_discarded');
-    if (activation.works) this.#reviveLater(restMs);
+    if (activation.works.length > 0) this.#reviveLater(restMs);
     void this.#end(activation, 'discarded', restMs, phase.name === 'active' ? phase.actor : null);
   }
 
@@ -347,7 +332,8 @@ export class Cell {
     const outcome = await Promise.race([activation.idle(), late]);
     cancel();
     if (outcome === 'late') {
-      this.#options.logger.error({ actor: this.address }, 'actor_work_outlives_it');
+      const { works } = activation;
+      this.#options.logger.error({ actor: this.address, works }, 'actor_work_outlives_it');
     }
     await activation.settled();
   }

@@ -11,7 +11,7 @@ import type { CommitRequest, JournalEntry, Reader } from '../../store/reader-and
 import { Alarms } from './alarms.ts';
 import type { BackoffOptions } from './backoff.ts';
 import { Cell } from './cell.ts';
-import type { Envelope } from './cell.ts';
+import type { Envelope } from './mailbox.ts';
 import type {
   ActorDefinition,
   ActorRef,

@@ -13,6 +13,7 @@ import type { Logger } from '../../lib/log.ts';
 import type { LogName } from '../../logs/files/log-name.ts';
 import { isAborted } from '../app/running/health.ts';
 import { reach } from '../app/running/reach.ts';
+import type { ActorContext, Protocol } from '../runtime/actor.ts';
 import type { LogStreams } from '../../logs/live/live-log.ts';
 
 export interface WorkloadCareOptions {
@@ -25,8 +26,7 @@ export interface WorkloadCareOptions {
   streams: Pick<LogStreams, 'feed'>;
   clock: Clock;
   logger: Logger;
-  /** Owned work of the actor. */
-  run: (name: string, work: (signal: AbortSignal) => Promise<void>) => void;
+  context: Pick<ActorContext<Protocol>, 'work'>;
 }
 
 export interface WayBack {
@@ -62,10 +62,10 @@ export class WorkloadCare {
   /** Follows the output of a workload into the log until it has ended. Again is fine. */
   follow(workloadId: string): void {
     if (this.#followed.has(workloadId)) return;
-    const { logger, owner, run } = this.#options;
+    const { logger, owner, context } = this.#options;
     const { promise, resolve } = Promise.withResolvers<undefined>();
     this.#followed.set(workloadId, promise);
-    run(`follow:${workloadId}`, async (signal) => {
+    context.work(`follow:${workloadId}`, async (signal) => {
       try {
         await this.#feed(workloadId, signal);
       } catch (error) {
@@ -83,9 +83,9 @@ export class WorkloadCare {
   /** Asks until it is well, or does not run any more. Again is fine. */
   recheck(workloadId: string, way: WayBack): void {
     if (this.#asked.has(workloadId)) return;
-    const { logger, owner, run } = this.#options;
+    const { logger, owner, context } = this.#options;
     this.#asked.add(workloadId);
-    run(`recheck:${workloadId}`, async (signal) => {
+    context.work(`recheck:${workloadId}`, async (signal) => {
       try {
         const startedAtMs = await this.#wellSince(workloadId, way, signal).finally(() => {
           // Before it is told: from then on another crash is followed by another asking.

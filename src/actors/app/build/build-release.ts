@@ -56,8 +56,7 @@ async function buildAnew(work: BuildWork): Promise<ReleasePlan> {
   // A second job of one deployment has another name: its log and exit code are its own.
   const buildJob =
     plan.steps.length === 0 ? null : `${deployment.id}-build-${String(core.context.epoch)}`;
-  const planned = { deploymentId: deployment.id, plan: plan.release, buildJob };
-  await core.report({ type: 'deploy-planned', ...planned });
+  await work.planned(plan.release, buildJob);
   signal.throwIfAborted();
   if (buildJob !== null) {
     const spec = jobSpec(work, buildJob, folder, plan.steps);

@@ -1,5 +1,5 @@
 /** Owns what the two ways of building a release share: the work and the unpacked source. */
-import type { AppRecord, DeploymentRecord } from '../../../store/records/records.ts';
+import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records/records.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
 
@@ -10,6 +10,8 @@ export interface BuildWork {
   signal: AbortSignal;
   /** Tells the deployment's log. */
   say: (line: string) => void;
+  /** Journals how it is built, before the build job starts. */
+  planned: (plan: ReleasePlan, buildJob: string | null) => Promise<void>;
 }
 
 /**

@@ -12,7 +12,7 @@ import { loginsFor } from '../build/registry-logins.ts';
 import type { AppCore } from '../core.ts';
 import { endsBefore } from '../running/crashes.ts';
 import { awaitHealth, checkOverNetwork } from '../running/health.ts';
-import { follow } from '../running/instances.ts';
+import { follow, goLive, nameNext } from '../running/instances.ts';
 import { tellLastWords } from '../running/last-words.ts';
 import { reach } from '../running/reach.ts';
 import { madeElsewhere, runsHere } from './runtime-fit.ts';
@@ -99,8 +99,7 @@ async function isLive(
   found: { host: string; port: number; startedAtMs: number },
 ): Promise<boolean> {
   const counted = await endsBefore(core, instance);
-  const { workloadId } = instance;
-  return core.report({ type: 'instance-live', workloadId, ...found, counted });
+  return core.context.report(() => goLive(core, instance, found, counted));
 }
 
 /** The instance an earlier activation started for this, when it still runs. */
@@ -126,7 +125,8 @@ async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
   if (stack !== null) await awaitRoom(core, deploymentId, signal);
   const port = await reach(clock, signal, () => driver.freePort());
   const image = plan.image?.label ?? null;
-  const instance = await core.report({ type: 'instance-next', deploymentId, port, image, stack });
+  const wanted = { deploymentId, port, image, stack };
+  const instance = await core.context.report(() => nameNext(core, wanted));
   if (instance === null) throw new WorkFailed(notWanted);
   signal.throwIfAborted();
   say(`Starting the app on port ${String(innerPort(plan, port))}.`);

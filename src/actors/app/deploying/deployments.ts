@@ -25,19 +25,10 @@ import type { ActorRef, Actors } from '../../runtime/actor.ts';
 import type { AskTurn } from './build-queue.ts';
 import { endAll, leaving } from '../running/instances.ts';
 import { canceledLine, runDeployment } from './pipeline.ts';
+import type { DeploymentSteps } from './pipeline.ts';
 import { checkRunsHere, checkSourceRuns } from './runtime-fit.ts';
 
-type DeploymentHandlers = Handlers<
-  | 'redeploy'
-  | 'rollback'
-  | 'cancel'
-  | 'build-turn'
-  | 'deploy-begin'
-  | 'deploy-planned'
-  | 'deploy-built'
-  | 'deploy-ready'
-  | 'deploy-failed'
->;
+type DeploymentHandlers = Handlers<'redeploy' | 'rollback' | 'cancel' | 'build-turn'>;
 
 /** An actor that does not answer for so long holds up those behind it no longer. */
 const turnDeadlineMs = 10_000;
@@ -50,38 +41,20 @@ interface Wanted {
   rollbackOf?: Readonly<DeploymentRecord>;
 }
 
-export class DeploymentQueue {
+export class DeploymentQueue implements DeploymentSteps {
   readonly handlers: DeploymentHandlers;
   readonly #core: AppCore;
+  readonly #workEnded: () => void;
 
-  constructor(core: AppCore) {
+  /** `workEnded` is called when the work on a deployment has returned: the next may begin. */
+  constructor(core: AppCore, workEnded: () => void) {
     this.#core = core;
+    this.#workEnded = workEnded;
     this.handlers = {
       redeploy: (message) => this.request(message),
       rollback: ({ deploymentId, trigger }) => this.#rollback(deploymentId, trigger),
       cancel: ({ deploymentId }) => this.#cancel(deploymentId),
       'build-turn': ({ deploymentId }) => this.#turn(deploymentId),
-      'deploy-begin': (message) => (core.isOwn(message) ? this.#begin(message.deploymentId) : null),
-      'deploy-planned': (message) => {
-        const { plan, buildJob } = message;
-        return this.#change(message, (deployment) => ({ ...deployment, plan, buildJob }));
-      },
-      'deploy-built': (message) => {
-        const { plan, deploymentId } = message;
-        return this.#change(message, (deployment) => ({
-          ...deployment,
-          plan,
-          release: deployment.release ?? deploymentId,
-          status: 'starting',
-        }));
-      },
-      'deploy-ready': (message) => this.#ready(message),
-      'deploy-failed': (message) => {
-        const deployment = core.open.find(({ id }) => id === message.deploymentId);
-        if (!core.isOwn(message) || deployment === undefined) return false;
-        this.#finish(deployment, 'failed', message.error);
-        return true;
-      },
     };
   }
 
@@ -115,9 +88,9 @@ export class DeploymentQueue {
     const core = this.#core;
     const cancel = new AbortController();
     core.work = { kind: 'deployment', deploymentId, cancel };
-    core.run(`deploy:${deploymentId}`, async () => {
-      await runDeployment(core, deploymentId, cancel.signal, giveBack);
-      core.tellSelf({ type: 'work-done', epoch: core.context.epoch });
+    core.context.work(`deploy:${deploymentId}`, async () => {
+      await runDeployment(core, this, deploymentId, cancel.signal, giveBack);
+      await core.context.report(this.#workEnded);
     });
   }
 
@@ -198,7 +171,7 @@ export class DeploymentQueue {
     return true;
   }
 
-  #begin(deploymentId: string): { app: AppRecord; deployment: DeploymentRecord } | null {
+  begin(deploymentId: string): { app: AppRecord; deployment: DeploymentRecord } | null {
     const core = this.#core;
     const app = core.require();
     const deployment = core.open.find(({ id }) => id === deploymentId);
@@ -214,23 +187,14 @@ export class DeploymentQueue {
     return { app: core.save({}, [begun]), deployment: begun };
   }
 
-  #change(
-    message: { epoch: number; deploymentId: string },
-    change: (deployment: DeploymentRecord) => DeploymentRecord,
-  ): boolean {
-    const core = this.#core;
-    const deployment = core.open.find(({ id }) => id === message.deploymentId);
-    if (!core.isOwn(message) || deployment === undefined) return false;
-    core.save({}, [change(deployment)]);
-    return true;
+  change(deploymentId: string, patch: Partial<DeploymentRecord>): void {
+    const deployment = this.#core.open.find(({ id }) => id === deploymentId);
+    if (deployment !== undefined) this.#core.save({}, [{ ...deployment, ...patch }]);
   }
 
-  #ready(message: { epoch: number; deploymentId: string }): boolean {
-    const core = this.#core;
-    const deployment = core.open.find(({ id }) => id === message.deploymentId);
-    if (!core.isOwn(message) || deployment === undefined) return false;
-    this.#finish(deployment, 'ready', null);
-    return true;
+  finish(deploymentId: string, status: 'ready' | 'failed', error: string | null): void {
+    const deployment = this.#core.open.find(({ id }) => id === deploymentId);
+    if (deployment !== undefined) this.#finish(deployment, status, error);
   }
 
   #finish(
@@ -273,7 +237,7 @@ export class DeploymentQueue {
     deps.streams.write(`build:${deploymentId}`, `${canceledLine}\n`);
     deps.streams.end(`build:${deploymentId}`);
     if (work?.kind !== 'turn' || work.deploymentId !== deploymentId) return;
-    this.#core.tellSelf({ type: 'work-done', epoch: context.epoch });
+    void context.report(this.#workEnded);
   }
 
   #announce(finished: DeploymentRecord, currentBlob: string | null): void {

@@ -18,8 +18,17 @@ import { isAborted } from '../running/health.ts';
 import { reach } from '../running/reach.ts';
 import { awaitDatabases } from '../settings/variables.ts';
 
-interface Steps {
+/** What the actor journals of a deployment; called in reports. A deployment that is over stays as it is. */
+export interface DeploymentSteps {
+  /** Leaves the queue: null when it may not now (canceled, or an upload runs). */
+  begin(deploymentId: string): { app: AppRecord; deployment: DeploymentRecord } | null;
+  change(deploymentId: string, patch: Partial<DeploymentRecord>): void;
+  finish(deploymentId: string, status: 'ready' | 'failed', error: string | null): void;
+}
+
+interface Way {
   core: AppCore;
+  steps: DeploymentSteps;
   deployment: DeploymentRecord;
   /** Aborts on a cancel and at the end of this activation. */
   signal: AbortSignal;
@@ -34,6 +43,7 @@ export const canceledLine = 'Canceled.';
  */
 export async function runDeployment(
   core: AppCore,
+  steps: DeploymentSteps,
   deploymentId: string,
   cancel: AbortSignal,
   giveBack?: () => void,
@@ -46,13 +56,14 @@ export async function runDeployment(
     streams.write(log, `${line}\n`);
   };
   try {
-    const finished = await carryOut(core, deploymentId, signal, say, giveBack);
+    const finished = await carryOut({ core, steps, signal, say }, deploymentId, giveBack);
     if (finished) streams.end(log);
   } catch (thrown) {
     // The next activation goes on from what is journaled.
     if (isAborted(life)) return;
     try {
-      await giveUp(core, deploymentId, cancel.aborted ? null : reasonOf(core, thrown), say);
+      const error = cancel.aborted ? null : reasonOf(core, thrown);
+      await giveUp({ core, steps, signal, say }, deploymentId, error);
       streams.end(log);
     } catch (error) {
       if (!isAborted(life)) logger.error({ deployment: deploymentId, err: error }, 'deploy_stuck');
@@ -64,49 +75,54 @@ export async function runDeployment(
 
 /** False when it has to wait in the queue. */
 async function carryOut(
-  core: AppCore,
+  way: Omit<Way, 'deployment'>,
   deploymentId: string,
-  signal: AbortSignal,
-  say: (line: string) => void,
   slot?: () => void,
 ): Promise<boolean> {
+  const { core, steps, say } = way;
   const { buildQueue, logger } = core.deps;
   const open = core.open.find(({ id }) => id === deploymentId);
   if (open === undefined) return false;
   if (open.status !== 'queued') say('The service was restarted. Going on.');
   const giveBack = slot ?? (open.status === 'building' ? buildQueue.adopt() : undefined);
-  let steps: Steps;
+  let { deployment }: { deployment: DeploymentRecord } = { deployment: open };
   try {
-    const begun = await core.report({ type: 'deploy-begin', deploymentId });
+    const begun = await core.context.report(() => steps.begin(deploymentId));
     if (begun === null) return false;
     logger.info({ app: core.id, deployment: deploymentId }, 'deployment_begun');
-    steps = { core, deployment: begun.deployment, signal, say };
-    if (begun.deployment.status === 'building') {
-      steps.deployment = await build(steps, begun.app);
-    }
+    deployment = begun.deployment;
+    if (deployment.status === 'building')
+      deployment = await build({ ...way, deployment }, begun.app);
   } finally {
     giveBack?.();
   }
-  await start(steps);
+  await start({ ...way, deployment });
   return true;
 }
 
-async function build(steps: Steps, app: AppRecord): Promise<DeploymentRecord> {
-  const { core, deployment, signal, say } = steps;
+async function build(way: Way, app: AppRecord): Promise<DeploymentRecord> {
+  const { core, steps, deployment, signal, say } = way;
   await core.folders.ensure();
   await core.folders.keepReleases(keptReleases(core, deployment.id));
   const { healthTimeoutMs: timeoutMs } = core.deps.options;
   await awaitDatabases(core.deps, app, { timeoutMs, say, signal });
-  const plan = await buildRelease({ core, app, deployment, signal, say });
+  const planned = (plan: ReleasePlan, buildJob: string | null): Promise<void> =>
+    core.context.report(() => {
+      steps.change(deployment.id, { plan, buildJob });
+    });
+  const plan = await buildRelease({ core, app, deployment, signal, say, planned });
   const { id: deploymentId } = deployment;
-  await core.report({ type: 'deploy-built', deploymentId, plan });
+  const release = deployment.release ?? deploymentId;
+  await core.context.report(() => {
+    steps.change(deploymentId, { plan, release, status: 'starting' });
+  });
   signal.throwIfAborted();
   const { buildJob } = core.deployment(deploymentId) ?? deployment;
   if (buildJob !== null) await removeJob(core, buildJob);
-  return { ...deployment, plan, buildJob, release: deployment.release ?? deploymentId };
+  return { ...deployment, plan, buildJob, release };
 }
 
-async function start({ core, deployment, signal, say }: Steps): Promise<void> {
+async function start({ core, steps, deployment, signal, say }: Way): Promise<void> {
   const { id: deploymentId, plan } = deployment;
   const release = deployment.release ?? deploymentId;
   const started = core.app?.run.live?.deploymentId === deploymentId;
@@ -116,7 +132,9 @@ async function start({ core, deployment, signal, say }: Steps): Promise<void> {
   }
   // The traffic is there before anybody reads `ready`.
   if (!(await core.route())) say('The edge is not reached; the traffic follows when it is.');
-  await core.report({ type: 'deploy-ready', deploymentId });
+  await core.context.report(() => {
+    steps.finish(deploymentId, 'ready', null);
+  });
   say('Ready.');
   await dropOutdated(core);
 }
@@ -133,14 +151,17 @@ async function dropOutdated(core: AppCore): Promise<void> {
 }
 
 async function giveUp(
-  core: AppCore,
+  { core, steps, say }: Omit<Way, 'deployment'>,
   deploymentId: string,
   error: string | null,
-  say: (line: string) => void,
 ): Promise<void> {
   const before = core.deployment(deploymentId);
   say(error === null ? canceledLine : `Failed: ${error}`);
-  if (error !== null) await core.report({ type: 'deploy-failed', deploymentId, error });
+  if (error !== null) {
+    await core.context.report(() => {
+      steps.finish(deploymentId, 'failed', error);
+    });
+  }
   if (before === undefined) return;
   if (before.buildJob !== null) await removeJob(core, before.buildJob);
   if (before.rollbackOf !== null) return;

@@ -4,7 +4,8 @@ import { partsOf } from '../compose/parts.ts';
 import type { StackPart } from '../compose/parts.ts';
 import type { Stack } from '../compose/stack.ts';
 import type { AppCore } from '../core.ts';
-import type { AppMessages } from '../internal.ts';
+import { makeRoom } from '../running/instances.ts';
+import type { NextInstance } from '../running/instances.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { openVariables } from '../settings/variables.ts';
 import { pause } from '../../../lib/clock.ts';
@@ -22,7 +23,7 @@ export async function stackOf(core: AppCore, { compose }: ReleaseStack): Promise
 export function othersOf(
   { services }: Stack,
   { main, images }: ReleaseStack,
-): AppMessages['instance-next']['in']['stack'] {
+): NextInstance['stack'] {
   const others = services.flatMap(({ name }, at) =>
     name === main ? [] : [{ service: name, at, image: images[name]?.label ?? '' }],
   );
@@ -61,7 +62,9 @@ export async function awaitRoom(
   deploymentId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await core.report({ type: 'instance-yield', deploymentId });
+  await core.context.report(() => {
+    makeRoom(core, deploymentId);
+  });
   while ((core.app?.run.draining.length ?? 0) > 0) {
     await pause(core.deps.clock, lookEveryMs, signal);
   }

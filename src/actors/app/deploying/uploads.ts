@@ -91,7 +91,7 @@ function reserve(core: AppCore, uploadId: string): void {
       resolve(undefined);
     },
   };
-  core.run(`upload:${uploadId}`, async (signal) => {
+  core.context.work(`upload:${uploadId}`, async (signal) => {
     const stop = (): void => {
       resolve(undefined);
     };

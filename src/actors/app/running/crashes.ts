@@ -143,7 +143,7 @@ function sentenceOf(core: AppCore, { workload, exit, fresh, restarts, inRow }: E
 /** Behind its own last words, as far as they come soon. */
 function tellSoon(core: AppCore, last: AppExit, notice: StreamNotice): void {
   core.context.afterCommit(() => {
-    core.run(`tell:${last.workloadId}`, async (signal) => {
+    core.context.work(`tell:${last.workloadId}`, async (signal) => {
       await pause(core.deps.clock, lastWordsMs, signal).catch(() => undefined);
       tell(core, last);
       core.deps.streams.notice(last.log as LogName, notice);

@@ -4,7 +4,6 @@
  *
  * 1. A named instance stands in `run` until the driver has forgotten it: nothing runs unseen.
  * 2. The edge hears of a new instance before the old one is asked to end.
- * 3. What should run and does not is started again, with growing pauses.
  */
 import type { Workload } from '../../../protocol/workload.ts';
 import type { AppCrashes, AppRecord, AppRun, Instance } from '../../../store/records/records.ts';
@@ -12,75 +11,32 @@ import { partId } from '../compose/parts.ts';
 import { containerLog, containerNames, workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
 import { countEnd, crashesOf } from './crashes.ts';
-import type { AppMessages, Handlers } from '../internal.ts';
+import type { Handlers } from '../internal.ts';
 import { reach } from './reach.ts';
 import { pause } from '../../../lib/clock.ts';
 
 /** How long an instance waits for the edge to hear that it goes. */
 const routedMs = 5000;
-const recoverFirstMs = 15_000;
-const recoverLastMs = 10 * 60_000;
-
-type InstanceHandlers = Handlers<
-  | 'instance-next'
-  | 'instance-yield'
-  | 'instance-live'
-  | 'instance-stopped'
-  | 'instance-recovered'
-  | 'workload'
-  | 'workloads'
->;
 
 /** Called when nothing of the app runs and something should. */
 export type EnsureRunning = () => void;
 
-export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): InstanceHandlers {
+export function instanceHandlers(
+  core: AppCore,
+  ensureRunning: EnsureRunning,
+): Handlers<'workload' | 'workloads'> {
   return {
-    'instance-next': (message) => {
-      if (!core.isOwn(message) || !core.isWanted(message.deploymentId)) return null;
-      return nameNext(core, message);
-    },
-    'instance-yield': (message) => {
-      if (!core.isOwn(message) || !core.isWanted(message.deploymentId)) return false;
-      const { run } = core.require();
-      core.save({ run: leaving(core, leaving(core, run, 'live'), 'next') });
-      endAll(core);
-      return true;
-    },
-    'instance-live': (message) => {
-      const { run } = core.require();
-      if (!core.isOwn(message) || run.next?.workloadId !== message.workloadId) return false;
-      const { host, port, startedAtMs, counted } = message;
-      const elsewhere = port !== run.next.port && { targetPort: port };
-      switchTo(core, { ...run.next, host, ...elsewhere, startedAtMs }, counted);
-      return true;
-    },
-    'instance-stopped': (message) => {
-      const { app } = core;
-      if (app === null || !core.isOwn(message)) return false;
-      const draining = app.run.draining.filter((one) => one.workloadId !== message.workloadId);
-      core.ending.delete(message.workloadId);
-      core.save({ run: { ...app.run, draining } });
-      if (app.deletedAtMs !== null) endLogOfDeleted(core);
-      return true;
-    },
-    'instance-recovered': (message) => {
-      const { app } = core;
-      if (app?.run.live?.workloadId !== message.workloadId || !core.isOwn(message)) return false;
-      const live = { ...app.run.live, startedAtMs: message.startedAtMs };
-      if (app.run.crashing) core.save({ run: { ...app.run, live, crashing: false } });
-      return true;
-    },
     workload: ({ workload }) => {
-      if (!workloadsOf(core.app?.run.live).includes(workload.spec.id)) return false;
-      noticeLive(core, workload, ensureRunning);
+      notice(core, workload, ensureRunning);
       return true;
     },
     workloads: ({ workloads }) => {
       const live = core.app?.run.live ?? null;
       for (const id of workloadsOf(live)) {
         const found = workloads.find(({ spec }) => spec.id === id);
-        if (found === undefined) confirmLost(core, id, id === live?.workloadId ? live.port : null);
+        if (found === undefined) {
+          confirmLost(core, id, id === live?.workloadId ? live.port : null, ensureRunning);
+        }
         // What runs once has ended, and is all right.
         else if (found.spec.kind === 'service') noticeLive(core, found, ensureRunning);
       }
@@ -90,8 +46,18 @@ export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning): I
   };
 }
 
-function nameNext(core: AppCore, wanted: AppMessages['instance-next']['in']): Instance {
+export interface NextInstance {
+  deploymentId: string;
+  port: number;
+  image: string | null;
+  /** Of a compose file: its main service, and the others by where they stand in their order. */
+  stack: { main: string; others: { service: string; at: number; image: string }[] } | null;
+}
+
+/** Names an instance before the driver is told of it. Null: it is not wanted any more. */
+export function nameNext(core: AppCore, wanted: NextInstance): Instance | null {
   const { deploymentId, port, image, stack } = wanted;
+  if (!core.isWanted(deploymentId)) return null;
   const { run } = core.require();
   const seq = run.seq + 1;
   const workloadId = `${deploymentId}-${String(seq)}`;
@@ -113,6 +79,29 @@ function nameNext(core: AppCore, wanted: AppMessages['instance-next']['in']): In
   return next;
 }
 
+/** Ends the live instance before the next begins: they would share their volumes. */
+export function makeRoom(core: AppCore, deploymentId: string): void {
+  if (!core.isWanted(deploymentId)) return;
+  const { run } = core.require();
+  core.save({ run: leaving(core, leaving(core, run, 'live'), 'next') });
+  endAll(core);
+}
+
+/** Gives a healthy instance the traffic; false when it is not wanted any more. */
+export function goLive(
+  core: AppCore,
+  { workloadId }: Instance,
+  { host, port, startedAtMs }: { host: string; port: number; startedAtMs: number },
+  counted: AppCrashes['counted'],
+): boolean {
+  const { next } = core.require().run;
+  if (next?.workloadId !== workloadId) return false;
+  const elsewhere = port !== next.port && { targetPort: port };
+  switchTo(core, { ...next, host, ...elsewhere, startedAtMs }, counted);
+  return true;
+}
+
+/** `counted`: ends of its workloads before. */
 function switchTo(core: AppCore, live: Instance, counted: AppCrashes['counted']): void {
   const { run, liveDeploymentId } = core.require();
   const draining = [...run.draining];
@@ -151,7 +140,7 @@ export function endAll(core: AppCore): void {
     core.ending.add(workloadId);
     const { routed } = core;
     core.context.afterCommit(() => {
-      core.run(`end:${workloadId}`, async (signal) => {
+      core.context.work(`end:${workloadId}`, async (signal) => {
         const ready = async (): Promise<void> => {
           await Promise.race([routed, pause(core.deps.clock, routedMs, signal)]);
           const restMs = stopAtMs - core.deps.clock.now();
@@ -161,12 +150,29 @@ export function endAll(core: AppCore): void {
         const others = instance.parts?.toReversed() ?? [];
         const told = async (): Promise<void> => {
           for (const other of others) await core.care.seeOff(other.workloadId, {}, signal);
-          await core.report({ type: 'instance-stopped', workloadId });
+          await core.context.report(() => {
+            forget(core, workloadId);
+          });
         };
         await core.care.seeOff(workloadId, { ready, told }, signal);
       });
     });
   }
+}
+
+/** The driver has forgotten an instance. */
+function forget(core: AppCore, workloadId: string): void {
+  const { app } = core;
+  if (app === null) return;
+  const draining = app.run.draining.filter((instance) => instance.workloadId !== workloadId);
+  core.ending.delete(workloadId);
+  core.save({ run: { ...app.run, draining } });
+  if (app.deletedAtMs !== null) endLogOfDeleted(core);
+}
+
+function notice(core: AppCore, workload: Workload, ensureRunning: EnsureRunning): void {
+  if (!workloadsOf(core.app?.run.live).includes(workload.spec.id)) return;
+  noticeLive(core, workload, ensureRunning);
 }
 
 /** What the driver says of the live instance. */
@@ -189,9 +195,14 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunn
 }
 
 /** A list may be older than an instance: only the driver's own word for this one counts. */
-function confirmLost(core: AppCore, id: string, port: number | null): void {
+function confirmLost(
+  core: AppCore,
+  id: string,
+  port: number | null,
+  ensureRunning: EnsureRunning,
+): void {
   const { driver, clock, logger } = core.deps;
-  core.run(`confirm:${id}`, async (signal) => {
+  core.context.work(`confirm:${id}`, async (signal) => {
     try {
       const found = await reach(clock, signal, () => driver.inspect(id));
       const exit = {
@@ -205,7 +216,9 @@ function confirmLost(core: AppCore, id: string, port: number | null): void {
         spec: { id, owner: core.id, kind: 'service', port },
         state: { phase: 'ended', exit },
       };
-      core.tellSelf({ type: 'workload', workload });
+      await core.context.report(() => {
+        notice(core, workload, ensureRunning);
+      });
     } catch (error) {
       if (!signal.aborted) logger.warn({ app: core.id, workload: id, err: error }, 'app_not_found');
     }
@@ -222,8 +235,17 @@ function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): voi
 /** The app is well again once the instance that crashed listens. */
 function recheck(core: AppCore, workloadId: string): void {
   core.care.recheck(workloadId, {
-    told: (startedAtMs) => core.report({ type: 'instance-recovered', workloadId, startedAtMs }),
+    told: (startedAtMs) =>
+      core.context.report(() => {
+        recovered(core, workloadId, startedAtMs);
+      }),
   });
+}
+
+function recovered(core: AppCore, workloadId: string, startedAtMs: number): void {
+  const run = core.app?.run;
+  if (run?.live?.workloadId !== workloadId || !run.crashing) return;
+  core.save({ run: { ...run, live: { ...run.live, startedAtMs }, crashing: false } });
 }
 
 /** Removes what a crash left at the driver and the journal does not know. */
@@ -252,11 +274,6 @@ export function endLogOfDeleted(core: AppCore): void {
   core.context.afterCommit(() => {
     for (const name of names) streams.end(containerLog(core.id, names, name));
   });
-}
-
-/** When to try again to start what does not run. */
-export function recoverAtMs(core: AppCore, failures: number): number {
-  return core.deps.clock.now() + Math.min(recoverFirstMs * 2 ** failures, recoverLastMs);
 }
 
 /** Whether the app should run, could run, and does not. */

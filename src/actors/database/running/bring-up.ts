@@ -19,6 +19,7 @@ import type { Runtime } from './spec.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { awaitAnswer, describeExit, serverOf } from './wellness.ts';
 import { pause } from '../../../lib/clock.ts';
+import { goLive, leaveNext, nameInit, nameServer } from './workloads.ts';
 
 // A port can be taken by somebody else between its choice and its use.
 const portsTried = 3;
@@ -36,7 +37,7 @@ export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<
     switch (answer.kind) {
       case 'well': {
         if (!core.require().run.made) await setUp(core, workloadId, signal);
-        if (await core.report({ type: 'started', workloadId }, signal)) return;
+        if (await core.context.report(() => goLive(core, workloadId), signal)) return;
         throw new WorkFailed(notWanted);
       }
       case 'failed':
@@ -82,13 +83,17 @@ async function startServer(
   signal: AbortSignal,
 ): Promise<string> {
   const { driver, clock } = core.deps;
-  if (core.require().run.next !== null) await core.report({ type: 'server-left' }, signal);
+  if (core.require().run.next !== null) {
+    await core.context.report(() => {
+      leaveNext(core);
+    }, signal);
+  }
   const runtime = await prepare(core, signal);
   const { port: known } = core.require().run;
   const port =
     keepsPort && known !== null ? known : await reach(clock, signal, () => driver.freePort());
-  const { version, image } = ofRuntime(runtime);
-  const workloadId = await core.report({ type: 'server-named', port, image, version }, signal);
+  const server = { port, ...ofRuntime(runtime) };
+  const workloadId = await core.context.report(() => nameServer(core, server), signal);
   if (workloadId === null) throw new WorkFailed(notWanted);
   signal.throwIfAborted();
   const spec = await serverSpec(core, runtime, workloadId, port);
@@ -148,7 +153,7 @@ async function makeFiles(
   const init = await server.init(core.place, core.passwords);
   if (init === null) return core.place.handOver();
   const uid = await initUid(core, init);
-  const workloadId = await core.report({ type: 'init-named' }, signal);
+  const workloadId = await core.context.report(() => nameInit(core), signal);
   if (workloadId === null) throw new WorkFailed(notWanted);
   signal.throwIfAborted();
   const job = await reach(clock, signal, () => driver.start(initSpec(core, init, workloadId, uid)));

@@ -5,7 +5,7 @@
  * 2. It is well again by an answer of its latest start alone.
  */
 import type { Exit, Workload } from '../../../protocol/workload.ts';
-import type { DatabaseRun } from '../../../store/records/records.ts';
+import type { DatabaseRecord, DatabaseRun } from '../../../store/records/records.ts';
 import { reach } from '../../app/running/reach.ts';
 import { describeEnd, describeNext, endIn, lastWordsMs } from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
@@ -18,45 +18,108 @@ import { pause } from '../../../lib/clock.ts';
 export function workloadHandlers(
   core: DatabaseCore,
   ensureRunning: () => void,
-): Handlers<'workload' | 'workloads' | 'recovered' | 'said'> {
+): Handlers<'workload' | 'workloads'> {
   return {
-    said: (message) => {
-      const run = core.record?.run;
-      if (!core.isOwn(message) || run?.live !== message.workloadId || !run.crashing) return false;
-      if (core.exitedAtMs !== message.exitedAtMs) return false;
-      core.save({ error: message.error });
-      return true;
-    },
     workload: ({ workload }) => {
-      if (core.record?.run.live !== workload.spec.id) return false;
-      noticeLive(core, workload, ensureRunning);
+      notice(core, workload, ensureRunning);
       return true;
     },
     workloads: ({ workloads }) => {
       const live = core.record?.run.live ?? null;
       const found = workloads.find(({ spec }) => spec.id === live);
-      if (live !== null && found === undefined) confirmLost(core, live);
+      if (live !== null && found === undefined) confirmLost(core, live, ensureRunning);
       if (found !== undefined) noticeLive(core, found, ensureRunning);
       removeUnknown(core, workloads);
       return true;
     },
-    recovered: (message) => {
-      const { record } = core;
-      if (record?.run.live !== message.workloadId || !core.isOwn(message)) return false;
-      if (core.exitedAtMs !== null && message.startedAtMs < core.exitedAtMs) {
-        // An answer from before the latest end. What is asked from here on is behind that, whatever
-        // the clocks say.
-        core.exitedAtMs = null;
-        recheck(core, message.workloadId);
-        return false;
-      }
-      if (record.run.crashing) {
-        core.save({ error: null, run: { ...record.run, crashing: false } });
-        finishRotation(core);
-      }
-      return true;
-    },
   };
+}
+
+/** Names the job that makes the files. Null: it is not wanted any more. */
+export function nameInit(core: DatabaseCore): string | null {
+  return nameNext(core, (run, initJob) => ({ ...leaving(run, 'initJob'), initJob }));
+}
+
+/** Names the server before the driver is told of it; `version` is what runs. */
+export function nameServer(
+  core: DatabaseCore,
+  { port, image, version }: { port: number; image: string | null; version: string },
+): string | null {
+  const into = (run: DatabaseRun, next: string): DatabaseRun => ({
+    ...leaving(leaving(run, 'initJob'), 'next'),
+    ...{ next, port, image },
+  });
+  return nameNext(core, into, { version });
+}
+
+function nameNext(
+  core: DatabaseCore,
+  into: (run: DatabaseRun, workloadId: string) => DatabaseRun,
+  patch: Partial<DatabaseRecord> = {},
+): string | null {
+  if (!core.isStarting) return null;
+  const { run } = core.require();
+  const seq = run.seq + 1;
+  const workloadId = `${core.id}-${String(seq)}`;
+  core.save({ ...patch, run: { ...into(run, workloadId), seq } });
+  endAll(core);
+  return workloadId;
+}
+
+/** Ends the server that was named and is not to be waited for, before another one is named. */
+export function leaveNext(core: DatabaseCore): void {
+  if (!core.isStarting) return;
+  core.save({ run: leaving(core.require().run, 'next') });
+  endAll(core);
+}
+
+/** It answers, and its user and database are there. False when it is not wanted any more. */
+export function goLive(core: DatabaseCore, workloadId: string): boolean {
+  const { run } = core.require();
+  if (run.next !== workloadId) return false;
+  const live = workloadId;
+  core.save({ error: null, run: { ...run, made: true, live, next: null, crashing: false } });
+  finishRotation(core);
+  return true;
+}
+
+/** The driver has forgotten a workload. */
+function forget(core: DatabaseCore, workloadId: string): void {
+  const { record } = core;
+  if (record === null) return;
+  core.busy.delete(workloadId);
+  const ending = record.run.ending.filter((id) => id !== workloadId);
+  core.save({ run: { ...record.run, ending } });
+  if (record.deletedAtMs !== null) endLogOfDeleted(core);
+}
+
+/** The log of a database in trash ends when its last workload has. */
+export function endLogOfDeleted(core: DatabaseCore): void {
+  const { record } = core;
+  if (record?.deletedAtMs == null || record.run.ending.length > 0) return;
+  core.context.afterCommit(() => {
+    core.deps.streams.end(`db:${core.id}`);
+  });
+}
+
+/** One that had ended by itself answers again, and runs since then. */
+function recovered(core: DatabaseCore, workloadId: string, startedAtMs: number): void {
+  const run = core.record?.run;
+  if (run?.live !== workloadId) return;
+  if (core.exitedAtMs !== null && startedAtMs < core.exitedAtMs) {
+    // An answer from before the latest end. What is asked from here on is behind that, whatever the
+    // clocks say.
+    core.exitedAtMs = null;
+    recheck(core, workloadId);
+    return;
+  }
+  if (!run.crashing) return;
+  core.save({ error: null, run: { ...run, crashing: false } });
+  finishRotation(core);
+}
+
+function notice(core: DatabaseCore, workload: Workload, ensureRunning: () => void): void {
+  if (core.record?.run.live === workload.spec.id) noticeLive(core, workload, ensureRunning);
 }
 
 /** `run` without a workload, which is to end at once. */
@@ -72,8 +135,11 @@ export function endAll(core: DatabaseCore): void {
     if (core.busy.has(workloadId)) continue;
     core.busy.add(workloadId);
     core.context.afterCommit(() => {
-      core.run(`end:${workloadId}`, async (signal) => {
-        const told = (): Promise<unknown> => core.report({ type: 'gone', workloadId });
+      core.context.work(`end:${workloadId}`, async (signal) => {
+        const told = (): Promise<void> =>
+          core.context.report(() => {
+            forget(core, workloadId);
+          });
         await core.care.seeOff(workloadId, { told }, signal);
       });
     });
@@ -116,7 +182,7 @@ function tellEnd(core: DatabaseCore, { spec, state }: Workload): void {
   if (core.toldEnd === end) return;
   core.toldEnd = end;
   const text = `${describeEnd(ended.exit, 'database')} ${describeNext(state, clock.now())}.`;
-  core.run(`tell:${spec.id}`, async (signal) => {
+  core.context.work(`tell:${spec.id}`, async (signal) => {
     await pause(clock, lastWordsMs, signal).catch(() => undefined);
     streams.write(`db:${core.id}`, text, { id: `${spec.id}!`, seq: ended.ends });
   });
@@ -124,19 +190,23 @@ function tellEnd(core: DatabaseCore, { spec, state }: Workload): void {
 
 /** Adds to the error what the server said as it ended, which may come behind the news of it. */
 function hearOut(core: DatabaseCore, workloadId: string, exit: Exit): void {
-  core.run(`said:${workloadId}`, async (signal) => {
+  core.context.work(`said:${workloadId}`, async (signal) => {
     const said = await saidSince(core, workloadId, exit.atMs - justBeforeMs, signal).catch(
       () => '',
     );
     if (said === '' || signal.aborted) return;
     const error = `${describeExit(exit)}${said} It is started again.`;
-    await core.report({ type: 'said', workloadId, exitedAtMs: exit.atMs, error });
+    await core.context.report(() => {
+      const run = core.record?.run;
+      const isLatest = run?.live === workloadId && core.exitedAtMs === exit.atMs;
+      if (isLatest && run.crashing) core.save({ error });
+    });
   });
 }
 
-function confirmLost(core: DatabaseCore, id: string): void {
+function confirmLost(core: DatabaseCore, id: string, ensureRunning: () => void): void {
   const { driver, clock, logger } = core.deps;
-  core.run(`confirm:${id}`, async (signal) => {
+  core.context.work(`confirm:${id}`, async (signal) => {
     try {
       const found = await reach(clock, signal, () => driver.inspect(id));
       const atMs = clock.now();
@@ -145,7 +215,9 @@ function confirmLost(core: DatabaseCore, id: string): void {
         spec: { id, owner: core.id, kind: 'service', port: core.record?.run.port ?? null },
         state: { phase: 'ended', exit },
       };
-      core.tellSelf({ type: 'workload', workload });
+      await core.context.report(() => {
+        notice(core, workload, ensureRunning);
+      });
     } catch (error) {
       if (!signal.aborted) {
         logger.warn({ database: core.id, workload: id, err: error }, 'database_not_found');
@@ -158,7 +230,10 @@ function confirmLost(core: DatabaseCore, id: string): void {
 function recheck(core: DatabaseCore, workloadId: string): void {
   core.care.recheck(workloadId, {
     isWell: async (signal) => (await look(core, workloadId, signal)).kind === 'well',
-    told: (startedAtMs) => core.report({ type: 'recovered', workloadId, startedAtMs }),
+    told: (startedAtMs) =>
+      core.context.report(() => {
+        recovered(core, workloadId, startedAtMs);
+      }),
   });
 }
 

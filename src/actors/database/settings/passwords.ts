@@ -159,7 +159,7 @@ async function tellApps({ record, context, deps }: DatabaseCore): Promise<boolea
 
 /** Goes on with a rotation that was interrupted, where there is one. */
 export function finishRotation(core: DatabaseCore): void {
-  if (core.record?.nextPasswordSealed != null) core.tellSelf({ type: 'rotation' });
+  if (core.record?.nextPasswordSealed != null) void core.context.report(() => rotationAgain(core));
 }
 
 async function rotationAgain(core: DatabaseCore): Promise<boolean> {

@@ -16,6 +16,8 @@ type CounterProtocol = {
   crash: { in: object; out: never };
   hang: { in: object; out: string };
   work: { in: object; out: boolean };
+  /** Lends the test the activation's way to report. */
+  lend: { in: object; out: boolean };
   'alarm-in': { in: { ms: number }; out: boolean };
   alarmed: { in: { note: string }; out: boolean };
 };
@@ -26,7 +28,14 @@ function setUp(options: { mailboxMax?: number; activate?: () => void } = {}) {
   const store = new ScriptedStore();
   const clock = new ManualClock();
   const logger = recordingLogger();
-  const seen = { activations: 0, deactivations: 0, alarmed: [] as string[], unhang: () => {} };
+  const seen = {
+    activations: 0,
+    deactivations: 0,
+    alarmed: [] as string[],
+    unhang: () => {},
+    reported: 0,
+    report: (stop?: AbortSignal): Promise<number> => Promise.reject(stop?.reason as Error),
+  };
   const runtime = new ActorRuntime({ store, clock, logger, carry: structuredClone });
   const handlers = (context: ActorContext<CounterProtocol>): Actor<CounterProtocol> => {
     let count = 0;
@@ -51,7 +60,7 @@ function setUp(options: { mailboxMax?: number; activate?: () => void } = {}) {
             };
           }),
         work() {
-          context.run(
+          context.work(
             'work',
             (signal) =>
               new Promise((resolve) => {
@@ -60,6 +69,16 @@ function setUp(options: { mailboxMax?: number; activate?: () => void } = {}) {
                 });
               }),
           );
+          return true;
+        },
+        lend() {
+          seen.report = (stop) =>
+            context.report(() => {
+              seen.reported += 1;
+              count += 100;
+              void context.commit([change]);
+              return count;
+            }, stop);
           return true;
         },
         'alarm-in'({ ms }) {
@@ -123,6 +142,49 @@ describe('ActorRuntime', () => {
     store.held = false;
     assert.equal(await runtime.ask(counter.at('a'), { type: 'add', by: 5 }), 5, 'state is new');
     assert.equal(seen.activations, 2);
+  });
+
+  it('handles a report behind the messages that wait, and answers it when it is durable', async () => {
+    const { store, runtime, seen } = setUp({ mailboxMax: 1 });
+    await runtime.ask(counter.at('a'), { type: 'lend' });
+    const hangs = runtime.ask(counter.at('a'), { type: 'hang' });
+    const waits = runtime.ask(counter.at('a'), { type: 'add', by: 1 });
+    // The mailbox is full for others.
+    const reported = seen.report();
+    await settle();
+    assert.equal(seen.reported, 0);
+    store.held = true;
+    let isDurable = false;
+    void reported.then(() => (isDurable = true));
+    seen.unhang();
+    await settle();
+    assert.deepEqual([seen.reported, isDurable], [1, false]);
+    store.release();
+    assert.deepEqual(await Promise.all([hangs, waits, reported]), ['done', 1, 101]);
+  });
+
+  it('drops a report of an activation that has passed, and of work that was given up', async () => {
+    const { store, runtime, seen } = setUp();
+    store.held = true;
+    const added = Promise.allSettled([runtime.ask(counter.at('a'), { type: 'add', by: 1 })]);
+    void runtime.ask(counter.at('a'), { type: 'lend' }).catch(() => undefined);
+    void runtime.ask(counter.at('a'), { type: 'hang' }).catch(() => undefined);
+    await settle();
+    const { report } = seen;
+    const stop = new AbortController();
+    const givenUp = report(stop.signal);
+    const waiting = report();
+    stop.abort(new Error('given up'));
+    await assert.rejects(givenUp, { message: 'given up' });
+    store.fail(new ServiceError('STORAGE_FULL', 'The disk is full.'));
+    await added;
+    await assert.rejects(waiting, { message: 'counter:a ended: discarded' });
+    store.held = false;
+    seen.unhang();
+    assert.equal(await runtime.ask(counter.at('a'), { type: 'add', by: 5 }), 5);
+    await assert.rejects(report(), { message: 'counter:a ended: discarded' });
+    assert.equal(await runtime.ask(counter.at('a'), { type: 'add', by: 1 }), 6);
+    assert.deepEqual([seen.activations, seen.reported], [2, 0]);
   });
 
   it('activates anew by itself what was discarded with work of its own, and not at once again', async () => {
