@@ -23,9 +23,7 @@ import type { McpPrincipal } from './tool.ts';
 /** Counts reads. */
 export interface ReadCounter {
   /** Counts a read. `client` is what the client calls itself, `tool` the name of a tool there is. */
-  note(principal: McpPrincipal, client: string | null, tool: string, count?: number): void;
-  /** Tells what is left to tell. */
-  close(): Promise<void>;
+  note(principal: McpPrincipal, client: string | null, tool: string): void;
 }
 
 export interface McpReadsOptions {
@@ -45,7 +43,7 @@ type Row = Omit<ReadsOfDay, 'calls' | 'lastMs'> & {
 };
 
 const dayMs = 86_400_000;
-export const clientMax = 100;
+const clientMax = 100;
 const clientsMax = 8;
 const otherClient = 'other';
 const firstToldMs = 1_000;
@@ -73,19 +71,20 @@ export class McpReads implements ReadCounter {
     this.#options = { rowsMax: 10_000, ...options };
   }
 
-  note(principal: McpPrincipal, client: string | null, tool: string, count = 1): void {
+  note(principal: McpPrincipal, client: string | null, tool: string): void {
     const now = this.#options.clock.now();
     if (now >= this.#dayEndMs) this.#beginDay(now);
     const row = this.#rowOf(principal, client, now);
     if (row === null) {
-      this.#dropped += count;
+      this.#dropped += 1;
       return;
     }
-    row.calls.set(tool, (row.calls.get(tool) ?? 0) + count);
+    row.calls.set(tool, (row.calls.get(tool) ?? 0) + 1);
     row.lastMs = now;
     if (!row.due) this.#toBeTold(row, now + toldMs);
   }
 
+  /** Tells what is left to tell. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#telling;

@@ -42,7 +42,7 @@ export interface FrontOptions {
   consoles: ConsoleDoor;
   /** What others answer, already recorded in the activity. */
   routes: readonly Route[];
-  /** Counts reads over MCP; closed with the front. */
+  /** Counts reads over MCP. */
   reads: ReadCounter;
   /** Set where other threads serve on the same port. */
   shared?: SharedFront;
@@ -90,8 +90,7 @@ export class Front {
 
   async drain(): Promise<void> {
     await this.#gateway.drain();
-    // It tells actors what was counted.
-    await this.#mcp.close();
+    this.#mcp.close();
   }
 
   async close(): Promise<void> {

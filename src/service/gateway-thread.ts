@@ -7,49 +7,51 @@
  * 2. A thread that cannot go on says so: home ends the process.
  */
 import { workerData } from 'node:worker_threads';
-import { RemoteConsoles } from '../threads/remote-consoles.ts';
 import { Causes } from '../actors/runtime/causes.ts';
-import { RemoteActors } from '../threads/remote-actors.ts';
-import { answerStreams, RemotePlaces, RemoteStreamRoom } from '../logs/viewers/stream-room.ts';
-import { MirroredLogs } from '../threads/mirrored-logs.ts';
-import type { Config } from '../config.ts';
-import { dataFolders } from './data-folders.ts';
-import type { LineSink } from '../gateway/access-log.ts';
-import { forwardedRoutes } from '../threads/forwarded-routes.ts';
-import { Metrics } from '../gateway/metrics.ts';
-import { RemoteMutations } from '../threads/remote-mutations.ts';
-import { systemClock } from '../lib/clock.ts';
-import { LastResort } from './uncaught-errors.ts';
-import { collectWhenIdle } from './idle-collection.ts';
-import type { Logger } from '../lib/log.ts';
-import { openPortCalls, type PortCalls } from '../lib/port-calls.ts';
-import { ThreadTally } from '../lib/tally.ts';
-import { ThreadLimits } from '../threads/shared-limits.ts';
-import { RemoteReads } from '../threads/remote-reads.ts';
-import { Core } from './core.ts';
-import { Front } from './front.ts';
-import { serveGraphql } from './graphql.ts';
-import { newLogger, wantsAccessLines } from './log-output.ts';
-import type { HomeCalls, ThreadCalls, ThreadStart } from './gateway-thread-calls.ts';
-import { type FollowingStore, openFollowingStore } from '../store/reading/following-store.ts';
-import { openLogReader } from '../logs/files/reader.ts';
-import { openSecretBox } from '../store/secrets.ts';
 import { BulkPool } from '../archives/receiving/bulk-pool.ts';
+import type { Config } from '../config.ts';
+import type { LineSink } from '../gateway/access-log.ts';
+import { Metrics } from '../gateway/metrics.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import { ThreadTally } from '../lib/tally.ts';
+import { openLogReader } from '../logs/files/reader.ts';
+import { type FollowingStore, openFollowingStore } from '../store/reading/following-store.ts';
+import { openSecretBox } from '../store/secrets.ts';
+import { homeDoors, threadDoors } from '../threads/doors.ts';
+import { forwardedRoutes } from '../threads/forwarded-routes.ts';
+import { MirroredLogs } from '../threads/mirrored-logs.ts';
+import { openPortCalls, type PortCalls } from '../threads/port-calls.ts';
+import { RemoteActors } from '../threads/remote-actors.ts';
+import { openDoor, serveDoor } from '../threads/remote-door.ts';
+import { RemoteMutations } from '../threads/remote-mutations.ts';
+import { ThreadLimits } from '../threads/shared-limits.ts';
+import { sharedRooms } from '../threads/stream-ledger.ts';
+import { Core } from './core.ts';
+import { dataFolders } from './data-folders.ts';
+import { Front, type SharedFront } from './front.ts';
+import type { ThreadStart } from './gateway-threads.ts';
+import { serveGraphql } from './graphql.ts';
+import { collectWhenIdle } from './idle-collection.ts';
+import { newLogger, wantsAccessLines } from './log-output.ts';
+import { LastResort } from './uncaught-errors.ts';
 
 serveThread(workerData as ThreadStart);
 
 function serveThread(start: ThreadStart): void {
-  const { config, port, follower, sockets, limits, mcpCalls, homeRoutes } = start;
+  const { config, port, follower, limits } = start;
   const write: LineSink = (lines) => {
-    home.tell('log', lines);
+    home.log(lines);
   };
   const logger = newLogger(config, { write });
-  const home = openPortCalls<HomeCalls, ThreadCalls>(port, { logger });
+  const calls = openPortCalls(port, { logger });
+  const home = openDoor(calls, homeDoors.home);
   const onLost = ({ message }: Error): void => {
-    home.tell('lost', message);
+    home.lost(message);
   };
   const store = openFollowingStore(follower, { logger, onLost });
-  const ground = groundOf({ config, logger, home, store });
+  const placeAnswers = (): Promise<boolean> => home.placeAnswers();
+  const ground = { ...groundOf({ config, logger, calls, store }), placeAnswers };
   const core = new Core({ config, logger, ground, newLimit: new ThreadLimits(limits).newLimit });
   const metrics = new Metrics();
   const lastResort = new LastResort(logger);
@@ -57,61 +59,83 @@ function serveThread(start: ThreadStart): void {
   const graphql = serveGraphql(core, {
     accounts: () => Promise.reject(new Error('Cannot sign in here: accounts are at home')),
     queryThreads: config.queryThreads,
-    mutations: new RemoteMutations(home),
+    mutations: new RemoteMutations(openDoor(calls, homeDoors.mutations)),
+  });
+  const forwarded = forwardedRoutes({
+    routes: start.homeRoutes,
+    home: openDoor(calls, homeDoors.routes),
   });
   const front = new Front({
     core,
     graphql,
-    consoles: new RemoteConsoles(home),
+    consoles: openDoor(calls, homeDoors.consoles),
     metrics,
     accessLines: wantsAccessLines(config) ? write : null,
-    routes: forwardedRoutes({ routes: homeRoutes, home }),
-    shared: {
-      port: {
-        sockets: new Int32Array(sockets),
-        beforeRequest: () => {
-          store.catchUp();
-        },
-      },
-      logStreams: new RemoteStreamRoom(home),
-      graphqlStreams: new RemotePlaces(home, 'graphql'),
-      mcpCalls: new ThreadTally(mcpCalls),
+    routes: forwarded.routes,
+    shared: sharedFront(start, calls, store),
+    reads: openDoor(calls, homeDoors.reads),
+  });
+  serveDoor(calls, threadDoors.bodies, forwarded.bodies);
+  serveDoor(calls, threadDoors.streams, {
+    close: ({ sessionId, userId }) => front.closeStream(sessionId, userId),
+  });
+  serveDoor(calls, threadDoors.logs, {
+    moved: (moves) => {
+      ground.streams.moved(moves);
     },
-    reads: new RemoteReads({ home, clock: systemClock, log: logger }),
   });
-  answerStreams(home, { close: (sessionId, userId) => front.closeStream(sessionId, userId) });
-  home.handle('wake', () => {
-    store.wake();
-  });
-  home.handle('log.moved', (moves) => {
-    ground.streams.moved(moves);
-  });
-  home.handle('metrics', () => metrics.families());
-  home.handle('listen', async () => {
-    await front.listen();
-    lastResort.listen();
-    collectWhenIdle({ clock: systemClock });
-  });
-  home.handle('drain', () => front.drain());
-  home.handle('abort', () => front.abort());
-  home.handle('close', async () => {
-    await graphql.close();
-    core.authenticator.close();
-    await front.close();
-    await ground.bulk.close();
-    await store.close();
+  serveDoor(calls, threadDoors.thread, {
+    wake: () => {
+      store.wake();
+    },
+    metrics: () => metrics.families(),
+    listen: async () => {
+      await front.listen();
+      lastResort.listen();
+      collectWhenIdle({ clock: systemClock });
+    },
+    drain: () => front.drain(),
+    abort: () => front.abort(),
+    close: async () => {
+      await graphql.close();
+      core.authenticator.close();
+      await front.close();
+      await ground.bulk.close();
+      await store.close();
+    },
   });
 }
 
 interface Parts {
   config: Config;
   logger: Logger;
-  home: PortCalls<HomeCalls, ThreadCalls>;
+  calls: PortCalls;
   store: FollowingStore;
 }
 
+/** What the gateways of all threads share. */
+function sharedFront(
+  { sockets, mcpCalls }: ThreadStart,
+  calls: PortCalls,
+  store: FollowingStore,
+): SharedFront {
+  const rooms = sharedRooms(openDoor(calls, homeDoors.streams));
+  return {
+    port: {
+      sockets: new Int32Array(sockets),
+      beforeRequest: () => {
+        store.catchUp();
+      },
+    },
+    logStreams: rooms.logs,
+    graphqlStreams: rooms.graphql,
+    mcpCalls: new ThreadTally(mcpCalls),
+  };
+}
+
 /** What stands here for what home has. */
-function groundOf({ config, logger, home, store }: Parts) {
+function groundOf({ config, logger, calls, store }: Parts) {
+  const logs = openDoor(calls, homeDoors.logs);
   const folders = dataFolders(config.dataDir);
   const key = config.instanceKey === null ? {} : { key: config.instanceKey };
   const causes = new Causes();
@@ -120,16 +144,19 @@ function groundOf({ config, logger, home, store }: Parts) {
     folders,
     causes,
     secrets: openSecretBox({ dir: config.dataDir, ...key }),
-    placeAnswers: () => home.ask('place.answers', null),
-    actors: new RemoteActors({ home, causes, clock: systemClock }),
+    actors: new RemoteActors({
+      home: openDoor(calls, homeDoors.actors),
+      causes,
+      clock: systemClock,
+    }),
     streams: new MirroredLogs({
       reader: openLogReader({ dir: folders.logs, reader: store }),
       logger,
       watch: (message) => {
-        home.tell('log.watch', message);
+        logs.watch(message);
       },
       unwatch: (message) => {
-        home.tell('log.unwatch', message);
+        logs.unwatch(message);
       },
     }),
     bulk: new BulkPool({

@@ -8,31 +8,46 @@
  * 3. Whoever ends the process cuts the connections first (`abort`): a thread whose gateway is open when
  *    it ends would abort the process.
  */
-import { MessageChannel, SHARE_ENV, Worker } from 'node:worker_threads';
-import type { ConsoleDoor } from '../consoles/console-door.ts';
-import { answerConsoles } from '../threads/remote-consoles.ts';
-import { answerForActors } from '../threads/remote-actors.ts';
-import { StreamLedger } from '../logs/viewers/stream-room.ts';
-import { LogWatches } from '../threads/log-watches.ts';
+import { MessageChannel, type MessagePort, SHARE_ENV, Worker } from 'node:worker_threads';
 import type { Config } from '../config.ts';
+import type { ConsoleDoor } from '../consoles/console-door.ts';
 import type { LineSink } from '../gateway/access-log.ts';
-import type { Route } from '../gateway/transport.ts';
-import { answerForwarded } from '../threads/forwarded-routes.ts';
 import { checkPort } from '../gateway/free-port.ts';
 import type { Metrics } from '../gateway/metrics.ts';
+import type { Route } from '../gateway/transport.ts';
 import { graphqlStreamsMax } from '../gateway/transports/graphql-streams.ts';
 import type { Graphql } from '../graphql/graphql.ts';
-import { answerMutations } from '../threads/remote-mutations.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { openPortCalls, type PortCalls } from '../lib/port-calls.ts';
-import { newTallyMemory } from '../lib/tally.ts';
-import type { LimitMemory } from '../threads/shared-limits.ts';
+import { newTallyMemory, type TallyMemory } from '../lib/tally.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
-import { answerReads } from '../threads/remote-reads.ts';
-import type { Platform } from './platform.ts';
-import type { HomeCalls, ThreadCalls, ThreadStart } from './gateway-thread-calls.ts';
 import { announceCommits } from '../store/reading/following-store.ts';
+import type { FollowerOptions } from '../store/store.ts';
+import { homeDoors, threadDoors } from '../threads/doors.ts';
+import { homeRoutes, type RouteName } from '../threads/forwarded-routes.ts';
+import { LogWatches } from '../threads/log-watches.ts';
+import { openPortCalls, type PortCalls } from '../threads/port-calls.ts';
+import { type Door, openDoor, serveDoor } from '../threads/remote-door.ts';
+import { homeMutations } from '../threads/remote-mutations.ts';
+import type { LimitMemory } from '../threads/shared-limits.ts';
+import { StreamLedger } from '../threads/stream-ledger.ts';
+import type { Platform } from './platform.ts';
+
+/** What a gateway thread is started with. */
+export interface ThreadStart {
+  port: MessagePort;
+  /** With the port that all threads share, and this one's part of other threads. */
+  config: Config;
+  follower: FollowerOptions;
+  /** Counts open connections of all gateway threads. */
+  sockets: SharedArrayBuffer;
+  /** Of the limits that hold over all threads. */
+  limits: LimitMemory;
+  /** Of calls of tools under way, by token. */
+  mcpCalls: TallyMemory;
+  /** What is answered at home. */
+  homeRoutes: readonly RouteName[];
+}
 
 const endMs = 5_000;
 const abortMs = 500;
@@ -57,8 +72,11 @@ export interface GatewayThreadsOptions {
   onLost: (error: Error) => void;
 }
 
+type DoorOf<D> = D extends Door<infer T> ? T : never;
+
 interface Thread {
-  calls: PortCalls<ThreadCalls, HomeCalls>;
+  calls: PortCalls;
+  door: DoorOf<typeof threadDoors.thread>;
   ended: Promise<void>;
 }
 
@@ -91,8 +109,6 @@ export class GatewayThreads {
 
   async drain(): Promise<void> {
     await this.#all('drain');
-    // It tells actors what was counted.
-    await this.#options.reads.close();
   }
 
   /** Lets the threads end; one that does not within a few seconds is left to the end of the process. */
@@ -110,50 +126,24 @@ export class GatewayThreads {
   }
 
   async #all(name: 'listen' | 'drain' | 'close' | 'abort'): Promise<void> {
-    await Promise.all(this.#threads.map(({ calls }) => calls.ask(name, null)));
+    await Promise.all(this.#threads.map(({ door }) => door[name]()));
   }
 
   #start(config: Config, sockets: SharedArrayBuffer): Thread {
-    const { logger, platform, graphql, consoles, routes, metrics } = this.#options;
-    const { limits, reads, writeLog } = this.#options;
-    const { store, actors, streams } = platform;
+    const { logger, platform, routes, metrics, limits } = this.#options;
+    const { store } = platform;
     const { port1, port2: port } = new MessageChannel();
     const follower = store.admitFollower();
-    const homeRoutes = routes.map(({ method, path }) => ({ method, path }));
     const mcpCalls = this.#mcpCalls;
-    const start: ThreadStart = {
-      port,
-      config,
-      follower,
-      sockets,
-      limits,
-      mcpCalls,
-      homeRoutes,
-    };
-    const calls = openPortCalls<ThreadCalls, HomeCalls>(port1, { logger });
-    answerForActors(calls, { actors, logger });
-    answerForwarded(calls, {
-      routes,
-      logger,
-      refused: (code) => metrics.refused(code),
-      dropped: (why) => metrics.dropped(why),
+    const homeRoutes = routes.map(({ method, path }) => ({ method, path }));
+    const start: ThreadStart = { port, config, follower, sockets, limits, mcpCalls, homeRoutes };
+    const calls = openPortCalls(port1, { logger });
+    this.#serve(calls);
+    const door = openDoor(calls, threadDoors.thread);
+    metrics.registerRemote(() => door.metrics());
+    const silence = announceCommits(store, follower, () => {
+      door.wake();
     });
-    answerMutations(calls, graphql);
-    answerConsoles(calls, consoles);
-    this.#streams.join(calls);
-    answerReads(calls, reads);
-    calls.handle('log', writeLog);
-    calls.handle('place.answers', () => platform.placeAnswers());
-    calls.handle('lost', (reason) => this.#lost(new Error(reason)));
-    const watches = new LogWatches({
-      streams,
-      logger,
-      tell: (moves) => calls.ask('log.moved', moves),
-    });
-    calls.handle('log.watch', (message) => watches.watch(message));
-    calls.handle('log.unwatch', (message) => watches.unwatch(message));
-    metrics.registerRemote(() => calls.ask('metrics', null));
-    const silence = announceCommits(store, follower, () => calls.tell('wake', null));
     const worker = new Worker(new URL('./gateway-thread.ts', import.meta.url), {
       workerData: start,
       transferList: [port],
@@ -166,14 +156,50 @@ export class GatewayThreads {
     const ended = new Promise<void>((resolve) => {
       worker.on('exit', () => {
         silence();
-        watches.close();
         calls.close();
         store.dismissFollower(follower);
         this.#lost(new Error('A gateway thread ended.'));
         resolve();
       });
     });
-    return { calls, ended };
+    return { calls, door, ended };
+  }
+
+  /** Has this thread answer what a gateway thread asks of home. */
+  #serve(calls: PortCalls): void {
+    const { logger, platform, graphql, consoles, routes, metrics, reads } = this.#options;
+    const logs = openDoor(calls, threadDoors.logs);
+    const watches = new LogWatches({
+      streams: platform.streams,
+      logger,
+      tell: (moves) => logs.moved(moves),
+    });
+    const streams = this.#streams.join(openDoor(calls, threadDoors.streams));
+    const forwarded = homeRoutes({
+      routes,
+      bodies: openDoor(calls, threadDoors.bodies),
+      logger,
+      refused: (code) => metrics.refused(code),
+      dropped: (why) => metrics.dropped(why),
+    });
+    serveDoor(calls, homeDoors.home, {
+      log: this.#options.writeLog,
+      placeAnswers: () => platform.placeAnswers(),
+      lost: (reason) => {
+        this.#lost(new Error(reason));
+      },
+    });
+    serveDoor(calls, homeDoors.actors, platform.actors);
+    serveDoor(calls, homeDoors.mutations, homeMutations(graphql));
+    serveDoor(calls, homeDoors.routes, forwarded);
+    serveDoor(calls, homeDoors.consoles, consoles);
+    serveDoor(calls, homeDoors.reads, reads);
+    serveDoor(calls, homeDoors.streams, streams.places);
+    serveDoor(calls, homeDoors.logs, watches);
+    calls.onClose(() => {
+      watches.close();
+      streams.leave();
+    });
   }
 
   #lost(error: unknown): void {

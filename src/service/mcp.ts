@@ -21,8 +21,7 @@ export interface ServedMcp {
   readonly size: number;
   families(): MetricFamily[];
   drain(): void;
-  /** Writes what was counted and not told yet. */
-  close(): Promise<void>;
+  close(): void;
 }
 
 // Tokens counted at once; beyond that the one unused for longest begins anew.
@@ -86,10 +85,9 @@ export function serveMcp(
       streams.drain();
     },
     families: () => counts.families(),
-    close: async () => {
+    close: () => {
       rights.close();
       loaded?.redactor.close();
-      await reads.close();
     },
   };
 }

@@ -227,6 +227,8 @@ class Service {
     this.#parts.logger.info({ why }, 'draining');
     this.#consoles.consoles.drain();
     await this.#serving.drain();
+    // It tells actors what was counted.
+    await this.#home.reads.close();
   }
 
   async #exitNow(): Promise<void> {

@@ -6,7 +6,6 @@
  *    keeps the id that the access log of its thread shows.
  * 2. A client that leaves aborts the exchange there as it would here.
  */
-import type { Asking, Handling } from '../lib/port-calls.ts';
 import type { FailureHost } from '../gateway/http/base-exchange.ts';
 import type { Exchange, Method, Route } from '../gateway/transport.ts';
 import {
@@ -15,17 +14,17 @@ import {
   type ForwardedRequest,
 } from './forwarded-exchange.ts';
 
-/** Calls to the thread that answers. */
-export type ForwardCalls = {
-  /** Null: the client has left. */
-  'exchange.forward': { in: ForwardedRequest; out: ForwardedAnswer | null };
-};
+/** What the thread that answers does for others. */
+export interface HomeRoutes {
+  /** Null: the client has left, which `signal` says. */
+  answer(request: ForwardedRequest, signal: AbortSignal): Promise<ForwardedAnswer | null>;
+}
 
-/** Calls back to the thread that has the client. */
-export type ForwardBodyCalls = {
-  /** The whole body; null: the client has left. */
-  'exchange.body': { in: { exchange: number; maxBytes: number }; out: Uint8Array | null };
-};
+/** What a thread that has clients does for the one that answers. */
+export interface RequestBodies {
+  /** The whole body of an exchange; null: the client has left. */
+  read(exchange: number, maxBytes: number): Promise<Uint8Array | null>;
+}
 
 /** How a route is named across threads. */
 export interface RouteName {
@@ -36,26 +35,24 @@ export interface RouteName {
 export interface ForwardedRoutesOptions {
   /** The routes that are answered over there. */
   routes: readonly RouteName[];
-  home: Asking<ForwardCalls> & Handling<ForwardBodyCalls>;
+  home: HomeRoutes;
   /** Bytes of a body, however many a handler would take; default 1 MiB. */
   bodyMax?: number;
 }
 
-/** Routes for the thread that has the clients. Once for a port. */
-export function forwardedRoutes(options: ForwardedRoutesOptions): Route[] {
-  const { routes, home, bodyMax = 1024 * 1024 } = options;
+/** Routes for the thread that has the clients, and their bodies, for the one that answers. */
+export function forwardedRoutes(options: ForwardedRoutesOptions): {
+  routes: Route[];
+  bodies: RequestBodies;
+} {
+  const { home, bodyMax = 1024 * 1024 } = options;
   const open = new Map<number, Exchange>();
-  home.handle('exchange.body', ({ exchange: id, maxBytes }) => {
-    const exchange = open.get(id);
-    return exchange === undefined ? null : bodyOf(exchange, Math.min(maxBytes, bodyMax));
-  });
   let lastId = 0;
   const forward = async (exchange: Exchange): Promise<void> => {
     const id = (lastId += 1);
     open.set(id, exchange);
     try {
-      const { signal } = exchange;
-      const answer = await home.ask('exchange.forward', requestOf(id, exchange), { signal });
+      const answer = await home.answer(requestOf(id, exchange), exchange.signal);
       if (answer !== null) pass(answer, exchange);
     } catch (error) {
       // Who has left is told nothing, and has done nothing wrong.
@@ -64,37 +61,46 @@ export function forwardedRoutes(options: ForwardedRoutesOptions): Route[] {
       open.delete(id);
     }
   };
-  return routes.map(({ method, path }) => ({ method, path, handle: forward }));
+  return {
+    routes: options.routes.map(({ method, path }) => ({ method, path, handle: forward })),
+    bodies: {
+      read: async (id, maxBytes) => {
+        const exchange = open.get(id);
+        return exchange === undefined ? null : bodyOf(exchange, Math.min(maxBytes, bodyMax));
+      },
+    },
+  };
 }
 
-export interface AnswerForwardedOptions extends FailureHost {
+export interface HomeRoutesOptions extends FailureHost {
   routes: readonly Route[];
+  /** Of the thread that forwards. */
+  bodies: RequestBodies;
 }
 
-/** Has routes of this thread answer what another one forwards. Once for a port. */
-export function answerForwarded(
-  thread: Handling<ForwardCalls> & Asking<ForwardBodyCalls>,
-  { routes, ...host }: AnswerForwardedOptions,
-): void {
+/** Has routes of this thread answer what another one forwards. */
+export function homeRoutes({ routes, bodies, ...host }: HomeRoutesOptions): HomeRoutes {
   const byName = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
-  thread.handle('exchange.forward', (request, signal) => {
-    const name = `${request.method} ${request.route}`;
-    const route = byName.get(name);
-    if (route === undefined) throw new Error(`Cannot answer ${name}: there is no such route here`);
-    const { exchange: id } = request;
-    return new Promise((resolve) => {
-      const exchange = new ForwardedExchange(request, {
-        ...host,
-        body: (maxBytes) => thread.ask('exchange.body', { exchange: id, maxBytes }),
-        answer: resolve,
+  return {
+    answer: (request, signal) => {
+      const name = `${request.method} ${request.route}`;
+      const route = byName.get(name);
+      if (route === undefined)
+        throw new Error(`Cannot answer ${name}: there is no such route here`);
+      return new Promise((resolve) => {
+        const exchange = new ForwardedExchange(request, {
+          ...host,
+          body: (maxBytes) => bodies.read(request.exchange, maxBytes),
+          answer: resolve,
+        });
+        signal.addEventListener('abort', () => {
+          exchange.clientLeft();
+          resolve(null);
+        });
+        exchange.run(route);
       });
-      signal.addEventListener('abort', () => {
-        exchange.clientLeft();
-        resolve(null);
-      });
-      exchange.run(route);
-    });
-  });
+    },
+  };
 }
 
 function requestOf(id: number, exchange: Exchange): ForwardedRequest {

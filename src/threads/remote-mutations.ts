@@ -1,14 +1,13 @@
 /**
- * Owns mutations asked for on a thread without actors: they run where the actors are, and what they
- * do to the answer of their exchange is done here.
+ * Owns mutations asked for on a thread without actors: they run where the actors are. A mutation may
+ * set cookies on the exchange of its caller, which cannot cross: it brings them back with its answer.
  *
  * 1. A mutation is answered as if it had run on the caller's thread: the same body, the same cookies,
  *    the same wait after too many attempts.
- * 2. Nobody waits for the answer any more: it is dropped here, and the mutation is told there.
+ * 2. Where nobody waits for the answer any more it is dropped here, and the mutation's signal aborts.
  */
 import type { Principal } from '../auth/callers/principal.ts';
 import type { Origin } from '../auth/sign-in/accounts-api.ts';
-import type { Asking, Handling } from '../lib/port-calls.ts';
 import type { AgentSide, HttpSide } from '../graphql/context.ts';
 import type { Variables } from '../graphql/execution/engine.ts';
 import type {
@@ -37,21 +36,21 @@ export interface CarriedAnswer extends GraphqlAnswer {
   tooManyRetryAfterS: number | null;
 }
 
-/** Calls to the thread where the actors are. */
-export type MutationCalls = {
-  'graphql.mutate': { in: CarriedMutation; out: CarriedAnswer };
-};
+/** What the thread where the actors are does for others. */
+export interface HomeMutations {
+  run(call: CarriedMutation, signal: AbortSignal | null): Promise<CarriedAnswer>;
+}
 
 export class RemoteMutations implements MutationDoor {
-  readonly #home: Asking<MutationCalls>;
+  readonly #home: HomeMutations;
 
-  constructor(home: Asking<MutationCalls>) {
+  constructor(home: HomeMutations) {
     this.#home = home;
   }
 
   async answer(call: GraphqlCall): Promise<GraphqlAnswer> {
     const { http, signal } = call;
-    const answer = await this.#home.ask('graphql.mutate', carried(call), { signal });
+    const answer = await this.#home.run(carried(call), signal);
     const { kind, body, cookies, tooManyRetryAfterS } = answer;
     if (cookies.length > 0) http?.setCookies(cookies);
     if (tooManyRetryAfterS !== null) http?.tooMany(tooManyRetryAfterS);
@@ -66,28 +65,27 @@ function carried(call: GraphqlCall): CarriedMutation {
 }
 
 /** Runs here what another thread's `RemoteMutations` asks for. */
-export function answerMutations(
-  thread: Handling<MutationCalls>,
-  graphql: { load(): Promise<Pick<Lanes, 'answer'>> },
-): void {
-  thread.handle('graphql.mutate', async ({ http, charsMax, ...call }, signal) => {
-    const lanes = await graphql.load();
-    const side = http && new CarriedHttp(http);
-    const { kind, body } = await lanes.answer({
-      ...call,
-      ...(charsMax !== undefined && { charsMax }),
-      http: side,
-      signal,
-      request: null,
-    });
-    // The body shares memory with other answers, all of which would cross.
-    return {
-      kind,
-      body: new Uint8Array(body),
-      cookies: side?.cookies ?? [],
-      tooManyRetryAfterS: side?.retryAfterS ?? null,
-    };
-  });
+export function homeMutations(graphql: { load(): Promise<Pick<Lanes, 'answer'>> }): HomeMutations {
+  return {
+    run: async ({ http, charsMax, ...call }, signal) => {
+      const lanes = await graphql.load();
+      const side = http && new CarriedHttp(http);
+      const { kind, body } = await lanes.answer({
+        ...call,
+        ...(charsMax !== undefined && { charsMax }),
+        http: side,
+        signal,
+        request: null,
+      });
+      return {
+        kind,
+        // The body shares memory with other answers, all of which would cross.
+        body: new Uint8Array(body),
+        cookies: side?.cookies ?? [],
+        tooManyRetryAfterS: side?.retryAfterS ?? null,
+      };
+    },
+  };
 }
 
 /** Keeps what a mutation does to the answer of its exchange. */

@@ -12,13 +12,11 @@ import type { GatewayOptions } from '../../src/gateway/server.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../../src/gateway/transports/graphql.ts';
 import { createGraphql, type Graphql, type GraphqlOptions } from '../../src/graphql/graphql.ts';
-import {
-  answerMutations,
-  type MutationCalls,
-  RemoteMutations,
-} from '../../src/threads/remote-mutations.ts';
+import { homeDoors } from '../../src/threads/doors.ts';
+import { openPortCalls } from '../../src/threads/port-calls.ts';
+import { openDoor, serveDoor } from '../../src/threads/remote-door.ts';
+import { homeMutations, RemoteMutations } from '../../src/threads/remote-mutations.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { type Calls, openPortCalls, type PortCalls } from '../../src/lib/port-calls.ts';
 import type { LogName } from '../../src/logs/files/log-name.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { GraphqlFixture, settings } from './graphql-fixture.ts';
@@ -143,14 +141,14 @@ export async function startGraphql(
 /** What a thread without actors has in place of them. */
 function mutationsOverPort(home: GraphqlOptions) {
   const { port1, port2 } = new MessageChannel();
-  const calls: PortCalls<Calls, MutationCalls> = openPortCalls(port1, home);
+  const calls = openPortCalls(port1, home);
   const graphql = createGraphql(home);
-  answerMutations(calls, graphql);
+  serveDoor(calls, homeDoors.mutations, homeMutations(graphql));
   const here = (): never => assert.fail('a mutation runs on the thread that was asked');
   const options = {
     actors: { ask: here, tell: here },
     accounts: here,
-    mutations: new RemoteMutations(openPortCalls<MutationCalls, Calls>(port2, home)),
+    mutations: new RemoteMutations(openDoor(openPortCalls(port2, home), homeDoors.mutations)),
   };
   const close = async (): Promise<void> => {
     calls.close();

@@ -2,13 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import { createClient } from 'graphql-sse';
-import {
-  RemotePlaces,
-  type StreamCalls,
-  StreamLedger,
-  type StreamThreadCalls,
-} from '../../../src/logs/viewers/stream-room.ts';
-import { openPortCalls } from '../../../src/lib/port-calls.ts';
+import { homeDoors, threadDoors } from '../../../src/threads/doors.ts';
+import { openPortCalls } from '../../../src/threads/port-calls.ts';
+import { openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
+import { sharedRooms, StreamLedger } from '../../../src/threads/stream-ledger.ts';
 import { put, remove } from '../../../src/store/records/table.ts';
 import { tables } from '../../../src/store/records/tables.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -205,11 +202,13 @@ describe('subscriptions on several threads', () => {
     const start = (): Promise<GraphqlGateway> => {
       const { port1, port2 } = new MessageChannel();
       const logger = memoryLogger();
-      const home = openPortCalls<StreamThreadCalls, StreamCalls>(port1, { logger });
-      const thread = openPortCalls<StreamCalls, StreamThreadCalls>(port2, { logger });
+      const home = openPortCalls(port1, { logger });
+      const thread = openPortCalls(port2, { logger });
       ports.push(home);
-      ledger.join(home);
-      return startGraphql({ room: new RemotePlaces(thread, 'graphql'), perPersonMax: 2 });
+      const { places } = ledger.join(openDoor(home, threadDoors.streams));
+      serveDoor(home, homeDoors.streams, places);
+      const { graphql: room } = sharedRooms(openDoor(thread, homeDoors.streams));
+      return startGraphql({ room, perPersonMax: 2 });
     };
     const [one, other] = [await start(), await start()];
     const ask = (api: GraphqlGateway): Promise<Response> =>

@@ -2,14 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import type { Exchange, Route } from '../../../src/gateway/transport.ts';
-import {
-  answerForwarded,
-  type ForwardBodyCalls,
-  type ForwardCalls,
-  forwardedRoutes,
-} from '../../../src/threads/forwarded-routes.ts';
+import { homeDoors, threadDoors } from '../../../src/threads/doors.ts';
+import { forwardedRoutes, homeRoutes } from '../../../src/threads/forwarded-routes.ts';
+import { openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import { openPortCalls, type PortCalls } from '../../../src/lib/port-calls.ts';
+import { openPortCalls } from '../../../src/threads/port-calls.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { memoryLogger } from '../../support/memory-logger.ts';
@@ -150,15 +147,19 @@ async function startForwarding() {
   const { port1, port2 } = new MessageChannel();
   const logger = memoryLogger();
   const refused: string[] = [];
-  const home: PortCalls<ForwardBodyCalls, ForwardCalls> = openPortCalls(port1, { logger });
-  const thread: PortCalls<ForwardCalls, ForwardBodyCalls> = openPortCalls(port2, { logger });
-  answerForwarded(home, {
+  const home = openPortCalls(port1, { logger });
+  const thread = openPortCalls(port2, { logger });
+  const answering = homeRoutes({
     routes,
+    bodies: openDoor(home, threadDoors.bodies),
     logger,
     refused: (code) => refused.push(code),
     dropped: () => undefined,
   });
-  const gateway = await startGateway(forwardedRoutes({ routes, home: thread }));
+  serveDoor(home, homeDoors.routes, answering);
+  const forwarded = forwardedRoutes({ routes, home: openDoor(thread, homeDoors.routes) });
+  serveDoor(thread, threadDoors.bodies, forwarded.bodies);
+  const gateway = await startGateway(forwarded.routes);
   return { ...gateway, home, thread, logger, refused };
 }
 

@@ -3,14 +3,12 @@ import { afterEach, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import { Causes } from '../../../src/actors/runtime/causes.ts';
 import { actorKind, type Cause } from '../../../src/actors/runtime/actor.ts';
-import {
-  type ActorCalls,
-  answerForActors,
-  RemoteActors,
-} from '../../../src/threads/remote-actors.ts';
+import { homeDoors } from '../../../src/threads/doors.ts';
+import { RemoteActors } from '../../../src/threads/remote-actors.ts';
+import { openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
 import { ActorRuntime } from '../../../src/actors/runtime/runtime.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import { type Calls, openPortCalls, type PortCalls } from '../../../src/lib/port-calls.ts';
+import { openPortCalls } from '../../../src/threads/port-calls.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { memoryLogger } from '../../support/memory-logger.ts';
@@ -63,11 +61,15 @@ function setUp() {
   });
   runtime.start();
   const { port1, port2 } = new MessageChannel();
-  const home: PortCalls<Calls, ActorCalls> = openPortCalls(port1, { logger });
-  const thread: PortCalls<ActorCalls> = openPortCalls(port2, { logger });
-  answerForActors(home, { actors: runtime, logger });
+  const home = openPortCalls(port1, { logger });
+  const thread = openPortCalls(port2, { logger });
+  serveDoor(home, homeDoors.actors, runtime);
   const causes = new Causes();
-  const actors = new RemoteActors({ home: thread, causes, clock: clocks.thread });
+  const actors = new RemoteActors({
+    home: openDoor(thread, homeDoors.actors),
+    causes,
+    clock: clocks.thread,
+  });
   opened.push(home, thread, runtime);
   return { actors, causes, runtime, clocks, logger, heard, refused, thread };
 }
@@ -156,11 +158,11 @@ describe('RemoteActors', () => {
     await assert.rejects(actors.ask(desk.at('b'), { type: 'hang', ...none }), {
       code: 'MAILBOX_FULL',
     });
-    const lost = logger.events.filter(({ event }) => event === 'tell_failed');
+    const lost = logger.events.filter(({ event }) => event === 'port_tell_failed');
     assert.ok(lost.length > 0);
     assert.deepEqual(
-      new Set(lost.map(({ fields }) => (fields as { actor: string }).actor)),
-      new Set(['desk:b']),
+      new Set(lost.map(({ fields }) => (fields as { call: string }).call)),
+      new Set(['actors.tell']),
     );
   });
 

@@ -1,6 +1,6 @@
 /**
- * Owns calls between two threads over one MessagePort, in both directions: questions with one answer,
- * and tellings without.
+ * Owns calls between two threads over one MessagePort, in both directions: questions, which have one
+ * answer, and messages without one.
  *
  * 1. What one side sends arrives in that order; what it sends within one turn of the loop goes as one
  *    message, since most of what a message costs does not depend on how much is in it.
@@ -11,51 +11,30 @@
  * 4. At most `underWayMax` questions of a side are under way: OVERLOADED. One that its asker gave up
  *    counts until the other side is done with it.
  *
- * Names and shapes of calls are types only, a table for each direction; the other side is trusted to
- * keep them, since it is this program. Handlers are registered in the turn that opens the calls.
+ * Handlers are registered in the turn that opens the calls. The types of what crosses are those of the
+ * doors (`remote-door.ts`): here all of it is unknown, and fit for structured cloning.
  */
 import type { MessagePort } from 'node:worker_threads';
-import { type PlainServiceError, ServiceError } from './errors.ts';
-import type { Logger } from './log.ts';
+import { type PlainServiceError, ServiceError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
 
-/** Calls by their names: what goes in and what comes out, both fit for structured cloning. */
-export type Calls = Record<string, { in: unknown; out: unknown }>;
+/** `signal` aborts when nobody waits for the answer any more. */
+export type PortHandler = (input: unknown, signal: AbortSignal) => unknown;
 
-export interface PortAskOptions {
-  /** Gives the question up: `ask` rejects with its reason, and the handler's own signal aborts. */
-  signal?: AbortSignal | null;
-  /** Memory within the input that changes hands in place of being copied. */
-  transfer?: readonly ArrayBuffer[];
-}
-
-/** The side of a port that calls. */
-export interface Asking<Remote extends Calls> {
-  /** Rejects with what the handler threw, OVERLOADED or SHUTTING_DOWN. */
-  ask<N extends keyof Remote & string>(
-    name: N,
-    input: Remote[N]['in'],
-    options?: PortAskOptions,
-  ): Promise<Remote[N]['out']>;
-  /** As `ask`, without an answer: what the handler throws is logged there. */
-  tell<N extends keyof Remote & string>(name: N, input: Remote[N]['in']): void;
-}
-
-/** The side of a port that is called. */
-export interface Handling<Own extends Calls> {
-  /** `signal` aborts when nobody waits for the answer any more. */
-  handle<N extends keyof Own & string>(
-    name: N,
-    handler: (input: Own[N]['in'], signal: AbortSignal) => Own[N]['out'] | Promise<Own[N]['out']>,
-  ): void;
-  /** Calls back once when the port has closed. */
-  onClose(callback: () => void): void;
-}
-
-export interface PortCalls<Remote extends Calls = Calls, Own extends Calls = Calls>
-  extends Asking<Remote>, Handling<Own> {
+export interface PortCalls {
   readonly closed: boolean;
   /** Questions of this side that are not answered. */
   readonly underWay: number;
+  /**
+   * Rejects with what the handler threw, OVERLOADED or SHUTTING_DOWN. `signal` gives the question up:
+   * `ask` rejects with its reason, and the handler's own signal aborts.
+   */
+  ask(name: string, input: unknown, signal?: AbortSignal | null): Promise<unknown>;
+  /** As `ask`, without an answer: what the handler throws is logged there. */
+  tell(name: string, input: unknown): void;
+  handle(name: string, handler: PortHandler): void;
+  /** Calls back once when the port has closed. */
+  onClose(callback: () => void): void;
   /** Sends what is waiting to be sent, then closes the port for both sides. Twice is fine. */
   close(): void;
 }
@@ -66,10 +45,7 @@ export interface PortCallsOptions {
   underWayMax?: number;
 }
 
-export function openPortCalls<Remote extends Calls, Own extends Calls>(
-  port: MessagePort,
-  options: PortCallsOptions,
-): PortCalls<Remote, Own> {
+export function openPortCalls(port: MessagePort, options: PortCallsOptions): PortCalls {
   return new OpenPortCalls(port, options);
 }
 
@@ -87,8 +63,6 @@ type Message =
   | [typeof told, name: string, input: unknown]
   | [typeof givenUp, id: number];
 
-type Handler = (input: unknown, signal: AbortSignal) => unknown;
-
 interface Question {
   name: string;
   resolve: (output: unknown) => void;
@@ -101,26 +75,23 @@ class OpenPortCalls implements PortCalls {
   readonly #port: MessagePort;
   readonly #logger: Logger;
   readonly #underWayMax: number;
-  readonly #handlers = new Map<string, Handler>();
+  readonly #handlers = new Map<string, PortHandler>();
   readonly #questions = new Map<number, Question>();
   /** Of questions whose handlers are at work here. */
   readonly #answering = new Map<number, AbortController>();
   readonly #closeCallbacks: (() => void)[] = [];
   #waiting: Message[] = [];
-  #transfers = new Map<Message, readonly ArrayBuffer[]>();
   #lastId = 0;
   #closed = false;
   readonly #flush = (): void => {
     const messages = this.#waiting;
     if (messages.length === 0) return;
-    const transfers = this.#transfers;
     this.#waiting = [];
-    if (transfers.size > 0) this.#transfers = new Map();
     try {
-      this.#port.postMessage(messages, [...transfers.values()].flat());
+      this.#port.postMessage(messages);
     } catch {
       // One of them cannot cross, and nothing has. Which one shows when each goes by itself.
-      for (const message of messages) this.#sendAlone(message, transfers.get(message));
+      for (const message of messages) this.#sendAlone(message);
     }
   };
 
@@ -147,8 +118,7 @@ class OpenPortCalls implements PortCalls {
     return this.#questions.size;
   }
 
-  ask(name: string, input: unknown, options: PortAskOptions = {}): Promise<unknown> {
-    const { signal, transfer } = options;
+  ask(name: string, input: unknown, signal?: AbortSignal | null): Promise<unknown> {
     if (this.#closed) return Promise.reject(shuttingDown());
     if (this.#questions.size >= this.#underWayMax) {
       return Promise.reject(new ServiceError('OVERLOADED', 'Too much is under way; retry.'));
@@ -159,7 +129,7 @@ class OpenPortCalls implements PortCalls {
       const question: Question = { name, resolve, reject, release: noop };
       this.#questions.set(id, question);
       if (signal) this.#giveUpWith(signal, id, question);
-      this.#send([asked, id, name, input], transfer);
+      this.#send([asked, id, name, input]);
     });
   }
 
@@ -167,7 +137,7 @@ class OpenPortCalls implements PortCalls {
     this.#send([told, name, input]);
   }
 
-  handle(name: string, handler: Handler): void {
+  handle(name: string, handler: PortHandler): void {
     if (this.#handlers.has(name)) throw new Error(`Cannot handle ${name}: it is handled`);
     this.#handlers.set(name, handler);
   }
@@ -183,15 +153,14 @@ class OpenPortCalls implements PortCalls {
     this.#ended();
   }
 
-  #send(message: Message, transfer?: readonly ArrayBuffer[]): void {
+  #send(message: Message): void {
     if (this.#closed) return;
-    if (transfer !== undefined) this.#transfers.set(message, transfer);
     if (this.#waiting.push(message) === 1) setImmediate(this.#flush);
   }
 
-  #sendAlone(message: Message, transfer: readonly ArrayBuffer[] = []): void {
+  #sendAlone(message: Message): void {
     try {
-      this.#port.postMessage([message], transfer);
+      this.#port.postMessage([message]);
     } catch (error) {
       this.#cannotCross(message, error);
     }
@@ -252,7 +221,7 @@ class OpenPortCalls implements PortCalls {
         return;
       }
       case told:
-        this.#hear(message[1], message[2]);
+        this.#heard(message[1], message[2]);
         return;
       case givenUp:
         this.#answering.get(message[1])?.abort();
@@ -289,7 +258,7 @@ class OpenPortCalls implements PortCalls {
     }
   }
 
-  #hear(name: string, input: unknown): void {
+  #heard(name: string, input: unknown): void {
     const fail = (error: unknown): void => {
       this.#logger.warn({ call: name, err: error }, 'port_tell_failed');
     };
@@ -301,7 +270,7 @@ class OpenPortCalls implements PortCalls {
     }
   }
 
-  #handlerOf(name: string): Handler {
+  #handlerOf(name: string): PortHandler {
     const handler = this.#handlers.get(name);
     if (handler === undefined) throw new Error(`Cannot answer ${name}: nobody handles it`);
     return handler;

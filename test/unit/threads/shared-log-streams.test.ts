@@ -1,25 +1,21 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
-import type { StreamSessionsOptions } from '../../../../src/logs/viewers/sessions.ts';
-import {
-  answerStreams,
-  RemoteStreamRoom,
-  type SharedStreams,
-  type StreamCalls,
-  StreamLedger,
-  type StreamThreadCalls,
-} from '../../../../src/logs/viewers/stream-room.ts';
-import { logRoutes } from '../../../../src/gateway/transports/logs.ts';
-import { openPortCalls } from '../../../../src/lib/port-calls.ts';
-import type { Reader } from '../../../../src/store/reader-and-journal.ts';
-import type { AppRecord } from '../../../../src/store/records/records.ts';
-import { tables } from '../../../../src/store/records/tables.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { startGateway } from '../../../support/gateway.ts';
-import { LogBench, person } from '../../../support/log-bench.ts';
-import { RawClient } from '../../../support/raw-http.ts';
-import { memoryLogger } from '../../../support/memory-logger.ts';
+import type { StreamSessionsOptions } from '../../../src/logs/viewers/sessions.ts';
+import type { SharedStreams } from '../../../src/logs/viewers/stream-room.ts';
+import { logRoutes } from '../../../src/gateway/transports/logs.ts';
+import { homeDoors, threadDoors } from '../../../src/threads/doors.ts';
+import { openPortCalls } from '../../../src/threads/port-calls.ts';
+import { openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
+import { sharedRooms, StreamLedger } from '../../../src/threads/stream-ledger.ts';
+import type { Reader } from '../../../src/store/reader-and-journal.ts';
+import type { AppRecord } from '../../../src/store/records/records.ts';
+import { tables } from '../../../src/store/records/tables.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startGateway } from '../../support/gateway.ts';
+import { LogBench, person } from '../../support/log-bench.ts';
+import { RawClient } from '../../support/raw-http.ts';
+import { memoryLogger } from '../../support/memory-logger.ts';
 
 const maxPerPerson = 3;
 const app = {
@@ -73,12 +69,16 @@ async function startThreads(count = 2) {
   return await Promise.all(
     Array.from({ length: count }, async () => {
       const { port1, port2 } = new MessageChannel();
-      const home = openPortCalls<StreamThreadCalls, StreamCalls>(port1, { logger });
-      const calls = openPortCalls<StreamCalls, StreamThreadCalls>(port2, { logger });
+      const home = openPortCalls(port1, { logger });
+      const calls = openPortCalls(port2, { logger });
       opened.push(home);
-      ledger.join(home);
-      const thread = await startThread(new RemoteStreamRoom(calls));
-      answerStreams(calls, thread.sessions);
+      const { places, leave } = ledger.join(openDoor(home, threadDoors.streams));
+      serveDoor(home, homeDoors.streams, places);
+      home.onClose(leave);
+      const thread = await startThread(sharedRooms(openDoor(calls, homeDoors.streams)).logs);
+      serveDoor(calls, threadDoors.streams, {
+        close: ({ sessionId, userId }) => thread.sessions.close(sessionId, userId),
+      });
       return { ...thread, calls };
     }),
   );

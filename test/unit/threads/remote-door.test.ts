@@ -2,15 +2,11 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import type { ConsoleDoor, NamedConsole } from '../../../src/consoles/console-door.ts';
-import {
-  answerConsoles,
-  type ConsoleCalls,
-  type ConsoleThreadCalls,
-  RemoteConsoles,
-} from '../../../src/threads/remote-consoles.ts';
+import { homeDoors } from '../../../src/threads/doors.ts';
+import { door, openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
 import type { FrameSink } from '../../../src/logs/viewers/viewer.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import { openPortCalls, type PortCalls } from '../../../src/lib/port-calls.ts';
+import { openPortCalls, type PortCalls } from '../../../src/threads/port-calls.ts';
 import { eventually } from '../../support/eventually.ts';
 import { MemorySink } from '../../support/memory-sink.ts';
 import { noLog } from '../../support/runner.ts';
@@ -20,10 +16,10 @@ const named: NamedConsole = { sessionId: 'str_1', person, target: { kind: 'app',
 const frame = (text: string): Buffer =>
   Buffer.from(`event: data\ndata: ${JSON.stringify(text)}\n\n`);
 
-describe('consoles over a port', () => {
-  let home: PortCalls<ConsoleThreadCalls, ConsoleCalls>;
-  let thread: PortCalls<ConsoleCalls, ConsoleThreadCalls>;
-  let remote: RemoteConsoles;
+describe('consoles behind a door', () => {
+  let home: PortCalls;
+  let thread: PortCalls;
+  let remote: ConsoleDoor;
   let watched: FrameSink[];
   let left: number;
   let writable: number;
@@ -37,7 +33,7 @@ describe('consoles over a port', () => {
     writable = 0;
     const refuse = (): Promise<never> =>
       Promise.reject(new ServiceError('NO_SUCH_SESSION', 'There is none.'));
-    const door: ConsoleDoor = {
+    const own: ConsoleDoor = {
       open: () => Promise.resolve('str_1'),
       admit: refuse,
       write: refuse,
@@ -49,8 +45,8 @@ describe('consoles over a port', () => {
         return () => left++;
       },
     };
-    answerConsoles(home, door);
-    remote = new RemoteConsoles(thread);
+    serveDoor(home, homeDoors.consoles, own);
+    remote = openDoor(thread, homeDoors.consoles);
   });
   afterEach(() => {
     thread.close();
@@ -110,5 +106,84 @@ describe('consoles over a port', () => {
     await watch(new MemorySink());
     thread.close();
     await eventually('both are told', () => left === 2);
+  });
+});
+
+interface Desk {
+  sum(a: number, b?: number): Promise<number>;
+  hang(words: string, signal: AbortSignal | null): Promise<string>;
+  note(words: string): void;
+  rejects(): Promise<void>;
+}
+
+const deskDoor = door<Desk>('desk', { sum: 'ask', hang: 'askUntil', note: 'tell', rejects: 'ask' });
+
+describe('a door', () => {
+  const opened: { close(): void }[] = [];
+  afterEach(() => {
+    for (const port of opened.splice(0)) port.close();
+  });
+
+  function setUp() {
+    const { port1, port2 } = new MessageChannel();
+    const home = openPortCalls(port1, { logger: noLog });
+    const thread = openPortCalls(port2, { logger: noLog });
+    opened.push(home, thread);
+    const heard: string[] = [];
+    const hanging: { signal: AbortSignal | null; answer: (words: string) => void }[] = [];
+    const own = {
+      base: 100,
+      sum(a: number, b?: number) {
+        heard.push('sum');
+        return this.base + a + (b ?? 0);
+      },
+      hang: (_words: string, signal: AbortSignal | null) =>
+        new Promise<string>((answer) => {
+          hanging.push({ signal, answer });
+        }),
+      note: (words: string) => {
+        heard.push(words);
+      },
+      rejects: () => Promise.reject(new ServiceError('CONFLICT', 'Not now.')),
+    };
+    serveDoor(home, deskDoor, own);
+    return { desk: openDoor(thread, deskDoor), heard, hanging, thread };
+  }
+
+  it('answers with what the other side returns, now or later, and with its refusals', async () => {
+    const { desk, hanging } = setUp();
+    assert.deepEqual(await Promise.all([desk.sum(1), desk.sum(1, 2)]), [101, 103]);
+    await assert.rejects(desk.rejects(), { code: 'CONFLICT', message: 'Not now.' });
+    const later = desk.hang('x', null);
+    await eventually('it is asked', () => hanging.length === 1);
+    hanging[0]?.answer('done');
+    assert.equal(await later, 'done');
+  });
+
+  it('keeps the order of what it tells and asks', async () => {
+    const { desk, heard } = setUp();
+    desk.note('one');
+    const asked = desk.sum(1);
+    desk.note('two');
+    await Promise.all([asked, desk.sum(2)]);
+    assert.deepEqual(heard, ['one', 'sum', 'two', 'sum']);
+  });
+
+  it('tells the other side when a question is given up', async () => {
+    const { desk, hanging } = setUp();
+    const controller = new AbortController();
+    const asked = desk.hang('x', controller.signal);
+    await eventually('it is asked', () => hanging.length === 1);
+    assert.equal(hanging[0]?.signal?.aborted, false);
+    controller.abort(new Error('enough'));
+    await assert.rejects(asked, /enough/);
+    await eventually('it is told', () => hanging[0]?.signal?.aborted === true);
+  });
+
+  it('rejects what is asked of a thread that is gone', async () => {
+    const { desk, thread } = setUp();
+    thread.close();
+    await assert.rejects(desk.sum(1), { code: 'SHUTTING_DOWN' });
+    desk.note('to nobody');
   });
 });

@@ -1,0 +1,122 @@
+/**
+ * Owns how many streams a person has open on all threads together, and how a thread closes a stream of
+ * another one.
+ *
+ * 1. A person never has more than the bound of their kind, over all threads together.
+ * 2. What a thread that is gone had open is open no more.
+ */
+import {
+  type CloseOutcome,
+  OwnStreamRoom,
+  type SharedStreams,
+  type StreamRoom,
+  type StreamToClose,
+} from '../logs/viewers/stream-room.ts';
+import type { Served } from './remote-door.ts';
+
+export type StreamKind = 'logs' | 'graphql';
+
+/** What a thread asks of the ledger. */
+export interface StreamPlaces {
+  /** Takes a place; false when the person has all of theirs. */
+  reserve(kind: StreamKind, userId: string): Promise<boolean>;
+  /** Gives a place back. */
+  release(kind: StreamKind, userId: string): void;
+  /** Closes a stream of any thread but the asking one. */
+  closeElsewhere(stream: StreamToClose): Promise<CloseOutcome>;
+}
+
+/** What the ledger asks of a thread. */
+export interface ThreadStreams {
+  close(stream: StreamToClose): Promise<CloseOutcome>;
+}
+
+/** What a thread has in place of rooms of its own. */
+export function sharedRooms(places: StreamPlaces): { logs: SharedStreams; graphql: StreamRoom } {
+  const roomOf = (kind: StreamKind): StreamRoom => ({
+    reserve: (userId) => places.reserve(kind, userId),
+    release: (userId) => {
+      places.release(kind, userId);
+    },
+  });
+  const close: SharedStreams['close'] = (stream) => places.closeElsewhere(stream);
+  return { logs: { ...roomOf('logs'), close }, graphql: roomOf('graphql') };
+}
+
+export class StreamLedger {
+  readonly #rooms: Readonly<Record<StreamKind, OwnStreamRoom>>;
+  readonly #threads = new Set<ThreadStreams>();
+
+  /** Streams of each kind that a person may have. */
+  constructor(maxPerPerson: Readonly<Record<StreamKind, number>>) {
+    const { logs, graphql } = maxPerPerson;
+    this.#rooms = { logs: new OwnStreamRoom(logs), graphql: new OwnStreamRoom(graphql) };
+  }
+
+  /** A thread takes part until `leave`. */
+  join(thread: ThreadStreams): { places: Served<StreamPlaces>; leave: () => void } {
+    const held = {
+      logs: new HeldPlaces(this.#rooms.logs),
+      graphql: new HeldPlaces(this.#rooms.graphql),
+    };
+    this.#threads.add(thread);
+    const places: Served<StreamPlaces> = {
+      reserve: (kind, userId) => held[kind].reserve(userId),
+      release: (kind, userId) => {
+        held[kind].release(userId);
+      },
+      closeElsewhere: (stream) => this.#closeElsewhere(stream, thread),
+    };
+    const leave = (): void => {
+      this.#threads.delete(thread);
+      held.logs.releaseAll();
+      held.graphql.releaseAll();
+    };
+    return { places, leave };
+  }
+
+  /** The first thread that knows the stream says what became of it. */
+  async #closeElsewhere(stream: StreamToClose, asking: ThreadStreams): Promise<CloseOutcome> {
+    const others = [...this.#threads].filter((thread) => thread !== asking);
+    const known = others.map(async (thread) => {
+      const outcome = await thread.close(stream);
+      if (outcome === 'gone') throw new Error('This thread does not know the stream.');
+      return outcome;
+    });
+    try {
+      return await Promise.any(known);
+    } catch {
+      // None knows it; what a thread had that is gone is gone, too.
+      return 'gone';
+    }
+  }
+}
+
+/** What one thread holds of a room. */
+class HeldPlaces {
+  readonly #room: OwnStreamRoom;
+  readonly #held = new Map<string, number>();
+
+  constructor(room: OwnStreamRoom) {
+    this.#room = room;
+  }
+
+  reserve(userId: string): boolean {
+    if (!this.#room.reserve(userId)) return false;
+    this.#held.set(userId, (this.#held.get(userId) ?? 0) + 1);
+    return true;
+  }
+
+  release(userId: string): void {
+    const count = this.#held.get(userId);
+    if (count === undefined) return;
+    if (count === 1) this.#held.delete(userId);
+    else this.#held.set(userId, count - 1);
+    this.#room.release(userId);
+  }
+
+  releaseAll(): void {
+    for (const [userId, count] of this.#held) this.#room.release(userId, count);
+    this.#held.clear();
+  }
+}
