@@ -20,6 +20,12 @@ export interface Route {
   path: string;
   /** The answer of a GET route that is the same for everybody; the log shows it at debug level only. */
   constant?: ConstantAnswer;
+  /**
+   * What the activity calls a change made here, where a mutation does the same by its name. Default: the
+   * method and the path, unless the method is GET or OPTIONS. Null: it changes nothing that is
+   * recorded, or records that itself.
+   */
+  audit?: string | null;
   handle(exchange: Exchange): void | Promise<void>;
   /**
    * Answers with an error in the handler's place: it threw, it took too long, or the service drains.

@@ -48,8 +48,9 @@ export function attachRoutes(options: AttachRoutesOptions): Route[] {
 function routesOf(options: AttachRoutesOptions, kind: Kind, path: string): Route[] {
   return [
     { method: 'GET', path, handle: (exchange) => attach(options, kind, exchange) },
-    { method: 'POST', path, handle: (exchange) => input(options, kind, exchange) },
-    { method: 'DELETE', path, handle: (exchange) => close(options, kind, exchange) },
+    // A console's opening and its end are recorded, never what is typed.
+    { method: 'POST', path, audit: null, handle: (exchange) => input(options, kind, exchange) },
+    { method: 'DELETE', path, audit: null, handle: (exchange) => close(options, kind, exchange) },
   ];
 }
 

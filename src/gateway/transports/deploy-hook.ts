@@ -33,6 +33,7 @@ export function deployHookRoutes(options: DeployHookOptions): Route[] {
     {
       method: 'POST',
       path: '/api/apps/:id/deploy-hook/:token',
+      audit: 'deploy_hook',
       handle: (exchange) => queueDeployment(options, exchange),
     },
   ];

@@ -67,6 +67,8 @@ export function graphqlRoutes(options: GraphqlRoutesOptions): Route[] {
     {
       method: 'POST',
       path: '/api/graphql',
+      // Each mutation is recorded by itself.
+      audit: null,
       handle: (exchange) => transport.handle(exchange),
       refuse: (exchange, error) => transport.refuse(exchange, error),
     },

@@ -27,7 +27,7 @@ export function inviteRoutes(options: InviteRoutesOptions): Route[] {
   const path = '/invite/:token';
   return [
     { method: 'GET', path, handle: (exchange) => pages.show(exchange) },
-    { method: 'POST', path, handle: (exchange) => pages.accept(exchange) },
+    { method: 'POST', path, audit: 'acceptInvite', handle: (exchange) => pages.accept(exchange) },
   ];
 }
 

@@ -27,7 +27,12 @@ export function codePagePath(next: string, recovery = false): string {
 export function loginCodeRoutes(options: LoginCodeRoutesOptions): Route[] {
   return [
     { method: 'GET', path, handle: show },
-    { method: 'POST', path, handle: (exchange) => submit(exchange, options) },
+    {
+      method: 'POST',
+      path,
+      audit: 'verifyTwoFactorLogin',
+      handle: (exchange) => submit(exchange, options),
+    },
   ];
 }
 

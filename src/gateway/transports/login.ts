@@ -34,8 +34,18 @@ export function loginRoutes(options: LoginRoutesOptions): Route[] {
   return [
     { method: 'GET', path: '/', handle: (exchange) => pages.home(exchange) },
     { method: 'GET', path: '/login', handle: (exchange) => pages.show(exchange) },
-    { method: 'POST', path: '/login', handle: (exchange) => pages.signIn(exchange) },
-    { method: 'POST', path: '/logout', handle: (exchange) => pages.signOut(exchange) },
+    {
+      method: 'POST',
+      path: '/login',
+      audit: 'login',
+      handle: (exchange) => pages.signIn(exchange),
+    },
+    {
+      method: 'POST',
+      path: '/logout',
+      audit: 'logout',
+      handle: (exchange) => pages.signOut(exchange),
+    },
     ...loginCodeRoutes({
       accounts: options.accounts,
       refuseCrossSite: (exchange) => {

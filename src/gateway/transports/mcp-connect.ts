@@ -45,7 +45,12 @@ export function connectRoutes(options: ConnectRoutesOptions): Route[] {
   const pages = new ConnectPages(options);
   return [
     { method: 'GET', path: connectPath, handle: (exchange) => pages.show(exchange) },
-    { method: 'POST', path: connectPath, handle: (exchange) => pages.switchMcp(exchange) },
+    {
+      method: 'POST',
+      path: connectPath,
+      audit: 'setMcpSettings',
+      handle: (exchange) => pages.switchMcp(exchange),
+    },
     {
       method: 'GET',
       path: `${scriptsPath}/:file`,

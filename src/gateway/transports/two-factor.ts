@@ -36,8 +36,18 @@ export function twoFactorRoutes(options: TwoFactorRoutesOptions): Route[] {
   const pages = new TwoFactorPages(options);
   return [
     { method: 'GET', path: twoFactorPath, handle: (exchange) => pages.show(exchange) },
-    { method: 'POST', path: twoFactorPath, handle: (exchange) => pages.start(exchange) },
-    { method: 'POST', path: twoFactorConfirmPath, handle: (exchange) => pages.confirm(exchange) },
+    {
+      method: 'POST',
+      path: twoFactorPath,
+      audit: 'startTwoFactorEnrolment',
+      handle: (exchange) => pages.start(exchange),
+    },
+    {
+      method: 'POST',
+      path: twoFactorConfirmPath,
+      audit: 'confirmTwoFactorEnrolment',
+      handle: (exchange) => pages.confirm(exchange),
+    },
   ];
 }
 

@@ -62,6 +62,7 @@ export function uploadRoutes(options: UploadRoutesOptions): Route[] {
     {
       method: 'POST',
       path: '/api/apps/:id/upload',
+      audit: 'upload',
       handle: async (exchange) => {
         const upload = admit(options, exchange, archiveBytes);
         try {
