@@ -66,7 +66,13 @@ export class Client {
   async ask(path: string, init: RequestInit & { duplex?: 'half' } = {}): Promise<Answer> {
     const headers = new Headers(init.headers);
     if (this.cookie !== '' && !headers.has('cookie')) headers.set('cookie', this.cookie);
-    const response = await fetch(`${this.url}${path}`, { redirect: 'manual', ...init, headers });
+    const sent = { redirect: 'manual', ...init, headers } as const;
+    const response = await fetch(`${this.url}${path}`, sent).catch((error: unknown) => {
+      const cause: unknown = error instanceof Error ? error.cause : undefined;
+      if (!(cause instanceof Error)) throw error;
+      // Its own message is the same for all that can go wrong.
+      throw new TypeError(`Cannot ask ${path}: ${cause.message}`, { cause });
+    });
     return { status: response.status, headers: response.headers, text: await response.text() };
   }
 

@@ -10,6 +10,23 @@ export const minuteMs = 60 * secondMs;
 export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
+interface Dispatcher {
+  close(): Promise<void>;
+}
+
+/** Where `fetch` looks up who keeps its connections. */
+const dispatcherKey = Symbol.for('undici.globalDispatcher.1');
+
+/** What is under way goes on; then its connection is closed, as those are that wait for a request. */
+function forgetConnections(): void {
+  const place = globalThis as { [dispatcherKey]?: Dispatcher };
+  const before = place[dispatcherKey];
+  // Nothing was asked so far.
+  if (before === undefined) return;
+  place[dispatcherKey] = new (before.constructor as new () => Dispatcher)();
+  void before.close();
+}
+
 export class TimeMachine {
   readonly #file: string;
   #offsetMs = 0;
@@ -27,7 +44,10 @@ export class TimeMachine {
     };
   }
 
-  /** Resolves once the service has let go off what it leapt over. */
+  /**
+   * Resolves once the service has let go off what it leapt over. What it closes meanwhile is not asked
+   * again: requests of this process go over new connections from here on.
+   */
   async jump(ms: number): Promise<void> {
     this.#offsetMs += ms;
     const wanted = String(this.#offsetMs);
@@ -41,6 +61,7 @@ export class TimeMachine {
         return false; // Not there before the first jump.
       }
     });
+    forgetConnections();
   }
 
   /** What the service takes for now. */
