@@ -4,7 +4,7 @@ import type { Engine } from '../engine/engine.ts';
 import { initFailure } from './states.ts';
 
 /** A daemon under load tells the end of a container before its last words are in the log. */
-const looks = { most: 10, everyMs: 50 };
+const looks = { most: 40, everyMs: 50 };
 
 /** A sentence; null for what ended otherwise. */
 export async function askInitFailure(engine: Engine, container: string): Promise<string | null> {

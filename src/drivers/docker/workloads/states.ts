@@ -54,9 +54,10 @@ export function stateOf(
   lastExit?: Exit,
 ): WorkloadState | undefined {
   const { State: state, RestartCount: restarts } = view;
+  // The daemon may still be at its next start when the last one is known to be in vain.
+  if (note?.failed) return { phase: 'ended', exit: note.failed };
   switch (state.Status) {
     case 'created':
-      if (note?.failed) return { phase: 'ended', exit: note.failed };
       if (state.Error === '') return undefined;
       return { phase: 'ended', exit: neverStarted(state.Error, note?.atMs ?? 0) };
     case 'running':
@@ -75,7 +76,6 @@ export function stateOf(
       return { phase: 'waiting', restarts: Math.max(0, restarts - 1), nextStartAtMs, lastExit };
     }
     default:
-      if (note?.failed) return { phase: 'ended', exit: note.failed };
       // A service that rests was stopped, by us or by hand: else it would be started again.
       return {
         phase: 'ended',

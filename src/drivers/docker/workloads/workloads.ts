@@ -8,7 +8,7 @@
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
-import type { ContainerSpec, Workload, WorkloadSpec } from '../../../protocol/workload.ts';
+import type { ContainerSpec, Exit, Workload, WorkloadSpec } from '../../../protocol/workload.ts';
 import { createOptions, graceSeconds } from './create-options.ts';
 import type { LogLimits } from './create-options.ts';
 import { Deadlines } from '../engine/deadlines.ts';
@@ -57,8 +57,8 @@ export class Workloads {
   readonly #deadlines: Deadlines;
   readonly #forgotten = new Set<string>();
   readonly #lastEnds: LastEnds;
-  /** Exits already looked at for `askInitFailure`: `<container>@<finished>`. */
-  readonly #examined = new Map<string, string>();
+  /** By workload: whose first end was looked at, or is. */
+  readonly #examined = new Map<string, { container: string; done: Promise<void> }>();
 
   constructor(parts: WorkloadsParts) {
     this.#parts = parts;
@@ -262,8 +262,8 @@ export class Workloads {
     const { names, notes } = this.#parts;
     const known = names.specOf(view.Config.Labels);
     if (!known) return undefined;
-    await this.#examine(view, known);
     const lastExit = ranBefore(view) ? await this.#lastEnds.of(view) : undefined;
+    if (lastExit) await this.#examine(view, known, lastExit);
     const state = stateOf(view, known, notes.get(known.id), lastExit);
     if (!state) return undefined;
     this.#deadlines.see(known, state);
@@ -272,26 +272,36 @@ export class Workloads {
     return { view, known, workload: { spec: shortOf(known), state, ...address } };
   }
 
-  /** Whether docker-init gave up on the program the first time it was to run. */
-  async #examine(view: ContainerView, known: KnownSpec): Promise<void> {
+  /** Whether docker-init gave up on the program the first time it was to run. By now it may run again. */
+  async #examine(view: ContainerView, known: KnownSpec, lastExit: Exit): Promise<void> {
+    const isSettled = view.State.Status === 'removing' || view.State.Status === 'dead';
+    if (isSettled || this.#parts.notes.get(known.id)?.failed) return;
+    if (lastExit.code === null || !cannotStartCodes.has(lastExit.code)) return;
+    // A program that once ran is not taken for one that cannot: only its first ends are looked at.
+    let looked = this.#examined.get(known.id);
+    if (looked?.container !== view.Id) {
+      looked = { container: view.Id, done: this.#endIfInVain(known) };
+      this.#examined.set(known.id, looked);
+    }
+    try {
+      await looked.done;
+    } catch (error) {
+      if (this.#examined.get(known.id) === looked) this.#examined.delete(known.id);
+      throw error;
+    }
+  }
+
+  /** Ends what docker-init says it cannot start, and only then notes why. */
+  async #endIfInVain(known: KnownSpec): Promise<void> {
     const { notes, clock, engine, names } = this.#parts;
-    const { State: state } = view;
-    if (notes.get(known.id)?.failed || !cannotStartCodes.has(state.ExitCode)) return;
-    if (state.Status !== 'exited' && state.Status !== 'restarting') return;
-    if (this.#examined.get(known.id) === view.Id) return;
     const container = names.container(known.id);
     const detail = await askInitFailure(engine, container);
-    // A program that once ran is not taken for one that cannot: only its first ends are looked at.
-    this.#examined.set(known.id, view.Id);
     if (detail === null) return;
-    const before = notes.get(known.id);
-    notes.set({
-      ...before,
-      spec: shortOf(known),
-      failed: failedExit(detail, clock.now()),
-      atMs: clock.now(),
-    });
-    if (known.kind !== 'service') return;
-    await engine.ask((docker) => settled(docker.getContainer(container).stop({ t: 0 })));
+    if (known.kind === 'service') {
+      await engine.ask((docker) => settled(docker.getContainer(container).stop({ t: 0 })));
+    }
+    const atMs = clock.now();
+    const failed = failedExit(detail, atMs);
+    notes.set({ ...notes.get(known.id), spec: shortOf(known), failed, atMs });
   }
 }
