@@ -16,15 +16,17 @@ export interface ContainerPlace {
   close(): Promise<void>;
 }
 
-/** `given`: a daemon that is the asker's own. */
+/** `given`: a daemon that is the asker's own; `nodeArgs`: further ones of node. */
 export async function containerPlace(
   env: Record<string, string> = {},
   given?: DockerDaemon,
+  nodeArgs: readonly string[] = [],
 ): Promise<ContainerPlace> {
   const daemon = given ?? (await dockerDaemon());
   await importImages(daemon.socket);
   const docker = new Docker({ socketPath: daemon.socket });
   const gangway = await Gangway.open({
+    nodeArgs,
     env: {
       GANGWAY_RUNTIME: 'auto',
       GANGWAY_DOCKER_SOCKET: daemon.socket,
