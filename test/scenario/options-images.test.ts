@@ -24,7 +24,9 @@ describe('options of a service about containers', () => {
     daemon.answer(/^GET \/events/, 'stream');
     daemon.answer(/^GET \/containers\/json/, []);
     daemon.answer(/^GET \/images\//, { Id: 'sha256:1', RepoTags: [], Config: {} });
+    daemon.answer(/^GET \/images\/json/, []);
     daemon.answer(/^POST \/images\/create/, {});
+    daemon.answer(/^POST \/session/, 'stream');
     daemon.answer(/^GET \/networks\//, { Id: 'n1', Labels: { 'gangway.address': 'own' } });
     daemon.answer(/^POST \/build/, 'stream');
     gangway = await Gangway.open(
@@ -56,6 +58,8 @@ describe('options of a service about containers', () => {
     until(image, patienceMs, () =>
       daemon.requests.some((one) => decodeURIComponent(one).includes(`/images/${image}/json`)),
     );
+  const builtFrom = (image: string): Promise<void> =>
+    until(image, patienceMs, () => daemon.builds.some((one) => one.includes(`FROM ${image}`)));
 
   it('runtime "auto" takes the daemon that answers at dockerSocket', async () => {
     const { servers } = await client.must<{ servers: { runtime: string }[] }>(
@@ -86,7 +90,7 @@ describe('options of a service about containers', () => {
       const app = await client.createApp('Built');
       await client.mustUpload(app.id, archiveOf(files));
       await client.redeploy(app.id);
-      for (const image of images) await askedFor(image);
+      for (const image of images) await builtFrom(image);
     });
   }
 

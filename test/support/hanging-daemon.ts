@@ -16,6 +16,8 @@ export interface HangingDaemon {
   socket: string;
   /** First words of all requests so far, such as `GET /containers/json`. */
   readonly requests: readonly string[];
+  /** What was sent with each `POST /build` so far: a tar, as text. */
+  readonly builds: readonly string[];
   /** Connections that are open. */
   readonly open: number;
   /** What is asked so is answered with this, or with a stream on which nothing comes. */
@@ -29,6 +31,7 @@ export async function hangingDaemon(): Promise<HangingDaemon> {
   const dir = tempDir();
   const socket = path.join(dir, 'docker.sock');
   const requests: string[] = [];
+  const builds: string[] = [];
   const open = new Set<Duplex>();
   let answers: [RegExp, Answer][] = [];
   const found = (request: http.IncomingMessage): Answer | undefined => {
@@ -37,7 +40,8 @@ export async function hangingDaemon(): Promise<HangingDaemon> {
     return answers.find(([pattern]) => pattern.test(line))?.[1];
   };
   const server = http.createServer((request, response) => {
-    request.resume();
+    if (request.url?.includes('/build?') === true) keepBody(request, builds);
+    else request.resume();
     const body = found(request);
     if (body === 'stream') response.flushHeaders();
     if (typeof body !== 'object') return;
@@ -57,6 +61,7 @@ export async function hangingDaemon(): Promise<HangingDaemon> {
   return {
     socket,
     requests,
+    builds,
     get open() {
       return open.size;
     },
@@ -68,4 +73,13 @@ export async function hangingDaemon(): Promise<HangingDaemon> {
       fs.rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+function keepBody(request: http.IncomingMessage, bodies: string[]): void {
+  const at = bodies.push('') - 1;
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    bodies[at] = Buffer.concat(chunks).toString('latin1');
+  });
 }

@@ -21,6 +21,7 @@ import { Consoles } from './consoles/consoles.ts';
 import type { ConsolesParts } from './consoles/consoles.ts';
 import type { LogLimits } from './workloads/create-options.ts';
 import { Engine } from './engine/engine.ts';
+import { ImageTags } from './images/image-tags.ts';
 import { DockerImages } from './images/images.ts';
 import { Listeners } from './engine/event-listeners.ts';
 import { Names } from './engine/names.ts';
@@ -56,6 +57,7 @@ export interface DaemonGround {
   clock: Clock;
   engine: Engine;
   names: Names;
+  imageTags: ImageTags;
   networks: Networks;
   listeners: Listeners;
   log: LogLimits;
@@ -73,6 +75,8 @@ export function daemonGround(name: string, options: DockerDriverOptions): Daemon
   return {
     dir: path.join(dataDir, name),
     ...{ edge, logger, clock, engine, names },
+    // The runtimes docker and swarm share their images.
+    imageTags: new ImageTags(path.join(dataDir, 'docker'), names),
     networks: new Networks(engine, names),
     listeners: new Listeners(logger),
     log: options.log ?? { fileMb: 32, files: 4 },
@@ -132,7 +136,10 @@ export class DaemonDriver {
 
   async start(spec: WorkloadSpec): Promise<Workload> {
     void this.#watching.begin();
-    return this.#workloads.start(spec);
+    const { container } = spec;
+    if (container === null) return this.#workloads.start(spec);
+    const image = await this.images.tagOf(container.image);
+    return this.#workloads.start({ ...spec, container: { ...container, image } });
   }
 
   inspect(id: string): Promise<Workload | undefined> {

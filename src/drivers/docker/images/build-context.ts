@@ -22,6 +22,7 @@ export interface BuildContext {
 
 type Ignores = (name: string) => boolean;
 
+const dockerfileMaxBytes = 256 * 1024;
 /** Each name of the folder is held against all of it. */
 const ignoreMaxBytes = 32 * 1024;
 
@@ -78,6 +79,9 @@ async function dockerfileIn(contextDir: string, given: string): Promise<string> 
     : undefined;
   if (!found?.isFile()) {
     throw new ServiceError('IMAGE_BUILD_FAILED', `There is no Dockerfile at ${given}.`);
+  }
+  if (found.size > dockerfileMaxBytes) {
+    throw new ServiceError('IMAGE_BUILD_FAILED', 'The Dockerfile is larger than 256 KiB.');
   }
   return name;
 }

@@ -1,16 +1,16 @@
 /**
- * Owns what builds and pulls may not have of the machine they run on: images of other teams, its own
- * network, another program in the builder's place.
+ * Owns what builds and pulls may not have of the machine they run on: its own network, link-local
+ * registries, another program in the builder's place.
  *
- * Addresses are judged as they stand in the file; a name that leads to the machine is not found out.
+ * A Dockerfile is judged by the addresses that stand in it. A host name that leads to the machine is not
+ * found out.
  */
 import { isIP } from 'node:net';
 
 import { AddressPolicy } from '../../../lib/address-policy.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { ImageBuild } from '../../driver.ts';
-import { frontendOf, mayBeId, takingsOf } from './dockerfile-bases.ts';
-import type { Stages, Takings } from './dockerfile-bases.ts';
+import { frontendOf, sourcesOf } from './dockerfile-sources.ts';
 import type { Names } from '../engine/names.ts';
 
 type Args = Readonly<Record<string, string>>;
@@ -19,28 +19,21 @@ type Args = Readonly<Record<string, string>>;
 const forRegistries = new AddressPolicy({ privateNetworks: ['0.0.0.0/0', '::/0'] });
 const forFiles = new AddressPolicy({ privateNetworks: [] });
 
-/** `before` as of takingsOf(). Returns what it may take. Throws IMAGE_NOT_FOUND and IMAGE_BUILD_FAILED, naming what is refused. */
-export function checkBuildRules(
-  dockerfile: string,
-  buildArgs: Args,
-  names: Names,
-  before?: Stages,
-): Takings {
+/** Throws IMAGE_NOT_FOUND, REGISTRY_REFUSED and IMAGE_BUILD_FAILED, naming what is refused. */
+export function checkBuildRules(dockerfile: string, buildArgs: Args, names: Names): void {
   const frontend = frontendOf(dockerfile);
   if (frontend !== null && !/^(docker\.io\/)?docker\/dockerfile([:@].*)?$/.test(frontend)) {
     throw refused(
       `The syntax ${frontend} is refused: docker/dockerfile alone may read a Dockerfile.`,
     );
   }
-  const takings = takingsOf(dockerfile, buildArgs, before);
-  const { bases, urls } = takings;
-  for (const base of bases) {
-    // A builder starts from any image on the daemon; the classic one by the beginning of its id, too.
-    checkRegistry(base);
-    if (!mayBeId(base) && !names.isImage(base)) continue;
+  const { images, urls } = sourcesOf(dockerfile, buildArgs);
+  for (const image of images) {
+    checkRegistry(image);
+    if (!names.isImage(image)) continue;
     throw new ServiceError(
       'IMAGE_NOT_FOUND',
-      `The Dockerfile starts from ${base}: name an image of a registry, with its tag.`,
+      `The Dockerfile starts from ${image}: name an image of a registry, with its tag.`,
     );
   }
   for (const url of urls) {
@@ -48,7 +41,6 @@ export function checkBuildRules(
     if (isOfMachine(url))
       throw refused(`ADD ${url} is refused: it is in the server's own network.`);
   }
-  return takings;
 }
 
 /** Throws REGISTRY_REFUSED where it lies at a link-local address: clouds keep their secrets there. */
@@ -65,14 +57,9 @@ export function checkRegistry(reference: string): void {
 }
 
 /** Without what would steer BuildKit itself. What it keeps by `--mount=type=cache` is of one app. */
-export function buildKitArgs({ owner, buildArgs }: Pick<ImageBuild, 'owner' | 'buildArgs'>): Args {
-  return { ...classicArgs({ buildArgs }), BUILDKIT_CACHE_MOUNT_NS: owner };
-}
-
-export function classicArgs({ buildArgs }: Pick<ImageBuild, 'buildArgs'>): Args {
-  return Object.fromEntries(
-    Object.entries(buildArgs).filter(([name]) => !/^BUILDKIT_/i.test(name)),
-  );
+export function checkedArgs({ owner, buildArgs }: Pick<ImageBuild, 'owner' | 'buildArgs'>): Args {
+  const own = Object.entries(buildArgs).filter(([name]) => !/^BUILDKIT_/i.test(name));
+  return { ...Object.fromEntries(own), BUILDKIT_CACHE_MOUNT_NS: owner };
 }
 
 function isOfMachine(url: string): boolean {

@@ -1,65 +1,26 @@
 /**
- * Owns BuildKit's side of a build: whether the daemon has it, the request, and what it tells of its
- * progress (moby.buildkit.v1.StatusResponse, protocol buffers in base64).
- *
- * BuildKit asks its client for logins, by a session. Ours never gives one: it is not told to which
- * registry, and a Dockerfile names any. So it pulls what is for all, and nothing else.
+ * Owns BuildKit's side of a build: the request, and what it tells of its progress
+ * (moby.buildkit.v1.StatusResponse, protocol buffers in base64).
  */
-import { createRequire } from 'node:module';
-
 import type Dockerode from 'dockerode';
 
 export const traceId = 'moby.buildkit.trace';
 
-interface Modem {
-  dial(
-    request: object,
-    done: (error: Error | null, answer: NodeJS.ReadableStream & { headers: object }) => void,
-  ): void;
-}
-
-function dial(docker: Dockerode, request: object): ReturnType<typeof dialled> {
-  return dialled(docker.modem as Modem, request);
-}
-
-function dialled(
-  modem: Modem,
-  request: object,
-): Promise<NodeJS.ReadableStream & { headers: object }> {
-  return new Promise((resolve, reject) => {
-    modem.dial(request, (error, answer) => {
-      if (error) reject(error);
-      else resolve(answer);
-    });
-  });
-}
-
-/** Whether the daemon would itself build with BuildKit: since version 23, or by its configuration. */
-export async function hasBuildKit(docker: Dockerode): Promise<boolean> {
-  const request = { path: '/_ping', method: 'GET', isStream: true, statusCodes: { 200: true } };
-  const answer = await dial(docker, request);
-  answer.resume();
-  return (answer.headers as Record<string, string | undefined>)['builder-version'] === '2';
-}
-
-/** Of dockerode, which has it for itself only; `login` null gives no login to anybody. */
-type WithSession = (
-  docker: Dockerode,
-  login: null,
-  opened: (error: Error | null, session: string | null, close: () => void) => void,
-) => void;
-
-interface Session {
+export interface BuildSession {
   id: string;
   close: () => void;
 }
 
-export function openSession(docker: Dockerode): Promise<Session> {
-  const withSession = createRequire(import.meta.url)('dockerode/lib/session.js') as WithSession;
+interface Modem {
+  dial(request: object, done: (error: Error | null, answer: unknown) => void): void;
+}
+
+/** What dockerode has no method for. */
+export function dial<Answer>(docker: Dockerode, request: object): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    withSession(docker, null, (error, id, close) => {
-      if (id === null) reject(error ?? new Error('Cannot build: no session was opened'));
-      else resolve({ id, close });
+    (docker.modem as Modem).dial(request, (error, answer) => {
+      if (error) reject(error);
+      else resolve(answer as Answer);
     });
   });
 }
@@ -67,13 +28,13 @@ export function openSession(docker: Dockerode): Promise<Session> {
 /** The session lives as long as the answer. */
 export async function buildWithBuildKit(
   docker: Dockerode,
-  session: Session,
+  session: BuildSession,
   context: NodeJS.ReadableStream,
   options: Pick<Dockerode.ImageBuildOptions, 't' | 'dockerfile' | 'buildargs' | 'target'>,
   abortSignal: AbortSignal,
 ): Promise<NodeJS.ReadableStream> {
   try {
-    const answer = await dial(docker, {
+    const answer = await dial<NodeJS.ReadableStream>(docker, {
       path: '/build?',
       method: 'POST',
       file: context,

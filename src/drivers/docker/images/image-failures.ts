@@ -87,12 +87,14 @@ const shell = /^\/bin\/(ba)?sh -\w*c /;
 function imageIn(words: string): string | undefined {
   const resolved = /source metadata for (\S+?):? /.exec(words)?.[1];
   if (resolved !== undefined) return resolved;
-  if (words.includes('failed to create LLB definition')) return 'that it starts from';
   const asked = /https?:\/\/([^/\s"]+)\/v2\/(?:(\S+)\/manifests\/([^\s"]+))?/.exec(words);
   if (asked) {
     const [, host = '', repository, tag] = asked;
     return repository === undefined ? `${host}/…` : `${host}/${repository}:${tag ?? ''}`;
   }
+  const host = /pulling from host (\S+) failed/.exec(words)?.[1];
+  if (host !== undefined) return `${host}/…`;
+  if (words.includes('failed to create LLB definition')) return 'that it starts from';
   return /(?:access denied for|manifest for|image) ([^\s,]+)/.exec(words)?.[1];
 }
 

@@ -1,43 +1,35 @@
 /**
  * Owns the images of ours on a daemon: built, pulled, kept.
  *
- * 1. An image of ours has a name in our own repository, `gangway-<instance>:<owner>.<name>`; by another
- *    name it is somebody else's and left alone.
+ * 1. An image of ours has a tag in our own repository that nobody can guess: see image-tags. No build of
+ *    another team finds it, neither by name nor by id, which BuildKit takes for a name. An image by another
+ *    name is somebody else's and left alone.
  * 2. What is under way ends when it is aborted, and with it what it started on the daemon.
  * 3. A login goes to its own registry and is in no line and no log.
- *
- * Builds use BuildKit where the daemon does, and its classic builder where a login may be needed: BuildKit
- * takes those only by a session that gives them to whatever registry the Dockerfile names.
  */
-import path from 'node:path';
-
 import type Dockerode from 'dockerode';
 
 import type { Clock } from '../../../lib/clock.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type { ImageBuild, ImageInfo, ImagePull, Images, RegistryLogin } from '../../driver.ts';
-import { BaseImages } from './base-images.ts';
 import { buildContext } from './build-context.ts';
 import type { BuildContext } from './build-context.ts';
-import { buildKitArgs, checkBuildRules, checkRegistry, classicArgs } from './build-rules.ts';
-import { BuildSteps } from './build-steps.ts';
-import { buildWithBuildKit, hasBuildKit, openSession } from './buildkit.ts';
+import { checkBuildRules, checkRegistry, checkedArgs } from './build-rules.ts';
+import { buildWithBuildKit } from './buildkit.ts';
+import { openSession } from './build-session.ts';
 import { orGone, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
 import type { Engine } from '../engine/engine.ts';
 import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
 import { tellProgress } from './image-progress.ts';
-import { Loans } from './borrowed-images.ts';
+import type { ImageTags } from './image-tags.ts';
 import type { Names } from '../engine/names.ts';
-import type { Networks } from '../engine/networks.ts';
 import { Turns } from '../engine/keyed-queue.ts';
 
 export interface ImagesParts {
-  /** For what is remembered. */
-  dir: string;
   engine: Engine;
   names: Names;
-  networks: Networks;
+  imageTags: ImageTags;
   clock: Clock;
   logger: Logger;
 }
@@ -47,52 +39,36 @@ const referencePattern =
 
 type Say = (line: string) => void;
 
-const classicForLogins =
-  'Building with the classic builder, since an image may need a login: BuildKit takes none.';
-
 const dockerHub = 'docker.io';
-/** How Docker's own tools call it where they keep logins. */
-const dockerHubKey = 'https://index.docker.io/v1/';
-
 export class DockerImages implements Images {
   readonly #parts: ImagesParts;
 
   readonly #turns = new Turns();
-  readonly #bases: BaseImages;
+  #renamed: Promise<void> | undefined;
 
   constructor(parts: ImagesParts) {
     this.#parts = parts;
-    this.#bases = new BaseImages({
-      names: parts.names,
-      loans: new Loans(path.join(parts.dir, 'loans')),
-      turns: this.#turns,
-      find: (reference, signal) =>
-        isDigest(reference) ? this.#find(reference, signal) : this.#findNamed(reference, signal),
-      fetch: (spec, say, signal) => this.#fetch(spec, say, signal),
-      discard: async (reference) => {
-        try {
-          await this.#discard(reference);
-          return true;
-        } catch (error) {
-          // The build is over, however it was.
-          parts.logger.warn({ reference, err: error }, 'base_image_not_removed');
-          return false;
-        }
-      },
-      hasLogin: (spec) => loginFor(spec) !== undefined,
+  }
+
+  /** Never rejects. */
+  async open(): Promise<void> {
+    await this.#renameOld().catch((error: unknown) => {
+      this.#parts.logger.warn({ err: error }, 'images_not_renamed');
     });
   }
 
-  /** Clears away what an earlier process left. Never rejects. */
-  open(): Promise<void> {
-    return this.#bases.open();
+  /** What a container is made of: the tag of an image of ours, any other as it is. */
+  async tagOf(image: string): Promise<string> {
+    const { imageTags } = this.#parts;
+    if (imageTags.isName(image)) await this.#renameOld();
+    return imageTags.tagOf(image);
   }
 
   async build(spec: ImageBuild, say: Say, signal: AbortSignal): Promise<ImageInfo> {
-    const { engine, names, networks } = this.#parts;
+    const { engine, names } = this.#parts;
     const image = names.image(spec.owner, spec.name);
-    const before = await this.#find(image, signal);
-    await networks.ensureAlone();
+    const tag = await this.tagOf(image);
+    const before = await this.#find(tag, signal);
     const context = await buildContext(spec);
     const over = new AbortController();
     context.stream.once('error', () => {
@@ -100,23 +76,10 @@ export class DockerImages implements Images {
     });
     void engine.watchOver(over);
     const both = AbortSignal.any([signal, over.signal]);
-    let release = (): Promise<void> => Promise.resolve();
     try {
-      const { bases: named, stages } = checkBuildRules(context.text, spec.buildArgs, names);
-      const bases = pullable(named.map(localName));
-      const isOpen = !mayNeedLogin(spec.logins, context.text, spec.buildArgs);
-      const hasKit = await engine.begin(hasBuildKit, both);
-      const withBuildKit = isOpen && hasKit;
-      if (withBuildKit) await this.#bases.settled(bases, say, both);
-      else release = await this.#bases.prepare(spec, { bases, stages }, say, both);
-      if (hasKit && !isOpen) say(classicForLogins);
-      const stream = await this.#begin(spec, context, withBuildKit, both);
-      const steps = new BuildSteps(this.#parts);
-      const heard = (line: string): void => {
-        steps.hear(line);
-        say(line);
-      };
-      const failure = await this.#tell(stream, heard, signal);
+      checkBuildRules(context.text, spec.buildArgs, names);
+      const stream = await this.#begin(spec, tag, context, both);
+      const failure = await this.#tell(stream, sayWithout(spec.logins, say), signal);
       const hosts = new Set(spec.logins.map(({ host }) => host));
       if (failure !== null) throw buildFailure(failure, hosts);
     } catch (error) {
@@ -129,9 +92,8 @@ export class DockerImages implements Images {
     } finally {
       over.abort();
       context.stream.destroy();
-      await release();
     }
-    const made = await this.#find(image, signal);
+    const made = await this.#find(tag, signal);
     // The daemon went before it was done, and said nothing of it.
     if (!made || made.Id === before?.Id) await this.#mustBeThere(made);
     if (before && before.Id !== made?.Id) await this.#discard(before.Id);
@@ -140,32 +102,22 @@ export class DockerImages implements Images {
 
   async #begin(
     spec: ImageBuild,
+    tag: string,
     context: BuildContext,
-    withBuildKit: boolean,
     signal: AbortSignal,
   ): Promise<NodeJS.ReadableStream> {
-    const { engine, names } = this.#parts;
+    const { engine } = this.#parts;
     const docker = await engine.client();
-    const abortSignal = AbortSignal.any([signal, engine.closed]);
+    const loginOf = (host: string): RegistryLogin | undefined => loginAt(host, spec.logins);
+    const session = await engine.begin((asked) => openSession(asked, loginOf), signal);
     const options = {
-      t: names.image(spec.owner, spec.name),
+      t: tag,
       dockerfile: context.dockerfile,
+      buildargs: { ...checkedArgs(spec) },
       ...(spec.target !== undefined && { target: spec.target }),
     };
-    if (withBuildKit) {
-      const session = await engine.begin(openSession, signal);
-      const own = { ...options, buildargs: { ...buildKitArgs(spec) } };
-      return buildWithBuildKit(docker, session, context.stream, own, abortSignal);
-    }
-    return docker.buildImage(context.stream, {
-      ...options,
-      buildargs: { ...classicArgs(spec) },
-      registryconfig: registryConfig(spec.logins),
-      networkmode: names.network(null),
-      rm: true,
-      forcerm: true,
-      abortSignal,
-    });
+    const abortSignal = AbortSignal.any([signal, engine.closed]);
+    return buildWithBuildKit(docker, session, context.stream, options, abortSignal);
   }
 
   pull(spec: ImagePull, say: Say, signal: AbortSignal): Promise<ImageInfo> {
@@ -181,8 +133,7 @@ export class DockerImages implements Images {
       throw new ServiceError('IMAGE_NOT_FOUND', `There is no image ${reference}.`);
     }
     checkRegistry(reference);
-    const isLent = this.#bases.isLent(localName(reference));
-    const there = isLent ? undefined : await this.#findNamed(reference, signal);
+    const there = await this.#findNamed(reference, signal);
     try {
       await this.#fetch(spec, say, signal);
     } catch (error) {
@@ -196,21 +147,46 @@ export class DockerImages implements Images {
     }
     const fetched = await this.#find(reference, signal);
     if (!fetched) throw unreachable();
-    await this.#name(fetched.Id, image);
-    if (!there && !isLent) await this.#discard(reference);
+    await this.#name(fetched.Id, await this.tagOf(image));
+    if (!there) await this.#discard(reference);
     return { image, ports: portsOf(fetched), digest: digestOf(fetched, reference) };
   }
 
   async keep(owner: string, images: ReadonlySet<string>): Promise<void> {
+    const { imageTags, names } = this.#parts;
+    await this.#renameOld();
+    const kept = new Set([...images].map((image) => imageTags.tagOf(image)));
+    const ours = `${names.repository}:${owner}.`;
+    for (const tag of await this.#tags()) {
+      if (tag.startsWith(ours) && !kept.has(tag)) await this.#discard(tag);
+    }
+  }
+
+  /** Versions before this one used tags that can be guessed: their images get the tags of today, once. */
+  #renameOld(): Promise<void> {
+    this.#renamed ??= this.#rename().catch((error: unknown) => {
+      this.#renamed = undefined;
+      throw error;
+    });
+    return this.#renamed;
+  }
+
+  async #rename(): Promise<void> {
+    const { imageTags } = this.#parts;
+    for (const old of (await this.#tags()).filter((tag) => imageTags.isName(tag))) {
+      await this.#name(old, imageTags.tagOf(old));
+      await this.#discard(old);
+    }
+  }
+
+  /** All of our repository. */
+  async #tags(): Promise<string[]> {
     const { engine, names } = this.#parts;
     const filters = { reference: [names.repository] };
     const found = await engine.ask((docker) =>
       docker.listImages({ filters } as Dockerode.ListImagesOptions),
     );
-    const ours = `${names.repository}:${owner}.`;
-    for (const tag of found.flatMap(({ RepoTags: tags }) => tags ?? [])) {
-      if (tag.startsWith(ours) && !images.has(tag)) await this.#discard(tag);
-    }
+    return found.flatMap(({ RepoTags: tags }) => tags ?? []);
   }
 
   async #fetch(spec: ImagePull, say: Say, signal: AbortSignal): Promise<void> {
@@ -298,39 +274,25 @@ export class DockerImages implements Images {
   }
 }
 
-/** What may be asked of a registry; the builder has its words for the rest. */
-function pullable(references: readonly string[]): string[] {
-  return references.filter((reference) => referencePattern.test(reference));
-}
-
-/** Whether what the Dockerfile starts from may lie where a login is for. */
-function mayNeedLogin(
-  logins: readonly RegistryLogin[],
-  dockerfile: string,
-  buildArgs: Readonly<Record<string, string>>,
-): boolean {
-  const named = [dockerfile, ...Object.values(buildArgs)].join('\n').toLowerCase();
-  return logins.some(({ host }) => {
-    const key = hostKey(host);
-    // Docker Hub is where an image lies whose name says nothing else.
-    return key === dockerHub || named.includes(key);
-  });
-}
-
-function registryConfig(logins: readonly RegistryLogin[]): Dockerode.RegistryConfig {
-  return Object.fromEntries(
-    logins.map(({ host, username, password }) => [
-      hostKey(host) === dockerHub ? dockerHubKey : host,
-      { username, password },
-    ]),
-  );
+/**
+ * `say` without the digests of images. BuildKit keeps what a login fetched, and gives it to whoever names
+ * it by its digest, with a login or without.
+ */
+function sayWithout(logins: readonly RegistryLogin[], say: Say): Say {
+  if (logins.length === 0) return say;
+  return (line) => {
+    say(line.startsWith('[') ? line.replaceAll(/@sha256:[0-9a-f]{64}/g, '') : line);
+  };
 }
 
 function loginFor({ reference, logins }: ImagePull): RegistryLogin | undefined {
   const [first = '', ...rest] = reference.split('/');
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
-  const host = hostKey(isHost ? first : dockerHub);
-  return logins.find((login) => hostKey(login.host) === host);
+  return loginAt(isHost ? first : dockerHub, logins);
+}
+
+function loginAt(host: string, logins: readonly RegistryLogin[]): RegistryLogin | undefined {
+  return logins.find((login) => hostKey(login.host) === hostKey(host));
 }
 
 function hostKey(host: string): string {

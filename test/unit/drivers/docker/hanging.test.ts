@@ -137,7 +137,8 @@ describe('a daemon that hangs', () => {
   it('lets no build and no pull wait for it, but while it answers at all', async () => {
     daemon.answer(/^GET \/_ping/, {});
     daemon.answer(/^GET \/images\//, { Id: 'sha256:1', RepoTags: [], Config: {} });
-    daemon.answer(/^GET \/networks\//, {});
+    daemon.answer(/^GET \/images\/json/, []);
+    daemon.answer(/^POST \/session/, 'stream');
     daemon.answer(/^POST \/build/, 'stream');
     daemon.answer(/^POST \/images\/create/, 'stream');
     const { build, pull } = callsOf('one-1', dir);

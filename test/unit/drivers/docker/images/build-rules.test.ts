@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
 import {
-  buildKitArgs,
   checkBuildRules,
+  checkedArgs,
   checkRegistry,
-  classicArgs,
 } from '../../../../../src/drivers/docker/images/build-rules.ts';
 import { Names } from '../../../../../src/drivers/docker/engine/names.ts';
 
@@ -134,8 +133,7 @@ describe('checkBuildRules()', () => {
 describe('the arguments of a build', () => {
   it('steer no builder, and keep what BuildKit caches with its app', () => {
     const buildArgs = { A: '1', BUILDKIT_SYNTAX: 'evil', BUILDKIT_CACHE_MOUNT_NS: 'app_b' };
-    assert.deepEqual(classicArgs({ buildArgs }), { A: '1' });
-    assert.deepEqual(buildKitArgs({ owner: 'app_a', buildArgs }), {
+    assert.deepEqual(checkedArgs({ owner: 'app_a', buildArgs }), {
       A: '1',
       BUILDKIT_CACHE_MOUNT_NS: 'app_a',
     });
