@@ -3,34 +3,30 @@ import { readFileSync } from 'node:fs';
 import { databaseDefaults } from '../actors/database/deps.ts';
 import type { DatabaseDeps } from '../actors/database/deps.ts';
 import { engines } from '../actors/database/engines/engines.ts';
-import type { Config } from '../config.ts';
-import type { AppsRoot } from '../drivers/process/apps-root.ts';
 import { HostPrograms } from '../drivers/process/host-tools.ts';
+import { toolchainPaths } from '../drivers/process/toolchain.ts';
+import { type ActorParts, programFolders } from './actor-parts.ts';
 
 /** Own uids for databases, above those of apps. */
 const databaseUids = { first: 300_000, last: 309_999 };
-const programPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-
-export interface DatabasePartsOptions extends Omit<DatabaseDeps, 'options' | 'engines'> {
-  config: Config;
-  place: AppsRoot;
-  /** The node that uids of their own may run, once it is made ready. */
-  node: () => Promise<string>;
-}
-
-export function databaseDeps(options: DatabasePartsOptions): DatabaseDeps {
-  const { config, place, node, ...deps } = options;
-  const { appsRoot, perAppUid } = place;
-  const own = perAppUid && deps.driver.runs === 'host';
+export function databaseDeps(parts: ActorParts): DatabaseDeps {
+  const { config, reader, driver, streams, secrets, clock, logger, prepareTools } = parts;
+  const { appsRoot, perAppUid } = parts.appsRoot;
+  /** The node that uids of their own may run. */
+  const node = async (): Promise<string> => {
+    await prepareTools();
+    return toolchainPaths(appsRoot).node;
+  };
+  const own = perAppUid && driver.runs === 'host';
   return {
-    ...deps,
+    ...{ reader, driver, streams, secrets, clock, logger },
     engines,
     options: {
       ...databaseDefaults,
       root: appsRoot,
       uids: own ? databaseUids : null,
       namedUid: own ? namedUid() : null,
-      tools: new HostPrograms({ appsRoot, path: programPath, node, logger: deps.logger }),
+      tools: new HostPrograms({ appsRoot, path: programFolders, node, logger }),
       images: config.databaseImages,
       healthTimeoutMs: config.healthTimeoutSeconds * 1000,
     },

@@ -5,42 +5,26 @@
  * 2. `close` ends the actors, never the apps: what runs goes on without us.
  */
 import { rm } from 'node:fs/promises';
-import { accountActorDefinition } from '../actors/account/actor.ts';
-import { activityActorDefinition } from '../actors/activity/actor.ts';
 import { activityLog } from '../actors/activity/protocol.ts';
 import { recordActivity } from '../actors/activity/record.ts';
-import { appDefinition } from '../actors/app/app-actor.ts';
-import { appDefaults } from '../actors/app/deps.ts';
-import type { AppOptions } from '../actors/app/deps.ts';
 import { storeReferences } from '../actors/app/settings/stored-references.ts';
 import { AppWatch } from '../actors/app/running/watch.ts';
-import { databaseDefinition } from '../actors/database/database-actor.ts';
-import { BuildQueue } from '../actors/app/deploying/build-queue.ts';
-import { edgeDefinition } from '../actors/edge/edge-actor.ts';
-import { instanceActorDefinition } from '../actors/instance/actor.ts';
 import { Causes } from '../actors/runtime/causes.ts';
 import { UsageSampler } from '../metrics/sampler.ts';
 import { ActorRuntime } from '../actors/runtime/runtime.ts';
-import { serversDefinition } from '../actors/server/actor.ts';
 import { ServerWatch } from '../actors/server/watch.ts';
-import { logIndexActor, logIndexDefinition } from '../actors/log-index/actor.ts';
+import { logIndexActor } from '../actors/log-index/actor.ts';
 import { createLogStreams } from '../logs/live/log-streams.ts';
 import type { LiveLogs } from '../logs/live/log-streams.ts';
 import { PlaceWatch } from '../logs/live/place-watch.ts';
-import { teamActorDefinition } from '../actors/team/actor.ts';
-import { hostBuildEnv, isDefaultNodeImage } from '../config.ts';
 import type { Config } from '../config.ts';
-import { databaseDeps } from './database-deps.ts';
+import { registerActors } from './actors.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { prepareAppsRoot } from '../drivers/process/apps-root.ts';
 import type { AppsRoot } from '../drivers/process/apps-root.ts';
 import { createProcessDriver } from '../drivers/process/process-driver.ts';
-import {
-  prepareToolchain,
-  readStaticServer,
-  toolchainPaths,
-} from '../drivers/process/toolchain.ts';
+import { prepareToolchain } from '../drivers/process/toolchain.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { chooseRuntime, logRuntime } from './runtime-choice.ts';
@@ -53,14 +37,11 @@ import { openStore } from '../store/store.ts';
 import type { Store } from '../store/store.ts';
 import { tables } from '../store/records/tables.ts';
 import { BulkPool } from '../archives/receiving/bulk-pool.ts';
-import type { Extractor } from '../archives/extracting/extractor.ts';
 
 const clock = systemClock;
 const retentionEveryMs = 60_000;
 const placeAnswerMs = 2_000;
 const dayMs = 24 * 3_600_000;
-/** Own uids for apps, above those that people and packages use. */
-const appUids = { first: 200_000, last: 299_999 };
 
 export interface Platform {
   readonly store: Store;
@@ -208,7 +189,11 @@ class OpenPlatform implements Platform {
     });
     const samples = new MetricsWriter(this.folders.metrics);
     this.#sampler = new UsageSampler({ driver: this.driver, writer: samples, clock, logger });
-    this.#registerActors();
+    registerActors(this.actors, {
+      ...{ config, clock, logger, driver, streams, reader: store },
+      ...{ secrets: this.secrets, bulk: this.bulk, folders: this.folders, appsRoot: this.appsRoot },
+      prepareTools: () => this.#tools(),
+    });
   }
 
   /** Who asks while somebody does is told the same. */
@@ -256,54 +241,6 @@ class OpenPlatform implements Platform {
     await this.store.close();
   }
 
-  #registerActors(): void {
-    const { config, logger, store } = this.#parts;
-    const { actors, driver, streams } = this;
-    const options = appOptions(config, driver, this.appsRoot, this.folders.uploads);
-    actors.register(logIndexDefinition);
-    const { activityDays: days, activityMaxPerTeam: perTeamMax } = config;
-    actors.register(activityActorDefinition({ reader: store, clock, days, perTeamMax }));
-    actors.register(
-      accountActorDefinition({ reader: store, clock, logMaxDays: config.logMaxDays }),
-    );
-    actors.register(teamActorDefinition({ reader: store, clock, secrets: this.secrets }));
-    actors.register(instanceActorDefinition({ reader: store }));
-    actors.register(serversDefinition({ reader: store, clock }));
-    actors.register(
-      edgeDefinition({ reader: store, driver, clock, logger, hostOf: options.hostOf }),
-    );
-    actors.register(
-      appDefinition({
-        reader: store,
-        driver,
-        streams,
-        extractor: this.#extractor(),
-        secrets: this.secrets,
-        buildQueue: new BuildQueue({ concurrency: config.buildConcurrency, clock }),
-        clock,
-        logger,
-        options,
-      }),
-    );
-    const { secrets, appsRoot: place } = this;
-    const node = async (): Promise<string> => {
-      await this.#tools();
-      return toolchainPaths(place.appsRoot).node;
-    };
-    const common = { reader: store, driver, streams, secrets, clock, logger };
-    actors.register(databaseDefinition(databaseDeps({ ...common, config, place, node })));
-  }
-
-  /** Every release is extracted before anything of it runs: there the tools are made ready. */
-  #extractor(): Extractor {
-    return {
-      extract: async (archive, format, into, options) => {
-        await this.#tools();
-        return await this.bulk.extract(archive, format, into, options);
-      },
-    };
-  }
-
   async #tools(): Promise<void> {
     // Images bring their own.
     if (this.driver.runs === 'image') return;
@@ -336,51 +273,4 @@ class OpenPlatform implements Platform {
 
 function isEmpty(records: Iterable<unknown>): boolean {
   return records[Symbol.iterator]().next().done === true;
-}
-
-function appOptions(
-  config: Config,
-  driver: Driver,
-  { appsRoot, perAppUid }: AppsRoot,
-  uploadsRoot: string,
-): AppOptions {
-  const tools = toolchainPaths(appsRoot);
-  const hostOf = (slug: string): string => `${slug}.${config.appsDomain}`;
-  return {
-    ...appDefaults,
-    appsRoot,
-    uploadsRoot,
-    // In containers they run as whom their image says.
-    uids: perAppUid && driver.runs === 'host' ? appUids : null,
-    toolchain: {
-      path: [
-        tools.binDir,
-        '/usr/local/sbin',
-        '/usr/local/bin',
-        '/usr/sbin',
-        '/usr/bin',
-        '/sbin',
-        '/bin',
-      ],
-      node: tools.node,
-      staticServer: tools.staticServer,
-      nodeVersion: process.versions.node,
-    },
-    containers: {
-      images: {
-        node: config.nodeImage,
-        python: config.pythonImage,
-        go: config.goImage,
-        base: config.baseImage,
-      },
-      isDefaultNode: isDefaultNodeImage(config),
-      staticServer: readStaticServer,
-    },
-    buildEnv: hostBuildEnv(),
-    hostOf,
-    urlOf: (slug) => `http://${hostOf(slug)}:${String(config.edgePort)}`,
-    buildTimeoutMs: config.buildTimeoutMinutes * 60_000,
-    healthTimeoutMs: config.healthTimeoutSeconds * 1000,
-    drainMs: config.appDrainSeconds * 1000,
-  };
 }
