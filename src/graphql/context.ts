@@ -49,12 +49,10 @@ export interface GraphqlLimits {
   variablesBytes: number;
   /** Static cost: one for each field, times what the lists above it may hold. */
   cost: number;
-  /** Up to this static cost a query runs on the gateway's own thread. */
+  /** Up to this cost a query runs on the gateway's own thread. */
   inlineCost: number;
   /** Microseconds that others take there in one turn of the loop; what comes beyond goes to workers. */
   inlineTurnUs: number;
-  /** The static cost up to which it does while no worker is ready: starting one takes longer. */
-  coldInlineCost: number;
   /** Above it a query runs on a thread of its own, where no light one waits behind it. */
   heavyCost: number;
 }
@@ -73,7 +71,6 @@ export const defaultLimits: GraphqlLimits = {
   cost: 50_000,
   inlineCost: 40,
   inlineTurnUs: 250,
-  coldInlineCost: 2_000,
   heavyCost: 2_000,
 };
 

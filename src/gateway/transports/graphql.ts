@@ -144,14 +144,13 @@ class GraphqlTransport {
     const answer = lanes.answer(call);
     if (!(answer instanceof Promise)) {
       this.#send(exchange, media, call, answer, true);
-      lanes.release(answer);
       return undefined;
     }
     return answer.then((settled) => {
       // A longer one is sent from where it stands, as the socket takes it.
       const isLent = settled.body.byteLength <= lentBytesMax;
       this.#send(exchange, media, call, settled, isLent);
-      if (isLent) lanes.release(settled);
+      if (isLent) settled.giveBack?.();
     });
   }
 

@@ -29,7 +29,6 @@ import type { Prepared, ReadyDocument } from '../gate/documents.ts';
 import { type Answer, Engine, isExposing, type Variables } from './engine.ts';
 import { Paces } from './pace.ts';
 import { createSchema } from '../schema/schema.ts';
-import { TextSlab } from './text-slab.ts';
 import { Turn } from './loop-turn.ts';
 
 export interface GraphqlCall {
@@ -54,7 +53,7 @@ export interface GraphqlAnswer {
   kind: 'executed' | 'partial' | 'refused';
   /** JSON, UTF-8. */
   body: Uint8Array;
-  /** Of a worker's: gives the memory back to it. */
+  /** Of a worker's: gives the memory back to it, once nobody looks at the body any more. */
   giveBack?: () => void;
 }
 
@@ -91,7 +90,6 @@ export class Lanes {
   // Over MCP less may be named, and a request of one way may read as one of the other.
   readonly #reuse: Readonly<Record<GraphqlCall['via'], AnswerReuse>>;
   readonly #paces = new Paces();
-  readonly #slab = new TextSlab();
   readonly #turn: Turn;
 
   constructor(options: LanesOptions) {
@@ -148,12 +146,6 @@ export class Lanes {
     return answer.then((settled) => this.#keep(call, request, settled, askedAt));
   }
 
-  /** Takes an answer back, once, that was sent: its memory is used for another. */
-  release({ body, giveBack }: GraphqlAnswer): void {
-    if (giveBack === undefined) this.#slab.release(body);
-    else giveBack();
-  }
-
   #keep(
     { principal, via }: GraphqlCall,
     request: Uint8Array,
@@ -192,12 +184,8 @@ export class Lanes {
     const answer = this.#engine.answer(query, operationName, variables, context);
     const { charsMax } = call;
     return answer instanceof Promise
-      ? answer.then((settled) => this.#toBytes(startOfAnswer(settled, charsMax)))
-      : this.#toBytes(startOfAnswer(answer, charsMax));
-  }
-
-  #toBytes({ kind, json }: Answer): GraphqlAnswer {
-    return { kind, body: this.#slab.encode(json) };
+      ? answer.then((settled) => toBytes(startOfAnswer(settled, charsMax)))
+      : toBytes(startOfAnswer(answer, charsMax));
   }
 
   /** `document`: null where nobody here knows it. */
@@ -217,23 +205,22 @@ export class Lanes {
       ...(charsMax !== undefined && { charsMax }),
       key: callerOf(principal),
       caller: call.caller ?? call.signal,
-      heavy: !document || this.#paces.heavinessOf(document, cost) > this.#options.limits.heavyCost,
+      heavy: !document || this.#paces.costOf(document, cost) > this.#options.limits.heavyCost,
       weight: document ? this.#paces.expectUs(document, cost) : deferredUs,
     });
     if (document) this.#paces.learn(document, cost, tookUs);
     return { kind, body: bytes, giveBack };
   }
 
-  /** Workers take a moment to start: until then this thread answers what it can answer soon. */
+  /** Workers take a moment to start: until then this thread answers what is not heavy. */
   #isForPool(pool: QueryLane, document: ReadyDocument, cost: number): boolean {
-    const { inlineCost, coldInlineCost } = this.#options.limits;
-    const usualUs = this.#paces.usualUs(document, cost);
-    if (usualUs <= handOverUs) return false;
-    const paced = this.#paces.costOf(document, cost);
-    if (paced <= inlineCost) return false;
-    if (pool.ready) return !this.#turn.hasRoom(usualUs);
+    const { inlineCost, heavyCost } = this.#options.limits;
+    const expectedUs = this.#paces.expectUs(document, cost);
+    const learnedCost = this.#paces.costOf(document, cost);
+    if (expectedUs <= handOverUs || Math.max(cost, learnedCost) <= inlineCost) return false;
+    if (pool.ready) return !this.#turn.hasRoom(expectedUs);
     pool.start();
-    return paced > coldInlineCost;
+    return learnedCost > heavyCost;
   }
 
   /** The results of a subscription as JSON, or of anything else: its one answer. */
@@ -256,6 +243,10 @@ export class Lanes {
   async close(): Promise<void> {
     await this.#options.pool?.close();
   }
+}
+
+function toBytes({ kind, json }: Answer): GraphqlAnswer {
+  return { kind, body: Buffer.from(json) };
 }
 
 function isMutation({ operation }: ReadyDocument): boolean {

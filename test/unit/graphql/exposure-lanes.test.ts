@@ -12,6 +12,7 @@ import { put } from '../../../src/store/records/table.ts';
 import { tables } from '../../../src/store/records/tables.ts';
 import { type ExposingDocument, harmless, hostile } from '../../support/exposing-documents.ts';
 import { type GraphqlStore, openGraphqlStore } from '../../support/graphql-store.ts';
+import { eventually } from '../../support/eventually.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';
 
 const text = ({ body }: Pick<GraphqlAnswer, 'body'>) => Buffer.from(body).toString();
@@ -44,8 +45,9 @@ describe('the lanes, over MCP', () => {
       ...defaultLimits,
       inlineCost: 0,
       inlineTurnUs: 0,
-      coldInlineCost: 0,
     };
+    data.pool.start();
+    await eventually('a worker is ready', () => data.pool.ready);
     pooled = new Lanes({ ...common, limits, pool: data.pool, reuseBytes: 1024 * 1024 });
   });
   after(() => data.close());

@@ -127,7 +127,9 @@ describe('the choice of a lane', () => {
 
   it('answers here what the turn of the loop has room for, and asks workers for what comes beyond', async () => {
     // Just room for one of these, which never ran.
-    const { asked, answer } = newLanes({ inlineTurnUs: new Paces().usualUs({}, costOf(page(50))) });
+    const { asked, answer } = newLanes({
+      inlineTurnUs: new Paces().expectUs({}, costOf(page(50))),
+    });
     const renamed = (name: string): string => `query ${name} ${page(50)}`;
     await answer(renamed('First'));
     assert.equal(asked.length, 0);

@@ -11,6 +11,7 @@ import { tables } from '../../../../src/store/records/tables.ts';
 import { corpus, type CorpusQuery } from '../../../support/graphql-corpus.ts';
 import { appRecord } from '../../../support/graphql-fixture.ts';
 import { type GraphqlStore, openGraphqlStore } from '../../../support/graphql-store.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { recordingLogger } from '../../../support/silent-logger.ts';
 
 const schema = createSchema();
@@ -30,8 +31,9 @@ describe('the lanes', () => {
       ...defaultLimits,
       inlineCost: 0,
       inlineTurnUs: 0,
-      coldInlineCost: 0,
     };
+    data.pool.start();
+    await eventually('a worker is ready', () => data.pool.ready);
     pooled = new Lanes({ ...common, limits, pool: data.pool, reuseBytes: 1024 * 1024 });
   });
   after(() => data.close());
@@ -90,13 +92,13 @@ describe('the lanes', () => {
       );
       for (const [i, answer] of answers.entries()) {
         assert.equal(text(answer.body), expected[i]);
-        pooled.release(answer);
+        answer.giveBack?.();
       }
       // One at a time, so that each has memory for itself.
       for (const [i, one] of corpus.entries()) {
         const answer = await pooled.answer(call(one, ann));
         assert.equal(text(answer.body), expected[i]);
-        pooled.release(answer);
+        answer.giveBack?.();
       }
     }
   });
