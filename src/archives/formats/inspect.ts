@@ -4,10 +4,10 @@
  */
 import type { ServiceError } from '../../lib/errors.ts';
 import { ByteReader, type ByteSource } from './byte-reader.ts';
+import { gunzip } from './decompress.ts';
 import type { ArchiveVisitor } from './entry.ts';
 import { EntryTree } from './entry-tree.ts';
 import type { ArchiveFormat } from './format.ts';
-import { gunzip } from './gzip.ts';
 import { type ArchiveLimits, Meter } from './limits.ts';
 import { corrupt, empty, mismatch } from './refusals.ts';
 import { TarScanner } from './tar-scanner.ts';

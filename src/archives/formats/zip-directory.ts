@@ -7,7 +7,7 @@
 import type { ByteReader } from './byte-reader.ts';
 import type { ArchiveVisitor } from './entry.ts';
 import type { EntryTree } from './entry-tree.ts';
-import { inflateWhole } from './inflate.ts';
+import { inflateWhole } from './decompress.ts';
 import { decodeName, latin1 } from './names.ts';
 import { corrupt, quoted, unsafe } from './refusals.ts';
 import {

@@ -10,7 +10,7 @@ import { crc32 } from 'node:zlib';
 import type { ByteReader } from './byte-reader.ts';
 import type { ArchiveVisitor } from './entry.ts';
 import type { EntryTree } from './entry-tree.ts';
-import { inflateRaw, inflateWhole } from './inflate.ts';
+import { inflateRaw, inflateWhole } from './decompress.ts';
 import type { Meter } from './limits.ts';
 import { normalName } from './names.ts';
 import { corrupt, encrypted, quoted } from './refusals.ts';

@@ -29,6 +29,7 @@ describe('a gzip', () => {
       Buffer.concat([gzipSync(whole.subarray(0, 700)), gzipSync(whole.subarray(700))]),
     ],
     ['an empty member', Buffer.concat([packed, gzipSync(Buffer.alloc(0))])],
+    ['many members', Buffer.concat([...Array<Buffer>(500).fill(gzipSync('')), packed])],
     ['zeros behind the last member', Buffer.concat([packed, Buffer.alloc(1000)])],
     ['extra field, name and comment', dressed()],
     ['no compression', gzipSync(whole, { level: 0 })],

@@ -1,30 +1,60 @@
 /**
- * Owns the inflating of raw deflate data out of a reader, up to its own end and not a byte further.
+ * Owns the decompressing of data out of a reader, up to the data's own end and not a byte further.
  *
- * 1. The library works on its thread pool while this thread does other things; what comes out is
- *    handed on at once, while the next piece is made; never more than two are there.
- * 2. What follows the deflate data stays in the reader.
+ * 1. The library works on its thread pool while this thread does other things. What comes out is handed
+ *    on at once, while the next piece is made; never more than two are there.
+ * 2. What follows the compressed data stays in the reader.
  */
-import { createInflateRaw, type InflateRaw, inflateRawSync } from 'node:zlib';
+import {
+  createGunzip,
+  createInflateRaw,
+  type Gunzip,
+  type InflateRaw,
+  inflateRawSync,
+} from 'node:zlib';
 import type { ByteReader } from './byte-reader.ts';
 import { corrupt } from './refusals.ts';
 
 // Large enough that the hop between threads does not count.
 const outputBytes = 256 * 1024;
 
-/** Takes what came out; `consumed` is how much of the deflate data has gone in for it. */
+type Engine = InflateRaw | Gunzip;
+
+/** Takes what came out; `consumed` is how much of the compressed data has gone in for it. */
 export type InflateSink = (bytes: Uint8Array, consumed: number) => void;
 
 /**
- * Inflates until the data says it is over, taking at most `inputMax` bytes. Returns the length of
- * the deflate data. Throws ARCHIVE_CORRUPT, and what the sink throws.
+ * Inflates raw deflate data until it says that it is over, taking at most `inputMax` bytes. Returns the
+ * length of the deflate data. Throws ARCHIVE_CORRUPT, and what the sink throws.
  */
-export async function inflateRaw(
+export function inflateRaw(
   reader: ByteReader,
   inputMax: number,
   sink: InflateSink,
 ): Promise<number> {
-  const engine = createInflateRaw({ chunkSize: outputBytes });
+  return decompress(createInflateRaw({ chunkSize: outputBytes }), reader, inputMax, sink);
+}
+
+/**
+ * Decompresses a gzip file (RFC 1952) to its end. The library checks each member by its CRC and length,
+ * and reads on with the next one. Behind the last there may be zero bytes, which tapes and some tools
+ * add, and nothing else. Throws ARCHIVE_CORRUPT, and what the sink throws.
+ */
+export async function gunzip(reader: ByteReader, sink: InflateSink): Promise<void> {
+  const engine = createGunzip({ chunkSize: outputBytes });
+  await decompress(engine, reader, Number.POSITIVE_INFINITY, sink);
+  for (let chunk = await reader.chunk(); chunk !== null; chunk = await reader.chunk()) {
+    if (chunk.some((byte) => byte !== 0)) throw corrupt('something follows its gzip data');
+    reader.skip(chunk.length);
+  }
+}
+
+async function decompress(
+  engine: Engine,
+  reader: ByteReader,
+  inputMax: number,
+  sink: InflateSink,
+): Promise<number> {
   let failure: unknown = null;
   let settle: (() => void) | null = null;
   let ended = false;
@@ -86,7 +116,7 @@ function free(bytes: Uint8Array<ArrayBuffer>): void {
 }
 
 interface Running {
-  engine: InflateRaw;
+  engine: Engine;
   until(start: (done: () => void) => void): Promise<void>;
   ended(): boolean;
   check(): void;
