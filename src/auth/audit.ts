@@ -1,11 +1,12 @@
 /**
- * Owns who is written down for what is changed: makes the cause of a request, lets its messages
- * carry it, and notes what changes nothing but is worth knowing, such as a sign-in that failed.
+ * Owns who is recorded for a change. It makes the cause of a request and lets its messages carry it. It
+ * also records what changes nothing but is worth knowing, such as a failed sign-in.
  *
- * 1. Every change asked for inside `during` is recorded, in the same commit (see `Causes`).
- * 2. Failed sign-ins are noted for accounts that exist, at most five in 15 minutes for an account
- *    from one network, and 60 a minute in all: nobody fills the log by guessing. What was typed is
- *    not kept: it may be a password in the wrong field.
+ * 1. Every change that is asked for inside `during` is recorded in the commit of the change (see
+ *    `Causes`).
+ * 2. Failed sign-ins are recorded for accounts that exist, at most five in 15 minutes for an account
+ *    from one network, and 60 a minute in all, so that nobody fills the log by guessing. What was typed
+ *    is not kept: it may be a password in the wrong field.
  */
 import { activityLog } from '../actors/activity/protocol.ts';
 import type { Causes, CauseSeed } from '../actors/runtime/causes.ts';
@@ -19,7 +20,7 @@ import { networkOf } from '../lib/networks.ts';
 import { RateLimit } from '../lib/rate-limit.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
 import { tables } from '../store/records/tables.ts';
-import type { RefusedSignIn } from './sign-in/accounts-api.ts';
+import type { RefusedSignIn } from './sign-in/sign-in.ts';
 import { anonymous, type Principal } from './callers/principal.ts';
 
 export interface AuditedRequest {
@@ -28,10 +29,10 @@ export interface AuditedRequest {
   address: string;
   userAgent: string;
   via?: 'http' | 'mcp';
-  /** Over MCP; the client's name as it was sent. */
+  /** Set over MCP, with the client's name as it was sent. */
   agent?: CauseAgent | null;
   targetId?: string | null;
-  /** What may be told of the request besides; nothing secret. */
+  /** What else may be recorded of the request; nothing secret. */
   input?: Readonly<Record<string, unknown>>;
   /** Recorded also when nothing changes. */
   always?: boolean;
@@ -61,7 +62,7 @@ export class Audit {
     this.#allFailures = new RateLimit({ burst: 60, windowMs: 60_000, clock });
   }
 
-  /** Runs `work`; what it asks actors to change is recorded as this request's doing. */
+  /** Runs `work`. What it asks actors to change is recorded under this request. */
   during<T>(request: AuditedRequest, work: () => T | Promise<T>): Promise<T> {
     const seed = this.#seed(request);
     return this.#options.causes.during(seed, work, (error, asked) => {
@@ -70,12 +71,12 @@ export class Audit {
     });
   }
 
-  /** Says who makes the request that is under way, where that turns out on the way. */
+  /** Says who makes the present request, where that becomes known only while it runs. */
   identify(principal: Principal): void {
     if (principal.kind !== 'anonymous') this.#options.causes.amend(callerOf(principal));
   }
 
-  /** Notes a sign-in with a wrong password or code (promise 2). */
+  /** Records a sign-in with a wrong password or code (promise 2). */
   readonly signInRefused: RefusedSignIn = (who, { address, userAgent }) => {
     const { reader } = this.#options;
     const userId = 'userId' in who ? who.userId : this.#userIdOf(who.email);
@@ -116,12 +117,11 @@ export class Audit {
     this.#options.actors.ask(activityLog, message).catch(this.#lost);
   }
 
-  readonly #lost = (error: unknown): void => {
+  readonly #lost = (error: unknown): void =>
     this.#options.log.warn({ err: error }, 'activity_not_noted');
-  };
 }
 
-/** The name is a stranger's text that people will read. */
+/** The client's name is a stranger's text that people will read, so it is made fit to be shown. */
 function agentOf({ agent }: AuditedRequest): CauseAgent | null {
   if (!agent) return null;
   const client = shownText(agent.client ?? '', clientMax);

@@ -1,6 +1,7 @@
 /**
- * Owns `schema.graphql` at the project's root: what clients read of the schema, generated from the
- * code. `npm run schema` writes it, `npm run schema -- --check` fails where the two differ.
+ * Owns `schema.graphql` at the project's root: the schema as clients read it, generated from the
+ * code. `npm run schema` writes it, `npm run schema -- --check` fails where it differs from the
+ * code.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

@@ -4,12 +4,15 @@ import { userOf } from '../auth/callers/account-reads.ts';
 import { PasswordResets, resetsFolder } from '../auth/sign-in/password-resets.ts';
 import { resolveConfig } from '../config.ts';
 import type { Config } from '../config.ts';
-import { openBeside } from '../store/reading/read-only-store.ts';
 import { StoreRefusal } from '../store/refusal.ts';
+import { openReadOnly } from '../store/store.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import { tables } from '../store/records/tables.ts';
 
-/** Prints the link; false when the arguments are off. Throws StoreRefusal, also for nobody. */
+/**
+ * Prints the link; false when the arguments are wrong. Throws a StoreRefusal, also when nobody has
+ * the address.
+ */
 export async function resetPasswordCommand(args: readonly string[]): Promise<boolean> {
   const endsTwoFactor = args.includes('--disable-two-factor');
   const [email, ...more] = args.filter((arg) => arg !== '--disable-two-factor');
@@ -29,7 +32,7 @@ export async function resetPasswordCommand(args: readonly string[]): Promise<boo
 }
 
 async function lookUp(config: Config, email: string) {
-  const reader = openBeside(config.dataDir);
+  const reader = openReadOnly(config.dataDir);
   try {
     const record = reader.find(tables.auth, 'email', [email.trim().toLowerCase()]);
     if (!record) throw new StoreRefusal(`No account has the address ${email}.`);

@@ -1,8 +1,9 @@
 /**
- * Owns the commands that copy a data directory: `snapshot`, also while served, and `restore`.
+ * Owns the commands that copy a data directory: `snapshot`, also while the service runs, and
+ * `restore`.
  *
- * 1. Standard output has one line when it is done; how far it is stands on standard error, where that is
- *    a terminal, and what was copied in the end in any case.
+ * 1. Standard output gets one line at the end. Standard error gets the summary, and the progress
+ *    before it where it is a terminal.
  */
 import { databaseFiles } from '../actors/database/running/files.ts';
 import { resolveConfig } from '../config.ts';
@@ -11,7 +12,7 @@ import type { Copied, Progress } from '../store/files/snapshot.ts';
 
 const tellEveryMs = 200;
 
-/** Runs the command; false when its arguments are off. Throws StoreRefusal. */
+/** Runs the command; false when its arguments are wrong. Throws a StoreRefusal. */
 export async function copyCommand(
   command: 'snapshot' | 'restore',
   args: readonly string[],
@@ -26,7 +27,7 @@ export async function copyCommand(
     command === 'snapshot'
       ? await copyDataDirectory(dataDir, dir, { ...options, withKey })
       : await restoreDataDirectory(dir, dataDir, options);
-  // Behind the line of the progress.
+  // Ends the line of the progress.
   if (process.stderr.isTTY) process.stderr.write('\n');
   process.stderr.write(summaryOf(copied));
   process.stdout.write(command === 'snapshot' ? `Copied to ${dir}\n` : `Restored to ${dataDir}\n`);
@@ -38,7 +39,7 @@ interface Terminal {
   write(text: string): unknown;
 }
 
-/** One line that is written over itself, and nothing where nobody watches. */
+/** One line of progress that is written over itself; nothing where the output is no terminal. */
 export function progressOn(
   terminal: Terminal,
   now: () => number = Date.now,

@@ -156,9 +156,7 @@ export class ConsoleSession {
     if (this.#phase === 'over') viewer.finish(this.#lastFrame);
     // Whatever kept the program waiting was another viewer, or that there was none.
     else this.#flow();
-    return () => {
-      this.#left(viewer);
-    };
+    return () => this.#left(viewer);
   }
 
   write(input: Uint8Array): void {
@@ -249,15 +247,11 @@ export class ConsoleSession {
     this.#window.bytes += count;
     if (this.#window.bytes < frameBytes || this.#isOfTheApp) return;
     this.#terminal?.pause();
-    this.#cancelPace ??= clock.after(flushMs, () => {
-      this.#flow();
-    });
+    this.#cancelPace ??= clock.after(flushMs, () => this.#flow());
   }
 
   #keep(): void {
-    this.#cancelKeep = this.#options.clock.after(this.#options.keepMs, () => {
-      this.end('left');
-    });
+    this.#cancelKeep = this.#options.clock.after(this.#options.keepMs, () => this.end('left'));
   }
 
   #watchIdle(): void {

@@ -140,9 +140,7 @@ export class Consoles implements ConsoleDoor {
   }
 
   resize(named: NamedConsole, { cols, rows }: ConsoleSize): Promise<void> {
-    return settled(() => {
-      this.#use(named).resize(cols, rows);
-    });
+    return settled(() => this.#use(named).resize(cols, rows));
   }
 
   close({ sessionId, person, target }: NamedConsole): Promise<CloseOutcome> {
@@ -193,12 +191,8 @@ export class Consoles implements ConsoleDoor {
     const { driver, programs } = this.#options;
     const { target, container, cols, rows } = wanted;
     const events: TerminalEvents = {
-      output: (bytes) => {
-        session.output(bytes);
-      },
-      exit: ({ lost }) => {
-        session.exit(lost);
-      },
+      output: (bytes) => session.output(bytes),
+      exit: ({ lost }) => session.exit(lost),
     };
     const { workloadId, command, env } = await programs.program(target, container);
     if (wanted.mode === 'attach') return await driver.attach(workloadId, { cols, rows }, events);
@@ -308,7 +302,5 @@ function isOf({ opened }: ConsoleSession, { kind, id }: ConsoleTarget): boolean 
 
 /** What it throws is a rejection. */
 function settled<T>(work: () => T): Promise<T> {
-  return new Promise((resolve) => {
-    resolve(work());
-  });
+  return new Promise((resolve) => resolve(work()));
 }

@@ -9,12 +9,8 @@
  * 4. Failed tokens are counted by address; above the limit, failures are 429. A good token is never
  *    held up by what others on its address do.
  */
-import type {
-  Authenticator,
-  Credentials,
-  Origin,
-  SessionRenewal,
-} from '../auth/sign-in/accounts-api.ts';
+import type { Authenticator, Credentials, SessionRenewal } from '../auth/callers/authenticator.ts';
+import type { Origin } from '../auth/sign-in/sign-in.ts';
 import type { Principal, SignedIn } from '../auth/callers/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { networkOf } from '../lib/networks.ts';

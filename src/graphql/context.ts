@@ -8,12 +8,14 @@
  */
 import type { ConsoleCommands } from '../consoles/commands.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
-import type { LogStreams } from '../logs/live/live-log.ts';
-import type { Accounts, AccountReads, Origin } from '../auth/sign-in/accounts-api.ts';
+import type { LogStreams } from '../logs/live/log-streams.ts';
+import type { Accounts } from '../auth/sign-in/accounts.ts';
+import type { AccountReads } from '../auth/callers/account-reads.ts';
+import type { Origin } from '../auth/sign-in/sign-in.ts';
 import type { Audit } from '../auth/audit.ts';
 import type { Principal } from '../auth/callers/principal.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
-import type { LogReader } from '../logs/files/log-name.ts';
+import type { LogReader } from '../logs/files/log.ts';
 import type { MetricsReader } from '../metrics/metrics-files.ts';
 
 /** What the instance says of itself; plain data. */

@@ -7,15 +7,17 @@
  */
 import type { ConsoleCommands } from '../consoles/commands.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
-import type { LogStreams } from '../logs/live/live-log.ts';
-import type { AccountReads, Accounts, Authenticator } from '../auth/sign-in/accounts-api.ts';
+import type { LogStreams } from '../logs/live/log-streams.ts';
+import type { AccountReads } from '../auth/callers/account-reads.ts';
+import type { Accounts } from '../auth/sign-in/accounts.ts';
+import type { Authenticator } from '../auth/callers/authenticator.ts';
 import type { Audit } from '../auth/audit.ts';
 import type { Principal } from '../auth/callers/principal.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Journal, Reader } from '../store/reader-and-journal.ts';
-import type { LogReader } from '../logs/files/log-name.ts';
+import type { LogReader } from '../logs/files/log.ts';
 import type { MetricsReader } from '../metrics/metrics-files.ts';
 import { defaultLimits, type GraphqlLimits, type GraphqlSettings } from './context.ts';
 import type { Variables } from './execution/engine.ts';

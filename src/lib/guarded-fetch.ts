@@ -116,9 +116,10 @@ function exchange(
   };
   return new Promise((resolve, reject) => {
     const request = send(url, options, (response) => {
-      gather(response, maxBytes).then((body) => {
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
-      }, reject);
+      gather(response, maxBytes).then(
+        (body) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+        reject,
+      );
     });
     request.on('error', reject);
     request.end();
@@ -134,18 +135,14 @@ function gather(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
       if (bytes <= maxBytes) chunks.push(chunk);
       else response.destroy(new FetchRefused(`It is larger than ${String(maxBytes)} bytes.`));
     });
-    response.on('end', () => {
-      resolve(Buffer.concat(chunks));
-    });
+    response.on('end', () => resolve(Buffer.concat(chunks)));
     response.on('error', reject);
   });
 }
 
 function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => {
-      reject(new FetchRefused('It took too long to answer.'));
-    });
+    signal.addEventListener('abort', () => reject(new FetchRefused('It took too long to answer.')));
     work.then(resolve, reject);
   });
 }

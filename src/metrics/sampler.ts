@@ -100,9 +100,7 @@ export class UsageSampler {
     if (this.#closed) return;
     const { clock, everyMs = fineRing.stepMs } = this.#options;
     this.#cancel = clock.after(everyMs - (clock.now() % everyMs), () => {
-      void this.#look().finally(() => {
-        this.#schedule();
-      });
+      void this.#look().finally(() => this.#schedule());
     });
   }
 

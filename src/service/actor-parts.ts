@@ -5,7 +5,7 @@ import type { Driver } from '../drivers/driver.ts';
 import type { AppsRoot } from '../drivers/process/apps-root.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { LiveLogs } from '../logs/live/log-streams.ts';
+import type { LiveLogs } from '../logs/live/live-logs.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import type { DataFolders } from './data-folders.ts';

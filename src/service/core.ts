@@ -3,7 +3,7 @@
  * and under which address people reach the panel.
  */
 import { createAccountReads } from '../auth/callers/account-reads.ts';
-import type { AccountReads } from '../auth/sign-in/accounts-api.ts';
+import type { AccountReads } from '../auth/callers/account-reads.ts';
 import { Audit } from '../auth/audit.ts';
 import { createAuthenticator } from '../auth/callers/authenticator.ts';
 import type { ClosableAuthenticator } from '../auth/callers/authenticator.ts';

@@ -3,7 +3,7 @@
  * state lies in memory, and the routes that need it.
  */
 import { join } from 'node:path';
-import type { Accounts } from '../auth/sign-in/accounts-api.ts';
+import type { Accounts } from '../auth/sign-in/accounts.ts';
 import { authorize } from '../auth/rights/authorize.ts';
 import { resetsFolder } from '../auth/sign-in/password-resets.ts';
 import { newSetupCode } from '../auth/sign-in/setup-code.ts';
@@ -45,9 +45,8 @@ export class Home {
 
   readonly accounts = (): Promise<Accounts> => (this.#accounts ??= this.#createAccounts());
 
-  async close(): Promise<void> {
+  close(): void {
     this.#oauth.close();
-    await (await this.#accounts)?.close();
   }
 
   #routes(metrics: Metrics, exposure: PanelExposure): Route[] {
@@ -78,8 +77,8 @@ export class Home {
 
   async #createAccounts(): Promise<Accounts> {
     const { config, logger, ground, secret, audit, publicUrl } = this.#core;
-    const { createAccounts } = await import('../auth/sign-in/accounts.ts');
-    return createAccounts({
+    const { Accounts } = await import('../auth/sign-in/accounts.ts');
+    return new Accounts({
       reader: ground.store,
       actors: ground.actors,
       clock: systemClock,

@@ -14,9 +14,8 @@ import { UsageSampler } from '../metrics/sampler.ts';
 import { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { ServerWatch } from '../actors/server/watch.ts';
 import { logIndexActor } from '../actors/log-index/actor.ts';
-import { createLogStreams } from '../logs/live/log-streams.ts';
-import type { LiveLogs } from '../logs/live/log-streams.ts';
-import { PlaceWatch } from '../logs/live/place-watch.ts';
+import { LiveLogs } from '../logs/live/live-logs.ts';
+import { DriverWatch } from '../logs/live/driver-watch.ts';
 import type { Config } from '../config.ts';
 import { registerActors } from './actors.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
@@ -132,7 +131,7 @@ class OpenPlatform implements Platform {
   readonly #parts: Parts;
   readonly #writer;
   readonly #watch: AppWatch;
-  readonly #place: PlaceWatch;
+  readonly #place: DriverWatch;
   readonly #servers: ServerWatch;
   readonly #sampler: UsageSampler;
   #cancelRetention: () => void = () => undefined;
@@ -169,7 +168,7 @@ class OpenPlatform implements Platform {
             Promise.resolve(),
       logger,
     });
-    this.streams = createLogStreams({ writer: this.#writer, logger });
+    this.streams = new LiveLogs({ writer: this.#writer, logger });
     this.driver = parts.driver;
     this.bulk = new BulkPool({
       temporaryDir: this.folders.arrivingUploads,
@@ -180,7 +179,7 @@ class OpenPlatform implements Platform {
     });
     this.#watch = new AppWatch({ driver: this.driver, actors: this.actors, reader: store, logger });
     const { driver, streams } = this;
-    this.#place = new PlaceWatch({ driver, streams, reader: store, clock });
+    this.#place = new DriverWatch({ driver, streams, reader: store, clock });
     this.#servers = new ServerWatch({
       driver: this.driver,
       actors: this.actors.inside,

@@ -213,7 +213,7 @@ class Service {
     await platform.drain();
     await this.#graphql.close();
     this.#core.authenticator.close();
-    await this.#home.close();
+    this.#home.close();
     await this.#serving.close();
     await platform.close();
     if (this.#phase !== 'exiting') logger.info({}, 'stopped');

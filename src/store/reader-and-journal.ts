@@ -14,8 +14,8 @@ export interface ListOptions {
 }
 
 /**
- * Reads of one consistent state, on any thread. What comes back is decoded once, shared and
- * frozen: never change it. Each read sees everything that was durable before it began.
+ * Reads of one consistent state, on any thread. Records are decoded once, shared and frozen: never
+ * change one. Each read sees everything that was durable before it began.
  */
 export interface Reader {
   get<R>(from: Table<R>, key: Key): Readonly<R> | undefined;
@@ -38,8 +38,8 @@ export interface Reader {
   /** The journal position that reads are valid for; grows with every commit. */
   readonly position: number;
   /**
-   * The same where nothing is read beside it, such as to tell whether an answer is still true: reads
-   * that follow may already know more. It takes a tenth of the time.
+   * The same at a tenth of the time, for callers that read nothing with it, such as a check whether
+   * an answer is still true. Reads that follow may already see more.
    */
   readonly newestPosition: number;
 }
@@ -65,9 +65,9 @@ export interface Journal {
   /**
    * Appends the entry and applies it, in one transaction with all others of the turn, and resolves
    * with its position once it is on disk. Rejects with CONFLICT or NOT_FOUND when a rule of a table
-   * refuses this entry alone, with STORAGE_FULL or INTERNAL when the whole group failed. What the
-   * same activation had queued behind a rejected entry is rejected too (OVERLOADED), and so is all
-   * that follows, unless a rule refused and nothing was queued behind.
+   * refuses this entry alone, with STORAGE_FULL or INTERNAL when the whole group failed. After a
+   * rejected entry, everything else of the same activation is rejected too (OVERLOADED), unless a
+   * rule refused the entry and nothing was queued behind it.
    */
   commit(request: CommitRequest): Promise<number>;
   /**

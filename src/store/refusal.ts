@@ -1,6 +1,6 @@
-/** Owns the reasons for which a store does not open; each is one sentence for the operator. */
+/** Owns the error of a store that must not be opened, or of a copy that must not be made. */
 
-/** Opening is refused; `message` is one clear sentence that names the directory and the way out. */
+/** `message` is one clear sentence for the operator; it names the directory and the way out. */
 export class StoreRefusal extends Error {
   override readonly name = 'StoreRefusal';
 }

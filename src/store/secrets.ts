@@ -1,11 +1,12 @@
 /**
  * Owns the instance key and what is encrypted with it.
  *
- * 1. A sealed value is AES-256-GCM with a nonce of its own and its context as associated data: it
- *    opens only where it was meant to, and tampering shows.
- * 2. The key is 32 bytes, in a 0600 file made once and synced, or handed in. A key that is not
- *    the directory's own is refused at start, before anything is read with it.
- * 3. Keys for other purposes are derived from it, never the key itself.
+ * 1. A sealed value is AES-256-GCM with a nonce of its own and its context as associated data. So
+ *    it opens only in its own context, and tampering shows.
+ * 2. The key is 32 bytes: given by the operator, or in a 0600 file that is made once and synced. A
+ *    key that does not belong to the directory is refused at start, before anything is read with
+ *    it.
+ * 3. Every other purpose gets a key that is derived from it.
  *
  * A sealed value: version (1 byte, 1), nonce (12), tag (16), ciphertext.
  */
@@ -32,7 +33,7 @@ import { join } from 'node:path';
 import { StoreRefusal } from './refusal.ts';
 
 export const instanceKeyFile = 'instance.key';
-/** Tells which key the directory belongs to, without telling anything of the key. */
+/** Tells whether a key belongs to the directory, and nothing else about the key. */
 export const keyCheckFile = 'instance.key-check';
 
 export interface SecretBoxOptions {
@@ -155,7 +156,7 @@ function readIfPresent(file: string): string | undefined {
   }
 }
 
-/** Writes a 0600 file whole and synced, unless it is there; of two at once, one wins. */
+/** Writes a whole, synced 0600 file, unless it is there. Of two writers at once, one wins. */
 function createOnce(file: string, text: string): void {
   if (readIfPresent(file) !== undefined) return;
   const draft = `${file}.${randomBytes(6).toString('hex')}`;

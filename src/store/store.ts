@@ -3,9 +3,10 @@
  * reader of this thread.
  *
  * 1. One process writes a directory at a time; another one is refused, as is an older program.
- * 2. `close` finishes what was accepted and then lets go of everything; twice is fine.
+ * 2. `close` finishes what was accepted and then releases everything; twice is fine.
  */
-import { chmodSync, mkdirSync, statfsSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { Activations } from './commit/activations.ts';
@@ -22,7 +23,7 @@ import {
 import { Followers } from './commit/followers.ts';
 import { GroupCommit, type CommitLimits, type Transact } from './commit/group-commit.ts';
 import { migrate, migrations, type Migration } from './records/migrations.ts';
-import { OpenReader } from './reading/open-reader.ts';
+
 import { takeProcessLock, type ProcessLock } from './files/process-lock.ts';
 import { StoreReader } from './reading/reader.ts';
 import { StoreRefusal } from './refusal.ts';
@@ -44,13 +45,13 @@ export interface StoreOptions {
   limits?: Partial<CommitLimits>;
   /** Records kept decoded on a thread; default 50,000. */
   cacheRecords?: number;
-  /** Address space mapped for the store; default 64 GiB, of which only what is used costs. */
+  /** Address space mapped for the store; default 64 GiB. Only what is used costs memory. */
   mapBytes?: number;
   tables?: Readonly<Record<string, Table<never>>>;
   migrations?: readonly Migration[];
   /** Wraps each transaction; what it throws fails the group. */
   transact?: (inner: Transact) => Transact;
-  /** The store takes nothing any more, for good. */
+  /** The store takes nothing any more, until the process starts again. */
   onBroken?: (error: unknown) => void;
 }
 
@@ -69,8 +70,8 @@ export interface FollowerOptions extends ReaderOptions {
 
 export interface Store extends Reader, Journal {
   /**
-   * Begins with the newest durable position, as one 64-bit integer, published before its commit
-   * resolves.
+   * Memory whose first 64-bit integer is the newest durable position. It is published before its
+   * commit resolves.
    */
   readonly shared: SharedArrayBuffer;
   readerOptions(): ReaderOptions;
@@ -80,7 +81,7 @@ export interface Store extends Reader, Journal {
   dismissFollower(follower: FollowerOptions): void;
   /** The epoch of a new activation of an actor; commits with an earlier one are rejected. */
   nextEpoch(actor: string): number;
-  /** Copies the data directory into `target`, consistently, while everything goes on. */
+  /** Makes a consistent copy of the data directory in `target` while everything goes on. */
   snapshot(target: string, options: SnapshotOptions): Promise<Copied>;
   /** Cuts the journal down to its newest entries; it also happens by itself. */
   trim(keepEntries?: number): Promise<void>;
@@ -125,7 +126,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
-/** Makes the folders and their modes right, or says why that cannot be. */
+/** Makes the folders with the right modes. Throws a StoreRefusal that says why it cannot. */
 function prepare(dir: string): void {
   try {
     mkdirSync(storeFolder(dir), { recursive: true });
@@ -157,26 +158,28 @@ export function openReader(
 ): ClosableReader {
   const set = tableSet(tables);
   const environment = openEnvironment({ ...options, tables: set });
-  const reader = new StoreReader({ ...options, environment, tables: set });
-  return new ThreadReader(reader, environment);
+  return new StoreReader({ ...options, environment, tables: set });
 }
 
-class ThreadReader extends OpenReader implements ClosableReader {
-  readonly #inner: StoreReader;
-  readonly #environment: Environment;
-  #closing: Promise<void> | undefined;
+// Every version of the store has had these.
+const oldestTables = { auth: allTables.auth, instance: allTables.instance };
 
-  constructor(reader: StoreReader, environment: Environment) {
-    super(reader);
-    this.#inner = reader;
-    this.#environment = environment;
+/**
+ * Opens accounts and the instance's record for a command, whether another process has the store open
+ * or none. What is read is as it was at the opening. Throws a StoreRefusal where there is no store.
+ */
+export function openReadOnly(dir: string): Pick<ClosableReader, 'get' | 'find' | 'close'> {
+  if (!existsSync(join(storeFolder(dir), 'data.mdb'))) {
+    throw new StoreRefusal(`There is no data directory at ${dir}.`);
   }
-
-  close(): Promise<void> {
-    this.#inner.close();
-    this.#closing ??= this.#environment.root.close();
-    return this.#closing;
-  }
+  const tables = tableSet(oldestTables);
+  const mapBytes = mapDefaultBytes;
+  return new StoreReader({
+    environment: openEnvironment({ dir, tables, mapBytes, readOnly: true }),
+    tables,
+    shared: new SharedArrayBuffer(8),
+    cacheRecords: 100,
+  });
 }
 
 interface Opened {
@@ -186,25 +189,22 @@ interface Opened {
   mapBytes: number;
 }
 
-class OpenStore extends OpenReader implements Store {
+class OpenStore extends StoreReader implements Store {
   readonly shared: SharedArrayBuffer;
   readonly #options: StoreOptions;
   readonly #opened: Opened;
-  readonly #inner: StoreReader;
   readonly #activations: Activations;
   readonly #commits: GroupCommit;
   readonly #followers: Followers;
-  #closing: Promise<void> | undefined;
+  #finishing: Promise<void> | undefined;
 
   constructor(options: StoreOptions, opened: Opened) {
     const { environment, tables } = opened;
     const followers = new Followers(options.journalKeep?.unread ?? keepUnreadDefault);
     const { shared } = followers;
     const cacheRecords = options.cacheRecords ?? cacheRecordsDefault;
-    const reader = new StoreReader({ environment, tables, shared, cacheRecords });
-    super(reader);
+    super({ environment, tables, shared, cacheRecords });
     this.shared = shared;
-    this.#inner = reader;
     this.#followers = followers;
     this.#options = options;
     this.#opened = opened;
@@ -213,7 +213,7 @@ class OpenStore extends OpenReader implements Store {
     this.#commits = new GroupCommit({
       environment,
       tables,
-      reader,
+      reader: this,
       shared,
       followers,
       activations: this.#activations,
@@ -265,15 +265,14 @@ class OpenStore extends OpenReader implements Store {
     return this.#commits.trim(Math.max(1, keep));
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+  override close(): Promise<void> {
+    this.#finishing ??= this.#finish();
+    return this.#finishing;
   }
 
-  async #close(): Promise<void> {
+  async #finish(): Promise<void> {
     await this.#commits.close();
-    this.#inner.close();
-    await this.#opened.environment.root.close();
+    await super.close();
     this.#opened.lock.release();
   }
 }
@@ -285,7 +284,10 @@ function countStart({ meta }: Environment): number {
   return starts;
 }
 
-/** A child transaction: what throws inside it is rolled back, which a plain one would commit. */
+/**
+ * A child transaction, because it is rolled back when something throws in it: a plain one would be
+ * committed.
+ */
 function transactionsOf({ root }: Environment): Transact {
   return async (writes) => {
     try {
@@ -298,7 +300,7 @@ function transactionsOf({ root }: Environment): Transact {
 
 const reasonWaitMs = 1_000;
 
-/** lmdb-js tells of a failed commit first, and why it failed by a promise of its own. */
+/** lmdb-js says that a commit failed first, and why it failed by a promise of its own. */
 async function reasonOf(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<never> };
   if (commitError === undefined) return error;
@@ -315,7 +317,9 @@ async function reasonOf(error: unknown): Promise<unknown> {
   }
 }
 
-/** Space left in bytes; when even that cannot be read, the failure at hand is the better report. */
+/**
+ * Space left in bytes. Where it cannot be read, the failure of the commit says more than this one.
+ */
 function freeBytes(dir: string): number {
   try {
     const { bavail, bsize } = statfsSync(dir);

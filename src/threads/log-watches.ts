@@ -7,10 +7,10 @@
  *    ones when the last were taken: a thread that hangs gathers none.
  */
 import type { Logger } from '../lib/log.ts';
-import type { LogName } from '../logs/files/log-name.ts';
+import type { LogName } from '../logs/files/log.ts';
 import type { ChannelView, LogLife } from '../logs/live/channel.ts';
-import type { StreamNotice } from '../logs/live/live-log.ts';
-import type { LiveLogs } from '../logs/live/log-streams.ts';
+import type { StreamNotice } from '../logs/live/log-streams.ts';
+import type { LiveLogs } from '../logs/live/live-logs.ts';
 
 /** A thread begins to watch a log, under a number that it never used before. */
 export interface WatchLog {

@@ -10,7 +10,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { LogLine, LogName } from '../logs/files/log-name.ts';
+import type { LogLine, LogName } from '../logs/files/log.ts';
 import type { LogFileReader } from '../logs/files/reader.ts';
 import type { LogTail } from '../logs/files/tail.ts';
 import { type ChannelView, LogChannel, type WatchedLogs } from '../logs/live/channel.ts';

@@ -7,7 +7,7 @@
  * 2. Where nobody waits for the answer any more it is dropped here, and the mutation's signal aborts.
  */
 import type { Principal } from '../auth/callers/principal.ts';
-import type { Origin } from '../auth/sign-in/accounts-api.ts';
+import type { Origin } from '../auth/sign-in/sign-in.ts';
 import type { AgentSide, HttpSide } from '../graphql/context.ts';
 import type { Variables } from '../graphql/execution/engine.ts';
 import type {

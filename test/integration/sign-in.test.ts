@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { createAccounts } from '../../src/auth/sign-in/accounts.ts';
-import type { Accounts, Origin, SignIn } from '../../src/auth/sign-in/accounts-api.ts';
+import { Accounts } from '../../src/auth/sign-in/accounts.ts';
+import type { Origin, SignIn } from '../../src/auth/sign-in/sign-in.ts';
 import {
   type ClosableAuthenticator,
   createAuthenticator,
@@ -35,7 +35,7 @@ async function within(
   const { store: reader, runtime: actors, log } = stored;
   const subscribe: typeof reader.subscribe = (listener) => reader.subscribe(listener);
   const publicUrl = 'http://localhost:3000';
-  const accounts = createAccounts({
+  const accounts = new Accounts({
     reader,
     actors,
     clock,

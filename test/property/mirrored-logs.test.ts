@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { ChannelView, WatchedLogs } from '../../src/logs/live/channel.ts';
 import { openLogReader } from '../../src/logs/files/reader.ts';
-import type { LogName } from '../../src/logs/files/log-name.ts';
+import type { LogName } from '../../src/logs/files/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { LogBench } from '../support/log-bench.ts';
 import { mirrored } from '../support/mirrored-streams.ts';

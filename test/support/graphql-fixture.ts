@@ -1,7 +1,7 @@
 /** A team with apps, a log, and contexts to run GraphQL documents in. */
 import type { Actors } from '../../src/actors/runtime/actor.ts';
 import { createAccountReads } from '../../src/auth/callers/account-reads.ts';
-import type { Accounts } from '../../src/auth/sign-in/accounts-api.ts';
+import type { Accounts } from '../../src/auth/sign-in/accounts.ts';
 import { anonymous, type Principal } from '../../src/auth/callers/principal.ts';
 import {
   defaultLimits,
@@ -10,7 +10,7 @@ import {
   type LiveSource,
   type ReadSide,
 } from '../../src/graphql/context.ts';
-import type { LogLine, LogName, LogReader } from '../../src/logs/files/log-name.ts';
+import type { LogLine, LogName, LogReader } from '../../src/logs/files/log.ts';
 import type { AppRecord, DeploymentRecord } from '../../src/store/records/records.ts';
 import { put } from '../../src/store/records/table.ts';
 import { tables } from '../../src/store/records/tables.ts';

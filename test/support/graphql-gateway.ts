@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { MessageChannel } from 'node:worker_threads';
 import { createAccountReads } from '../../src/auth/callers/account-reads.ts';
-import type { Accounts } from '../../src/auth/sign-in/accounts-api.ts';
+import type { Accounts } from '../../src/auth/sign-in/accounts.ts';
 import { createAuthenticator } from '../../src/auth/callers/authenticator.ts';
 import { sealSessionCookie } from '../../src/auth/callers/session-cookie.ts';
 import type { StreamRoom } from '../../src/logs/viewers/stream-room.ts';
-import type { StreamView } from '../../src/logs/live/live-log.ts';
+import type { StreamView } from '../../src/logs/live/log-streams.ts';
 import { Callers } from '../../src/gateway/credentials.ts';
 import type { GatewayOptions } from '../../src/gateway/server.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
@@ -17,7 +17,7 @@ import { openPortCalls } from '../../src/threads/port-calls.ts';
 import { openDoor, serveDoor } from '../../src/threads/remote-door.ts';
 import { homeMutations, RemoteMutations } from '../../src/threads/remote-mutations.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import type { LogName } from '../../src/logs/files/log-name.ts';
+import type { LogName } from '../../src/logs/files/log.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { GraphqlFixture, settings } from './graphql-fixture.ts';
 

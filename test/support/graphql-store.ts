@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createAccountReads } from '../../src/auth/callers/account-reads.ts';
 import { defaultLimits, type ReadSide } from '../../src/graphql/context.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import type { LogName } from '../../src/logs/files/log-name.ts';
+import type { LogName } from '../../src/logs/files/log.ts';
 import { openLogReader } from '../../src/logs/files/reader.ts';
 import { openLogWriter } from '../../src/logs/files/writer.ts';
 import { openMetricsReader } from '../../src/metrics/metrics-files.ts';

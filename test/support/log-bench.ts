@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { StreamSessions } from '../../src/logs/viewers/sessions.ts';
 import type { OpenStream, StreamSessionsOptions } from '../../src/logs/viewers/sessions.ts';
 import type { Person } from '../../src/logs/viewers/viewer.ts';
-import { createLogStreams } from '../../src/logs/live/log-streams.ts';
-import type { LiveLogs, LogStreamsOptions } from '../../src/logs/live/log-streams.ts';
+import { LiveLogs, type LogStreamsOptions } from '../../src/logs/live/live-logs.ts';
 import type { Driver } from '../../src/drivers/driver.ts';
 import type { LogEntry } from '../../src/protocol/workload.ts';
-import type { LogName } from '../../src/logs/files/log-name.ts';
+import type { LogName } from '../../src/logs/files/log.ts';
 import { openLogReader, type LogFileReader } from '../../src/logs/files/reader.ts';
 import { openLogWriter } from '../../src/logs/files/writer.ts';
 import type { LogWriterOptions } from '../../src/logs/files/writer.ts';
@@ -88,7 +87,7 @@ export class LogBench {
       segmentBytes: 16_384,
       ...this.#options.writer,
     });
-    const streams = createLogStreams({
+    const streams = new LiveLogs({
       writer,
       logger: this.logger,
       flushMs: 2,

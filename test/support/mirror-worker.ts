@@ -4,7 +4,7 @@ import type { ChannelView } from '../../src/logs/live/channel.ts';
 import type { LogMove, UnwatchLog, WatchLog } from '../../src/threads/log-watches.ts';
 import { MirroredLogs } from '../../src/threads/mirrored-logs.ts';
 import { openFollowingStore } from '../../src/store/reading/following-store.ts';
-import type { LogName } from '../../src/logs/files/log-name.ts';
+import type { LogName } from '../../src/logs/files/log.ts';
 import { openLogReader } from '../../src/logs/files/reader.ts';
 import type { FollowerOptions } from '../../src/store/store.ts';
 import { memoryLogger } from './memory-logger.ts';

@@ -3,7 +3,7 @@
  * and arrive in order when `deliver` is called, by itself in a later turn unless `held`.
  */
 import { LogWatches } from '../../src/threads/log-watches.ts';
-import type { LiveLogs } from '../../src/logs/live/log-streams.ts';
+import type { LiveLogs } from '../../src/logs/live/live-logs.ts';
 import { MirroredLogs } from '../../src/threads/mirrored-logs.ts';
 import type { Logger } from '../../src/lib/log.ts';
 import type { LogFileReader } from '../../src/logs/files/reader.ts';

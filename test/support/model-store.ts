@@ -24,13 +24,13 @@ export interface Pair {
 /** Tables with every kind of index: unique, optional, shared, several keys a record, nullable. */
 export const modelTables = {
   things: table<Thing>()('things', (r) => r.id, {
-    slug: { of: (r) => (r.slug === null ? [] : [[r.slug]]), unique: 'This slug is taken.' },
-    group: { of: (r) => [[r.group, r.rank]] },
-    tag: { of: (r) => r.tags.map((tag) => [tag]) },
+    slug: { keys: (r) => (r.slug === null ? [] : [[r.slug]]), unique: 'This slug is taken.' },
+    group: { keys: (r) => [[r.group, r.rank]] },
+    tag: { keys: (r) => r.tags.map((tag) => [tag]) },
   }),
   pairs: table<Pair>()('pairs', (r) => [r.left, r.right], {
-    label: { of: (r) => [[r.label, r.left]] },
-    both: { of: (r) => [[r.left, r.label ?? '']], unique: 'This label is taken here.' },
+    label: { keys: (r) => [[r.label, r.left]] },
+    both: { keys: (r) => [[r.left, r.label ?? '']], unique: 'This label is taken here.' },
   }),
 } as const;
 
@@ -111,7 +111,7 @@ export class ModelStore {
     for (const name of new Set(changes.map((change) => change.table))) {
       for (const spec of Object.values(this.#tables.get(name)?.indexes ?? {})) {
         if (spec.unique === undefined) continue;
-        const keys = [...this.#table(name).values()].flatMap((r) => spec.of(r));
+        const keys = [...this.#table(name).values()].flatMap((r) => spec.keys(r));
         if (new Set(keys.map((key) => JSON.stringify(key))).size < keys.length)
           return { code: 'CONFLICT', message: spec.unique };
       }
@@ -141,7 +141,7 @@ export class ModelStore {
     const spec = specOf(t, index);
     let found = this.scan(from).flatMap((record) => {
       const seen = new Map<string, readonly KeyPart[]>();
-      for (const key of spec.of(record)) seen.set(JSON.stringify(key), key);
+      for (const key of spec.keys(record)) seen.set(JSON.stringify(key), key);
       // Where several records may share an index key, their own key tells the entries apart.
       const own = spec.unique === undefined ? parts(t.keyOf(record)) : [];
       return [...seen.values()]
@@ -160,11 +160,11 @@ export class ModelStore {
 }
 
 interface Spec {
-  of: (record: unknown) => readonly (readonly KeyPart[])[];
+  keys: (record: unknown) => readonly (readonly KeyPart[])[];
   unique?: string;
 }
 
 function specOf(t: AnyTable, index: string): Spec {
   const indexes: Readonly<Record<string, Spec>> = t.indexes;
-  return indexes[index] ?? { of: () => [] };
+  return indexes[index] ?? { keys: () => [] };
 }

@@ -16,7 +16,7 @@ import { newId } from '../../src/lib/ids.ts';
 import { openPlatform } from '../../src/service/platform.ts';
 import type { Platform } from '../../src/service/platform.ts';
 import type { AppRecord, DeploymentRecord } from '../../src/store/records/records.ts';
-import type { LogName } from '../../src/logs/files/log-name.ts';
+import type { LogName } from '../../src/logs/files/log.ts';
 import { tables } from '../../src/store/records/tables.ts';
 import { freePort } from './ports.ts';
 import { isAlive, runnerOf, signal } from './processes.ts';

@@ -5,7 +5,7 @@
  */
 import { accountActorDefinition } from '../../src/actors/account/actor.ts';
 import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
-import { createAccounts } from '../../src/auth/sign-in/accounts.ts';
+import { Accounts } from '../../src/auth/sign-in/accounts.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { recordingLogger } from './silent-logger.ts';
@@ -33,7 +33,7 @@ const store = await openStore({
 });
 const runtime = new ActorRuntime({ store, clock: systemClock, logger });
 runtime.register(accountActorDefinition({ reader: store, clock: systemClock }));
-const accounts = createAccounts({
+const accounts = new Accounts({
   reader: store,
   actors: runtime,
   clock: systemClock,

@@ -7,7 +7,7 @@ import type { AppRecord } from '../../store/records/records.ts';
 import type { Extractor } from '../../archives/extracting/extractor.ts';
 import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
-import type { LogStreams } from '../../logs/live/live-log.ts';
+import type { LogStreams } from '../../logs/live/log-streams.ts';
 import type { FreeUids } from '../workload/free-uids.ts';
 import type { Check } from './running/health.ts';
 

@@ -6,7 +6,7 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { DatabaseEngine, DatabaseRecord } from '../../store/records/records.ts';
 import type { SecretBox } from '../app/deps.ts';
 import type { FreeUids } from '../workload/free-uids.ts';
-import type { LogStreams } from '../../logs/live/live-log.ts';
+import type { LogStreams } from '../../logs/live/log-streams.ts';
 import type { Engine, HostTools } from './engines/engine.ts';
 
 export interface DatabaseOptions {

@@ -10,11 +10,11 @@
 import type { Driver } from '../../drivers/driver.ts';
 import { type Clock, pause } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { LogName } from '../../logs/files/log-name.ts';
+import type { LogName } from '../../logs/files/log.ts';
 import { isAborted } from '../app/running/health.ts';
 import { reach } from '../app/running/reach.ts';
 import type { ActorContext, Protocol } from '../runtime/actor.ts';
-import type { LogStreams } from '../../logs/live/live-log.ts';
+import type { LogStreams } from '../../logs/live/log-streams.ts';
 
 export interface WorkloadCareOptions {
   /** The id of the app or database. */

@@ -1,8 +1,30 @@
-/** Owns how accounts are read, on any thread: people are better-auth's records of model `user`. */
+/** Owns how accounts are read, on any thread. People are better-auth's records of the model `user`. */
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AuthRecord, MemberRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { AccountReads, AskingTeam, User } from '../sign-in/accounts-api.ts';
+
+export interface User {
+  id: string;
+  email: string;
+  name: string;
+  isInstanceAdmin: boolean;
+  twoFactorEnabled: boolean;
+}
+
+/** A team that requires two-factor of somebody who has none. */
+export interface AskingTeam {
+  name: string;
+  /** Null: two-factor is required already, and the person is kept out. */
+  graceUntilMs: number | null;
+}
+
+/** What is read of accounts on any thread. */
+export interface AccountReads {
+  user(userId: string): User | undefined;
+  /** The teams of a person that require two-factor while the person has none. */
+  askingTwoFactor(userId: string): AskingTeam[];
+  memberships(userId: string): readonly Readonly<MemberRecord>[];
+}
 
 export function createAccountReads(reader: Reader): AccountReads {
   return {
@@ -26,7 +48,7 @@ function askingTwoFactor(reader: Reader, userId: string): AskingTeam[] {
   });
 }
 
-/** The teams a person is in, the longest-standing first. */
+/** The teams a person is in; the one joined first comes first. */
 export function readMemberships(reader: Reader, userId: string): readonly Readonly<MemberRecord>[] {
   return reader.list(tables.members, 'user', [userId]);
 }

@@ -1,9 +1,9 @@
 /**
  * Owns which team a request acts in.
  *
- * 1. A team that is named but not the caller's is FORBIDDEN, and so is one that does not exist.
- * 2. Nobody acts silently in another team than was chosen: when the chosen one is lost, there is
- *    none until the caller names one.
+ * 1. A team that the caller names and is not in is FORBIDDEN, and so is one that does not exist.
+ * 2. Nobody acts silently in another team than the chosen one. When the caller is no longer in it,
+ *    there is no acting team until the caller names one.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';

@@ -1,13 +1,13 @@
 /**
- * Owns the hot path from a credential to a principal: a signed session cookie or an API token,
- * resolved without waiting and without better-auth.
+ * Owns the hot path from a credential to a principal. The credential is a signed session cookie or an
+ * API token; it is resolved without waiting and without better-auth.
  *
- * 1. What is remembered of a credential is dropped by the journal entry that may change it, before
- *    the change is answered: a revoked token and an ended session are dead at once.
+ * 1. A journal entry that may change what a credential stands for drops what is remembered, before the
+ *    change is answered. So a revoked token and an ended session are dead at once.
  * 2. Expiry is checked at every use, remembered or not.
- * 3. Whatever is wrong with a token, the answer is the same; a cookie that is not good is nobody. One that
- *    is good, and whose scope is gone, is told that.
- * 4. Secrets meet in constant time or as hashes; none is logged.
+ * 3. Whatever is wrong with a token, the answer is the same, except that a good token whose scope is
+ *    deleted is told so. A bad cookie is anonymous.
+ * 4. Secrets are compared in constant time or as hashes. None is logged.
  */
 import type { Actors } from '../../actors/runtime/actor.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -16,16 +16,48 @@ import type { Logger } from '../../lib/log.ts';
 import type { Journal, Reader } from '../../store/reader-and-journal.ts';
 import type { AuthRecord, TokenRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { Authenticator, Credentials, SessionRenewal } from '../sign-in/accounts-api.ts';
 import { isMember, personTeam, tokenTeam } from './acting-team.ts';
+import { CredentialUses } from './credential-uses.ts';
 import { type Principal, type SignedIn, anonymous } from './principal.ts';
-import { RecentMap } from './recency-map.ts';
+import { RecentMap } from '../../lib/recent-map.ts';
 import { isScopeGone, reachOfTeam } from '../rights/scope.ts';
 import { findSessionCookie, keepCookie, openSessionCookie } from './session-cookie.ts';
 import { SessionRenewer } from './session-renewer.ts';
-import { SessionUses } from './session-uses.ts';
 import { isWellFormedToken, tokenHash } from './token-codec.ts';
-import { TokenUses } from './token-uses.ts';
+
+export interface Credentials {
+  cookieHeader: string;
+  authorization: string;
+  /** `X-Service-Team`: a team's id or slug; '' for none. */
+  team: string;
+  address: string;
+  /** What the token must be good for; default `api`. A token for the API is good for MCP as well. */
+  audience?: 'api' | 'mcp';
+}
+
+/** The hot path: microseconds, no await, revocation at once. */
+export interface Authenticator {
+  /**
+   * The principal behind the session cookie; anonymous without a cookie or with an old one. BAD_REQUEST
+   * for two cookies of the name, FORBIDDEN for a team that the person is not in.
+   */
+  byCookie(credentials: Credentials): Principal;
+  /**
+   * The principal behind `Authorization: Bearer`. UNAUTHENTICATED for anything that is no good token.
+   */
+  byToken(credentials: Credentials): SignedIn;
+  /** Whether a principal that was resolved before would still be resolved now; for open streams. */
+  stillValid(principal: Principal): boolean;
+}
+
+/** Renews sessions, for transports that answer a browser. */
+export interface SessionRenewal {
+  /**
+   * A `Set-Cookie` that keeps the session cookie for another seven days, once a day; null when that is
+   * not due. Call it after `byCookie` gave a person.
+   */
+  renew(credentials: Credentials, secure: boolean): string | null;
+}
 
 export interface AuthenticatorOptions {
   reader: Reader;
@@ -35,13 +67,19 @@ export interface AuthenticatorOptions {
   log: Logger;
   /** What better-auth signs its cookies with. */
   secret: string;
-  /** Told of every token that is unknown, malformed, expired or without an owner. */
+  /** Called for every token that is unknown, malformed, expired or without an owner. */
   onFailure?: (address: string) => void;
-  /** Credentials of each kind that are remembered, half of them for certain; default 30,000. */
+  /**
+   * How many credentials of each kind are remembered, at least half of them for certain; default
+   * 30,000.
+   */
   rememberedMax?: number;
 }
 
-/** Half of it is more than the 10,000 tokens of a fleet in turn, which would find nothing with less. */
+/**
+ * Half of it is more than the 10,000 tokens of a fleet: with less, tokens used in turn would never be
+ * found.
+ */
 const rememberedDefault = 30_000;
 
 interface Remembered<P extends Principal> {
@@ -70,8 +108,8 @@ export function createAuthenticator(options: AuthenticatorOptions): ClosableAuth
   return new JournaledAuthenticator(options);
 }
 
-// The tables a principal is made of. Apps and folders are not among them, although the first team
-// of a token scoped to some depends on them: such tokens are resolved anew each time.
+// The tables a principal depends on. Apps and folders are missing, although the first team of a token
+// that is scoped to some depends on them: such tokens are resolved anew each time.
 const decisive: ReadonlySet<string> = new Set(
   [tables.auth, tables.tokens, tables.members, tables.teams].map((table) => table.name),
 );
@@ -80,18 +118,16 @@ class JournaledAuthenticator implements ClosableAuthenticator {
   readonly #options: AuthenticatorOptions;
   readonly #sessions: RecentMap<RememberedSession>;
   readonly #tokens: RecentMap<RememberedToken>;
-  readonly #uses: TokenUses;
+  readonly #uses: CredentialUses;
   readonly #renewer: SessionRenewer;
-  readonly #sessionUses: SessionUses;
   readonly #unsubscribe: () => void;
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
     this.#sessions = new RecentMap(options.rememberedMax ?? rememberedDefault);
     this.#tokens = new RecentMap(options.rememberedMax ?? rememberedDefault);
-    this.#uses = new TokenUses(options);
+    this.#uses = new CredentialUses(options);
     this.#renewer = new SessionRenewer(options);
-    this.#sessionUses = new SessionUses(options);
     this.#unsubscribe = options.subscribe((entry) => {
       if (!entry.changes.some((change) => decisive.has(change.table))) return;
       this.#sessions.clear();
@@ -103,7 +139,7 @@ class JournaledAuthenticator implements ClosableAuthenticator {
     const raw = findSessionCookie(credentials.cookieHeader);
     const found = raw === '' ? null : this.#session(raw, credentials.team);
     if (found === null) return anonymous;
-    this.#sessionUses.note(found.renewable, this.#options.clock.now());
+    this.#uses.noteSession(found.renewable, this.#options.clock.now());
     return found.principal;
   }
 
@@ -127,7 +163,7 @@ class JournaledAuthenticator implements ClosableAuthenticator {
       this.#options.onFailure?.(address);
       throw badToken();
     }
-    this.#uses.note(found, now);
+    this.#uses.noteToken(found, now);
     return found.principal;
   }
 
@@ -158,7 +194,6 @@ class JournaledAuthenticator implements ClosableAuthenticator {
   close(): void {
     this.#unsubscribe();
     this.#uses.close();
-    this.#sessionUses.close();
   }
 
   #session(raw: string, team: string): RememberedSession | null {
@@ -175,7 +210,7 @@ class JournaledAuthenticator implements ClosableAuthenticator {
     const userId = session?.fields['userId'];
     if (!session || typeof userId !== 'string') return null;
     const expiresAtMs = millis(session.fields['expiresAt']);
-    // An expired session is nobody, even where a team is named that it could not act in.
+    // An expired session is anonymous, even where the request names a team that it could not act in.
     if (expiresAtMs <= clock.now() || !reader.get(tables.auth, ['user', userId])) return null;
     const teamId = personTeam(reader, userId, team, currentTeam(session));
     const updatedAtMs = millis(session.fields['updatedAt']);
@@ -202,7 +237,7 @@ class JournaledAuthenticator implements ClosableAuthenticator {
     const token = direct ?? issued?.grant;
     if (!token || !reader.get(tables.auth, ['user', token.userId])) return null;
     const expiresAtMs = Math.min(token.expiresAtMs ?? Infinity, issued?.expiresAtMs ?? Infinity);
-    // Before the team: a token that is no good is 401, whatever team it names.
+    // Checked before the team: a bad token is 401, whatever team the request names.
     if (expiresAtMs <= clock.now()) return null;
     if (isScopeGone(reader, token)) throw scopeGone();
     const teamId = tokenTeam(reader, token, team);
@@ -240,7 +275,7 @@ function findIssued(reader: Reader, hash: string): Issued | undefined {
 
 /** The provider issues tokens for the public URL and for the MCP endpoint below it (RFC 8707). */
 function isMcpOnly(resources: readonly unknown[]): boolean {
-  const isMcp = (one: unknown): boolean => typeof one === 'string' && one.endsWith('/api/mcp');
+  const isMcp = (name: unknown): boolean => typeof name === 'string' && name.endsWith('/api/mcp');
   return resources.length > 0 && resources.every(isMcp);
 }
 
@@ -257,7 +292,7 @@ function keyOf(credential: string, team: string): string {
   return team === '' ? credential : `${credential}\n${team}`;
 }
 
-/** The text behind `Bearer`, null when the request carries no bearer credential at all. */
+/** The text behind `Bearer`; null when the request has no bearer credential. */
 function bearerOf(authorization: string): string | null {
   if (authorization.length < 7 || authorization.slice(0, 7).toLowerCase() !== 'bearer ') {
     return null;

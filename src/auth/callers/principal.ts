@@ -1,6 +1,6 @@
 /**
- * Owns who is calling. A principal is plain data: it is resolved once at the gateway and crosses
- * threads with the request; what it may do is decided in `authorize.ts`.
+ * Owns who is calling. A principal is plain data: it is resolved once, at the gateway, and crosses
+ * threads with the request. `authorize.ts` decides what it may do.
  */
 
 export type Principal =
@@ -9,7 +9,10 @@ export type Principal =
       kind: 'person';
       userId: string;
       sessionId: string;
-      /** Acting team: named by `X-Service-Team`, else the session's current one; null without any. */
+      /**
+       * The acting team: the one named by `X-Service-Team`, else the session's current one; null
+       * without any.
+       */
       teamId: string | null;
       confined?: true;
     }
@@ -18,7 +21,7 @@ export type Principal =
       userId: string;
       tokenId: string;
       teamId: string | null;
-      /** Whether what lies in another team than the acting one does not exist for it, as over MCP. */
+      /** Set over MCP: what lies in another team than the acting one does not exist for it. */
       confined?: true;
     };
 
@@ -26,7 +29,7 @@ export type SignedIn = Exclude<Principal, { kind: 'anonymous' }>;
 
 export const anonymous: Principal = { kind: 'anonymous' };
 
-/** What asks: one session or one token; '' for anybody else. */
+/** The id of the session or token that asks; '' for anonymous. */
 export function callerOf(principal: Principal): string {
   switch (principal.kind) {
     case 'anonymous':

@@ -9,7 +9,7 @@ import { ServiceError } from '../../lib/errors.ts';
 export const sessionCookieName = 'service.session_token';
 export const sessionMaxAgeS = 7 * 24 * 60 * 60;
 
-// A signed value is about 80 characters; longer ones are not ours and are not worth a hash.
+// A signed value has about 80 characters. Much longer ones are not ours and are not worth a hash.
 const valueMax = 512;
 const signatureLength = 44;
 
@@ -77,7 +77,7 @@ function decoded(raw: string): string {
   try {
     return decodeURIComponent(value);
   } catch {
-    // Malformed percent-encoding: nothing we signed, so the check below refuses it.
+    // Malformed percent-encoding: we did not sign this, so the signature check refuses it.
     return value;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the sliding of sessions: one that is used after a day lives another seven from then on. The
- * caller's cookie keeps its value and gets a new age.
+ * Owns the renewal of sessions: one that is used a day after its last renewal lives for another seven
+ * days from then on. The caller's cookie keeps its value and gets a new age.
  */
 import { accountActor, directory } from '../../actors/account/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
@@ -28,7 +28,7 @@ export class SessionRenewer {
     this.#log = options.log;
   }
 
-  /** Whether the cookie is due to be sent anew; if so the session is renewed, too. */
+  /** Whether the cookie has to be sent anew. If so, the session is renewed, too. */
   due(session: RenewableSession): boolean {
     const now = this.#clock.now();
     if (now - session.updatedAtMs < renewedAfterMs) return false;

@@ -1,14 +1,13 @@
 /**
- * Owns what an API token looks like: `gwy_` and 40 base62 characters, the last 6 of which are a
- * checksum of the first 34, so that a secret scanner (and we, before any look-up) can tell a token
- * from a string that merely resembles one.
+ * Owns what an API token looks like: `gwy_` and 40 base62 characters. The last 6 are a checksum of the
+ * first 34, so that a secret scanner (and we, before any look-up) can tell a token from a string that
+ * only resembles one.
  *
- * 1. 34 characters of base62 carry 202 bits of chance, evenly.
+ * 1. The 34 characters are 202 random bits, evenly spread.
  * 2. What is stored is the SHA-256 of the whole text; the text itself is shown once.
- * 3. How long a refusal takes says nothing of how much of a token is right. The checksum is judged by
- *    what was given alone. The look-up compares hashes, of which a guess that is nearly right shares
- *    no more bytes with the right one than any other: nobody can steer them, so that the time it
- *    takes to find the first difference leads nowhere.
+ * 3. The time that a refusal takes does not tell how much of a token is right. The checksum depends on
+ *    the given text alone. The look-up compares hashes: a guess that is nearly right shares no more
+ *    bytes with the right hash than any other guess, and nobody can steer that.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -20,7 +19,7 @@ const chanceLength = 34;
 const checksumLength = 6;
 const tokenLength = tokenPrefix.length + chanceLength + checksumLength;
 const pattern = /^gwy_[0-9A-Za-z]{40}$/;
-// The largest multiple of 62 a byte can hold; bytes above it would favour the first characters.
+// The largest multiple of 62 that a byte can hold. Larger bytes would favour the first characters.
 const evenBelow = 248;
 
 /** A new secret: the only time its text exists on our side. */
@@ -46,7 +45,7 @@ export function tokenHash(secret: string): string {
   return hash('sha256', secret, 'hex');
 }
 
-/** What is shown of a token in lists: the prefix and four characters. */
+/** What lists show of a token: the prefix and four characters. */
 export function shownPrefix(secret: string): string {
   return secret.slice(0, tokenPrefix.length + 4);
 }

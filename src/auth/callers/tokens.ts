@@ -1,13 +1,13 @@
 /**
- * Owns the life of API tokens above the store: who may make one, how much it may hold, who may end
- * it, who sees it.
+ * Owns the life of API tokens above the store: who may make one, what it may hold, who may end it, and
+ * who sees it.
  *
- * 1. Nobody mints more than the own effective capabilities, scope and time.
- * 2. A token's text leaves once, with the answer that made it; only its hash is kept.
+ * 1. Nobody makes a token with more than their own effective capabilities, scope and time.
+ * 2. The text of a token is shown once, in the answer that made it. Only its hash is kept.
  */
 import type { Actors } from '../../actors/runtime/actor.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
-import { capabilities } from '../../lib/capabilities.ts';
+import { type Capability, capabilities } from '../../lib/capabilities.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
@@ -15,13 +15,22 @@ import { isName } from '../../lib/names.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { TokenRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { NewToken } from '../sign-in/accounts-api.ts';
 import { actingTeam, authorize, can } from '../rights/authorize.ts';
 import type { Resource } from '../rights/authorizer.ts';
 import { assertMayGive } from '../rights/escalation.ts';
 import type { Principal, SignedIn } from './principal.ts';
 import { liveApp, liveDatabase } from '../rights/scope.ts';
 import { newTokenSecret, shownPrefix, tokenHash } from './token-codec.ts';
+
+export interface NewToken {
+  name: string;
+  capabilities: Capability[];
+  teamIds: string[];
+  folderIds: string[];
+  appIds: string[];
+  databaseIds: string[];
+  expiresAtMs: number | null;
+}
 
 interface TokensOptions {
   reader: Reader;
@@ -31,7 +40,10 @@ interface TokensOptions {
 
 const nodesMax = 100;
 
-/** FORBIDDEN beyond the own power, NOT_FOUND for a node not seen, BAD_USER_INPUT. */
+/**
+ * FORBIDDEN beyond the caller's own power, NOT_FOUND for a node that the caller does not see,
+ * BAD_USER_INPUT.
+ */
 export async function createToken(
   { reader, actors, clock }: TokensOptions,
   principal: SignedIn,
@@ -43,7 +55,7 @@ export async function createToken(
   const wanted = checkedInput(input, now);
   const maker = makerOf(reader, principal);
   if (maker?.oauth) {
-    // Its token would live on when the grant is revoked.
+    // A token that it made would live on when its grant is revoked.
     throw new ServiceError('FORBIDDEN', 'A connected client makes no API tokens.');
   }
   mustNotOutlive(maker, wanted);
@@ -87,9 +99,9 @@ export async function revokeToken(
   return actors.ask(teamActor.at(token.homeTeamId), { type: 'token-revoke', tokenId });
 }
 
-/** The tokens made in the acting team, in the order of their making; needs `manage_tokens`. */
+/** The tokens made in the acting team, in the order in which they were made; needs `manage_tokens`. */
 export function listTokens(reader: Reader, principal: Principal): Readonly<TokenRecord>[] {
-  // Signed in comes first: nobody is told about teams before.
+  // Checks the sign-in first: nobody else is told about teams.
   authorize(reader, principal, null, { kind: 'instance' });
   const teamId = actingTeam(principal);
   authorize(reader, principal, 'manage_tokens', { kind: 'team', teamId });
@@ -158,7 +170,7 @@ function teamNode(teamId: string): Node {
   return { teamId, resource: { kind: 'team', teamId } };
 }
 
-/** A token that sees a team only for some things in it cannot hand on the whole of it. */
+/** A token that sees only some things of a team cannot give another token the whole team. */
 function mustReachWhole(reader: Reader, principal: SignedIn, node: Resource): void {
   const maker = makerOf(reader, principal);
   if (node.kind !== 'team' || maker === null || maker.allTeams) return;

@@ -1,11 +1,11 @@
 /**
  * Owns Client ID Metadata Documents: clients whose id is the address of a document about them.
  *
- * 1. A document is fetched only while a signed-in person is asked about it; a known client is taken
- *    as it was last read everywhere else.
- * 2. They are fetched so often and no more, whoever asks.
+ * 1. A document is fetched only for a request of a signed-in person. Otherwise a known client counts as
+ *    it was last read.
+ * 2. The number of fetches in a minute is bounded for all callers together.
  * 3. A document speaks only for the address it was read from: its `client_id` is that address.
- * 4. It is read again after an hour; while it cannot be, what was read last counts for a day.
+ * 4. It is read again after an hour. While it cannot be read, the last one counts for a day.
  */
 import { registerClientMetadataDocument } from '@better-auth/oauth-provider/internal';
 import type { ClientDiscovery, OAuthOptions, Scope } from '@better-auth/oauth-provider';
@@ -21,7 +21,7 @@ export interface ClientDocumentsOptions {
   clock: Clock;
   /** Whether the request at hand may make us fetch. */
   mayFetch: () => boolean;
-  /** The provider's own options, which say what a client may register. */
+  /** The provider's options, which say what a client may register. */
   provider: () => OAuthOptions<Scope[]>;
 }
 
@@ -61,7 +61,7 @@ export function clientDocuments(options: ClientDocumentsOptions): ClientDiscover
         if (fetches.take('all') > 0) throw refused('Too many are asked for; try again.');
         const metadata = await fetchDocument(fetch, clientId);
         const result = await registerClientMetadataDocument(context, provider(), {
-          // Absent and undefined are one to it, though not to its types.
+          // The library treats absent and undefined alike; its types do not.
           metadata: metadata as RegistrationMetadata,
           clientId,
           clientDiscoveryId,
@@ -124,7 +124,7 @@ export function checkedDocument(clientId: string, text: string): z.infer<typeof 
   return parsed.data;
 }
 
-/** The keys of a client that signs: fetched as its document is. */
+/** The keys of a client that signs its requests, fetched with the same limits as its document. */
 async function fetchKeys(fetch: GuardedFetch, input: Request | URL | string): Promise<Response> {
   const address = input instanceof Request ? input.url : input.toString();
   const answer = await fetch.get(address, { maxBytes: documentBytesMax, timeoutMs });

@@ -1,7 +1,7 @@
-/** Owns which addresses can be the id of a client: what can be told without asking anybody. */
+/** Owns which addresses can be the id of a client, as far as the address alone tells. */
 import { FetchRefused, type GuardedFetch } from '../../lib/guarded-fetch.ts';
 
-// What is longer is not found by the store's index of fields.
+// The store's index of fields does not hold longer values.
 const addressMax = 256;
 
 /** Whether a client id is meant as the address of a document. */
@@ -9,7 +9,7 @@ export function isDocumentAddress(clientId: string): boolean {
   return /^https?:\/\//i.test(clientId);
 }
 
-/** Throws FetchRefused for an address that no client may have, before anybody is asked. */
+/** Throws FetchRefused for an address that no client may have, before anything is fetched. */
 export function checkDocumentAddress(fetch: GuardedFetch, clientId: string): void {
   if (clientId.length > addressMax) throw new FetchRefused('It is too long.');
   const url = fetch.checked(clientId);

@@ -1,10 +1,11 @@
 /**
- * Owns what a client asks of the provider by itself: registration, tokens, their revocation and
+ * Owns what a client asks of the provider itself: registration, tokens, their revocation and
  * introspection, and who the person is.
  *
- * 1. A code and a refresh token that come a second time end the grant they belong to (RFC 9700, 4.14).
- * 2. A token that a client gives back ends its grant, open streams with it.
- * 3. What a grant that has ended left behind is no good here either.
+ * 1. A code or a refresh token that is used a second time ends the grant it belongs to (RFC 9700,
+ *    4.14).
+ * 2. A token that a client revokes ends its grant, and open streams with it.
+ * 3. Tokens of a grant that has ended are refused here, too.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -46,7 +47,7 @@ export class OAuthEndpoints {
     this.#options = options;
   }
 
-  /** RFC 7591. OVERLOADED when there are as many clients as are kept. */
+  /** RFC 7591. OVERLOADED when there are as many clients as may be stored. */
   async register(text: string): Promise<EndpointAnswer> {
     const metadata = recordIn(text);
     const { redirect_uris: redirectUris } = metadata;
@@ -77,7 +78,7 @@ export class OAuthEndpoints {
   async revoke(sent: ClientForm): Promise<EndpointAnswer> {
     const token = sent.form.get('token') ?? '';
     const before = this.#find(token);
-    // It ended before, and the library would end every grant of this client with it.
+    // The token was revoked before; the library would now end every grant of this client.
     if (before && isRevoked(before)) return { status: 200, headers: {}, body: null };
     const answer = answerOf(await this.#post('/oauth2/revoke', sent));
     const after = this.#find(token);
@@ -123,7 +124,7 @@ export class OAuthEndpoints {
     const codeId = tokenHash(sent.form.get('code') ?? '');
     const models: TokenModel[] = ['oauthAccessToken', 'oauthRefreshToken'];
     const { grants } = this.#options;
-    const spent = models.flatMap((one) => grants.rowsOf(one, 'authorizationCodeId', codeId));
+    const spent = models.flatMap((model) => grants.rowsOf(model, 'authorizationCodeId', codeId));
     for (const row of spent) await this.#endGrantOf(row);
     return this.#issued(await this.#post('/oauth2/token', sent));
   }
@@ -137,22 +138,23 @@ export class OAuthEndpoints {
       await this.#endGrantOf(row);
       return failure('invalid_grant', 'This refresh token was used before.');
     }
-    // The grant is what a token stands for, so less of it cannot be had: `scope` in the answer says.
+    // A token stands for the whole grant, so a part of it cannot be had: `scope` in the answer says
+    // what it is.
     const had: unknown = row?.fields['scopes'];
     const isPart = scopesIn(form.get('scope')).every(
-      (one) => Array.isArray(had) && had.includes(one),
+      (scope) => Array.isArray(had) && had.includes(scope),
     );
     if (isPart) form.delete('scope');
     const answer = await this.#issued(await this.#post('/oauth2/token', { ...sent, form }));
     if (own && answer.status !== 200) {
       const now = this.#findRefresh(token);
-      // Somebody else was faster with it.
+      // Another request used the token meanwhile.
       if (now && isRevoked(now)) await this.#endGrantOf(now);
     }
     return answer;
   }
 
-  /** Lets the grant live on with its tokens; without it they are worth nothing. */
+  /** Extends the grant for as long as its tokens live; without the grant they are worth nothing. */
   async #issued(from: LibraryAnswer): Promise<EndpointAnswer> {
     const answer = tokenErrors(answerOf(from));
     const access = answer.body?.['access_token'];
@@ -187,7 +189,7 @@ export class OAuthEndpoints {
     const form = new URLSearchParams(sent);
     const resources = form.getAll('resource');
     form.delete('resource');
-    for (const one of resources) form.append('resource', plainResource(one, publicUrl));
+    for (const resource of resources) form.append('resource', plainResource(resource, publicUrl));
     return form;
   }
 
@@ -214,7 +216,7 @@ function answerOf({ status, headers, text }: LibraryAnswer): EndpointAnswer {
   };
 }
 
-/** The library's answers as RFC 6749, 5.2, and RFC 7636, 4.6, have them. */
+/** The library's answers in the form of RFC 6749, 5.2, and RFC 7636, 4.6. */
 function tokenErrors(answer: EndpointAnswer): EndpointAnswer {
   const { error, error_description: description = '' } = answer.body ?? {};
   if (answer.status < 400 || error === 'invalid_client') return answer;

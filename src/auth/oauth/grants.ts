@@ -1,7 +1,6 @@
 /**
- * Owns what OAuth clients were granted: each grant is a token record of its own, to which the
- * client's access and refresh tokens refer. Whatever ends the record ends all of them at once; here
- * the rows they leave are cleared away.
+ * Owns what OAuth clients were granted. Each grant is a token record, to which the client's access and
+ * refresh tokens refer. When the record ends, all of them end at once; their rows are removed here.
  */
 import { accountActor, directory } from '../../actors/account/protocol.ts';
 import type { AuthWrite } from '../../actors/account/protocol.ts';
@@ -30,7 +29,7 @@ export interface NewGrant {
   teamId: string;
   client: OAuthClientRef;
   capabilities: Capability[];
-  /** Until the client came for its first tokens. */
+  /** When the grant ends unless the client comes for its first tokens. */
   expiresAtMs: number;
 }
 
@@ -66,7 +65,7 @@ export class OAuthGrants {
       id,
       name: client.name,
       userId,
-      // No text hashes to this: the record itself is no credential.
+      // No text has this hash: the record itself is no credential.
       hash: `grant:${id}`,
       prefix: 'oauth',
       capabilities,
@@ -85,7 +84,7 @@ export class OAuthGrants {
     return token;
   }
 
-  /** False when the grant has ended meanwhile. */
+  /** Prolongs a grant. False when it has ended meanwhile. */
   async extend(grantId: string, expiresAtMs: number): Promise<boolean> {
     const grant = this.find(grantId);
     if (!grant) return false;
@@ -93,7 +92,7 @@ export class OAuthGrants {
     return orFalse(this.#options.actors.ask(teamActor.at(grant.homeTeamId), message));
   }
 
-  /** Ends a grant and all that came of it; once is as good as twice. */
+  /** Ends a grant and everything issued under it. Twice is fine. */
   async end(grantId: string): Promise<void> {
     const { actors, log } = this.#options;
     const grant = this.#options.reader.get(tables.tokens, grantId);
@@ -111,7 +110,7 @@ export class OAuthGrants {
     return grant;
   }
 
-  /** The row of a token by what is stored of it. */
+  /** The row of a token, by its hash. */
   row(model: TokenModel, hash: string): Readonly<AuthRecord> | undefined {
     return this.rowsOf(model, 'token', hash)[0];
   }
@@ -145,7 +144,7 @@ export class OAuthGrants {
     });
   }
 
-  /** Clears away what has run out: grants, tokens, codes, and clients that nobody uses. */
+  /** Removes what has expired: grants, tokens, codes, and clients that nobody uses. */
   async sweep(): Promise<void> {
     const { reader, clock } = this.#options;
     const now = clock.now();
@@ -170,7 +169,7 @@ export class OAuthGrants {
       const last = page.at(-1);
       if (!last || page.length < pageSize) return;
       after = [model, last.id];
-      // Others are waiting, too.
+      // Lets other work run between two pages.
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -180,7 +179,7 @@ export class OAuthGrants {
     try {
       await actors.ask(accountActor.at(directory), { type: 'write', writes });
     } catch (thrown) {
-      // They refer to nothing that lives; the next sweep tries again.
+      // The rows refer to a grant that has ended. The next sweep tries again.
       log.warn({ err: thrown }, 'oauth_rows_kept');
     }
   }

@@ -1,11 +1,11 @@
 /**
- * Owns better-auth's OAuth provider: how it is configured, and how a request is put to it. Imported
- * dynamically, when somebody first speaks OAuth.
+ * Owns better-auth's OAuth provider: how it is configured, and how it is asked. It is imported when
+ * somebody first uses OAuth.
  *
- * 1. Tokens are opaque and stored as hashes; what they may do is in the grant they refer to, never
- *    in them.
- * 2. Consent is asked each time: what a person said once never answers for the next request.
- * 3. Nothing that is issued depends on the session it was consented in: it outlives a sign-out.
+ * 1. Tokens are opaque and stored as hashes. What they may do is in the grant they refer to, never in
+ *    the token.
+ * 2. Every request asks for consent: an earlier consent never answers for the next request.
+ * 3. Tokens do not depend on the session of the consent: they outlive a sign-out.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { timingSafeEqual } from 'node:crypto';
@@ -42,11 +42,11 @@ export interface LibraryRequest {
   body?: string;
 }
 
-/** What a request is about, beyond what it says. */
+/** What the library is told of a request beside the request itself. */
 export interface LibraryOccasion {
   /** The grant that a person just consented to. */
   grantId?: string;
-  /** A signed-in person waits for it, so that a client's document may be fetched. */
+  /** Whether a client's document may be fetched, because a signed-in person waits for it. */
   mayFetch?: boolean;
 }
 
@@ -58,7 +58,9 @@ export interface LibraryAnswer {
 
 export interface OAuthLibrary {
   ask(request: LibraryRequest, occasion?: LibraryOccasion): Promise<LibraryAnswer>;
-  /** The parameters of a request that the library itself sent to the consent page; null if forged. */
+  /**
+   * The parameters of a request that the library itself signed for the consent page; null if forged.
+   */
   openSigned(query: string): Promise<URLSearchParams | null>;
 }
 
@@ -67,7 +69,7 @@ export async function openOAuthLibrary(options: OAuthLibraryOptions): Promise<OA
   const occasions = new AsyncLocalStorage<LibraryOccasion>();
   const auth = createLibrary(options, () => occasions.getStore() ?? {});
   const { adapter } = await auth.$context;
-  // The public URL may have changed since: nothing is issued for another one.
+  // The public URL may have changed since the last start. Nothing is issued for another URL.
   const identifiers = resourcesOf(publicUrl);
   await adapter.deleteMany({
     model: 'oauthResource',
@@ -104,14 +106,15 @@ function createLibrary(options: OAuthLibraryOptions, occasion: () => LibraryOcca
     // Named here as well, because the library prefers what the environment says to `secret`.
     secrets: [{ version: 1, value: secret }],
     database: (own: BetterAuthOptions) => withoutSessions(authAdapter(options)(own)),
-    // Its own types don't fit each other under exactOptionalPropertyTypes.
+    // The library's types do not fit each other under exactOptionalPropertyTypes.
     plugins: [oauthProvider(provider) as unknown as BetterAuthPlugin],
-    // Sessions slide elsewhere; see `session-renewer.ts`.
+    // `session-renewer.ts` renews sessions.
     session: { expiresIn: sessionMaxAgeS, disableSessionRefresh: true },
     databaseHooks: {
       verification: {
         create: {
-          // The provider has one time for codes and for the consent page before them.
+          // The provider has one lifetime for codes and for the consent page before them; codes get
+          // their own here.
           before: (row) => {
             const endsAtMs = clock.now() + codeMs;
             return Promise.resolve({ data: { ...row, expiresAt: new Date(endsAtMs) } });
@@ -123,9 +126,7 @@ function createLibrary(options: OAuthLibraryOptions, occasion: () => LibraryOcca
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      log: (_level, message) => {
-        log.error({ message }, 'oauth_library');
-      },
+      log: (_level, message) => log.error({ message }, 'oauth_library'),
     },
     advanced: {
       cookiePrefix: sessionCookieName.slice(0, sessionCookieName.indexOf('.')),
@@ -146,7 +147,7 @@ function providerOptions(
     postLogin: {
       page: consentPath,
       shouldRedirect: () => false,
-      // A reference that no consent has makes the library ask.
+      // A reference that no consent has makes the library ask for consent.
       consentReferenceId: () => occasion().grantId ?? 'none',
     },
     grantTypes: ['authorization_code', 'refresh_token'],
@@ -154,7 +155,7 @@ function providerOptions(
     allowUnauthenticatedClientRegistration: true,
     resources: resourcesOf(options.publicUrl),
     enforcePerClientResources: false,
-    // Opaque tokens only: one that is revoked is dead at once.
+    // Opaque tokens only, so that a revoked one is dead at once.
     disableJwtPlugin: true,
     codeExpiresIn: consentMs / 1_000,
     accessTokenExpiresIn: accessTokenMs / 1_000,
@@ -182,7 +183,7 @@ function resourcesOf(publicUrl: string): string[] {
   return [publicUrl, mcpResource(publicUrl)];
 }
 
-/** The library ends what a session consented to with the session; here only the grant ends it. */
+/** The library would end tokens with the session of their consent. Here only the grant ends them. */
 function withoutSessions(adapter: DBAdapter): DBAdapter {
   const bare: DBAdapter['create'] = (data) => {
     const issued = data.model === 'oauthAccessToken' || data.model === 'oauthRefreshToken';

@@ -1,4 +1,4 @@
-/** Owns how long what the OAuth provider issues is good for. */
+/** Owns how long codes and tokens of the OAuth provider are good for. */
 
 export const codeMs = 60_000;
 export const accessTokenMs = 3_600_000;

@@ -1,6 +1,6 @@
 /**
  * Owns the discovery documents: RFC 8414 for the authorization server, RFC 9728 for the protected
- * resource. They are made from the public URL alone, so that nothing has to be loaded for them.
+ * resource. They depend on the public URL alone, so nothing has to be loaded for them.
  */
 import { allScopes } from './scopes.ts';
 
@@ -9,7 +9,7 @@ export function issuerOf(publicUrl: string): string {
   return `${publicUrl}/api/auth`;
 }
 
-/** The MCP endpoint as a resource (RFC 8707): a token for it is good for nothing else. */
+/** The MCP endpoint as a resource (RFC 8707). A token for it is good for nothing else. */
 export function mcpResource(publicUrl: string): string {
   return `${publicUrl}/api/mcp`;
 }
@@ -45,7 +45,7 @@ export function serverMetadata(publicUrl: string): Record<string, unknown> {
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
     subject_types_supported: ['public'],
-    // ID tokens are for clients with a secret, which signs them; others ask `userinfo`.
+    // ID tokens are for clients with a secret, which signs them. Other clients ask `userinfo`.
     id_token_signing_alg_values_supported: ['HS256'],
     claims_supported: ['sub', 'iss', 'aud', 'exp', 'iat', 'name', 'email', 'email_verified'],
   };

@@ -1,7 +1,7 @@
 /**
  * Owns the composition of OAuth: what a person does (`provider`), what clients do (`endpoints`), and
- * what was granted (`grants`). Cheap to make: the library is loaded when somebody first needs it,
- * and again when the public URL changes, which is part of everything it says.
+ * what was granted (`grants`). The library is loaded when it is first needed, and again when the public
+ * URL changes, which is part of everything it says.
  */
 import type { Actors } from '../../actors/runtime/actor.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -39,7 +39,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     if (open?.publicUrl !== publicUrl) {
       open = { publicUrl, library: openLibrary({ ...options, publicUrl }) };
       open.library.catch(() => {
-        // Who asked is told; the next one tries again.
+        // The caller gets the error; the next one tries again.
         open = null;
       });
     }
@@ -49,9 +49,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
   return {
     provider: new OAuthProvider(parts),
     endpoints: new OAuthEndpoints(parts),
-    close: () => {
-      grants.close();
-    },
+    close: () => grants.close(),
   };
 }
 

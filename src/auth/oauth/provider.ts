@@ -1,10 +1,10 @@
 /**
- * Owns the way of a person through an authorization: from a client's request over signing in and
+ * Owns how a person goes through an authorization: from a client's request by way of sign-in and
  * consent to the answer at the client's redirect URI.
  *
- * 1. Nothing leads to a redirect URI that the client did not register, errors neither.
- * 2. A client is given what the person ticked, of what it asked for and the person holds: no more.
- * 3. A consent counts for the session that the page was made for, and once.
+ * 1. Nothing, not even an error, leads to a redirect URI that the client did not register.
+ * 2. A client gets what the person ticked, and never more than it asked for or the person holds.
+ * 3. A consent counts once, for the session that the page was made for.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Capability } from '../../lib/capabilities.ts';
@@ -41,27 +41,27 @@ export type Authorization =
   /** To the consent page, with the request as it was signed. */
   | { to: 'consent'; request: string }
   | { to: 'client'; location: string }
-  /** Nowhere: the client or its redirect URI is not to be trusted. */
+  /** To no client: the client or its redirect URI cannot be trusted. */
   | { to: 'nobody'; detail: string };
 
-/** What the consent page shows. The client's name is its own word. */
+/** What the consent page shows. The client chose its name itself. */
 export interface ConsentRequest {
   client: OAuthClientRef;
   redirectUri: string;
   capabilities: Capability[];
-  /** Of OpenID's scopes. */
+  /** Those of OpenID's scopes that are asked for. */
   identity: string[];
 }
 
 const authorizePath = '/oauth2/authorize';
 const nameMax = 60;
 const consentsKept = 10_000;
-/** Codes live shorter, but a grant without tokens should not be swept while one is on its way. */
+/** Codes expire sooner, but a grant must not be swept while its first tokens are on their way. */
 const firstTokensMs = 120_000;
 
 export class OAuthProvider {
   readonly #options: OAuthProviderOptions;
-  /** Requests that were said yes to; each runs out long before it is the oldest here. */
+  /** Requests that were consented to. Each expires long before it is the oldest here. */
   readonly #allowed = new Set<string>();
 
   constructor(options: OAuthProviderOptions) {
@@ -83,7 +83,7 @@ export class OAuthProvider {
     if (isDocumentAddress(clientId)) {
       const refused = this.#refusedAddress(clientId);
       if (refused !== null) return { to: 'nobody', detail: refused };
-      // Nobody makes us fetch a document without being signed in.
+      // Only a signed-in person makes us fetch a document.
       if (!person && this.#clientFields(clientId) === undefined) return loginFirst(original);
     }
     const library = await this.#options.library();
@@ -98,7 +98,10 @@ export class OAuthProvider {
     return this.#whereTo(location, original);
   }
 
-  /** Null for a request that the provider did not sign, that is too old, or of another session. */
+  /**
+   * Null for a request that the provider did not sign, that is too old, or that belongs to another
+   * session.
+   */
   async openConsent(request: string, person: Person): Promise<ConsentRequest | null> {
     const library = await this.#options.library();
     const params = await library.openSigned(request);
@@ -118,8 +121,8 @@ export class OAuthProvider {
   }
 
   /**
-   * Grants what the person ticked: where to lead them now. Throws FORBIDDEN and NOT_FOUND for what
-   * is not the person's to give, BAD_USER_INPUT for a choice of nothing.
+   * Grants what the person ticked; returns where to lead the person. Throws FORBIDDEN and NOT_FOUND for
+   * what the person may not give, BAD_USER_INPUT when nothing is ticked.
    */
   async allow(
     person: Person,
@@ -130,7 +133,7 @@ export class OAuthProvider {
     const { reader, grants, clock, log } = this.#options;
     const asked = await this.#mustOpen(request, person);
     const { teamId } = choice;
-    const capabilities = asked.capabilities.filter((one) => choice.capabilities.includes(one));
+    const capabilities = asked.capabilities.filter((name) => choice.capabilities.includes(name));
     assertMayGive(reader, person, teamId, capabilities);
     if (capabilities.length === 0 && !asked.identity.includes('openid')) {
       throw new ServiceError('BAD_USER_INPUT', 'Leave at least one permission, or refuse.');
@@ -195,11 +198,12 @@ export class OAuthProvider {
     const publicUrl = this.#options.publicUrl();
     const params = new URLSearchParams(asked);
     params.set('scope', offeredScope(asked.get('scope')));
-    const resources = asked.getAll('resource').map((one) => plainResource(one, publicUrl));
+    const resources = asked.getAll('resource').map((name) => plainResource(name, publicUrl));
     params.delete('resource');
-    // A grant is for the public URL unless it names the part of it that it wants.
-    for (const one of resources.length > 0 ? resources : [publicUrl])
-      params.append('resource', one);
+    // A request that names no resource is for the public URL.
+    for (const resource of resources.length > 0 ? resources : [publicUrl]) {
+      params.append('resource', resource);
+    }
     return params;
   }
 
@@ -216,7 +220,7 @@ export class OAuthProvider {
       return { to: 'nobody', detail };
     }
     const url = new URL(location);
-    // The library would have it be https.
+    // The library would make the scheme https.
     if (url.searchParams.has('iss')) url.searchParams.set('iss', issuer);
     return { to: 'client', location: url.toString() };
   }
@@ -240,17 +244,17 @@ function runOut(): ServiceError {
   return new ServiceError('BAD_REQUEST', 'This request has run out. Start again at the client.');
 }
 
-/** As the library knows it: an origin has no slash at its end there. */
+/** A resource in the library's form, in which an origin has no slash at its end. */
 export function plainResource(resource: string, publicUrl: string): string {
   return resource === `${publicUrl}/` ? publicUrl : resource;
 }
 
-/** A parameter that may stand once and stands more often (RFC 6749, 3.1). */
+/** The name of a parameter that may be given once and is given more often (RFC 6749, 3.1). */
 export function repeatedName(params: URLSearchParams): string | undefined {
   return [...params.keys()].find((name) => name !== 'resource' && params.getAll(name).length > 1);
 }
 
-/** The members of a JSON object; none when it is none. */
+/** The members of a JSON object; empty for any other text. */
 export function recordIn(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
@@ -263,21 +267,21 @@ export function recordIn(text: string): Record<string, unknown> {
 
 function detailIn(text: string): string {
   const { error_description: description, error, message } = recordIn(text);
-  const found = [description, message, error].find((one) => typeof one === 'string');
+  const found = [description, message, error].find((text) => typeof text === 'string');
   return typeof found === 'string' ? found : 'The request cannot be understood.';
 }
 
 function loginFirst(original: string): Authorization {
   const params = new URLSearchParams(original);
-  // Said once: whoever comes back has signed in.
-  const prompts = scopesIn(params.get('prompt')).filter((one) => one !== 'login');
+  // Whoever comes back has signed in, so a second prompt is removed.
+  const prompts = scopesIn(params.get('prompt')).filter((prompt) => prompt !== 'login');
   if (prompts.length > 0) params.set('prompt', prompts.join(' '));
   else params.delete('prompt');
   params.delete('max_age');
   return { to: 'login', next: `/api/auth${authorizePath}?${params.toString()}` };
 }
 
-/** A name that strangers chose, fit to stand in a sentence. */
+/** A name that strangers chose, made fit to stand in a sentence. */
 function shownName(name: unknown, instead: string): string {
   const plain = typeof name === 'string' ? name.replace(/[\p{C}\p{Z}]+/gu, ' ').trim() : '';
   if (plain === '') return instead;

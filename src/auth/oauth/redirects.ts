@@ -1,13 +1,13 @@
 /**
- * Owns what is said about redirect URIs beside the library's own exact matching: which kind of
- * application a registration speaks of, and how a redirect is shown to a person.
+ * Owns what is done with redirect URIs beside the library's exact matching: which kind of application a
+ * registration means, and how a redirect is shown to a person.
  */
 
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
 
 /**
- * The application type that a registration means without saying so. The clients people use register
- * `http://localhost/…` and leave it out, although OpenID's default is `web`, which forbids that.
+ * The application type of a registration that names none. Common clients register `http://localhost/…`
+ * and name no type, although OpenID's default is `web`, which forbids such addresses.
  */
 export function impliedApplicationType(redirectUris: unknown): 'native' | 'web' {
   if (!Array.isArray(redirectUris)) return 'web';
@@ -20,7 +20,7 @@ export function impliedApplicationType(redirectUris: unknown): 'native' | 'web' 
   return isNative ? 'native' : 'web';
 }
 
-/** Where a redirect leads, for people: a host, or the scheme that an application on it took. */
+/** Where a redirect leads, as people read it: a host, or the scheme of an application. */
 export function shownTarget(redirectUri: string): string {
   if (!URL.canParse(redirectUri)) return '';
   const { protocol, host } = new URL(redirectUri);
@@ -31,7 +31,7 @@ export function isLoopbackTarget(redirectUri: string): boolean {
   return URL.canParse(redirectUri) && loopbackHosts.has(new URL(redirectUri).hostname);
 }
 
-/** As a source of a policy for `form-action`: browsers hold a redirect after a form to it. */
+/** A source for the policy `form-action`, which browsers apply to the redirect after a form, too. */
 export function policySource(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   // An IPv6 address cannot stand in a policy.

@@ -1,7 +1,7 @@
 /**
  * Owns what an OAuth client may ask for: capabilities by their names, and OpenID's own scopes.
  *
- * 1. A client that names no capability is offered to look on: logs, metrics, activity.
+ * 1. A client that names no capability is offered those to read logs, metrics and activity.
  */
 import { type Capability, capabilities } from '../../lib/capabilities.ts';
 
@@ -12,11 +12,12 @@ export const allScopes: readonly string[] = [...capabilities, ...identityScopes]
 
 const defaultCapabilities = ['view_logs', 'view_metrics', 'view_activity'] as const;
 
-/** The scope of a request with what is offered where it names no capability. */
+/** The scope of a request. Where it names no capability, those that are offered are added. */
 export function offeredScope(scope: string | null): string {
   const asked = scopesIn(scope);
   if (capabilitiesAmong(asked).length > 0) return asked.join(' ');
-  // Who names nothing at all cannot know of `offline_access`, without which all ends in an hour.
+  // A client that names no scope does not know of `offline_access`, without which its access ends in an
+  // hour.
   const others = asked.length === 0 ? ['offline_access'] : asked;
   return [...others, ...defaultCapabilities].join(' ');
 }
@@ -27,5 +28,5 @@ export function capabilitiesAmong(scopes: readonly string[]): Capability[] {
 }
 
 export function scopesIn(scope: string | null): string[] {
-  return [...new Set((scope ?? '').split(' ').filter((one) => one !== ''))];
+  return [...new Set((scope ?? '').split(' ').filter((name) => name !== ''))];
 }

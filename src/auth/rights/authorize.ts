@@ -1,11 +1,11 @@
 /**
- * Owns the one question every transport asks: may this principal do this to that? It reads only,
- * so it runs on every thread.
+ * Owns the one question every transport asks: may this principal do this to that? It reads only, so it
+ * runs on every thread.
  *
  * 1. What the principal cannot see does not exist: NOT_FOUND.
  * 2. What it sees but may not do is FORBIDDEN with the capability's name.
  * 3. A token never does what its owner cannot do now, and nothing outside its scope.
- * 4. For who is confined nothing exists outside the acting team.
+ * 4. For a confined principal nothing exists outside the acting team.
  * 5. Unknown kinds, missing records, things in trash and missing scope are refused.
  */
 import type { Capability } from '../../lib/capabilities.ts';
@@ -48,8 +48,8 @@ export function can(
 }
 
 /**
- * Those of a team's apps that the principal sees. What holds for the whole team is judged once, what
- * holds for a folder once a folder.
+ * Those of a team's apps that the principal sees. What depends on the team is judged once, and what
+ * depends on a folder once for each folder.
  */
 export function seenApps(
   reader: Reader,
@@ -83,7 +83,7 @@ function seenNodes<N extends Readonly<Node>>(
   );
 }
 
-/** Whether the principal sees all there is in a team, which needs no look at each thing. */
+/** Whether the principal sees everything in a team, told without a look at each thing. */
 export function seesWhole(reader: Reader, principal: Principal, teamId: string): boolean {
   if (judge(reader, principal, null, { kind: 'team', teamId }) !== 'yes') return false;
   return sightIn(reader, principal, teamId) === everything;
@@ -102,9 +102,9 @@ export function seenFolders(
 }
 
 /**
- * What the principal holds in a team by role, in the order of the contract; for a token scoped to
- * some folders or apps, what it holds of that at those. What grants on folders add, and whether one
- * may be used at a given thing, says `authorize`.
+ * What the principal holds in a team by role, in the order of the contract. A token that is scoped to
+ * some folders or apps holds it there alone. `authorize` says what grants on folders add, and whether a
+ * capability may be used at a given thing.
  */
 export function capabilitiesIn(reader: Reader, principal: Principal, teamId: string): Capability[] {
   if (principal.kind === 'anonymous') return [];
@@ -127,7 +127,10 @@ export function actingTeam(principal: Principal): string {
   throw new ServiceError('FORBIDDEN', 'Name a team you are in: switchTeam, or X-Service-Team.');
 }
 
-/** The ids of the teams the principal may act in; its longest-standing (a token's home) first. */
+/**
+ * The ids of the teams the principal may act in: the team joined first, or the home of a token, comes
+ * first.
+ */
 export function teamIdsOf(reader: Reader, principal: Principal): string[] {
   if (principal.kind === 'anonymous') return [];
   const ids = readMemberships(reader, principal.userId).map((membership) => membership.teamId);
@@ -141,7 +144,10 @@ export function teamIdsOf(reader: Reader, principal: Principal): string[] {
 
 const everything = (): boolean => true;
 
-/** Who sees the team: which places in it? For one run, as nothing changes meanwhile. */
+/**
+ * For a principal that sees the team: which places in it does it see? Use it within one synchronous
+ * run.
+ */
 function sightIn(
   reader: Reader,
   principal: Principal,
@@ -180,7 +186,7 @@ function judge(reader: Reader, principal: Principal, need: Need, resource: Resou
   if (principal.confined === true && place.teamId !== principal.teamId) return 'invisible';
   if (!reader.get(tables.members, [place.teamId, principal.userId])) return 'invisible';
   let token: Readonly<TokenRecord> | null = null;
-  // A token that reaches something in a team sees the team, but holds nothing over it.
+  // A token that reaches only something in a team sees the team, but holds nothing in the team itself.
   let whole = true;
   if (principal.kind === 'token') {
     token = reader.get(tables.tokens, principal.tokenId) ?? null;
@@ -224,11 +230,13 @@ interface Node {
 function placeOfNode(node: Readonly<Node>, trashed: boolean): Place | undefined {
   const { id, teamId, folderId, deletedAtMs } = node;
   if (deletedAtMs !== null && !trashed) return undefined;
-  // In trash it is no node of a scope any more: only its folder or team reaches it.
+  // In trash it is no longer a node of any scope: a token reaches it by its folder or team only.
   return { teamId, folderId, nodeId: deletedAtMs === null ? id : null };
 }
 
-/** The end of the grace is an entry of the journal, so that every thread and stream hears of it. */
+/**
+ * The end of the grace time is an entry of the journal, so that every thread and stream hears of it.
+ */
 function twoFactorDue(reader: Reader, userId: string, teamId: string): boolean {
   const team = reader.get(tables.teams, teamId);
   if (team?.requireTwoFactor !== true || (team.twoFactorGraceUntilMs ?? null) !== null)
@@ -236,7 +244,7 @@ function twoFactorDue(reader: Reader, userId: string, teamId: string): boolean {
   return readUser(reader, userId)?.twoFactorEnabled !== true;
 }
 
-// The instance is administered by people; no capability stands for it, so no token can hold it.
+// People administer the instance. No capability stands for it, so no token can do it.
 function isAdmin(reader: Reader, principal: SignedIn): boolean {
   return (
     principal.kind === 'person' && readUser(reader, principal.userId)?.isInstanceAdmin === true

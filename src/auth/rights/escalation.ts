@@ -1,13 +1,12 @@
 /**
- * Owns the rule against escalation: nobody gives more than the own effective capabilities and
- * scope, by whichever path (an invite, a role, a folder grant, a token, a consent).
+ * Owns the rule against escalation: nobody gives more than their own effective capabilities and scope,
+ * whether by an invite, a role, a folder grant, a token or a consent.
  *
- * 1. What is given at a place has to be held at that very place: a grant in one folder gives
- *    nothing to hand on outside it, and a token gives nothing it does not carry.
- * 2. The role of owner is more than its capabilities (it holds what later releases add), so only an
+ * 1. What is given at a place has to be held at that place. So a grant on one folder gives nothing
+ *    outside it, and a token gives nothing that it does not have.
+ * 2. The role of owner is more than its capabilities: it also holds what later releases add. So only an
  *    owner in person gives or takes it.
- * 3. Who is stronger is out of reach: a member is changed or removed only by somebody who could
- *    have given the role that the member has.
+ * 3. A member is changed or removed only by somebody who could have given the role that the member has.
  */
 import type { Capability } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -19,8 +18,9 @@ import type { Resource } from './authorizer.ts';
 import type { Principal, SignedIn } from '../callers/principal.ts';
 
 /**
- * Returns when the principal holds all of `given` at `place`, by default the whole team; else
- * throws FORBIDDEN with the first capability that is missing, NOT_FOUND for a place it does not see.
+ * Returns when the principal holds all of `given` at `place`, which is the whole team by default. Else
+ * it throws FORBIDDEN with the first missing capability, or NOT_FOUND for a place that the principal
+ * does not see.
  */
 export function assertMayGive(
   reader: Reader,
@@ -44,7 +44,10 @@ export function assertMayGiveRole(
   if (role.builtIn === 'owner') assertOwner(reader, principal, role.teamId);
 }
 
-/** NOT_FOUND when the person is not in the team, FORBIDDEN when its role is beyond the caller. */
+/**
+ * NOT_FOUND when the person is not in the team, FORBIDDEN when the caller could not give the person's
+ * role.
+ */
 export function assertMayChangeMember(
   reader: Reader,
   principal: Principal,
@@ -58,7 +61,10 @@ export function assertMayChangeMember(
   if (role?.teamId === teamId) assertMayGiveRole(reader, principal, role);
 }
 
-/** FORBIDDEN unless the principal is an owner of the team, in person; NOT_FOUND for others' teams. */
+/**
+ * FORBIDDEN unless the principal is an owner of the team, in person. NOT_FOUND for a team that it does
+ * not see.
+ */
 export function assertOwner(
   reader: Reader,
   principal: Principal,

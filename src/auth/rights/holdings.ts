@@ -2,9 +2,9 @@
  * Owns what a person holds at a place: the role in its team ∪ the grants on its folder and on the
  * folders above it.
  *
- * 1. Whose role gives anything sees all apps and folders of the team. Whose role gives nothing sees
- *    those where a grant gives something, and no others.
- * 2. A role of another team, a role that is gone and a grant of another team give nothing.
+ * 1. A person whose role has a capability sees all apps and folders of the team. A person whose role
+ *    has none sees only those where a grant gives something.
+ * 2. A role of another team, a deleted role and a grant of another team give nothing.
  */
 import type { Capability } from '../../lib/capabilities.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -12,7 +12,7 @@ import type { FolderGrantRecord, RoleRecord } from '../../store/records/records.
 import { tables } from '../../store/records/tables.ts';
 import { type Place, someFolderAt } from './scope.ts';
 
-/** Null for who has none there. */
+/** The person's role in the team; null without one. */
 export function roleIn(
   reader: Reader,
   teamId: string,
@@ -45,7 +45,7 @@ export function personSees(reader: Reader, userId: string, place: Place): boolea
 }
 
 function roleHolds(role: Readonly<RoleRecord> | null, capability: Capability): boolean {
-  // An owner holds what later releases add, too.
+  // An owner also holds capabilities that later releases add.
   return role !== null && (role.builtIn === 'owner' || role.capabilities.includes(capability));
 }
 
@@ -56,7 +56,7 @@ function someGrantAt(
   test: (grant: Readonly<FolderGrantRecord>) => boolean,
 ): boolean {
   if (place.folderId === null) return false;
-  // A grant is a member's; who has left holds nothing, whatever was left behind.
+  // Only members hold grants. A person who has left holds nothing, whatever records are left.
   if (!reader.get(tables.members, [place.teamId, userId])) return false;
   return someFolderAt(reader, place, (folderId) => {
     const grant = reader.get(tables.folderGrants, [folderId, userId]);

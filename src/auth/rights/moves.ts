@@ -1,10 +1,10 @@
 /**
- * Owns what moving an app between folders asks for.
+ * Owns which rights are needed to move an app between folders.
  *
- * 1. Configuring it where it is, and configuring apps where it goes.
- * 2. Whoever holds a grant where it goes, and not where it is, gets it on the app by the move. So the
- *    caller has to hold at the app what is given that way: a move gives nothing that could not be
- *    given otherwise, to the caller least of all.
+ * 1. The caller must be allowed to configure the app where it is, and apps where it goes.
+ * 2. By the move, people with a grant on the new folder, and not on the old one, get its capabilities
+ *    on the app. So the caller has to hold them on the app: a move gives nobody, and least of all the
+ *    caller, what the caller could not give otherwise.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -15,10 +15,13 @@ import { assertMayGive } from './escalation.ts';
 import type { Principal } from '../callers/principal.ts';
 import { someFolderAt } from './scope.ts';
 
-// As many as a folder may have.
+// As many grants as a folder may have.
 const grantsMax = 1_000;
 
-/** FORBIDDEN, NOT_FOUND for a folder that is not seen or of another team; null: out of any folder. */
+/**
+ * FORBIDDEN, or NOT_FOUND for a folder that the caller does not see or of another team. `folder` null:
+ * the app leaves its folder for the top of the team.
+ */
 export function assertMayMove(
   reader: Reader,
   principal: Principal,

@@ -1,4 +1,7 @@
-/** Owns which tables say who may do what: a change of one may take a right away from what is open. */
+/**
+ * Owns which tables decide who may do what. A change in one of them may take a right away from an open
+ * stream or console.
+ */
 import { tables } from '../../store/records/tables.ts';
 
 export const rightsTables: ReadonlySet<string> = new Set(
@@ -11,5 +14,5 @@ export const rightsTables: ReadonlySet<string> = new Set(
     tables.teams,
     tables.folders,
     tables.folderGrants,
-  ].map((one) => one.name),
+  ].map((table) => table.name),
 );

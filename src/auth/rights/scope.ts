@@ -1,16 +1,16 @@
 /**
- * Owns how far an API token reaches: the union of teams, folders with everything below, apps and
- * databases, or all teams of its owner when it was made without naming any.
+ * Owns how far an API token reaches: the teams, folders with everything below them, apps and databases
+ * that it names. A token made without naming any reaches all teams of its owner.
  *
- * 1. A scope never grows by deletion: a node that is gone reaches nothing.
+ * 1. A scope never grows by deletion: a deleted node reaches nothing.
  * 2. What a token does not reach does not exist for it.
- * 3. A token of which every node is gone is told so, and nothing of what else there is.
+ * 3. A token whose nodes are all deleted is told so, and nothing else.
  */
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AppRecord, DatabaseRecord, TokenRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 
-/** Where a thing lies; `folderId` null for the top of the team. */
+/** Where a thing lies. `folderId` is null at the top of the team. */
 export interface Place {
   teamId: string;
   folderId: string | null;
@@ -18,7 +18,7 @@ export interface Place {
   nodeId: string | null;
 }
 
-// Deeper nesting is refused when folders are made; the bound only stops a loop in broken data.
+// Deeper nesting is refused when folders are made. The bound only ends a loop in broken data.
 const folderDepthMax = 64;
 
 /** Whether the token reaches this very place. */
@@ -29,12 +29,12 @@ export function reaches(reader: Reader, token: Readonly<TokenRecord>, place: Pla
   return someFolderAt(reader, place, (folderId) => token.folderIds.includes(folderId));
 }
 
-/** Whether a token was made for this very app or database; their ids are never the same. */
+/** Whether a token names this app or database. The ids of the two kinds are never the same. */
 function names({ appIds, databaseIds }: Readonly<TokenRecord>, nodeId: string): boolean {
   return appIds.includes(nodeId) || databaseIds.includes(nodeId);
 }
 
-/** Whether the token reaches a team whole, only things in it, or nothing there. */
+/** Whether the token reaches a whole team, only some things in it, or nothing. */
 export function reachOfTeam(
   reader: Reader,
   token: Readonly<TokenRecord>,
@@ -44,7 +44,10 @@ export function reachOfTeam(
   return scopedTeams(reader, token).includes(teamId) ? 'part' : 'none';
 }
 
-/** Whether all that the token was made for is deleted. What is in trash may come back, and the token with it. */
+/**
+ * Whether everything that the token names is deleted. What is in trash may be restored, and the token
+ * works again with it.
+ */
 export function isScopeGone(reader: Reader, token: Readonly<TokenRecord>): boolean {
   if (token.allTeams) return false;
   const isThere =
@@ -55,7 +58,7 @@ export function isScopeGone(reader: Reader, token: Readonly<TokenRecord>): boole
   return !isThere;
 }
 
-/** The teams a token's named nodes lie in, the team it was made in first. */
+/** The teams that the token's nodes lie in; the team it was made in comes first. */
 export function scopedTeams(reader: Reader, token: Readonly<TokenRecord>): string[] {
   const found = new Set(token.teamIds);
   for (const folderId of token.folderIds) {
@@ -84,7 +87,10 @@ export function liveDatabase(reader: Reader, id: string): Readonly<DatabaseRecor
   return database?.deletedAtMs === null ? database : undefined;
 }
 
-/** Whether the folder of a place, or one above it, passes the test; asked from below upwards. */
+/**
+ * Whether the folder of a place, or one above it, passes the test. The innermost folder is tested
+ * first.
+ */
 export function someFolderAt(
   reader: Reader,
   place: Place,

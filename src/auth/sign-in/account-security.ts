@@ -1,10 +1,10 @@
 /**
- * Owns what people do to the own sign-in: password, second factor, sessions, and the second step of
+ * Owns what people do to their own sign-in: password, second factor, sessions, and the second step of
  * signing in.
  *
- * 1. A password typed to allow a change is limited like one typed to sign in.
- * 2. A new password ends every other session, and sign-ins that wait for their second step.
- * 3. Nothing here is reached by a token, and none of it depends on a team: whom a team's policy keeps
+ * 1. Wrong passwords are limited here as they are at sign-in.
+ * 2. A new password ends every other session, and every sign-in that waits for its second step.
+ * 3. A token reaches nothing here. None of it depends on a team, so people whom a team's policy keeps
  *    out can enrol.
  */
 import { accountActor, directory } from '../../actors/account/protocol.ts';
@@ -16,7 +16,8 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { tables } from '../../store/records/tables.ts';
 import { readUser } from '../callers/account-reads.ts';
-import type { Origin, RefusedSignIn, SignIn, SignInSecurity, User } from './accounts-api.ts';
+import type { Origin, RefusedSignIn, SignIn } from './sign-in.ts';
+import type { User } from '../callers/account-reads.ts';
 import type { AttemptLimits } from './attempt-limits.ts';
 import { PasswordResets } from './password-resets.ts';
 import type { Checked, Passwords } from './passwords.ts';
@@ -32,18 +33,18 @@ export interface AccountSecurityOptions {
   clock: Clock;
   log: Logger;
   secrets: SecretBox;
-  /** Where links that set a new password lie. */
+  /** The folder of links that set a new password. */
   resetsDir: string;
   passwords: Passwords;
-  /** Of signing in. */
+  /** The limits of signing in. */
   limits: AttemptLimits;
-  /** Starts a session; `secondFactor`: whether it was asked for and given. */
+  /** Starts a session; `secondFactor`: whether the second factor was asked for and given. */
   startSession: (checked: Checked, origin: Origin, secondFactor: boolean) => Promise<SignIn>;
-  /** Told of wrong codes. */
+  /** Called for wrong codes. */
   onRefused?: RefusedSignIn;
 }
 
-export class AccountSecurity implements SignInSecurity {
+export class AccountSecurity {
   readonly #options: AccountSecurityOptions;
   readonly #pending: PendingSignIns;
   readonly #twoFactor: TwoFactor;
@@ -57,12 +58,16 @@ export class AccountSecurity implements SignInSecurity {
     this.#resets = new PasswordResets({ dir: resetsDir, secrets, now: () => clock.now() });
   }
 
-  /** What a right password leads to when a second factor is due. */
+  /** What follows a right password when a second factor is needed. */
   awaitCode(checked: Checked, user: User, origin: Origin): SignIn {
     const cookie = this.#pending.begin(checked, origin.secure);
     return { user, requiresTwoFactor: true, cookies: [cookie] };
   }
 
+  /**
+   * The second step of signing in; the request carries the cookie of the first. UNAUTHENTICATED for a
+   * wrong or used code and without the first step; RATE_LIMITED.
+   */
   async verifyTwoFactorLogin(
     input: { code: string; recoveryCode: boolean; cookieHeader: string },
     origin: Origin,
@@ -93,6 +98,7 @@ export class AccountSecurity implements SignInSecurity {
     return { ...signedIn, cookies: [...signedIn.cookies, clearPendingCookie(origin.secure)] };
   }
 
+  /** FORBIDDEN for a wrong password, CONFLICT when it is on, RATE_LIMITED. */
   async startTwoFactorEnrolment(
     principal: SignedIn,
     { password }: { password: string },
@@ -103,12 +109,14 @@ export class AccountSecurity implements SignInSecurity {
     return await this.#twoFactor.start(user);
   }
 
+  /** BAD_USER_INPUT for a wrong code, CONFLICT without an enrolment, RATE_LIMITED. */
   async confirmTwoFactorEnrolment(principal: SignedIn, { code }: { code: string }): Promise<void> {
     const { id: userId } = this.#userOf(principal);
     await this.#twoFactor.confirm(userId, code);
     this.#options.log.info({ userId }, 'two_factor_on');
   }
 
+  /** By a code of the app or a recovery code. FORBIDDEN for a wrong one, CONFLICT when it is off. */
   async disableTwoFactor(
     principal: SignedIn,
     { password, code }: { password: string; code: string },
@@ -123,6 +131,7 @@ export class AccountSecurity implements SignInSecurity {
     this.#options.log.info({ userId: user.id, address: origin.address }, 'two_factor_off');
   }
 
+  /** Ends all other sessions. FORBIDDEN for a wrong password, BAD_USER_INPUT, RATE_LIMITED. */
   async changePassword(
     principal: SignedIn,
     input: { currentPassword: string; newPassword: string },
@@ -144,6 +153,10 @@ export class AccountSecurity implements SignInSecurity {
     this.#options.log.info({ userId, address: origin.address }, 'password_changed');
   }
 
+  /**
+   * Ends a session of the caller. Returns cookies that clear it when it is the caller's present one.
+   * NOT_FOUND.
+   */
   async revokeSession(principal: SignedIn, id: string, origin: Origin): Promise<string[]> {
     const { userId, sessionId } = personOf(principal);
     const session = this.#options.reader.get(tables.auth, ['session', id]);
@@ -157,12 +170,14 @@ export class AccountSecurity implements SignInSecurity {
     return id === sessionId ? [clearCookie(origin.secure)] : [];
   }
 
+  /** The person whom a link of `gangway reset-password` is for; null for a bad link. */
   async findReset(token: string): Promise<{ user: User; endsTwoFactor: boolean } | null> {
     const reset = await this.#resets.find(token);
     const user = reset && readUser(this.#options.reader, reset.userId);
     return user ? { user, endsTwoFactor: reset.endsTwoFactor } : null;
   }
 
+  /** Sets a password by such a link and ends all sessions. NOT_FOUND, BAD_USER_INPUT. */
   async resetPassword(token: string, newPassword: string, origin: Origin): Promise<void> {
     const noLink = (): ServiceError =>
       new ServiceError('NOT_FOUND', 'This link was used, or is too old.');
@@ -181,7 +196,7 @@ export class AccountSecurity implements SignInSecurity {
       endTwoFactor,
     });
     const { address } = origin;
-    // Who forgot the password has tried others.
+    // A person who forgot the password has tried others.
     this.#options.limits.forgive(emailKey(found.user.email), address);
     this.#options.log.info({ userId, address, endTwoFactor }, 'password_reset');
   }
@@ -204,7 +219,7 @@ export class AccountSecurity implements SignInSecurity {
   }
 }
 
-/** A person by cookie; FORBIDDEN for a token, which never reaches the account it acts for. */
+/** The person of a session; FORBIDDEN for a token, which never reaches the account it acts for. */
 export function personOf(principal: SignedIn): Extract<Principal, { kind: 'person' }> {
   if (principal.kind === 'person') return principal;
   throw new ServiceError('FORBIDDEN', 'A token does not reach the account it acts for.');

@@ -1,5 +1,6 @@
 /**
- * Owns signing in and out: setup, login, sessions' teams, and the making and ending of tokens.
+ * Owns signing in and out: setup, login, the acting team of a session, invites, and making and ending
+ * tokens.
  *
  * 1. An unknown address and a wrong password are answered alike, in the same time.
  * 2. Each sign-in is a new session; signing out ends it everywhere, before the answer leaves.
@@ -12,18 +13,13 @@ import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
-import type { TeamRecord } from '../../store/records/records.ts';
+import type { TeamRecord, TokenRecord } from '../../store/records/records.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { tables } from '../../store/records/tables.ts';
 import { readUser } from '../callers/account-reads.ts';
-import type {
-  Accounts,
-  InviteView,
-  NewToken,
-  Origin,
-  RefusedSignIn,
-  SignIn,
-} from './accounts-api.ts';
+import type { InviteView } from './invitations.ts';
+import type { NewToken } from '../callers/tokens.ts';
+import type { Origin, RefusedSignIn, SignIn } from './sign-in.ts';
 import { isMember } from '../callers/acting-team.ts';
 import { AccountSecurity, personOf } from './account-security.ts';
 import { AttemptLimits } from './attempt-limits.ts';
@@ -47,20 +43,16 @@ export interface AccountsOptions {
   secrets: SecretBox;
   /** Where `gangway reset-password` leaves its links. */
   resetsDir: string;
-  /** What off-loopback setup asks for; printed at start. */
+  /** The code that a setup from another machine needs; printed at start. */
   setupCode: string;
   publicUrl: string;
-  /** Told of sign-ins with a wrong password or code, by what was typed or by who it is. */
+  /** Called for sign-ins with a wrong password or code. */
   onRefused?: RefusedSignIn;
-  /** Sessions a person may have at once; the longest unused ends. Default 100. */
+  /** How many sessions a person may have; the one unused for longest ends. Default 100. */
   sessionsMax?: number;
 }
 
-export function createAccounts(options: AccountsOptions): Accounts {
-  return new LibraryAccounts(options);
-}
-
-class LibraryAccounts implements Accounts {
+export class Accounts {
   readonly #options: AccountsOptions;
   readonly #limits: AttemptLimits;
   readonly #codeLimits: AttemptLimits;
@@ -93,8 +85,15 @@ class LibraryAccounts implements Accounts {
     return (instance?.setUpAtMs ?? null) === null;
   }
 
+  /** SETUP_CODE_REQUIRED off loopback, CONFLICT when done before, BAD_USER_INPUT. */
   async completeSetup(
-    input: Parameters<Accounts['completeSetup']>[0],
+    input: {
+      email: string;
+      password: string;
+      name: string;
+      teamName: string;
+      setupCode: string | null;
+    },
     origin: Origin,
   ): Promise<SignIn> {
     if (!this.needsSetup()) throw new ServiceError('CONFLICT', 'This instance has been set up.');
@@ -112,6 +111,9 @@ class LibraryAccounts implements Accounts {
     return await this.#startSession({ userId, passwordHash }, origin, false);
   }
 
+  /**
+   * UNAUTHENTICATED, with the same answer for an unknown address and a wrong password; RATE_LIMITED.
+   */
   async login(input: { email: string; password: string }, origin: Origin): Promise<SignIn> {
     const checked = await this.#limits.run(
       emailKey(input.email),
@@ -129,6 +131,7 @@ class LibraryAccounts implements Accounts {
     return await this.#startSession(checked, origin, false);
   }
 
+  /** Ends the session; the cookies that clear it. */
   async logout(principal: Principal, origin: Origin): Promise<string[]> {
     const gone = [clearCookie(origin.secure)];
     if (principal.kind === 'anonymous') return gone;
@@ -148,23 +151,35 @@ class LibraryAccounts implements Accounts {
     return team;
   }
 
+  /**
+   * The token of the link. FORBIDDEN beyond the caller's own power, NOT_FOUND, BAD_USER_INPUT,
+   * CONFLICT.
+   */
   inviteMember(principal: SignedIn, input: { email: string; roleId: string }): Promise<string> {
     return this.#invitations.invite(principal, input);
   }
 
+  /** NOT_FOUND, whatever is wrong with the token; RATE_LIMITED. */
   viewInvite(token: string, origin: Origin): InviteView {
     return this.#invitations.view(token, origin);
   }
 
+  /**
+   * Joins the team with the account that is signed in, else makes one. NOT_FOUND, RATE_LIMITED,
+   * CONFLICT, BAD_USER_INPUT.
+   */
   acceptInvite(
     principal: Principal,
-    input: Parameters<Accounts['acceptInvite']>[1],
+    input: { token: string; name: string | null; password: string | null },
     origin: Origin,
   ): Promise<SignIn> {
     return this.#invitations.accept(principal, input, origin);
   }
 
-  createToken(principal: SignedIn, input: NewToken): ReturnType<Accounts['createToken']> {
+  createToken(
+    principal: SignedIn,
+    input: NewToken,
+  ): Promise<{ token: TokenRecord; secret: string }> {
     return createToken(this.#options, principal, input);
   }
 
@@ -172,12 +187,10 @@ class LibraryAccounts implements Accounts {
     return revokeToken(this.#options, principal, tokenId);
   }
 
-  /** Nothing is held that has to be given back; the actors below finish what was accepted. */
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  /** A new session for who proved enough; what changed meanwhile is looked at once it is there. */
+  /**
+   * A new session for a person who proved enough. Whether the sign-in changed meanwhile is checked once
+   * the session is there.
+   */
   async #startSession(
     { userId, passwordHash }: Checked,
     origin: Origin,

@@ -1,17 +1,17 @@
 /**
- * Owns how often one may fail: 10 times in 15 minutes for an account from one network, then the
- * answer is RATE_LIMITED. Failures on an account from anywhere only slow its answers down, so that
- * nobody locks out another.
+ * Owns how often attempts may fail: 10 times in 15 minutes for an account from one network; then the
+ * answer is RATE_LIMITED. Failures from other networks only slow the answers for the account down, so
+ * that nobody locks out another person.
  *
- * 1. Attempts under way are counted as if they had failed, and what would be one too many waits
- *    for them: many at once are no more than many in turn, and right ones all get through.
+ * 1. Attempts under way count as failed, and an attempt that would be one too many waits for them. So
+ *    many at once get no more tries than many in turn, and right ones all get through.
  * 2. A success forgets the failures of that account from that network.
- * 3. The memory is bounded; when it is full, what was not asked for lately is forgotten.
+ * 3. Memory is bounded: when it is full, accounts without recent attempts are forgotten.
  */
 import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { networkOf } from '../../lib/networks.ts';
-import { RecentMap } from '../callers/recency-map.ts';
+import { RecentMap } from '../../lib/recent-map.ts';
 
 export type Outcome = 'right' | 'wrong';
 
@@ -40,8 +40,8 @@ export class AttemptLimits {
   }
 
   /**
-   * Runs an attempt and counts it; one that throws was neither right nor wrong. RATE_LIMITED comes
-   * with the time until the next attempt is heard.
+   * Runs an attempt and counts it. An attempt that throws was neither right nor wrong. RATE_LIMITED
+   * says how long until the next attempt is allowed.
    */
   async run<T>(
     account: string,
@@ -70,7 +70,10 @@ export class AttemptLimits {
     this.#succeeded(this.#pair(`${networkOf(address)} ${key}`), key);
   }
 
-  /** Waits for a place and takes it in the same breath, so that no two take one. */
+  /**
+   * Waits for a place. It is checked and taken in one synchronous step, so that no two attempts take
+   * the same.
+   */
   async #take(pair: Pair): Promise<void> {
     for (;;) {
       this.#forgetOld(pair.failedAtMs);
@@ -107,7 +110,7 @@ export class AttemptLimits {
     pair.failedAtMs.push(now);
     const failures = this.#accounts.get(account) ?? [];
     failures.push(now);
-    // Beyond what makes the longest delay, only the latest matter.
+    // More failures make no longer delay, so only the latest are kept.
     if (failures.length > failuresMax * 2) failures.shift();
     this.#accounts.set(account, failures);
   }

@@ -1,10 +1,10 @@
 /**
- * Owns better-auth's way to our store: reads go to the reader, writes to the `account` actor. Loaded
- * with the library, when somebody first signs in.
+ * Owns better-auth's access to our store: reads go to the reader, writes to the `account` actor. It is
+ * loaded with the library, when somebody first signs in.
  *
- * 1. Every write is decided inside the actor, so guarded updates and single-use reads are atomic.
- * 2. A transaction sees its own writes and is one commit: all of it or none. When somebody else
- *    changed what it is about to change, it fails with CONFLICT.
+ * 1. The actor decides every write, so guarded updates and single-use reads are atomic.
+ * 2. A transaction sees its own writes and is one commit. When somebody else changed what it is about
+ *    to change, it fails with CONFLICT.
  * 3. Dates are stored as milliseconds and come back as dates.
  */
 import type { BetterAuthOptions } from '@better-auth/core';
@@ -107,7 +107,7 @@ function customAdapter(
   const removal = async (model: string, where: CleanedWhere[], one: boolean): Promise<Row[]> =>
     (await side.write({ op: 'delete', model, where: conditions(where), one })).map(unpacked);
 
-  // The library names the type of a row at each call; what it is handed is what it stored.
+  // The library states the type of a row at each call. It gets what it stored.
   const first = <T>(rows: Row[]): T | null => (rows[0] as T | undefined) ?? null;
   return {
     create: async ({ model, data }) => {
@@ -177,7 +177,7 @@ function packed(row: Row): Pick<AuthRecord, 'fields' | 'dates'> {
 }
 
 function unpacked(record: Readonly<AuthRecord>): Row {
-  // What the reader hands out is shared and frozen; the library may change what it gets.
+  // Records of the reader are shared and frozen, and the library may change what it gets.
   const row: Row = { ...structuredClone(record.fields), id: record.id };
   for (const name of record.dates) {
     const value = row[name];

@@ -1,12 +1,13 @@
 /**
- * Owns invites above the store: who may give one, what the link's holder learns, and redeeming it.
+ * Owns invites above the store: who may give one, what the holder of a link learns, and how it is
+ * redeemed.
  *
- * 1. The link is the credential: 256 random bits, shown once, kept as a hash. Whoever holds it
- *    joins, also under another address than the one that was invited.
- * 2. Unknown, malformed, used, revoked and expired tokens get one answer, and failed tries from one
- *    network are limited. A good one is never held up by others' failures.
- * 3. An account is made only with the address of the invite. Where that address has one, its owner
- *    signs in first: an invite never opens an account that exists.
+ * 1. The link is the credential: 256 random bits, shown once, kept as a hash. Whoever holds it may
+ *    join, also with another address than the invited one.
+ * 2. Unknown, malformed, used, revoked and expired tokens get the same answer. Failed tries from one
+ *    network are limited; a good token is never held up by them.
+ * 3. An account is made only with the address of the invite. Where that address has an account, its
+ *    owner has to sign in first: an invite never opens an existing account.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Actors } from '../../actors/runtime/actor.ts';
@@ -22,11 +23,20 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { InviteRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { readUser } from '../callers/account-reads.ts';
-import type { InviteView, Origin, SignIn } from './accounts-api.ts';
+import type { Origin, SignIn } from './sign-in.ts';
 import { actingTeam, authorize } from '../rights/authorize.ts';
 import { assertMayGiveRole } from '../rights/escalation.ts';
 import type { Principal, SignedIn } from '../callers/principal.ts';
 import { checkedPassword, checkedPersonName, emailKey } from './sign-in-input.ts';
+
+/** What the holder of an invite's link learns before joining. */
+export interface InviteView {
+  email: string;
+  teamName: string;
+  roleName: string;
+  /** Whether somebody has to sign in instead of making an account. */
+  hasAccount: boolean;
+}
 
 export interface InvitationsOptions {
   reader: Reader;
@@ -35,13 +45,13 @@ export interface InvitationsOptions {
   log: Logger;
   isEmail(text: string): Promise<boolean>;
   hashPassword(password: string): Promise<string>;
-  /** A session for somebody whose password was just set. */
+  /** Starts a session for a person whose password was just set. */
   startSession(person: { userId: string; passwordHash: string }, origin: Origin): Promise<SignIn>;
 }
 
 const inviteMs = 7 * 24 * 60 * 60 * 1_000;
 const tokenBytes = 32;
-// Wrong tokens from one network: as many at once, and as many in each 15 minutes.
+// Wrong tokens from one network: this many at once, and this many in each 15 minutes.
 const failuresMax = 30;
 const failuresMs = 15 * 60 * 1_000;
 const wellFormed = /^[A-Za-z0-9_-]{43}$/;
@@ -65,7 +75,7 @@ export class Invitations {
     if (!(await this.#options.isEmail(email))) {
       throw new ServiceError('BAD_USER_INPUT', 'This is not an e-mail address.');
     }
-    // The check of the address may have waited for the library.
+    // Checked again, because the check of the address may have waited for the library.
     this.#mustInvite(principal, teamId, given.roleId);
     const token = randomBytes(tokenBytes).toString('base64url');
     const now = clock.now();
@@ -84,7 +94,7 @@ export class Invitations {
     return token;
   }
 
-  /** What the link's holder may know before joining; NOT_FOUND, RATE_LIMITED. */
+  /** What the holder of the link may know before joining; NOT_FOUND, RATE_LIMITED. */
   view(token: string, origin: Origin): InviteView {
     const { reader } = this.#options;
     const invite = this.#find(token, origin);
@@ -97,8 +107,9 @@ export class Invitations {
   }
 
   /**
-   * Joins who is signed in, else makes an account and signs it in. NOT_FOUND, RATE_LIMITED;
-   * CONFLICT for an address that has an account, and for who is in the team; BAD_USER_INPUT.
+   * Joins the team with the account that is signed in, else makes an account and signs it in.
+   * NOT_FOUND, RATE_LIMITED, BAD_USER_INPUT; CONFLICT for an address that has an account, and for a
+   * person who is in the team.
    */
   async accept(
     principal: Principal,

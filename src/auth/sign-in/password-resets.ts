@@ -1,10 +1,10 @@
 /**
- * Owns the links that set a new password, as files: whoever may write into the data directory and
- * holds the instance key makes one, whether the service runs or not, and the service honours it.
+ * Owns the links that set a new password. They are files: whoever may write into the data directory and
+ * holds the instance key can make one, whether the service runs or not, and the service accepts it.
  *
- * 1. A file holds no token: its name is the token's hash, its content is sealed for that name.
- * 2. A link is good for an hour and once: whoever removes its file has claimed it.
- * 3. A new link for a person ends the ones before.
+ * 1. A file holds no token: its name is the token's hash, and its content is sealed for that name.
+ * 2. A link is good once, for an hour: whoever removes its file has claimed it.
+ * 3. A new link for a person ends the earlier ones.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { chown, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
@@ -17,13 +17,13 @@ export const resetLengthMs = 60 * 60 * 1_000;
 
 export interface PasswordReset {
   userId: string;
-  /** Whether two-factor goes off with it. */
+  /** Whether it also turns two-factor off. */
   endsTwoFactor: boolean;
   expiresAtMs: number;
 }
 
 export interface PasswordResetsOptions {
-  /** The folder of the files; made when the first is. */
+  /** The folder of the files; made with the first one. */
   dir: string;
   secrets: Pick<SecretBox, 'seal' | 'open'>;
   now: () => number;
@@ -56,7 +56,7 @@ export class PasswordResets {
     } finally {
       await file.close();
     }
-    // Made by root for a service under another uid, it has to be that one's to read and remove.
+    // When root makes the file for a service under another uid, that uid has to read and remove it.
     if (process.getuid?.() === 0) {
       await chown(dir, owner.uid, owner.gid);
       await chown(draft, owner.uid, owner.gid);
@@ -65,12 +65,12 @@ export class PasswordResets {
     return token;
   }
 
-  /** What a link is for; null when it is none, was used, or is too old. */
+  /** What a link is for; null when there is none, or it was used, or is too old. */
   async find(token: string): Promise<PasswordReset | null> {
     return tokenForm.test(token) ? await this.#read(nameOf(token)) : null;
   }
 
-  /** The same, and the link is used up: of two that claim it, one does. */
+  /** The same, and the link is used up. Of two that claim it, one gets it. */
   async claim(token: string): Promise<PasswordReset | null> {
     const found = await this.find(token);
     if (found === null) return null;
@@ -94,12 +94,12 @@ export class PasswordResets {
     try {
       reset = JSON.parse(secrets.open(sealed, contextOf(name))) as PasswordReset;
     } catch {
-      return null; // Not sealed by this instance: no link of ours.
+      return null; // Not sealed by this instance, so it is no link of ours.
     }
     return reset.expiresAtMs > now() ? reset : null;
   }
 
-  /** Removes what is too old, and the links of a person. */
+  /** Removes links that are too old, and those of a person. */
   async #clear(userId: string): Promise<void> {
     const { dir } = this.#options;
     for (const name of await readdir(dir)) {

@@ -1,6 +1,6 @@
 /**
- * Owns the checking of passwords, few at once, and that an account which does not exist takes as
- * long to be refused as a wrong password.
+ * Owns the checking of passwords, few at a time. Refusing an account that does not exist takes as long
+ * as refusing a wrong password.
  */
 import { credentialOf } from '../../actors/account/security.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -9,7 +9,7 @@ import { Gate } from './hash-semaphore.ts';
 import { comparablePassword, emailKey } from './sign-in-input.ts';
 import type { SignInLibrary } from './sign-in-library.ts';
 
-/** Whose password was right, and the stored hash that said so. */
+/** Whose password was right, and the stored hash that it was checked with. */
 export interface Checked {
   userId: string;
   passwordHash: string;
@@ -52,7 +52,7 @@ export class Passwords {
     });
   }
 
-  /** The stored hash; null for who has no password. */
+  /** The stored hash; null for a person without a password. */
   stored(userId: string): string | null {
     const stored = userId === '' ? undefined : credentialOf(this.#reader, userId);
     const password = stored?.fields['password'];

@@ -1,16 +1,17 @@
 /**
- * Owns sign-ins that gave the right password and wait for the second factor, in memory: who waits
- * when the service restarts types the password again.
+ * Owns sign-ins that gave the right password and wait for the second factor. They are kept in memory:
+ * after a restart of the service the password has to be typed again.
  *
- * 1. One lives for five minutes, hears ten wrong codes, and is gone once it led to a session.
- * 2. It ends with the password it was begun with.
- * 3. Its secret is known to its cookie alone; that cookie opens nothing else.
+ * 1. A pending sign-in lives for five minutes and takes ten wrong codes. It ends when it leads to a
+ *    session.
+ * 2. It ends when its password is changed.
+ * 3. Only its cookie holds its secret. That cookie opens nothing else.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Checked } from './passwords.ts';
-import { RecentMap } from '../callers/recency-map.ts';
+import { RecentMap } from '../../lib/recent-map.ts';
 import { soleCookie, withAttributes } from '../callers/session-cookie.ts';
 
 export const pendingCookieName = 'service.two_factor';
@@ -34,7 +35,7 @@ export class PendingSignIns {
     this.#clock = clock;
   }
 
-  /** Begins one; the `Set-Cookie` that carries it. */
+  /** Begins a pending sign-in; returns the `Set-Cookie` that carries it. */
   begin(checked: Checked, secure: boolean): string {
     const secret = randomBytes(32).toString('base64url');
     const key = keyOf(secret);
@@ -44,7 +45,7 @@ export class PendingSignIns {
     return withAttributes(pair, secure);
   }
 
-  /** The one a request carries; UNAUTHENTICATED without a live one. */
+  /** The pending sign-in of a request; UNAUTHENTICATED without one. */
   of(cookieHeader: string): PendingSignIn {
     const secret = soleCookie(cookieHeader, pendingCookieName);
     const pending = secret === '' ? undefined : this.#pending.get(keyOf(secret));
@@ -60,7 +61,7 @@ export class PendingSignIns {
     if (pending.wrong >= wrongMax) this.end(pending);
   }
 
-  /** False when it had ended before: of two that complete one sign-in, one does. */
+  /** False when it had ended before. So of two requests that complete one sign-in, one does. */
   end(pending: PendingSignIn): boolean {
     if (this.#pending.get(pending.key) !== pending) return false;
     this.#pending.delete(pending.key);

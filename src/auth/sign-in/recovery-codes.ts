@@ -1,6 +1,6 @@
 /**
- * Owns recovery codes: ten, each good once in the place of a code of the second factor. Stored are
- * hashes under a key of the instance, so that what leaks from the store alone can't be tried out.
+ * Owns recovery codes: ten, each good once instead of a code of the second factor. The store has hashes
+ * under a key of the instance, so that codes cannot be found by trying with a leaked store alone.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
@@ -19,7 +19,7 @@ export function newRecoveryCodes(): string[] {
   );
 }
 
-/** Case, hyphens and spaces do not count, nor does what the alphabet leaves out for its looks. */
+/** Case, hyphens and spaces do not count, and letters that look like digits are read as those. */
 export function recoveryHash(key: Buffer, userId: string, code: string): string {
   const plain = code
     .slice(0, 100)

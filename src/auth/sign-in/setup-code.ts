@@ -1,4 +1,7 @@
-/** Owns the code that setting up an instance from afar needs: made at start, printed once. */
+/**
+ * Owns the code that is needed to set up an instance from another machine. It is made at start and
+ * printed once.
+ */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 // No letters that read like digits; see Crockford's base 32.
@@ -10,7 +13,7 @@ export function newSetupCode(): string {
   return characters.replace(/.{4}(?=.)/g, '$&-');
 }
 
-/** Compares in constant time what a person typed; case, hyphens and spaces do not count. */
+/** Compares what a person typed in constant time. Case, hyphens and spaces do not count. */
 export function isSetupCode(given: string, right: string): boolean {
   const digest = (code: string): Buffer =>
     createHash('sha256').update(code.slice(0, 100).toLowerCase().replace(/[\s-]/g, '')).digest();

@@ -1,4 +1,4 @@
-/** Owns what people type when they sign in or set up: checked and brought into one form. */
+/** Owns the checks of what people type when they sign in or set up. */
 import { randomBytes } from 'node:crypto';
 import { checkedTeamName } from '../../actors/team/new-team.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -14,14 +14,14 @@ export interface SetupInput {
   teamName: string;
 }
 
-/** The one form of an address: two that differ in case are one account. */
+/** The form in which an address is compared: two that differ in case are one account. */
 export function emailKey(given: string): string {
   return given.trim().toLowerCase();
 }
 
 /**
- * BAD_USER_INPUT with a sentence about the first thing that is wrong. Whether the address is one
- * says the library, which has to take it at every sign-in.
+ * BAD_USER_INPUT with a sentence about the first thing that is wrong. The library checks whether the
+ * address is one, because it has to accept it at every sign-in.
  */
 export function checkedSetup(given: SetupInput): SetupInput {
   const email = emailKey(given.email);
@@ -46,15 +46,15 @@ export function checkedPassword(given: string): string {
 }
 
 /**
- * A password as it is compared: one that is too long was never anybody's, so something unguessable
- * takes its place, and the answer costs what every wrong one costs.
+ * A password as it is compared. One that is too long cannot be right; something unguessable takes its
+ * place, so that its refusal takes as long as any other.
  */
 export function comparablePassword(given: string): string {
   return isTooLong(given) ? randomBytes(32).toString('hex') : given;
 }
 
 function isTooLong(password: string): boolean {
-  // A character is at most two units; the first look spares counting a megabyte.
+  // A character has at most two units. The first check avoids counting a megabyte.
   return password.length > passwordMax * 2 || charactersOf(password) > passwordMax;
 }
 

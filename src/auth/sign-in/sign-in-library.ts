@@ -1,8 +1,8 @@
 /**
- * Owns better-auth: how it is configured and the few things it is asked. Imported dynamically, when
- * somebody first signs in: it costs tens of megabytes and a tenth of a second.
+ * Owns better-auth: how it is configured, and the few things it is asked. It is imported when somebody
+ * first signs in, because it costs tens of megabytes and a tenth of a second.
  *
- * 1. None of its HTTP routes is mounted; it sends nothing anywhere and logs through our logger.
+ * 1. None of its HTTP routes is served. It sends nothing anywhere, and logs through our logger.
  * 2. Its cookie is the one `session-cookie.ts` reads: same name, same signature.
  */
 import { betterAuth } from 'better-auth/minimal';
@@ -10,7 +10,7 @@ import * as z from 'zod';
 import { newId } from '../../lib/ids.ts';
 import type { Logger } from '../../lib/log.ts';
 import { readMemberships } from '../callers/account-reads.ts';
-import type { Origin } from './accounts-api.ts';
+import type { Origin } from './sign-in.ts';
 import { type AuthAdapterOptions, authAdapter } from './better-auth-adapter.ts';
 import { passwordMax, passwordMin } from './sign-in-input.ts';
 import { sealSessionCookie, sessionCookieName, sessionMaxAgeS } from '../callers/session-cookie.ts';
@@ -22,7 +22,7 @@ export interface SignInLibraryOptions extends AuthAdapterOptions {
 }
 
 export interface SignInLibrary {
-  /** Whether it takes a text as an address. */
+  /** Whether it accepts a text as an address. */
   isEmail(text: string): boolean;
   hashPassword(password: string): Promise<string>;
   isPassword(password: string, hash: string): Promise<boolean>;
@@ -56,7 +56,7 @@ function createLibrary(options: SignInLibraryOptions) {
     appName: 'Gangway',
     baseURL: publicUrl,
     secret,
-    // Named here as well, because the library prefers what the environment says to `secret`.
+    // Given here as well, because the library prefers secrets of the environment to `secret`.
     secrets: [{ version: 1, value: secret }],
     database: authAdapter(options),
     emailAndPassword: {
@@ -89,9 +89,7 @@ function createLibrary(options: SignInLibraryOptions) {
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      log: (_level, message) => {
-        log.error({ message }, 'auth_library');
-      },
+      log: (_level, message) => log.error({ message }, 'auth_library'),
     },
     advanced: {
       cookiePrefix: sessionCookieName.slice(0, sessionCookieName.indexOf('.')),

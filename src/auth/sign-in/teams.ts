@@ -1,9 +1,8 @@
 /**
- * Owns the changes of teams, people and roles above the store: who may make them. What state they
- * need says the team's actor.
+ * Owns who may change teams, members and roles. The team's actor checks the state that a change needs.
  *
- * 1. Nobody gives, widens, cuts or takes away what they do not hold themselves (`escalation.ts`).
- * 2. A team is made and ended by people; a token's power never grows by a team of its own.
+ * 1. Nobody gives, extends, reduces or takes away what they do not hold themselves (`escalation.ts`).
+ * 2. People make and delete teams. A token's power never grows by a team of its own.
  */
 import { accountActor, directory } from '../../actors/account/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
@@ -74,7 +73,7 @@ export function updateTeam(
   return actors.ask(teamActor.at(teamId), message);
 }
 
-/** Who asks others for it would be the first to be kept out. */
+/** A person who requires two-factor without having it would be the first to be kept out. */
 function mustHaveTwoFactor(reader: Reader, principal: SignedIn): void {
   if (readUser(reader, principal.userId)?.twoFactorEnabled === true) return;
   throw new ServiceError(
@@ -83,14 +82,14 @@ function mustHaveTwoFactor(reader: Reader, principal: SignedIn): void {
   );
 }
 
-/** A member of a team that lacks two-factor, and what acts in the team by that person's rights. */
+/** A member of a team without two-factor, and what acts in the team with that person's rights. */
 export interface WithoutTwoFactor {
   member: Readonly<MemberRecord>;
-  /** API tokens and grants of OAuth clients; deploy hooks are called with them. */
+  /** API tokens and grants of OAuth clients, with which deploy hooks are called, too. */
   tokens: Readonly<TokenRecord>[];
 }
 
-/** Those whom two-factor keeps out, or would; needs `manage_team`. */
+/** Members whom required two-factor keeps out, or would keep out; needs `manage_team`. */
 export function withoutTwoFactor(
   reader: Reader,
   principal: Principal,
@@ -181,7 +180,7 @@ export function deleteRole(
   return actors.ask(teamActor.at(teamId), { type: 'role-delete', roleId });
 }
 
-/** The open invites of the acting team, in the order of their making. */
+/** The open invites of the acting team, in the order in which they were made. */
 export function listInvites(reader: Reader, principal: Principal): Readonly<InviteRecord>[] {
   const teamId = actingTeam(principal);
   authorize(reader, principal, 'manage_members', { kind: 'team', teamId });

@@ -1,13 +1,13 @@
 /**
- * Owns the second factor: time-based codes (RFC 6238: SHA-1, 6 digits, 30 s, one step early or
- * late) and recovery codes.
+ * Owns the second factor: time-based codes (RFC 6238: SHA-1, 6 digits, 30 s, one step early or late)
+ * and recovery codes.
  *
- * 1. A code is good once: its step, and every earlier one, is used up in the store before the
- *    answer; a recovery code is gone.
- * 2. The secret is sealed; it and the recovery codes are shown once, when enrolment starts.
- * 3. An enrolment does nothing until its first code came, and waits 15 minutes for it.
- * 4. Ten wrong codes for a person within 15 minutes, and none is heard; only who knows the password
- *    gets to try.
+ * 1. A code is good once. Before the answer, the store has its time step and every earlier one as used;
+ *    a recovery code is removed.
+ * 2. The secret is stored sealed. It and the recovery codes are shown once, when enrolment starts.
+ * 3. An enrolment has no effect until its first code, for which it waits 15 minutes.
+ * 4. After ten wrong codes for a person within 15 minutes, no further code is accepted. Only who knows
+ *    the password gets to try.
  */
 import { Secret, TOTP } from 'otpauth';
 import { accountActor, directory } from '../../actors/account/protocol.ts';
@@ -21,7 +21,7 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { TwoFactorRecord } from '../../store/records/records.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { User } from './accounts-api.ts';
+import type { User } from '../callers/account-reads.ts';
 import { AttemptLimits } from './attempt-limits.ts';
 import { newRecoveryCodes, recoveryHash } from './recovery-codes.ts';
 
@@ -32,7 +32,7 @@ export interface TwoFactorOptions {
   secrets: SecretBox;
 }
 
-/** What a person typed: a code of the app, a recovery code, or one of the two. */
+/** What a person typed: a code of the authenticator app, a recovery code, or either. */
 export interface GivenCode {
   code: string;
   kind: 'app' | 'recovery' | 'either';
@@ -55,7 +55,7 @@ export class TwoFactor {
     this.#recoveryKey = options.secrets.derive('recovery-codes');
   }
 
-  /** Begins an enrolment, in the place of an unconfirmed one. CONFLICT when two-factor is on. */
+  /** Begins an enrolment, which replaces an unconfirmed one. CONFLICT when two-factor is on. */
   async start(user: User): Promise<{ uri: string; recoveryCodes: string[] }> {
     const secret = new Secret({ size: secretBytes });
     const enrolment = newId('tfa', this.#options.clock.now());
@@ -93,7 +93,7 @@ export class TwoFactor {
     if (!confirmed) throw new ServiceError('BAD_USER_INPUT', 'The code is wrong.');
   }
 
-  /** Uses a code up; with `end` it turns two-factor off. False for a wrong or used one. */
+  /** Uses a code up, and with `end` turns two-factor off. False for a wrong or used code. */
   async use(userId: string, given: GivenCode, end: boolean): Promise<boolean> {
     return await this.#limits.run(
       userId,
@@ -116,7 +116,7 @@ export class TwoFactor {
     return record && step !== null ? { kind: 'step', enrolment: record.enrolment, step } : null;
   }
 
-  /** The time step a code belongs to; null when it is none of these minutes. */
+  /** The time step that a code belongs to; null when it is not a present one. */
   #stepOf({ userId, enrolment, sealed }: Readonly<TwoFactorRecord>, code: string): number | null {
     const token = digitsOf(code);
     if (token === null) return null;
@@ -128,7 +128,7 @@ export class TwoFactor {
   }
 }
 
-/** Apps show a code in groups, and people type it so. */
+/** Apps show a code in groups of digits, and people type it in groups. */
 function digitsOf(code: string): string | null {
   const plain = code.slice(0, 100).replace(/\s/g, '');
   return /^[0-9]{6}$/.test(plain) ? plain : null;

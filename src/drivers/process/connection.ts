@@ -9,7 +9,7 @@ import net from 'node:net';
 import path from 'node:path';
 
 import { ServiceError } from '../../lib/errors.ts';
-import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
+import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import { runnerSocketDir, runnerSocketName } from '../../protocol/runner-version.ts';
 import { socketAddress } from '../../protocol/runner-socket.ts';
 import type { RunnerAnswers, RunnerFrame, RunnerRequest } from '../../protocol/runner-messages.ts';
@@ -46,12 +46,8 @@ export class Connection {
   private constructor(socket: net.Socket, events: ConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
-    socket.on('data', (chunk) => {
-      this.#receive(chunk);
-    });
-    socket.once('close', () => {
-      this.#lose();
-    });
+    socket.on('data', (chunk) => this.#receive(chunk));
+    socket.once('close', () => this.#lose());
     socket.on('error', () => undefined); // 'close' follows and tells.
     // What is alive must not end because it waits for a runner; a request under way holds it.
     socket.unref();
@@ -98,9 +94,9 @@ export class Connection {
       this.#socket.ref();
       this.#send({ ...request, n });
     });
-    return answer.finally(() => {
-      signal?.removeEventListener('abort', cancel);
-    }) as Promise<RunnerAnswers[Op]>;
+    return answer.finally(() => signal?.removeEventListener('abort', cancel)) as Promise<
+      RunnerAnswers[Op]
+    >;
   }
 
   /** For what needs no answer. */

@@ -120,9 +120,7 @@ class ProcessDriver implements Driver {
 
   watch(listener: (event: DriverEvent) => void): () => void {
     this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => this.#listeners.delete(listener);
   }
 
   async follow(
@@ -307,12 +305,8 @@ class ProcessDriver implements Driver {
 
   async #greet(): Promise<Connection> {
     const connection = await Connection.open(this.#options.dataDir, {
-      state: ({ workload }) => {
-        this.#emit({ type: 'state', workload });
-      },
-      lost: () => {
-        this.#lost(connection);
-      },
+      state: ({ workload }) => this.#emit({ type: 'state', workload }),
+      lost: () => this.#lost(connection),
     });
     const untilMs = this.#clock.now() + greetMs;
     try {
@@ -360,9 +354,7 @@ class ProcessDriver implements Driver {
       this.#reconnects = false;
       const { phase } = this.#link;
       if (phase === 'closed' || phase === 'connected' || !this.#isWanted()) return;
-      this.#connected().catch(() => {
-        this.#reconnectLater();
-      });
+      this.#connected().catch(() => this.#reconnectLater());
     });
   }
 

@@ -6,9 +6,7 @@ import { unreachable } from './refusals.ts';
 export function within<T>(clock: Clock, untilMs: number, answer: Promise<T>): Promise<T> {
   if (untilMs === Infinity) return answer;
   return new Promise((resolve, reject) => {
-    const cancel = clock.after(untilMs - clock.now(), () => {
-      reject(unreachable());
-    });
+    const cancel = clock.after(untilMs - clock.now(), () => reject(unreachable()));
     void answer.then(resolve, reject).finally(cancel);
   });
 }
@@ -42,14 +40,10 @@ export function listenForSigns(
 /** What comes of it, or undefined once `signal` aborts. A signal that lives on holds nothing of it. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
-    const giveUp = (): void => {
-      resolve(undefined);
-    };
+    const giveUp = (): void => resolve(undefined);
     if (signal.aborted) giveUp();
     signal.addEventListener('abort', giveUp, { once: true });
-    void work.then(resolve, reject).finally(() => {
-      signal.removeEventListener('abort', giveUp);
-    });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
   });
 }
 

@@ -56,9 +56,9 @@ export class Forwarding {
     writeFileWhole(this.#kept, JSON.stringify(this.#table), false);
     writeFileWhole(this.#file, JSON.stringify(Object.values(this.#table)), false);
     if (forward === null) return;
-    this.#run().catch((error: unknown) => {
-      this.#parts.logger.error({ err: error, workload: id }, 'forwarding_not_started');
-    });
+    this.#run().catch((error: unknown) =>
+      this.#parts.logger.error({ err: error, workload: id }, 'forwarding_not_started'),
+    );
   }
 
   /** Forgets all others: they went while nobody looked. */

@@ -91,9 +91,7 @@ export class Following {
     const stop = new AbortController();
     const plan = journal.after(this.#delivered);
     const session = new Session(this.#parts, plan, AbortSignal.any([this.#signal, stop.signal]));
-    const unwatch = this.#parts.watch(this.#id, () => {
-      session.lookAgain();
-    });
+    const unwatch = this.#parts.watch(this.#id, () => session.lookAgain());
     try {
       session.learn(seen);
       const merged = await this.#repeat(session, plan);

@@ -186,9 +186,7 @@ function watchingOf(ground: DaemonGround, parts: SwarmParts): Watching {
     const workloads = await services.list();
     for (const workload of workloads) attention.see(workload);
     forwarding.keep(new Set(workloads.map(({ spec }) => spec.id)));
-    overlays.sweep().catch((error: unknown) => {
-      logger.debug({ err: error }, 'networks_not_swept');
-    });
+    overlays.sweep().catch((error: unknown) => logger.debug({ err: error }, 'networks_not_swept'));
     return workloads;
   };
   const hearNode = (): void => {
@@ -209,12 +207,8 @@ function watchingOf(ground: DaemonGround, parts: SwarmParts): Watching {
       await services.refresh(id);
     },
     // Tasks that are long over go with their containers.
-    vanished: (_container, spec) => {
-      attention.wake(spec.id);
-    },
-    tell: (event) => {
-      listeners.tell(event);
-    },
+    vanished: (_container, spec) => attention.wake(spec.id),
+    tell: (event) => listeners.tell(event),
     wider: {
       types: ['service', 'node'],
       hear: ({ Type: type, Action: action, Actor: actor }) => {

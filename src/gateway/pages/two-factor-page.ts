@@ -1,5 +1,5 @@
 /** Owns what the page shows on which people turn two-factor on: a form, a QR code, recovery codes. */
-import type { AskingTeam } from '../../auth/sign-in/accounts-api.ts';
+import type { AskingTeam } from '../../auth/callers/account-reads.ts';
 import { focused } from './fields.ts';
 import { html } from './page.ts';
 import type { Html } from './page.ts';

@@ -13,7 +13,7 @@
  *    media type that the client takes, with the status of its code.
  * 6. Too many failed sign-ins are 429 with `Retry-After`, whatever the client accepts.
  */
-import type { Origin } from '../../auth/sign-in/accounts-api.ts';
+import type { Origin } from '../../auth/sign-in/sign-in.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import type { HttpSide } from '../../graphql/context.ts';
 import type { Graphql } from '../../graphql/graphql.ts';

@@ -6,7 +6,9 @@
  * 2. A form that another site's page sent neither joins nor makes an account.
  * 3. The link is the credential: no page repeats it but in the address it was opened with.
  */
-import type { AccountReads, Accounts, InviteView } from '../../auth/sign-in/accounts-api.ts';
+import type { AccountReads } from '../../auth/callers/account-reads.ts';
+import type { Accounts } from '../../auth/sign-in/accounts.ts';
+import type { InviteView } from '../../auth/sign-in/invitations.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { type Callers, originOf, type Person } from '../credentials.ts';

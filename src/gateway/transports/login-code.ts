@@ -2,7 +2,7 @@
  * Owns the second step of signing in by pages, without script: a code of the app, or a recovery code.
  * Who did not give the password before has nothing to do here.
  */
-import type { Accounts } from '../../auth/sign-in/accounts-api.ts';
+import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { pendingCookieName } from '../../auth/sign-in/pending-sign-ins.ts';
 import { soleCookie } from '../../auth/callers/session-cookie.ts';
 import type { Exchange, Route } from '../transport.ts';

@@ -7,7 +7,8 @@
  *    that turns it on.
  * 2. A form that another site's page sent neither signs in nor out.
  */
-import type { AccountReads, Accounts } from '../../auth/sign-in/accounts-api.ts';
+import type { AccountReads } from '../../auth/callers/account-reads.ts';
+import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';
 import type { Callers } from '../credentials.ts';

@@ -16,7 +16,7 @@ import { appRuns, databaseRuns } from '../../logs/live/running-sources.ts';
 import type { Need, Resource } from '../../auth/rights/authorizer.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
-import type { LogName } from '../../logs/files/log-name.ts';
+import type { LogName } from '../../logs/files/log.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { Exchange, ResponseStream, Route } from '../transport.ts';
 import { parseLogQuery } from './log-query.ts';

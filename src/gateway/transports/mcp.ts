@@ -11,7 +11,7 @@
  * 3. Nothing heavy is loaded for who has no token.
  */
 import { mcpResource } from '../../auth/oauth/metadata.ts';
-import type { Authenticator } from '../../auth/sign-in/accounts-api.ts';
+import type { Authenticator } from '../../auth/callers/authenticator.ts';
 import { callerOf } from '../../auth/callers/principal.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';

@@ -2,7 +2,7 @@
  * Owns the page behind the link of `gangway reset-password`: a form, without script, that sets a new
  * password. Who holds the link is believed; the second factor is asked for when they sign in.
  */
-import type { Accounts } from '../../auth/sign-in/accounts-api.ts';
+import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';

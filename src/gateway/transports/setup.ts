@@ -2,7 +2,7 @@
  * Owns the first page of an empty instance: a form, without script, that makes the first account,
  * which owns the instance. Afterwards it leads on to where people sign in.
  */
-import type { Accounts } from '../../auth/sign-in/accounts-api.ts';
+import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';

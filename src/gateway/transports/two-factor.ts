@@ -7,7 +7,8 @@
  * 3. What is shown once travels in the form of the person it was shown to, for a code that is mistyped;
  *    what confirms is what the service stored.
  */
-import type { AccountReads, Accounts, User } from '../../auth/sign-in/accounts-api.ts';
+import type { AccountReads, User } from '../../auth/callers/account-reads.ts';
+import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { originOf } from '../credentials.ts';

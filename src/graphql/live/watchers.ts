@@ -5,8 +5,8 @@
  * 2. Every watcher is woken at least every `checkMs`, so that rights that were lost, or that ran
  *    out, end a subscription within a second.
  */
-import type { LogStreams } from '../../logs/live/live-log.ts';
-import type { Authenticator } from '../../auth/sign-in/accounts-api.ts';
+import type { LogStreams } from '../../logs/live/log-streams.ts';
+import type { Authenticator } from '../../auth/callers/authenticator.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Journal, JournalEntry } from '../../store/reader-and-journal.ts';

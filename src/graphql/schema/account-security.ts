@@ -1,7 +1,7 @@
 /** Owns two-factor, passwords and sessions in the schema: what a person does to the own sign-in. */
 import type { AuthRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { SignInSecurity } from '../../auth/sign-in/accounts-api.ts';
+import type { AccountSecurity } from '../../auth/sign-in/account-security.ts';
 import { httpSide, requirePerson, writeSide } from '../access.ts';
 import type { GraphContext, HttpSide } from '../context.ts';
 import { type AccountTypes, limited, signIn } from './accounts.ts';
@@ -140,7 +140,7 @@ function addTwoFactor(builder: Builder): void {
 /** Changes to a sign-in come over HTTP, where they may be told to wait. */
 async function secured<T>(
   context: GraphContext,
-  work: (security: SignInSecurity, http: HttpSide) => Promise<T>,
+  work: (security: AccountSecurity, http: HttpSide) => Promise<T>,
 ): Promise<T> {
   const http = httpSide(context);
   const { security } = await writeSide(context).accounts();

@@ -1,5 +1,7 @@
 /** Owns people, teams, roles and sign-in in the schema. */
-import type { Accounts, Origin, SignIn, User } from '../../auth/sign-in/accounts-api.ts';
+import type { Accounts } from '../../auth/sign-in/accounts.ts';
+import type { Origin, SignIn } from '../../auth/sign-in/sign-in.ts';
+import type { User } from '../../auth/callers/account-reads.ts';
 import { capabilitiesIn, teamIdsOf } from '../../auth/rights/authorize.ts';
 import { withoutTwoFactor, type WithoutTwoFactor } from '../../auth/sign-in/teams.ts';
 import { ServiceError } from '../../lib/errors.ts';

@@ -1,7 +1,7 @@
 /** Owns the parts of an app in the schema that stand for themselves: enums and plain records. */
 import { lastWordsMs } from '../../actors/workload/ends.ts';
 import { can } from '../../auth/rights/authorize.ts';
-import type { LogName } from '../../logs/files/log-name.ts';
+import type { LogName } from '../../logs/files/log.ts';
 import type {
   AppExit,
   AppRecord,

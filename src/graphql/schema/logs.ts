@@ -2,7 +2,7 @@
 import { TextDecoder } from 'node:util';
 import { ServiceError } from '../../lib/errors.ts';
 import { containerLog, containerNames } from '../../actors/app/running/containers.ts';
-import type { LogLine, LogName } from '../../logs/files/log-name.ts';
+import type { LogLine, LogName } from '../../logs/files/log.ts';
 import { requireApp, requireDatabase } from '../access.ts';
 import type { GraphContext } from '../context.ts';
 import { boundedCount, decodeCursor, encodeCursor, type Page } from '../page.ts';

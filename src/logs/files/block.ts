@@ -6,12 +6,12 @@
  *             | f64 last time | f64 source seq | u16 length of source id | u16 0 | body
  *     body:   source id | per line: u32 length * 4 + stream | i32 time after the first | bytes
  *
- * 1. The checksum covers everything behind it, so a block that was cut short or half written is
- *    told from a whole one; a block is valid as a whole or not at all.
+ * 1. The checksum covers everything behind it. So a block that was cut short or half written is
+ *    recognised: a block is valid as a whole or not at all.
  * 2. All numbers are little endian.
  */
 import { crc32 } from 'node:zlib';
-import type { LogLine, LogSource } from './log-name.ts';
+import type { LogLine, LogSource } from './log.ts';
 
 /** `GLS1` and `GLB1`, read as little-endian numbers. */
 const fileMagic = 0x31534c47;
@@ -19,7 +19,7 @@ const blockMagic = 0x31424c47;
 const fileHeadBytes = 12;
 const blockHeadBytes = 52;
 const lineHeadBytes = 8;
-/** Longest body of a block; what claims to be longer is no block. */
+/** Longest body of a block. Bytes that claim a longer one are no block. */
 export const blockBodyMaxBytes = 16 * 1024 * 1024;
 const fileHeaderMaxBytes = 64 * 1024;
 const streams = ['stdout', 'stderr', 'system'] as const;
@@ -42,7 +42,7 @@ export interface Block {
   source: LogSource | undefined;
 }
 
-/** A block in sight, the number of bytes needed to see it whole, or bytes that are no block. */
+/** What stands at a position: a whole block, a block of which more bytes are needed, or no block. */
 export type BlockSight = Block | { needBytes: number } | 'corrupt';
 
 export function encodeFileHeader(header: FileHeader): Buffer {
@@ -65,7 +65,7 @@ export function decodeFileHeader(bytes: Buffer): { header: FileHeader; bytes: nu
   return { header, bytes: length };
 }
 
-/** Bytes that surely hold any file header. */
+/** No file header is longer than this. */
 export const fileHeaderReadBytes = fileHeaderMaxBytes;
 
 /** One block of at least one line. */
@@ -105,7 +105,7 @@ export function encodeBlock(
   return bytes;
 }
 
-/** Looks at the block that starts at `at`; `verify` compares its checksum. */
+/** Looks at the block that starts at `at`; with `verify` its checksum is compared, too. */
 export function sightBlock(bytes: Buffer, at: number, verify: boolean): BlockSight {
   const held = bytes.length - at;
   if (held < blockHeadBytes) return { needBytes: blockHeadBytes };
@@ -134,8 +134,8 @@ export function sightBlock(bytes: Buffer, at: number, verify: boolean): BlockSig
 }
 
 /**
- * Hands the block's lines to `visit` in order until it returns false. Lines' bytes are views.
- * Returns false when it was stopped, or when the block is not what its header says.
+ * Hands the block's lines to `visit` in order, until it returns false. Their bytes are views of
+ * `bytes`. Returns false when it was stopped, or when the block is not what its header says.
  */
 export function visitLines(
   bytes: Buffer,

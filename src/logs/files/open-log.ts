@@ -1,9 +1,9 @@
 /**
- * Owns one log while it is written: its row of segments, the open file, what is on disk.
+ * Owns one log while it is written: its segments in order, the open file, and what is on disk.
  *
- * 1. What its files say is true; they are read again when it opens, and a torn tail is cut off.
- * 2. An append is one write: it is there as a whole or, when the disk refuses it, not at all.
- * 3. A new segment carries on the last entries of all recent sources.
+ * 1. The files are the truth: they are read again when the log opens, and a torn tail is cut off.
+ * 2. An append is one write. When the disk refuses it, nothing of it stays.
+ * 3. The header of a new segment has the last entry number of each recent source.
  */
 import {
   closeSync,
@@ -20,7 +20,7 @@ import {
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { encodeBlock, encodeFileHeader, sightBlock } from './block.ts';
-import type { LogLine, LogName, LogSource } from './log-name.ts';
+import type { LogLine, LogName, LogSource } from './log.ts';
 import { SegmentFile, logFolder, parseSegmentFileName } from './segment-file.ts';
 
 const dataSync = promisify(fdatasync);
@@ -36,9 +36,9 @@ export interface OpenLogOptions {
   log: LogName;
   segmentBytes: number;
   now: () => number;
-  /** Names a generation; later ones sort behind earlier ones. */
+  /** Names a generation. Names of later ones sort behind those of earlier ones. */
   newGeneration: () => string;
-  /** Told of segments that began and of those that will not grow any more. */
+  /** Called for a segment that has begun, and for one that will not grow any more. */
   onSegment: (segment: SegmentFile) => void;
   writeSync?: WriteSync;
 }
@@ -53,7 +53,7 @@ export class OpenLog {
   #fd: number | undefined;
   /** Files that are full and not yet known to be on disk. */
   #retired: number[] = [];
-  /** Files of before the opening, of which nobody knows how much is on disk. */
+  /** Files from before the opening. Nobody knows how much of them is on disk. */
   #unsure: string[] = [];
   #folderDirty = false;
   #appends = 0;
@@ -99,7 +99,7 @@ export class OpenLog {
     return firstOffset;
   }
 
-  /** Begins a new segment, so that all before it may be dropped. */
+  /** Begins a new segment, so that all earlier ones may be dropped. */
   roll(): SegmentFile {
     const active = this.segments.at(-1);
     const generation = active?.generation ?? this.#options.newGeneration();
@@ -132,7 +132,7 @@ export class OpenLog {
     return segment;
   }
 
-  /** Resolves when everything appended before is on disk; callers of a time share the wait. */
+  /** Resolves when everything appended so far is on disk. Callers at the same time share one sync. */
   async sync(): Promise<void> {
     const target = this.#appends;
     while (this.#syncedAppends < target) {
@@ -143,7 +143,7 @@ export class OpenLog {
     }
   }
 
-  /** Takes the oldest segments out of the row and off the disk. */
+  /** Removes the oldest segments from memory and from disk. */
   dropOldest(count: number): SegmentFile[] {
     const dropped = this.segments.splice(0, count);
     // The files go first: freeing space must not need space.
@@ -151,7 +151,7 @@ export class OpenLog {
     return dropped;
   }
 
-  /** Lets go of the files; call it when settled. */
+  /** Closes the files; call it when settled. */
   close(): void {
     for (const fd of this.#retired) closeSync(fd);
     this.#retired = [];
@@ -166,7 +166,7 @@ export class OpenLog {
       .map((name) => new SegmentFile(this.#folder, name.generation, name.firstOffset))
       .sort((a, b) => a.firstOffset - b.firstOffset);
     for (const file of files) {
-      // An older generation is what a removal left that did not come to its end.
+      // An older generation is left over from a removal that was cut short.
       if (file.generation === newest) this.segments.push(file);
       else unlinkIfThere(file.path);
     }
@@ -196,7 +196,7 @@ export class OpenLog {
     try {
       this.#writeAll(this.#fd, bytes);
     } catch (error) {
-      // What was written of it goes again, so that the next block follows the last whole one.
+      // Removes what was written of the block, so that the next block follows the last whole one.
       ftruncateSync(this.#fd, segment.endBytes);
       throw error;
     }

@@ -1,16 +1,16 @@
 /**
- * Owns reading logs on a thread that does not write them: the index names the segments, the files
+ * Owns reading logs on a thread that does not write them. The index names the segments, and the files
  * say what is in them.
  *
- * 1. Nothing of the writer's memory is needed: the end of a log is found in its last file, and a
- *    segment the index does not know yet by its name, which follows from that end.
+ * 1. Nothing of the writer's memory is needed. The end of a log is found in its last file. A segment
+ *    that the index does not know yet is found by its name, which follows from that end.
  * 2. It never writes. What it remembers of files is bounded.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { LogLine, LogName, LogRange, LogReader, LogSlice } from './log-name.ts';
+import type { LogLine, LogName, LogRange, LogReader, LogSlice } from './log.ts';
 import { SegmentFile, logFolder, parseSegmentFileName } from './segment-file.ts';
 import { lastOfSource, offsetAtTime, readSegments } from './segments.ts';
 import { LogTail } from './tail.ts';
@@ -19,12 +19,12 @@ export interface LogReaderOptions {
   /** The logs' folder in the data directory. */
   dir: string;
   reader: Pick<Reader, 'list'>;
-  /** Segments whose positions are remembered; default 64. */
+  /** How many segments' positions are remembered; default 64. */
   segmentsMax?: number;
 }
 
 export interface LogFileReader extends LogReader {
-  /** What reads on behind what is stored now; undefined for a log that was never written. */
+  /** A tail that reads the lines stored from now on; undefined for a log that was never written. */
   tail(log: LogName): LogTail | undefined;
 }
 
@@ -70,7 +70,7 @@ class FileLogReader implements LogFileReader {
 
   tail(log: LogName): LogTail | undefined {
     const last = this.#segments(log).at(-1);
-    // One whose header is still being written has no end yet.
+    // A segment whose header is still being written has no end yet.
     if (last === undefined || last.endBytes === 0) return undefined;
     return new LogTail(join(this.#dir, logFolder(log)), last);
   }
@@ -85,8 +85,8 @@ class FileLogReader implements LogFileReader {
         : records
             .filter((record) => record.generation === generation)
             .map((record) => this.#segment(folder, generation, record.firstOffset));
-    // The newest file goes only with the whole log: the index does not know that yet, nor what was
-    // written since.
+    // The newest file is removed only with the whole log. Then the index is out of date, and does not
+    // know what was written since.
     if (segments.at(-1)?.scan() === false) segments = this.#fromFolder(folder);
     for (let last = segments.at(-1); last !== undefined;) {
       if (!last.scan()) segments.pop();
@@ -102,7 +102,7 @@ class FileLogReader implements LogFileReader {
     return segments;
   }
 
-  /** For a log so young that the index does not know it. */
+  /** For a log that the index does not know yet. */
   #fromFolder(folder: string): SegmentFile[] {
     let names: string[];
     try {

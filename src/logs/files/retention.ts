@@ -1,15 +1,15 @@
-/** Owns which segments of a log retention takes: always the oldest, always whole ones. */
+/** Owns which segments of a log retention removes: always the oldest, always whole ones. */
 import type { SegmentRecord } from '../../store/records/records.ts';
 
 export interface RetentionLimits {
-  /** What was written last before this time goes. */
+  /** Segments whose last line is older than this are removed. */
   oldestMs: number;
   quotaBytes: number;
 }
 
 /**
- * How many of the oldest segments go. `records` ascend; `lastAtMs` is the time of the log's very
- * last line, which the last record does not know. The quota never takes the last segment.
+ * How many of the oldest segments are removed. `records` ascend. `lastAtMs` is the time of the log's
+ * last line, which the last record does not know. The quota never removes the last segment.
  */
 export function segmentsToDrop(
   records: readonly Pick<SegmentRecord, 'lastAtMs' | 'sizeBytes'>[],

@@ -1,20 +1,20 @@
 /**
- * Owns one segment: a file of blocks, and where in it which line stands.
+ * Owns one segment: a file of blocks, and the position of each line in it.
  *
  * 1. Whole blocks count, nothing else: a torn tail ends the segment before it.
- * 2. It may be read while its writer appends: what came since is found by scanning on from the
- *    last known end.
- * 3. Its name tells its generation and first offset, so that the segment behind it is found
- *    without the index.
+ * 2. It may be read while its writer appends. A reader finds new blocks by scanning from the last known
+ *    end.
+ * 3. Its name holds its generation and first offset, so that the segment after it is found without the
+ *    index.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeFileHeader, fileHeaderReadBytes, sightBlock, visitLines } from './block.ts';
 import type { Block, FileHeader } from './block.ts';
-import type { LogLine, LogName } from './log-name.ts';
+import type { LogLine, LogName } from './log.ts';
 
 const scanBytes = 256 * 1024;
-/** Distance of the remembered positions. */
+/** Distance between two remembered positions. */
 const markBytes = 32 * 1024;
 
 interface Mark {
@@ -47,7 +47,10 @@ export class SegmentFile {
   readonly path: string;
   readonly generation: string;
   readonly firstOffset: number;
-  /** Whether this thread's writer tells it of every append, so that it need not look. */
+  /**
+   * Whether the writer is on this thread and reports every append, so that the file need not be
+   * scanned.
+   */
   owned = false;
   nextOffset: number;
   /** Time of the first and of the latest line; null while it has none. */
@@ -98,8 +101,8 @@ export class SegmentFile {
   }
 
   /**
-   * Takes in what was appended since. Returns false when the file is gone.
-   * `visit` sees every block that is new here.
+   * Reads blocks that were appended since the last look. Returns false when the file is gone. `visit`
+   * gets every new block.
    */
   scan(visit?: (block: Block) => void): boolean {
     if (this.owned) return true;
@@ -107,7 +110,7 @@ export class SegmentFile {
       const size = fstatSync(fd).size;
       if (this.#end === 0 && !this.#readHeader(fd)) return;
       this.#walk(fd, this.#end, size, scanBytes, true, (_bytes, _at, block) => {
-        // A block of other offsets is left over from a write that failed; it ends the segment.
+        // A block with another offset is left over from a failed write; it ends the segment.
         if (block.firstOffset !== this.nextOffset) return false;
         this.push(block);
         visit?.(block);
@@ -117,8 +120,8 @@ export class SegmentFile {
   }
 
   /**
-   * Hands lines from `from` on to `visit` until it returns false; with `sourceId` those of this source
-   * alone. False when the file is gone.
+   * Hands lines from offset `from` on to `visit`, until it returns false; with `sourceId` only lines of
+   * this source. Returns false when the file is gone.
    */
   visit(
     from: number,
@@ -138,7 +141,7 @@ export class SegmentFile {
     });
   }
 
-  /** Offset of the first line at or after a time; undefined when all are older. */
+  /** Offset of the first line at or after a time; undefined when all lines are older. */
   offsetAt(atMs: number): number | undefined {
     if (this.lastAtMs === null || this.lastAtMs < atMs) return undefined;
     const first = this.#marks.find((mark) => mark.lastAtMs >= atMs);
@@ -150,7 +153,7 @@ export class SegmentFile {
     return found;
   }
 
-  /** Time of the first line, by a look at the first block only. */
+  /** Time of the first line. Only the first block is read. */
   peekFirstAtMs(): number | null {
     if (this.firstAtMs === null && !this.owned) {
       this.#withFile((fd) => {
@@ -213,7 +216,7 @@ export class SegmentFile {
         if (!visit(held, at, sight)) return;
         at += sight.bytes;
       }
-      // Not one whole block although all there is was read: a torn or growing tail.
+      // Everything was read and there is no whole block: the tail is torn, or is being written.
       const all = held.length < bytes.length || bytes.length >= to - position;
       if (at === 0 && all) return;
       position += at;

@@ -1,14 +1,14 @@
 /**
- * Owns reading a row of segments as one log: by offset, by time, with the gaps that retention or
- * a damaged file left. The row ascends; its last segment may still grow.
+ * Owns reading a list of segments as one log: by offset, by time, with the gaps that retention or a
+ * damaged file left. The list ascends; its last segment may still grow.
  */
-import type { LogLine, LogSlice } from './log-name.ts';
+import type { LogLine, LogSlice } from './log.ts';
 import type { SegmentFile } from './segment-file.ts';
 
 const defaultReadBytes = 64 * 1024;
 const lookBackLines = 1000;
 
-/** Makes the last segment know its end, and any other one its content. False: its file is gone. */
+/** Scans a segment unless all of it is known. False when its file is gone. */
 function prepare(segment: SegmentFile, next: SegmentFile | undefined): boolean {
   if (next !== undefined && segment.nextOffset >= next.firstOffset) return true;
   return segment.scan();
@@ -45,7 +45,7 @@ export function readSegments(
     const segment = segments[i];
     const behind = segments[i + 1];
     if (segment === undefined) break;
-    // A gap behind lines already taken waits for the next read, so that it is told in its place.
+    // A gap after lines that were taken is left to the next read, so that it is reported in its place.
     if (lines.length > 0 && segment.firstOffset > next) break;
     if (prepare(segment, behind)) {
       skipTo(segment.firstOffset);
@@ -64,7 +64,10 @@ export function readSegments(
   return { lines, gap, nextOffset: next };
 }
 
-/** The last lines of one source before a time, in order; of the newest `lookBackLines` there. */
+/**
+ * The last lines of one source before a time, in order, among the `lookBackLines` newest before that
+ * time.
+ */
 export function lastOfSource(
   segments: readonly SegmentFile[],
   sourceId: string,
@@ -89,14 +92,17 @@ export function lastOfSource(
   return last;
 }
 
-/** Offset of the first line at or after a time; the next one to come when all are older. */
+/**
+ * Offset of the first line at or after a time. When all lines are older, the offset of the next line to
+ * come.
+ */
 export function offsetAtTime(segments: readonly SegmentFile[], atMs: number): number {
   let low = 0;
   let high = segments.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     const firstAtMs = segments[middle]?.peekFirstAtMs() ?? null;
-    // A segment without lines, or whose file is gone, says nothing; only the last may be empty.
+    // A segment without lines or without its file tells no time. Only the last one may be empty.
     if (firstAtMs !== null && firstAtMs < atMs) low = middle + 1;
     else high = middle;
   }

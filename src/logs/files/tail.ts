@@ -1,17 +1,17 @@
 /**
- * Owns reading on at the end of one log while it grows: the bytes that are new, once, and no others.
- * What it cannot give so (it is far behind, the file is gone) has to be read by a `LogReader`.
+ * Owns reading the end of one log while it grows: new bytes are read once, and no others. When it is
+ * too far behind, or the file is gone, a `LogReader` has to read instead.
  *
- * 1. Its lines are those of one generation, consecutive, each given once.
- * 2. It holds no file open; in memory it holds the lines that it saw before they were asked for.
+ * 1. Its lines are consecutive lines of one generation, each given once.
+ * 2. It holds no file open. In memory it holds lines that it read before they were asked for.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeFileHeader, fileHeaderReadBytes, sightBlock, visitLines } from './block.ts';
-import type { LogLine } from './log-name.ts';
+import type { LogLine } from './log.ts';
 import { type SegmentFile, segmentFileName } from './segment-file.ts';
 
-/** New bytes that are worth to be read at once. */
+/** With more new bytes than this, the tail gives up. */
 const readMaxBytes = 1024 * 1024;
 
 export class LogTail {
@@ -19,11 +19,11 @@ export class LogTail {
   readonly #folder: string;
   #path: string;
   #position: number;
-  /** Offset of the line that the bytes from `#position` on begin with. */
+  /** Offset of the line that begins at `#position`. */
   #next: number;
   #held: LogLine[] = [];
 
-  /** Begins behind what is known of a log's last segment. */
+  /** Begins at the known end of a log's last segment. */
   constructor(folder: string, last: SegmentFile) {
     this.generation = last.generation;
     this.#folder = folder;
@@ -33,8 +33,8 @@ export class LogTail {
   }
 
   /**
-   * The lines of these offsets, `to` not among them, in memory of their own. Undefined when they are
-   * not to be had: then this tail is of no more use.
+   * The lines from offset `from` up to, not including, `to`, in memory of their own. Undefined when the
+   * tail cannot give them; it is of no more use then.
    */
   take(from: number, to: number): LogLine[] | undefined {
     if (from !== (this.#held[0]?.offset ?? this.#next)) return undefined;
@@ -44,13 +44,13 @@ export class LogTail {
     return held.length === to - from ? held : held.slice(0, to - from);
   }
 
-  /** False when there is nothing new, or too much. */
+  /** Reads what is new; false when that is nothing, or too much. */
   #readOn(): boolean {
     const bytes = readFrom(this.#path, this.#position, readMaxBytes);
     const before = this.#next;
     for (let at = 0; bytes !== undefined;) {
       const block = sightBlock(bytes, at, true);
-      // One of other offsets is left over from a write that failed.
+      // A block with another offset is left over from a failed write.
       if (block === 'corrupt' || 'needBytes' in block || block.firstOffset !== this.#next) break;
       visitLines(bytes, at, block, (line) => this.#held.push(line) > 0);
       at += block.bytes;
@@ -60,7 +60,7 @@ export class LogTail {
     return this.#next > before;
   }
 
-  /** To the segment that begins where this one ends; false when there is none. */
+  /** Moves to the segment that begins where this one ends; false when there is none. */
   #turnPage(): boolean {
     const path = join(this.#folder, segmentFileName(this.generation, this.#next));
     if (path === this.#path) return false;
@@ -73,7 +73,7 @@ export class LogTail {
   }
 }
 
-/** Bytes from a position to the end; undefined when the file is gone, or when there are too many. */
+/** Bytes from a position to the end of a file; undefined when the file is gone or has too many. */
 function readFrom(
   path: string,
   position: number,

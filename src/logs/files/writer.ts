@@ -1,10 +1,11 @@
 /**
- * Owns writing logs: which are open, what the index is told, what retention takes.
+ * Owns writing logs: which logs are open, what goes into the index, what retention removes.
  *
  * 1. An append is in the file when it returns; `sync` tells when it is on disk.
- * 2. The index follows the files, never the other way: a commit of it that fails is tried again,
+ * 2. The index follows the files, never the other way. A commit of the index that fails is tried again,
  *    and nobody waits for it.
- * 3. The logs held open are bounded; the longest unused one is closed and read again when needed.
+ * 3. The number of open logs is bounded: the one unused for longest is closed, and read again when it
+ *    is needed.
  */
 import { randomBytes } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
@@ -18,7 +19,7 @@ import type { SegmentRecord } from '../../store/records/records.ts';
 import { put, remove } from '../../store/records/table.ts';
 import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { LogLine, LogName, LogRange, LogSlice, LogSource, LogWriter } from './log-name.ts';
+import type { LogLine, LogName, LogRange, LogSlice, LogSource, LogWriter } from './log.ts';
 import { OpenLog, listSegmentFiles } from './open-log.ts';
 import type { WriteSync } from './open-log.ts';
 import { segmentsToDrop } from './retention.ts';
@@ -33,7 +34,7 @@ export interface LogWriterOptions {
   /** The logs' folder in the data directory; made when missing. */
   dir: string;
   reader: Pick<Reader, 'list' | 'scan'>;
-  /** Commits changes of the index; goes through an actor. */
+  /** Commits changes of the index, by way of an actor. */
   commitIndex: (changes: Change[]) => Promise<unknown>;
   logger: Logger;
   clock?: Clock;
@@ -115,7 +116,8 @@ class FileLogWriter implements LogWriter {
       const drop = segmentsToDrop(records, lastAtMs, { oldestMs, quotaBytes: limits.quotaBytes });
       if (drop === 0) continue;
       const all = drop === records.length;
-      // A build's log ends once; what may still grow keeps its offsets and its sources.
+      // A build's log has ended and goes whole. A log that may still grow keeps its offsets and its
+      // sources.
       if (all && log.startsWith('build:')) await this.drop(log);
       else this.#dropOldest(log, records.slice(0, drop), all);
     }
@@ -126,7 +128,7 @@ class FileLogWriter implements LogWriter {
     const open = this.#open.get(log);
     if (open !== undefined) {
       this.#open.delete(log);
-      // A disk that refuses to sync is no reason to keep what is to go.
+      // What is to be removed is removed even when the disk refuses to sync.
       await open.sync().catch(() => undefined);
       open.close();
     }
@@ -154,7 +156,7 @@ class FileLogWriter implements LogWriter {
     await this.#flushIndex();
   }
 
-  /** The log as it is on disk; undefined when it was never written. Makes nothing. */
+  /** The log as it is on disk; undefined when it was never written. Creates nothing. */
   #existing(log: LogName): OpenLog | undefined {
     const open = this.#open.get(log);
     if (open !== undefined) return open;
@@ -176,9 +178,7 @@ class FileLogWriter implements LogWriter {
       segmentBytes: this.#options.segmentBytes ?? 4 * 1024 * 1024,
       now: () => this.#clock.now(),
       newGeneration: () => newGeneration(this.#clock.now()),
-      onSegment: (segment) => {
-        this.#indexSegment(log, segment);
-      },
+      onSegment: (segment) => this.#indexSegment(log, segment),
       ...(this.#options.writeSync && { writeSync: this.#options.writeSync }),
     });
     this.#open.set(log, open);
@@ -197,7 +197,7 @@ class FileLogWriter implements LogWriter {
     }
   }
 
-  /** Brings the index to what the files say. */
+  /** Makes the index say what the files say. */
   #repairIndex(log: LogName, open: OpenLog): void {
     const records = this.#options.reader.list(tables.segments, 'log', [log], { limit: 100_000 });
     const known = new Map(records.map((record) => [record.firstOffset, record]));
@@ -229,7 +229,7 @@ class FileLogWriter implements LogWriter {
   #index(changes: Change[]): void {
     if (changes.length === 0) return;
     this.#changes.push(...changes);
-    // One commit for all segments of the turn; a failure is logged there and tried again.
+    // One commit for all segments of this turn of the loop. `#commit` logs a failure and tries again.
     queueMicrotask(() => void this.#flushIndex());
   }
 
@@ -269,7 +269,9 @@ class FileLogWriter implements LogWriter {
     return logs;
   }
 
-  /** When the last segment was written last: the index does not know what grows. */
+  /**
+   * When the last segment was last written to. The index does not know that while the segment grows.
+   */
   async #lastWriteMs(log: LogName, records: readonly SegmentRecord[]): Promise<number> {
     const last = records.at(-1);
     if (last === undefined) return 0;
@@ -278,7 +280,7 @@ class FileLogWriter implements LogWriter {
     try {
       return (await stat(join(this.#options.dir, last.file))).mtimeMs;
     } catch {
-      // The file is gone: its record goes with the others.
+      // The file is gone; its record is removed with the others.
       return last.lastAtMs;
     }
   }
@@ -287,7 +289,7 @@ class FileLogWriter implements LogWriter {
     const open = this.#at(log);
     const last = open.segments.at(-1);
     if (all) {
-      // Nothing to drop in a segment that holds no line yet.
+      // A segment without lines has nothing to drop.
       if (last === undefined || last.lines > 0) open.roll();
       else if (open.segments.length === 1) return;
     }
@@ -299,7 +301,7 @@ class FileLogWriter implements LogWriter {
   }
 }
 
-/** Time first, so that later generations sort behind earlier ones. */
+/** Begins with the time, so that later generations sort behind earlier ones. */
 function newGeneration(nowMs: number): string {
   const chance = randomBytes(4).readUInt32LE(0).toString(36).padStart(7, '0');
   return `${Math.max(0, nowMs).toString(36).padStart(9, '0')}${chance}`;

@@ -1,14 +1,14 @@
 /**
- * Owns one live log as its viewers see it: where it ends, its ring, what happened besides its
- * lines, and when viewers are woken.
+ * Owns one live log as its viewers see it: where it ends, its ring, its notices, and when viewers are
+ * woken.
  *
- * 1. Viewers are woken at once after a rest, and under load once in `flushMs`, earlier by what they say
- *    it takes them to hand on what they are woken for.
- * 2. Nothing is kept for a viewer; without viewers that take lines there is no ring either.
+ * 1. After a rest viewers are woken at once, and under load once every `flushMs`. A viewer that needs
+ *    time to hand lines on says how much, and is woken that much earlier.
+ * 2. Nothing is kept for a viewer. Without viewers that take lines the ring is empty.
  */
 import type { Clock } from '../../lib/clock.ts';
-import type { LogLine, LogName, LogRange, LogReader } from '../files/log-name.ts';
-import type { StreamNotice, StreamView } from './live-log.ts';
+import type { LogLine, LogName, LogRange, LogReader } from '../files/log.ts';
+import type { StreamNotice, StreamView } from './log-streams.ts';
 import { LogRing } from './ring.ts';
 
 const noticesMax = 64;
@@ -17,7 +17,7 @@ const linesPerReadMax = 5_000;
 export interface ChannelNotice {
   /** Ascends by one for each notice of a channel, from 1. */
   number: number;
-  /** It happened in front of the line of this offset. */
+  /** It happened before the line of this offset. */
   before: number;
   notice: StreamNotice;
 }
@@ -25,9 +25,9 @@ export interface ChannelNotice {
 /** Live logs, on whichever thread they are watched. */
 export interface WatchedLogs {
   readonly reader: LogReader;
-  /** Attaches a viewer; `wake` is called at most once a flush when there is something to take. */
+  /** Attaches a viewer. `wake` is called at most once a flush, when there is something to take. */
   attach(log: LogName, wake: () => void): ChannelView;
-  /** For the metrics: logs that are watched here. */
+  /** For the metrics: how many logs are watched here. */
   stats(): { channels: number };
 }
 
@@ -82,12 +82,15 @@ export class LogChannel {
     return this.#failure;
   }
 
-  /** False once it failed or its lines were dropped: what is written later belongs to another channel. */
+  /** False once it failed or its lines were dropped. Later lines belong to another channel. */
   get current(): boolean {
     return this.#life !== 'failed' && this.#life !== 'dropped';
   }
 
-  /** Whether anybody here takes lines: who only wants to know how far they go needs none kept. */
+  /**
+   * Whether any viewer here takes lines. For viewers that only want to know how far the log goes, none
+   * are kept.
+   */
   get taken(): boolean {
     return this.#takers > 0;
   }
@@ -113,17 +116,17 @@ export class LogChannel {
     this.#flushSoon();
   }
 
-  /** Lines up to this offset were stored; who wants them reads them from disk. */
+  /** Lines up to this offset were stored, and are read from disk by whoever wants them. */
   appendedTo(nextOffset: number): void {
     if (!this.current) return;
-    // Its lines are the newest ones, or none.
+    // The ring holds the newest lines or none.
     this.#ring.clear();
     this.#nextOffset = nextOffset;
     this.#life = 'open';
     this.#flushSoon();
   }
 
-  /** `before`: the line in front of which it happened, the next one to come if nothing is said. */
+  /** `before`: offset of the line before which it happened; default: the next line to come. */
   notice(notice: StreamNotice, before = this.#nextOffset): void {
     this.#noticeNumber++;
     this.#notices.push({ number: this.#noticeNumber, before, notice });
@@ -131,12 +134,14 @@ export class LogChannel {
     this.#flushSoon();
   }
 
-  /** Notices behind the one of this number. */
+  /** Notices after the one with this number. */
   noticesAfter(number: number): readonly ChannelNotice[] {
     return number === this.#noticeNumber ? [] : this.#notices.filter((n) => n.number > number);
   }
 
-  /** Up to where lines go into one frame: a notice stands between the lines it came between. */
+  /**
+   * The offset at which a frame has to end: a notice is sent between the lines between which it came.
+   */
   frameLimit(from: number): number {
     for (const { before } of this.#notices) if (before > from) return before;
     return this.#nextOffset;
@@ -145,7 +150,7 @@ export class LogChannel {
   reopen(): void {
     if (this.#life !== 'ended') return;
     this.#life = 'open';
-    // Watchers on other threads must not take it for ended.
+    // Watchers on other threads have to hear that it has not ended.
     this.#flushSoon();
   }
 
@@ -154,7 +159,7 @@ export class LogChannel {
     this.#flushSoon();
   }
 
-  /** Viewers that have read all are done, and told why. */
+  /** Viewers that have read everything are done, and are told why. */
   fail(reason: string): void {
     if (!this.current) return;
     this.#life = 'failed';
@@ -162,14 +167,14 @@ export class LogChannel {
     this.#flushSoon();
   }
 
-  /** The lines go: viewers are done whatever they have read. */
+  /** The lines are removed: viewers are done, however much they have read. */
   drop(): void {
     this.#life = 'dropped';
     this.#ring.clear();
     this.#flushSoon();
   }
 
-  /** `takes`: whether this viewer will take lines, or only be told how far they go. */
+  /** `takes`: whether this viewer takes lines, or only wants to know how far the log goes. */
   attach(wake: () => void, takes = true): ChannelView {
     const view = new ChannelView(this, (leaving) => {
       if (!this.#views.delete(leaving)) return;
@@ -186,7 +191,7 @@ export class LogChannel {
       return { lines: [], gap: 0, nextOffset: from };
     }
     if (from < this.#ring.firstOffset) {
-      // The file may be ahead of what is known here, as of a notice in front of its last lines.
+      // The file may be ahead of this channel, and a notice may belong before its last lines.
       const limit = Math.min(linesPerReadMax, this.#nextOffset - from);
       return this.#options.reader.read(this.log, from, limit, maxBytes);
     }
@@ -215,7 +220,7 @@ export class LogChannel {
 
 /** A viewer's hold on a channel. */
 export class ChannelView implements StreamView {
-  /** How much earlier than `flushMs` after the last time it is woken. */
+  /** How much earlier than after `flushMs` it wants to be woken. */
   leadMs = 0;
   readonly channel: LogChannel;
   readonly #leave: (view: ChannelView) => void;
@@ -225,7 +230,7 @@ export class ChannelView implements StreamView {
     this.#leave = leave;
   }
 
-  /** Once true and `take` gives nothing, nothing will come any more. */
+  /** When this is true and `take` gives nothing, nothing more will come. */
   get ended(): boolean {
     return this.channel.ended;
   }

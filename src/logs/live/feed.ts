@@ -1,17 +1,17 @@
 /**
  * Owns one follow of one workload into its log.
  *
- * 1. It goes on behind the last stored entry, so every entry is stored exactly once, whatever
- *    crashed in between.
+ * 1. It continues behind the last stored entry. So every entry is stored exactly once, whatever crashed
+ *    in between.
  * 2. Only what is on disk is acknowledged; syncs are shared and spaced.
- * 3. While the disk refuses lines the source waits; nothing is dropped.
+ * 3. While the disk refuses lines, the source waits and nothing is dropped.
  */
 import type { Driver } from '../../drivers/driver.ts';
 import type { LogEntry } from '../../protocol/workload.ts';
 import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { LogName, LogSource, LogWriter } from '../files/log-name.ts';
+import type { LogName, LogSource, LogWriter } from '../files/log.ts';
 
 const blockBytes = 64 * 1024;
 const retryMinMs = 250;
@@ -29,7 +29,7 @@ export interface FeedOptions {
   logger: Logger;
   /** Time between two syncs while lines come. */
   syncMs: number;
-  /** Counts an episode in which lines could not be stored. */
+  /** Called once for each time in which lines cannot be stored. */
   onStorageFailure: () => void;
 }
 
@@ -43,10 +43,10 @@ class Feed {
   readonly #options: FeedOptions;
   #storedSeq = 0;
   #acknowledgedSeq = 0;
-  /** Set when entries were let go unstored: no later one may be stored either. */
+  /** Set when entries were given up without being stored. Then no later entry may be stored either. */
   #broken = false;
   #syncing: Promise<void> | undefined;
-  /** Aborts when nothing more will be stored: the last sync waits for nothing. */
+  /** Aborts when nothing more will be stored, so that the last sync need not wait. */
   readonly #finished = new AbortController();
 
   constructor(options: FeedOptions) {
@@ -56,7 +56,7 @@ class Feed {
   async run(): Promise<void> {
     const { driver, log, logger, signal, workloadId, writer } = this.#options;
     this.#storedSeq = writer.lastSeq(log, workloadId);
-    // What an earlier feed stored may not have been acknowledged.
+    // An earlier feed may have stored entries that it did not acknowledge.
     this.#syncSoon();
     const aborted = (): boolean => signal.aborted;
     for (let waitMs = retryMinMs; !aborted(); waitMs = Math.min(waitMs * 2, retryMaxMs)) {
@@ -150,7 +150,7 @@ function* blocks(entries: readonly LogEntry[]): Generator<readonly LogEntry[]> {
   if (from < entries.length) yield entries.slice(from);
 }
 
-/** Waits; false when the signal aborted before the time was over. */
+/** Waits. False when the signal aborted before the time was over. */
 function waited(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
   return pause(clock, delayMs, signal).then(
     () => true,

@@ -1,15 +1,15 @@
 /**
- * Owns the reads of one generation of a log: as soon as the files hold another one it reads nothing,
- * and says once that its own is over.
+ * Owns the reads of one generation of a log. As soon as the files hold another generation, it reads
+ * nothing and says once that its own is over.
  */
-import type { LogLine, LogName, LogRange, LogSlice } from '../files/log-name.ts';
+import type { LogLine, LogName, LogRange, LogSlice } from '../files/log.ts';
 import type { LogFileReader } from '../files/reader.ts';
 import type { LogTail } from '../files/tail.ts';
 
 export class GenerationReader implements LogFileReader {
   readonly #reader: LogFileReader;
   readonly #onOver: () => void;
-  /** Null until the log holds lines: then what comes is its generation. */
+  /** Null until the log holds lines: its first generation is this one. */
   #generation: string | null = null;
   #over = false;
 
@@ -22,7 +22,7 @@ export class GenerationReader implements LogFileReader {
     return this.#generation;
   }
 
-  /** Whether a log of this generation is this one. */
+  /** Whether `generation` is the one that is read here. */
   isOf(generation: string | undefined): boolean {
     this.#generation ??= generation ?? null;
     return generation === undefined || this.#generation === generation;
@@ -35,7 +35,7 @@ export class GenerationReader implements LogFileReader {
 
   read(log: LogName, from: number, limit: number, maxBytes?: number): LogSlice {
     const slice = this.#over ? undefined : this.#reader.read(log, from, limit, maxBytes);
-    // Asked afterwards: what was read before the files became others is true.
+    // The range is checked after the read: if it is still of this generation, so was the read.
     if (slice === undefined || this.range(log) === undefined) {
       return { lines: [], gap: 0, nextOffset: from };
     }

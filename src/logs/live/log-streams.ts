@@ -1,240 +1,65 @@
 /**
- * Owns the live logs: who feeds them, who watches them.
+ * Owns what a live log is: one feed, any number of viewers.
  *
- * 1. A workload is followed once into a log: a second feed of it waits for the first one's end.
- * 2. Lines reach a viewer after they reached the file.
- * 3. Two workloads may feed one log at a time, as while a new instance takes over.
+ * 1. However many viewers, a workload is followed once.
+ * 2. A viewer is a cursor: it takes as much as it can send on, and is told when there is more. The
+ *    stream keeps nothing for it.
  */
 import type { Driver } from '../../drivers/driver.ts';
-import { systemClock } from '../../lib/clock.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
-import type { LogLine, LogName, LogReader, LogSource, LogWriter } from '../files/log-name.ts';
-import { LogChannel } from './channel.ts';
-import type { ChannelView, WatchedLogs } from './channel.ts';
-import type { LogStreams, StreamNotice } from './live-log.ts';
-import { runFeed } from './feed.ts';
-import { ownLines } from './ring.ts';
+import type { LogLine, LogName, LogReader, LogSource } from '../files/log.ts';
 
-const lineMaxBytes = 16 * 1024;
-const writeMaxBytes = 64 * 1024;
-const endedMax = 4_096;
+/** What happened to a stream besides its lines; it is never mixed into the text. */
+export type StreamNotice =
+  | { kind: 'deployment'; deploymentId: string; status: string; atMs: number }
+  /**
+   * A running instance ended although nobody asked for it. `restarts` counts those of the live release.
+   */
+  | {
+      kind: 'crash';
+      reason: string;
+      code: number | null;
+      signal: string | null;
+      restarts: number;
+      /** How many ends came in a row, each soon after the one before. */
+      inRow: number;
+      /** Null: it starts at once, or runs again already. */
+      nextStartAtMs: number | null;
+      atMs: number;
+    }
+  | { kind: 'gap'; lines: number }
+  /** The driver is not connected to where it runs, or is again. */
+  | { kind: 'unreachable' | 'reachable'; atMs: number };
 
-export interface LogStreamsOptions {
-  writer: LogWriter;
-  logger: Logger;
-  clock?: Clock;
-  /** Cost of the ring of a log that is watched; default 512 KiB. */
-  ringBytes?: number;
-  /** Least time between two flushes of a log under load; default 50. */
-  flushMs?: number;
-  /** Time between two syncs of a log while lines come; default 200. */
-  syncMs?: number;
+export interface LogStreams {
+  readonly reader: LogReader;
+  /**
+   * Follows a workload into a log until it has ended and everything is stored, or until `signal`
+   * aborts. It acknowledges what is on disk, and continues behind what an earlier feed stored.
+   */
+  feed(log: LogName, driver: Driver, workloadId: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Appends lines of our own, such as those of a build, of the pull of a database's image, or of the
+   * end of a workload. With a source they are written once: nothing is done when this or a later `seq`
+   * of it is stored.
+   */
+  write(log: LogName, text: string, source?: LogSource): void;
+  /** Appends lines of another log, with their streams and times. */
+  copy(log: LogName, lines: readonly Omit<LogLine, 'offset'>[]): void;
+  notice(log: LogName, notice: StreamNotice): void;
+  /** No more lines will come: viewers that have read everything get `exit`. */
+  end(log: LogName): void;
+  /** Ends the log's viewers with `exit` and removes its lines. */
+  drop(log: LogName): Promise<void>;
+  /** Attaches a viewer. `wake` is called at most once a flush, when there is something to take. */
+  attach(log: LogName, wake: () => void): StreamView;
 }
 
-/** The one owner of live logs in a process. */
-export function createLogStreams(options: LogStreamsOptions): LiveLogs {
-  return new LiveLogs(options);
-}
-
-interface RunningFeed {
-  done: Promise<void>;
-  stop: AbortController;
-}
-
-type NewLine = Omit<LogLine, 'offset'>;
-
-export class LiveLogs implements LogStreams, WatchedLogs {
-  readonly #options: LogStreamsOptions;
-  readonly #clock: Clock;
-  readonly #channels = new Map<LogName, LogChannel>();
-  readonly #feeds = new Map<LogName, Map<string, RunningFeed>>();
-  /** Logs that ended and have no channel; the longest known are forgotten. */
-  readonly #ended = new Set<LogName>();
-  #storageFailures = 0;
-  #writeFailing = false;
-
-  constructor(options: LogStreamsOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-  }
-
-  get reader(): LogReader {
-    return this.#options.writer;
-  }
-
-  /** For the metrics: watched logs, running feeds, episodes in which lines could not be stored. */
-  stats(): { channels: number; feeds: number; storageFailures: number } {
-    let feeds = 0;
-    for (const running of this.#feeds.values()) feeds += running.size;
-    return { channels: this.#channels.size, feeds, storageFailures: this.#storageFailures };
-  }
-
-  async feed(
-    log: LogName,
-    driver: Pick<Driver, 'follow' | 'acknowledge'>,
-    workloadId: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const feeds = this.#feeds.get(log) ?? new Map<string, RunningFeed>();
-    this.#feeds.set(log, feeds);
-    const earlier = feeds.get(workloadId)?.done;
-    const stop = new AbortController();
-    const either = AbortSignal.any([signal, stop.signal]);
-    const done = (async () => {
-      await earlier;
-      if (either.aborted) return;
-      this.#reopen(log);
-      await runFeed({
-        log,
-        driver,
-        workloadId,
-        signal: either,
-        writer: this.#options.writer,
-        append: (entries, source) => {
-          this.#append(log, entries, source);
-        },
-        clock: this.#clock,
-        logger: this.#options.logger,
-        syncMs: this.#options.syncMs ?? 200,
-        onStorageFailure: () => {
-          this.#storageFailures++;
-        },
-      });
-    })();
-    const running = { done, stop };
-    feeds.set(workloadId, running);
-    try {
-      await done;
-    } finally {
-      if (feeds.get(workloadId) === running) feeds.delete(workloadId);
-      if (feeds.size === 0 && this.#feeds.get(log) === feeds) this.#feeds.delete(log);
-    }
-  }
-
-  write(log: LogName, text: string, source?: LogSource): void {
-    if (source !== undefined && this.#options.writer.lastSeq(log, source.id) >= source.seq) return;
-    this.#reopen(log);
-    const atMs = this.#clock.now();
-    const bytes = Buffer.from(text.endsWith('\n') ? text : `${text}\n`);
-    let lines: NewLine[] = [];
-    let heldBytes = 0;
-    for (let from = 0; from < bytes.length;) {
-      const newline = bytes.indexOf(0x0a, from);
-      const to = Math.min(newline + 1, from + lineMaxBytes);
-      lines.push({ atMs, stream: 'system', bytes: bytes.subarray(from, to) });
-      heldBytes += to - from;
-      from = to;
-      if (heldBytes >= writeMaxBytes || from === bytes.length) {
-        if (!this.#tryAppend(log, lines, source)) return;
-        lines = [];
-        heldBytes = 0;
-      }
-    }
-  }
-
-  copy(log: LogName, lines: readonly Omit<LogLine, 'offset'>[]): void {
-    this.#reopen(log);
-    if (lines.length > 0) this.#tryAppend(log, lines);
-  }
-
-  notice(log: LogName, notice: StreamNotice): void {
-    this.#channels.get(log)?.notice(notice);
-  }
-
-  /** Logs that are watched now, on whichever thread. */
-  watched(): LogName[] {
-    return [...this.#channels.keys()];
-  }
-
-  /** Ends the log's viewers of now with `failure`; who comes later begins anew. */
-  fail(log: LogName, reason: string): void {
-    const channel = this.#channels.get(log);
-    this.#channels.delete(log);
-    channel?.fail(reason);
-  }
-
-  end(log: LogName): void {
-    this.#channels.get(log)?.end();
-    this.#ended.delete(log);
-    this.#ended.add(log);
-    if (this.#ended.size > endedMax) {
-      const [oldest] = this.#ended;
-      if (oldest !== undefined) this.#ended.delete(oldest);
-    }
-    this.#options.writer.sync(log).catch((error: unknown) => {
-      this.#options.logger.error({ log, err: error }, 'log_sync_failed');
-    });
-  }
-
-  async drop(log: LogName): Promise<void> {
-    const feeds = [...(this.#feeds.get(log)?.values() ?? [])];
-    for (const feed of feeds) feed.stop.abort();
-    const channel = this.#channels.get(log);
-    this.#channels.delete(log);
-    this.#ended.delete(log);
-    channel?.drop();
-    await Promise.all(feeds.map((feed) => feed.done));
-    await this.#options.writer.drop(log);
-  }
-
-  attach(log: LogName, wake: () => void): ChannelView {
-    return this.#channelOf(log).attach(wake);
-  }
-
-  /** As `attach`, for who takes no lines: nothing is kept in memory for it. */
-  watch(log: LogName, wake: () => void): ChannelView {
-    return this.#channelOf(log).attach(wake, false);
-  }
-
-  #channelOf(log: LogName): LogChannel {
-    let channel = this.#channels.get(log);
-    if (channel === undefined) {
-      channel = new LogChannel({
-        log,
-        reader: this.#options.writer,
-        clock: this.#clock,
-        ringBytes: this.#options.ringBytes ?? 512 * 1024,
-        flushMs: this.#options.flushMs ?? 50,
-        onUnused: (unused) => {
-          if (this.#channels.get(log) === unused) this.#channels.delete(log);
-        },
-      });
-      if (this.#ended.has(log)) channel.end();
-      this.#channels.set(log, channel);
-    }
-    return channel;
-  }
-
-  #reopen(log: LogName): void {
-    this.#ended.delete(log);
-    this.#channels.get(log)?.reopen();
-  }
-
-  #tryAppend(log: LogName, lines: readonly NewLine[], source?: LogSource): boolean {
-    try {
-      this.#append(log, lines, source);
-      this.#writeFailing = false;
-      return true;
-    } catch (error) {
-      // Lines of our own have no source that could wait: they are lost, and it is said once.
-      if (!this.#writeFailing) {
-        this.#options.logger.error({ log, err: error }, 'log_append_failed');
-        this.#storageFailures++;
-      }
-      this.#writeFailing = true;
-      return false;
-    }
-  }
-
-  #append(log: LogName, lines: readonly NewLine[], source?: LogSource): void {
-    const firstOffset = this.#options.writer.append(log, lines, source);
-    const channel = this.#channels.get(log);
-    if (channel === undefined) return;
-    if (!channel.taken) {
-      channel.appendedTo(firstOffset + lines.length);
-      return;
-    }
-    channel.appended(ownLines(lines.map((line, i) => ({ ...line, offset: firstOffset + i }))));
-  }
+export interface StreamView {
+  /** Lines from an offset on, from the ring or from disk. */
+  take(
+    from: number,
+    maxBytes: number,
+  ): { lines: readonly LogLine[]; gap: number; nextOffset: number };
+  readonly ended: boolean;
+  detach(): void;
 }

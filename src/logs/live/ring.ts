@@ -1,19 +1,19 @@
 /**
- * Owns the last lines of a live log in memory, so that who keeps up never touches the disk.
+ * Owns the last lines of a live log in memory, so that viewers that keep up never touch the disk.
  *
  * 1. Its lines are consecutive and end with the newest one.
- * 2. Its cost, with what a line costs besides its bytes, stays below its bound; the oldest lines
- *    go first, they are on disk.
+ * 2. Its memory stays below a bound that counts lines and their bytes. The oldest lines are dropped
+ *    first: they are on disk.
  */
-import type { LogLine } from '../files/log-name.ts';
+import type { LogLine } from '../files/log.ts';
 
-/** What a line's objects cost besides its bytes, about. */
+/** About what the objects of a line cost besides its bytes. */
 const lineCostBytes = 160;
 
 export class LogRing {
   readonly #maxBytes: number;
   #lines: LogLine[] = [];
-  /** Lines before this place are gone; the array is cut when they are half of it. */
+  /** Lines before this index are dropped. The array is cut when they are half of it. */
   #head = 0;
   #costBytes = 0;
 
@@ -43,7 +43,7 @@ export class LogRing {
     }
   }
 
-  /** Lines from an offset it holds on: at least one, then about `maxBytes`. */
+  /** Lines from an offset that it holds on: at least one line, and about `maxBytes`. */
   slice(from: number, maxBytes: number): LogLine[] {
     const start = this.#head + from - this.firstOffset;
     let end = start;
@@ -60,7 +60,7 @@ export class LogRing {
   }
 }
 
-/** The same lines in one piece of memory: a ring must not hold on to whatever buffer they came in. */
+/** Copies the lines into memory of their own: a ring must not keep the buffers that they came in. */
 export function ownLines(lines: readonly LogLine[]): LogLine[] {
   let bytes = 0;
   for (const line of lines) bytes += line.bytes.length;

@@ -1,6 +1,6 @@
-/** Owns whether what a log is of runs, so that there is a place its lines come from. */
+/** Owns whether the app or database of a log runs, so that lines may come. */
 import type { Reader } from '../../store/reader-and-journal.ts';
-import type { LogName } from '../files/log-name.ts';
+import type { LogName } from '../files/log.ts';
 import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 
@@ -13,7 +13,7 @@ export function databaseRuns(run: Readonly<DatabaseRecord['run']>): boolean {
   return live !== null || next !== null || initJob !== null || ending.length > 0;
 }
 
-/** Of apps, services of theirs, and databases. */
+/** For the log of an app, of a service of its stack, or of a database. */
 export function sourceRuns(reader: Pick<Reader, 'get'>, log: LogName): boolean {
   const [kind, name = ''] = log.split(':');
   if (kind === 'db') {

@@ -1,18 +1,18 @@
 /**
- * Owns handing one live log to all its viewers.
+ * Owns sending one live log to all its viewers.
  *
- * 1. Who keeps up gets one frame a flush, made once for all of them; the time between two follows what
- *    a flush takes (`FlushPace`).
- * 2. Who is behind goes on at the speed of its socket, in turns with the others.
- * 3. Who does not read costs nothing but the frame its socket already took.
- * 4. Everything is done in pieces of a few writes, so that the loop never waits for long.
+ * 1. Viewers that keep up get one frame a flush, made once for all of them. The time between two
+ *    flushes depends on what a flush takes (`FlushPace`).
+ * 2. Viewers that are behind catch up at the speed of their sockets, in turns.
+ * 3. A viewer that does not read costs nothing but the frame that its socket already took.
+ * 4. Work is done in pieces of a few writes, so that the event loop never waits for long.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { sseEvent } from '../../protocol/sse.ts';
 import type { ChannelView, LogChannel } from '../live/channel.ts';
-import type { StreamNotice } from '../live/live-log.ts';
+import type { StreamNotice } from '../live/log-streams.ts';
 import { FlushPace } from './flush-pace.ts';
-import { Frames } from './frames.ts';
+import { LogFrames } from './log-frames.ts';
 import type { LoopSlices } from './loop-slices.ts';
 import type { Viewer, ViewerHome } from './viewer.ts';
 
@@ -25,7 +25,7 @@ export interface FanoutOptions {
   keepBytes: number;
   flushMs: number;
   flushMaxMs: number;
-  /** The viewer has got all there will ever be. */
+  /** The viewer has got everything, and nothing more will come. */
   onComplete: (viewer: Viewer) => void;
   /** Its lines could not be read. */
   onFailure: (viewer: Viewer, error: unknown) => void;
@@ -40,24 +40,22 @@ type Round =
 export class Fanout implements ViewerHome {
   readonly #options: FanoutOptions;
   readonly #view: ChannelView;
-  readonly #frames: Frames;
+  readonly #frames: LogFrames;
   readonly #pace: FlushPace;
   readonly #viewers: Viewer[] = [];
-  /** Viewers behind the end, in the order of their turns. */
+  /** Viewers that are catching up, in the order of their turns. */
   readonly #catching = new Set<Viewer>();
   #round: Round = { phase: 'rest' };
   /**
-   * Behind the newest line when the last flush began. No frame goes on beyond it: so all who keep up
-   * stand at one place, however long a flush takes, and share the next one.
+   * The offset behind the newest line when the last flush began. No frame goes beyond it. So all
+   * viewers that keep up stand at one offset, however long a flush takes, and share the next frame.
    */
   #flushEnd: number;
 
   constructor(options: FanoutOptions) {
     this.#options = options;
-    this.#view = options.attach(() => {
-      this.#flush();
-    });
-    this.#frames = new Frames({ channel: this.#view.channel, keepBytes: options.keepBytes });
+    this.#view = options.attach(() => this.#flush());
+    this.#frames = new LogFrames({ channel: this.#view.channel, keepBytes: options.keepBytes });
     this.#pace = new FlushPace(options);
     this.#flushEnd = this.channel.nextOffset;
   }
@@ -82,7 +80,7 @@ export class Fanout implements ViewerHome {
     if (last !== undefined && last !== viewer) {
       this.#viewers[viewer.place] = last;
       last.place = viewer.place;
-      // The one that moved may have been passed over.
+      // The round may have passed the viewer that moved here.
       if (this.#round.phase === 'running') this.#round.again = true;
     }
     viewer.place = -1;
@@ -108,7 +106,7 @@ export class Fanout implements ViewerHome {
   }
 
   #catchUp(viewer: Viewer): void {
-    // It may have stalled on its very first bytes.
+    // A new viewer may have stalled on its very first bytes.
     viewer.phase = 'catching';
     this.#catching.add(viewer);
     this.#options.slices.add(this.#catchUpPiece);
@@ -150,14 +148,17 @@ export class Fanout implements ViewerHome {
       }
       if (viewer.phase !== 'live') continue;
       if (!this.#serve(viewer)) continue;
-      // With one frame a flush, whoever is a flush behind would stay so for ever.
+      // With one frame a flush, a viewer that is a flush behind would stay behind for ever.
       if (viewer.nextOffset < this.#flushEnd) this.#catchUp(viewer);
       else round.again = true;
     }
     return true;
   };
 
-  /** After a round: the next one at once when woken, later when there is more to send already. */
+  /**
+   * After a round: rests until it is woken, or, when there is more to send already, waits for the next
+   * round.
+   */
   #rest(round: Extract<Round, { phase: 'running' }>): void {
     const { clock, flushMs } = this.#options;
     const tookMs = performance.now() - round.startedAtMs;
@@ -188,7 +189,7 @@ export class Fanout implements ViewerHome {
     if (viewer.phase === 'closed' || viewer.phase === 'stalled') return false;
     if (viewer.notices) this.#sendNotices(viewer);
     const share = this.#viewers.length > 1;
-    // Who is behind may be about to stall, and then its frame is what it costs.
+    // A viewer that is behind may be about to stall, and would then hold this frame.
     const maxBytes = this.#options.frameBytes / (viewer.phase === 'catching' ? 2 : 1);
     const { nextOffset, timestamps } = viewer;
     const frame = this.#frames.at(nextOffset, this.#flushEnd, timestamps, share, maxBytes);

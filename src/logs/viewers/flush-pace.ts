@@ -1,15 +1,15 @@
 /**
- * Owns the times between the flushes of one fan-out, as functions of what its rounds take.
+ * Owns the times between the flushes of one fan-out. They depend on how long its rounds take.
  *
- * 1. A line is with its last viewer `flushMs` after the flush in front of it began: the next one begins
- *    earlier by what a round takes.
- * 2. Unless that kept the loop busy for more than a third of its time: who has much to do does not do
- *    it more often.
- * 3. A round that takes longer than `flushMs` is followed by a pause, and both by `flushMaxMs` at most.
+ * 1. A line reaches its last viewer `flushMs` after the flush before it began: the next flush begins
+ *    earlier by the length of a round.
+ * 2. That is limited so that rounds do not keep the loop busy for more than a third of its time.
+ * 3. A round that takes longer than `flushMs` is followed by a pause. Both together take `flushMaxMs`
+ *    at most.
  */
 const loopShare = 1 / 3;
 const stretch = 1.25;
-/** The quickest of so many rounds tells what one takes: the others had to wait for a core. */
+/** The quickest of so many rounds counts: the others had to wait for a core. */
 const remembered = 8;
 
 export interface FlushPaceOptions {
@@ -25,20 +25,23 @@ export class FlushPace {
     this.#options = options;
   }
 
-  /** Notes what a round took from its first write to its last. */
+  /** Notes how long a round took from its first write to its last. */
   note(tookMs: number): void {
     this.#lastMs.push(tookMs);
     if (this.#lastMs.length > remembered) this.#lastMs.shift();
   }
 
-  /** How much earlier than `flushMs` behind the last flush the next one is to begin: whole milliseconds. */
+  /**
+   * How much earlier than `flushMs` after the last flush the next one is to begin, in whole
+   * milliseconds.
+   */
   get leadMs(): number {
     const leastMs = this.#lastMs.length === 0 ? 0 : Math.min(...this.#lastMs);
     const roomMs = this.#options.flushMs - leastMs / loopShare;
     return Math.floor(Math.max(0, Math.min(leastMs, roomMs)));
   }
 
-  /** From the end of a round to the next one, where lines wait already. */
+  /** The time from the end of a round to the next one when lines are waiting already. */
   pauseMs(tookMs: number): number {
     const { flushMs, flushMaxMs } = this.#options;
     return Math.max(0, Math.min(Math.max(flushMs, tookMs * stretch), flushMaxMs) - tookMs);

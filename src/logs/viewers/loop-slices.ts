@@ -1,9 +1,9 @@
 /**
- * Owns long work on the event loop in short slices: work items take turns, and after a few
- * milliseconds the loop gets its turn before they go on.
+ * Owns long work on the event loop in short slices. Work items take turns, and every few milliseconds
+ * the loop does its other work before they continue.
  */
 
-/** Does a small piece; returns whether more is to do. */
+/** Does a small piece of work; returns whether there is more. */
 export type Piece = () => boolean;
 
 export class LoopSlices {
@@ -15,7 +15,7 @@ export class LoopSlices {
     this.#sliceMs = sliceMs;
   }
 
-  /** Runs a piece until it has no more to do. Adding what runs already changes nothing. */
+  /** Calls `piece` until it has no more to do. Adding it again meanwhile changes nothing. */
   add(piece: Piece): void {
     this.#pieces.add(piece);
     if (this.#scheduled) return;
@@ -28,7 +28,7 @@ export class LoopSlices {
     const endMs = performance.now() + this.#sliceMs;
     while (this.#pieces.size > 0) {
       for (const piece of this.#pieces) {
-        // Taken out before it runs and put back at the end: everyone has a turn.
+        // It is put back at the end of the set, so that all take turns.
         this.#pieces.delete(piece);
         if (piece()) this.#pieces.add(piece);
         if (performance.now() >= endMs) {

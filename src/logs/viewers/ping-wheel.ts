@@ -1,6 +1,6 @@
 /**
- * Owns one timer for all open streams: a wheel that turns a spoke a second, and pings who sits on
- * it. It stands still while nobody sits on any.
+ * Owns the pings of all open streams with one timer: a wheel moves on by one spoke a second, and the
+ * viewers on that spoke are pinged. Without viewers it stands still.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Viewer } from './viewer.ts';
@@ -26,7 +26,7 @@ export class PingWheel {
     this.#spokes = Array.from({ length: options.everyS }, () => new Set());
   }
 
-  /** Pings from now on, for the first time a whole turn later. */
+  /** Pings the viewer from now on, the first time after a whole turn of the wheel. */
   add(viewer: Viewer): void {
     viewer.spoke = this.#current;
     this.#spokes[this.#current]?.add(viewer);

@@ -1,13 +1,14 @@
 /**
- * Owns all open log streams: who opened them, how many each person has, how each one ends.
+ * Owns all open log streams: who opened them, how many each person has, and how each one ends.
  *
- * A stream session keeps nothing that outlives its socket and is touched by one thread, so it is
- * no actor of the runtime with a mailbox and an activation of its own: this registry is the one
- * owner that serialises everything done to it, at the price of one flat object a stream.
+ * A stream keeps nothing that outlives its socket, and only one thread touches it. So it is no actor
+ * with a mailbox and an activation: this registry serialises what is done to all streams, and a stream
+ * costs one flat object.
  *
- * 1. Its first event is `session`; its last is `exit`, or `failure` with a reason. Nothing follows.
- * 2. Only who opened a stream closes it. Who lost the right to see it loses it within a second.
- * 3. Streams of a person are bounded, by a place for each; none is opened while the service drains.
+ * 1. The first event of a stream is `session`. The last is `exit`, or `failure` with a reason.
+ * 2. Only the person who opened a stream may close it. A person who loses the right to see the log
+ *    loses the stream within a second.
+ * 3. The streams of a person are bounded: each takes a place. None is opened while the service drains.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -15,13 +16,13 @@ import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Logger } from '../../lib/log.ts';
 import { formatCursor, sseComment, sseEvent } from '../../protocol/sse.ts';
-import type { LogName } from '../files/log-name.ts';
+import type { LogName } from '../files/log.ts';
 import type { WatchedLogs } from '../live/channel.ts';
 import { Fanout } from './fanout.ts';
 import { LoopSlices } from './loop-slices.ts';
 import { PingWheel } from './ping-wheel.ts';
-import { startOf } from './start.ts';
-import type { StartPlace, StreamStart } from './start.ts';
+import { startOf } from './stream-start.ts';
+import type { StartPlace, StreamStart } from './stream-start.ts';
 import {
   type CloseOutcome,
   OwnStreamRoom,
@@ -35,7 +36,7 @@ const exitFrame = Buffer.from(sseEvent('exit', ''));
 const pingComment = Buffer.from(sseComment('ping'));
 const rightsPerPiece = 32;
 const defaultMaxPerPerson = 256;
-/** Of a second in which a right that was lost must take effect. */
+/** Part of the second within which a lost right has to take effect. */
 const recheckPauseMs = 250;
 
 export interface StreamSessionsOptions {
@@ -48,16 +49,16 @@ export interface StreamSessionsOptions {
   clock?: Clock;
   /** Streams a person may have; default 256. */
   maxPerPerson?: number;
-  /** Where other threads have streams, too. */
+  /** Set where other threads have streams, too. */
   shared?: SharedStreams;
   /** Longest frame; default 64 KiB. */
   frameBytes?: number;
-  /** Frames kept for sharing by log and variant; default 256 KiB. */
+  /** Bytes of frames kept for sharing, for each log and variant; default 256 KiB. */
   keepBytes?: number;
   /** Pause between two flushes under load, and how far it stretches; default 50 and 250. */
   flushMs?: number;
   flushMaxMs?: number;
-  /** Loop time that fan-out takes at a time; default 4. */
+  /** How long fan-out may keep the loop at a time; default 4. */
   sliceMs?: number;
   /** Default 15. */
   pingEveryS?: number;
@@ -73,11 +74,11 @@ export interface OpenStream {
 }
 
 /**
- * Whether who watches may still do so. Rights may change with every entry of the journal, and to look
- * at all viewers costs as much as there are:
- * - `known`: nothing changed since all were looked at
- * - `pausing`: they were looked at a moment ago
- * - `changed`: and something changed since; they are looked at again when the pause is over
+ * Whether viewers may still watch. Rights may change with every entry of the journal, and checking all
+ * viewers takes time for each of them:
+ * - `known`: nothing changed since all were checked
+ * - `pausing`: all were checked a moment ago
+ * - `changed`: and something changed since; all are checked again when the pause is over
  */
 type RightsState = 'known' | 'pausing' | 'changed';
 
@@ -90,7 +91,7 @@ export class StreamSessions {
   readonly #slices: LoopSlices;
   readonly #wheel: PingWheel;
   readonly #stopListening: () => void;
-  /** Viewers whose rights are looked at again, in turns. */
+  /** Viewers whose rights are to be checked again, in turns. */
   readonly #recheck = new Set<Viewer>();
   #rights: RightsState = 'known';
   #endPause: () => void = () => undefined;
@@ -104,9 +105,7 @@ export class StreamSessions {
     this.#wheel = new PingWheel({
       clock: this.#clock,
       everyS: options.pingEveryS ?? 15,
-      ping: (viewers) => {
-        this.#ping(viewers);
-      },
+      ping: (viewers) => this.#ping(viewers),
     });
     this.#stopListening = options.onRightsChange(() => {
       if (this.#rights === 'known') this.#recheckAll();
@@ -120,8 +119,8 @@ export class StreamSessions {
   }
 
   /**
-   * Takes a place for a stream of this person, for `open` or `giveBack`. Throws, or rejects, with
-   * TOO_MANY_STREAMS or SHUTTING_DOWN. A promise where threads share the places.
+   * Takes a place for a stream of this person; `open` uses it, or `giveBack` returns it. Throws or
+   * rejects with TOO_MANY_STREAMS or SHUTTING_DOWN. It is a promise where threads share the places.
    */
   reserve(person: Person): void | Promise<void> {
     this.#assertOpen();
@@ -130,14 +129,14 @@ export class StreamSessions {
     if (!reserved) throw this.#tooMany();
   }
 
-  /** Gives back a place that `reserve` took and no stream came to use. */
+  /** Gives back a place that `reserve` took and no stream used. */
   giveBack(person: Person): void {
     this.#room.release(person.userId);
   }
 
   /**
-   * Begins a stream at a place that was reserved for it; returns what to call when its client has
-   * left. Whoever lost the right to see it while its place was waited for is told so at once.
+   * Begins a stream at a place that was reserved for it. Returns what to call when its client has left.
+   * A person who lost the right while the place was waited for is told so at once.
    */
   open(init: OpenStream, sink: FrameSink): { sessionId: string; left: () => void } {
     const { fanout, start } = this.#startOf(init);
@@ -169,20 +168,18 @@ export class StreamSessions {
     }
     return {
       sessionId,
-      left: () => {
-        this.#forget(viewer);
-      },
+      left: () => this.#forget(viewer),
     };
   }
 
-  /** Ends a stream with `exit`, on whichever thread it is, when this person opened it. */
+  /** Ends a stream of any thread with `exit`, if this person opened it. */
   closeAnywhere(sessionId: string, userId: string): CloseOutcome | Promise<CloseOutcome> {
     const outcome = this.close(sessionId, userId);
     const { shared } = this.#options;
     return outcome === 'gone' && shared ? shared.close({ sessionId, userId }) : outcome;
   }
 
-  /** The same for a stream of this thread alone. */
+  /** The same for streams of this thread. */
   close(sessionId: string, userId: string): CloseOutcome {
     const viewer = this.#viewers.get(sessionId);
     if (viewer === undefined) return 'gone';
@@ -191,7 +188,7 @@ export class StreamSessions {
     return 'closed';
   }
 
-  /** Ends all streams with `exit` and opens no more; resolves when all were told. */
+  /** Ends all streams with `exit` and opens no more. Resolves when all have ended. */
   drain(): Promise<void> {
     this.#draining = true;
     this.#stopListening();
@@ -243,7 +240,8 @@ export class StreamSessions {
 
   #fanoutOf(log: LogName): Fanout {
     const held = this.#fanouts.get(log);
-    // A log that failed, or was dropped and made anew, is another one: its new viewers get their own fan-out.
+    // A log that failed, or was dropped and made anew, is another log: its new viewers get a fan-out of
+    // their own.
     if (held?.channel.current === true) return held;
     const options = this.#options;
     const fanout: Fanout = new Fanout({
@@ -275,9 +273,9 @@ export class StreamSessions {
     const waiting = [...viewers];
     this.#slices.add(() => {
       for (const viewer of waiting.splice(-rightsPerPiece)) {
-        // A session that ran out changes nothing in the store: it is noticed here.
+        // A session that expires changes nothing in the store, so it is noticed here.
         this.#recheck.add(viewer);
-        // A full socket takes no ping, or one that never reads would fill our memory.
+        // A full socket gets no ping: a client that never reads would fill our memory.
         if (viewer.phase !== 'stalled') viewer.home.write(viewer, pingComment);
       }
       this.#slices.add(this.#recheckPiece);

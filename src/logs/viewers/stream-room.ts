@@ -1,13 +1,13 @@
 /** Owns how many streams of a kind a person has open. */
 
 export interface StreamRoom {
-  /** Takes a place; false when the person has all of theirs. A promise where another thread says so. */
+  /** Takes a place; false when the person has no place left. A promise where another thread decides. */
   reserve(userId: string): boolean | Promise<boolean>;
   /** Gives a place back. */
   release(userId: string): void;
 }
 
-/** What became of a stream that was to be closed; `gone`: there is none of this id. */
+/** What became of a stream that was to be closed; `gone`: there is no stream with this id. */
 export type CloseOutcome = 'closed' | 'gone' | 'foreign';
 
 export interface StreamToClose {
@@ -16,7 +16,7 @@ export interface StreamToClose {
   userId: string;
 }
 
-/** The places that all threads share, and the way to streams of other threads. */
+/** The places that all threads share, and how streams of other threads are closed. */
 export interface SharedStreams extends StreamRoom {
   /** Closes a stream of another thread. */
   close(stream: StreamToClose): Promise<CloseOutcome>;

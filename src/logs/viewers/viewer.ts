@@ -1,17 +1,17 @@
 /**
- * Owns what is kept for one open log stream: who opened it, where it stands, its socket. It is one
- * flat object without timers, queues or listeners of its own, for there may be very many.
+ * Owns what is kept for one open log stream: who opened it, its offset, its socket. It is one flat
+ * object without timers, queues or listeners of its own, because there may be very many.
  */
-/** What a stream is written to; the gateway's response stream is one. */
+/** What a stream is written to, such as the gateway's response stream. */
 export interface FrameSink {
   readonly closed: boolean;
-  /** False when the socket is full; what was given is sent nevertheless. */
+  /** False when the socket is full; the chunk is sent nevertheless. */
   write(chunk: Uint8Array): boolean;
   onWritable(callback: () => void): void;
   end(lastChunk?: Uint8Array): void;
 }
 
-/** Who opened a stream, as the gateway resolved it. */
+/** The person who opened a stream, as the gateway resolved them. */
 export interface Person {
   kind: 'person';
   userId: string;
@@ -21,28 +21,28 @@ export interface Person {
 
 /** What serves a viewer. */
 export interface ViewerHome {
-  /** Writes bytes that are no frame of the log, such as a ping. */
+  /** Writes bytes that are not a frame of the log, such as a ping. */
   write(viewer: Viewer, bytes: Uint8Array): void;
   remove(viewer: Viewer): void;
 }
 
 /**
- * - `live`: has everything, gets a frame a flush
- * - `catching`: behind; goes on as fast as its socket takes it
- * - `stalled`: its socket is full; nothing is done until it is writable
- * - `closed`: left or ended
+ * - `live`: it has everything, and gets a frame a flush
+ * - `catching`: it is behind, and catches up as fast as its socket takes bytes
+ * - `stalled`: its socket is full; nothing is sent until it is writable
+ * - `closed`: its client left, or the stream has ended
  */
 export type ViewerPhase = 'live' | 'catching' | 'stalled' | 'closed';
 
 export interface ViewerInit {
   sessionId: string;
   person: Person;
-  /** What it watches, for asking again whether the person may. */
+  /** The app or database it watches, for checking the person's rights again. */
   resourceId: string;
   sink: FrameSink;
   home: ViewerHome;
   nextOffset: number;
-  /** Number of the last notice before it came. */
+  /** Number of the last notice before it was opened. */
   noticeNumber: number;
   timestamps: boolean;
   notices: boolean;
@@ -61,7 +61,7 @@ export class Viewer {
   nextOffset: number;
   /** Number of the last notice sent. */
   noticeNumber: number;
-  /** Its place among the fan-out's viewers, and on the ping wheel. */
+  /** Its index among the fan-out's viewers, and its spoke on the ping wheel. */
   place = -1;
   spoke = -1;
   /** Made when it stalls for the first time. */

@@ -60,9 +60,9 @@ export class Edge implements EdgeControl {
   /** Throws CONFLICT when the port cannot be had now. */
   async configure(address: EdgeAddress | null): Promise<void> {
     const change = this.#changes.then(() => this.#change(address));
-    this.#changes = change.catch((error: unknown) => {
-      this.#options.logger.error({ err: error }, 'edge_change_failed');
-    });
+    this.#changes = change.catch((error: unknown) =>
+      this.#options.logger.error({ err: error }, 'edge_change_failed'),
+    );
     await change;
     this.#refuseWhenRefused();
   }
@@ -160,9 +160,7 @@ function createServer(forwarder: Forwarder, logger: Logger): Server {
     noDelay: true,
     shouldUpgradeCallback: isWebSocketUpgrade,
   };
-  const failed = (error: unknown): void => {
-    logger.error({ err: error }, 'edge_failed');
-  };
+  const failed = (error: unknown): void => logger.error({ err: error }, 'edge_failed');
   const server = http.createServer(options, (req, res) => {
     forwarder.request(req, res).catch((error: unknown) => {
       failed(error);

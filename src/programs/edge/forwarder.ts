@@ -111,9 +111,7 @@ export class Forwarder {
       return;
     }
     socket.once('close', () => upstream.destroy());
-    upstream.once('close', () => {
-      socket.destroySoon();
-    });
+    upstream.once('close', () => socket.destroySoon());
     rewriteHead(req);
     const { remoteAddress, remotePort } = upstream;
     const target = { protocol: 'http:', host: remoteAddress ?? '', port: remotePort ?? 0 };

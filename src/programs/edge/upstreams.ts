@@ -18,9 +18,9 @@ const idlePerTargetMax = 64;
 export function connectTo({ host, port }: Target): Promise<net.Socket> {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ host, port, noDelay: true });
-    socket.setTimeout(connectMs, () => {
-      socket.destroy(Object.assign(new Error('Cannot connect: no answer'), { code: 'ETIMEDOUT' }));
-    });
+    socket.setTimeout(connectMs, () =>
+      socket.destroy(Object.assign(new Error('Cannot connect: no answer'), { code: 'ETIMEDOUT' })),
+    );
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.off('error', reject);

@@ -75,9 +75,9 @@ class LivePort {
   /** Tried again at every look while somebody else has the port. */
   listen(): void {
     if (this.#server) return;
-    const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      this.#take(socket);
-    });
+    const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+      this.#take(socket),
+    );
     server.once('error', () => {
       if (this.#server === server) this.#server = null;
       server.close();
@@ -97,9 +97,7 @@ class LivePort {
     // It may go before there is somebody to tell.
     socket.on('error', () => undefined);
     connectFirst(inTurn).then(
-      (target) => {
-        join(socket, target);
-      },
+      (target) => join(socket, target),
       () => socket.destroy(),
     );
   }
@@ -119,9 +117,7 @@ async function connectFirst(targets: Forward['targets']): Promise<net.Socket> {
 function connect({ host, port }: Forward['targets'][number]): Promise<net.Socket> {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ host, port, noDelay: true, allowHalfOpen: true });
-    socket.setTimeout(connectMs, () => {
-      socket.destroy(new Error('Cannot connect: no answer'));
-    });
+    socket.setTimeout(connectMs, () => socket.destroy(new Error('Cannot connect: no answer')));
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.setTimeout(0);

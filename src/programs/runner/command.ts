@@ -106,9 +106,9 @@ function start(
 
 function exitOf(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
-    child.once('exit', (code, signal) => {
-      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
-    });
+    child.once('exit', (code, signal) =>
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
+    );
     child.once('error', (error) => {
       if (child.pid !== undefined) return; // A signal that could not be sent.
       reject(new ServiceError('BAD_USER_INPUT', 'There is no such program.', { cause: error }));
@@ -131,9 +131,7 @@ function collect(
     chunks.push(kept);
   });
   const ended = new Promise<void>((resolve) => {
-    output.once('close', () => {
-      resolve();
-    });
+    output.once('close', () => resolve());
     output.on('error', () => undefined); // 'close' follows.
   });
   return { ended, result: () => ({ chunks, truncated }) };

@@ -41,12 +41,8 @@ export class ConnectionTerminals {
       throw new ServiceError('CONFLICT', 'There is a terminal of this number.');
     }
     const opened = await this.#runner.openTerminal(workload, spec, {
-      output: (bytes) => {
-        this.#send({ event: 'terminal-output', terminal, bytes });
-      },
-      written: (count) => {
-        this.#send({ event: 'terminal-written', terminal, count });
-      },
+      output: (bytes) => this.#send({ event: 'terminal-output', terminal, bytes }),
+      written: (count) => this.#send({ event: 'terminal-written', terminal, count }),
       exit: (exit) => {
         this.#open.delete(terminal);
         this.#send({ event: 'terminal-exit', terminal, ...exit });

@@ -125,9 +125,7 @@ function onceEnded(parts: Ending): (reason: string) => void {
     parts.logger.info({ reason }, 'runner_ending');
     void parts.runner
       .release()
-      .catch((error: unknown) => {
-        parts.logger.error({ err: error }, 'runner_release_failed');
-      })
+      .catch((error: unknown) => parts.logger.error({ err: error }, 'runner_release_failed'))
       .finally(() => {
         parts.server.close();
         parts.edge.close();
@@ -166,12 +164,8 @@ async function main(): Promise<void> {
   const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
   const logger = createLineLogger((line) => process.stdout.write(line), 'info');
   // A bug of one request must not take every app with it: they are children of this process.
-  process.on('uncaughtException', (err) => {
-    logger.error({ err }, 'exception_not_caught');
-  });
-  process.on('unhandledRejection', (err) => {
-    logger.error({ err }, 'rejection_not_handled');
-  });
+  process.on('uncaughtException', (err) => logger.error({ err }, 'exception_not_caught'));
+  process.on('unhandledRejection', (err) => logger.error({ err }, 'rejection_not_handled'));
   const stateDir = path.join(dataDir, runnerStateDir);
   const socketDir = path.join(dataDir, runnerSocketDir);
   for (const dir of [stateDir, socketDir]) fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -195,15 +189,11 @@ async function main(): Promise<void> {
     runner,
     edge,
     logger,
-    handover: () => {
-      end('handover');
-    },
+    handover: () => end('handover'),
   });
   end = onceEnded({ dataDir, logger, runner, server, edge });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      end(signal);
-    });
+    process.on(signal, () => end(signal));
   }
   const socketFile = path.join(socketDir, runnerSocketName);
   fs.rmSync(socketFile, { force: true });

@@ -57,9 +57,7 @@ export class Output {
   attach(pipe: Readable, stream: 'stdout' | 'stderr'): Promise<void> {
     const splitter = new LineSplitter(stream);
     let cancelIdle: (() => void) | undefined;
-    const flush = (): void => {
-      this.#append(splitter.flush(this.#clock.now()));
-    };
+    const flush = (): void => this.#append(splitter.flush(this.#clock.now()));
     this.#pipes.add(pipe);
     pipe.on('data', (chunk: Buffer) => {
       cancelIdle?.();

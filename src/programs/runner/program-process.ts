@@ -96,17 +96,15 @@ function statusOf(child: ChildProcess): Promise<string> {
       told += text;
     });
     pipe.on('error', () => undefined); // 'close' follows.
-    pipe.once('close', () => {
-      resolve(told);
-    });
+    pipe.once('close', () => resolve(told));
   });
 }
 
 function exitOf(child: ChildProcess, { spec, clock }: ProgramOptions): Promise<Exit> {
   return new Promise((resolve) => {
-    child.once('exit', (code, signal) => {
-      resolve({ code, signal, reason: 'exited', detail: null, atMs: clock.now() });
-    });
+    child.once('exit', (code, signal) =>
+      resolve({ code, signal, reason: 'exited', detail: null, atMs: clock.now() }),
+    );
     child.on('error', (error) => {
       // Also told when a signal could not be sent; only without a pid did nothing start.
       if (child.pid === undefined) resolve(failedToStart(error, clock.now(), spec.workingDir));

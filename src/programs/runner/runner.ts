@@ -74,9 +74,7 @@ export class Runner {
 
   watch(watcher: (workload: WorkloadView) => void): () => void {
     this.#watchers.add(watcher);
-    return () => {
-      this.#watchers.delete(watcher);
-    };
+    return () => this.#watchers.delete(watcher);
   }
 
   async start(spec: WorkloadSpec): Promise<WorkloadView> {
@@ -236,9 +234,7 @@ export class Runner {
       backoff,
       clock,
       logger,
-      save: (changed, durable) => {
-        records.save(changed, durable);
-      },
+      save: (changed, durable) => records.save(changed, durable),
       changed: (changed) => {
         for (const watcher of this.#watchers) watcher(changed.view());
       },

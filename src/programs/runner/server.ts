@@ -10,7 +10,7 @@ import net from 'node:net';
 import type { RequestFrame, RunnerFrame } from '../../protocol/runner-messages.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
+import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import { runnerProtocol } from '../../protocol/runner-version.ts';
 import type { EdgeControl } from '../edge/control.ts';
 import { ConnectionTerminals, isTerminalTold } from './connection-terminals.ts';
@@ -30,9 +30,7 @@ const readMaxBytes = 1024 * 1024;
 
 export class RunnerServer {
   readonly #options: RunnerServerOptions;
-  readonly #server = net.createServer((socket) => {
-    this.#accept(socket);
-  });
+  readonly #server = net.createServer((socket) => this.#accept(socket));
   readonly #connections = new Set<net.Socket>();
 
   constructor(options: RunnerServerOptions) {
@@ -48,9 +46,9 @@ export class RunnerServer {
       this.#server.once('error', reject);
       this.#server.listen(socketPath, () => {
         this.#server.off('error', reject);
-        this.#server.on('error', (error) => {
-          this.#options.logger.error({ err: error }, 'runner_socket_failed');
-        });
+        this.#server.on('error', (error) =>
+          this.#options.logger.error({ err: error }, 'runner_socket_failed'),
+        );
         resolve();
       });
     });
@@ -83,18 +81,10 @@ class Connection {
   constructor(socket: net.Socket, options: RunnerServerOptions) {
     this.#socket = socket;
     this.#options = options;
-    this.#terminals = new ConnectionTerminals(options.runner, (frame) => {
-      this.#send(frame);
-    });
-    this.#unwatch = options.runner.watch((workload) => {
-      this.#send({ event: 'state', workload });
-    });
-    socket.on('error', (error) => {
-      options.logger.debug({ err: error }, 'runner_connection_failed');
-    });
-    socket.on('data', (chunk) => {
-      this.#receive(chunk);
-    });
+    this.#terminals = new ConnectionTerminals(options.runner, (frame) => this.#send(frame));
+    this.#unwatch = options.runner.watch((workload) => this.#send({ event: 'state', workload }));
+    socket.on('error', (error) => options.logger.debug({ err: error }, 'runner_connection_failed'));
+    socket.on('data', (chunk) => this.#receive(chunk));
   }
 
   ended(): void {

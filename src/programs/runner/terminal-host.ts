@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
+import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import type { HostEvent, HostRequest } from '../../protocol/terminal-messages.ts';
 
 export interface TerminalHostOptions {
@@ -48,9 +48,7 @@ export class TerminalHost {
   /** No terminal is left. */
   rest(): void {
     this.#cancelIdle?.();
-    this.#cancelIdle = this.#options.clock.after(this.#options.idleMs, () => {
-      this.close();
-    });
+    this.#cancelIdle = this.#options.clock.after(this.#options.idleMs, () => this.close());
   }
 
   close(): void {

@@ -79,9 +79,7 @@ export class Terminals {
       clock: options.clock,
       logger: options.logger,
       idleMs: hostIdleMs,
-      heard: (event) => {
-        this.#hear(event);
-      },
+      heard: (event) => this.#hear(event),
       lost: () => {
         for (const held of [...this.#held.values()]) this.#lose(held);
       },
@@ -192,9 +190,7 @@ export class Terminals {
     const { clock, logger } = this.#options;
     const ended =
       graceMs === 0 ? killAll(membership, clock) : endPolitely(membership, graceMs, clock);
-    ended.catch((error: unknown) => {
-      logger.error({ err: error }, 'terminal_not_ended');
-    });
+    ended.catch((error: unknown) => logger.error({ err: error }, 'terminal_not_ended'));
   }
 }
 

@@ -218,9 +218,7 @@ export class Workload {
     this.#change({ phase: 'running', startedAtMs, restarts, ...(lastExit && { lastExit }) });
     const cancelDeadline = this.#startDeadline(launched);
     const ended = new Promise<void>((resolve) => {
-      this.#tellEnd = () => {
-        resolve(endPolitely(this.membership, spec.stopGraceMs, clock));
-      };
+      this.#tellEnd = () => resolve(endPolitely(this.membership, spec.stopGraceMs, clock));
     });
     const exit = await exited;
     cancelDeadline();
@@ -249,9 +247,7 @@ export class Workload {
     let over = false;
     void launched.then(() => {
       if (over) return;
-      cancel = this.#parts.clock.after(deadlineMs, () => {
-        this.#end('deadline');
-      });
+      cancel = this.#parts.clock.after(deadlineMs, () => this.#end('deadline'));
     });
     return () => {
       over = true;

@@ -220,9 +220,9 @@ function main(): void {
   });
   // Above the edge's own, so that it is the edge that ends an idle connection.
   server.keepAliveTimeout = 75_000;
-  server.listen(port, process.env['HOST'] ?? '127.0.0.1', () => {
-    console.log(`Serving files on port ${String(port)}`);
-  });
+  server.listen(port, process.env['HOST'] ?? '127.0.0.1', () =>
+    console.log(`Serving files on port ${String(port)}`),
+  );
   process.once('SIGTERM', () => {
     server.close();
     server.closeIdleConnections();

@@ -6,7 +6,7 @@
  * 2. It ends when its input does, and with it what runs on its terminals is hung up.
  */
 import { systemClock } from '../../lib/clock.ts';
-import { encodeFrame, FrameDecoder } from '../../protocol/frames.ts';
+import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import type { HostEvent, HostRequest } from '../../protocol/terminal-messages.ts';
 import { loadPtyBinding } from './pty-binding.ts';
 import { Pty } from './pty.ts';
@@ -52,15 +52,9 @@ class Host {
         inheritable: [...this.#ptys.values()].map((other) => other.master),
         clock: systemClock,
         events: {
-          output: (bytes) => {
-            this.#collect(id, bytes);
-          },
-          written: (count) => {
-            this.#tell({ event: 'written', id, count });
-          },
-          left: () => {
-            this.#tell({ event: 'left', id });
-          },
+          output: (bytes) => this.#collect(id, bytes),
+          written: (count) => this.#tell({ event: 'written', id, count }),
+          left: () => this.#tell({ event: 'left', id }),
           exit: (code) => {
             this.#ptys.delete(id);
             this.#tell({ event: 'exit', id, code });

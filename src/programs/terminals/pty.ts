@@ -166,14 +166,10 @@ export class Pty {
         this.#drained();
       });
     });
-    this.#reader.on('readable', () => {
-      this.#read();
-    });
+    this.#reader.on('readable', () => this.#read());
     // Nobody has the other side open any more.
     for (const event of ['end', 'error'] as const) {
-      this.#reader.once(event, () => {
-        this.#drained();
-      });
+      this.#reader.once(event, () => this.#drained());
     }
   }
 
@@ -243,9 +239,7 @@ export class Pty {
       }
       this.#input[0] = first.subarray(count);
       const nextMs = count > 0 ? retryMinMs : Math.min(pauseMs * 2, retryMaxMs);
-      this.#cancelRetry = this.#options.clock.after(pauseMs, () => {
-        this.#writeOn(nextMs);
-      });
+      this.#cancelRetry = this.#options.clock.after(pauseMs, () => this.#writeOn(nextMs));
       break;
     }
     if (this.#untold >= writtenLump || (this.#untold > 0 && this.#input.length === 0)) {

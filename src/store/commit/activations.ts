@@ -2,9 +2,9 @@
  * Owns which activation of an actor may commit.
  *
  * 1. Epochs grow with every activation, across starts too; a later one shuts out an earlier.
- * 2. After a refused commit nothing of the same activation passes: what was queued behind it
- *    built on what was refused. Where nothing was, it may be forgiven.
- * 3. Memory is bounded: the longest silent actors are forgotten.
+ * 2. After a refused commit the activation commits nothing more: what was queued behind it was
+ *    built on what was refused. Where nothing was queued, `forgive` lets it go on.
+ * 3. Memory is bounded: the actors that were silent longest are forgotten.
  */
 import { ServiceError } from '../../lib/errors.ts';
 
@@ -54,7 +54,9 @@ export class Activations {
       this.#set(actor, { epoch, refused: true });
   }
 
-  /** Lets an activation go on after a refusal that it was told of before it did anything else. */
+  /**
+   * Lets an activation go on after a refusal that it heard of before it committed anything else.
+   */
   forgive(actor: string, epoch: number): void {
     const standing = this.#standings.get(actor);
     if (standing?.epoch === epoch) standing.refused = false;

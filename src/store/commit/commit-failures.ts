@@ -1,10 +1,10 @@
-/** Owns what a transaction that failed means: to who asked for it, and to the store. */
+/** Owns what a failed transaction means to its callers and to the store. */
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 
 const full = /ENOSPC|EDQUOT|No space left|Disk quota|MAP_FULL/i;
-// LMDB takes a short write, which is how a full disk shows first, for an input/output error.
+// A full disk first shows as a short write, which LMDB reports as an input/output error.
 const shortWrite = /EIO|Input\/output error/i;
-/** Codes behind which LMDB says of itself that it must not be written again. */
+/** Codes after which LMDB itself refuses to be written again. */
 const givenUp = /MDB_(PANIC|CORRUPTED|PAGE_NOTFOUND)\b/;
 const nearlyFullBytes = 16 * 2 ** 20;
 

@@ -1,13 +1,13 @@
 /**
- * Owns what the writer and the threads that follow its journal tell each other without a message: a
- * piece of memory that all of them see, in which every follower has a seat.
+ * Owns the shared memory by which the writer and the threads that follow its journal tell each
+ * other how far they are. Every follower has a seat in it.
  *
  *   0            1 + 2s                     2 + 2s
  *   published    read to, or -1 for nobody  1 while seat s was called and has not woken yet
  *
- * 1. No entry leaves the journal before every seated thread has read it, as long as none is farther
- *    behind than the bound; one that is loses what it has not read, and finds out.
- * 2. A thread is called once, however much is stored before it wakes: one that hangs gathers no calls.
+ * 1. An entry stays in the journal until every seated thread has read it. A thread that is farther
+ *    behind than the bound loses what it has not read, and finds out.
+ * 2. A thread is called once until it wakes, so that calls do not pile up at one that hangs.
  */
 
 /** Threads that may follow at a time. */
@@ -23,7 +23,7 @@ export class Followers {
   readonly #seated = new Set<number>();
   readonly #lagMax: number;
 
-  /** `lagMax`: entries that stay in the journal for who has not read them. */
+  /** `lagMax`: how many entries the journal keeps for threads that have not read them. */
   constructor(lagMax: number) {
     this.#lagMax = lagMax;
     this.#cells.fill(nobody, 1);
@@ -42,7 +42,7 @@ export class Followers {
     return seat;
   }
 
-  /** The thread is gone; its seat is free. Twice is fine, until somebody else was admitted. */
+  /** Frees the seat of a thread that has ended. Twice is fine, until another thread is admitted. */
   dismiss(seat: number): void {
     if (this.#seated.delete(seat)) Atomics.store(this.#cells, readAt(seat), nobody);
   }
@@ -58,7 +58,7 @@ export class Followers {
   }
 }
 
-/** One seat, from either side. */
+/** One seat, for its follower and for the writer. */
 export class Seat {
   readonly #cells: BigInt64Array;
   readonly #seat: number;
@@ -78,12 +78,15 @@ export class Seat {
     Atomics.store(this.#cells, readAt(this.#seat), nobody);
   }
 
-  /** The writer's thread: whether the sleeper has to be called, which it does not while it was. */
+  /**
+   * For the writer: whether the follower has to be called. It has not while an earlier call is
+   * open.
+   */
   call(): boolean {
     return Atomics.exchange(this.#cells, calledAt(this.#seat), 1n) === 0n;
   }
 
-  /** The thread heard the call. What is published from here on calls it anew. */
+  /** The follower heard the call. The next entry calls it anew. */
   wake(): void {
     Atomics.store(this.#cells, calledAt(this.#seat), 0n);
   }

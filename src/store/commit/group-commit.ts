@@ -1,16 +1,16 @@
 /**
  * Owns the write side: the queue of commits and the transactions that carry them.
  *
- * 1. One transaction at a time is on its way. It takes all that waits when it begins; what arrives
- *    meanwhile shares the next one, so that any number of writers costs a few syncs.
+ * 1. One transaction runs at a time. It takes all commits that wait when it begins; those that
+ *    arrive meanwhile share the next one. So any number of writers costs a few syncs.
  * 2. A commit resolves, and a refused one rejects, only after its transaction is on disk. Before
- *    that, in this order: readers of this thread see it, its position is published, subscribers
- *    are told.
+ *    that, in this order: readers of this thread see it, its position is published, subscribers are
+ *    told.
  * 3. A failed transaction rejects all of its commits and leaves nothing behind.
- * 4. A store that is broken takes nothing any more: one whose file or environment LMDB gives up, and one
- *    of which a transaction is on disk and could not be told of.
- * 5. The journal is cut as it grows: each transaction drops what lies behind the watermark and was
- *    read by all that follow.
+ * 4. A broken store takes nothing any more. It is broken when LMDB gives up its file or
+ *    environment, or when a transaction is on disk and nobody could be told of it.
+ * 5. The journal is cut as it grows: each transaction drops entries that are older than the newest
+ *    `keepEntries` and were read by all followers.
  */
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -63,7 +63,7 @@ export interface GroupCommitOptions {
   freeBytes: () => number;
   /** Newest entries that stay in the journal. */
   keepEntries: number;
-  /** Nothing can be stored any more, or nobody can be told what was; called once. */
+  /** The store is broken (invariant 4); called once. */
   onBroken: (error: unknown) => void;
 }
 
@@ -110,9 +110,7 @@ export class GroupCommit {
   }
 
   subscribe(listener: (entry: JournalEntry) => void): () => void {
-    const own = (entry: JournalEntry): void => {
-      listener(entry);
-    };
+    const own = (entry: JournalEntry): void => listener(entry);
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
   }
@@ -137,7 +135,7 @@ export class GroupCommit {
   /** Drops entries down to `keep` of the newest; resolves when that is on disk. */
   async trim(keep: number): Promise<void> {
     while (this.#first > 0 && this.#first <= this.#position - keep) {
-      // Not in a method of its own: its return would come a microtask after the next group began.
+      // Not in a method of its own: that would return a microtask after the next group began.
       while (this.#busy) await this.#groupEnd();
       this.#busy = true;
       try {
@@ -145,7 +143,7 @@ export class GroupCommit {
         await this.#options.transact(() => {
           cut = this.#cut(this.#position, keep, trimStep * 16);
         });
-        // The rest waits for those that follow: later transactions drop it.
+        // Followers have not read the rest: later transactions drop it.
         if (cut === this.#first) return;
         this.#first = cut;
       } finally {
@@ -161,9 +159,7 @@ export class GroupCommit {
   }
 
   #groupEnd(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#idle.push(resolve);
-    });
+    return new Promise((resolve) => this.#idle.push(resolve));
   }
 
   #check({ actor, epoch }: CommitRequest): void {
@@ -177,7 +173,7 @@ export class GroupCommit {
     }
   }
 
-  /** Encodes at once, so that what the caller changes afterwards is not committed. */
+  /** Encodes at once, so that later changes of the caller's objects are not committed. */
   #encode(request: CommitRequest): { changes: EncodedChange[]; bytes: number } {
     let bytes = 0;
     const changes = request.changes.map((change): EncodedChange => {
@@ -208,18 +204,14 @@ export class GroupCommit {
   #start(): void {
     if (this.#busy || this.#queue.length === 0) return;
     this.#busy = true;
-    void this.#run().finally(() => {
-      this.#finish();
-    });
+    void this.#run().finally(() => this.#finish());
   }
 
   #finish(): void {
     this.#busy = false;
     for (const resolve of this.#idle.splice(0)) resolve();
-    // Who waited for the end (a trim, the close) goes first.
-    queueMicrotask(() => {
-      this.#start();
-    });
+    // Whoever waits for the end of the group (a trim, the close) goes first.
+    queueMicrotask(() => this.#start());
   }
 
   async #run(): Promise<void> {
@@ -228,14 +220,14 @@ export class GroupCommit {
     let first = this.#first;
     try {
       await this.#options.transact(() => {
-        // Taken here, not before: what came while the transaction was set up rides along.
+        // Taken here, so that commits that came while the transaction was set up take part.
         group = this.#take();
         const plan = new GroupPlan(this.#options.tables, this.#base);
         verdicts = this.#judge(group, plan);
         first = this.#write(verdicts, plan);
       });
     } catch (error) {
-      // Where not even the transaction began, nothing behind it would fare better.
+      // The transaction did not even begin: what waits would fail in the same way.
       if (group.length === 0) group = this.#take();
       this.#fail(group, error);
       if (isGivenUp(error)) this.#break(error);
@@ -263,7 +255,12 @@ export class GroupCommit {
       const { actor, epoch } = pending;
       try {
         this.#options.activations.check(actor, epoch);
-        if (refused.has(`${actor}\n${String(epoch)}`)) throw behindRefused();
+        if (refused.has(`${actor}\n${String(epoch)}`)) {
+          throw new ServiceError(
+            'OVERLOADED',
+            'An earlier change by the same actor failed; retry.',
+          );
+        }
         const changes = plan.add(pending.changes);
         position += 1;
         const atMs = this.#options.clock.now();
@@ -334,17 +331,15 @@ export class GroupCommit {
   }
 
   /**
-   * A rule of a table said no and nothing was queued behind it: once the actor knows, it may go on,
-   * or end itself. What it commits in between was built on what is refused.
+   * Where a rule of a table refused the commit and nothing was queued behind it, the actor may go
+   * on once it knows. What it commits before that was built on what is refused.
    */
   #forgive({ pending, error }: Verdict & { accepted: false }, behind: readonly Pending[]): void {
     const { actor, epoch } = pending;
     if (error.code !== 'CONFLICT' && error.code !== 'NOT_FOUND') return;
-    if (behind.some((one) => one.actor === actor && one.epoch === epoch)) return;
-    // Behind the callbacks of the rejection, which were queued just now.
-    queueMicrotask(() => {
-      this.#options.activations.forgive(actor, epoch);
-    });
+    if (behind.some((pending) => pending.actor === actor && pending.epoch === epoch)) return;
+    // Runs after the callbacks of the rejection, which were queued just now.
+    queueMicrotask(() => this.#options.activations.forgive(actor, epoch));
   }
 
   #tell(row: Row, known: KnownEntry): void {
@@ -381,11 +376,9 @@ export class GroupCommit {
   }
 }
 
-function behindRefused(): ServiceError {
-  return new ServiceError('OVERLOADED', 'An earlier change by the same actor failed; retry.');
-}
-
-/** The stored state while no transaction has written: what is decoded already, else LMDB itself. */
+/**
+ * The stored state before the transaction writes: decoded records where there are any, else LMDB.
+ */
 function committedBase(environment: Environment, reader: StoreReader): PlanBase {
   return {
     record(table, _key, text, at) {

@@ -1,5 +1,5 @@
 /**
- * Owns how an entry lies in the journal. Values stay encoded inside, so that a reader that only
+ * Owns how an entry lies in the journal. The values inside stay encoded, so that a reader that only
  * wants to know what changed decodes none of them.
  */
 import { decodeValue, encodeValue } from '../records/codec.ts';
@@ -54,7 +54,8 @@ export function entryOf(row: Row, position: number, records: readonly unknown[])
 }
 
 /**
- * The same for who may not look: a record that is not among `records` is decoded when it is asked for.
+ * The same for subscribers that may not look at every record: one that is not among `records` is
+ * decoded when it is asked for.
  */
 export function unreadEntryOf(
   row: Row,

@@ -2,8 +2,8 @@
  * Owns what a group of entries does to the tables, worked out before anything is written.
  *
  * 1. Entries are judged in order, each seeing those before it; a refused one leaves no trace.
- * 2. Inside an entry keys are judged change by change, unique indexes by its outcome, so that an
- *    entry may pass a unique key from one record to another.
+ * 2. Inside an entry, keys are judged change by change, but unique indexes only by the outcome. So
+ *    an entry may pass a unique key from one record to another.
  * 3. Writes are net: a record changed ten times in a group is written once.
  */
 import { ServiceError } from '../../lib/errors.ts';
@@ -148,7 +148,10 @@ export class GroupPlan {
   }
 }
 
-/** A touched record with the index entries it gives up and takes; those it keeps are in neither. */
+/**
+ * A touched record with the index entries that it gives up and those that it takes. Entries that it
+ * keeps are in neither list.
+ */
 interface Move extends Touched {
   released: IndexEntry[];
   claimed: IndexEntry[];
@@ -161,9 +164,9 @@ function moveOf(record: Touched): Move {
   for (const index in table.indexes) {
     const spec = table.indexes[index];
     if (spec === undefined) continue;
-    const had = before === undefined ? none : spec.of(before);
-    const has = after === undefined ? none : spec.of(after);
-    // Most changes move few keys: only those are made.
+    const had = before === undefined ? none : spec.keys(before);
+    const has = after === undefined ? none : spec.keys(after);
+    // Most changes move few keys: only those are encoded.
     for (const parts of had) {
       if (!isIn(has, parts)) released.push(entryOf(index, spec.unique, parts, key));
     }
@@ -199,7 +202,7 @@ export function entriesOf(table: Table<unknown>, key: Key, record: unknown): Ind
   if (record === undefined) return [];
   const entries: IndexEntry[] = [];
   for (const [index, spec] of Object.entries(table.indexes)) {
-    for (const parts of spec.of(record)) entries.push(entryOf(index, spec.unique, parts, key));
+    for (const parts of spec.keys(record)) entries.push(entryOf(index, spec.unique, parts, key));
   }
   return entries;
 }

@@ -1,9 +1,9 @@
 /**
- * Owns copying a tree of files: again and again into the same place, where only what is missing or
- * differs is copied.
+ * Owns copying a tree of files. It may be copied into the same place again and again: only what is
+ * missing or differs is copied.
  *
- * 1. What is copied has the times of its source, taken before it was read: what changes under the copy
- *    differs the next time.
+ * 1. A copy has the times of its source, taken before the source was read. A file that changes
+ *    while it is copied therefore differs the next time.
  * 2. Files and folders are synced. Sockets and pipes stay out: they belong to running processes.
  */
 import { constants } from 'node:fs';
@@ -23,13 +23,13 @@ import {
 import { join } from 'node:path';
 
 export interface TreeCopy {
-  /** Whether a source, by its whole path, stays out. */
+  /** Whether a source stays out, told by its whole path. */
   leaves: (source: string) => boolean;
-  /** Told of each file that was looked at. */
+  /** Called for each file that was looked at. */
   seen?: (bytes: number) => void;
 }
 
-/** Resolves with how many files were copied; what vanishes meanwhile was not part of the state. */
+/** Resolves with how many files were copied. A file that vanishes meanwhile is left out. */
 export async function copyTree(from: string, to: string, copy: TreeCopy): Promise<number> {
   const names = await readdir(from).catch(ignoreGone);
   let copied = 0;
@@ -79,7 +79,7 @@ export async function measureTree(
   return total;
 }
 
-/** Whether it had to be copied. */
+/** Copies a file where it differs. Resolves with whether it did. */
 export async function copyChanged(source: string, target: string): Promise<boolean> {
   const [now, copied] = await Promise.all([
     lstat(source).catch(ignoreGone),
@@ -88,7 +88,7 @@ export async function copyChanged(source: string, target: string): Promise<boole
   if (now === undefined) return false;
   if (copied?.size === now.size && Math.abs(copied.mtimeMs - now.mtimeMs) < 1) return false;
   try {
-    // A clone where the file system can; apart from that a plain copy.
+    // A clone where the file system can make one, else a plain copy.
     await copyFile(source, target, constants.COPYFILE_FICLONE);
   } catch (error) {
     if (isGone(error)) return false;

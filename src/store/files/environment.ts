@@ -29,7 +29,9 @@ export interface EnvironmentOptions {
   /** The data directory. */
   dir: string;
   tables: TableSet;
-  /** Address space mapped for the file. It grows beyond, but then each thread maps anew. */
+  /** Nothing is written, and tables that are not there fail. */
+  readOnly?: boolean;
+  /** Address space mapped for the file. A larger file works, but then each thread maps anew. */
   mapBytes: number;
 }
 
@@ -50,33 +52,35 @@ export function openEnvironment(options: EnvironmentOptions): Environment {
     path,
     ...binary,
     overlappingSync: false,
-    // Its batches make a promise of their own, whose rejection by a full disk nobody can handle.
+    // Its batches make promises of their own; a full disk rejects them and nobody can handle that.
     eventTurnBatching: false,
     maxDbs: databasesMax,
     maxReaders: readersMax,
     mapSize: options.mapBytes,
+    readOnly: options.readOnly ?? false,
   });
-  // One transaction for all handles, instead of one fsync each on a fresh directory.
-  return root.transactionSync(() => {
-    const database = (name: string): Bytes => root.openDB<Buffer, Buffer>({ name, ...binary });
+  const database = (name: string): Bytes => root.openDB<Buffer, Buffer>({ name, ...binary });
+  const openAll = (): Environment => {
     const tables = new Map<string, Bytes>();
     for (const name of options.tables.keys()) tables.set(name, database(`table:${name}`));
     return { root, meta: database('meta'), journal: database('journal'), tables };
-  });
+  };
+  // One transaction for all handles, instead of one fsync each on a fresh directory.
+  return options.readOnly === true ? openAll() : root.transactionSync(openAll);
 }
 
 const magic = 0xbeefc0de;
 const magicAt = 24;
 const metaPagesBytes = 2 * 4096;
 
-/** lmdb-js does not survive a file that is not LMDB's; this looks first. */
+/** lmdb-js does not survive a file that is not LMDB's, so this looks first. */
 function checkFile(file: string): void {
   if (!existsSync(file)) return;
   const opened = openSync(file, 'r');
   try {
     const head = Buffer.alloc(metaPagesBytes);
     const length = readSync(opened, head, 0, metaPagesBytes, 0);
-    // An empty one is what a crash in the very first moment leaves.
+    // A crash in the very first moment leaves an empty file.
     if (length === 0) return;
     if (length < metaPagesBytes || head.readUInt32LE(magicAt) !== magic) {
       throw new Error('its file data.mdb is damaged');

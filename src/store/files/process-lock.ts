@@ -7,7 +7,7 @@
  * 2. Of two that start at once, one gets it.
  *
  * Node has no call for such a lock; SQLite, which comes with Node, takes one for an exclusive
- * transaction on an empty database. Nobody else may open the file in this process: closing any
+ * transaction on an empty database. Nothing else in this process may open the file: closing any
  * descriptor of it would release the lock.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreRefusal } from '../refusal.ts';
 
-/** A process that was just killed may need a moment to be gone. */
+/** A process that was just killed may need a moment to end. */
 const waitMs = 300;
 
 export const lockFile = 'process.lock';

@@ -1,15 +1,17 @@
 /**
  * Owns copies of a data directory: taken while it is in use, and put back.
  *
- * 1. The store is copied at one transaction. Files are copied before and, as far as they changed,
- *    again after it: whatever a record names was there in one of the two.
+ * 1. The store is copied as of one transaction. Files are copied before it, and after it again
+ *    where they changed. So whatever a record names was there in one of the two rounds.
  * 2. The target appears complete and synced, or not at all.
  * 3. The instance key stays out unless it is asked for.
- * 4. What belongs to processes of this machine stays out: a copy that is served must not take the
- *    original's for its own, also one made before it stayed out. So do the tools, which are made anew,
- *    and links that are good for an hour.
- * 5. Files of a database whose server writes them are copied until they are as of one moment: until
- *    nothing changed since the copy before, or in the order from which the server's own log leads on.
+ * 4. What belongs to processes of this machine stays out: an instance that is started from the copy
+ *    must not take the original's processes for its own. `restore` leaves it out too, for copies
+ *    made before this rule. The tools stay out, which are made anew, and so do links that are good
+ *    for an hour.
+ * 5. The files of a database whose server is running are copied until they belong to one moment:
+ *    until nothing changed since the round before, or in an order from which the server's own log
+ *    recovers.
  */
 import {
   chmod,
@@ -36,17 +38,17 @@ export interface SnapshotOptions {
   onProgress?: (progress: Progress) => void;
 }
 
-/** What is known of the files of databases; paths are relative to the folder of one. */
+/** What is known of the files of databases. Paths are relative to the folder of a database. */
 export interface DatabaseFiles {
-  /** Whether a folder of app files, by its name, is one of a database. */
+  /** Whether a folder below `apps` is one of a database, told by its name. */
   isFolder(name: string): boolean;
   isOfProcesses(path: string): boolean;
-  /** Where this file is there, replaying the log from it makes whole what was copied behind it. */
+  /** Where there is this file, the server makes a copy whole by replaying its log from here. */
   checkpoint: string;
   log: string;
 }
 
-/** What was copied of what there was at the beginning. */
+/** How much was copied, and how much there was at the beginning. */
 export interface Progress {
   files: number;
   bytes: number;
@@ -57,7 +59,7 @@ export interface Progress {
 export interface Copied {
   files: number;
   bytes: number;
-  /** Folders of databases that were written to all the while. */
+  /** Folders of databases that were written to throughout; their copies may not start. */
   unsettled: string[];
 }
 
@@ -69,8 +71,8 @@ interface BackupSource {
 }
 
 /**
- * Copies `dir` into the new folder `target`. `root` is the open environment; without it, another
- * process may have the store open, and its file is read beside it.
+ * Copies `dir` into the new folder `target`. `root` is the open environment. Without it, the
+ * store's file is read while another process may have it open.
  */
 export async function copyDataDirectory(
   dir: string,
@@ -120,7 +122,7 @@ export async function restoreDataDirectory(
   return { ...counter.done, unsettled: [] };
 }
 
-/** A tree that is copied, and what of it stays out. */
+/** A tree to copy, and what of it stays out. */
 interface CopiedPlace {
   from: string;
   /** Relative to the copy; '' for the whole of it. */
@@ -159,7 +161,7 @@ async function copyPlace(
   await copyTree(from, join(target, to), { leaves, ...(seen && { seen }) });
 }
 
-/** The folders of databases whose copies are of no one moment. */
+/** Folders of databases whose copies do not belong to one moment. */
 async function settleDatabases(
   places: readonly CopiedPlace[],
   target: string,
@@ -189,8 +191,9 @@ async function isSettled(copy: CopiedPlace, databases: DatabaseFiles): Promise<b
 }
 
 /**
- * Copies first what names the checkpoint and last the log: where the server made no other checkpoint
- * meanwhile, all that changed since stands in the log. False where it did, or there is no such file.
+ * Copies the file that names the checkpoint first and the log last. Where the server made no other
+ * checkpoint meanwhile, the log holds all changes since. False where it made one, or where there is
+ * no such file.
  */
 async function copyBehindCheckpoint(
   { from, to, leaves }: CopiedPlace,
@@ -212,36 +215,34 @@ async function copyBehindCheckpoint(
 /** Counts what was copied against what there was at the beginning. */
 class Counter {
   readonly done = { files: 0, bytes: 0 };
-  readonly #told: (() => void) | undefined;
+  readonly #report: (() => void) | undefined;
 
   private constructor(
     total: { files: number; bytes: number },
-    tell: SnapshotOptions['onProgress'],
+    onProgress: SnapshotOptions['onProgress'],
   ) {
-    this.#told =
-      tell &&
-      (() => {
-        tell({ ...this.done, totalFiles: total.files, totalBytes: total.bytes });
-      });
+    this.#report =
+      onProgress &&
+      (() => onProgress({ ...this.done, totalFiles: total.files, totalBytes: total.bytes }));
   }
 
   static async of(
     places: readonly CopiedPlace[],
-    tell: SnapshotOptions['onProgress'],
+    onProgress: SnapshotOptions['onProgress'],
   ): Promise<Counter> {
     const total = { files: 0, bytes: 0 };
-    for (const { from, leaves } of tell ? places : []) {
+    for (const { from, leaves } of onProgress ? places : []) {
       const { files, bytes } = await measureTree(from, leaves);
       total.files += files;
       total.bytes += bytes;
     }
-    return new Counter(total, tell);
+    return new Counter(total, onProgress);
   }
 
   readonly seen = (bytes: number): void => {
     this.done.files += 1;
     this.done.bytes += bytes;
-    this.#told?.();
+    this.#report?.();
   };
 }
 

@@ -1,20 +1,21 @@
 /**
- * Owns the store on a thread that does not write it: its reads, and the journal as it goes on.
+ * Owns the store on a thread that does not write it: its reads, and the entries of the journal as
+ * they come.
  *
- * 1. Subscribers hear of every durable entry, in order and once, after the reads of this thread see
- *    it. Whoever begins something calls `catchUp` first, and so acts on nothing that has changed.
- * 2. They are called between two stretches (see `reader.ts`), never within one, and one after the
- *    other. One that throws takes nothing from the others.
- * 3. Entries stay in the journal until this thread has read them. When it was too slow for that, it
- *    says so, and catches up no more: it must not go on with what it believes.
+ * 1. Subscribers hear of every durable entry once and in order, after the reads of this thread see
+ *    it. Whoever begins something calls `catchUp` first, so that it acts on the present state.
+ * 2. They are called one after the other, between two stretches (see `reader.ts`), never within
+ *    one. One that throws does not keep the others from hearing.
+ * 3. Entries stay in the journal until this thread has read them. When it was too slow and lost
+ *    some, it says so and catches up no more: what it has in memory may be wrong.
  */
 import type { Logger } from '../../lib/log.ts';
 import type { Journal, JournalEntry } from '../reader-and-journal.ts';
-import { openEnvironment, tableSet, type Environment } from '../files/environment.ts';
+import { openEnvironment, tableSet } from '../files/environment.ts';
 import { Seat } from '../commit/followers.ts';
 import { unreadEntryOf, type Row } from '../commit/journal-rows.ts';
-import { OpenReader } from './open-reader.ts';
-import { StoreReader, type EntryWitness } from './reader.ts';
+
+import { StoreReader, type EntryWitness, type StoreReaderOptions } from './reader.ts';
 import type { ClosableReader, FollowerOptions, ReaderOptions } from '../store.ts';
 import type { Table } from '../records/table.ts';
 import { tables as allTables } from '../records/tables.ts';
@@ -34,13 +35,13 @@ export function openFollowingStore(
   const tables = tableSet(parts.tables ?? allTables);
   const environment = openEnvironment({ ...options, tables });
   const arrivals = new Arrivals();
-  const reader = new StoreReader({ ...options, environment, tables, witness: arrivals });
-  return new FollowingStore({ options, parts, environment, arrivals, reader });
+  const reading = { ...options, environment, tables, witness: arrivals };
+  return new FollowingStore({ options, parts, arrivals, reading });
 }
 
 /**
- * Calls `tell` when the thread with this seat should wake: once for all that was stored in a turn of
- * the loop, and not again before it woke. The returned function ends it.
+ * Calls `tell` when the thread with this seat should wake: once for all entries of a turn of the
+ * loop, and not again before the thread woke. The returned function ends it.
  */
 export function announceCommits(
   journal: Pick<Journal, 'subscribe'>,
@@ -61,7 +62,7 @@ export function announceCommits(
   };
 }
 
-/** Entries between the reads that moved over them and the subscribers. */
+/** Entries that the reads of this thread have passed and its subscribers have not heard of yet. */
 class Arrivals implements EntryWitness {
   #entries: JournalEntry[] = [];
   #next = 0;
@@ -70,16 +71,14 @@ class Arrivals implements EntryWitness {
   onLost: (position: number) => void = () => undefined;
 
   readonly entry = (position: number, row: Row, records: readonly unknown[]): void => {
-    // A read that failed half-way moves over the same entries again.
+    // A read that failed half-way passes the same entries again.
     if (position <= this.#last) return;
     this.#last = position;
     this.#entries.push(unreadEntryOf(row, position, records));
     this.onArrival();
   };
 
-  readonly lost = (position: number): void => {
-    this.onLost(position);
-  };
+  readonly lost = (position: number): void => this.onLost(position);
 
   take(): JournalEntry | undefined {
     const entry = this.#entries[this.#next++];
@@ -96,9 +95,8 @@ class Arrivals implements EntryWitness {
 interface Opened {
   options: FollowerOptions;
   parts: FollowingParts;
-  environment: Environment;
   arrivals: Arrivals;
-  reader: StoreReader;
+  reading: StoreReaderOptions;
 }
 
 interface Subscriber {
@@ -112,30 +110,27 @@ type Phase = 'following' | 'telling' | 'lost' | 'closed';
 /** No position is published under this number. */
 const never = -2n;
 
-export class FollowingStore extends OpenReader implements ClosableReader {
+export class FollowingStore extends StoreReader implements ClosableReader {
   readonly #opened: Opened;
-  readonly #inner: StoreReader;
   readonly #published: BigInt64Array;
   readonly #seat: Seat;
   readonly #subscribers = new Set<Subscriber>();
   #phase: Phase = 'following';
   /** The published position up to which subscribers were told. */
-  #told: bigint;
+  #toldUpTo: bigint;
   #tellingSoon = false;
-  #closing: Promise<void> | undefined;
 
   constructor(opened: Opened) {
-    super(opened.reader);
-    const { arrivals, options, reader } = opened;
+    super(opened.reading);
+    const { arrivals, options } = opened;
     this.#opened = opened;
-    this.#inner = reader;
     this.#published = new BigInt64Array(options.shared);
     this.#seat = new Seat(options.shared, options.seat);
     arrivals.onArrival = () => this.#tellSoon();
     arrivals.onLost = (position) => this.#lose(position);
     this.#seat.wake();
-    this.#seat.read(reader.position);
-    this.#told = reader.seen;
+    this.#seat.read(this.position);
+    this.#toldUpTo = this.seen;
   }
 
   readerOptions(): ReaderOptions {
@@ -143,21 +138,23 @@ export class FollowingStore extends OpenReader implements ClosableReader {
     return { dir, shared, cacheRecords, mapBytes };
   }
 
-  /** As of a journal: calls back with every entry from here on. The returned function ends it. */
+  /**
+   * Calls back with every entry from here on, as a `Journal` does. The returned function ends it.
+   */
   subscribe(listener: (entry: JournalEntry) => void): () => void {
-    const subscriber = { listener, after: this.#inner.reached };
+    const subscriber = { listener, after: this.reached };
     this.#subscribers.add(subscriber);
     return () => this.#subscribers.delete(subscriber);
   }
 
   /**
-   * Tells the subscribers of all that is durable by now, before it returns, unless somebody up the
-   * stack reads, or tells: then right after. Throws when entries were lost.
+   * Tells the subscribers of all that is durable by now, before it returns. Where a caller up the
+   * stack is reading or telling, they hear right after it. Throws when entries were lost.
    */
   catchUp(): void {
-    if (Atomics.load(this.#published, 0) === this.#told) return;
+    if (Atomics.load(this.#published, 0) === this.#toldUpTo) return;
     if (this.#phase === 'following') {
-      if (this.#inner.inStretch) this.#tellSoon();
+      if (this.inStretch) this.#tellSoon();
       else this.#tell();
     }
     if (this.#is('lost')) throw new Error('Cannot catch up with the journal: entries were lost.');
@@ -169,17 +166,11 @@ export class FollowingStore extends OpenReader implements ClosableReader {
     this.catchUp();
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  #close(): Promise<void> {
+  override close(): Promise<void> {
     this.#phase = 'closed';
     this.#subscribers.clear();
     this.#seat.leave();
-    this.#inner.close();
-    return this.#opened.environment.root.close();
+    return super.close();
   }
 
   #tellSoon(): void {
@@ -196,19 +187,19 @@ export class FollowingStore extends OpenReader implements ClosableReader {
     const { arrivals } = this.#opened;
     this.#phase = 'telling';
     try {
-      this.#inner.moveOn();
-      // What subscribers read may move on, too, and then there are more.
+      this.moveOn();
+      // Subscribers read, too: that may bring further entries.
       for (let entry; (entry = arrivals.take()) !== undefined;) this.#tellOf(entry);
-      // Unless one of them closed the store, or read over a gap.
+      // A subscriber may have closed the store, or its read may have found a gap.
       if (!this.#is('telling')) return;
-      this.#told = this.#inner.seen;
-      this.#seat.read(this.#inner.reached);
+      this.#toldUpTo = this.seen;
+      this.#seat.read(this.reached);
     } finally {
       if (this.#is('telling')) this.#phase = 'following';
     }
   }
 
-  /** Asked anew: what is called in between may change it. */
+  /** A method, because the phase may change in what is called in between. */
   #is(phase: Phase): boolean {
     return this.#phase === phase;
   }
@@ -227,7 +218,7 @@ export class FollowingStore extends OpenReader implements ClosableReader {
   #lose(position: number): void {
     if (this.#phase === 'lost' || this.#phase === 'closed') return;
     this.#phase = 'lost';
-    this.#told = never;
+    this.#toldUpTo = never;
     this.#opened.arrivals.clear();
     this.#seat.leave();
     const { onLost } = this.#opened.parts;

@@ -1,12 +1,12 @@
 /**
  * Owns the reads of one thread: a snapshot of LMDB and the decoded records that belong to it.
  *
- * 1. A stretch is synchronous code up to its next microtask. All reads of a stretch see one state,
- *    which holds everything that was durable when the stretch began.
- * 2. Cache and snapshot stand at the same journal position: a stretch that finds a newer position
- *    published renews the snapshot and lets the journal tell the cache what changed.
- * 3. A snapshot is held for `snapshotHoldMs` at most, so that an idle thread keeps no old pages
- *    from being used again.
+ * 1. A stretch is synchronous code up to the next microtask. All reads of a stretch see one state.
+ *    It holds everything that was durable when the stretch began.
+ * 2. Cache and snapshot belong to the same journal position. A stretch that finds a newer one
+ *    published renews the snapshot, and drops from the cache what the entries in between changed.
+ * 3. A snapshot is held for `snapshotHoldMs` at most, so that an idle thread does not keep LMDB
+ *    from using old pages again.
  */
 import type { Transaction } from 'lmdb';
 import { decodeValue } from '../records/codec.ts';
@@ -32,10 +32,10 @@ import type { Key, KeyPart, Table } from '../records/table.ts';
 type Snapshot = Transaction & { use(): void };
 
 const snapshotHoldMs = 100;
-/** Entries behind which reading them costs more than decoding the records anew. */
+/** With more entries than this, reading them costs more than decoding the records anew. */
 const catchUpMax = 2_000;
 const listDefault = 1_000;
-/** A count is kept as a list of one number, under a limit that no list has. */
+/** A count is cached as a list of one number, under a limit that no list has. */
 const countShape = 0;
 
 export interface StoreReaderOptions {
@@ -47,11 +47,11 @@ export interface StoreReaderOptions {
   witness?: EntryWitness;
 }
 
-/** Hears of each entry that the reads of this thread move over, in order, before they see it. */
+/** Hears of each entry that the reads of this thread pass, in order, before they see it. */
 export interface EntryWitness {
-  /** `records`: those of its changes that were decoded anyway, by their places. */
+  /** `records`: by the index of its change, each record that was decoded anyway. */
   entry: (position: number, row: Row, records: readonly unknown[]) => void;
-  /** This entry was cut off the journal before it could be read, and maybe later ones. */
+  /** This entry, and maybe later ones, left the journal before it could be read. */
   lost: (position: number) => void;
 }
 
@@ -74,6 +74,7 @@ export class StoreReader implements Reader {
   #holdTimer: NodeJS.Timeout | undefined;
   #inStretch = false;
   #closed = false;
+  #closing: Promise<void> | undefined;
   readonly #endStretch = (): void => {
     this.#inStretch = false;
   };
@@ -124,7 +125,7 @@ export class StoreReader implements Reader {
     const text = keyText(key);
     const known = this.#cache.find(from.name, index, text);
     if (known !== undefined) return known as R;
-    if (from.indexes[index].unique === undefined) return this.list(from, index, key, one)[0];
+    if (from.indexes[index].unique === undefined) return this.list(from, index, key, onlyFirst)[0];
     const at = indexKey(index, key);
     if (at.length > keyMaxBytes) return undefined;
     const owner = this.#read(this.#bytes(from.name), at);
@@ -150,7 +151,7 @@ export class StoreReader implements Reader {
     const text = keyText(prefix);
     const shape = reverse ? -limit : limit;
     const known = this.#cache.list(from.name, index, text, shape);
-    // A copy, so that a caller may sort what is its own.
+    // A copy, so that a caller may sort it.
     if (known !== undefined) return known.slice() as R[];
     const found = this.#list(from.name, index, prefix, reverse, limit, undefined);
     this.#cache.keepList(from.name, index, text, prefix.length, shape, found);
@@ -160,7 +161,8 @@ export class StoreReader implements Reader {
   *scan<R>(from: Table<R>): Iterable<Readonly<R>> {
     this.#begin();
     const snapshot = this.#held();
-    // Its own hold: the walk may last longer than the stretch, and sees the state of its start.
+    // It holds the snapshot itself: the walk may last longer than the stretch, and sees the state
+    // of its start.
     snapshot.use();
     try {
       const range = this.#bytes(from.name).getRange({ ...recordRange, transaction: snapshot });
@@ -183,15 +185,18 @@ export class StoreReader implements Reader {
     return count;
   }
 
-  /** A record at the writer's own position, without a snapshot; undefined when not decoded here. */
+  /**
+   * A record at the writer's own position, without a snapshot; undefined when it is not in the
+   * cache.
+   */
   peek(table: string, text: string): unknown {
     return this.#cache.record(table, text);
   }
 
-  /** Moves on to what the writer of this very thread has just made durable. */
+  /** Moves on to what the writer of this thread has just made durable. */
   advance(entries: readonly KnownEntry[]): void {
     for (const entry of entries) {
-      // A stretch between the commit and this call may have read it from the journal already.
+      // A stretch between the commit and this call may have passed the entry already.
       if (entry.position !== this.#position + 1) continue;
       for (const change of entry.changes) this.#cache.change(change);
       this.#position = entry.position;
@@ -207,10 +212,13 @@ export class StoreReader implements Reader {
     if (!this.#closed && published !== this.#seen) this.#renew(published);
   }
 
-  close(): void {
+  /** Closes the environment with it; twice is fine. */
+  close(): Promise<void> {
     this.#closed = true;
     this.#release();
     this.#cache.clear();
+    this.#closing ??= this.#environment.root.close();
+    return this.#closing;
   }
 
   #begin(): void {
@@ -228,9 +236,7 @@ export class StoreReader implements Reader {
     // Without this lmdb-js may hand out the snapshot of an earlier read of this loop turn.
     root.resetReadTxn();
     this.#snapshot = root.useReadTransaction() as Snapshot;
-    this.#holdTimer = setTimeout(() => {
-      this.#release();
-    }, snapshotHoldMs);
+    this.#holdTimer = setTimeout(() => this.#release(), snapshotHoldMs);
     this.#holdTimer.unref();
     this.#catchUp(decodePosition(this.#read(meta, metaKeys.position)));
     this.#seen = published;
@@ -256,7 +262,7 @@ export class StoreReader implements Reader {
     for (let at = this.#position + 1; at <= to; at++) {
       const bytes = this.#read(this.#environment.journal, encodePosition(at));
       if (bytes === undefined) {
-        // Trimmed past us: what changed cannot be known.
+        // The journal was cut beyond this entry: nobody knows what it changed.
         this.#cache.clear();
         this.#witness?.lost(at);
         return;
@@ -267,7 +273,7 @@ export class StoreReader implements Reader {
     }
   }
 
-  /** The records of the changes that the cache had use for. */
+  /** The records of the changes whose tables are in the cache. */
   #follow(row: Row): unknown[] {
     return row.changes.map(({ table, key, fresh, value }) => {
       if (!this.#cache.holds(table)) return undefined;
@@ -336,7 +342,7 @@ export class StoreReader implements Reader {
   }
 }
 
-const one: ListOptions = { limit: 1 };
+const onlyFirst: ListOptions = { limit: 1 };
 
 /** The range of keys that begin with `low`, behind (not at, nor below) `behind`. */
 function between(low: Buffer, behind: Buffer | undefined, reverse: boolean) {

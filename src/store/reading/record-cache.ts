@@ -1,17 +1,18 @@
 /**
  * Owns what one thread keeps decoded: records, look-ups by unique key, and lists.
  *
- * 1. All of it is true for one journal position; `change` moves one record on, `clear` forgets.
- * 2. Memory is bounded: two generations, of which the older is dropped when the younger is full;
- *    a hit in the older moves into the younger.
- * 3. Look-ups and lists are dropped by the index keys of the old and the new record. Where the old
- *    record is not known any more, all of its table are.
+ * 1. All of it is true for one journal position. `change` takes in one changed record, `clear`
+ *    forgets everything.
+ * 2. Memory is bounded by two generations: when the younger is full, the older is dropped. A hit in
+ *    the older moves into the younger.
+ * 3. A change drops the look-ups and lists under the index keys of the old and the new record.
+ *    Where the old record is no longer known, it drops all of the table.
  */
 import { keyText, partsOf } from '../records/keys.ts';
 import type { Key, Table } from '../records/table.ts';
 
 export interface CacheLimits {
-  /** Records of both generations together, lists counting once for each record in them. */
+  /** Records of both generations together. A list counts once for each record in it. */
   records: number;
 }
 
@@ -32,7 +33,7 @@ interface Lists {
   readonly lengths: Set<number>;
 }
 
-/** What a change was, as far as the cache need know. */
+/** What the cache needs to know of a change. */
 export interface CacheChange {
   table: string;
   key: Key;
@@ -87,9 +88,9 @@ export class RecordCache {
   keepFind(table: string, index: string, text: string, record: unknown): void {
     const finds = this.#tables.get(table)?.finds;
     if (finds === undefined) return;
-    const of = finds.get(index);
-    if (of === undefined) finds.set(index, new Map([[text, record]]));
-    else of.set(text, record);
+    const byText = finds.get(index);
+    if (byText === undefined) finds.set(index, new Map([[text, record]]));
+    else byText.set(text, record);
     this.#grow(1);
   }
 
@@ -114,9 +115,9 @@ export class RecordCache {
       cache.lists.set(index, lists);
     }
     lists.lengths.add(length);
-    const of = lists.byPrefix.get(prefix);
-    if (of === undefined) lists.byPrefix.set(prefix, new Map([[options, found]]));
-    else of.set(options, found);
+    const byLimit = lists.byPrefix.get(prefix);
+    if (byLimit === undefined) lists.byPrefix.set(prefix, new Map([[options, found]]));
+    else byLimit.set(options, found);
     this.#grow(found.length + 1);
   }
 
@@ -137,7 +138,7 @@ export class RecordCache {
     if (change.record !== undefined) this.#keep(cache, text, change.record);
   }
 
-  /** Whether decoding a new record is worth it: nothing of the table is kept otherwise. */
+  /** Whether anything of the table is kept. If not, decoding a changed record is not worth it. */
   holds(table: string): boolean {
     const cache = this.#tables.get(table);
     if (cache === undefined) return false;
@@ -173,7 +174,7 @@ function dropIndexed(cache: TableCache, key: Key, record: unknown): void {
     const finds = cache.finds.get(index);
     const lists = cache.lists.get(index);
     if (finds === undefined && lists === undefined) continue;
-    for (const parts of spec.of(record)) {
+    for (const parts of spec.keys(record)) {
       finds?.delete(keyText(parts));
       if (lists === undefined) continue;
       // A prefix may reach into the record's own key, which ends the entries of a shared index.

@@ -59,7 +59,7 @@ export interface AppRecord {
   run: AppRun;
   /** Whether it should run: false after `stopApp`. */
   desired: 'running' | 'stopped';
-  /** Own uid of its processes, where the instance runs as root. */
+  /** The uid of its processes alone, where the instance runs as root. */
   uid: number;
   createdAtMs: number;
   updatedAtMs: number;
@@ -70,15 +70,15 @@ export interface AppRecord {
 /** One start of a release: what the driver runs under `workloadId`. */
 export interface Instance {
   deploymentId: string;
-  /** Never used twice, so that log and exit code of one start are never taken for another's. */
+  /** Never used twice, so that the log and exit code of a start are never taken for another's. */
   workloadId: string;
   /** Where it is reached. */
   host: string;
-  /** What it is told as PORT, and reached at unless there is a `targetPort`. */
+  /** What it gets as PORT. It is reached here unless there is a `targetPort`. */
   port: number;
   targetPort?: number;
   startedAtMs: number;
-  /** What it runs in, for people; absent: programs of the machine. */
+  /** The image it runs in, as people name it; absent: it runs as programs of the machine. */
   image?: string;
   /** Of a stack: the name of the service that takes the traffic. */
   service?: string;
@@ -113,14 +113,14 @@ export interface AppCrashes {
   /** Of the live release since it became live. */
   restarts: number;
   last: AppExit | null;
-  /** Up to which its ends have been counted, for each workload of the live instance with any. */
+  /** How far ends have been counted, for each workload of the live instance that had any. */
   counted: {
     workloadId: string;
     /** As the driver counts. */
     ends: number;
-    /** As they were told of; only ascends. */
+    /** As they were reported; only ascends. */
     told: number;
-    /** Of the last one. */
+    /** When the last one was. */
     atMs: number;
   }[];
 }
@@ -134,9 +134,9 @@ export interface AppExit {
   /** Whose lines stand in this log. */
   workloadId: string;
   log: string;
-  /** So many ends came soon one after the other. */
+  /** How many ends came soon after one another. */
   inRow: number;
-  /** Which of the ends of this workload it is, and what the log says of it. */
+  /** The number of this end of the workload, and what the log says of it. */
   told: number;
   text: string;
 }
@@ -154,7 +154,7 @@ export interface EnvRecord {
   sealed: Uint8Array | null;
   masked: string;
   targets: EnvTarget[];
-  /** Databases that the value refers to, also one that is sealed; absent: none. */
+  /** Databases that the value refers to, sealed or not; absent: none. */
   refersTo?: string[];
   updatedAtMs: number;
 }
@@ -191,7 +191,7 @@ export interface DeploymentRecord {
   finishedAtMs: number | null;
 }
 
-/** How a release is started; decided by build detection and kept for restart and rollback. */
+/** How a release is started. Build detection decides it; it is kept for restart and rollback. */
 export interface ReleasePlan {
   kind:
     | 'node'
@@ -204,8 +204,8 @@ export interface ReleasePlan {
     | 'image'
     | 'compose';
   /**
-   * A shell command line, run in the release's folder, or in its image; null: files served from
-   * `staticDir`, or what the image says itself.
+   * A shell command line, run in the release's folder or in its image. Null: files are served from
+   * `staticDir`, or the image says itself what it runs.
    */
   startCommand: string | null;
   /** Folder of static files, relative to the release. */
@@ -229,10 +229,12 @@ export interface ReleaseStack {
 export interface ReleaseImage {
   /** As the driver named it. */
   name: string;
-  /** What people know it as: what was asked for, or the name. */
+  /** What people know it as: the image that was asked for, or the name. */
   label: string;
   /** The port its program listens on inside; null: the one that is chosen at its start. */
   port: number | null;
-  /** Where it was pulled, by its digest where the registry said it; null: it was built here. */
+  /**
+   * Where it was pulled from, with its digest where the registry said one; null: it was built here.
+   */
   pulled: string | null;
 }

@@ -1,10 +1,11 @@
 /**
  * Owns how records become bytes: msgpack, decoded into deeply frozen values.
  *
- * 1. A record of a known shape is its number and its values; it is read eight times as fast as one
- *    with names, which any other is. Both are told apart by the first byte.
- * 2. No shape is learned on the way: which there are stands in the program (`shapes.ts`), so that no
- *    aborted transaction leaves one unknown to some threads.
+ * 1. A record of a known shape is stored as the number of the shape and its values, and is read
+ *    eight times as fast as one with the names of its fields, as any other is stored. The first
+ *    byte tells which of the two it is.
+ * 2. Shapes are not learned at run time: `shapes.ts` lists them all. So no aborted transaction
+ *    leaves a shape that some threads do not know.
  */
 import { Packr } from 'msgpackr';
 import { shapes, shapesOfTables } from './shapes.ts';
@@ -18,7 +19,7 @@ const shaped = new Packr({
   maxSharedStructures: shapes.length,
 });
 
-/** The first bytes that number a shape. In `named` they are numbers, which no record is. */
+/** First bytes that name a shape. To `named` they are plain numbers, and no record is a number. */
 const firstShape = 0x40;
 const lastShape = 0x7f;
 

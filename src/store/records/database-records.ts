@@ -13,10 +13,12 @@ export interface DatabaseRecord {
   teamId: string;
   name: string;
   engine: DatabaseEngine;
-  /** Of the engine, as it was made: on a driver of containers the tag of its image. */
+  /**
+   * Version of the engine it was made with. On a driver of containers it is the tag of its image.
+   */
   version: string;
   status: DatabaseStatus;
-  /** A sentence on what keeps it from running; null while nothing does. */
+  /** A sentence that says what keeps it from running; null while nothing does. */
   error: string | null;
   folderId: string | null;
   serverId: string;
@@ -25,11 +27,14 @@ export interface DatabaseRecord {
   databaseName: string;
   username: string;
   passwordSealed: Uint8Array;
-  /** On its way into the server; null when it is not. */
+  /** A new password on its way into the server; null when there is none. */
   nextPasswordSealed: Uint8Array | null;
-  /** Those before it, the newest first, by which they are found in older lines of logs; absent: none. */
+  /**
+   * Earlier passwords, the newest first, so that they are masked in older lines of logs; absent:
+   * none.
+   */
   retiredSealed?: Uint8Array[];
-  /** Of the engine's own administrator, which nobody is told. */
+  /** Password of the engine's own administrator, which nobody is told. */
   adminSealed: Uint8Array;
   run: DatabaseRun;
   desired: 'running' | 'stopped';
@@ -45,20 +50,26 @@ export interface DatabaseRecord {
 export interface DatabaseRun {
   /** Counts the workloads ever named. */
   seq: number;
-  /** Its files, its user and its database are there. Until then each start begins anew. */
+  /** Whether its files, its user and its database are there. Until then each start begins anew. */
   made: boolean;
   /** The job that makes its files. */
   initJob: string | null;
-  /** Answers its clients. */
+  /** The workload that answers its clients. */
   live: string | null;
-  /** Is being started. */
+  /** The workload that is being started. */
   next: string | null;
-  /** Workloads on their way out. */
+  /** Workloads that are being ended. */
   ending: string[];
-  /** The port of this machine it is reached at, kept over restarts; null before the first. */
+  /**
+   * The port of this machine at which it is reached. It is kept over restarts; null before the
+   * first start.
+   */
   port: number | null;
-  /** On a driver of containers, what it runs in, as the driver named it; null before. */
+  /**
+   * On a driver of containers, the image it runs in, as the driver named it; null before the first
+   * start.
+   */
   image: string | null;
-  /** Ended by itself and does not answer again yet. */
+  /** Whether it ended by itself and does not answer again yet. */
   crashing: boolean;
 }

@@ -2,12 +2,12 @@
  * Owns how keys become bytes.
  *
  * 1. Bytes order as the parts do: null < false < true < numbers < strings (by UTF-8).
- * 2. No two different part lists share their bytes, and the range from a list's bytes to the same
- *    with 0xff behind holds exactly the keys that begin with its parts. (Bytes alone don't tell: an
- *    escaped 0x00 begins as the end of a string does.)
+ * 2. Different lists of parts have different bytes. The range from a list's bytes to the same bytes
+ *    with 0xff behind holds exactly the keys that begin with its parts. (Whether a key begins with
+ *    them cannot be told from the bytes alone: an escaped 0x00 begins as the end of a string does.)
  *
- * A part is a type byte and its value: numbers as 8 order-keeping bytes, strings as UTF-8 with
- * 0x00 escaped as 0x00 0xff and ended by 0x00 (the tuple encoding FoundationDB made known).
+ * A part is a type byte and its value: numbers as 8 order-keeping bytes, strings as UTF-8 with 0x00
+ * escaped as 0x00 0xff and ended by 0x00 (the tuple encoding FoundationDB made known).
  */
 import type { Key, KeyPart } from './table.ts';
 
@@ -20,7 +20,7 @@ const typeTrue = 0x03;
 const typeNumber = 0x10;
 const typeString = 0x20;
 
-/** Parts of a key, a lone string being a list of one. */
+/** Parts of a key. A lone string is a list of one. */
 export function partsOf(key: Key): readonly KeyPart[] {
   return typeof key === 'string' ? [key] : key;
 }
@@ -56,7 +56,8 @@ function writePart(part: KeyPart, target: Buffer, start: number): number {
   if (typeof part === 'number') {
     if (Number.isNaN(part)) throw new TypeError('Cannot order a key: NaN is no place.');
     target[start] = typeNumber;
-    // -0 and 0 are one key; a negative number's bits are turned so that bytes order as numbers do.
+    // -0 and 0 are one key. The bits of a negative number are inverted, so that bytes order as
+    // numbers do.
     target.writeDoubleBE(part === 0 ? 0 : part, start + 1);
     if (part < 0) for (let i = 1; i <= 8; i++) target[start + i] = ~(target[start + i] ?? 0) & 0xff;
     else target[start + 1] = (target[start + 1] ?? 0) | 0x80;
@@ -132,7 +133,7 @@ function readString(source: Buffer, from: number, end: number): string {
   return Buffer.from(raw).toString('utf8');
 }
 
-/** A key as the text that caches look it up by: as distinct as its bytes, cheaper to make. */
+/** A key as text, for look-ups in caches: as distinct as its bytes, and cheaper to make. */
 export function keyText(key: Key): string {
   if (typeof key === 'string') {
     return key.charCodeAt(0) < 0x20 || key === '' ? `\u0001s${key}` : key;

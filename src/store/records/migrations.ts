@@ -1,9 +1,11 @@
 /**
  * Owns the version of what is stored, and the steps from one version to the next.
  *
- * 1. A step and its new version are one transaction: a crash leaves the version before or after.
+ * 1. A step and its new version are written in one transaction: a crash leaves either the old
+ *    version or the new one.
  * 2. A directory of a newer version is refused before anything in it changes.
- * 3. Indexes are derived: a table whose set of indexes changed is indexed anew, without a step.
+ * 3. Indexes are derived from the records: a table whose set of indexes changed is indexed anew,
+ *    without a step.
  */
 import { decodeValue, encodeRecord } from './codec.ts';
 import { indexRange, metaKeys, recordKey, recordRange } from '../files/environment.ts';
@@ -12,7 +14,10 @@ import { entriesOf } from '../commit/plan.ts';
 import { StoreRefusal } from '../refusal.ts';
 import type { Key, Table } from './table.ts';
 
-/** What a step may do: read and write records as they are stored. Indexes are made anew after it. */
+/**
+ * What a step may do: read and write records as they are stored. The indexes are made anew after
+ * it.
+ */
 export interface MigrationContext {
   records(table: string): Iterable<unknown>;
   put(table: string, key: Key, record: unknown): void;
@@ -29,7 +34,8 @@ export interface Migration {
 
 /** Steps from version 1, the first, to the one of today. */
 export const migrations: readonly Migration[] = [
-  // Records may be stored by their shape, which an older program would not read; old ones stay readable.
+  // Records may be stored by their shape, which an older program cannot read. Old records stay
+  // readable.
   { to: 2, tables: [], run: () => undefined },
 ];
 

@@ -1,6 +1,6 @@
 /**
- * Owns the shapes of what is stored. Times are milliseconds since the epoch; absent is `null`, so
- * that a record has one shape and decodes fast.
+ * Owns the shapes of what is stored. Times are milliseconds since the epoch. What is absent is
+ * `null`, so that a record has one shape and decodes fast.
  */
 import type { Capability } from '../../lib/capabilities.ts';
 
@@ -12,12 +12,12 @@ export interface InstanceRecord {
   id: 'instance';
   instanceId: string;
   logMaxDays: number;
-  /** Set by `updateInstanceSettings`; null: what config says. */
+  /** Set by `updateInstanceSettings`; null: the value of the configuration counts. */
   publicUrl: string | null;
   createdAtMs: number;
   /** Null until `completeSetup`. */
   setUpAtMs: number | null;
-  /** Whether `refersTo` is there for variables that were sealed before it was stored. */
+  /** Whether variables that were sealed before `refersTo` existed have got theirs. */
   referencesKnown?: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface ServerRecord {
   connected: boolean;
   draining: boolean;
   version: string | null;
-  /** When its driver last said that it is connected; to the minute while it is. */
+  /** When its driver last said that it is connected. While it is, this is true to the minute. */
   lastSeenAtMs: number | null;
 }
 
@@ -39,7 +39,9 @@ export interface TeamRecord {
   slug: string;
   name: string;
   requireTwoFactor: boolean;
-  /** Until when people without two-factor may go on all the same; null or missing: not any more. */
+  /**
+   * Until when people without two-factor may still work in the team; null or missing: not any more.
+   */
   twoFactorGraceUntilMs?: number | null;
   mcpEnabled: boolean;
   createdAtMs: number;
@@ -85,7 +87,7 @@ export interface TokenRecord {
   /** What is shown of it: `gwy_` and its first characters. */
   prefix: string;
   capabilities: Capability[];
-  /** Made without naming a scope: all teams of its owner. */
+  /** Made without a scope: it is good for all teams of its owner. */
   allTeams: boolean;
   teamIds: string[];
   folderIds: string[];
@@ -96,7 +98,7 @@ export interface TokenRecord {
   createdAtMs: number;
   lastUsedAtMs: number | null;
   expiresAtMs: number | null;
-  /** Set on what an OAuth client was granted: its own tokens come and go with this record. */
+  /** Set on the grant of an OAuth client, whose own tokens come and go with this record. */
   oauth?: OAuthClientRef | null;
 }
 
@@ -104,11 +106,11 @@ export interface TokenRecord {
 export interface OAuthClientRef {
   clientId: string;
   name: string;
-  /** Where its answers go: a host, or the scheme of an application. */
+  /** Where the client gets its answers: a host, or the scheme of an application. */
   host: string;
 }
 
-/** Where images of a team come from; its login is for this host alone. */
+/** A registry that images of a team come from. Its login is used for this host alone. */
 export interface RegistryRecord {
   id: string;
   teamId: string;
@@ -154,39 +156,44 @@ export interface SegmentRecord {
   file: string;
 }
 
-/** What one person holds in a folder, and in everything below it, besides their role. */
+/** What a person may do in a folder, and in everything below it, beyond their role. */
 export interface FolderGrantRecord {
   teamId: string;
   folderId: string;
   userId: string;
-  /** Never empty: what gives nothing is removed. */
+  /** Never empty: a grant of nothing is removed. */
   capabilities: Capability[];
 }
 
-/** A person's second factor: being enrolled until it is confirmed, then on. */
+/**
+ * A person's second factor. It is being enrolled until it is confirmed, and in force from then on.
+ */
 export interface TwoFactorRecord {
   userId: string;
-  /** Names this enrolment, so that a code is never taken for one of another. */
+  /** Names this enrolment, so that a code is never taken for one of another enrolment. */
   enrolment: string;
   /** The secret behind the codes, sealed. */
   sealed: Uint8Array;
   /** Keyed hashes of the recovery codes that are left, hex. */
   recoveryHashes: string[];
-  /** The last time step whose code was used; neither it nor an earlier one is good again. */
+  /** The last time step whose code was used. Codes of this step and of earlier ones are refused. */
   lastStep: number;
   createdAtMs: number;
   /** Null until the first code came. */
   confirmedAtMs: number | null;
 }
 
-/** When a session was last used; apart from it, because it changes often and decides nothing. */
+/**
+ * When a session was last used. It has a table of its own, because it changes often and decides
+ * nothing.
+ */
 export interface SightingRecord {
   sessionId: string;
   userId: string;
   lastSeenAtMs: number;
 }
 
-/** A place in a team, kept for whoever holds its link; the link's token is stored as a hash only. */
+/** A place in a team for whoever holds its link. Of the link's token only the hash is stored. */
 export interface InviteRecord {
   id: string;
   teamId: string;
@@ -195,13 +202,16 @@ export interface InviteRecord {
   roleId: string;
   /** SHA-256 of the token, hex. */
   hash: string;
-  /** Who gives the place; the invite is worth no more than what this person may still give. */
+  /** Who gives the place. The invite is worth no more than this person may still give. */
   invitedBy: string;
   createdAtMs: number;
   expiresAtMs: number;
 }
 
-/** What somebody did, with names as they were; written once, in the commit of what it tells of. */
+/**
+ * What somebody did, with names as they were then. It is written once, in the commit of the change
+ * itself.
+ */
 export interface ActivityRecord {
   /** In the order of the requests. */
   id: string;

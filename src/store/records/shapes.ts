@@ -1,10 +1,10 @@
 /**
- * Owns the shapes in which records are stored without the names of their fields: these are written once,
- * here, instead of in every record.
+ * Owns the shapes of records that are stored without the names of their fields. The names stand
+ * here once, instead of in every record.
  *
- * 1. What is stored names a shape by its place in `shapes`: a shape is never changed, moved or taken
- *    away. A record that gets another field gets another shape, at the end, beside the old one.
- * 2. A record of no shape here is stored with its names, as every record was before version 2 of the
+ * 1. Stored records name a shape by its place in `shapes`. So a shape is never changed, moved or
+ *    removed. A record that gets another field gets another shape, at the end of the list.
+ * 2. A record without a shape is stored with its names, as every record was before version 2 of the
  *    store.
  */
 import type {
@@ -27,7 +27,10 @@ import type { Resources } from '../../protocol/workload.ts';
 
 type Shape = readonly string[];
 
-/** The names of all fields of `R`, in the order in which they are stored; a missing one is an error. */
+/**
+ * The names of all fields of `R` in the order in which they are stored. A missing one is a type
+ * error.
+ */
 function shapeOf<R>() {
   return <const K extends readonly (keyof R & string)[]>(
     ...keys: Exclude<keyof R, K[number]> extends never ? K : never
@@ -109,7 +112,7 @@ const deployment = shapeOf<DeploymentRecord>()(
   'startedAtMs',
   'finishedAtMs',
 );
-// With an image it is stored with its names, as an instance with one is: few are.
+// A plan or an instance with an image is stored with its names: there are few.
 const plan = shapeOf<Omit<ReleasePlan, 'image' | 'stack'>>()('kind', 'startCommand', 'staticDir');
 const activity = shapeOf<ActivityRecord>()(
   'id',

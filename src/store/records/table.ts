@@ -11,9 +11,15 @@ export type KeyPart = string | number | boolean | null;
 export type Key = string | readonly KeyPart[];
 
 export interface IndexSpec<R> {
-  /** The index keys of a record: none leaves it out; several list it several times. */
-  of: (record: R) => readonly (readonly KeyPart[])[];
-  /** At most one record a key; a second one is refused with this sentence and code CONFLICT. */
+  /**
+   * The index keys of a record. Without any it is not in the index; with several it is there
+   * several times.
+   */
+  keys: (record: R) => readonly (readonly KeyPart[])[];
+  /**
+   * At most one record may have a key. A second one is refused with this sentence and the code
+   * CONFLICT.
+   */
   unique?: string;
 }
 
@@ -33,9 +39,9 @@ export function table<R>() {
 }
 
 /**
- * One change of one record; plain data, as it stands in the journal.
- * `insert` is refused with CONFLICT when the key exists, `take` (a delete) with NOT_FOUND when it
- * does not: of two that redeem one code, one wins.
+ * One change of one record; plain data, as it stands in the journal. `insert` is refused with
+ * CONFLICT when the key exists, `take` (a delete) with NOT_FOUND when it does not. So of two
+ * commits that redeem one code, one wins.
  */
 export type Change =
   | { op: 'put' | 'insert'; table: string; key: Key; value: unknown }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Authenticator } from '../../../src/auth/sign-in/accounts-api.ts';
+import type { Authenticator } from '../../../src/auth/callers/authenticator.ts';
 import { Callers, type PublicUrl } from '../../../src/gateway/credentials.ts';
 import type { Exchange } from '../../../src/gateway/transport.ts';
 import { RateLimit } from '../../../src/lib/rate-limit.ts';

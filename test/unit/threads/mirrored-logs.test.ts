@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { LogWatches } from '../../../src/threads/log-watches.ts';
-import { createLogStreams } from '../../../src/logs/live/log-streams.ts';
-import type { LogName } from '../../../src/logs/files/log-name.ts';
+import { LiveLogs } from '../../../src/logs/live/live-logs.ts';
+import type { LogName } from '../../../src/logs/files/log.ts';
 import { openLogWriter } from '../../../src/logs/files/writer.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -30,7 +30,7 @@ async function home(t: TestContext) {
     segmentBytes: 16_384,
   });
   t.after(() => writer.close());
-  const streams = createLogStreams({ writer, logger, flushMs: 2 });
+  const streams = new LiveLogs({ writer, logger, flushMs: 2 });
   return { store, logger, logsDir, writer, streams };
 }
 

@@ -3,7 +3,7 @@
  * An app has one, `app`; one of a compose file has one for each service, by its name.
  */
 import type { Reader } from '../../../store/reader-and-journal.ts';
-import type { LogName } from '../../../logs/files/log-name.ts';
+import type { LogName } from '../../../logs/files/log.ts';
 import type { AppRecord, Instance } from '../../../store/records/records.ts';
 import { tables } from '../../../store/records/tables.ts';
 

@@ -7,10 +7,10 @@
  *    line of our own stream, which no app can write to.
  */
 import type { Exit, Workload } from '../../../protocol/workload.ts';
-import type { LogName } from '../../../logs/files/log-name.ts';
+import type { LogName } from '../../../logs/files/log.ts';
 import type { AppCrashes, AppExit, Instance } from '../../../store/records/records.ts';
 import { describeEnd, describeNext, endIn, lastWordsMs } from '../../workload/ends.ts';
-import type { StreamNotice } from '../../../logs/live/live-log.ts';
+import type { StreamNotice } from '../../../logs/live/log-streams.ts';
 import { partLog, workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
 import { pause } from '../../../lib/clock.ts';

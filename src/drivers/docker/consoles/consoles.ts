@@ -148,9 +148,7 @@ export class Consoles {
     const terminal = new PtyStream({
       ...parts,
       events: {
-        output: (bytes) => {
-          parts.events.output(bytes);
-        },
+        output: (bytes) => parts.events.output(bytes),
         exit: (exit) => {
           this.#open.delete(end);
           parts.events.exit(exit);
@@ -182,9 +180,7 @@ export class Consoles {
     const timeUp = new AbortController();
     let cut = (): void => undefined;
     const broken = new Promise<'cut'>((resolve) => {
-      cut = (): void => {
-        resolve('cut');
-      };
+      cut = (): void => resolve('cut');
     });
     const cancel = this.#parts.clock.after(spec.timeoutMs, () => {
       timeUp.abort();
@@ -276,9 +272,7 @@ export class Consoles {
       );
       const pid = view.State.Pid;
       const end = (): Promise<void> => this.#endMarked(session, pid);
-      socket.once('close', () => {
-        sessions.forget(session.mark);
-      });
+      socket.once('close', () => sessions.forget(session.mark));
       if (size) await this.#firstSize(id, size, { socket, end });
       return { id, socket, end };
     } catch (error) {
@@ -376,9 +370,7 @@ function asNotRunning(error: unknown): unknown {
 
 function closed(socket: Duplex): Promise<'closed'> {
   return new Promise((resolve) => {
-    const done = (): void => {
-      resolve('closed');
-    };
+    const done = (): void => resolve('closed');
     socket.once('end', done);
     socket.once('close', done);
     socket.once('error', done);

@@ -35,9 +35,7 @@ export class PtyStream implements Terminal {
   constructor(parts: PtyStreamParts) {
     this.#parts = parts;
     const { socket } = parts;
-    socket.on('data', (chunk: Buffer) => {
-      this.#hear(chunk);
-    });
+    socket.on('data', (chunk: Buffer) => this.#hear(chunk));
     const over = (): void => {
       void this.#finish();
     };
@@ -79,9 +77,7 @@ export class PtyStream implements Terminal {
     // What is still on its way is not waited for: who closes does not read on.
     socket.resume();
     end()
-      .catch((error: unknown) => {
-        logger.warn({ err: error }, 'terminal_not_ended');
-      })
+      .catch((error: unknown) => logger.warn({ err: error }, 'terminal_not_ended'))
       .finally(() => {
         socket.destroy();
         void this.#finish();

@@ -89,9 +89,7 @@ export class Engine {
     const over = new AbortController();
     const ends = AbortSignal.any([signal, this.#closed.signal, over.signal]);
     const docker = within(await this.client(), ends);
-    const cancel = clock.after(requestTimeoutMs, () => {
-      over.abort();
-    });
+    const cancel = clock.after(requestTimeoutMs, () => over.abort());
     const abort = abortOf(ends);
     try {
       ends.throwIfAborted();
@@ -132,9 +130,7 @@ export class Engine {
     const timeoutMs = asking.timeoutMs ?? requestTimeoutMs;
     // One of its own for each question: what hangs on it goes with it.
     const over = new AbortController();
-    const end = (): void => {
-      over.abort();
-    };
+    const end = (): void => over.abort();
     const cancel = timeoutMs === Infinity ? null : clock.after(timeoutMs, end);
     for (const outer of [this.#closed.signal, asking.signal]) {
       if (outer?.aborted) end();
@@ -175,15 +171,9 @@ export class Engine {
         visitor.destroy();
         resolve(isEnding);
       };
-      visitor.setTimeout(visitMs, () => {
-        done(true);
-      });
-      visitor.once('connect', () => {
-        done(false);
-      });
-      visitor.once('error', () => {
-        done(true);
-      });
+      visitor.setTimeout(visitMs, () => done(true));
+      visitor.once('connect', () => done(false));
+      visitor.once('error', () => done(true));
     });
   }
 
@@ -254,16 +244,12 @@ function abortOf(signal: AbortSignal): { rejection: Promise<never>; forget: () =
   const { promise: rejection, reject } = Promise.withResolvers<never>();
   // Whoever races is told; between two races nobody is.
   rejection.catch(() => undefined);
-  const abort = (): void => {
-    reject(new Error('Cannot wait for the daemon: aborted'));
-  };
+  const abort = (): void => reject(new Error('Cannot wait for the daemon: aborted'));
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort);
   return {
     rejection,
-    forget: () => {
-      signal.removeEventListener('abort', abort);
-    },
+    forget: () => signal.removeEventListener('abort', abort),
   };
 }
 

@@ -15,9 +15,7 @@ export class Listeners {
   /** The returned function ends it. */
   add(listener: Listener): () => void {
     this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => this.#listeners.delete(listener);
   }
 
   tell(event: DriverEvent): void {

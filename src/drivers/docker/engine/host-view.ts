@@ -46,14 +46,8 @@ export function answersAt(host: string, port: number): Promise<boolean> {
       socket.destroy();
       resolve(answers);
     };
-    socket.setTimeout(connectTimeoutMs, () => {
-      done(false);
-    });
-    socket.once('connect', () => {
-      done(true);
-    });
-    socket.once('error', () => {
-      done(false);
-    });
+    socket.setTimeout(connectTimeoutMs, () => done(false));
+    socket.once('connect', () => done(true));
+    socket.once('error', () => done(false));
   });
 }

@@ -127,9 +127,7 @@ export class Positions {
       this.#write(id, track);
       return;
     }
-    track.cancelSave = this.#clock.after(restMs, () => {
-      this.#write(id, track);
-    });
+    track.cancelSave = this.#clock.after(restMs, () => this.#write(id, track));
   }
 
   #write(id: string, track: Track): void {

@@ -199,9 +199,7 @@ export class CgroupLimits implements Limits {
     const left = this.#left(name);
     left.kill();
     if (left.close() || tries === 0) return;
-    const again = setTimeout(() => {
-      this.#end(name, tries - 1);
-    }, goneEveryMs);
+    const again = setTimeout(() => this.#end(name, tries - 1), goneEveryMs);
     this.#ending.set(name, again.unref());
   }
 

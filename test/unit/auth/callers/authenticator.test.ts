@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { Credentials } from '../../../../src/auth/sign-in/accounts-api.ts';
+import type { Credentials } from '../../../../src/auth/callers/authenticator.ts';
 import {
   type ClosableAuthenticator,
   createAuthenticator,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { NewToken } from '../../../../src/auth/sign-in/accounts-api.ts';
+import type { NewToken } from '../../../../src/auth/callers/tokens.ts';
 import type { SignedIn } from '../../../../src/auth/callers/principal.ts';
 import { tokenHash } from '../../../../src/auth/callers/token-codec.ts';
 import { teamActor } from '../../../../src/actors/team/protocol.ts';

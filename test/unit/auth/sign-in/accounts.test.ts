@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { type AccountsOptions, createAccounts } from '../../../../src/auth/sign-in/accounts.ts';
-import type { Accounts, Origin, SignIn } from '../../../../src/auth/sign-in/accounts-api.ts';
+import { type AccountsOptions, Accounts } from '../../../../src/auth/sign-in/accounts.ts';
+import type { Origin, SignIn } from '../../../../src/auth/sign-in/sign-in.ts';
 import {
   type ClosableAuthenticator,
   createAuthenticator,
@@ -55,12 +55,11 @@ beforeEach(() => {
     publicUrl: 'http://localhost:3000',
     sessionsMax: 3,
   };
-  accounts = createAccounts(options);
+  accounts = new Accounts(options);
 });
 
 afterEach(async () => {
   auth.close();
-  await accounts.close();
   await given.close();
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { readUser } from '../../../../src/auth/callers/account-reads.ts';
-import type { User } from '../../../../src/auth/sign-in/accounts-api.ts';
+import type { User } from '../../../../src/auth/callers/account-reads.ts';
 import { TwoFactor } from '../../../../src/auth/sign-in/two-factor.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { AccountsFixture } from '../../../support/accounts-fixture.ts';

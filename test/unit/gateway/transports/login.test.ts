@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type {
-  Accounts,
-  AskingTeam,
-  Authenticator,
-  User,
-} from '../../../../src/auth/sign-in/accounts-api.ts';
+import type { Accounts } from '../../../../src/auth/sign-in/accounts.ts';
+import type { AskingTeam, User } from '../../../../src/auth/callers/account-reads.ts';
+import type { Authenticator } from '../../../../src/auth/callers/authenticator.ts';
 import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';
 import { loginRoutes } from '../../../../src/gateway/transports/login.ts';

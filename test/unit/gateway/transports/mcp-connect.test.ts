@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { Authenticator } from '../../../../src/auth/sign-in/accounts-api.ts';
+import type { Authenticator } from '../../../../src/auth/callers/authenticator.ts';
 import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';

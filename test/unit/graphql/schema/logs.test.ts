@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { GraphContext } from '../../../../src/graphql/context.ts';
 import { readLines } from '../../../../src/graphql/schema/logs.ts';
-import type { LogLine, LogReader } from '../../../../src/logs/files/log-name.ts';
+import type { LogLine, LogReader } from '../../../../src/logs/files/log.ts';
 
 const lineBytes = 64 * 1024;
 const lines = 300;

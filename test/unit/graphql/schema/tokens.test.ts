@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { Accounts } from '../../../../src/auth/sign-in/accounts-api.ts';
+import type { Accounts } from '../../../../src/auth/sign-in/accounts.ts';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
 import { Engine } from '../../../../src/graphql/execution/engine.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { LogLine } from '../../../../src/logs/files/log-name.ts';
+import type { LogLine } from '../../../../src/logs/files/log.ts';
 import { type LogFileReader, openLogReader } from '../../../../src/logs/files/reader.ts';
 import type { LogTail } from '../../../../src/logs/files/tail.ts';
 import { LogBench, log } from '../../../support/log-bench.ts';

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../../src/lib/clock.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
-import type { LogName, LogReader } from '../../../../src/logs/files/log-name.ts';
+import type { LogName, LogReader } from '../../../../src/logs/files/log.ts';
 import { openLogReader } from '../../../../src/logs/files/reader.ts';
 import { openLogWriter } from '../../../../src/logs/files/writer.ts';
 import type { LogWriterOptions } from '../../../../src/logs/files/writer.ts';

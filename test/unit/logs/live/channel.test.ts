@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LogChannel } from '../../../../src/logs/live/channel.ts';
-import type { LogLine } from '../../../../src/logs/files/log-name.ts';
+import type { LogLine } from '../../../../src/logs/files/log.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 
 const flushMs = 50;

@@ -17,7 +17,7 @@ interface New extends Old {
 const old = { items: table<Old>()('items', (r) => r.id, {}) } as const;
 const renewed = {
   items: table<New>()('items', (r) => r.id, {
-    folded: { of: (r) => [[r.folded]], unique: 'Taken.' },
+    folded: { keys: (r) => [[r.folded]], unique: 'Taken.' },
   }),
 } as const;
 
@@ -106,7 +106,7 @@ describe('migrations', () => {
     const dir = await temporaryFolder(t);
     await oldStore(dir, ['One', 'Two']);
     const more = {
-      items: table<Old>()('items', (r) => r.id, { name: { of: (r) => [[r.name]] } }),
+      items: table<Old>()('items', (r) => r.id, { name: { keys: (r) => [[r.name]] } }),
     } as const;
     const store = await openedStore(t, { dir, tables: more, migrations: [] });
     assert.equal(store.find(more.items, 'name', ['Two'])?.id, 'i1');

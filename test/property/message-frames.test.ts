@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 
-import { encodeFrame, FrameDecoder, FrameError, frameMaxBytes } from '../../src/protocol/frames.ts';
+import {
+  encodeFrame,
+  FrameDecoder,
+  FrameError,
+  frameMaxBytes,
+} from '../../src/protocol/message-frames.ts';
 
 // What messages are made of. Keys that are no plain property names are no part of any message.
 const value = fc.letrec((tie) => ({

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { PlaceWatch, placeAwayMaxMs } from '../../../../src/logs/live/place-watch.ts';
+import { DriverWatch, disconnectedMaxMs } from '../../../../src/logs/live/driver-watch.ts';
 import type { DriverEvent } from '../../../../src/drivers/driver.ts';
-import type { LogName } from '../../../../src/logs/files/log-name.ts';
+import type { LogName } from '../../../../src/logs/files/log.ts';
 import type { Reader } from '../../../../src/store/reader-and-journal.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { LogBench } from '../../../support/log-bench.ts';
@@ -23,7 +23,7 @@ const names = Object.keys(logs) as Name[];
 const running: readonly Name[] = ['app', 'service', 'database'];
 
 let bench: LogBench;
-let watch: PlaceWatch;
+let watch: DriverWatch;
 afterEach(() => {
   watch.close();
   bench.remove();
@@ -52,7 +52,7 @@ function make(mirrored: boolean) {
     },
   };
   const { streams } = bench;
-  watch = new PlaceWatch({ driver, streams, clock, reader: { get } as unknown as Reader });
+  watch = new DriverWatch({ driver, streams, clock, reader: { get } as unknown as Reader });
   watch.start();
   for (const name of names) bench.streams.write(logs[name], 'before\n');
   const open = (name: Name): MemorySink => bench.open({ log: logs[name], notices: true }).sink;
@@ -86,7 +86,7 @@ for (const mirrored of [false, true]) {
       const lostAtMs = clock.now();
       lose();
       lose();
-      await clock.advance(placeAwayMaxMs - 1);
+      await clock.advance(disconnectedMaxMs - 1);
       find();
       const told = [
         { kind: 'unreachable', atMs: lostAtMs },
@@ -96,7 +96,7 @@ for (const mirrored of [false, true]) {
       for (const name of running) assert.deepEqual(notices(sinks[name]), told);
       // The time starts anew.
       lose();
-      await clock.advance(placeAwayMaxMs - 1);
+      await clock.advance(disconnectedMaxMs - 1);
       bench.streams.write(logs.app, 'after\n');
       await eventually('the line', () => sinks.app.text === 'before\nafter\n');
       for (const name of names) assert.equal(sinks[name].closed, false);
@@ -109,7 +109,7 @@ for (const mirrored of [false, true]) {
       const { clock, sinks, open, ready, lose, find } = make(mirrored);
       await ready();
       lose();
-      await clock.advance(placeAwayMaxMs);
+      await clock.advance(disconnectedMaxMs);
       await eventually('the end', () => running.every((name) => sinks[name].closed));
       for (const name of running) {
         const last = sinks[name].events.at(-1);
@@ -136,7 +136,7 @@ for (const mirrored of [false, true]) {
       await eventually('a full socket', () => slow.room <= 0);
       bench.streams.write(logs.app, 'latest\n');
       lose();
-      await clock.advance(placeAwayMaxMs);
+      await clock.advance(disconnectedMaxMs);
       slow.drain();
       await eventually('the end', () => slow.closed);
       assert.equal(slow.text, 'before\nlate\nlatest\n');
@@ -148,14 +148,14 @@ for (const mirrored of [false, true]) {
       await ready();
       lose();
       runs.set('app_runs', atRest);
-      await clock.advance(placeAwayMaxMs);
+      await clock.advance(disconnectedMaxMs);
       await eventually('the end', () => sinks.database.closed);
       await settle();
       assert.equal(sinks.app.closed, false);
       runs.set('app_runs', { ...atRest, live: {} });
       watch.close();
       lose();
-      await clock.advance(placeAwayMaxMs);
+      await clock.advance(disconnectedMaxMs);
       bench.streams.write(logs.app, 'after\n');
       await eventually('the line', () => sinks.app.text === 'before\nafter\n');
       assert.equal(sinks.app.closed, false);

@@ -1,48 +1,47 @@
 /**
- * Owns the frames of one live log: lines made into Server-Sent Events, once for each variant, and
- * handed to every viewer that stands at the same place.
+ * Owns the frames of one live log: lines as Server-Sent Events, made once for each variant and shared
+ * by all viewers at the same offset.
  *
- * 1. A frame is a function of the stored lines, its first offset and its variant, of no viewer.
- * 2. It is at most `maxBytes` long unless a single line is longer, and ends between lines.
+ * 1. A frame depends on the stored lines, its first offset and its variant, and on no viewer.
+ * 2. It is at most `maxBytes` long, unless a single line is longer, and ends at the end of a line.
  * 3. What is kept for sharing is bounded.
  */
 import { LogText, lookBackLines } from '../../protocol/log-text.ts';
 import { formatCursor, sseComment, sseEvent } from '../../protocol/sse.ts';
-import type { LogLine } from '../files/log-name.ts';
+import type { LogLine } from '../files/log.ts';
 import type { LogChannel } from '../live/channel.ts';
 
 /** Room in a frame for its id, names and escapes. */
 const overheadBytes = 2 * 1024;
 
-export interface Frame {
+export interface LogFrame {
   bytes: Buffer;
   /** Offset behind its last line. */
   nextOffset: number;
-  /** Lines that retention took in front of its first one. */
+  /** How many lines retention removed before its first one. */
   gap: number;
 }
 
-export interface FramesOptions {
+export interface LogFramesOptions {
   channel: LogChannel;
   /** Bytes of frames kept for each variant. */
   keepBytes: number;
 }
 
-export class Frames {
-  readonly #options: FramesOptions;
-  readonly #plain = new Map<number, Frame>();
-  readonly #stamped = new Map<number, Frame>();
+export class LogFrames {
+  readonly #options: LogFramesOptions;
+  readonly #plain = new Map<number, LogFrame>();
+  readonly #stamped = new Map<number, LogFrame>();
   readonly #keptBytes = { plain: 0, stamped: 0 };
   #generation = '';
 
-  constructor(options: FramesOptions) {
+  constructor(options: LogFramesOptions) {
     this.#options = options;
   }
 
   /**
-   * The frame that starts at an offset and ends at another one at the latest; undefined when there is
-   * nothing between. `maxBytes` bounds one that is made now; `share` keeps it for others that will
-   * stand at this place.
+   * The frame that starts at offset `from` and ends at `until` at the latest; undefined when there is
+   * nothing between. `maxBytes` bounds a frame that is made now; `share` keeps it for other viewers.
    */
   at(
     from: number,
@@ -50,7 +49,7 @@ export class Frames {
     timestamps: boolean,
     share: boolean,
     maxBytes: number,
-  ): Frame | undefined {
+  ): LogFrame | undefined {
     if (from >= until) return undefined;
     const kept = timestamps ? this.#stamped : this.#plain;
     const held = kept.get(from);
@@ -60,7 +59,7 @@ export class Frames {
     return frame;
   }
 
-  #keep(from: number, timestamps: boolean, frame: Frame): void {
+  #keep(from: number, timestamps: boolean, frame: LogFrame): void {
     const variant = timestamps ? 'stamped' : 'plain';
     const kept = timestamps ? this.#stamped : this.#plain;
     kept.set(from, frame);
@@ -72,7 +71,12 @@ export class Frames {
     }
   }
 
-  #encode(from: number, until: number, timestamps: boolean, frameBytes: number): Frame | undefined {
+  #encode(
+    from: number,
+    until: number,
+    timestamps: boolean,
+    frameBytes: number,
+  ): LogFrame | undefined {
     const { channel } = this.#options;
     const around = this.#linesAt(from, frameBytes - overheadBytes);
     const first = around.lines[0];
@@ -95,12 +99,12 @@ export class Frames {
       if (bytes.length <= frameBytes || count === 1) {
         return { bytes, nextOffset: last.offset + 1, gap: around.gap };
       }
-      // Escapes made it too long: fewer lines.
+      // Escapes made it too long: try fewer lines.
       count = Math.max(1, Math.floor((count * frameBytes) / bytes.length) - 1);
     }
   }
 
-  /** Lines from an offset on, and those in front that they may continue. */
+  /** Lines from an offset on, and those before them that they may continue. */
   #linesAt(
     from: number,
     maxBytes: number,
@@ -114,13 +118,14 @@ export class Frames {
       const gap = (lines[0]?.offset ?? from) - from;
       return { before, lines, gap, nextOffset: around.nextOffset };
     }
-    // The lines in front are long, or gone: the nearest one has to do.
+    // The lines before are long, or removed: only the nearest one is looked at.
     const before = channel.take(from - 1, 1).lines.filter((line) => line.offset < from);
     return { before, ...channel.take(from, maxBytes) };
   }
 
   #generationName(): string {
-    // It never changes while the log is watched: a dropped log's channel is not used again.
+    // It never changes while the log is watched, because the channel of a dropped log is not used
+    // again.
     if (this.#generation === '') {
       this.#generation = this.#options.channel.range()?.generation ?? '';
     }

@@ -1,10 +1,11 @@
 /**
- * Owns what a log is to the rest of the program: an endless row of lines, each with an offset.
+ * Owns what a log is to the rest of the program: an endless sequence of lines, each with an offset.
  *
- * 1. Offsets ascend by one for each line of a generation; a new generation starts when a log is
- *    made anew or restored, so that an old cursor never points at other lines.
- * 2. A line handed to a reader was appended to its file before; readers need no writer's memory.
- * 3. Retention drops whole segments; what is gone is told as a gap.
+ * 1. Offsets ascend by one for each line of a generation; a new generation starts when a log is made
+ *    anew or restored, so that an old cursor never points at other lines.
+ * 2. A line is in its file before any reader gets it, so that readers need nothing of the writer's
+ *    memory.
+ * 3. Retention drops whole segments. Readers are told of dropped lines as a gap.
  */
 
 /** Of an app, `app:<id>`, or of another service of its stack, `app:<id>.<service>`. */
@@ -27,7 +28,7 @@ export interface LogRange {
 
 export interface LogSlice {
   lines: LogLine[];
-  /** Lines between `from` and the first one returned that retention removed. */
+  /** How many lines retention removed between `from` and the first line returned. */
   gap: number;
   /** Where to read on. */
   nextOffset: number;
@@ -42,17 +43,20 @@ export interface LogReader {
   /** Offset of the first line written at or after a time. */
   offsetAt(log: LogName, atMs: number): number;
   /**
-   * The last lines of one source (`LogSource.id`) that were written before a time, `count` at most. They
-   * are looked for in the newest lines before that time alone, so that it stays quick.
+   * The last lines, `count` at most, that one source (`LogSource.id`) wrote before a time. Only the
+   * newest lines before that time are searched, so that it stays quick.
    */
   lastOf(log: LogName, sourceId: string, beforeMs: number, count: number): LogLine[];
 }
 
-/** Where appended lines come from, so that after a crash the source goes on behind the last one. */
+/**
+ * Where appended lines come from, so that after a crash the source continues behind the last stored
+ * one.
+ */
 export interface LogSource {
   /** The workload's id. */
   id: string;
-  /** Its entry the last of these lines came from. */
+  /** The number of the source's entry that the last of these lines came from. */
   seq: number;
 }
 

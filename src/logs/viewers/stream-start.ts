@@ -1,9 +1,9 @@
-/** Owns where a new viewer begins to read, from what its request asked for. */
+/** Owns at which offset a new viewer begins to read, by what its request asked for. */
 import type { Cursor } from '../../protocol/sse.ts';
 import type { LogChannel } from '../live/channel.ts';
 
 export interface StreamStart {
-  /** Resume behind this; the other wishes then say nothing. */
+  /** Resume behind this cursor; then `tail` and `sinceMinutes` do not count. */
   after: Cursor | undefined;
   /** Lines of history. */
   tail: number;
@@ -15,7 +15,7 @@ export interface StartPlace {
   /** Undefined for a log that holds nothing yet. */
   generation: string | undefined;
   nextOffset: number;
-  /** The cursor belongs to an earlier generation: it starts as if there were none. */
+  /** The cursor belongs to an earlier generation, so the viewer starts as if it had none. */
   renewed: boolean;
 }
 
@@ -27,7 +27,7 @@ export function startOf(channel: LogChannel, start: StreamStart, nowMs: number):
   }
   const { generation, firstOffset, nextOffset: end } = range;
   if (start.after?.generation === generation) {
-    // A cursor in front of what retention left is told its gap; one behind the end waits there.
+    // A cursor before the oldest line kept gets a gap; one behind the end waits there.
     return { generation, nextOffset: Math.min(start.after.offset + 1, end), renewed: false };
   }
   let nextOffset = Math.max(firstOffset, end - start.tail);

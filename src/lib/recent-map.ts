@@ -1,7 +1,7 @@
 /**
- * Owns a bounded map that forgets what was not asked for lately: two generations, the older thrown
- * away whole when the younger is full. It holds between `max / 2` and `max` entries, and a hit
- * costs one look-up, where an exact LRU order would pay two writes.
+ * Owns a bounded map that forgets what was not asked for lately. It has two generations: when the
+ * younger is full, the older is dropped whole. It holds between `max / 2` and `max` entries. A hit
+ * costs one look-up, where an exact order of last use would cost two writes.
  */
 export class RecentMap<V> {
   readonly #half: number;
