@@ -51,6 +51,28 @@ export type ReceiveReply =
 export type Failure =
   { kind: 'refused'; error: PlainServiceError } | { kind: 'fault'; message: string };
 
+/** Runs until the port closes: one thread sends many archives, each over a port of its own. */
+export interface SendTask {
+  port: MessagePort;
+}
+
+export interface SendRequest {
+  archive: string;
+  format: ArchiveFormat;
+  limits: ArchiveLimits;
+  /** What the zip says of its files, in milliseconds since the epoch. */
+  modifiedMs: number;
+  /** The other side posts how many more bytes may come, and closes it to call the sending off. */
+  port: MessagePort;
+}
+
+export type SendReply =
+  /** The archive fits into a zip: chunks follow. */
+  | { type: 'begun' }
+  | { type: 'chunk'; bytes: Uint8Array }
+  | { type: 'end' }
+  | { type: 'failed'; failure: Failure };
+
 export interface ExtractTask {
   archive: string;
   format: ArchiveFormat;

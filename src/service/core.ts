@@ -30,7 +30,7 @@ export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'folders'>
   streams: WatchedLogs;
   /** Whether the place where things run gives an answer within two seconds. */
   placeAnswers(): Promise<boolean>;
-  bulk: Pick<BulkPool, 'receive'>;
+  bulk: Pick<BulkPool, 'receive' | 'send'>;
 }
 
 /** Makes a limit that holds for all serving threads; `name` says which one. */

@@ -4,6 +4,7 @@
  * 1. The gateway listens before anything heavy is loaded; `/api/health` answers at once.
  * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` lets go of all.
  */
+import { activityLog } from '../actors/activity/protocol.ts';
 import { authorize, can } from '../auth/rights/authorize.ts';
 import { rightsTables } from '../auth/rights/rights-tables.ts';
 import type { ConsoleDoor } from '../consoles/console-door.ts';
@@ -25,12 +26,14 @@ import { GraphqlStreams } from '../gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../gateway/transports/graphql.ts';
 import { healthRoute } from '../gateway/transports/health.ts';
 import { logRoutes } from '../gateway/transports/logs.ts';
+import { sourceRoutes } from '../gateway/transports/source.ts';
 import { uploadRoutes } from '../gateway/transports/upload.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Tally } from '../lib/tally.ts';
 import type { Core } from './core.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
+import { dataFolders } from './data-folders.ts';
 import { type ServedMcp, serveMcp } from './mcp.ts';
 import { tables } from '../store/records/tables.ts';
 
@@ -148,6 +151,21 @@ export class Front {
         authorize,
         limits: { archiveBytes: config.maxUploadMb * 2 ** 20 },
         logger,
+      }),
+      ...sourceRoutes({
+        bulk,
+        uploadsRoot: dataFolders(config.dataDir).uploads,
+        reader,
+        authenticate: (exchange) => callers.cookiePerson(exchange, { changes: false }),
+        authorize,
+        note: (exchange, principal) => {
+          const { address } = exchange;
+          const userAgent = exchange.header('user-agent');
+          const caller = { principal, address, userAgent, targetId: exchange.param('id') };
+          return core.audit.during({ action: 'read_source', ...caller, always: true }, () =>
+            actors.ask(activityLog, { type: 'note' }),
+          );
+        },
       }),
       ...logRoutes({
         reader,

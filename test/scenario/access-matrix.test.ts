@@ -208,5 +208,6 @@ async function callRoute(line: RouteLine, ask: Ask): Promise<string> {
   // A stream has no end of its own.
   abort.abort();
   const allowed = [line.past ?? 200].flat();
-  return allowed.includes(response.status) ? 'ok' : `${String(response.status)} ${code}`;
+  const isPast = allowed.includes(response.status) && (line.code ?? code) === code;
+  return isPast ? 'ok' : `${String(response.status)} ${code}`;
 }

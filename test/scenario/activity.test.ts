@@ -110,6 +110,10 @@ describe('the activity of a team', () => {
       [uploaded.actor, uploaded.action, uploaded.target],
       [me, 'upload', `app:${app.id} Hooked`],
     );
+    const source = await client.ask(`/api/apps/${app.id}/source`);
+    assert.equal(source.status, 200);
+    const read = await latest();
+    assert.deepEqual([read.actor, read.action, read.target], [me, 'read_source', uploaded.target]);
     const secret = await client.token({ name: 'robot', capabilities: ['deploy_apps'] });
     const path = await client.hookPath(app.id);
     const hooked = await client.ask(path, {

@@ -1,8 +1,8 @@
 /**
- * Owns the threads that touch the bytes of archives: receiving uploads and unpacking them.
+ * Owns the threads that touch the bytes of archives: receiving uploads, unpacking them and sending them.
  *
  * 1. Nothing is loaded or started before the first use, and threads go when they have nothing to do.
- * 2. Receiving and unpacking do not wait for each other: lanes have threads of their own.
+ * 2. Receiving, unpacking and sending do not wait for each other: each has threads of its own.
  * 3. `close` calls off what is under way, cleanly; twice is fine.
  */
 import { mkdir } from 'node:fs/promises';
@@ -16,10 +16,12 @@ import type { ArchiveFormat } from '../formats/format.ts';
 import { type ArchiveLimits, archiveLimits } from '../formats/limits.ts';
 import { fromFailure } from '../failure.ts';
 import { BulkLane, type IncomingFile, type ReceiveOptions } from './bulk-lane.ts';
+import { ZipLane, type ZipRequest } from '../sending/zip-lane.ts';
 import type { Extracted, Extractor, ExtractOptions } from '../extracting/extractor.ts';
 import {
   type ExtractReply,
   type ExtractTask,
+  type SendTask,
   type ServeTask,
   slotBytes,
 } from '../bulk-messages.ts';
@@ -65,8 +67,8 @@ const defaults = {
   idleMs: 30_000,
 };
 
-interface Lane {
-  lane: BulkLane;
+interface Lane<L = BulkLane> {
+  lane: L;
   /** Stops the timer of an empty lane. */
   keep: () => void;
 }
@@ -77,6 +79,7 @@ export class BulkPool implements Extractor {
   readonly #lanes: Lane[] = [];
   readonly #waiting: (() => void)[] = [];
   #extracting = 0;
+  #sending: Lane<ZipLane> | null = null;
   #pool: Promise<Piscina> | null = null;
   #closed: Promise<void> | null = null;
 
@@ -92,6 +95,18 @@ export class BulkPool implements Extractor {
     const pool = await this.#start();
     if (this.#closed !== null) throw shuttingDown();
     return this.#lane(pool).receive(options);
+  }
+
+  /** A stored archive as a zip: see ZipLane. Throws SHUTTING_DOWN, too. */
+  async send(
+    request: Omit<ZipRequest, 'limits'>,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>> {
+    const pool = await this.#start();
+    if (this.#closed !== null) throw shuttingDown();
+    this.#sending ??= this.#newZipLane(pool);
+    this.#sending.keep();
+    return this.#sending.lane.send({ ...request, limits: this.#limits }, signal);
   }
 
   async extract(
@@ -145,6 +160,8 @@ export class BulkPool implements Extractor {
       keep();
       lane.close();
     }
+    this.#sending?.keep();
+    this.#sending?.lane.close();
     if (this.#pool !== null) await (await this.#pool).destroy();
   }
 
@@ -161,7 +178,7 @@ export class BulkPool implements Extractor {
       filename: tasks.href,
       minThreads: 0,
       // A lane that ends leaves its thread idle for a moment; nothing may have to wait for that.
-      maxThreads: lanes + extractors,
+      maxThreads: lanes + extractors + 1,
       idleTimeout: 1_000,
       // Most of what these threads touch lies outside the heap.
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
@@ -214,6 +231,27 @@ export class BulkPool implements Extractor {
         logger.error({ err: error }, 'bulk_files_not_removed');
       });
     return lane;
+  }
+
+  #newZipLane(pool: Piscina): Lane<ZipLane> {
+    const { port1, port2 } = new MessageChannel();
+    const { idleMs, clock, logger } = this.#options;
+    const lane = new ZipLane(port1, () => {
+      entry.keep();
+      entry.keep = clock.after(idleMs, end);
+    });
+    const entry: Lane<ZipLane> = { lane, keep: () => undefined };
+    const end = (): void => {
+      if (this.#sending === entry) this.#sending = null;
+      lane.close();
+    };
+    pool
+      .run({ port: port2 } satisfies SendTask, { name: 'send', transferList: [port2] })
+      .catch((error: unknown) => {
+        if (this.#closed === null) logger.error({ err: error }, 'bulk_thread_lost');
+      })
+      .finally(end);
+    return entry;
   }
 
   async #turn(): Promise<void> {

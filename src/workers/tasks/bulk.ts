@@ -1,16 +1,19 @@
 /**
- * The entry point of the bulk pool's threads: `serve` receives uploads until its port closes,
- * `extract` unpacks one archive.
+ * The entry point of the bulk pool's threads: `serve` receives uploads and `send` sends archives until
+ * its port closes, `extract` unpacks one archive.
  */
 import { setPriority } from 'node:os';
 import { asFailure } from '../../archives/failure.ts';
 import { extractArchive } from '../../archives/extracting/extract.ts';
 import { calledOff, Receiver } from '../../archives/receiving/receiver.ts';
+import { sendArchive } from '../../archives/sending/sender.ts';
 import {
   type ExtractReply,
   type ExtractTask,
   type ReceiveReply,
   type ReceiveRequest,
+  type SendRequest,
+  type SendTask,
   type ServeTask,
   slotBytes,
 } from '../../archives/bulk-messages.ts';
@@ -85,6 +88,14 @@ export async function extract(task: ExtractTask): Promise<ExtractReply> {
   } catch (error) {
     return { type: 'failed', failure: asFailure(error) };
   }
+}
+
+export async function send({ port }: SendTask): Promise<void> {
+  yieldToOthers();
+  port.on('message', (request: SendRequest) => void sendArchive(request));
+  await new Promise<void>((resolve) => {
+    port.on('close', resolve);
+  });
 }
 
 /** Only on Linux does it hold for the calling thread alone. */

@@ -1,0 +1,173 @@
+/**
+ * Owns one archive on its way out of a thread: read from disk, written as a zip, sent by chunk.
+ *
+ * 1. No more bytes are on their way than the receiver has asked for. What one read of the archive comes to
+ *    is the only excess.
+ * 2. A zip is sent as it is: it was checked when it came. Any other archive is read twice, so that what
+ *    cannot be a zip is refused before the first byte.
+ * 3. When the port closes, the file is closed and nothing more is read.
+ */
+import { type FileHandle, open } from 'node:fs/promises';
+import type { MessagePort } from 'node:worker_threads';
+import { ServiceError } from '../../lib/errors.ts';
+import type { ByteSource } from '../formats/byte-reader.ts';
+import { inspectArchive } from '../formats/inspect.ts';
+import { asFailure } from '../failure.ts';
+import type { SendReply, SendRequest } from '../bulk-messages.ts';
+import { ZipPlan, ZipWriter } from './zip-writer.ts';
+
+const readBytes = 16 * 1024;
+const chunkBytes = 64 * 1024;
+
+class CalledOff extends Error {}
+
+export async function sendArchive(request: SendRequest): Promise<void> {
+  const outlet = new Outlet(request.port);
+  try {
+    const file = await open(request.archive, 'r');
+    try {
+      if (request.format === 'zip') await sendFile(file, outlet);
+      else await sendPacked(file, request, outlet);
+    } finally {
+      await file.close();
+    }
+    outlet.end();
+  } catch (error) {
+    if (!(error instanceof CalledOff)) outlet.fail(isGone(error) ? replaced(error) : error);
+  }
+}
+
+async function sendFile(file: FileHandle, outlet: Outlet): Promise<void> {
+  const source = new PacedSource(file, outlet);
+  outlet.begin();
+  for (let bytes = await source.next(); bytes !== null; bytes = await source.next()) {
+    outlet.write(bytes);
+  }
+}
+
+async function sendPacked(file: FileHandle, request: SendRequest, outlet: Outlet): Promise<void> {
+  const { format, limits, modifiedMs } = request;
+  const { size: totalBytes } = await file.stat();
+  // Only the reader of zips looks back.
+  const common = { format, limits, totalBytes, file: { read: neverRead } };
+  const plan = new ZipPlan();
+  await inspectArchive({
+    ...common,
+    source: new PacedSource(file, outlet),
+    visitor: plan.visitor(),
+  });
+  outlet.begin();
+  let directory: Uint8Array[] | null = null;
+  const writer = new ZipWriter(plan, modifiedMs, (bytes) => {
+    if (directory === null) outlet.write(bytes);
+    else directory.push(bytes);
+  });
+  await inspectArchive({ ...common, source: new PacedSource(file, outlet), visitor: writer });
+  directory = [];
+  writer.finish();
+  for (const bytes of directory) {
+    for (let at = 0; at < bytes.length; at += chunkBytes) {
+      await outlet.room();
+      outlet.write(bytes.subarray(at, at + chunkBytes));
+    }
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}
+
+function replaced(cause: unknown): ServiceError {
+  const detail = 'The archive was replaced at this moment. Ask again.';
+  return new ServiceError('UPLOAD_IN_PROGRESS', detail, { cause });
+}
+
+function neverRead(): Promise<Uint8Array> {
+  return Promise.reject(new Error('Cannot read back in this archive'));
+}
+
+/** A file from its beginning, read while there is room for what comes of it. */
+class PacedSource implements ByteSource {
+  readonly #file: FileHandle;
+  readonly #outlet: Outlet;
+  readonly #buffer = new Uint8Array(readBytes);
+  #position = 0;
+
+  constructor(file: FileHandle, outlet: Outlet) {
+    this.#file = file;
+    this.#outlet = outlet;
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    await this.#outlet.room();
+    const { bytesRead } = await this.#file.read(this.#buffer, 0, readBytes, this.#position);
+    this.#position += bytesRead;
+    return bytesRead === 0 ? null : this.#buffer.subarray(0, bytesRead);
+  }
+}
+
+class Outlet {
+  readonly #port: MessagePort;
+  #room = 0;
+  #isClosed = false;
+  #wake: () => void = () => undefined;
+  #chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  #filled = 0;
+
+  constructor(port: MessagePort) {
+    this.#port = port;
+    port.on('message', (bytes: number) => {
+      this.#room += bytes;
+      this.#wake();
+    });
+    port.on('close', () => {
+      this.#isClosed = true;
+      this.#wake();
+    });
+  }
+
+  /** Resolves when more may be written. Throws CalledOff. */
+  async room(): Promise<void> {
+    while (this.#room <= 0 && !this.#isClosed) {
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+    if (this.#isClosed) throw new CalledOff();
+  }
+
+  begin(): void {
+    this.#post({ type: 'begun' });
+  }
+
+  /** Copies the bytes. */
+  write(bytes: Uint8Array): void {
+    for (let done = 0; done < bytes.length;) {
+      const piece = bytes.subarray(done, done + chunkBytes - this.#filled);
+      this.#chunk.set(piece, this.#filled);
+      this.#filled += piece.length;
+      done += piece.length;
+      if (this.#filled === chunkBytes) this.#flush();
+    }
+  }
+
+  end(): void {
+    this.#flush();
+    this.#post({ type: 'end' });
+  }
+
+  fail(error: unknown): void {
+    this.#post({ type: 'failed', failure: asFailure(error) });
+  }
+
+  #flush(): void {
+    const bytes = this.#chunk.subarray(0, this.#filled);
+    if (bytes.length === 0) return;
+    this.#room -= bytes.length;
+    this.#post({ type: 'chunk', bytes }, [this.#chunk.buffer]);
+    this.#chunk = Buffer.allocUnsafeSlow(chunkBytes);
+    this.#filled = 0;
+  }
+
+  #post(reply: SendReply, transfer: ArrayBuffer[] = []): void {
+    if (!this.#isClosed) this.#port.postMessage(reply, transfer);
+  }
+}

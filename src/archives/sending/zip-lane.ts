@@ -1,0 +1,102 @@
+/**
+ * Owns one thread that sends archives as zips, any number at once.
+ *
+ * 1. A slow reader holds no thread: of each zip a window of bytes is on its way, and more come as chunks
+ *    are taken.
+ * 2. However the reading of a zip ends, the thread is told, and lets go of the archive.
+ */
+import { on } from 'node:events';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { ServiceError } from '../../lib/errors.ts';
+import type { SendReply, SendRequest } from '../bulk-messages.ts';
+import { fromFailure } from '../failure.ts';
+
+const windowBytes = 512 * 1024;
+
+export type ZipRequest = Omit<SendRequest, 'port'>;
+
+type Replies = AsyncIterator<[SendReply], undefined>;
+
+export class ZipLane {
+  readonly #port: MessagePort;
+  readonly #onEmpty: () => void;
+  #open = 0;
+
+  /** `onEmpty` is called when the last zip is over. */
+  constructor(port: MessagePort, onEmpty: () => void) {
+    this.#port = port;
+    this.#onEmpty = onEmpty;
+  }
+
+  get open(): number {
+    return this.#open;
+  }
+
+  /**
+   * The chunks of a zip. Resolves when the archive turned out to fit into one: else SOURCE_TOO_LARGE and
+   * ARCHIVE_*. What fails later, the reading of the chunks rejects with; also when `signal` aborts.
+   */
+  async send(request: ZipRequest, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    signal.throwIfAborted();
+    const { port1: port, port2 } = new MessageChannel();
+    const replies = on(port, 'message', { close: ['close'] }) as Replies;
+    const over = this.#begin(port, signal);
+    this.#port.postMessage({ ...request, port: port2 } satisfies SendRequest, [port2]);
+    port.postMessage(windowBytes);
+    try {
+      await nextOf(replies, signal);
+    } catch (error) {
+      over();
+      throw error;
+    }
+    return chunksOf(port, replies, signal, over);
+  }
+
+  /** Ends the thread, with what it still sends. */
+  close(): void {
+    this.#port.close();
+  }
+
+  #begin(port: MessagePort, signal: AbortSignal): () => void {
+    const close = (): void => {
+      port.close();
+    };
+    this.#open++;
+    signal.addEventListener('abort', close, { once: true });
+    port.once('close', () => {
+      signal.removeEventListener('abort', close);
+      if (--this.#open === 0) this.#onEmpty();
+    });
+    return close;
+  }
+}
+
+async function* chunksOf(
+  port: MessagePort,
+  replies: Replies,
+  signal: AbortSignal,
+  over: () => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for (;;) {
+      const reply = await nextOf(replies, signal);
+      if (reply.type === 'end') return;
+      if (reply.type !== 'chunk') continue;
+      yield reply.bytes;
+      port.postMessage(reply.bytes.length);
+    }
+  } finally {
+    over();
+  }
+}
+
+async function nextOf(replies: Replies, signal: AbortSignal): Promise<SendReply> {
+  const { value } = await replies.next();
+  signal.throwIfAborted();
+  if (value === undefined) {
+    throw new ServiceError('OVERLOADED', 'The thread that sent this archive ended. Ask again.');
+  }
+  const [reply] = value;
+  if (reply.type === 'failed') throw fromFailure(reply.failure);
+  return reply;
+}

@@ -1,0 +1,94 @@
+/**
+ * Owns `GET /api/apps/:id/source`: the archive that an app was last given, as a zip.
+ *
+ * 1. In this order: who is calling (401), what it may see and do (404, 403), whether there is an archive
+ *    (404 NO_UPLOAD) and whether it fits into a zip (422 SOURCE_TOO_LARGE). Then the zip begins.
+ * 2. It is the stored archive: nothing that the running app has written, and no link of its is followed.
+ * 3. A client that reads slowly costs one window of bytes. When it leaves, nothing more is read.
+ * 4. Each download is in the activity before its first byte leaves.
+ */
+import { join } from 'node:path';
+import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
+import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Principal } from '../../auth/callers/principal.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { AppRecord } from '../../store/records/records.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Exchange, ResponseStream, Route } from '../transport.ts';
+
+export interface SourceRoutesOptions {
+  bulk: Pick<BulkPool, 'send'>;
+  /** Where archives lie, in a folder for each app. */
+  uploadsRoot: string;
+  reader: Reader;
+  /** The person behind the session cookie: COOKIE_REQUIRED, UNAUTHENTICATED. */
+  authenticate: (exchange: Exchange) => Principal;
+  authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
+  /** Resolves when it is in the activity that this request reads the source. */
+  note: (exchange: Exchange, principal: Principal) => Promise<unknown>;
+}
+
+export function sourceRoutes(options: SourceRoutesOptions): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/apps/:id/source',
+      handle: (exchange) => sendSource(options, exchange),
+    },
+  ];
+}
+
+async function sendSource(options: SourceRoutesOptions, exchange: Exchange): Promise<void> {
+  const { bulk, uploadsRoot, note } = options;
+  const principal = options.authenticate(exchange);
+  const { id, slug, upload } = permittedApp(options, exchange, principal);
+  if (upload === null) {
+    throw new ServiceError('NO_UPLOAD', 'No archive was uploaded to this app.');
+  }
+  const { blob, format, uploadedAtMs: modifiedMs } = upload;
+  const archive = join(uploadsRoot, id, blob);
+  try {
+    const chunks = await bulk.send({ archive, format, modifiedMs }, exchange.signal);
+    await note(exchange, principal);
+    const stream = exchange.stream(200, {
+      'Content-Type': 'application/zip',
+      'Content-Disposition': `attachment; filename="${slug}.zip"`,
+      'Cache-Control': 'no-store',
+    });
+    for await (const chunk of chunks) {
+      if (!stream.write(chunk)) await room(stream, exchange.signal);
+    }
+    stream.end();
+  } catch (error) {
+    // Who has left is told nothing.
+    if (!exchange.aborted) throw error;
+  }
+}
+
+/** The app, for who may read its source: NOT_FOUND, FORBIDDEN. */
+function permittedApp(
+  { reader, authorize }: SourceRoutesOptions,
+  exchange: Exchange,
+  principal: Principal,
+): Readonly<AppRecord> {
+  const app = reader.get(tables.apps, exchange.param('id'));
+  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
+  authorize(reader, principal, 'configure_apps', { kind: 'app', app });
+  return app;
+}
+
+/** Resolves when the socket takes bytes again; rejects when the client leaves. */
+function room(stream: ResponseStream, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => {
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    stream.onWritable(() => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    });
+    if (signal.aborted) leave();
+  });
+}
