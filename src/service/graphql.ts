@@ -1,6 +1,6 @@
 /** Owns how GraphQL is put together in a serving Gangway. */
 import type { ConsoleCommands } from '../consoles/commands.ts';
-import { localServerId } from '../actors/app/deps.ts';
+import { localServerId } from '../actors/workload/deps.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
 import { createGraphql } from '../graphql/graphql.ts';
 import type { Graphql } from '../graphql/graphql.ts';

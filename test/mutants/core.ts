@@ -11,15 +11,15 @@ export const core: readonly Break[] = [
   {
     name: 'mailboxes give the newest message first',
     file: 'src/actors/runtime/mailbox.ts',
-    find: '    const message = this.#items[this.#head];\n',
+    find: '    const envelope = this.#items[this.#head];\n',
     replace:
-      '    this.#items.splice(this.#head, 0, this.#items.pop());\n    const message = this.#items[this.#head];\n',
+      '    this.#items.splice(this.#head, 0, this.#items.pop());\n    const envelope = this.#items[this.#head];\n',
     tests: runtime,
   },
   {
     name: 'mailboxes have no bound',
     file: 'src/actors/runtime/mailbox.ts',
-    find: 'if (this.size >= this.#max) return false;',
+    find: 'if (this.size >= this.#max && envelope.report === undefined) return false;',
     replace: '',
     tests: runtime,
   },
@@ -28,6 +28,13 @@ export const core: readonly Break[] = [
     file: 'src/actors/runtime/cell.ts',
     find: '      activation.gate(() => {\n        envelope.resolve(reply);\n      }, envelope.reject);',
     replace: '      envelope.resolve(reply);',
+    tests: runtime,
+  },
+  {
+    name: 'reports outlive the activation of their work',
+    file: 'src/actors/runtime/activation.ts',
+    find: "    signal.addEventListener('abort', drop, { once: true });\n",
+    replace: '',
     tests: runtime,
   },
   {

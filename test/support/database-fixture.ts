@@ -1,5 +1,5 @@
 /** Database actors over a store in memory and a scripted driver, for tests of what databases do. */
-import type { SecretBox } from '../../src/actors/app/deps.ts';
+import type { SecretBox } from '../../src/actors/workload/deps.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

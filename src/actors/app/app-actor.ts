@@ -37,7 +37,7 @@ function activate(context: ActorContext<AppMessages>, deps: AppParts): Actor<App
     lifecycle.workEnded();
   });
   const lifecycle = new Lifecycle(core, queue);
-  if (core.app !== null) {
+  if (core.record !== null) {
     void context.report(() => {
       lifecycle.resume();
     });

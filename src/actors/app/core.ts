@@ -1,12 +1,9 @@
 /**
- * Owns the state of one app while its actor is active: the record, its open deployments, and what
- * lives in memory only (an upload's reservation, the work under way).
+ * Owns the state of one app while its actor is active: its record, its open deployments, and what
+ * lives in memory only: the reservation of an upload, the work under way.
  *
- * 1. What is in memory is what was committed or is being committed; every change goes through
- *    `save`, which also derives the app's status and tells the edge where that concerns it.
- * 2. Work that outlives a message changes state by reports alone.
+ * 1. Every change goes through `save`, which also tells the edge where that concerns it.
  */
-import { ServiceError } from '../../lib/errors.ts';
 import type {
   AppRecord,
   AppStatus,
@@ -19,7 +16,7 @@ import { tables } from '../../store/records/tables.ts';
 import { isSameRoute, routeOf } from '../edge/app-route.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import type { ActorContext } from '../runtime/actor.ts';
-import { WorkloadCare } from '../workload/workload-care.ts';
+import { WorkloadCore } from '../workload/core.ts';
 import type { AppParts } from './deps.ts';
 import { AppFolders } from './folders.ts';
 import type { AppMessages } from './internal.ts';
@@ -32,62 +29,80 @@ export type Work =
   | { kind: 'deployment'; deploymentId: string; cancel: AbortController }
   | { kind: 'start'; deploymentId: string; cancel: AbortController };
 
-export class AppCore {
-  readonly context: ActorContext<AppMessages>;
-  readonly deps: AppParts;
-  readonly id: string;
-  /** The upload that has reserved the app; ends with this activation. */
-  upload: { uploadId: string; release: () => void } | null = null;
-  work: Work | null = null;
-  /** Resolves when the edge has heard of the latest change. */
-  routed: Promise<boolean> = Promise.resolve(true);
-  /** Sees to the output of the app's instances, and to their end. */
-  readonly care: WorkloadCare;
-  /** Instances whose end is under way, by workload. */
-  readonly ending = new Set<string>();
-  #app: AppRecord | null;
+interface Upload {
+  id: string;
+  end: () => void;
+}
+
+export class AppCore extends WorkloadCore<AppRecord, AppMessages, AppParts> {
+  #work: Work | null = null;
+  #upload: Upload | null = null;
+  #routed: Promise<boolean> = Promise.resolve(true);
   #folders: AppFolders | null = null;
   readonly #open = new Map<string, DeploymentRecord>();
   #lastFinished: DeploymentRecord | null = null;
 
   constructor(context: ActorContext<AppMessages>, deps: AppParts) {
-    this.context = context;
-    this.deps = deps;
-    this.id = context.ref.id;
-    const { driver, streams, clock, logger } = deps;
-    this.care = new WorkloadCare({
-      owner: this.id,
-      log: `app:${this.id}`,
-      logOf: (workloadId) => partLog(this.#app, workloadId),
-      driver,
-      streams,
-      clock,
-      logger,
-      context,
+    super(context, deps, {
+      name: 'app',
+      table: tables.apps,
+      log: `app:${context.ref.id}`,
+      logOf: (workloadId) => partLog(this.record, workloadId),
     });
-    this.#app = deps.reader.get(tables.apps, this.id) ?? null;
-    if (!mayHaveOpen(this.#app)) return;
+    if (!mayHaveOpen(this.record)) return;
     for (const deployment of deps.reader.list(tables.deployments, 'open', [this.id])) {
       this.#open.set(deployment.id, deployment);
     }
   }
 
-  /** The record, also of an app in trash; null when there is none. */
-  get app(): AppRecord | null {
-    return this.#app;
+  get work(): Work | null {
+    return this.#work;
   }
 
-  /** The record of an app that is not in trash; else NOT_FOUND. */
-  require(): AppRecord {
-    if (this.#app === null || this.#app.deletedAtMs !== null) {
-      throw new ServiceError('NOT_FOUND', 'No such app.');
-    }
-    return this.#app;
+  beginWork(work: Work): void {
+    this.#work = work;
   }
 
-  get uid(): number | null {
-    const uid = this.#app?.uid ?? 0;
-    return uid > 0 ? uid : null;
+  endWork(): void {
+    this.#work = null;
+  }
+
+  /** Gives up the start under way, once that is durable. */
+  abortStart(): void {
+    const work = this.#work;
+    if (work?.kind !== 'start') return;
+    this.context.afterCommit(() => {
+      work.cancel.abort(new Error('stopped'));
+    });
+  }
+
+  /** The upload that has reserved the app; ends with this activation. */
+  get uploadId(): string | null {
+    return this.#upload?.id ?? null;
+  }
+
+  /** Reserves the app for an upload; it is not passivated until that ends. */
+  reserve(uploadId: string): void {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const end = (): void => {
+      resolve(undefined);
+    };
+    this.#upload = { id: uploadId, end };
+    this.context.work(`upload:${uploadId}`, async (signal) => {
+      signal.addEventListener('abort', end, { once: true });
+      await promise;
+      signal.removeEventListener('abort', end);
+    });
+  }
+
+  releaseUpload(): void {
+    this.#upload?.end();
+    this.#upload = null;
+  }
+
+  /** Resolves when the edge has heard of the latest change. */
+  get routed(): Promise<boolean> {
+    return this.#routed;
   }
 
   get folders(): AppFolders {
@@ -121,49 +136,42 @@ export class AppCore {
   }
 
   /** Changes the app, and deployments with it, in one commit. */
-  save(
+  override save(
     patch: Partial<AppRecord>,
-    deployments: readonly DeploymentRecord[] = [],
     changes: readonly Change[] = [],
+    deployments: readonly DeploymentRecord[] = [],
   ): AppRecord {
-    if (this.#app === null) throw new ServiceError('NOT_FOUND', 'No such app.');
     const { hostOf } = this.deps.options;
-    const routeBefore = routeOf(this.#app, hostOf);
+    const before = this.record;
     for (const deployment of deployments) this.#remember(deployment);
-    const changed = { ...this.#app, ...patch, updatedAtMs: this.deps.clock.now() };
-    this.#app = { ...changed, status: this.#statusOf(changed) };
-    void this.context.commit([
-      put(tables.apps, this.#app),
-      ...deployments.map((deployment) => put(tables.deployments, deployment)),
-      ...changes,
-    ]);
-    if (!isSameRoute(routeBefore, routeOf(this.#app, hostOf))) void this.route();
-    return this.#app;
+    const puts = deployments.map((deployment) => put(tables.deployments, deployment));
+    const saved = super.save(patch, [...puts, ...changes]);
+    if (before === null || !isSameRoute(routeOf(before, hostOf), routeOf(saved, hostOf))) {
+      void this.route();
+    }
+    return saved;
   }
 
-  /** Takes a record that was just committed as the app's state. */
-  adopt(app: AppRecord | null): void {
-    this.#app = app;
+  override adopt(app: AppRecord | null): void {
+    super.adopt(app);
     this.#folders = null;
     this.#open.clear();
   }
 
   /** Whether the work under way is still to start this deployment's release. */
-  isWanted(deploymentId: string): boolean {
+  wants(deploymentId: string): boolean {
     const { work } = this;
     if (work?.deploymentId !== deploymentId || work.kind === 'turn') return false;
     if (work.cancel.signal.aborted) return false;
-    return work.kind === 'start'
-      ? this.#app?.desired === 'running' && this.#app.deletedAtMs === null
-      : this.#open.has(deploymentId);
+    return work.kind === 'start' ? this.isWanted : this.#open.has(deploymentId);
   }
 
   /** Sends the edge where this app's traffic goes, once that is durable. */
   route(): Promise<boolean> {
-    const app = this.#app;
+    const app = this.record;
     if (app === null) return Promise.resolve(true);
     const route = routeOf(app, this.deps.options.hostOf);
-    this.routed = new Promise((resolve) => {
+    this.#routed = new Promise((resolve) => {
       this.context.afterCommit(() => {
         const message = { type: 'route', appId: app.id, route } as const;
         this.context.actors
@@ -174,7 +182,7 @@ export class AppCore {
           });
       });
     });
-    return this.routed;
+    return this.#routed;
   }
 
   #remember(deployment: DeploymentRecord): void {
@@ -186,7 +194,7 @@ export class AppCore {
     this.#lastFinished = deployment;
   }
 
-  #statusOf(app: AppRecord): AppStatus {
+  protected statusOf(app: AppRecord): AppStatus {
     if (app.deletedAtMs !== null) return 'stopped';
     if (this.underWay !== undefined) return 'building';
     if (this.queued !== undefined) return 'queued';

@@ -1,24 +1,12 @@
 /** Owns what the app actor is given: the parts it works with and the bounds it keeps. */
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
-import type { Driver } from '../../drivers/driver.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AppRecord } from '../../store/records/records.ts';
 import type { Extractor } from '../../archives/extracting/extractor.ts';
 import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
-import type { LogStreams } from '../../logs/live/log-streams.ts';
+import type { WorkloadDeps, WorkloadOptions } from '../workload/deps.ts';
+import { trashMs } from '../workload/deps.ts';
 import type { FreeUids } from '../workload/free-uids.ts';
 import type { Check } from './running/health.ts';
-
-/** The one server of an instance without remote servers. */
-export const localServerId = 'srv_local';
-
-export interface SecretBox {
-  /** `context` binds the value to its place: opening it elsewhere fails. */
-  seal(plain: string, context: string): Uint8Array;
-  open(sealed: Uint8Array, context: string): string;
-}
 
 export interface Toolchain {
   /** Folders that come first in PATH: those of node and npm, then the host's. */
@@ -39,13 +27,11 @@ export interface ContainerOptions {
   staticServer: () => Promise<string>;
 }
 
-export interface AppOptions {
+export interface AppOptions extends WorkloadOptions {
   /** `<appsRoot>/<app id>/{releases,data,home}`; owned by the app actors alone. */
   appsRoot: string;
   /** `<uploadsRoot>/<app id>/<blob>`; no app may reach it. */
   uploadsRoot: string;
-  /** Own uids for apps, both ends included; null where the process may not change its uid. */
-  uids: { first: number; last: number } | null;
   toolchain: Toolchain;
   containers: ContainerOptions;
   /** Passed to builds only: proxies, certificate files, registries. */
@@ -57,12 +43,10 @@ export interface AppOptions {
   buildTimeoutMs: number;
   healthTimeoutMs: number;
   drainMs: number;
-  stopGraceMs: number;
   /** Releases kept on disk for a rollback. */
   releasesKept: number;
   /** Finished deployments kept in the history of an app, with their build logs. */
   deploymentsKept: number;
-  trashMs: number;
 }
 
 export const appDefaults = {
@@ -73,7 +57,7 @@ export const appDefaults = {
   stopGraceMs: 10_000,
   releasesKept: 3,
   deploymentsKept: 200,
-  trashMs: 7 * 24 * 3_600_000,
+  trashMs,
 } as const;
 
 /** What all app actors of a process share besides. */
@@ -81,15 +65,9 @@ export interface AppParts extends AppDeps {
   uids: FreeUids<AppRecord>;
 }
 
-export interface AppDeps {
-  reader: Reader;
-  driver: Driver;
-  streams: LogStreams;
+export interface AppDeps extends WorkloadDeps {
   extractor: Extractor;
-  secrets: SecretBox;
   buildQueue: BuildQueue;
-  clock: Clock;
-  logger: Logger;
   options: AppOptions;
   /** Asks an instance whether it is well; a test brings its own. */
   check?: Check;

@@ -1,32 +1,30 @@
 /**
- * Owns start, stop and restart of an app, its way into trash, back and out of it, and what is
- * picked up when its actor becomes active.
+ * Owns start, stop and restart of an app, what its removal takes with it, and what is picked up when
+ * its actor becomes active.
  *
  * 1. `stop` ends open deployments too: they would start it again.
  * 2. A restart is a new instance of the same release; the old one serves until it is healthy.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import { newId } from '../../lib/ids.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
-import { insert, remove } from '../../store/records/table.ts';
+import { remove } from '../../store/records/table.ts';
 import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { MessageOf } from '../runtime/actor.ts';
 import { Recovery } from '../workload/recovery.ts';
-import { leaveTrash, purging } from '../workload/trash.ts';
+import { trashHandlers } from '../workload/trash.ts';
 import { bringUp } from './deploying/bring-up.ts';
 import { WorkFailed } from '../workload/work-failed.ts';
 import { workloadsOf } from './running/containers.ts';
 import type { AppCore } from './core.ts';
 import { retellEnd } from './running/crashes.ts';
-import { isAborted } from './running/health.ts';
+import { isAborted } from '../workload/reach.ts';
 import type { DeploymentQueue } from './deploying/deployments.ts';
 import { endAll, endLogOfDeleted, follow, isMissing, leaving } from './running/instances.ts';
 import type { AppMessages, Handlers } from './internal.ts';
 import type { AppProtocol } from './protocol.ts';
 import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
-import { release as releaseUpload } from './deploying/uploads.ts';
 import { areToldPassword } from './settings/variables.ts';
 
 type LifecycleHandlers = Handlers<
@@ -63,11 +61,16 @@ export class Lifecycle {
       },
       restart: () => this.#start(),
       stop: () => this.#stop(),
-      delete: () => this.#delete(),
-      restore: () => this.#restore(),
-      purge: () => purging(core.context, core.deps, () => this.#purge()),
+      ...trashHandlers(core, {
+        stop: (patch, changes) => {
+          core.releaseUpload();
+          this.#halt(patch, changes);
+          endLogOfDeleted(core);
+        },
+        empty: (record) => this.#empty(record),
+      }),
       'database-rotated': (message) => this.#databaseRotated(message),
-      wake: () => core.app !== null,
+      wake: () => core.record !== null,
       recover: () => {
         this.ensureRunning();
         return true;
@@ -77,7 +80,7 @@ export class Lifecycle {
 
   /** Starts the current release when it should run and nothing does or is about to. */
   ensureRunning(): void {
-    const { app, work, open } = this.#core;
+    const { record: app, work, open } = this.#core;
     if (app === null || work !== null || open.length > 0 || !isMissing(app)) return;
     if (this.#recovery.isWaiting) return;
     const deployment = this.#current(app);
@@ -89,10 +92,10 @@ export class Lifecycle {
   /** The work under way is over: the next may begin. */
   workEnded(): void {
     const core = this.#core;
-    core.work = null;
+    core.endWork();
     this.#queue.advance();
-    if (this.#restartAsked && this.#queue.idle && core.app?.desired === 'running') {
-      const deployment = this.#current(core.app);
+    if (this.#restartAsked && this.#queue.idle && core.record?.desired === 'running') {
+      const deployment = this.#current(core.record);
       if (deployment !== undefined) this.#launch(deployment);
     }
     this.#restartAsked = false;
@@ -119,13 +122,13 @@ export class Lifecycle {
     // A deployment that is ready but still tidying up goes first, and so does a start that ends.
     if (core.work === null) this.#launch(deployment);
     else this.#restartAsked = true;
-    return core.save({ desired: 'running' }, [], [this.#recovery.clear()]);
+    return core.save({ desired: 'running' }, [this.#recovery.clear()]);
   }
 
   /** Behind work under way, which may have read the password before it changed. */
   #databaseRotated(message: MessageOf<Pick<AppProtocol, 'database-rotated'>>): boolean {
     const core = this.#core;
-    const { app, context, deps } = core;
+    const { record: app, context, deps } = core;
     const { databaseId, name } = message;
     if (app?.deletedAtMs !== null) return false;
     if (!areToldPassword(deps, core.id, databaseId)) return false;
@@ -158,7 +161,7 @@ export class Lifecycle {
     const cancel = new AbortController();
     const { id: deploymentId, release, plan } = deployment;
     if (release === null || plan === null) return;
-    core.work = { kind: 'start', deploymentId, cancel };
+    core.beginWork({ kind: 'start', deploymentId, cancel });
     const signal = AbortSignal.any([core.context.signal, cancel.signal]);
     core.context.work(`start:${deploymentId}`, async () => {
       let reason: string | null = null;
@@ -171,7 +174,7 @@ export class Lifecycle {
         if (!isAborted(cancel.signal)) reason = reasonOf(error);
       }
       await core.context.report(() => {
-        if (reason !== null && core.isWanted(deploymentId)) this.#startFailed(reason);
+        if (reason !== null && core.wants(deploymentId)) this.#startFailed(reason);
         this.workEnded();
       });
     });
@@ -183,8 +186,8 @@ export class Lifecycle {
     const { run, liveDeploymentId } = core.require();
     const failures = this.#recovery.failed();
     const retry = run.live === null ? this.#recovery.next() : null;
-    core.work = null;
-    core.save({ run: leaving(core, run, 'next') }, [], retry === null ? [] : [retry.alarm]);
+    core.endWork();
+    core.save({ run: leaving(core, run, 'next') }, retry === null ? [] : [retry.alarm]);
     endAll(core);
     deps.logger.info({ app: core.id, reason }, 'app_start_failed');
     if (liveDeploymentId === null) return;
@@ -206,74 +209,35 @@ export class Lifecycle {
   }
 
   #stop(): AppRecord {
-    const core = this.#core;
-    core.require();
-    const saved = this.#halt({ desired: 'stopped' });
-    endAll(core);
-    return saved;
+    this.#core.require();
+    return this.#halt({ desired: 'stopped' });
   }
 
   #halt(patch: Partial<AppRecord>, changes: readonly Change[] = []): AppRecord {
     const core = this.#core;
     this.#queue.cancelAll();
-    const { work } = core;
-    if (work?.kind === 'start') {
-      core.context.afterCommit(() => {
-        work.cancel.abort(new Error('stopped'));
-      });
-    }
     const { run } = core.require();
     const halted = leaving(core, leaving(core, run, 'live'), 'next');
-    const cleared = this.#recovery.clear();
-    return core.save({ ...patch, run: { ...halted, crashing: false } }, [], [cleared, ...changes]);
-  }
-
-  #delete(): boolean {
-    const core = this.#core;
-    const app = core.require();
-    const deletedAtMs = core.deps.clock.now();
-    const purgeAtMs = deletedAtMs + core.deps.options.trashMs;
-    releaseUpload(core);
-    this.#halt({ desired: 'stopped', deletedAtMs }, [
-      insert(tables.trash, {
-        id: newId('trs', deletedAtMs),
-        teamId: app.teamId,
-        kind: 'app',
-        targetId: app.id,
-        name: app.name,
-        deletedAtMs,
-        purgeAtMs,
-      }),
-      core.context.alarm('purge', purgeAtMs, { type: 'purge' }),
+    const saved = core.save({ ...patch, run: { ...halted, crashing: false } }, [
+      this.#recovery.clear(),
+      ...changes,
     ]);
+    core.abortStart();
     endAll(core);
-    endLogOfDeleted(core);
-    return true;
+    return saved;
   }
 
-  #restore(): boolean {
+  async #empty({ run }: AppRecord): Promise<readonly Change[]> {
     const core = this.#core;
-    const { folderId } = this.#requireTrashed();
-    // Its folder may have been deleted meanwhile.
-    const isThere = folderId === null || core.deps.reader.get(tables.folders, folderId);
-    const place = isThere ? {} : { folderId: null };
-    core.save({ deletedAtMs: null, ...place }, [], [...this.#leaveTrash()]);
-    return true;
-  }
-
-  /** Removes everything of an app in trash, for ever. The record goes last. */
-  async #purge(): Promise<boolean> {
-    const core = this.#core;
-    const app = this.#requireTrashed();
     const { driver, streams, reader } = core.deps;
-    for (const instance of app.run.draining) {
+    for (const instance of run.draining) {
       for (const workloadId of workloadsOf(instance)) await driver.remove(workloadId);
     }
     await driver.removeVolumesOf(core.id);
     await driver.images?.keep(core.id, new Set());
     await core.folders.removeAll();
     await streams.drop(`app:${core.id}`);
-    const changes: Change[] = [];
+    const changes = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
     const services = new Set<string>();
     for (const { id, buildJob, plan } of allDeployments(reader, core.id)) {
       for (const service of Object.keys(plan?.stack?.images ?? {})) services.add(service);
@@ -282,31 +246,13 @@ export class Lifecycle {
       changes.push(remove(tables.deployments, id));
     }
     for (const service of services) await streams.drop(`app:${core.id}.${service}`);
-    const env = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
-    const gone = [...changes, ...env, ...this.#leaveTrash(), remove(tables.apps, core.id)];
-    await core.context.commit(gone);
-    core.deps.uids.giveBack(app.uid);
-    core.adopt(null);
-    return true;
-  }
-
-  #requireTrashed(): AppRecord {
-    const { app } = this.#core;
-    if (app?.deletedAtMs == null) {
-      throw new ServiceError('NOT_FOUND', 'No such app in trash.');
-    }
-    return app;
-  }
-
-  #leaveTrash(): Change[] {
-    const { deps, id, context } = this.#core;
-    return leaveTrash(context, deps.reader, id);
+    return changes;
   }
 
   /** Picks up what an earlier activation left: ends, outputs, deployments and starts under way. */
   resume(): void {
     const core = this.#core;
-    const { app } = core;
+    const { record: app } = core;
     if (app === null) return;
     endAll(core);
     if (app.deletedAtMs !== null) return;

@@ -7,7 +7,7 @@ import type { DatabaseDeps, DatabaseParts } from './deps.ts';
 import { type DatabaseMessages, databaseActorInside } from './internal.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { passwordHandlers } from './settings/passwords.ts';
-import { workloadHandlers } from './running/workloads.ts';
+import { LiveServer } from './running/live-server.ts';
 
 export function databaseDefinition(deps: DatabaseDeps): ActorDefinition<DatabaseMessages> {
   const { reader, options } = deps;
@@ -22,6 +22,9 @@ function activate(
 ): Actor<DatabaseMessages> {
   const core = new DatabaseCore(context, deps);
   const lifecycle = new Lifecycle(core);
+  const liveServer = new LiveServer(core, () => {
+    lifecycle.ensureRunning();
+  });
   if (core.record !== null) {
     void context.report(() => {
       lifecycle.resume();
@@ -31,9 +34,7 @@ function activate(
     handlers: {
       ...lifecycle.handlers,
       ...passwordHandlers(core),
-      ...workloadHandlers(core, () => {
-        lifecycle.ensureRunning();
-      }),
+      ...liveServer.handlers,
     },
   };
 }

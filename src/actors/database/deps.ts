@@ -1,19 +1,13 @@
 /** Owns what the database actor is given: the parts it works with and the bounds it keeps. */
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
-import type { Driver } from '../../drivers/driver.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
 import type { DatabaseEngine, DatabaseRecord } from '../../store/records/records.ts';
-import type { SecretBox } from '../app/deps.ts';
+import type { WorkloadDeps, WorkloadOptions } from '../workload/deps.ts';
+import { trashMs } from '../workload/deps.ts';
 import type { FreeUids } from '../workload/free-uids.ts';
-import type { LogStreams } from '../../logs/live/log-streams.ts';
 import type { Engine, HostTools } from './engines/engine.ts';
 
-export interface DatabaseOptions {
+export interface DatabaseOptions extends WorkloadOptions {
   /** `<root>/<database id>/…`; apps lie there as well, each by its id. */
   root: string;
-  /** Own uids for databases, both ends included; null where the process may not change its uid. */
-  uids: { first: number; last: number } | null;
   /** A uid that has a name on this machine; null: that of this process. */
   namedUid: number | null;
   tools: HostTools;
@@ -30,8 +24,6 @@ export interface DatabaseOptions {
   startingTimeoutMs: number;
   /** For a password that may be in it, while somebody waits to be shown the one that is. */
   settleTimeoutMs: number;
-  stopGraceMs: number;
-  trashMs: number;
 }
 
 export const databaseDefaults = {
@@ -43,16 +35,10 @@ export const databaseDefaults = {
   settleTimeoutMs: 5000,
   // What it has in memory has to reach the disk.
   stopGraceMs: 60_000,
-  trashMs: 7 * 24 * 3_600_000,
+  trashMs,
 } as const;
 
-export interface DatabaseDeps {
-  reader: Reader;
-  driver: Driver;
-  streams: LogStreams;
-  secrets: SecretBox;
-  clock: Clock;
-  logger: Logger;
+export interface DatabaseDeps extends WorkloadDeps {
   options: DatabaseOptions;
   engines: Readonly<Record<DatabaseEngine, Engine>>;
 }

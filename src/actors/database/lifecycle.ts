@@ -1,19 +1,15 @@
 /**
- * Owns start and stop of a database, its way into trash, back and out of it, and what is picked up
- * when its actor becomes active.
+ * Owns start and stop of a database, what its removal takes with it, and what is picked up when its
+ * actor becomes active.
  *
  * 1. A named workload stands in `run` until the driver has forgotten it: nothing runs unseen.
  * 2. What should run and does not is started again, with growing pauses.
  */
-import { ServiceError } from '../../lib/errors.ts';
-import { newId } from '../../lib/ids.ts';
 import type { DatabaseRecord } from '../../store/records/records.ts';
-import { insert, remove } from '../../store/records/table.ts';
 import type { Change } from '../../store/records/table.ts';
-import { tables } from '../../store/records/tables.ts';
-import { isAborted } from '../app/running/health.ts';
+import { isAborted } from '../workload/reach.ts';
 import { Recovery } from '../workload/recovery.ts';
-import { leaveTrash, purging } from '../workload/trash.ts';
+import { trashHandlers } from '../workload/trash.ts';
 import { sentenceOf } from '../workload/work-failed.ts';
 import { bringUp } from './running/bring-up.ts';
 import type { DatabaseCore } from './core.ts';
@@ -32,6 +28,8 @@ export class Lifecycle {
   readonly handlers: LifecycleHandlers;
   readonly #core: DatabaseCore;
   readonly #recovery: Recovery<DatabaseMessages>;
+  /** Resolves when the latest start has let go of everything, which one that is aborted does soon. */
+  #settled: Promise<void> = Promise.resolve();
 
   constructor(core: DatabaseCore) {
     this.#core = core;
@@ -43,9 +41,13 @@ export class Lifecycle {
         return made;
       },
       'set-running': ({ running }) => (running ? this.#start() : this.#stop()),
-      delete: () => this.#delete(),
-      restore: () => this.#restore(),
-      purge: () => purging(core.context, core.deps, () => this.#purge()),
+      ...trashHandlers(core, {
+        stop: (patch, changes) => {
+          this.#halt(patch, changes);
+          endLogOfDeleted(core);
+        },
+        empty: (record) => this.#empty(record),
+      }),
       wake: () => core.record !== null,
       recover: () => {
         this.ensureRunning();
@@ -57,7 +59,7 @@ export class Lifecycle {
   /** Starts it when it should run and nothing does or is about to. */
   ensureRunning(): void {
     const core = this.#core;
-    if (!core.isWanted || core.work !== null || core.record?.run.live !== null) return;
+    if (!core.isWanted || core.hasStart || core.record?.run.live !== null) return;
     if (this.#recovery.isWaiting) return;
     this.#launch();
   }
@@ -71,17 +73,15 @@ export class Lifecycle {
     const fresh = run.live === null ? { error: null } : {};
     const saved = core.save({ desired: 'running', ...fresh }, cleared);
     // A start that is on its way out is followed by another one.
-    if (run.live === null && core.work === null) this.#launch();
+    if (run.live === null && !core.hasStart) this.#launch();
     return saved;
   }
 
   #launch(): void {
     const core = this.#core;
-    const cancel = new AbortController();
-    core.work = cancel;
-    const signal = AbortSignal.any([core.context.signal, cancel.signal]);
+    const signal = core.beginStart();
     const { promise, resolve } = Promise.withResolvers<undefined>();
-    core.settled = promise;
+    this.#settled = promise;
     core.context.afterCommit(() => {
       core.context.work('start', async () => {
         let reason: string | null = null;
@@ -98,7 +98,7 @@ export class Lifecycle {
         }
         await core.context.report(() => {
           if (reason !== null && core.isStarting) this.#startFailed(reason);
-          core.work = null;
+          core.endStart();
           this.ensureRunning();
         });
       });
@@ -117,69 +117,28 @@ export class Lifecycle {
   }
 
   #stop(): DatabaseRecord {
-    const core = this.#core;
-    core.require();
-    const saved = this.#halt({ desired: 'stopped' });
-    endAll(core);
-    return saved;
+    this.#core.require();
+    return this.#halt({ desired: 'stopped' });
   }
 
   #halt(patch: Partial<DatabaseRecord>, changes: readonly Change[] = []): DatabaseRecord {
     const core = this.#core;
-    const { work, context } = core;
-    if (work !== null) {
-      context.afterCommit(() => {
-        work.abort(new Error('stopped'));
-      });
-    }
     const { run } = core.require();
     const halted = leaving(leaving(leaving(run, 'live'), 'next'), 'initJob');
-    return core.save({ ...patch, error: null, run: { ...halted, crashing: false } }, [
+    const saved = core.save({ ...patch, error: null, run: { ...halted, crashing: false } }, [
       this.#recovery.clear(),
       ...changes,
     ]);
-  }
-
-  #delete(): boolean {
-    const core = this.#core;
-    const { id, name, teamId } = core.require();
-    const deletedAtMs = core.deps.clock.now();
-    const purgeAtMs = deletedAtMs + core.deps.options.trashMs;
-    this.#halt({ desired: 'stopped', deletedAtMs }, [
-      insert(tables.trash, {
-        id: newId('trs', deletedAtMs),
-        teamId,
-        kind: 'database',
-        targetId: id,
-        name,
-        deletedAtMs,
-        purgeAtMs,
-      }),
-      core.context.alarm('purge', purgeAtMs, { type: 'purge' }),
-    ]);
+    core.abortStart();
     endAll(core);
-    endLogOfDeleted(core);
-    return true;
+    return saved;
   }
 
-  /** It comes back stopped. */
-  #restore(): boolean {
+  async #empty({ run }: DatabaseRecord): Promise<readonly Change[]> {
     const core = this.#core;
-    const { folderId } = this.#requireTrashed();
-    // Its folder may have been deleted meanwhile.
-    const isThere = folderId === null || core.deps.reader.get(tables.folders, folderId);
-    const place = isThere ? {} : { folderId: null };
-    core.save({ deletedAtMs: null, ...place }, this.#leaveTrash());
-    return true;
-  }
-
-  /** Removes everything of a database in trash, for ever. The record goes last. */
-  async #purge(): Promise<boolean> {
-    const core = this.#core;
-    const { uid, run } = this.#requireTrashed();
     const { driver, streams } = core.deps;
     // It was aborted as the database was deleted, and may still be writing.
-    await core.settled;
+    await this.#settled;
     for (const workloadId of run.ending) await driver.remove(workloadId);
     if (driver.runs === 'image') {
       await driver.removeVolume(volumeOf(core.id));
@@ -187,23 +146,7 @@ export class Lifecycle {
     }
     await core.place.remove();
     await streams.drop(`db:${core.id}`);
-    await core.context.commit([...this.#leaveTrash(), remove(tables.databases, core.id)]);
-    core.deps.uids.giveBack(uid);
-    core.adopt(null);
-    return true;
-  }
-
-  #requireTrashed(): DatabaseRecord {
-    const { record } = this.#core;
-    if (record?.deletedAtMs == null) {
-      throw new ServiceError('NOT_FOUND', 'No such database in trash.');
-    }
-    return record;
-  }
-
-  #leaveTrash(): Change[] {
-    const { deps, id, context } = this.#core;
-    return leaveTrash(context, deps.reader, id);
+    return [];
   }
 
   /** Picks up what an earlier activation left: ends, outputs, a start or a rotation under way. */

@@ -11,7 +11,7 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { ServerRecord } from '../../store/records/records.ts';
 import { put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import { localServerId } from '../app/deps.ts';
+import { localServerId } from '../workload/deps.ts';
 import type { ActorDefinition } from '../runtime/actor.ts';
 import { serversActor } from './protocol.ts';
 import type { ServersProtocol } from './protocol.ts';

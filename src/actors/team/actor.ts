@@ -12,7 +12,7 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { FolderRecord, TeamRecord, TokenRecord } from '../../store/records/records.ts';
 import { insert, put, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { SecretBox } from '../app/deps.ts';
+import type { SecretBox } from '../workload/deps.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { appPlaceHandlers } from './apps.ts';
 import { endGrantsOnFolder, grantHandlers } from './grants.ts';

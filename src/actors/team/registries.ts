@@ -13,7 +13,7 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { RegistryRecord } from '../../store/records/records.ts';
 import { insert, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { SecretBox } from '../app/deps.ts';
+import type { SecretBox } from '../workload/deps.ts';
 import type { Actor, ActorContext } from '../runtime/actor.ts';
 import { teamOf } from './power.ts';
 import type { NewRegistry, TeamProtocol } from './protocol.ts';

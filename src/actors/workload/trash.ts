@@ -1,43 +1,103 @@
-/** Owns the way of an app or a database out of trash, back or for ever. */
-import type { Clock } from '../../lib/clock.ts';
+/**
+ * Owns the way of an app or a database into trash, and out of it: back, or for ever.
+ *
+ * 1. What is removed for ever goes before its record, so that a removal that failed can be asked for
+ *    again.
+ */
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
-import { remove } from '../../store/records/table.ts';
+import { newId } from '../../lib/ids.ts';
+import { insert, remove } from '../../store/records/table.ts';
+import type { TrashRecord } from '../../store/records/records.ts';
 import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { ActorContext, MessageOf, Protocol } from '../runtime/actor.ts';
+import type { MessageOf, Protocol } from '../runtime/actor.ts';
+import type { WorkloadCore, WorkloadRecord } from './core.ts';
+import type { WorkloadDeps } from './deps.ts';
+import type { FreeUids } from './free-uids.ts';
 
 const retryMs = 10 * 60_000;
+const alarmName = 'purge';
 
-/** What takes it off the list and its alarm away. */
-export function leaveTrash<P extends Protocol>(
-  context: Pick<ActorContext<P>, 'clearAlarm'>,
-  reader: Pick<Reader, 'find'>,
-  id: string,
-): Change[] {
-  const item = reader.find(tables.trash, 'target', [id]);
-  const changes = [context.clearAlarm('purge')];
-  return item === undefined ? changes : [...changes, remove(tables.trash, item.id)];
+type PurgeProtocol = Protocol & { purge: { in: object; out: boolean } };
+
+export interface TrashOptions<R> {
+  /** Stops it, with this patch of its record and these changes. */
+  stop: (patch: Pick<WorkloadRecord, 'desired' | 'deletedAtMs'>, changes: Change[]) => void;
+  /** Removes all that it has but its record. Resolves with what removes records of its parts. */
+  empty: (record: R) => Promise<readonly Change[]>;
 }
 
-/**
- * Removes it for ever. Once its time in trash is over, that is tried again while the place it runs in
- * is away; whoever wanted it sooner asks again, and it keeps its time.
- */
-export async function purging<P extends Protocol & { purge: { in: object; out: boolean } }>(
-  context: Pick<ActorContext<P>, 'alarm' | 'commit' | 'ref'>,
-  { clock, reader }: { clock: Clock; reader: Pick<Reader, 'find'> },
-  purge: () => Promise<boolean>,
-): Promise<boolean> {
-  try {
-    return await purge();
-  } catch (error) {
-    const item = reader.find(tables.trash, 'target', [context.ref.id]);
-    const isDue = item !== undefined && item.purgeAtMs <= clock.now();
-    if (isDue && error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE') {
-      const message = { type: 'purge' } as MessageOf<P>;
-      void context.commit([context.alarm('purge', clock.now() + retryMs, message)]);
-    }
-    throw error;
-  }
+export interface TrashHandlers {
+  delete: () => boolean;
+  restore: () => boolean;
+  purge: () => Promise<boolean>;
+}
+
+export function trashHandlers<
+  R extends WorkloadRecord,
+  P extends PurgeProtocol,
+  D extends WorkloadDeps & { uids: FreeUids<R> },
+>(core: WorkloadCore<R, P, D>, { stop, empty }: TrashOptions<R>): TrashHandlers {
+  const { context, deps, kind } = core;
+  const { clock, reader } = deps;
+  const message = { type: alarmName } as MessageOf<P>;
+  const trashed = (): R => {
+    const { record } = core;
+    if (record !== null && record.deletedAtMs !== null) return record;
+    throw new ServiceError('NOT_FOUND', `No such ${kind.name} in trash.`);
+  };
+  const findItem = (): Readonly<TrashRecord> | undefined =>
+    reader.find(tables.trash, 'target', [core.id]);
+  /** What takes it off the list and its alarm away. */
+  const leave = (): Change[] => {
+    const item = findItem();
+    const cleared = context.clearAlarm(alarmName);
+    return item === undefined ? [cleared] : [cleared, remove(tables.trash, item.id)];
+  };
+  const purge = async (): Promise<void> => {
+    const record = trashed();
+    const parts = await empty(record);
+    await context.commit([...parts, ...leave(), remove(kind.table, core.id)]);
+    deps.uids.giveBack(record.uid);
+    core.adopt(null);
+  };
+  return {
+    delete: () => {
+      const { id: targetId, name, teamId } = core.require();
+      const deletedAtMs = clock.now();
+      const purgeAtMs = deletedAtMs + deps.options.trashMs;
+      const id = newId('trs', deletedAtMs);
+      const put = { id, teamId, kind: kind.name, targetId, name, deletedAtMs, purgeAtMs };
+      stop({ desired: 'stopped', deletedAtMs }, [
+        insert(tables.trash, put),
+        context.alarm(alarmName, purgeAtMs, message),
+      ]);
+      return true;
+    },
+    /** It comes back stopped. */
+    restore: () => {
+      const { folderId } = trashed();
+      // Its folder may have been deleted meanwhile.
+      const isThere = folderId === null || reader.get(tables.folders, folderId) !== undefined;
+      core.save({ deletedAtMs: null, ...(!isThere && { folderId: null }) }, leave());
+      return true;
+    },
+    /**
+     * Once its time in trash is over, this is tried again while the place it runs in is away. Whoever
+     * wanted it sooner asks again, and it keeps its time.
+     */
+    purge: async () => {
+      try {
+        await purge();
+        return true;
+      } catch (error) {
+        const item = findItem();
+        const isDue = item !== undefined && item.purgeAtMs <= clock.now();
+        if (isDue && error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE') {
+          void context.commit([context.alarm(alarmName, clock.now() + retryMs, message)]);
+        }
+        throw error;
+      }
+    },
+  };
 }

@@ -2,19 +2,19 @@
  * Owns what is the same for all workloads of an app or a database: their output on its way into the
  * log, their way back from a crash, and their way out.
  *
- * 1. However often it is asked for, a workload is followed once.
+ * 1. However often it is asked for, a workload is followed once, and ended once.
  * 2. One that ended by itself and runs again is asked until it answers, by one asker at a time.
- * 3. An end is tried until the driver has forgotten the workload; its last output is waited for, for
+ * 3. An end is tried until the driver has forgotten the workload. Its last output is waited for, for
  *    a while.
  */
 import type { Driver } from '../../drivers/driver.ts';
 import { type Clock, pause } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LogName } from '../../logs/files/log.ts';
-import { isAborted } from '../app/running/health.ts';
-import { reach } from '../app/running/reach.ts';
-import type { ActorContext, Protocol } from '../runtime/actor.ts';
 import type { LogStreams } from '../../logs/live/log-streams.ts';
+import type { Workload } from '../../protocol/workload.ts';
+import type { ActorContext, Protocol } from '../runtime/actor.ts';
+import { isAborted, reach } from './reach.ts';
 
 export interface WorkloadCareOptions {
   /** The id of the app or database. */
@@ -26,21 +26,23 @@ export interface WorkloadCareOptions {
   streams: Pick<LogStreams, 'feed'>;
   clock: Clock;
   logger: Logger;
-  context: Pick<ActorContext<Protocol>, 'work'>;
+  context: Pick<ActorContext<Protocol>, 'work' | 'report' | 'afterCommit'>;
 }
 
 export interface WayBack {
   /** Asked once it listens on its port; absent: that is enough. */
   isWell?: (signal: AbortSignal) => Promise<boolean>;
-  /** It is well, and runs since then. */
-  told: (startedAtMs: number) => Promise<unknown>;
+  /** Changes the state: it is well, and runs since then. */
+  recovered: (startedAtMs: number) => void;
 }
 
 export interface WayOut {
   /** Comes first, in each try: whatever has to be waited for. */
   ready?: (signal: AbortSignal) => Promise<void>;
-  /** Comes last: the workload is gone. */
-  told?: () => Promise<unknown>;
+  /** Workloads that end behind it, in this order. */
+  others?: readonly string[];
+  /** Changes the state: the driver has forgotten all of them. */
+  gone: () => void;
 }
 
 const retryMs = 2000;
@@ -54,6 +56,8 @@ export class WorkloadCare {
   readonly #followed = new Map<string, Promise<void>>();
   /** Asked whether they are well again. */
   readonly #asked = new Set<string>();
+  /** On their way out. */
+  readonly #ending = new Set<string>();
 
   constructor(options: WorkloadCareOptions) {
     this.#options = options;
@@ -83,20 +87,16 @@ export class WorkloadCare {
   /** Asks until it is well, or does not run any more. Again is fine. */
   recheck(workloadId: string, way: WayBack): void {
     if (this.#asked.has(workloadId)) return;
-    const { logger, owner, context } = this.#options;
     this.#asked.add(workloadId);
-    context.work(`recheck:${workloadId}`, async (signal) => {
-      try {
-        const startedAtMs = await this.#wellSince(workloadId, way, signal).finally(() => {
-          // Before it is told: from then on another crash is followed by another asking.
-          this.#asked.delete(workloadId);
-        });
-        if (startedAtMs !== null) await way.told(startedAtMs);
-      } catch (error) {
-        if (!signal.aborted) {
-          logger.warn({ owner, workload: workloadId, err: error }, 'workload_not_rechecked');
-        }
-      }
+    this.#try(`recheck:${workloadId}`, workloadId, 'workload_not_rechecked', async (signal) => {
+      const startedAtMs = await this.#wellSince(workloadId, way, signal).finally(() => {
+        // Before it is told: from then on another crash is followed by another asking.
+        this.#asked.delete(workloadId);
+      });
+      if (startedAtMs === null) return;
+      await this.#options.context.report(() => {
+        way.recovered(startedAtMs);
+      });
     });
   }
 
@@ -117,6 +117,37 @@ export class WorkloadCare {
     }
   }
 
+  /**
+   * Asks the driver for one that a list of its workloads lacks. The list may be older than the workload:
+   * only the driver's own word for this one counts.
+   */
+  confirm(workloadId: string, port: number | null, notice: (workload: Workload) => void): void {
+    const { driver, clock, owner, context } = this.#options;
+    this.#try(`confirm:${workloadId}`, workloadId, 'workload_not_found', async (signal) => {
+      const found = await reach(clock, signal, () => driver.inspect(workloadId));
+      const lost = { code: null, signal: null, reason: 'lost', detail: null } as const;
+      const workload: Workload = found ?? {
+        spec: { id: workloadId, owner, kind: 'service', port },
+        state: { phase: 'ended', exit: { ...lost, atMs: clock.now() } },
+      };
+      await context.report(() => {
+        notice(workload);
+      });
+    });
+  }
+
+  /** Removes what a crash left at the driver and the journal does not know. */
+  removeUnknown(workloads: readonly Workload[], known: ReadonlySet<string | null>): void {
+    const { driver, owner, logger } = this.#options;
+    for (const { spec } of workloads) {
+      if (known.has(spec.id)) continue;
+      logger.warn({ owner, workload: spec.id }, 'workload_unknown');
+      driver.remove(spec.id).catch((error: unknown) => {
+        logger.warn({ workload: spec.id, err: error }, 'workload_not_removed');
+      });
+    }
+  }
+
   /** Waits, for a while, until all output of what has ended is in the log. */
   async settled(workloadId: string, signal: AbortSignal): Promise<void> {
     await Promise.race([
@@ -125,26 +156,62 @@ export class WorkloadCare {
     ]);
   }
 
-  /** Resolves when it is gone and told, or when `signal` aborts. */
-  async seeOff(workloadId: string, way: WayOut, signal: AbortSignal): Promise<void> {
+  /** Ends it, once that it leaves is durable. Again is fine. */
+  end(workloadId: string, { ready, others = [], gone }: WayOut): void {
+    if (this.#ending.has(workloadId)) return;
+    this.#ending.add(workloadId);
+    const { context } = this.#options;
+    context.afterCommit(() => {
+      context.work(`end:${workloadId}`, async (signal) => {
+        await this.#seeOff(workloadId, signal, ready);
+        for (const other of others) await this.#seeOff(other, signal);
+        await context.report(() => {
+          this.#ending.delete(workloadId);
+          gone();
+        });
+      });
+    });
+  }
+
+  /** Resolves when it is gone; rejects when `signal` aborts. */
+  async #seeOff(
+    workloadId: string,
+    signal: AbortSignal,
+    ready?: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
     const { driver, clock, logger, owner } = this.#options;
     for (;;) {
       try {
-        await way.ready?.(signal);
+        await ready?.(signal);
         this.follow(workloadId);
         await driver.stop(workloadId);
         await this.settled(workloadId, signal);
         await driver.remove(workloadId);
         this.#followed.delete(workloadId);
-        await way.told?.();
         return;
       } catch (error) {
-        if (isAborted(signal)) return;
+        if (isAborted(signal)) throw error;
         logger.warn({ owner, workload: workloadId, err: error }, 'workload_not_ended');
       }
-      await pause(clock, retryMs, signal).catch(() => undefined);
-      if (isAborted(signal)) return;
+      await pause(clock, retryMs, signal);
     }
+  }
+
+  /** Runs work that may fail: then its failure is logged. */
+  #try(
+    name: string,
+    workloadId: string,
+    failed: 'workload_not_rechecked' | 'workload_not_found',
+    work: (signal: AbortSignal) => Promise<void>,
+  ): void {
+    const { context, logger, owner } = this.#options;
+    context.work(name, async (signal) => {
+      try {
+        await work(signal);
+      } catch (error) {
+        if (!signal.aborted) logger.warn({ owner, workload: workloadId, err: error }, failed);
+      }
+    });
   }
 
   async #feed(workloadId: string, signal: AbortSignal): Promise<void> {

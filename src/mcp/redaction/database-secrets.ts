@@ -8,7 +8,7 @@ import { accessWith } from '../../actors/database/settings/address.ts';
 import { engines } from '../../actors/database/engines/engines.ts';
 import type { ReferencePart } from '../../actors/database/settings/references.ts';
 import { openAll } from '../../actors/database/settings/secrets.ts';
-import type { SecretBox } from '../../actors/app/deps.ts';
+import type { SecretBox } from '../../actors/workload/deps.ts';
 import type { DatabaseRecord } from '../../store/records/records.ts';
 
 export interface OpenedDatabase {

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import type { ImageBuild, ImageInfo, Images } from '../../../drivers/driver.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { BuildConfig, ReleasePlan } from '../../../store/records/records.ts';
-import { reach } from '../running/reach.ts';
+import { reach } from '../../workload/reach.ts';
 import { openVariables } from '../settings/variables.ts';
 import { declaredArgs, hostArgs } from './build-args.ts';
 import { BuildOutput } from './build-output.ts';

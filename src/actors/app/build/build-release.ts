@@ -7,7 +7,7 @@
  */
 import type { Exit, WorkloadSpec } from '../../../protocol/workload.ts';
 import type { ReleasePlan } from '../../../store/records/records.ts';
-import { reach } from '../running/reach.ts';
+import { reach } from '../../workload/reach.ts';
 import { openVariables } from '../settings/variables.ts';
 import { emptyResources } from '../settings/validate.ts';
 import { detectBuild, settlePlan } from './detect.ts';

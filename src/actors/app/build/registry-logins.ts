@@ -3,7 +3,7 @@ import type { RegistryLogin } from '../../../drivers/driver.ts';
 import type { Reader } from '../../../store/reader-and-journal.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { openRegistryPassword } from '../../team/registries.ts';
-import type { SecretBox } from '../deps.ts';
+import type { SecretBox } from '../../workload/deps.ts';
 
 const dockerHub = 'docker.io';
 

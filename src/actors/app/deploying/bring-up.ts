@@ -14,7 +14,7 @@ import { endsBefore } from '../running/crashes.ts';
 import { awaitHealth, checkOverNetwork } from '../running/health.ts';
 import { follow, goLive, nameNext } from '../running/instances.ts';
 import { tellLastWords } from '../running/last-words.ts';
-import { reach } from '../running/reach.ts';
+import { reach } from '../../workload/reach.ts';
 import { madeElsewhere, runsHere } from './runtime-fit.ts';
 import { checkStack, startStack } from './stack-start.ts';
 import { awaitRoom, othersOf, stackOf, stackParts } from './stack-release.ts';
@@ -105,7 +105,7 @@ async function isLive(
 /** The instance an earlier activation started for this, when it still runs. */
 async function findStarted(core: AppCore, options: BringUp): Promise<Instance | null> {
   const { deploymentId, signal } = options;
-  const next = core.app?.run.next ?? null;
+  const next = core.record?.run.next ?? null;
   if (next?.deploymentId !== deploymentId) return null;
   const { driver, clock } = core.deps;
   const workload = await reach(clock, signal, () => driver.inspect(next.workloadId));

@@ -70,8 +70,8 @@ export class DeploymentQueue implements DeploymentSteps {
   /** Starts the next one when nothing is under way. */
   advance(): void {
     const core = this.#core;
-    if (core.work !== null || core.app?.deletedAtMs !== null || core.context.ended) return;
-    const next = core.underWay ?? (core.upload === null ? core.queued : undefined);
+    if (core.work !== null || core.record?.deletedAtMs !== null || core.context.ended) return;
+    const next = core.underWay ?? (core.uploadId === null ? core.queued : undefined);
     if (next === undefined) return;
     if (next.status !== 'queued' || next.rollbackOf !== null) {
       this.#run(next.id);
@@ -80,14 +80,14 @@ export class DeploymentQueue implements DeploymentSteps {
     const { context, deps } = core;
     const turn = turnOf(context.actors, context.ref, next.id);
     const giveBack = deps.buildQueue.enter(next.id, turn);
-    if (giveBack === undefined) core.work = { kind: 'turn', deploymentId: next.id };
+    if (giveBack === undefined) core.beginWork({ kind: 'turn', deploymentId: next.id });
     else this.#run(next.id, giveBack);
   }
 
   #run(deploymentId: string, giveBack?: () => void): void {
     const core = this.#core;
     const cancel = new AbortController();
-    core.work = { kind: 'deployment', deploymentId, cancel };
+    core.beginWork({ kind: 'deployment', deploymentId, cancel });
     core.context.work(`deploy:${deploymentId}`, async () => {
       await runDeployment(core, this, deploymentId, cancel.signal, giveBack);
       await core.context.report(this.#workEnded);
@@ -99,7 +99,7 @@ export class DeploymentQueue implements DeploymentSteps {
     const core = this.#core;
     const { work, queued } = core;
     // One that was canceled leaves when that is durable.
-    if (work?.kind === 'turn' && queued?.id === work.deploymentId) core.work = null;
+    if (work?.kind === 'turn' && queued?.id === work.deploymentId) core.endWork();
     this.advance();
     if (core.work?.deploymentId === deploymentId) return true;
     core.deps.buildQueue.leave(deploymentId);
@@ -154,7 +154,7 @@ export class DeploymentQueue implements DeploymentSteps {
       finishedAtMs: null,
     };
     if (replaced !== undefined) this.#finish(replaced, 'superseded', null);
-    core.save({ latestDeploymentId: deployment.id }, [deployment]);
+    core.save({ latestDeploymentId: deployment.id }, [], [deployment]);
     this.advance();
     return deployment;
   }
@@ -166,7 +166,7 @@ export class DeploymentQueue implements DeploymentSteps {
     if (deployment === undefined) throw new ServiceError('NOT_FOUND', 'No such deployment.');
     const open = core.open.find(({ id }) => id === deploymentId);
     // Once it has the traffic there is nothing left to cancel.
-    if (open === undefined || core.app?.run.live?.deploymentId === deploymentId) return false;
+    if (open === undefined || core.record?.run.live?.deploymentId === deploymentId) return false;
     this.#finish(open, 'canceled', null);
     return true;
   }
@@ -175,7 +175,7 @@ export class DeploymentQueue implements DeploymentSteps {
     const core = this.#core;
     const app = core.require();
     const deployment = core.open.find(({ id }) => id === deploymentId);
-    const waits = deployment?.status === 'queued' && core.upload !== null;
+    const waits = deployment?.status === 'queued' && core.uploadId !== null;
     if (deployment === undefined || waits) return null;
     if (deployment.status !== 'queued') return { app, deployment };
     const begun: DeploymentRecord = {
@@ -184,12 +184,12 @@ export class DeploymentQueue implements DeploymentSteps {
       upload: deployment.rollbackOf === null ? app.upload : deployment.upload,
       startedAtMs: core.deps.clock.now(),
     };
-    return { app: core.save({}, [begun]), deployment: begun };
+    return { app: core.save({}, [], [begun]), deployment: begun };
   }
 
   change(deploymentId: string, patch: Partial<DeploymentRecord>): void {
     const deployment = this.#core.open.find(({ id }) => id === deploymentId);
-    if (deployment !== undefined) this.#core.save({}, [{ ...deployment, ...patch }]);
+    if (deployment !== undefined) this.#core.save({}, [], [{ ...deployment, ...patch }]);
   }
 
   finish(deploymentId: string, status: 'ready' | 'failed', error: string | null): void {
@@ -216,7 +216,7 @@ export class DeploymentQueue implements DeploymentSteps {
     const ends = failed && run.next?.deploymentId === deployment.id;
     const old = this.#outdated(finished);
     const patch = ends ? { run: leaving(core, run, 'next') } : {};
-    core.save(patch, [finished, ...old.records], old.changes);
+    core.save(patch, old.changes, [finished, ...old.records]);
     if (ends) endAll(core);
     const { work } = core;
     core.context.afterCommit(() => {
@@ -252,7 +252,7 @@ export class DeploymentQueue implements DeploymentSteps {
     });
     logger.info({ app: core.id, deployment: deploymentId, status }, 'deployment_finished');
     const blob = finished.upload?.blob;
-    const current = core.app?.upload?.blob ?? currentBlob;
+    const current = core.record?.upload?.blob ?? currentBlob;
     if (blob === undefined || blob === current || finished.rollbackOf !== null) return;
     core.folders.removeUpload(blob).catch((error: unknown) => {
       logger.warn({ app: core.id, err: error }, 'upload_not_removed');

@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AppRecord } from '../../../store/records/records.ts';
-import type { SecretBox } from '../deps.ts';
+import type { SecretBox } from '../../workload/deps.ts';
 
 export function newHookToken(
   secrets: SecretBox,

@@ -14,8 +14,7 @@ import { bringUp } from './bring-up.ts';
 import { isExpected, sentenceOf, WorkFailed } from '../../workload/work-failed.ts';
 import { buildRelease } from '../build/build-release.ts';
 import type { AppCore } from '../core.ts';
-import { isAborted } from '../running/health.ts';
-import { reach } from '../running/reach.ts';
+import { isAborted, reach } from '../../workload/reach.ts';
 import { awaitDatabases } from '../settings/variables.ts';
 
 /** What the actor journals of a deployment; called in reports. A deployment that is over stays as it is. */
@@ -125,7 +124,7 @@ async function build(way: Way, app: AppRecord): Promise<DeploymentRecord> {
 async function start({ core, steps, deployment, signal, say }: Way): Promise<void> {
   const { id: deploymentId, plan } = deployment;
   const release = deployment.release ?? deploymentId;
-  const started = core.app?.run.live?.deploymentId === deploymentId;
+  const started = core.record?.run.live?.deploymentId === deploymentId;
   if (!started) {
     const wanted = { deploymentId, release, plan: startable(plan) };
     await bringUp(core, { ...wanted, say, tellsLastWords: true, signal });

@@ -65,7 +65,7 @@ export async function awaitRoom(
   await core.context.report(() => {
     makeRoom(core, deploymentId);
   });
-  while ((core.app?.run.draining.length ?? 0) > 0) {
+  while ((core.record?.run.draining.length ?? 0) > 0) {
     await pause(core.deps.clock, lookEveryMs, signal);
   }
 }

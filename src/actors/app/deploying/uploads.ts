@@ -19,23 +19,23 @@ export function uploadHandlers(
   return {
     'upload-begin': async ({ uploadId }) => {
       checkFree(core);
-      reserve(core, uploadId);
+      core.reserve(uploadId);
       try {
         const dir = await core.folders.ensureUploads();
         await dropUnneeded(core);
         return { dir, name: arrivingName(uploadId) };
       } catch (error) {
-        release(core);
+        core.releaseUpload();
         throw error;
       }
     },
     'upload-commit': async ({ uploadId, upload }) => {
       const { upload: before } = core.require();
-      if (core.upload?.uploadId !== uploadId) {
+      if (core.uploadId !== uploadId) {
         throw new ServiceError('CONFLICT', 'The upload was interrupted. Send the archive again.');
       }
       await core.folders.placeUpload(arrivingName(uploadId), upload.blob);
-      release(core);
+      core.releaseUpload();
       const saved = core.save({ upload });
       core.context.afterCommit(() => {
         if (before === null || neededBlobs(core).has(before.blob)) return;
@@ -47,10 +47,10 @@ export function uploadHandlers(
       return saved;
     },
     'upload-abort': async ({ uploadId }) => {
-      const isReserved = core.upload?.uploadId === uploadId;
-      if (isReserved) release(core);
+      const isReserved = core.uploadId === uploadId;
+      if (isReserved) core.releaseUpload();
       // A commit that failed has ended the reservation too, and left its file.
-      if (core.upload === null) await dropUnneeded(core);
+      if (core.uploadId === null) await dropUnneeded(core);
       queue.advance();
       return isReserved;
     },
@@ -72,7 +72,7 @@ function checkFree(core: AppCore): void {
   if (app.source !== 'UPLOAD') {
     throw new ServiceError('NOT_AN_UPLOAD_APP', `The source of this app is ${app.source}.`);
   }
-  if (core.upload !== null) {
+  if (core.uploadId !== null) {
     throw new ServiceError('UPLOAD_IN_PROGRESS', 'Another upload to this app is running.');
   }
   const { queued, underWay } = core;
@@ -82,31 +82,7 @@ function checkFree(core: AppCore): void {
   }
 }
 
-/** Keeps the actor from being passivated until the upload ends. */
-function reserve(core: AppCore, uploadId: string): void {
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  core.upload = {
-    uploadId,
-    release: () => {
-      resolve(undefined);
-    },
-  };
-  core.context.work(`upload:${uploadId}`, async (signal) => {
-    const stop = (): void => {
-      resolve(undefined);
-    };
-    signal.addEventListener('abort', stop, { once: true });
-    await promise;
-    signal.removeEventListener('abort', stop);
-  });
-}
-
-export function release(core: AppCore): void {
-  core.upload?.release();
-  core.upload = null;
-}
-
 function neededBlobs(core: AppCore): Set<string> {
-  const uploads = [core.app?.upload, ...core.open.map(({ upload }) => upload)];
+  const uploads = [core.record?.upload, ...core.open.map(({ upload }) => upload)];
   return new Set(uploads.flatMap((upload) => upload?.blob ?? []));
 }

@@ -68,7 +68,7 @@ export function countEnd(core: AppCore, workload: Workload): AppCrashes | null {
     signal: exit.signal,
     reason: reasonOf(exit),
     workloadId: spec.id,
-    log: partLog(core.app, spec.id) ?? `app:${core.id}`,
+    log: partLog(core.record, spec.id) ?? `app:${core.id}`,
     inRow: now.inRow,
     told,
     text: sentenceOf(core, now),
@@ -85,7 +85,7 @@ export function countEnd(core: AppCore, workload: Workload): AppCrashes | null {
 
 /** Tells what an earlier activation may not have come to tell. */
 export function retellEnd(core: AppCore): void {
-  const { app, deps } = core;
+  const { record: app, deps } = core;
   const last = app?.run.crashes?.last;
   if (!app || !last || deps.clock.now() - last.atMs > retellMs) return;
   const { live, draining } = app.run;

@@ -139,11 +139,6 @@ export function describeExit(exit: Exit): string {
   return `The app exited with code ${String(exit.code ?? 'unknown')} before it was healthy.`;
 }
 
-/** As a call, because the compiler takes a property it has seen false to stay so. */
-export function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
-}
-
 /** The check of real instances, over TCP or HTTP. */
 export const checkOverNetwork: Check = (target, signal) =>
   target.path === null ? checkConnection(target, signal) : checkPath(target, target.path, signal);

@@ -12,7 +12,6 @@ import { containerLog, containerNames, workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
 import { countEnd, crashesOf } from './crashes.ts';
 import type { Handlers } from '../internal.ts';
-import { reach } from './reach.ts';
 import { pause } from '../../../lib/clock.ts';
 
 /** How long an instance waits for the edge to hear that it goes. */
@@ -31,19 +30,30 @@ export function instanceHandlers(
       return true;
     },
     workloads: ({ workloads }) => {
-      const live = core.app?.run.live ?? null;
+      const live = core.record?.run.live ?? null;
       for (const id of workloadsOf(live)) {
         const found = workloads.find(({ spec }) => spec.id === id);
         if (found === undefined) {
-          confirmLost(core, id, id === live?.workloadId ? live.port : null, ensureRunning);
+          core.care.confirm(id, id === live?.workloadId ? live.port : null, (workload) => {
+            notice(core, workload, ensureRunning);
+          });
         }
         // What runs once has ended, and is all right.
         else if (found.spec.kind === 'service') noticeLive(core, found, ensureRunning);
       }
-      removeUnknown(core, workloads);
+      core.care.removeUnknown(workloads, knownWorkloads(core));
       return true;
     },
   };
+}
+
+function knownWorkloads({ record, open }: AppCore): Set<string | null> {
+  const run = record?.run;
+  const instances = [run?.live, run?.next, ...(run?.draining ?? [])];
+  return new Set([
+    ...instances.flatMap((instance) => workloadsOf(instance)),
+    ...open.map(({ buildJob }) => buildJob),
+  ]);
 }
 
 export interface NextInstance {
@@ -57,7 +67,7 @@ export interface NextInstance {
 /** Names an instance before the driver is told of it. Null: it is not wanted any more. */
 export function nameNext(core: AppCore, wanted: NextInstance): Instance | null {
   const { deploymentId, port, image, stack } = wanted;
-  if (!core.isWanted(deploymentId)) return null;
+  if (!core.wants(deploymentId)) return null;
   const { run } = core.require();
   const seq = run.seq + 1;
   const workloadId = `${deploymentId}-${String(seq)}`;
@@ -81,7 +91,7 @@ export function nameNext(core: AppCore, wanted: NextInstance): Instance | null {
 
 /** Ends the live instance before the next begins: they would share their volumes. */
 export function makeRoom(core: AppCore, deploymentId: string): void {
-  if (!core.isWanted(deploymentId)) return;
+  if (!core.wants(deploymentId)) return;
   const { run } = core.require();
   core.save({ run: leaving(core, leaving(core, run, 'live'), 'next') });
   endAll(core);
@@ -134,44 +144,35 @@ export function follow(core: AppCore, workloadId: string): void {
 
 /** Sees every instance on its way out to its end, each at its time. */
 export function endAll(core: AppCore): void {
-  for (const instance of core.app?.run.draining ?? []) {
-    const { workloadId, stopAtMs } = instance;
-    if (core.ending.has(workloadId)) continue;
-    core.ending.add(workloadId);
+  const { clock } = core.deps;
+  for (const { workloadId, stopAtMs, parts = [] } of core.record?.run.draining ?? []) {
     const { routed } = core;
-    core.context.afterCommit(() => {
-      core.context.work(`end:${workloadId}`, async (signal) => {
-        const ready = async (): Promise<void> => {
-          await Promise.race([routed, pause(core.deps.clock, routedMs, signal)]);
-          const restMs = stopAtMs - core.deps.clock.now();
-          if (restMs > 0) await pause(core.deps.clock, restMs, signal);
-        };
-        // What others waited for goes last.
-        const others = instance.parts?.toReversed() ?? [];
-        const told = async (): Promise<void> => {
-          for (const other of others) await core.care.seeOff(other.workloadId, {}, signal);
-          await core.context.report(() => {
-            forget(core, workloadId);
-          });
-        };
-        await core.care.seeOff(workloadId, { ready, told }, signal);
-      });
+    core.care.end(workloadId, {
+      ready: async (signal) => {
+        await Promise.race([routed, pause(clock, routedMs, signal)]);
+        const restMs = stopAtMs - clock.now();
+        if (restMs > 0) await pause(clock, restMs, signal);
+      },
+      // What others waited for goes last.
+      others: parts.map((part) => part.workloadId).reverse(),
+      gone: () => {
+        forget(core, workloadId);
+      },
     });
   }
 }
 
 /** The driver has forgotten an instance. */
 function forget(core: AppCore, workloadId: string): void {
-  const { app } = core;
-  if (app === null) return;
-  const draining = app.run.draining.filter((instance) => instance.workloadId !== workloadId);
-  core.ending.delete(workloadId);
-  core.save({ run: { ...app.run, draining } });
-  if (app.deletedAtMs !== null) endLogOfDeleted(core);
+  const { record } = core;
+  if (record === null) return;
+  const draining = record.run.draining.filter((instance) => instance.workloadId !== workloadId);
+  core.save({ run: { ...record.run, draining } });
+  if (record.deletedAtMs !== null) endLogOfDeleted(core);
 }
 
 function notice(core: AppCore, workload: Workload, ensureRunning: EnsureRunning): void {
-  if (!workloadsOf(core.app?.run.live).includes(workload.spec.id)) return;
+  if (!workloadsOf(core.record?.run.live).includes(workload.spec.id)) return;
   noticeLive(core, workload, ensureRunning);
 }
 
@@ -194,37 +195,6 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunn
   }
 }
 
-/** A list may be older than an instance: only the driver's own word for this one counts. */
-function confirmLost(
-  core: AppCore,
-  id: string,
-  port: number | null,
-  ensureRunning: EnsureRunning,
-): void {
-  const { driver, clock, logger } = core.deps;
-  core.context.work(`confirm:${id}`, async (signal) => {
-    try {
-      const found = await reach(clock, signal, () => driver.inspect(id));
-      const exit = {
-        code: null,
-        signal: null,
-        reason: 'lost',
-        detail: null,
-        atMs: clock.now(),
-      } as const;
-      const workload: Workload = found ?? {
-        spec: { id, owner: core.id, kind: 'service', port },
-        state: { phase: 'ended', exit },
-      };
-      await core.context.report(() => {
-        notice(core, workload, ensureRunning);
-      });
-    } catch (error) {
-      if (!signal.aborted) logger.warn({ app: core.id, workload: id, err: error }, 'app_not_found');
-    }
-  });
-}
-
 function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): void {
   core.deps.logger.warn({ app: core.id, workload: run.live?.workloadId }, 'app_lost');
   core.save({ run: leaving(core, run, 'live') });
@@ -235,39 +205,21 @@ function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): voi
 /** The app is well again once the instance that crashed listens. */
 function recheck(core: AppCore, workloadId: string): void {
   core.care.recheck(workloadId, {
-    told: (startedAtMs) =>
-      core.context.report(() => {
-        recovered(core, workloadId, startedAtMs);
-      }),
+    recovered: (startedAtMs) => {
+      recovered(core, workloadId, startedAtMs);
+    },
   });
 }
 
 function recovered(core: AppCore, workloadId: string, startedAtMs: number): void {
-  const run = core.app?.run;
+  const run = core.record?.run;
   if (run?.live?.workloadId !== workloadId || !run.crashing) return;
   core.save({ run: { ...run, live: { ...run.live, startedAtMs }, crashing: false } });
 }
 
-/** Removes what a crash left at the driver and the journal does not know. */
-function removeUnknown(core: AppCore, workloads: readonly Workload[]): void {
-  const { app } = core;
-  const run = app?.run;
-  const known = new Set(
-    [run?.live, run?.next, ...(run?.draining ?? [])].flatMap((one) => workloadsOf(one)),
-  );
-  for (const { buildJob } of core.open) if (buildJob !== null) known.add(buildJob);
-  const unknown = workloads.filter(({ spec }) => !known.has(spec.id));
-  for (const { spec } of unknown) {
-    core.deps.logger.warn({ app: core.id, workload: spec.id }, 'workload_unknown');
-    core.deps.driver.remove(spec.id).catch((error: unknown) => {
-      core.deps.logger.warn({ workload: spec.id, err: error }, 'workload_not_removed');
-    });
-  }
-}
-
 /** The logs of an app in trash end when its last instance has. */
 export function endLogOfDeleted(core: AppCore): void {
-  const { app } = core;
+  const { record: app } = core;
   if (app?.deletedAtMs == null || app.run.draining.length > 0) return;
   const { reader, streams } = core.deps;
   const names = containerNames(reader, app);

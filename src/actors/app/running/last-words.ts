@@ -7,7 +7,7 @@
 import { lastWordsMs } from '../../workload/ends.ts';
 import { partLog } from './containers.ts';
 import type { AppCore } from '../core.ts';
-import { isAborted } from './health.ts';
+import { isAborted } from '../../workload/reach.ts';
 
 const linesMax = 40;
 const lineMaxBytes = 2048;
@@ -24,7 +24,7 @@ export async function tellLastWords(
   const untilMs = clock.now() + lastWordsMs;
   try {
     await settleOutput(core, workloadId, signal);
-    const own = partLog(core.app, workloadId) ?? (`app:${core.id}` as const);
+    const own = partLog(core.record, workloadId) ?? (`app:${core.id}` as const);
     const lines = streams.reader.lastOf(own, workloadId, untilMs, linesMax);
     if (lines.length === 0) {
       streams.write(log, 'The app itself wrote nothing.\n');

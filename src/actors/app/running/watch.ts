@@ -14,7 +14,7 @@ import { edgeActor } from '../../edge/edge-actor.ts';
 import type { Actors } from '../../runtime/actor.ts';
 import { databaseActorInside } from '../../database/internal.ts';
 import { appActorInside } from '../app-actor.ts';
-import { localServerId } from '../deps.ts';
+import { localServerId } from '../../workload/deps.ts';
 
 export interface AppWatchOptions {
   driver: Driver;

@@ -6,7 +6,7 @@ import { insert } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
-import { localServerId } from '../deps.ts';
+import { localServerId } from '../../workload/deps.ts';
 import { newHookToken } from '../deploying/hook-token.ts';
 import type { Handlers } from '../internal.ts';
 import type { AppPatch, NewApp } from '../protocol.ts';
@@ -46,7 +46,7 @@ export function settingsHandlers(core: AppCore): Handlers<'create' | 'update'> {
 }
 
 async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
-  if (core.app !== null) throw new ServiceError('CONFLICT', 'This app exists.');
+  if (core.record !== null) throw new ServiceError('CONFLICT', 'This app exists.');
   const { context, deps } = core;
   const nowMs = deps.clock.now();
   const base = newRecord(core, input, nowMs);

@@ -7,7 +7,7 @@ import type { Store } from '../../../store/store.ts';
 import { type Change, put } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { namedIn } from '../../database/settings/references.ts';
-import type { SecretBox } from '../deps.ts';
+import type { SecretBox } from '../../workload/deps.ts';
 import { valueOf } from './variables.ts';
 
 export async function storeReferences(

@@ -17,7 +17,8 @@ import {
   resolved,
 } from '../../database/settings/references.ts';
 import type { AppCore } from '../core.ts';
-import type { AppDeps, SecretBox } from '../deps.ts';
+import type { AppDeps } from '../deps.ts';
+import type { SecretBox } from '../../workload/deps.ts';
 import type { Handlers } from '../internal.ts';
 import type { EnvEntry } from '../protocol.ts';
 import { bad } from './validate.ts';

@@ -8,7 +8,7 @@
  *    an earlier one left half done is never taken for a database.
  */
 import type { Workload } from '../../../protocol/workload.ts';
-import { reach } from '../../app/running/reach.ts';
+import { reach } from '../../workload/reach.ts';
 import { lacksImage } from '../../workload/missing-image.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { HostInit, HostServer } from '../engines/engine.ts';

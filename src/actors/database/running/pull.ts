@@ -6,7 +6,7 @@
  */
 import { BuildOutput } from '../../app/build/build-output.ts';
 import { loginsFor } from '../../app/build/registry-logins.ts';
-import { reach } from '../../app/running/reach.ts';
+import { reach } from '../../workload/reach.ts';
 import type { DatabaseCore } from '../core.ts';
 import { imageReference } from './spec.ts';
 import { sentenceOf, WorkFailed } from '../../workload/work-failed.ts';

@@ -3,7 +3,7 @@
  * containers of its team by a name in their network.
  */
 import type { DatabaseRecord } from '../../../store/records/records.ts';
-import type { SecretBox } from '../../app/deps.ts';
+import type { SecretBox } from '../../workload/deps.ts';
 import type { Access } from '../engines/engine.ts';
 import { engines } from '../engines/engines.ts';
 import { openPasswords } from './secrets.ts';

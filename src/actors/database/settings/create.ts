@@ -3,7 +3,7 @@ import { ServiceError } from '../../../lib/errors.ts';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
 import { insert } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
-import { localServerId } from '../../app/deps.ts';
+import { localServerId } from '../../workload/deps.ts';
 import { bad, checkName, checkResources, emptyResources } from '../../app/settings/validate.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { NewDatabase } from '../protocol.ts';

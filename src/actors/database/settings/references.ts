@@ -9,7 +9,7 @@ import { ServiceError } from '../../../lib/errors.ts';
 import type { Reader } from '../../../store/reader-and-journal.ts';
 import type { AppRecord, DatabaseRecord } from '../../../store/records/records.ts';
 import { tables } from '../../../store/records/tables.ts';
-import type { SecretBox } from '../../app/deps.ts';
+import type { SecretBox } from '../../workload/deps.ts';
 import { accessFor } from './address.ts';
 import { engines } from '../engines/engines.ts';
 

@@ -1,7 +1,7 @@
 /** Owns how the passwords of a database are made up, sealed and opened. */
 import { randomBytes } from 'node:crypto';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
-import type { SecretBox } from '../../app/deps.ts';
+import type { SecretBox } from '../../workload/deps.ts';
 
 /** Sealed values are good in their own place alone; one that is retired keeps the password's. */
 type Which = 'password' | 'next' | 'admin';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { reach } from '../../../../../src/actors/app/running/reach.ts';
-import { ServiceError } from '../../../../../src/lib/errors.ts';
-import { ManualClock } from '../../../../support/manual-clock.ts';
+import { reach } from '../../../../src/actors/workload/reach.ts';
+import { ServiceError } from '../../../../src/lib/errors.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 
 const secondMs = 1_000;
 

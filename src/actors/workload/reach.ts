@@ -1,6 +1,6 @@
 /** Owns patience with a driver that is not reached for a moment, as while its runner starts anew. */
-import { type Clock, pause } from '../../../lib/clock.ts';
-import { ServiceError } from '../../../lib/errors.ts';
+import { type Clock, pause } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
 
 const pauseMs = 500;
 const patienceMs = 30_000;
@@ -30,4 +30,9 @@ export async function reach<T>(
     }
     await pause(clock, pauseMs, signal);
   }
+}
+
+/** As a call, because the compiler takes a property it has seen false to stay so. */
+export function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
 }

@@ -1,0 +1,36 @@
+/** Owns what the actors of apps and of databases are given alike. */
+import type { Driver } from '../../drivers/driver.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { LogStreams } from '../../logs/live/log-streams.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+
+/** The one server of an instance without remote servers. */
+export const localServerId = 'srv_local';
+
+export interface SecretBox {
+  /** `context` binds the value to its place: opening it elsewhere fails. */
+  seal(plain: string, context: string): Uint8Array;
+  open(sealed: Uint8Array, context: string): string;
+}
+
+export interface WorkloadOptions {
+  /** Own uids, both ends included; null where the process may not change its uid. */
+  uids: { first: number; last: number } | null;
+  /** Between SIGTERM and SIGKILL. */
+  stopGraceMs: number;
+  /** Until what is in trash is removed for ever. */
+  trashMs: number;
+}
+
+export const trashMs = 7 * 24 * 3_600_000;
+
+export interface WorkloadDeps {
+  reader: Reader;
+  driver: Driver;
+  streams: LogStreams;
+  secrets: SecretBox;
+  clock: Clock;
+  logger: Logger;
+  options: WorkloadOptions;
+}
