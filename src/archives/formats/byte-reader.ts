@@ -5,6 +5,7 @@
  *    is copied before (never more than was peeked for).
  * 2. What `take` and `peek` return is valid until the next call that may ask the source.
  */
+import { corrupt } from './refusals.ts';
 
 export interface ByteSource {
   /** The next chunk, not empty; null at the end. */
@@ -45,10 +46,10 @@ export class ByteReader {
     }
   }
 
-  /** Exactly `count` bytes, or null when the end comes before. */
-  async take(count: number): Promise<Uint8Array | null> {
+  /** Exactly `count` bytes. Throws ARCHIVE_CORRUPT when the end comes before. */
+  async take(count: number): Promise<Uint8Array> {
     const bytes = await this.peek(count);
-    if (bytes === null) return null;
+    if (bytes === null) throw corrupt('it is cut off');
     let left = count;
     while (left > 0) {
       const step = Math.min(left, this.#head.length);
@@ -58,7 +59,7 @@ export class ByteReader {
     return bytes;
   }
 
-  /** As `take`, without moving on. */
+  /** As `take`, without moving on; null when the end comes before. */
   async peek(count: number): Promise<Uint8Array | null> {
     while (this.#head.length < count) {
       if (this.#behind !== null && this.#head.length + this.#behind.length >= count) {

@@ -53,20 +53,17 @@ export class Meter {
   /** `bytes` more came out, `consumed` bytes in all have gone in. */
   expand(bytes: number, consumed: number): void {
     this.#expanded += bytes;
-    this.#check(this.#expanded, consumed);
-  }
-
-  /** Refuses what a header announces before a byte of it is read. */
-  announce(bytes: number): void {
-    if (this.#expanded + bytes > this.#limits.expandedBytesMax) throw this.#tooLarge();
-  }
-
-  #check(expanded: number, consumed: number): void {
+    const expanded = this.#expanded;
     const { expandedBytesMax, ratioMax, ratioFreeBytes } = this.#limits;
     if (expanded > expandedBytesMax) throw this.#tooLarge();
     if (expanded > ratioFreeBytes && expanded > ratioMax * Math.max(consumed, this.#totalBytes)) {
       throw bomb(`it expands to more than ${ratioMax} times its size`);
     }
+  }
+
+  /** Refuses what a header announces before a byte of it is read. */
+  announce(bytes: number): void {
+    if (this.#expanded + bytes > this.#limits.expandedBytesMax) throw this.#tooLarge();
   }
 
   #tooLarge(): Error {

@@ -8,6 +8,7 @@ import type { ByteReader } from './byte-reader.ts';
 import type { ArchiveVisitor } from './entry.ts';
 import type { EntryTree } from './entry-tree.ts';
 import { inflateWhole } from './decompress.ts';
+import type { Meter } from './limits.ts';
 import { decodeName, latin1 } from './names.ts';
 import { corrupt, quoted, unsafe } from './refusals.ts';
 import {
@@ -19,6 +20,7 @@ import {
   endRecordBytes,
   readCentralHeader,
   readEndRecord,
+  signatureAt,
   signatures,
   type ZipFields,
 } from './zip-records.ts';
@@ -26,6 +28,16 @@ import {
 export interface RandomAccess {
   /** Bytes of the archive that were read before. */
   read(offset: number, length: number): Promise<Uint8Array>;
+}
+
+/** What it takes to read one zip. */
+export interface ZipReading {
+  reader: ByteReader;
+  tree: EntryTree;
+  visitor: ArchiveVisitor;
+  meter: Meter;
+  /** The bytes read so far, for the targets of symlinks. */
+  file: RandomAccess;
 }
 
 /** An entry as it was found. */
@@ -55,28 +67,19 @@ const typeOf = {
 export class ZipDirectory {
   readonly #reader: ByteReader;
   readonly #records: Map<number, EntryRecord>;
-  readonly #tree: EntryTree;
-  readonly #visitor: ArchiveVisitor;
-  readonly #file: RandomAccess;
+  readonly #zip: ZipReading;
 
-  constructor(options: {
-    reader: ByteReader;
-    records: Map<number, EntryRecord>;
-    tree: EntryTree;
-    visitor: ArchiveVisitor;
-    file: RandomAccess;
-  }) {
-    this.#reader = options.reader;
-    this.#records = options.records;
-    this.#tree = options.tree;
-    this.#visitor = options.visitor;
-    this.#file = options.file;
+  /** `records`: the entries by where their headers begin. */
+  constructor(zip: ZipReading, records: Map<number, EntryRecord>) {
+    this.#zip = zip;
+    this.#reader = zip.reader;
+    this.#records = records;
   }
 
   async read(): Promise<void> {
     const start = this.#reader.position;
     let entries = 0;
-    while ((await this.#signature()) === signatures.central) {
+    while ((await signatureAt(this.#reader)) === signatures.central) {
       await this.#entry();
       entries++;
     }
@@ -87,10 +90,10 @@ export class ZipDirectory {
   }
 
   async #entry(): Promise<void> {
-    const header = readCentralHeader(await this.#take(centralHeaderBytes));
-    const name = Buffer.from(await this.#take(header.nameBytes)).toString('latin1');
-    applyZip64(header, await this.#take(header.extraBytes));
-    await this.#take(header.commentBytes);
+    const header = readCentralHeader(await this.#reader.take(centralHeaderBytes));
+    const name = Buffer.from(await this.#reader.take(header.nameBytes)).toString('latin1');
+    applyZip64(header, await this.#reader.take(header.extraBytes));
+    await this.#reader.take(header.commentBytes);
     const record = this.#records.get(header.offset);
     if (record === undefined) throw corrupt('its directory names an entry that is not there');
     this.#records.delete(header.offset);
@@ -119,15 +122,15 @@ export class ZipDirectory {
       case typeOf.symlink: {
         if (record.directory) throw corrupt(`${quoted(path)} is a folder and a link`);
         const target = await this.#linkTarget(record);
-        this.#tree.turnIntoSymlink(path, target);
-        this.#visitor.turnIntoSymlink(path, target);
+        this.#zip.tree.turnIntoSymlink(path, target);
+        this.#zip.visitor.turnIntoSymlink(path, target);
         return;
       }
       case typeOf.directory:
         if (!record.directory) throw corrupt(`${quoted(path)} is a folder and a file`);
         return;
       default:
-        if (!record.directory && (mode & 0o111) !== 0) this.#visitor.executable(path);
+        if (!record.directory && (mode & 0o111) !== 0) this.#zip.visitor.executable(path);
     }
   }
 
@@ -135,7 +138,7 @@ export class ZipDirectory {
     if (record.size > linkTargetMax || record.packed > linkPackedMax) {
       throw unsafe(record.path, 'has too long a link target');
     }
-    const bytes = await this.#file.read(record.data, record.packed);
+    const bytes = await this.#zip.file.read(record.data, record.packed);
     if (bytes.length !== record.packed) throw corrupt('it changed while it was read');
     const target = record.method === deflated ? inflateWhole(bytes, record.size) : bytes;
     return decodeName(target, latin1);
@@ -144,12 +147,12 @@ export class ZipDirectory {
   /** Reads the end records, which have to say what was found. */
   async #end(found: EndRecord): Promise<void> {
     const endAt = this.#reader.position;
-    const hasZip64 = (await this.#signature()) === signatures.zip64End;
+    const hasZip64 = (await signatureAt(this.#reader)) === signatures.zip64End;
     if (hasZip64) await this.#zip64End(found, endAt);
-    if ((await this.#signature()) !== signatures.end) {
+    if ((await signatureAt(this.#reader)) !== signatures.end) {
       throw corrupt('something unknown stands where an entry or its directory should');
     }
-    const end = readEndRecord(await this.#take(endRecordBytes));
+    const end = readEndRecord(await this.#reader.take(endRecordBytes));
     const says = (value: number, truth: number, full: number): boolean =>
       value === truth || (hasZip64 && value === full);
     if (
@@ -159,11 +162,11 @@ export class ZipDirectory {
     ) {
       throw corrupt('its end record disagrees with its directory');
     }
-    await this.#take(end.commentBytes);
+    await this.#reader.take(end.commentBytes);
   }
 
   async #zip64End(found: EndRecord, endAt: number): Promise<void> {
-    const record = Buffer.from(await this.#take(56));
+    const record = Buffer.from(await this.#reader.take(56));
     const extra = Number(record.readBigUInt64LE(4)) - 44;
     if (extra < 0 || extra > 64 * 1024) throw corrupt('its zip64 end record is malformed');
     const entries = record.readBigUInt64LE(32);
@@ -176,25 +179,13 @@ export class ZipDirectory {
     ) {
       throw corrupt('its end record disagrees with its directory');
     }
-    await this.#take(extra);
-    const locator = Buffer.from(await this.#take(20));
+    await this.#reader.take(extra);
+    const locator = Buffer.from(await this.#reader.take(20));
     if (
       locator.readUInt32LE(0) !== signatures.zip64Locator ||
       locator.readBigUInt64LE(8) !== BigInt(endAt)
     ) {
       throw corrupt('its zip64 end record is malformed');
     }
-  }
-
-  async #signature(): Promise<number> {
-    const bytes = await this.#reader.peek(4);
-    if (bytes === null) throw corrupt('it is cut off');
-    return Buffer.from(bytes).readUInt32LE(0);
-  }
-
-  async #take(count: number): Promise<Uint8Array> {
-    const bytes = await this.#reader.take(count);
-    if (bytes === null) throw corrupt('it is cut off');
-    return bytes;
   }
 }

@@ -1,4 +1,5 @@
 /** Owns the records of a zip file (APPNOTE 6.3): their layout, and what of it we accept. */
+import type { ByteReader } from './byte-reader.ts';
 import { decodeName } from './names.ts';
 import { corrupt, encrypted } from './refusals.ts';
 
@@ -57,6 +58,13 @@ export interface EndRecord {
 export const localHeaderBytes = 30;
 export const centralHeaderBytes = 46;
 export const endRecordBytes = 22;
+
+/** What the record begins with that comes next. Throws ARCHIVE_CORRUPT at the end. */
+export async function signatureAt(reader: ByteReader): Promise<number> {
+  const bytes = await reader.peek(4);
+  if (bytes === null) throw corrupt('it is cut off');
+  return asBuffer(bytes).readUInt32LE(0);
+}
 
 export function readLocalHeader(bytes: Uint8Array): LocalHeader {
   const view = asBuffer(bytes);

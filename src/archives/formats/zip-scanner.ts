@@ -8,14 +8,11 @@
  */
 import { crc32 } from 'node:zlib';
 import type { ByteReader } from './byte-reader.ts';
-import type { ArchiveVisitor } from './entry.ts';
-import type { EntryTree } from './entry-tree.ts';
 import { inflateRaw, inflateWhole } from './decompress.ts';
-import type { Meter } from './limits.ts';
 import { normalName } from './names.ts';
 import { corrupt, encrypted, quoted } from './refusals.ts';
-import { StoredSearch } from './stored-search.ts';
-import { type EntryRecord, type RandomAccess, ZipDirectory } from './zip-directory.ts';
+import { searchStored } from './stored-search.ts';
+import { type EntryRecord, ZipDirectory, type ZipReading } from './zip-directory.ts';
 import {
   applyZip64,
   decodeZipName,
@@ -26,6 +23,7 @@ import {
   type LocalHeader,
   localHeaderBytes,
   readLocalHeader,
+  signatureAt,
   signatures,
 } from './zip-records.ts';
 
@@ -34,65 +32,40 @@ const smallPacked = 64 * 1024;
 const smallSize = 512 * 1024;
 
 export class ZipScanner {
+  readonly #zip: ZipReading;
   readonly #reader: ByteReader;
-  readonly #tree: EntryTree;
-  readonly #visitor: ArchiveVisitor;
-  readonly #meter: Meter;
   readonly #records = new Map<number, EntryRecord>();
-  readonly #file: RandomAccess;
 
-  constructor(options: {
-    reader: ByteReader;
-    tree: EntryTree;
-    visitor: ArchiveVisitor;
-    meter: Meter;
-    /** The bytes read so far, for the targets of symlinks. */
-    file: RandomAccess;
-  }) {
-    this.#reader = options.reader;
-    this.#tree = options.tree;
-    this.#visitor = options.visitor;
-    this.#meter = options.meter;
-    this.#file = options.file;
+  constructor(zip: ZipReading) {
+    this.#zip = zip;
+    this.#reader = zip.reader;
   }
 
   async scan(): Promise<void> {
-    while ((await this.#signature()) === signatures.local) await this.#entry();
-    if ((await this.#signature()) === signatures.extraData) throw encrypted();
-    const directory = new ZipDirectory({
-      reader: this.#reader,
-      records: this.#records,
-      tree: this.#tree,
-      visitor: this.#visitor,
-      file: this.#file,
-    });
-    await directory.read();
-  }
-
-  async #signature(): Promise<number> {
-    const bytes = await this.#reader.peek(4);
-    if (bytes === null) throw corrupt('it is cut off');
-    return Buffer.from(bytes).readUInt32LE(0);
+    while ((await signatureAt(this.#reader)) === signatures.local) await this.#entry();
+    if ((await signatureAt(this.#reader)) === signatures.extraData) throw encrypted();
+    await new ZipDirectory(this.#zip, this.#records).read();
   }
 
   async #entry(): Promise<void> {
+    const { tree, visitor, meter } = this.#zip;
     const offset = this.#reader.position;
-    const header = readLocalHeader(await this.#take(localHeaderBytes));
-    const name = Buffer.from(await this.#take(header.nameBytes));
-    applyZip64(header, await this.#take(header.extraBytes));
+    const header = readLocalHeader(await this.#reader.take(localHeaderBytes));
+    const name = Buffer.from(await this.#reader.take(header.nameBytes));
+    applyZip64(header, await this.#reader.take(header.extraBytes));
     const raw = decodeZipName(name);
-    this.#meter.entry(raw);
+    meter.entry(raw);
     const path = normalName(raw);
     const directory = raw.endsWith('/');
-    if (this.#tree.has(path)) throw corrupt(`the name ${quoted(path)} occurs twice`);
-    if (directory) this.#tree.addDirectory(path);
-    else this.#tree.addFile(path);
-    if (!header.described) this.#meter.announce(header.size);
+    if (tree.has(path)) throw corrupt(`the name ${quoted(path)} occurs twice`);
+    if (directory) tree.addDirectory(path);
+    else tree.addFile(path);
+    if (!header.described) meter.announce(header.size);
     const kind = directory ? 'directory' : 'file';
-    this.#visitor.entry({ path, kind, executable: false, target: '' });
+    visitor.entry({ path, kind, executable: false, target: '' });
     const data = this.#reader.position;
     const found = await this.#data(path, header, directory);
-    if (!directory) this.#visitor.endFile();
+    if (!directory) visitor.endFile();
     this.#records.set(offset, {
       name: name.toString('latin1'),
       path,
@@ -112,28 +85,21 @@ export class ZipScanner {
       found.size += bytes.length;
       if (directory && bytes.length > 0) throw corrupt(`the folder ${quoted(path)} has data`);
       if (!header.described && found.size > header.size) throw disagrees(path);
-      this.#meter.expand(bytes.length, before + consumed);
-      this.#visitor.data(bytes);
+      this.#zip.meter.expand(bytes.length, before + consumed);
+      this.#zip.visitor.data(bytes);
     };
     // A promise made beside a descriptor is only checked, never relied upon, for deflated data
     // says itself where it ends.
     const known = !header.described || (header.method !== deflated && header.packed > 0);
     if (header.method === deflated) await this.#inflate(header, known, take);
     else if (known) await this.#copy(header.packed, take);
-    else await new StoredSearch(this.#reader, found).run(take);
+    else await searchStored(this.#reader, found, take);
     found.packed = this.#reader.position - before;
-    if (header.described) {
-      await this.#descriptor(path, found);
-      const { crc, packed, size } = header;
-      const kept = (promise: number, value: number): boolean => promise === 0 || promise === value;
-      if (!kept(crc, found.crc) || !kept(packed, found.packed) || !kept(size, found.size)) {
-        throw disagrees(path);
-      }
-    } else if (
-      found.crc !== header.crc ||
-      found.packed !== header.packed ||
-      found.size !== header.size
-    ) {
+    if (header.described) await this.#descriptor(path, found);
+    const isSaid = (promise: number, value: number): boolean =>
+      promise === value || (header.described && promise === 0);
+    const { crc, packed, size } = header;
+    if (!isSaid(crc, found.crc) || !isSaid(packed, found.packed) || !isSaid(size, found.size)) {
       throw disagrees(path);
     }
     return found;
@@ -149,7 +115,7 @@ export class ZipScanner {
       if (used !== header.packed) throw corrupt('its compressed data ends before its header says');
       return;
     }
-    take(inflateWhole(await this.#take(header.packed), header.size), header.packed);
+    take(inflateWhole(await this.#reader.take(header.packed), header.size), header.packed);
   }
 
   async #copy(length: number, take: Take): Promise<void> {
@@ -167,16 +133,9 @@ export class ZipScanner {
     const bytes =
       (await this.#reader.peek(descriptorBytesMax)) ??
       (await this.#reader.peek(descriptorBytesMin));
-    if (bytes === null) throw corrupt('it is cut off');
-    const length = descriptorLength(bytes, found);
+    const length = bytes === null ? null : descriptorLength(bytes, found);
     if (length === null) throw disagrees(path);
-    await this.#take(length);
-  }
-
-  async #take(count: number): Promise<Uint8Array> {
-    const bytes = await this.#reader.take(count);
-    if (bytes === null) throw corrupt('it is cut off');
-    return bytes;
+    await this.#reader.take(length);
   }
 }
 
