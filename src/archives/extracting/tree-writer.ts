@@ -121,7 +121,7 @@ export class TreeWriter implements ArchiveVisitor {
     this.#folders.add(path);
   }
 
-  /** In a tar the later of two files of one name wins; it is a new file, not the old one's bytes. */
+  /** In a tar the later of two files of one name wins. It is a new file: the old one is not written to. */
   #anew<T>(path: string, make: () => T): T {
     try {
       return make();

@@ -1,15 +1,17 @@
 /**
- * Owns one long-lived task of the bulk pool and the transfers on it: many at once, by chunk.
+ * Owns one long-lived task of the bulk pool and the transfers that it serves, many at once.
  *
- * 1. A slow sender holds no thread. Bytes are copied once, into slots of memory that the thread reads
- *    and writes to disk from; there are `slots` of them, whatever the number of transfers.
- * 2. A sender that cannot stop in time finds no slot: its bytes go into its file from here, and the
- *    thread reads them back when their turn comes. So memory is bounded, and nothing waits.
- * 3. Each transfer ends once: received, failed, or aborted; then nothing but a received file is left.
- * 4. When the thread dies, its transfers fail with OVERLOADED and their files are removed from here.
+ * 1. A slow sender holds no thread. Its bytes are copied once, into slots of memory that both threads
+ *    see: the bulk thread hashes them, reads them as an archive and writes them to disk from there. All
+ *    transfers share the same number of slots.
+ * 2. A sender that cannot stop in time finds no free slot. Its bytes are written into its file from this
+ *    thread, and the bulk thread reads them back when their turn comes. So memory is bounded, no byte is
+ *    lost, and this thread waits for nobody.
+ * 3. Each transfer ends once: received, failed or aborted. Only a received file is left behind.
+ * 4. When the thread dies, its transfers fail with OVERLOADED, and this thread removes their files.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { unlink } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import { ServiceError } from '../../lib/errors.ts';
@@ -52,7 +54,7 @@ export interface LaneOptions {
   memory: SharedArrayBuffer;
   limits: ArchiveLimits;
   temporaryDir: string;
-  /** Bytes of one transfer that are on their way before its sender is told to stop. */
+  /** A sender is told to stop when so many of its bytes are sent and not done with. */
   windowBytes: number;
   /** The last transfer is over. */
   onEmpty(): void;
@@ -62,11 +64,11 @@ type Phase =
   | { kind: 'open' }
   | { kind: 'ending'; resolve(file: ReceivedFile): void; reject(error: Error): void }
   | { kind: 'aborting' }
-  /** A fault on this side; told once the thread has removed what there is. */
+  /** A fault on this thread. The sender is told once the bulk thread has removed the files. */
   | { kind: 'failing'; error: Error }
   | { kind: 'over' };
 
-/** A slot that is not full yet: what is new in it lies from `from` up to `to`. */
+/** A slot that is not full yet. The bulk thread has not been sent the bytes from `from` up to `to`. */
 interface Filling {
   slot: number;
   from: number;
@@ -79,11 +81,11 @@ interface Transfer {
   temporary: string;
   final: string;
   phase: Phase;
-  /** Of the temporary file, to spill into. */
+  /** Of the temporary file, for bytes that find no free slot. */
   fd: number;
   sizeBytes: number;
   filling: Filling | null;
-  /** Bytes sent to the thread and not yet done with. */
+  /** Bytes that were sent to the bulk thread and that it is not done with. */
   inFlight: number;
   stopped: boolean;
   over: PromiseWithResolvers<undefined>;
@@ -183,9 +185,9 @@ export class BulkLane {
       rest = rest.subarray(piece.length);
     }
     if (transfer.phase.kind !== 'open') return true;
-    // While the thread has work, a slot goes when it is full.
+    // While the bulk thread has work, a slot is sent when it is full; else at once.
     if (transfer.inFlight === 0) this.#sendFilling(transfer);
-    // Who was told to stop is told to go on by `onRoom` alone.
+    // Only `onRoom` lets a sender go on that was told to stop.
     transfer.stopped ||=
       transfer.inFlight >= this.#options.windowBytes || this.#freeSlots.length < this.#slots / 4;
     return !transfer.stopped;
@@ -205,7 +207,7 @@ export class BulkLane {
     this.#post({ type: 'chunk', transfer: transfer.id, slot, from, to });
   }
 
-  /** The socket library reads on within a turn while the sender keeps up, pause or not. */
+  /** Within a turn of the loop the socket library reads on while there is more, even when paused. */
   #spill(transfer: Transfer, bytes: Uint8Array): void {
     try {
       for (let done = 0; done < bytes.length;) {
@@ -262,7 +264,7 @@ export class BulkLane {
           transfer.phase.resolve({ sizeBytes, sha256, entries });
           this.#over(transfer);
         } else {
-          // Called off when it was already in its place.
+          // It was aborted when the file was already in its place.
           void removeFiles(transfer).then(() => {
             this.#over(transfer);
           });
@@ -296,7 +298,7 @@ export class BulkLane {
     if (this.#transfers.size === 0) this.#options.onEmpty();
   }
 
-  /** Lets senders go on whose window, and the lane's slots, are half empty. */
+  /** Lets senders go on, once half of their window and half of all slots are free. */
   #giveRoom(): void {
     const { windowBytes } = this.#options;
     for (const transfer of this.#transfers.values()) {
@@ -312,7 +314,7 @@ export class BulkLane {
   }
 }
 
-/** Exclusive, so that a link put there by anyone is not written through. */
+/** Fails where something stands, so that nothing is written through a link that somebody put there. */
 function openNew(path: string): number {
   try {
     return openSync(path, 'wx', 0o600);
@@ -322,9 +324,5 @@ function openNew(path: string): number {
 }
 
 async function removeFiles({ temporary, final }: Transfer): Promise<void> {
-  for (const file of [temporary, final]) {
-    await unlink(file).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    });
-  }
+  for (const file of [temporary, final]) await rm(file, { force: true });
 }

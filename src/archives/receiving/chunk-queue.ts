@@ -1,11 +1,11 @@
 /**
- * Owns the pieces of one transfer between their arrival and the moment nobody needs them.
+ * Owns the pieces of one transfer from their arrival until nobody needs them any more.
  *
- * 1. A piece in memory has two users, the disk and the reader; when the last one lets go it is free.
- * 2. A piece that lies in the file already is read from there when its turn comes.
- * 3. The reader gets every byte once and in order, and so does `hash`: while the reader's engine is
- *    at work on a piece, this thread hashes it.
- * 4. What comes after `stop` is let go unseen.
+ * 1. A piece in memory has two users, the disk and the reader. It is free when both have let it go.
+ * 2. A piece that is in the file already is read from there when its turn comes.
+ * 3. The reader gets every byte once and in order, and so does `hash`. This thread hashes a piece while
+ *    the library decompresses it on another.
+ * 4. Pieces that come after `stop` are freed and not read.
  */
 import type { Hash } from 'node:crypto';
 import type { ByteSource } from '../formats/byte-reader.ts';
@@ -44,7 +44,7 @@ export class ChunkQueue implements ByteSource {
     this.#options = options;
   }
 
-  /** Takes a piece; the returned function says that the disk needs it no more. */
+  /** Takes a piece. Call the returned function when the disk needs it no more. */
   push(piece: Piece): () => void {
     const at = this.#arrivedBytes;
     if (piece.kind === 'file') {
@@ -70,7 +70,7 @@ export class ChunkQueue implements ByteSource {
     this.#wake?.();
   }
 
-  /** The reader is gone, for whatever reason. */
+  /** The reader will not read on. */
   stop(): void {
     this.#state = 'stopped';
     this.#reading = this.#letGo();
@@ -117,7 +117,7 @@ export class ChunkQueue implements ByteSource {
   #hand(held: Held): Uint8Array {
     const reading = { held, hashed: false };
     this.#reading = reading;
-    // Not now: first the reader shall give the piece to its engine, on another thread.
+    // Later in this turn: first the reader gives the piece to the library, which has threads of its own.
     setImmediate(() => {
       this.#hashOnce(reading);
     });

@@ -6,7 +6,7 @@
  * 3. However it ends otherwise, nothing of it is left when `run` has returned.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { open, rename, unlink } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { noVisitor } from '../formats/entry.ts';
 import type { ArchiveFormat } from '../formats/format.ts';
@@ -20,7 +20,7 @@ export interface ReceiverOptions {
   limits: ArchiveLimits;
   temporary: string;
   final: string;
-  /** So many bytes are done with; the slot they lay in. */
+  /** The receiver needs so many bytes no more; `slot`: where they lay, null for those in the file. */
   credit(bytes: number, slot: number | null): void;
 }
 
@@ -30,7 +30,7 @@ export interface ReceivedBytes {
   entries: number;
 }
 
-/** The outcome of a transfer that was called off. */
+/** What a transfer ends with that the sender called off. */
 export const calledOff = Symbol('called off');
 
 export class Receiver {
@@ -58,7 +58,7 @@ export class Receiver {
     });
   }
 
-  /** Takes the bytes until it gives credit for the slot. */
+  /** Uses the bytes in place until it gives credit for their slot. */
   chunk(bytes: Uint8Array, slot: number): void {
     const at = this.#sizeBytes;
     this.#sizeBytes += bytes.length;
@@ -94,7 +94,7 @@ export class Receiver {
         file: { read: (offset, length) => this.#read(offset, length) },
         visitor: noVisitor,
       });
-      // The reader may stop before the last byte; the hash does not.
+      // The archive may end before the last byte; the hash takes the rest as well.
       while ((await this.#queue.next()) !== null);
       await this.#file.sync();
       if (!this.#calledOff) await this.#place();
@@ -106,7 +106,7 @@ export class Receiver {
       this.#queue.stop();
       const broken = this.#file.failure;
       await this.#remove();
-      // What the reader saw of a transfer that was broken off is not the client's fault.
+      // An archive looks broken when its transfer was called off: that is no refusal.
       if (this.#calledOff) return calledOff;
       throw broken === null ? error : broken.error;
     }
@@ -137,9 +137,7 @@ export class Receiver {
     this.#queue.stop();
     await this.#file.close();
     for (const name of [this.#options.temporary, this.#options.final]) {
-      await unlink(name).catch((error: unknown) => {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      });
+      await rm(name, { force: true });
     }
   }
 }
