@@ -216,11 +216,11 @@ export class Lanes {
   #isForPool(pool: QueryLane, document: ReadyDocument, cost: number): boolean {
     const { inlineCost, heavyCost } = this.#options.limits;
     const expectedUs = this.#paces.expectUs(document, cost);
-    const learnedCost = this.#paces.costOf(document, cost);
-    if (expectedUs <= handOverUs || Math.max(cost, learnedCost) <= inlineCost) return false;
+    const carefulCost = Math.max(this.#paces.costOf(document, cost), cost);
+    if (expectedUs <= handOverUs || carefulCost <= inlineCost) return false;
     if (pool.ready) return !this.#turn.hasRoom(expectedUs);
     pool.start();
-    return learnedCost > heavyCost;
+    return carefulCost > heavyCost;
   }
 
   /** The results of a subscription as JSON, or of anything else: its one answer. */

@@ -2,7 +2,7 @@
  * Owns how long documents take for their static cost, as they turned out to: some fields cost ten
  * times what they count.
  *
- * 1. About one run in five takes longer than what is expected of a document. So one slow run is noise,
+ * 1. About one run in eight takes longer than what is expected of a document. So one slow run is noise,
  *    and a document that is slow now and then is expected to be slow.
  * 2. A document that never ran is expected to take longer than most do.
  */
@@ -13,8 +13,8 @@ const slowestPace = 100;
 const fastestPace = 1 / 20;
 /** What any query takes. */
 const leastUs = 10;
-/** How far a run moves what is expected: this many steps down undo one up. */
-const stepUp = 1.4;
+/** How far a run moves what is expected: seven steps down undo one up. */
+const stepUp = 2;
 const stepDown = 1.1;
 /**
  * The least that a document counts, of its static cost: one that found little so far may find much some

@@ -25,7 +25,7 @@ describe('Paces', () => {
       paces.learn(document, cost, run % 10 === 0 ? 5_000_000 : 300);
     }
     const expectedUs = paces.expectUs(document, cost);
-    assert.ok(expectedUs >= 290 && expectedUs < 450, String(expectedUs));
+    assert.ok(expectedUs >= 290 && expectedUs < 650, String(expectedUs));
   });
 
   it('do not let a few fast runs hide a slow one', () => {
