@@ -1,7 +1,8 @@
 /**
- * Owns commands that are run to their end in an app or a database, for who does not need a console.
+ * Owns commands that run to their end in an app or a database, for callers that need no console.
  *
- * 1. Bounded in time, in output, and in how many of a person run at once.
+ * 1. A command is bounded in time and in output, and so is the number of commands that a person runs at
+ *    once.
  */
 import type { Driver } from '../drivers/driver.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -10,9 +11,9 @@ import type { ConsoleTarget, ConsolePrograms } from './console-door.ts';
 export interface CommandOutcome {
   /** Both outputs as they came; bytes that are no UTF-8 are U+FFFD. */
   output: string;
-  /** 128 and the number of a signal that ended it; 124 when the time was over. */
+  /** 128 plus the number of the signal that ended it; 124 when its time was over. */
   exitCode: number;
-  /** More was put out than is kept. */
+  /** Whether there was more output than is kept. */
   truncated: boolean;
 }
 
@@ -36,7 +37,7 @@ export interface ConsoleCommandsOptions {
   maxPerPerson?: number;
 }
 
-/** What the system takes in one argument, nearly. */
+/** About as much as the system takes in one argument. */
 export const commandBytesMax = 64 * 1024;
 
 export class ConsoleCommands {
@@ -56,7 +57,7 @@ export class ConsoleCommands {
         'A command has 1 to 65536 bytes, none of them zero.',
       );
     }
-    // A mutation may have several: the rest need not begin when nobody waits any more.
+    // A mutation may have several commands: the rest need not begin when nobody waits any more.
     if (signal?.aborted === true)
       throw new ServiceError('DEADLINE_EXCEEDED', 'Nobody waits for it.');
     const { driver, programs, timeoutMs = 60_000, outputBytes = 64 * 1024 } = this.#options;

@@ -1,4 +1,4 @@
-/** Owns what the parts around consoles hand to each other, on one thread or over several. */
+/** Owns the interface of consoles, on one thread or over several. */
 import type { CloseOutcome } from '../logs/viewers/stream-room.ts';
 import type { FrameSink, Person } from '../logs/viewers/viewer.ts';
 
@@ -16,14 +16,14 @@ export interface OpenConsole {
   /** 1..1000 each. */
   cols: number;
   rows: number;
-  /** A program of its own, or the streams of the one that runs there. */
+  /** `shell`: a program of its own; `attach`: the streams of the program that runs there. */
   mode: 'shell' | 'attach';
-  /** Where it is opened from, for the activity. */
+  /** Where it was opened from, for the activity. */
   address: string;
   userAgent: string;
 }
 
-/** A console, as somebody names it who wants something of it. */
+/** A console as a caller names it. */
 export interface NamedConsole {
   sessionId: string;
   /** Whoever asks. */
@@ -39,15 +39,16 @@ export interface ConsoleSize {
 /** The consoles of an instance, from any thread. */
 export interface ConsoleDoor {
   /**
-   * Opens one, which waits for its first viewer; its id. Rejects: TOO_MANY_STREAMS, NOT_RUNNING,
-   * NO_SUCH_CONTAINER, AGENT_UNREACHABLE, BAD_USER_INPUT, SHUTTING_DOWN, OVERLOADED, FORBIDDEN.
+   * Opens a console, which waits for its first viewer; resolves with its id. Rejects: TOO_MANY_STREAMS,
+   * NOT_RUNNING, NO_SUCH_CONTAINER, AGENT_UNREACHABLE, BAD_USER_INPUT, SHUTTING_DOWN, OVERLOADED,
+   * FORBIDDEN.
    */
   open(wanted: OpenConsole): Promise<string>;
-  /** Whether it may be watched by who asks; rejects as `write` does. */
+  /** Resolves when the caller may watch it; rejects as `write` does. */
   admit(named: NamedConsole, size: ConsoleSize | null): Promise<void>;
   /**
-   * Shows it in a stream, to its end: `session`, what was shown last, and what comes. Whoever watched it
-   * before does so no longer. Returns what to call when the client has left.
+   * Shows it in a stream until its end: `session`, the last output, and all further output. An earlier
+   * viewer's stream ends. Returns what to call when the client has left.
    */
   watch(named: NamedConsole, sink: FrameSink): () => void;
   /** Rejects: NO_SUCH_SESSION, FORBIDDEN, RATE_LIMITED while its program does not read. */
@@ -57,7 +58,7 @@ export interface ConsoleDoor {
   close(named: NamedConsole): Promise<CloseOutcome>;
 }
 
-/** What is opened where. */
+/** What a console or a command runs, and in which workload. */
 export interface ConsoleProgram {
   workloadId: string;
   /** Empty: the shell of the place. */
@@ -65,7 +66,10 @@ export interface ConsoleProgram {
   env: Readonly<Record<string, string>>;
 }
 
-/** What there is to run in an app or a database. Each rejects: NOT_RUNNING, NO_SUCH_CONTAINER, ENGINE_NOT_AVAILABLE. */
+/**
+ * What can be run in an app or a database. Each rejects: NOT_RUNNING, NO_SUCH_CONTAINER,
+ * ENGINE_NOT_AVAILABLE.
+ */
 export interface ConsolePrograms {
   /** What a console runs. */
   program(target: ConsoleTarget, container: string): Promise<ConsoleProgram>;

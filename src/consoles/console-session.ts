@@ -1,11 +1,11 @@
 /**
- * Owns one console from its opening to its end: its terminal, who watches it, and what was shown last.
+ * Owns one console from its opening to its end: its terminal, its viewer, and its last output.
  *
- * 1. One viewer at a time: who comes back takes over. Without one it lives on for `keepMs`.
- * 2. A viewer that does not read makes the program wait; without a viewer the program goes on at the pace
- *    of one, and its last output is kept. The program of an app that is attached to waits for nobody.
- * 3. It ends once, and its terminal with it. What a program said last is kept for `keepMs` until its
- *    opener was shown it.
+ * 1. It has one viewer at a time; a new one takes over. Without a viewer it lives on for `keepMs`.
+ * 2. A viewer that does not read makes the program wait. Without a viewer the program runs as fast as
+ *    with one, and its last output is kept. An app's own program, when it is attached to, never waits.
+ * 3. It ends once, together with its terminal. The last output of a program is kept for `keepMs`, or
+ *    until its opener has seen it.
  */
 import type { Terminal } from '../drivers/driver.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -17,9 +17,9 @@ import { RecentOutput } from './recent-output.ts';
 
 /**
  * - `exited`: its program ended by itself, or with what it ran in
- * - `lost`: the place where it ran is not reached any more
+ * - `lost`: the server where it ran is no longer reached
  * - `closed`: by its opener; `idle`: nobody typed; `left`: nobody came back; `drained`: we go down
- * - `refused`: its opener may not use it any more; `gone`: what it ran in was deleted
+ * - `refused`: its opener may no longer use it; `gone`: the app or database was deleted
  */
 export type ConsoleEnd =
   'exited' | 'lost' | 'closed' | 'idle' | 'left' | 'drained' | 'refused' | 'gone';
@@ -27,7 +27,7 @@ export type ConsoleEnd =
 export interface ConsoleTimes {
   /** How long it waits for its opener to come back. */
   keepMs: number;
-  /** How long nobody has to type. */
+  /** How long it stays open while nobody types. */
   idleMs: number;
   pingMs: number;
   flushMs: number;
@@ -39,15 +39,15 @@ export interface ConsoleSessionOptions extends ConsoleTimes {
   clock: Clock;
   frameBytes: number;
   recentBytes: number;
-  /** Its program runs no more. */
+  /** Its program has ended. */
   onEnd: (why: ConsoleEnd) => void;
-  /** No stream will show it any more; after `onEnd`. */
+  /** No stream will show it any more; called after `onEnd`. */
   onForgotten: () => void;
-  /** The right to use it is to be looked at again. */
+  /** The right to use it has to be checked again. */
   onPing: () => void;
 }
 
-/** `over`: its program has ended, but its opener was not shown all of it yet. */
+/** `over`: its program has ended, but its opener has not seen all output yet. */
 type Phase = 'opening' | 'open' | 'over' | 'ended';
 
 const exitFrame = Buffer.from(sseEvent('exit', ''));
@@ -84,7 +84,7 @@ export class ConsoleSession {
     return this.#phase === 'open';
   }
 
-  /** Whether it has ended, and waits for its opener to see it. */
+  /** Whether its program has ended, and its opener has not seen all output yet. */
   get isOver(): boolean {
     return this.#phase === 'over';
   }
@@ -98,7 +98,7 @@ export class ConsoleSession {
     return this.#phase === 'open' || this.#phase === 'over';
   }
 
-  /** Its opener, by the sign-in that saw it last. */
+  /** Its opener, with the sign-in that watched it last. */
   get person(): Person {
     return this.#person;
   }
@@ -108,15 +108,15 @@ export class ConsoleSession {
     return this.#terminal?.unwritten ?? 0;
   }
 
-  /** The terminal is there. */
+  /** Takes the terminal once it is open. */
   begin(terminal: Terminal): void {
     this.#terminal = terminal;
-    // It may have ended meanwhile.
+    // The console may have ended meanwhile.
     if (this.#phase === 'opening') this.#phase = 'open';
     else terminal.close();
   }
 
-  /** Output of the terminal; only borrowed. */
+  /** Output of the terminal. `bytes` may change after the call. */
   output(bytes: Uint8Array): void {
     if (this.#phase !== 'open' && this.#phase !== 'opening') return;
     const chunk = Buffer.from(bytes);
@@ -131,7 +131,7 @@ export class ConsoleSession {
     else this.#terminal?.pause();
   }
 
-  /** The terminal told its end. */
+  /** The terminal has ended. */
   exit(lost: boolean): void {
     if (lost) this.#finish('lost', failureFrame('The server it ran on was lost.'));
     else this.#finish('exited', exitFrame);
@@ -154,7 +154,7 @@ export class ConsoleSession {
     this.#viewer = viewer;
     viewer.begin(this.id, this.#recent.bytes());
     if (this.#phase === 'over') viewer.finish(this.#lastFrame);
-    // Whatever kept the program waiting was another viewer, or that there was none.
+    // The program may be waiting because of an earlier viewer, or because there was none.
     else this.#flow();
     return () => this.#left(viewer);
   }
@@ -178,7 +178,7 @@ export class ConsoleSession {
     this.#stop(why, failureFrame(sentence));
   }
 
-  /** After all that was put out, to who watches or comes back in time. */
+  /** Ends it after all output, for a viewer that watches now or comes back in time. */
   #finish(why: ConsoleEnd, lastFrame: Buffer): void {
     if (!this.#over(why)) return;
     this.#lastFrame = lastFrame;
@@ -227,7 +227,7 @@ export class ConsoleSession {
     this.#flow();
   }
 
-  /** Attached to, it is no program of its own: if it waited, so would the app. */
+  /** Whether the console shows the app's own program: if that waited, so would the app. */
   get #isOfTheApp(): boolean {
     return this.opened.mode === 'attach';
   }
@@ -238,7 +238,7 @@ export class ConsoleSession {
     this.#terminal?.resume();
   }
 
-  /** Output that nobody watches, which must not keep us busier than if somebody did. */
+  /** Bounds output without a viewer: it must not cost more work than with one. */
   #pace(count: number): void {
     const { clock, flushMs, frameBytes } = this.#options;
     const sinceMs = clock.now() - this.#window.startMs;

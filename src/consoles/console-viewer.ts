@@ -3,9 +3,9 @@
  *
  * 1. A frame goes out at once while there is little to send. A flood goes as one frame every `flushMs`,
  *    of `frameBytes` at most.
- * 2. What comes out is what went in, decoded as UTF-8 across all cuts; bytes that are none are U+FFFD.
- * 3. What waits here is bounded by who pushes: `full` says when it is enough, `onRoom` when it is less;
- *    or who pushes cannot wait, and calls `skip`.
+ * 2. Output is decoded as UTF-8 across all cuts. Bytes that are no UTF-8 become U+FFFD.
+ * 3. The caller bounds what waits here: it stops when `full` is true and continues at `onRoom`. A
+ *    caller that cannot stop calls `skip`.
  */
 import type { Clock } from '../lib/clock.ts';
 import { sseComment, sseEvent } from '../protocol/sse.ts';
@@ -18,15 +18,15 @@ export interface ConsoleViewerOptions {
   frameBytes: number;
   flushMs: number;
   pingMs: number;
-  /** There is room again for what `full` kept away. */
+  /** There is room again after `full` was true. */
   onRoom: () => void;
-  /** Comes with each ping. */
+  /** Called with each ping. */
   onPing: () => void;
-  /** All was sent, and the frame of `finish` with it. */
+  /** Everything was sent, with the frame of `finish` at the end. */
   onDone: () => void;
 }
 
-/** What goes out at once within `flushMs`; beyond it is a flood. */
+/** How much goes out at once within `flushMs`. More is a flood. */
 const promptBytes = 16 * 1024;
 const promptFrames = 64;
 const fullBytes = 128 * 1024;
@@ -57,15 +57,15 @@ export class ConsoleViewer {
     this.#arm();
   }
 
-  /** Whoever pushes is to stop until `onRoom`. */
+  /** Whether the caller has to stop until `onRoom`. */
   get full(): boolean {
     return this.#waitingBytes + this.#text.length > fullBytes;
   }
 
   /**
-   * Begins with its id and what was shown last, and a comment where that ends: what a terminal answers to
-   * questions of programs was answered when they were asked. A browser that connects again by itself names
-   * the id that stands there.
+   * Begins with the console's id and its last output, and a comment where that ends. A terminal must
+   * not answer questions of programs in the last output again. A browser that connects again by itself
+   * names the id of that comment.
    */
   begin(sessionId: string, shown: Uint8Array): void {
     this.#write(Buffer.from(sseEvent('session', sessionId)));
@@ -74,7 +74,7 @@ export class ConsoleViewer {
     this.#write(Buffer.from(sseComment('live', sessionId)));
   }
 
-  /** Takes a chunk that nobody changes any more. */
+  /** Takes a chunk that does not change any more. */
   push(chunk: Uint8Array): void {
     if (this.#phase === 'closed') return;
     this.#waiting.push(chunk);
@@ -83,7 +83,7 @@ export class ConsoleViewer {
     if (this.#phase === 'live' && this.#cancelFlush === undefined) this.#send();
   }
 
-  /** Drops what waits: the next that is sent is what is pushed from now on. */
+  /** Drops what waits. Only what is pushed from now on is sent. */
   skip(): void {
     this.#waiting = [];
     this.#waitingBytes = 0;
@@ -111,7 +111,7 @@ export class ConsoleViewer {
     this.skip();
   }
 
-  /** Sends what may go now; the rest when its time comes. */
+  /** Sends what may be sent now, and sets a timer for the rest. */
   #send(): void {
     while (this.#phase === 'live') {
       if (this.#waitingBytes === 0 && this.#text === '') {
@@ -133,7 +133,7 @@ export class ConsoleViewer {
   }
 
   #complete(lastFrame: Buffer): void {
-    // Bytes that began a character which never came.
+    // The beginning of a character whose rest never came.
     const text = this.#decoder.decode();
     if (text !== '') this.#sendFrame(text);
     this.end(lastFrame);
@@ -145,7 +145,7 @@ export class ConsoleViewer {
     const { clock, flushMs } = this.#options;
     const nowMs = clock.now();
     const sinceMs = nowMs - this.#window.startMs;
-    // Below zero: the clock was set.
+    // Below zero when the clock was set back.
     if (sinceMs >= flushMs || sinceMs < 0) {
       this.#window = { startMs: nowMs, bytes: 0, frames: 0 };
       return 0;
@@ -154,7 +154,7 @@ export class ConsoleViewer {
     return bytes > promptBytes || frames >= promptFrames ? flushMs - sinceMs : 0;
   }
 
-  /** What fits into one frame, or less. Bytes of a character that is not whole yet stay in the decoder. */
+  /** Text for one frame at most. The bytes of an incomplete character stay in the decoder. */
   #takeText(): string {
     if (this.#text !== '') {
       const text = this.#text;
@@ -198,7 +198,7 @@ export class ConsoleViewer {
   #arm(): void {
     const { clock, pingMs, onPing } = this.#options;
     this.#cancelPing = clock.after(pingMs, () => {
-      // A full socket takes no ping, or one that never reads would fill our memory.
+      // A full socket gets no ping: a client that never reads would fill our memory.
       if (this.#phase === 'live') this.#write(pingComment);
       this.#arm();
       onPing();
@@ -206,7 +206,7 @@ export class ConsoleViewer {
   }
 }
 
-/** Not between the halves of a character outside the first plane. */
+/** A cut that is not between the two halves of a surrogate pair. */
 function cutBefore(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   return unit >= 0xdc00 && unit <= 0xdfff && at > 1 ? at - 1 : at;

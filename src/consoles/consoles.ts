@@ -1,10 +1,12 @@
 /**
- * Owns all open consoles: who has which, how many each person has, how each one ends. Like the log streams
- * they are one registry and no actors: a console keeps nothing that outlives its terminal.
+ * Owns all open consoles: whose they are, how many each person has, and how each one ends. Like log
+ * streams they are one registry and no actors: a console keeps nothing that outlives its terminal.
  *
- * 1. Only who opened a console uses it, and only while the right to is there: it is looked at with every
- *    write, and within a second after any change of rights; who lost it loses the console.
- * 2. Consoles of a person are bounded, and all together; none is opened while the service drains.
+ * 1. Only the person who opened a console may use it, and only while that person has the right to. The
+ *    right is checked with every write, and within a second after any change of rights. A person who
+ *    loses it loses the console.
+ * 2. The number of consoles is bounded for each person and for all. None is opened while the service
+ *    drains.
  */
 import type { Driver, Terminal, TerminalEvents } from '../drivers/driver.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -26,7 +28,7 @@ import type {
   ConsolePrograms,
 } from './console-door.ts';
 
-/** Whether a person may use a console; `gone`: what it is opened in is no more. */
+/** Whether a person may use a console; `gone`: the app or database no longer exists. */
 export type ConsoleStanding = 'allowed' | 'refused' | 'gone';
 
 export interface ConsolesOptions extends Partial<ConsoleTimes> {
@@ -42,11 +44,11 @@ export interface ConsolesOptions extends Partial<ConsoleTimes> {
   clock?: Clock;
   /** Default 16. */
   maxPerPerson?: number;
-  /** Of all together; default 512. */
+  /** For all persons together; default 512. */
   max?: number;
   /** Input that may wait for a program; default 1 MiB. */
   unwrittenBytes?: number;
-  /** Output kept for who comes back; default 64 KiB. */
+  /** Output kept for a viewer that comes back; default 64 KiB. */
   recentBytes?: number;
   /** Longest frame; default 64 KiB. */
   frameBytes?: number;
@@ -61,7 +63,7 @@ const defaultTimes: ConsoleTimes = {
 const defaultMaxPerPerson = 16;
 const defaultMax = 512;
 const kibibyte = 1024;
-/** Of a second in which a right that was lost must take effect. */
+/** Part of the second within which a lost right has to take effect. */
 const recheckPauseMs = 100;
 
 export class Consoles implements ConsoleDoor {
@@ -70,7 +72,7 @@ export class Consoles implements ConsoleDoor {
   readonly #sessions = new Map<string, ConsoleSession>();
   /** Places taken, by person. */
   readonly #taken = new Map<string, number>();
-  /** Told as opened, and to be told as ended. */
+  /** Consoles that were reported as opened, and whose end has to be reported. */
   readonly #opened = new Set<string>();
   readonly #stopListening: () => void;
   #cancelRecheck: (() => void) | undefined;
@@ -87,7 +89,7 @@ export class Consoles implements ConsoleDoor {
     });
   }
 
-  /** Consoles that are open, or still kept, for the metrics. */
+  /** How many consoles are open or kept, for the metrics. */
   get size(): number {
     return this.#sessions.size;
   }
@@ -114,7 +116,7 @@ export class Consoles implements ConsoleDoor {
 
   admit(named: NamedConsole, size: ConsoleSize | null): Promise<void> {
     return settled(() => {
-      const session = this.#use(named, (one) => one.mayBeWatched);
+      const session = this.#use(named, (session) => session.mayBeWatched);
       if (size !== null) session.resize(size.cols, size.rows);
     });
   }
@@ -172,7 +174,7 @@ export class Consoles implements ConsoleDoor {
       frameBytes: frameBytes ?? 64 * kibibyte,
       recentBytes: recentBytes ?? 64 * kibibyte,
       onPing: () => {
-        // A sign-in that ran out changes nothing in the store: it is noticed here.
+        // A sign-in that expires changes nothing in the store, so it is noticed here.
         this.#recheck(session);
       },
       onEnd: (why) => {
@@ -199,7 +201,7 @@ export class Consoles implements ConsoleDoor {
     return await driver.openTerminal(workloadId, { command, env, cols, rows }, events);
   }
 
-  /** The console, for its opener who still may use it. */
+  /** The console, if the caller opened it and may still use it. */
   #use(
     { sessionId, person, target }: NamedConsole,
     isThere = (session: ConsoleSession): boolean => session.isOpen,
@@ -215,7 +217,7 @@ export class Consoles implements ConsoleDoor {
     return session;
   }
 
-  /** Of who asks, whose sign-in may be another than that which opened it. */
+  /** Checks the caller, whose sign-in may be another than the one that opened the console. */
   #assertStanding(session: ConsoleSession, person: Person): void {
     switch (this.#standing(person, session.opened.target)) {
       case 'allowed':
@@ -272,11 +274,11 @@ export class Consoles implements ConsoleDoor {
     this.#taken.set(userId, (this.#taken.get(userId) ?? 0) + 1);
   }
 
-  /** The oldest of those that are only kept for who might want to see their last output. */
+  /** Ends the oldest console that is kept only for its last output. */
   #forgetOver(among: (session: ConsoleSession) => boolean): void {
-    const kept = [...this.#sessions.values()].filter((one) => one.isOver && among(one));
-    const one = kept.find(({ isWatched }) => !isWatched) ?? kept[0];
-    one?.end('left');
+    const kept = [...this.#sessions.values()].filter((session) => session.isOver && among(session));
+    const oldest = kept.find(({ isWatched }) => !isWatched) ?? kept[0];
+    oldest?.end('left');
   }
 
   #release(userId: string): void {
@@ -300,7 +302,7 @@ function isOf({ opened }: ConsoleSession, { kind, id }: ConsoleTarget): boolean 
   return opened.target.kind === kind && opened.target.id === id;
 }
 
-/** What it throws is a rejection. */
+/** Runs `work`; what it throws becomes a rejection. */
 function settled<T>(work: () => T): Promise<T> {
   return new Promise((resolve) => resolve(work()));
 }

@@ -1,4 +1,4 @@
-/** Owns the last bytes of a console's output, for who comes back to it. */
+/** Owns the last bytes of a console's output, for a viewer that comes back. */
 
 /** Bytes that continue a character of UTF-8. */
 const continuation = { mask: 0xc0, value: 0x80 };
@@ -14,7 +14,7 @@ export class RecentOutput {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes a chunk that nobody changes any more. */
+  /** Takes a chunk that does not change any more. */
   push(chunk: Uint8Array): void {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
@@ -24,7 +24,7 @@ export class RecentOutput {
       this.#cut = true;
       const dropped = Math.min(surplus, first.length);
       this.#bytes -= dropped;
-      // A copy of what is left only when there are few of them: many small chunks go whole.
+      // Only the first chunk is cut; small chunks are dropped whole.
       if (dropped === first.length) this.#chunks.shift();
       else this.#chunks[0] = first.subarray(dropped);
     }

@@ -1,15 +1,15 @@
 /**
- * Owns which addresses the service itself may connect to on a caller's word: public ones, and what
- * the operator admits. What is not known to be public is refused.
+ * Owns which addresses the service may connect to because a caller named them: public ones, and those
+ * that the operator admits. What is not known to be public is refused.
  *
- * 1. An IPv4 address inside an IPv6 one (mapped, NAT64, 6to4) is judged as what it leads to.
- * 2. Link-local addresses, where clouds keep their metadata, stay refused whatever is admitted, and
- *    so do our own ports on any address of this machine.
+ * 1. An IPv4 address inside an IPv6 one (mapped, NAT64, 6to4) is judged as the IPv4 address.
+ * 2. Link-local addresses, where clouds keep their metadata, stay refused whatever is admitted, and so
+ *    do our own ports on any address of this machine.
  */
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-/** RFC 6890 and its successors: what is not for the public internet. */
+/** Ranges that are not for the public internet (RFC 6890 and its successors). */
 // prettier-ignore
 const special4 = [
   '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12',
@@ -17,9 +17,9 @@ const special4 = [
   '192.168.0.0/16', '192.175.48.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24',
   '224.0.0.0/4', '240.0.0.0/4',
 ];
-// Only 2000::/3 is handed out; these parts of it are not for everybody.
+// Only 2000::/3 is assigned; these parts of it are not public.
 const special6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
-// The last is a cloud's metadata address, not link-local although it means the same.
+// The last one is a cloud's metadata address, which is not link-local.
 const never = ['169.254.0.0/16', 'fe80::/10', 'fd00:ec2::254/128'];
 
 export interface AddressPolicyOptions {
@@ -43,7 +43,7 @@ export class AddressPolicy {
     this.#ownPorts = ownPorts;
   }
 
-  /** How an address is admitted: `private` only by what the operator said. */
+  /** How an address is admitted: as public, or as `private` because the operator admits it. */
   admit(address: string, port: number): Admission {
     const plain = innerAddress(address);
     if (isIP(plain) === 0 || holds(this.#never, plain)) return 'refused';

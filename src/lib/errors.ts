@@ -2,9 +2,9 @@
  * Owns the one table of error codes, and the error class that carries them.
  *
  * 1. A code is stable: clients match on it, docs/errors.md lists it, its status never changes.
- * 2. `detail` is a sentence that is safe to show to anyone who may see the answer.
- * 3. What is not a ServiceError is a bug or a boundary: it is logged with its cause and answered
- *    as INTERNAL, without a word of it.
+ * 2. `detail` is a sentence that may be shown to anyone who gets the answer.
+ * 3. Any other error is a bug or comes from outside: it is logged with its cause, and answered as
+ *    INTERNAL without a word of it.
  */
 
 export const errorTable = {

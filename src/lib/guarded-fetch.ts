@@ -1,11 +1,11 @@
 /**
  * Owns requests that the service makes to addresses a caller names.
  *
- * 1. The name is resolved once; every address it has must be admitted, and the connection goes to
- *    one of those very addresses.
- * 2. https only; plain http where all its addresses are in networks the operator admits.
- * 3. No redirect is followed: the caller sees it as the answer.
- * 4. Size and time are bounded, the whole of the exchange together.
+ * 1. The name is resolved once. Every address it has must be admitted, and the connection goes to one
+ *    of them.
+ * 2. Only https is used; plain http only where all addresses are in networks that the operator admits.
+ * 3. No redirect is followed: the caller gets it as the answer.
+ * 4. Size and time of the whole exchange are bounded.
  */
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
@@ -32,7 +32,7 @@ export interface GuardedAnswer {
   body: Buffer;
 }
 
-/** Why nothing was fetched; the message is safe to show to who named the address. */
+/** Why nothing was fetched. The message may be shown to whoever named the address. */
 export class FetchRefused extends Error {
   override name = 'FetchRefused';
 }
@@ -108,7 +108,7 @@ function exchange(
     agent: false,
     headers: { ...headers, 'accept-encoding': 'identity' },
     signal,
-    // The one that was checked, and no second look-up: the name may have another by now.
+    // The checked address, without a second look-up: the name may have another address by now.
     lookup: (_host, wanted, done) => {
       if (wanted.all === true) done(null, [to]);
       else done(null, to.address, to.family);

@@ -1,6 +1,7 @@
 /**
- * Owns hashes of short texts for tables in shared memory: two in one pass (as MurmurHash3 mixes), one for
- * where a key belongs, one for what tells it apart. Seeded, so that nobody can choose keys that meet.
+ * Owns hashes of short texts for tables in shared memory: one for the place of a key and one to tell
+ * keys apart, both made in one pass (mixed as in MurmurHash3). They are seeded, so that nobody can
+ * choose keys that collide.
  */
 export class KeyHash {
   readonly #seed: number;

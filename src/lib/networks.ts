@@ -1,7 +1,7 @@
-/** Owns what of an address counts as one place, for every limit by address. */
+/** Owns which addresses count as one, for every limit by address. */
 import { isIPv4 } from 'node:net';
 
-/** An IPv4 address, or the /64 of an IPv6 one: who has one address of it has them all. */
+/** An IPv4 address, or the /64 of an IPv6 address: whoever has one address of it has them all. */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

@@ -2,13 +2,13 @@
  * Owns limits on how often something may happen for a key: an address, an account, a token.
  *
  * 1. A token bucket for each key: `burst` at once, refilled evenly over `windowMs`.
- * 2. At most `keysMax` buckets: full ones are forgotten first come, first served, then the one that
- *    has not been used for longest. Whoever floods the table with keys can only make it forgetful.
+ * 2. There are at most `keysMax` buckets. Full ones are forgotten, and beyond the bound the one unused
+ *    for longest. So a flood of keys can only make limits forget.
  */
 import { systemClock, type Clock } from './clock.ts';
 
 export interface RateLimitOptions {
-  /** How often at once, and how often in each window in the long run. */
+  /** How many events at once, and how many in each window in the long run. */
   burst: number;
   windowMs: number;
   /** Default 10,000. */
@@ -16,7 +16,7 @@ export interface RateLimitOptions {
   clock?: Clock;
 }
 
-/** What is asked of a limit, wherever its buckets are. */
+/** A limit, wherever its buckets are. */
 export type Limit = Pick<RateLimit, 'take' | 'charge' | 'waitS' | 'forgive'>;
 
 interface Bucket {
@@ -54,7 +54,7 @@ export class RateLimit {
     return waitS;
   }
 
-  /** Counts so many more events for one that was allowed, such as when it turned out to be a large one. */
+  /** Counts `count` more events for one that was allowed, such as when it turned out to be large. */
   charge(key: string, count: number): void {
     if (count <= 0) return;
     const bucket = this.#refilled(key);

@@ -1,9 +1,9 @@
 /**
- * Owns how much is under way for each key, on one thread or exactly over all threads of the process.
+ * Owns counts by key of what is under way, on one thread or over all threads of the process.
  *
- * Over threads: 64 bits of shared memory for each key, the upper half what tells it apart, the lower half
- * how much there is of it. A place with nothing is anybody's. Where two threads give the same key two
- * places at the same moment, both count: what there is of a key is the sum of its places.
+ * Over threads, a key has 64 bits of shared memory: the upper half tells it apart, the lower half is
+ * its count. A place with a count of zero is free. Where two threads give a key two places at the same
+ * moment, both count: the count of a key is the sum of its places.
  */
 import { randomInt } from 'node:crypto';
 import { KeyHash } from './key-hash.ts';
@@ -45,7 +45,7 @@ export function newTallyMemory(places = 2 ** 14): TallyMemory {
   return { seed: randomInt(2 ** 32), places: new SharedArrayBuffer(bytes) };
 }
 
-/** Places that a key may have; where none of them is free it is not counted. */
+/** How many places a key may have. When none of them is free, it is not counted. */
 const reach = 64;
 
 /** The tally of all threads, on one of them. */
@@ -90,7 +90,7 @@ export class ThreadTally implements Tally {
     }
   }
 
-  /** The key's place, else the first one that is free. */
+  /** The place of the key, else the first free one. */
   #placeFor(): number | null {
     let free: number | null = null;
     for (let i = 0; i < reach; i += 1) {

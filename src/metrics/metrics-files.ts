@@ -1,9 +1,9 @@
 /**
  * Owns the samples on disk: one file an app or database, written by one thread and read by any.
  *
- * 1. A sample is readable, on every thread, as soon as `write` returned. It is not forced to the disk:
- *    an end of Gangway costs none, a power failure what the system had not written yet.
- * 2. What was not written for a day is removed: nothing in it would be read any more.
+ * 1. Every thread can read a sample as soon as `write` returned. It is not forced to the disk: a crash
+ *    of Gangway loses none, and a power failure those that the system had not written yet.
+ * 2. A file that was not written for a day is removed: nothing in it would be read any more.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -19,12 +19,12 @@ import {
 import type { MetricsSample } from './sample-ring.ts';
 
 export interface MetricsReader {
-  /** Oldest first, see `samplesOf`; none for who has none. `minutes`: 1 to 1440. */
+  /** Oldest first (see `samplesOf`); empty for an owner without samples. `minutes`: 1 to 1440. */
   read(owner: string, nowMs: number, minutes: number): MetricsSample[];
 }
 
 const ending = '.samples';
-/** A clock that was set back must not take what is young. */
+/** More than a day, so that a clock that was set back removes nothing young. */
 const keptMs = 25 * 3_600_000;
 const idPattern = /^[A-Za-z0-9_-]+$/;
 
@@ -46,7 +46,7 @@ export function openMetricsReader(dir: string): MetricsReader {
 
 export class MetricsWriter {
   readonly #dir: string;
-  /** Of each owner the samples of the minute under way. */
+  /** The samples of the present minute, by owner. */
   readonly #minutes = new Map<string, MetricsSample[]>();
 
   constructor(dir: string) {
@@ -67,7 +67,7 @@ export class MetricsWriter {
     }
   }
 
-  /** Forgets who does not run any more; what is written stays. */
+  /** Forgets an owner that does not run any more. What is written stays. */
   rest(owner: string): void {
     this.#minutes.delete(owner);
   }

@@ -4,18 +4,18 @@
  *     | one hour, a slot each 10 s: 360 | one day, a slot each minute: 1440 |
  *
  * 1. A slot is 32 bytes, little-endian: end of its time in seconds (u32), CPU (f32), memory, bytes in
- *    and bytes out (f64; NaN where they cannot be told). Which slot is a matter of its time alone, so
- *    that one which is out of date is known by what it says.
+ *    and bytes out (f64; NaN where they cannot be told). The slot of a sample depends on its time
+ *    alone, so that an old one is known by the time in it.
  * 2. A file is 57,600 bytes at most, whatever is written, and a torn write costs one sample.
  */
 
 export interface MetricsSample {
   /** The end of the time it stands for. */
   atMs: number;
-  /** Of one core: 1 is one core busy all the time, 2.5 two and a half. */
+  /** In cores: 1 is one core busy all the time, 2.5 two and a half. */
   cpu: number;
   memoryBytes: number;
-  /** Within the time it stands for; null where they cannot be told apart from others'. */
+  /** Within the sample's time; null where they cannot be told apart from those of others. */
   networkInBytes: number | null;
   networkOutBytes: number | null;
 }
@@ -35,7 +35,7 @@ export const coarseRing: Ring = {
   stepMs: minuteMs,
   slots: 1440,
 };
-/** Of one answer. */
+/** Samples in one answer. */
 const answerMax = 360;
 
 /** Where in the file a sample of this time lies. */
@@ -55,8 +55,8 @@ export function encodeSlot(sample: MetricsSample): Buffer {
 
 /** One sample for the time of several, in order: CPU on average, memory at its highest. */
 export function mergeSamples(samples: readonly MetricsSample[]): MetricsSample {
-  const sum = (of: (sample: MetricsSample) => number | null): number | null => {
-    const known = samples.map(of).filter((value) => value !== null);
+  const sum = (valueOf: (sample: MetricsSample) => number | null): number | null => {
+    const known = samples.map(valueOf).filter((value) => value !== null);
     return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
   };
   return {
@@ -69,8 +69,9 @@ export function mergeSamples(samples: readonly MetricsSample[]): MetricsSample {
 }
 
 /**
- * Samples of the last `minutes`, oldest first, at most 360: of 10 s up to an hour, of a minute up to
- * six, beyond of as many minutes as it takes. Nothing stands for times nothing ran.
+ * Samples of the last `minutes`, oldest first, at most 360. Up to an hour each stands for 10 s, up to
+ * six hours for a minute, and beyond for as many minutes as are needed. There is none for times in
+ * which nothing ran.
  */
 export function samplesOf(file: Buffer, nowMs: number, minutes: number): MetricsSample[] {
   const rangeMs = minutes * minuteMs;
@@ -86,7 +87,7 @@ export function samplesOf(file: Buffer, nowMs: number, minutes: number): Metrics
   return perSample === 1 ? found : [...inGroups(found, perSample * ring.stepMs)].map(mergeSamples);
 }
 
-/** Undefined for a slot that is not written, or behind the end. */
+/** Undefined for a slot that is not written, or lies behind the end of the file. */
 function decodeSlot(file: Buffer, at: number): MetricsSample | undefined {
   if (at + slotBytes > file.length) return undefined;
   const seconds = file.readUInt32LE(at);
@@ -94,7 +95,7 @@ function decodeSlot(file: Buffer, at: number): MetricsSample | undefined {
   const orNull = (value: number): number | null => (Number.isFinite(value) ? value : null);
   return {
     atMs: seconds * 1000,
-    // A 32-bit number in 64 bits shows digits that were never there.
+    // Rounded, because a 32-bit number shows meaningless digits in 64 bits.
     cpu: Number(file.readFloatLE(at + 4).toPrecision(6)),
     memoryBytes: file.readDoubleLE(at + 8),
     networkInBytes: orNull(file.readDoubleLE(at + 16)),
@@ -102,7 +103,7 @@ function decodeSlot(file: Buffer, at: number): MetricsSample | undefined {
   };
 }
 
-/** By spans of the clock, so that a second look groups alike. */
+/** Groups samples by spans of the clock, so that a second look gives the same groups. */
 function* inGroups(samples: readonly MetricsSample[], spanMs: number): Iterable<MetricsSample[]> {
   let group: MetricsSample[] = [];
   for (const sample of samples) {

@@ -1,8 +1,8 @@
 /**
- * Owns the regular look at what runs: CPU, memory and network of each app and database.
+ * Owns the regular samples of CPU, memory and network of each app and database.
  *
- * 1. Every `everyMs`, on the clock's own marks, all that runs is asked for, some at a time; with
- *    nothing running nobody is asked.
+ * 1. Every `everyMs`, at multiples of it, the driver is asked for the usage of all that runs, some
+ *    workloads at a time. When nothing runs it is not asked.
  * 2. An owner's sample is the sum over its workloads; builds are not counted.
  * 3. A driver that does not answer costs samples and nothing else.
  */
@@ -25,11 +25,13 @@ export interface UsageSamplerOptions {
 
 interface Watched {
   owner: string;
-  /** What its counters said last; null for one that was found running. */
+  /** The last values of its counters; null for a workload that was found running. */
   last: { atMs: number; usage: Usage } | null;
 }
 
-/** Asked for at once: the runner, which serves the edge, is busy with them for 2 to 3 ms. */
+/**
+ * Workloads in one request: the runner, which also serves the edge, is busy with them for 2 to 3 ms.
+ */
 const askedAtOnce = 25;
 const pruneEveryMs = 3_600_000;
 
@@ -48,7 +50,7 @@ export class UsageSampler {
     this.#options = options;
   }
 
-  /** The driver is open. */
+  /** To be called once the driver is open. */
   async start(): Promise<void> {
     const { driver, logger } = this.#options;
     this.#unwatch = driver.watch((event) => {
@@ -58,7 +60,7 @@ export class UsageSampler {
     try {
       this.#noteAll(await driver.list());
     } catch (error) {
-      // What runs is told when the driver is connected.
+      // The driver reports what runs when it is connected.
       logger.warn({ err: error }, 'usage_not_listed');
     }
     this.#schedule();
@@ -78,7 +80,7 @@ export class UsageSampler {
     for (const workload of workloads) this.#note(workload, false);
   }
 
-  /** `fresh`: its start was seen, so that its counters began at nothing. */
+  /** `fresh`: its start was seen, so that its counters began at zero. */
   #note({ spec: { id, owner, kind }, state }: Workload, fresh: boolean): void {
     if (kind !== 'service') return;
     if (state.phase === 'ended') {
@@ -116,7 +118,7 @@ export class UsageSampler {
       this.#prunedAtMs = clock.now();
       await writer.prune(clock.now());
     } catch (error) {
-      // Said once, not every ten seconds.
+      // Logged once, not every ten seconds.
       if (!this.#failing) logger.warn({ err: error }, 'usage_not_sampled');
       this.#failing = true;
     }
@@ -161,7 +163,7 @@ function sampleOf(
   now: { atMs: number; usage: Usage },
 ): MetricsSample {
   const elapsedNs = (now.atMs - before.atMs) * 1_000_000;
-  // A counter that went back began anew.
+  // A counter that is lower than before began anew.
   const since = (earlier: number, later: number): number =>
     later < earlier ? later : later - earlier;
   const orNull = (earlier: number | null, later: number | null): number | null =>
@@ -175,7 +177,7 @@ function sampleOf(
   };
 }
 
-/** Of two workloads of one owner at one time. */
+/** The sum of two workloads of one owner at one time. */
 function together(a: MetricsSample, b: MetricsSample): MetricsSample {
   const sum = (one: number | null, other: number | null): number | null =>
     one === null && other === null ? null : (one ?? 0) + (other ?? 0);

@@ -1,11 +1,11 @@
 /**
- * Owns how log entries lie in a spool file and travel to who follows: one record after the other,
+ * Owns how log entries are stored in a spool file and sent to followers: one record after the other,
  * `u32 length of the bytes | u8 stream (1 stdout, 2 stderr) | f64 time (ms) | bytes`, big-endian.
- * A record's sequence number is not written: the first one's is known, the others count on.
+ * Sequence numbers are not written: the first one is known, and the others follow.
  */
 
 export const recordHeaderBytes = 13;
-/** No line is longer in one entry; longer ones continue in the next. */
+/** The longest entry. A longer line continues in the next entry. */
 export const entryMaxBytes = 16 * 1024;
 
 export interface LogRecord {
@@ -28,7 +28,7 @@ export function encodeRecords(
   header.writeDoubleBE(atMs, 5);
   let position = 0;
   let start = 0;
-  // Copies without views: a view for each line would cost more than all the rest.
+  // Copies ranges without views: a view for each line would cost more than everything else.
   for (const end of ends) {
     header.writeUInt32BE(end - start, 0);
     header.copy(records, position);

@@ -1,9 +1,9 @@
 /**
- * Owns how lines of bytes become text. A line may be a piece: a long one is cut where it happened
- * to be cut, also within a character, and pieces of two streams may alternate.
+ * Owns how lines of bytes become text. A line may be a piece: long lines are cut anywhere, also within
+ * a character, and pieces of two streams may alternate.
  *
- * 1. A character cut in two is shown with the piece that completes it; what is no UTF-8 becomes
- *    U+FFFD. The text of a row of lines does not depend on where the row is cut into frames.
+ * 1. A character that is cut in two is shown with the piece that completes it. Bytes that are no UTF-8
+ *    become U+FFFD. The text of some lines does not depend on where they are cut into frames.
  * 2. With timestamps each line, not each piece, starts with its time (RFC 3339, milliseconds).
  */
 
@@ -14,13 +14,13 @@ export interface TextLine {
   bytes: Uint8Array;
 }
 
-/** Lines in front of a frame that are looked at for what they left unfinished. */
+/** How many lines before a frame are checked for unfinished lines and characters. */
 export const lookBackLines = 16;
 
 const newline = 0x0a;
 const nothing = Buffer.alloc(0);
 
-/** Joins lines into text. Prime it with the lines in front, then add those to show. */
+/** Joins lines into text. Prime it with the lines before, then add those to show. */
 export class LogText {
   readonly #timestamps: boolean;
   /**
@@ -36,7 +36,7 @@ export class LogText {
     this.#timestamps = timestamps;
   }
 
-  /** A line in front of the first one to show; in order. */
+  /** Takes a line before the first one to show, in order. */
   prime(line: TextLine): void {
     this.#complete(line);
   }
@@ -54,7 +54,10 @@ export class LogText {
     return text;
   }
 
-  /** The line behind what its stream left unfinished, without what it leaves unfinished itself. */
+  /**
+   * The line with the unfinished bytes of its stream before it, and without those that it leaves
+   * unfinished itself.
+   */
   #complete(line: TextLine): Uint8Array {
     const carry = this.#unfinished.size === 0 ? undefined : this.#unfinished.get(line.stream);
     const whole =
@@ -69,7 +72,7 @@ export class LogText {
       end === whole.length ? nothing : Buffer.from(whole.subarray(end)),
     );
     const shown = whole.subarray(0, end);
-    // Cut off for good, it must not be completed by what another stream happens to show next.
+    // A character that is cut off for good must not be completed by bytes of another stream.
     return incompleteTail(shown) === 0 ? shown : Buffer.from(shown.toString('utf8'));
   }
 
@@ -82,7 +85,7 @@ export class LogText {
   }
 }
 
-/** Length of a character begun but not complete at the end, 0 to 3. */
+/** How many bytes of an incomplete character stand at the end, 0 to 3. */
 export function incompleteTail(bytes: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] ?? 0;

@@ -2,7 +2,7 @@
  * Owns the frames between two of our processes: a 4-byte big-endian length, then one CBOR value.
  *
  * 1. Decoding gives the same values however the bytes were cut into chunks.
- * 2. A frame above `frameMaxBytes` or one that is no CBOR throws FrameError; the stream is then
+ * 2. A frame above `frameMaxBytes`, or one that is no CBOR, throws FrameError. The stream is then
  *    useless and its owner closes it.
  */
 import { Decoder, Encoder } from 'cbor-x';
@@ -12,7 +12,7 @@ export const frameMaxBytes = 8 * 1024 * 1024;
 
 const headerBytes = 4;
 
-// Plain maps, no records: a peer of another version needs no shared structure table.
+// Plain maps instead of records: a peer of another version needs no shared table of structures.
 const encoder = new Encoder({ useRecords: false, mapsAsObjects: true });
 const decoder = new Decoder({ useRecords: false, mapsAsObjects: true });
 
@@ -65,7 +65,8 @@ export class FrameDecoder {
       values.push(decodeBody(bytes.subarray(position + headerBytes, end)));
       position = end;
     }
-    // A copy: what is left must not pin a large chunk, nor be a view of memory the caller reuses.
+    // A copy: the rest must not keep a large chunk in memory, nor be a view of memory that the caller
+    // reuses.
     const rest = Buffer.from(bytes.subarray(position));
     this.#chunks = rest.length > 0 ? [rest] : [];
     this.#buffered = rest.length;

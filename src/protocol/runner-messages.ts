@@ -1,9 +1,9 @@
 /**
- * Owns the messages between the process driver and its runner: requests with a number and one
- * answer each, and events nobody asked for.
+ * Owns the messages between the process driver and its runner: numbered requests with one answer each,
+ * and events.
  *
- * 1. Every request but `exec` may be sent again after a lost connection: doing it twice is doing it
- *    once. Terminals and commands are the connection's, and end with it.
+ * 1. Every request but `exec` may be sent again after a lost connection: twice has the same effect as
+ *    once. Terminals and commands belong to the connection, and end with it.
  * 2. `hello` and `handover` keep their shape in every protocol number.
  */
 import type { PlainServiceError } from '../lib/errors.ts';
@@ -25,7 +25,7 @@ export interface EdgeAddress {
 
 export type RunnerRequest =
   | { op: 'hello'; protocol: number }
-  /** Ends everything, keeping on record what is to run, and exits: the next runner starts it. */
+  /** Ends everything and exits. What is to run stays on record, and the next runner starts it. */
   | { op: 'handover' }
   | { op: 'configure'; edge: EdgeAddress | null }
   | { op: 'start'; spec: WorkloadSpec }
@@ -33,7 +33,7 @@ export type RunnerRequest =
   | { op: 'list' }
   | { op: 'stop'; workload: string }
   | { op: 'remove'; workload: string }
-  /** Answers at once when there are entries behind `afterSeq`, else when there are or at the end. */
+  /** Is answered as soon as there are entries behind `afterSeq`, or at the end of the log. */
   | { op: 'read'; workload: string; afterSeq: number; maxBytes: number }
   /** Gives up a `read` or an `exec` by its number. */
   | { op: 'cancel'; request: number }
@@ -45,10 +45,10 @@ export type RunnerRequest =
   | { op: 'set-routes'; routes: readonly EdgeRoute[] }
   /** `terminal`: a number that this connection has not used. */
   | { op: 'terminal-open'; workload: string; terminal: number; spec: TerminalSpec }
-  /** These four are told, not answered. */
+  /** This one and the next three are not answered. */
   | { op: 'terminal-write'; terminal: number; bytes: Uint8Array }
   | { op: 'terminal-resize'; terminal: number; cols: number; rows: number }
-  /** There is room for as many more bytes of output. */
+  /** There is room for `count` more bytes of output. */
   | { op: 'terminal-taken'; terminal: number; count: number }
   | { op: 'terminal-close'; terminal: number }
   | { op: 'exec'; workload: string; spec: ExecSpec };
@@ -62,7 +62,7 @@ export interface HelloAnswer {
 export interface ReadAnswer {
   firstSeq: number;
   records: Uint8Array;
-  /** Nothing will come behind these any more. */
+  /** No entries will follow these. */
   ended: boolean;
 }
 
@@ -93,10 +93,10 @@ export interface RunnerAnswers {
   exec: ExecOutcome;
 }
 
-/** What an open terminal tells, by its number; nothing after the exit. */
+/** What a terminal reports, by its number; nothing after the exit. */
 export type TerminalFrame =
   | { event: 'terminal-output'; terminal: number; bytes: Uint8Array }
-  /** As many bytes of input were written to the program. */
+  /** `count` bytes of input were written to the program. */
   | { event: 'terminal-written'; terminal: number; count: number }
   | { event: 'terminal-exit'; terminal: number; code: number | null; lost: boolean };
 

@@ -3,7 +3,7 @@
  * and where in a data directory they meet.
  */
 
-/** Counts up when a message changes its meaning; runners of another number are asked to hand over. */
+/** Goes up when a message changes its meaning. Runners with another number are asked to hand over. */
 export const runnerProtocol = 4;
 
 /** Folder of the socket, readable by its owner alone. */

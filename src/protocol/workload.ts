@@ -1,6 +1,6 @@
 /**
- * Owns what a workload is, in plain data: what is asked for, how it is, how it ended, where it is reached.
- * Drivers and the runner exchange these.
+ * Owns workloads as plain data: what is asked for, their state, how they ended, and where they are
+ * reached. Drivers and the runner exchange these.
  */
 export interface Resources {
   memoryMb: number | null;
@@ -26,7 +26,9 @@ export interface WorkloadSpec {
   uid: number | null;
   /** The port a service is reached at on loopback, or told to listen on; null for a job. */
   port: number | null;
-  /** What it runs in; null on a driver that runs programs of the machine (`runs` is `host`). */
+  /**
+   * The container it runs in; null on a driver that runs programs of the machine (`runs` is `host`).
+   */
   container: ContainerSpec | null;
   resources: Resources;
   /** A job is ended after this time and counts as failed with reason `deadline`. */
@@ -40,25 +42,25 @@ export interface ContainerSpec {
   image: string;
   /** The port the program listens on inside; null: `WorkloadSpec.port`. */
   port: number | null;
-  /** Volumes of ours by name, made when they are not there; they outlive the workload. */
+  /** Volumes of ours by name. They are made when they are missing, and outlive the workload. */
   volumes: readonly { name: string; path: string; readOnly?: boolean }[];
-  /** A network of ours, made when it is not there; null: one of its own. */
+  /** A network of ours, made when it is missing; null: it shares a network with no other workload. */
   network: string | null;
   /**
-   * Where its port is reached: on loopback, or at an address of its own, where the driver can, so
-   * that no name of this machine leads to it. Absent: on loopback.
+   * Where its port is reached: on loopback, or, where the driver can, at an address of its own, to
+   * which no name of this machine leads. Absent: on loopback.
    */
   reachedAt?: 'loopback' | 'address';
   /** Host names it has in `network`. */
   aliases: readonly string[];
-  /** Networks of ours it is in besides. */
+  /** Further networks of ours that it is in. */
   furtherNetworks?: readonly { name: string; aliases: readonly string[] }[];
   settings?: ContainerSettings;
 }
 
 /**
- * What a compose file may ask for besides; what is null is left to the image and the daemon. With it,
- * `WorkloadSpec.command` replaces the image's command and leaves its entrypoint.
+ * What else a compose file may ask for. What is null is left to the image and the daemon. With these
+ * settings, `WorkloadSpec.command` replaces the image's command and leaves its entrypoint.
  */
 export interface ContainerSettings {
   entrypoint: readonly string[] | null;
@@ -67,12 +69,12 @@ export interface ContainerSettings {
   /** Such as `SIGQUIT`. */
   stopSignal: string | null;
   init: boolean | null;
-  /** Its own files cannot be changed. */
+  /** Whether its own files cannot be changed. */
   readOnly: boolean;
   tty: boolean;
   /** Paths kept in memory. */
   tmpfs: readonly string[];
-  /** Paths of volumes without a name, which go with the container. */
+  /** Paths of volumes without a name, which are removed with the container. */
   unnamedVolumes: readonly string[];
   labels: Readonly<Record<string, string>>;
   health: ContainerHealthCheck | null;
@@ -92,11 +94,11 @@ export type WorkloadState =
   | {
       phase: 'running';
       startedAtMs: number;
-      /** Starts after its first one; the daemon of a container may count anew when it starts itself. */
+      /** Starts after the first one. A container's daemon may count anew when it starts itself. */
       restarts: number;
-      /** How it ended before; absent in its first run, and where nobody knows. */
+      /** How it ended last; absent in its first run, and where that is not known. */
       lastExit?: Exit;
-      /** What its own health check says; absent where it has none. */
+      /** The result of its own health check; absent where it has none. */
       health?: 'starting' | 'healthy' | 'unhealthy';
     }
   /** A service between two starts. */
@@ -108,9 +110,9 @@ export interface Exit {
   code: number | null;
   signal: string | null;
   reason: 'exited' | 'stopped' | 'deadline' | 'failed_to_start' | 'lost';
-  /** What ended it, where the place where it ran says so. */
+  /** What ended it, where that is known. */
   cause?: 'out_of_memory' | 'unhealthy';
-  /** A sentence for people, for what could not be started. */
+  /** A sentence for people when it could not be started. */
   detail: string | null;
   atMs: number;
 }
@@ -118,7 +120,7 @@ export interface Exit {
 export interface Workload {
   spec: Pick<WorkloadSpec, 'id' | 'owner' | 'kind' | 'port'>;
   state: WorkloadState;
-  /** Where it is reached, as long as it is not removed; absent: on loopback, at its port. */
+  /** Where it is reached until it is removed; absent: on loopback, at its port. */
   address?: { host: string; port: number };
 }
 
@@ -131,7 +133,7 @@ export interface LogEntry {
   bytes: Uint8Array;
 }
 
-/** Why an app does not take its visitors' requests; they are told, and may be anybody. */
+/** Why an app does not take its visitors' requests. Visitors are told, and may be anybody. */
 export type Vacancy =
   | 'not_deployed'
   | 'first_deployment'
@@ -140,18 +142,23 @@ export type Vacancy =
   | 'ended'
   | 'stopped';
 
-/** What an edge sends where; kept by the driver's side, so that it works while Gangway restarts. */
+/**
+ * Where an edge sends requests for a host. The runner keeps routes, so that they work while Gangway
+ * restarts.
+ */
 export interface EdgeRoute {
   /** Lower-case host name without port. */
   host: string;
-  /** Taken in turn; none answers 503. */
+  /** Used in turn. Without any the answer is 503. */
   targets: readonly { host: string; port: number }[];
-  /** Also beside targets, for when none of them takes a connection. Absent: it is not known. */
+  /** Also given with targets, for when none of them takes a connection. Absent: not known. */
   vacancy?: Vacancy;
 }
 
 export interface TerminalSpec {
-  /** What runs on the PTY, beside the workload's own program; empty: `/bin/bash`, else `/bin/sh`. */
+  /**
+   * The program on the PTY, which runs beside the workload's own; empty: `/bin/bash`, else `/bin/sh`.
+   */
   command: readonly string[];
   /** 1..1000 each. */
   cols: number;
@@ -164,9 +171,9 @@ export interface ExecSpec {
   command: readonly string[];
   /** Besides the workload's own variables. */
   env: Readonly<Record<string, string>>;
-  /** It is ended after this time, with all it started. */
+  /** It is ended after this time, with everything it started. */
   timeoutMs: number;
-  /** Of both outputs together; what comes behind is dropped. */
+  /** For both outputs together. Further output is dropped. */
   maxBytes: number;
 }
 
@@ -175,11 +182,11 @@ export interface ExecOutcome {
   output: Uint8Array;
   /** 128 + the signal's number when one ended it; 124 when the time was over. */
   exitCode: number;
-  /** Something behind `maxBytes` was dropped. */
+  /** Whether output beyond `maxBytes` was dropped. */
   truncated: boolean;
 }
 
-/** What a workload uses now; counters ascend from its start. */
+/** What a workload uses now. Counters ascend from its start. */
 export interface Usage {
   /** Nanoseconds of CPU time so far. */
   cpuNs: number;

@@ -23,11 +23,11 @@ import type { LogLimits } from './workloads/create-options.ts';
 import { Engine } from './engine/engine.ts';
 import { ImageTags } from './images/image-tags.ts';
 import { DockerImages } from './images/images.ts';
-import { Listeners } from './engine/event-listeners.ts';
+import { EventListeners } from './engine/event-listeners.ts';
 import { Names } from './engine/names.ts';
 import { Networks } from './engine/networks.ts';
-import { Sessions } from './consoles/open-execs.ts';
-import type { Watching } from './engine/event-stream.ts';
+import { OpenExecs } from './consoles/open-execs.ts';
+import type { EventStream } from './engine/event-stream.ts';
 
 export interface DockerDriverOptions {
   /** `/path/of.sock`, `unix:///path/of.sock` or `tcp://host:port`. */
@@ -59,7 +59,7 @@ export interface DaemonGround {
   names: Names;
   imageTags: ImageTags;
   networks: Networks;
-  listeners: Listeners;
+  listeners: EventListeners;
   log: LogLimits;
   defaultPids: number;
 }
@@ -78,7 +78,7 @@ export function daemonGround(name: string, options: DockerDriverOptions): Daemon
     // The runtimes docker and swarm share their images.
     imageTags: new ImageTags(path.join(dataDir, 'docker'), names),
     networks: new Networks(engine, names),
-    listeners: new Listeners(logger),
+    listeners: new EventListeners(logger),
     log: options.log ?? { fileMb: 32, files: 4 },
     defaultPids: options.defaultPids ?? 4096,
   };
@@ -89,7 +89,7 @@ export interface DaemonParts {
   workloads: Pick<Driver, 'start' | 'inspect' | 'list'>;
   /** The container that its consoles are in. */
   see: ConsolesParts['workloads']['see'];
-  watching: Watching;
+  watching: EventStream;
   /** Lets go of what else there is; called once. */
   release: () => void;
 }
@@ -100,7 +100,7 @@ export class DaemonDriver {
   readonly images: DockerImages;
   readonly #ground: DaemonGround;
   readonly #workloads: DaemonParts['workloads'];
-  readonly #watching: Watching;
+  readonly #watching: EventStream;
   readonly #consoles: Consoles;
   readonly #ports: FreePorts;
   readonly #release: () => void;
@@ -114,7 +114,7 @@ export class DaemonDriver {
     this.#release = release;
     this.#ports = new FreePorts(clock);
     this.images = new DockerImages(ground);
-    const sessions = new Sessions(path.join(dir, 'sessions'));
+    const sessions = new OpenExecs(path.join(dir, 'sessions'));
     this.#consoles = new Consoles({ engine, workloads: { see }, sessions, logger, clock });
   }
 

@@ -4,7 +4,7 @@
  * 1. All that matters after a restart is kept by the daemon (labels, logs, exit codes); the data
  *    directory holds only who ended what, why something never started, and where logs are counted.
  * 2. A daemon that is away is asked again until the time of the request is over; then
- *    AGENT_UNREACHABLE. Following waits for it.
+ *    AGENT_UNREACHABLE. LogFollow waits for it.
  * 3. What lacks our label is never touched: another Gangway may use the same daemon.
  */
 import path from 'node:path';
@@ -14,12 +14,12 @@ import type { Usage } from '../../protocol/workload.ts';
 import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { DaemonDriver, daemonGround } from './daemon-driver.ts';
 import type { DaemonGround, DockerDriverOptions } from './daemon-driver.ts';
-import { Following } from './logs/log-follow.ts';
+import { LogFollow } from './logs/log-follow.ts';
 import type { Sink } from './logs/log-follow.ts';
-import { Notes } from './workloads/end-notes.ts';
-import { Positions } from './logs/log-positions.ts';
+import { EndNotes } from './workloads/end-notes.ts';
+import { LogPositions } from './logs/log-positions.ts';
 import { listenersOfContainer, probeContainer, usageOf } from './workloads/probing.ts';
-import { Watching } from './engine/event-stream.ts';
+import { EventStream } from './engine/event-stream.ts';
 import { Workloads } from './workloads/workloads.ts';
 
 export type { DockerDriverOptions } from './daemon-driver.ts';
@@ -32,19 +32,19 @@ class DockerDriver extends DaemonDriver implements Driver {
   readonly name = 'docker';
   readonly #ground: DaemonGround;
   readonly #workloads: Workloads;
-  readonly #positions: Positions;
+  readonly #positions: LogPositions;
 
   constructor(options: DockerDriverOptions) {
     const ground = daemonGround('docker', options);
     const { dir, listeners, clock } = ground;
     const workloads = new Workloads({
       ...ground,
-      notes: new Notes(path.join(dir, 'workloads')),
+      notes: new EndNotes(path.join(dir, 'workloads')),
       changed: (workload) => {
         listeners.tell({ type: 'state', workload });
       },
     });
-    const watching = new Watching({
+    const watching = new EventStream({
       ...ground,
       list: () => workloads.list(),
       refresh: (id) => workloads.refresh(id),
@@ -55,7 +55,7 @@ class DockerDriver extends DaemonDriver implements Driver {
         listeners.tell(event);
       },
     });
-    const positions = new Positions(path.join(dir, 'positions'), clock);
+    const positions = new LogPositions(path.join(dir, 'positions'), clock);
     const release = (): void => {
       workloads.close();
       positions.close();
@@ -84,7 +84,7 @@ class DockerDriver extends DaemonDriver implements Driver {
         (await this.#workloads.view(workload))?.Config.Tty ?? false,
       nextChange: (workload: string, until: AbortSignal) => this.#nextChange(workload, until),
     };
-    return new Following(parts, id, afterSeq, sink, signal).run();
+    return new LogFollow(parts, id, afterSeq, sink, signal).run();
   }
 
   acknowledge(id: string, seq: number): void {

@@ -1,12 +1,13 @@
 /**
  * Owns where app files lie, and the rights on the way there.
  *
- * 1. As root each app has a uid of its own that can walk to its folders and look into nothing else:
- *    the folders on the way are 0711, all other parts of the data directory are for root alone.
- * 2. Where an app's uid could not walk to the data directory (a clone below /root), app files lie
- *    below /var/lib/gangway, and `<data dir>/apps` is a link to them.
- * 3. What an app is, its own files say: Node looks for a `package.json` upwards, and finds an empty one
- *    here before any of the folders above, such as that of a clone.
+ * 1. When Gangway runs as root, each app has a uid of its own, which can reach its own folders and read
+ *    nothing else. The folders on the way are 0711, and all other parts of the data directory are for
+ *    root alone.
+ * 2. Where an app's uid could not reach the data directory (a clone below /root), app files lie below
+ *    /var/lib/gangway, and `<data dir>/apps` is a link to them.
+ * 3. An app's own files say what it is. Node looks for a `package.json` upwards, and finds an empty one
+ *    here before that of a folder above, such as a clone's.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
@@ -62,7 +63,7 @@ async function bounded(appsRoot: string): Promise<string> {
   return appsRoot;
 }
 
-/** Takes from others what an earlier start, or a copy by hand, may have left open. */
+/** Closes to other users what an earlier start, or a copy by hand, may have left open. */
 async function closeParts(dataDir: string): Promise<void> {
   for (const entry of await fs.readdir(dataDir, { withFileTypes: true })) {
     if (entry.name === 'apps' || entry.isSymbolicLink()) continue;
@@ -87,19 +88,19 @@ async function linkElsewhere(
   options: AppsRootOptions,
 ): Promise<void> {
   const fallbackDir = options.fallbackDir ?? '/var/lib/gangway';
-  // By inode too: a copy of the data directory at the same place is not the same data directory.
+  // By inode, too: a copy at the same path is another data directory.
   const { ino } = await fs.stat(dataDir);
   const hash = createHash('sha256')
     .update(`${dataDir}\0${String(ino)}`)
     .digest('hex');
   const target = path.join(fallbackDir, hash.slice(0, 16));
   await fs.mkdir(target, { recursive: true, mode: walkOnly });
-  // `mode` above is cut by the umask, and does not touch what was there.
+  // The `mode` above is cut by the umask, and does not change existing folders.
   for (const dir of [fallbackDir, target]) await fs.chmod(dir, walkOnly);
   const known = await fs.lstat(link).catch(() => undefined);
   if (known?.isSymbolicLink() && (await fs.readlink(link)) === target) return;
   if (known?.isDirectory()) {
-    // It was within reach before; its apps go with it.
+    // The data directory was within reach before; its apps are moved.
     await fs.rmdir(target);
     await moveTree(link, target);
   } else if (known) {

@@ -1,8 +1,8 @@
 /**
  * Owns one connection to a runner: numbered requests, their answers, and its events.
  *
- * 1. A request ends: with its answer, or with ConnectionLost when the connection does.
- * 2. At most `requestsMax` are under way; more are refused with OVERLOADED.
+ * 1. Every request ends: with its answer, or with ConnectionLost when the connection ends.
+ * 2. At most `requestsMax` requests are under way. More are refused with OVERLOADED.
  */
 import fs from 'node:fs';
 import net from 'node:net';
@@ -15,7 +15,7 @@ import { socketAddress } from '../../protocol/runner-socket.ts';
 import type { RunnerAnswers, RunnerFrame, RunnerRequest } from '../../protocol/runner-messages.ts';
 import { Terminals } from './terminals.ts';
 
-/** The runner is not there, or went while it was asked. */
+/** The runner is not there, or ended while it was asked. */
 export class ConnectionLost extends Error {
   constructor(cause?: unknown) {
     super('Cannot ask the runner: the connection is lost', { cause });
@@ -49,7 +49,7 @@ export class Connection {
     socket.on('data', (chunk) => this.#receive(chunk));
     socket.once('close', () => this.#lose());
     socket.on('error', () => undefined); // 'close' follows and tells.
-    // What is alive must not end because it waits for a runner; a request under way holds it.
+    // Only a request under way keeps this process alive, not the connection.
     socket.unref();
   }
 
@@ -75,7 +75,7 @@ export class Connection {
     });
   }
 
-  /** Aborting gives up a `read`, which is answered without entries, or an `exec`, which is ended. */
+  /** Aborting ends a `read`, which is answered without entries, or an `exec`, which is ended. */
   request<Op extends RunnerRequest['op']>(
     request: Extract<RunnerRequest, { op: Op }>,
     signal?: AbortSignal,

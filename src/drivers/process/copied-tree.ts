@@ -2,10 +2,10 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 
-/** As few open files as needed to keep the disk busy. */
+/** Enough open files to keep the disk busy. */
 const copiesAtOnce = 16;
 
-/** Copies folders and files, but for links and for what is in `without`, by paths from the top. */
+/** Copies folders and files, except links and the paths in `without`, which are relative to `from`. */
 export async function copyTree(
   from: string,
   to: string,
@@ -35,7 +35,7 @@ export async function copyTree(
 
 export async function makeDir(dir: string): Promise<void> {
   await fs.mkdir(dir, { recursive: true });
-  // The umask of this program is for its own files.
+  // The umask of this process does not count here.
   await fs.chmod(dir, 0o755);
 }
 

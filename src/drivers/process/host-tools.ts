@@ -1,8 +1,9 @@
 /**
- * Owns the programs of the machine that databases are run with, and those that come with the service:
- * PostgreSQL and the SQL prompt, copied to where every uid may read them.
+ * Owns the programs that databases are run with: those of the machine, and PostgreSQL and the SQL
+ * prompt, which come with the service and are copied to where every uid may read them.
  *
- * 1. Copied when first asked for, put in place at once or not at all; otherwise asking costs a look.
+ * 1. They are copied when they are first asked for. A copy appears whole or not at all, and is used
+ *    again.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -17,9 +18,9 @@ import { copyTree, exists, makeDir } from './copied-tree.ts';
 
 export interface HostToolsOptions {
   appsRoot: string;
-  /** Of the programs that are looked for. */
+  /** The folders in which programs are looked for. */
   path: readonly string[];
-  /** The node that uids of their own may run. */
+  /** The node that every uid may run. */
   node: () => Promise<string>;
   logger: Logger;
 }
@@ -69,7 +70,7 @@ export class HostPrograms {
       await copyTree(source.native, fresh);
       await linkLibraries(source.native, fresh);
     });
-    // As npm knows it, without what says how often it was packed.
+    // The version without the suffix that counts packagings.
     const version = /^\d+(\.\d+)?/.exec(source.version)?.[0] ?? source.version;
     return { bin: path.join(place, 'bin'), version };
   }
@@ -85,7 +86,7 @@ export class HostPrograms {
     return { node: await this.#options.node(), program: path.join(place, 'main.js') };
   }
 
-  /** The folder of a copy; filled by the first who asks. */
+  /** The folder of a copy; the first caller fills it. */
   async #copied(name: string, fill: (fresh: string) => Promise<void>): Promise<string> {
     const made = this.#copies.get(name) ?? this.#copy(name, fill);
     this.#copies.set(name, made);
@@ -131,7 +132,7 @@ async function ownPackage(): Promise<{ native: string; version: string } | null>
   return { native: path.join(folder, 'native'), version };
 }
 
-/** The names of libraries that a package cannot hold, since it holds no links. */
+/** Makes the links to libraries, which a package cannot contain. */
 async function linkLibraries(native: string, target: string): Promise<void> {
   const text = await fs.readFile(path.join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links = JSON.parse(text) as { source: string; target: string }[];
@@ -151,7 +152,7 @@ async function promptFiles(): Promise<[string, string][]> {
   return Promise.all(
     names.map(async (name): Promise<[string, string]> => {
       const text = await fs.readFile(path.join(folder, name), 'utf8');
-      // A packed installation is JavaScript already.
+      // A packed installation has JavaScript.
       if (name.endsWith('.js')) return [name, text];
       const code = stripTypeScriptTypes(text).replace(/(\bfrom '\.\/[^']+)\.ts'/g, "$1.js'");
       return [name.replace(/\.ts$/, '.js'), code];

@@ -1,12 +1,12 @@
 /**
  * Owns the driver for child processes of this machine: the client side of the runner.
  *
- * 1. A runner is started when something is to be done and none answers, and again when it dies
- *    while something is to run or an app has visitors to be answered.
- * 2. A runner that stands still is as good as none, but for that no other is started: a connection is
- *    given up when it gives no answer for long, and asked for again until there is one.
- * 3. A lost connection is not an answer: requests are asked again (all may be), until
- *    `requestTimeoutMs` is over; then AGENT_UNREACHABLE.
+ * 1. A runner is started when it is needed and none answers. It is started again when it dies while
+ *    something is to run, or while there are routes.
+ * 2. A connection is given up when the runner does not answer for long, and opened again until it
+ *    answers. A runner that hangs is not replaced by another.
+ * 3. After a lost connection requests are sent again, which all but `exec` allow, until
+ *    `requestTimeoutMs` is over. Then they fail with AGENT_UNREACHABLE.
  */
 import { setTimeout } from 'node:timers/promises';
 import path from 'node:path';
@@ -43,9 +43,12 @@ type Link =
 
 const retryMinMs = 10;
 const retryMaxMs = 500;
-/** How long a started runner may take until it answers, before another one is started. */
+/** How long a started runner may take to answer before another one is started. */
 const launchMs = 5000;
-/** Between two attempts to reach one that does not answer, and how long it may take to greet. */
+/**
+ * The time between two attempts to reach a runner that does not answer, and how long it may take to
+ * greet.
+ */
 const [retryLaterMs, greetMs] = [2_000, 5_000];
 const readBytes = 128 * 1024;
 
@@ -80,7 +83,7 @@ class ProcessDriver implements Driver {
       return;
     }
     await this.#connected().catch((err: unknown) => {
-      // What runs is told when it answers.
+      // What runs is reported when the runner answers.
       this.#options.logger.error({ err }, 'runner_not_reached');
       this.#reconnectLater();
     });
@@ -93,7 +96,7 @@ class ProcessDriver implements Driver {
       await within(this.#clock, untilMs, this.#sign(connection));
       return true;
     } catch {
-      return false; // Refused, lost and not answered is the same here.
+      return false; // Refused, lost and not answered are the same here.
     }
   }
 
@@ -132,7 +135,7 @@ class ProcessDriver implements Driver {
     let seq = afterSeq;
     while (!signal.aborted && !this.#closed.signal.aborted) {
       const request = { op: 'read', workload: id, afterSeq: seq, maxBytes: readBytes } as const;
-      // Also while there is no runner to ask, who gives up waits no longer.
+      // A caller that aborts waits no longer, even while there is no runner to ask.
       const answer = await unlessAborted(this.#ask(request, Infinity, signal), signal);
       if (answer === undefined || isAborted(signal) || answer.ended) return;
       const entries = decodeRecords(answer.records, answer.firstSeq);
@@ -142,7 +145,7 @@ class ProcessDriver implements Driver {
   }
 
   acknowledge(id: string, seq: number): void {
-    // Lost with the connection it is no harm: a later one says more.
+    // It may be lost with the connection: a later one says more.
     if (this.#link.phase === 'connected') {
       this.#link.connection.tell({ op: 'acknowledge', workload: id, seq });
     }
@@ -159,7 +162,7 @@ class ProcessDriver implements Driver {
 
   async openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
     if (!(await this.#reachable())) throw notRunning();
-    // One that was opened on a connection that is lost has ended with it.
+    // A terminal that was opened on a lost connection has ended with it.
     return this.#retried((connection) => connection.terminals.open(id, spec, events));
   }
 
@@ -173,7 +176,7 @@ class ProcessDriver implements Driver {
     try {
       return await connection.request({ op: 'exec', workload: id, spec }, signal);
     } catch (error) {
-      // Never asked twice: it may have run.
+      // Never sent twice: the command may have run.
       throw error instanceof ConnectionLost ? unreachable(error) : error;
     }
   }
@@ -202,7 +205,7 @@ class ProcessDriver implements Driver {
 
   async setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
     this.#hasRoutes = routes.length > 0;
-    // Nothing to take away where nothing is: no runner is started for that.
+    // No runner is started only to remove routes.
     if (!this.#hasRoutes && !(await this.#reachable())) return;
     await this.#ask({ op: 'set-routes', routes });
   }
@@ -217,7 +220,7 @@ class ProcessDriver implements Driver {
     return Promise.resolve();
   }
 
-  /** Whether there is a runner or anything one would know of. */
+  /** Whether there is a runner, or records of one. */
   async #reachable(): Promise<boolean> {
     const { phase } = this.#link;
     if (phase === 'connected' || phase === 'closed' || this.#hasRecords()) return true;
@@ -246,7 +249,7 @@ class ProcessDriver implements Driver {
     return this.#retried((connection) => connection.request(request, signal), timeoutMs);
   }
 
-  /** Does it on a connection, and again on another one when that is lost. */
+  /** Runs `work` on a connection, and again on another when that is lost. */
   async #retried<T>(
     work: (connection: Connection) => Promise<T>,
     timeoutMs = this.#options.requestTimeoutMs ?? 20_000,
@@ -321,7 +324,7 @@ class ProcessDriver implements Driver {
       if (this.#closed.signal.aborted) throw unreachable();
       this.#link = { phase: 'connected', connection };
       this.#cancelBeat();
-      // What waits for a runner that is silent for long must not wait on.
+      // Requests must not wait for ever for a silent runner.
       const sign = (): Promise<unknown> => this.#sign(connection);
       this.#cancelBeat = listenForSigns(this.#clock, sign, () => connection.close());
       this.#emit({ type: 'connected', workloads });
@@ -332,7 +335,7 @@ class ProcessDriver implements Driver {
     }
   }
 
-  /** An edge that cannot listen must not keep apps from running; `setRoutes` tells of it again. */
+  /** An edge that cannot listen must not keep apps from running. `setRoutes` reports it again. */
   async #configure(connection: Connection): Promise<void> {
     try {
       await connection.request({ op: 'configure', edge: this.#options.edge });
@@ -342,7 +345,7 @@ class ProcessDriver implements Driver {
     }
   }
 
-  /** Any answer will do: every runner knows this question. */
+  /** Asks for a sign of life: every runner knows this request. */
   #sign(connection: Connection): Promise<RunnerAnswers['hello']> {
     return connection.request({ op: 'hello', protocol: runnerProtocol });
   }

@@ -1,8 +1,11 @@
-/** Owns what it means that a runner does not answer, or is given up: how long it is waited for, what is said. */
+/**
+ * Owns waiting for a runner: for how long, and what happens when it does not answer or the caller gives
+ * up.
+ */
 import type { Clock } from '../../lib/clock.ts';
 import { unreachable } from './refusals.ts';
 
-/** An answer that does not come in time is as good as no runner. */
+/** Rejects with AGENT_UNREACHABLE when the answer does not come in time. */
 export function within<T>(clock: Clock, untilMs: number, answer: Promise<T>): Promise<T> {
   if (untilMs === Infinity) return answer;
   return new Promise((resolve, reject) => {
@@ -14,7 +17,10 @@ export function within<T>(clock: Clock, untilMs: number, answer: Promise<T>): Pr
 const everyMs = 5_000;
 const silenceMs = 10_000;
 
-/** Asks for a sign again and again; calls `silent` once when none came for long. Returns how to stop. */
+/**
+ * Asks for a sign of life regularly. Calls `silent` once when none came for long. Returns a function
+ * that stops it.
+ */
 export function listenForSigns(
   clock: Clock,
   ask: () => Promise<unknown>,
@@ -37,7 +43,7 @@ export function listenForSigns(
   };
 }
 
-/** What comes of it, or undefined once `signal` aborts. A signal that lives on holds nothing of it. */
+/** The result of `work`, or undefined once `signal` aborts. No listener stays on the signal. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const giveUp = (): void => resolve(undefined);

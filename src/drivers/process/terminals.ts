@@ -1,17 +1,17 @@
 /**
- * Owns the terminals of one connection to a runner, on the side of who uses them.
+ * Owns the terminals of one connection to a runner, on the driver's side.
  *
- * 1. Output is told in order, then `exit` once; a connection that is lost is an exit, too.
- * 2. While a terminal is paused, what the runner may still send waits here: no more than its window.
+ * 1. Output is reported in order, then `exit` once. A lost connection is an exit, too.
+ * 2. While a terminal is paused, what the runner still sends waits here. Its window bounds that.
  */
 import type { Terminal, TerminalEvents } from '../driver.ts';
 import type { TerminalSpec } from '../../protocol/workload.ts';
 import type { RunnerRequest, TerminalFrame } from '../../protocol/runner-messages.ts';
 
-/** Output that was told and not acknowledged is told of in lumps of this size. */
+/** Output is acknowledged to the runner in steps of this size. */
 const takenLump = 32 * 1024;
 
-/** The connection, as far as terminals need it. */
+/** The part of the connection that terminals need. */
 export interface RunnerLink {
   request(request: Extract<RunnerRequest, { op: 'terminal-open' }>): Promise<null>;
   tell(request: RunnerRequest): void;
@@ -30,7 +30,7 @@ export class Terminals {
   async open(workload: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
     const terminal = ++this.#lastNumber;
     const opened = new ProcessTerminal(this.#connection, terminal, events);
-    // Output may come in one piece with the answer.
+    // Output may arrive together with the answer.
     this.#open.set(terminal, opened);
     try {
       await this.#connection.request({ op: 'terminal-open', workload, terminal, spec });
@@ -61,7 +61,7 @@ class ProcessTerminal implements Terminal {
   readonly #connection: Pick<RunnerLink, 'tell'>;
   readonly #number: number;
   readonly #events: TerminalEvents;
-  /** Came while it was paused; null while it is not. */
+  /** Output that came while it was paused; null while it is not paused. */
   #held: Uint8Array[] | null = null;
   #heldExit: Extract<TerminalFrame, { event: 'terminal-exit' }> | null = null;
   #taken = 0;
@@ -113,7 +113,7 @@ class ProcessTerminal implements Terminal {
     this.#held = null;
     for (const [index, bytes] of (held ?? []).entries()) {
       if (this.#isPaused()) {
-        // The listener has enough again.
+        // The listener paused again.
         this.#held = (held ?? []).slice(index);
         return;
       }

@@ -1,10 +1,10 @@
 /**
- * Owns the tools that builds and apps run with: a node, its npm and the static file server, in a
- * folder that every uid may read and none but ours may write.
+ * Owns the tools that builds and apps run with: a node, its npm and the static file server, in a folder
+ * that every uid may read and none but ours may write.
  *
- * 1. Made anew when the version of a tool changes, put in place at once or not at all; otherwise a
- *    start costs a look.
- * 2. `current` names the newest; the one before it stays for what still runs with it.
+ * 1. The folder is made anew when the version of a tool changes. It appears whole or not at all, and is
+ *    used again.
+ * 2. `current` names the newest folder. The one before it stays for what still runs with it.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
@@ -62,7 +62,10 @@ export function toolchainPaths(appsRoot: string): Toolchain {
   };
 }
 
-/** From sources: what strips them takes 10 MB, which a start that finds all in place does not need. */
+/**
+ * Hashes the source as it is: stripping its types takes 10 MB, which a start without changes does not
+ * need.
+ */
 async function versionName(npmDir: string): Promise<string> {
   const manifest = JSON.parse(await fs.readFile(path.join(npmDir, 'package.json'), 'utf8')) as {
     version: string;
@@ -90,7 +93,7 @@ async function fill(dir: string, npmDir: string): Promise<void> {
   const modules = path.join(dir, 'lib', 'node_modules');
   for (const made of [bin, path.join(dir, 'lib'), modules]) await makeDir(made);
   const node = path.join(bin, 'node');
-  // 120 MB: a second name for the same file where the file system allows it.
+  // A hard link to these 120 MB where the file system allows it.
   await fs.link(process.execPath, node).catch(() => fs.copyFile(process.execPath, node));
   await fs.chmod(node, 0o755);
   await copyTree(npmDir, path.join(modules, 'npm'), npmManuals);
@@ -104,7 +107,7 @@ async function fill(dir: string, npmDir: string): Promise<void> {
   await fs.chmod(server, 0o644);
 }
 
-/** Swaps `current` over at once; removes what is older than the one before. */
+/** Points `current` at the new folder in one step; removes folders older than the one before. */
 async function pointAt(root: string, name: string): Promise<void> {
   const current = path.join(root, 'current');
   const before = await fs.readlink(current).catch(() => undefined);

@@ -23,7 +23,7 @@ import type { TaskEntry } from './task-log.ts';
 import { containerOf, isOver } from './tasks.ts';
 import type { TaskView } from './tasks.ts';
 
-export interface FollowingParts {
+export interface LogFollowParts {
   engine: Engine;
   journal: MergeJournal;
   logger: Logger;
@@ -39,15 +39,15 @@ const retryMs = 200;
 /** Tasks on other nodes come and go without an event. */
 const lookEveryMs = 1000;
 
-export class Following {
-  readonly #parts: FollowingParts;
+export class LogFollow {
+  readonly #parts: LogFollowParts;
   readonly #id: string;
   readonly #sink: Sink;
   readonly #signal: AbortSignal;
   #delivered: number;
 
   constructor(
-    parts: FollowingParts,
+    parts: LogFollowParts,
     id: string,
     afterSeq: number,
     sink: Sink,
@@ -161,7 +161,7 @@ function numbered({ atMs, stream, bytes }: TaskEntry, seq: number): LogEntry {
 
 /** The logs that are open at a time, and what is known of their tasks. */
 class Session {
-  readonly #parts: FollowingParts;
+  readonly #parts: LogFollowParts;
   readonly #plan: Plan;
   readonly #signal: AbortSignal;
   readonly #logs = new Map<string, TaskLog>();
@@ -172,7 +172,7 @@ class Session {
   #nextLookAtMs = 0;
   #wake: (() => void) | null = null;
 
-  constructor(parts: FollowingParts, plan: Plan, signal: AbortSignal) {
+  constructor(parts: LogFollowParts, plan: Plan, signal: AbortSignal) {
     this.#parts = parts;
     this.#plan = plan;
     this.#signal = signal;

@@ -7,7 +7,7 @@
 import { statusOf, orGone, pause, wordsOf } from '../docker/engine/engine.ts';
 import type { Engine } from '../docker/engine/engine.ts';
 import type { Names } from '../docker/engine/names.ts';
-import { Turns } from '../docker/engine/keyed-queue.ts';
+import { KeyedQueue } from '../docker/engine/keyed-queue.ts';
 import type { Logger } from '../../lib/log.ts';
 
 /** Tasks leave a network some time after their service is gone, which itself takes a moment to be. */
@@ -17,7 +17,7 @@ export class Overlays {
   readonly #engine: Engine;
   readonly #names: Names;
   readonly #logger: Logger;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedQueue();
   /** What is to go once nothing is in it; whoever needs it again takes it off. */
   readonly #unused = new Set<string>();
 

@@ -18,9 +18,9 @@ import { askInitFailure } from '../docker/workloads/init-words.ts';
 import { checkId, label, shortOf } from '../docker/engine/names.ts';
 import type { KnownSpec, Names } from '../docker/engine/names.ts';
 import type { Networks } from '../docker/engine/networks.ts';
-import type { Notes } from '../docker/workloads/end-notes.ts';
+import type { EndNotes } from '../docker/workloads/end-notes.ts';
 import { failedExit } from '../docker/workloads/states.ts';
-import { Turns } from '../docker/engine/keyed-queue.ts';
+import { KeyedQueue } from '../docker/engine/keyed-queue.ts';
 import { forwardOf } from './forwarding.ts';
 import type { Forwarding } from './forwarding.ts';
 import type { Overlays } from './overlays.ts';
@@ -37,7 +37,7 @@ export interface ServicesParts {
   engine: Engine;
   swarm: Swarm;
   names: Names;
-  notes: Notes;
+  notes: EndNotes;
   restarts: Restarts;
   overlays: Overlays;
   volumes: Pick<Networks, 'ensureVolume'>;
@@ -65,7 +65,7 @@ const cannotStartCodes: ReadonlySet<number> = new Set([126, 127]);
 
 export class Services {
   readonly #parts: ServicesParts;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedQueue();
   readonly #deadlines: Deadlines;
   /** Containers already looked at for `askInitFailure`. */
   readonly #examined = new Set<string>();

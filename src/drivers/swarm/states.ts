@@ -1,7 +1,7 @@
 /** Owns what a service and its tasks mean, in the words of drivers. */
 import type { Exit, WorkloadState } from '../../protocol/workload.ts';
 import type { KnownSpec } from '../docker/engine/names.ts';
-import type { Note } from '../docker/workloads/end-notes.ts';
+import type { EndNote } from '../docker/workloads/end-notes.ts';
 import {
   exitOf,
   failedExit,
@@ -64,7 +64,7 @@ function hasExited(task: TaskView, found: Found): boolean {
 }
 
 /** `restarts`: of all its tasks together, also of those nobody remembers. */
-export function stateOf(found: Found, note: Note | undefined, restarts: number): WorkloadState {
+export function stateOf(found: Found, note: EndNote | undefined, restarts: number): WorkloadState {
   const { service, known, tasks } = found;
   if (note?.failed) return { phase: 'ended', exit: note.failed };
   const current = currentTasks(tasks);

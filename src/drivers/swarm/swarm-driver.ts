@@ -5,7 +5,7 @@
  *    holds only who ended what, why something never started, how often something was started again,
  *    and in which order logs of several tasks were merged.
  * 2. A daemon that is away is asked again until the time of the request is over; then
- *    AGENT_UNREACHABLE. Following waits for it.
+ *    AGENT_UNREACHABLE. LogFollow waits for it.
  * 3. What lacks our label is never touched: others may use the same swarm.
  */
 import fs from 'node:fs';
@@ -18,11 +18,11 @@ import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { DaemonDriver, daemonGround } from '../docker/daemon-driver.ts';
 import type { DaemonGround, DockerDriverOptions } from '../docker/daemon-driver.ts';
 import type { Sink } from '../docker/logs/log-follow.ts';
-import { Notes } from '../docker/workloads/end-notes.ts';
-import { Watching } from '../docker/engine/event-stream.ts';
+import { EndNotes } from '../docker/workloads/end-notes.ts';
+import { EventStream } from '../docker/engine/event-stream.ts';
 import type { Seen } from '../docker/workloads/workloads.ts';
 import { Attention } from './attention.ts';
-import { Following } from './log-follow.ts';
+import { LogFollow } from './log-follow.ts';
 import { Forwarding } from './forwarding.ts';
 import { MergeJournals } from './merge-journal.ts';
 import { Overlays } from './overlays.ts';
@@ -126,7 +126,7 @@ class ServicesDriver extends DaemonDriver implements SwarmDriver {
           if (event.type === 'state' && event.workload.spec.id === workload) changed();
         }),
     };
-    return new Following(parts, id, afterSeq, sink, signal).run();
+    return new LogFollow(parts, id, afterSeq, sink, signal).run();
   }
 
   acknowledge(id: string, seq: number): void {
@@ -158,7 +158,7 @@ function swarmParts(options: SwarmDriverOptions, ground: DaemonGround): SwarmPar
   const services = new Services({
     ...ground,
     swarm,
-    notes: new Notes(path.join(dir, 'workloads')),
+    notes: new EndNotes(path.join(dir, 'workloads')),
     restarts: new Restarts(path.join(dir, 'restarts')),
     overlays,
     volumes: networks,
@@ -178,7 +178,7 @@ function swarmParts(options: SwarmDriverOptions, ground: DaemonGround): SwarmPar
   return { swarm, services, attention, forwarding, overlays };
 }
 
-function watchingOf(ground: DaemonGround, parts: SwarmParts): Watching {
+function watchingOf(ground: DaemonGround, parts: SwarmParts): EventStream {
   const { services, attention, forwarding, overlays, swarm } = parts;
   const { logger, listeners } = ground;
   const list = async (): Promise<Workload[]> => {
@@ -200,7 +200,7 @@ function watchingOf(ground: DaemonGround, parts: SwarmParts): Watching {
       logger.debug({ err: error, service: serviceId }, 'swarm_event_not_followed');
     });
   };
-  return new Watching({
+  return new EventStream({
     ...ground,
     list,
     refresh: async (id) => {

@@ -1,8 +1,8 @@
 /**
  * Owns how the processes of a workload are ended.
  *
- * 1. It resolves when none is left, and converges against programs that fork faster than they are
- *    ended: all are stopped first, then killed, until a look finds none.
+ * 1. It resolves when no process is left, even for programs that fork faster than they are ended: all
+ *    are stopped first and then killed, until none is found.
  * 2. Nothing that does not belong to the workload is signalled.
  */
 import { type Clock, pause } from '../clock.ts';
@@ -27,7 +27,7 @@ export async function endPolitely(
     const restMs = untilMs - clock.now();
     if (restMs <= 0) break;
     for (const { pid } of members) {
-      // Once each: a second SIGTERM makes many programs give up their own clean end.
+      // One signal for each process: at a second SIGTERM many programs give up their clean end.
       if (!told.has(pid)) signalProcess(pid, 'SIGTERM');
       told.add(pid);
     }
@@ -46,7 +46,7 @@ export async function killAll(membership: Membership, clock: Clock): Promise<voi
   }
 }
 
-/** Stops all, so that none forks while the others are killed; returns how many there were. */
+/** Stops all, so that none forks while others are killed; returns how many there were. */
 function freeze(membership: Membership): number {
   const frozen = new Set<number>();
   for (let round = 0; round < freezeRounds; round++) {

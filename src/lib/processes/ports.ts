@@ -1,4 +1,4 @@
-/** Owns the look at who listens on which port of this machine, and the choice of free ones. */
+/** Owns who listens on which port of this machine, and the choice of free ports. */
 import fs from 'node:fs';
 import net from 'node:net';
 
@@ -8,7 +8,7 @@ import { listeningSockets } from './listening-sockets.ts';
 import { findMembers } from './processes.ts';
 import type { Membership } from './processes.ts';
 
-// Any address, and loopback; an IPv6 socket for all of them takes IPv4 as well.
+// All addresses, and loopback. An IPv6 socket for all addresses takes IPv4 as well.
 const reachedThroughLoopback: ReadonlySet<string> = new Set(['0.0.0.0', '127.0.0.1', '::']);
 
 /** Inodes of the sockets that take connections to `127.0.0.1:<port>`. */
@@ -34,7 +34,7 @@ function socketsOf(pid: number): string[] {
       return target.startsWith('socket:[') ? [target.slice('socket:['.length, -1)] : [];
     });
   } catch {
-    return []; // It ended meanwhile or closed what was just listed; the next probe sees it.
+    return []; // The process ended, or closed what was just listed. The next probe sees that.
   }
 }
 
@@ -52,7 +52,7 @@ export function probePort(
   return 'foreign';
 }
 
-/** How long a port handed out is not handed out again: its receiver needs time to listen. */
+/** How long a port is not given again: whoever got it needs time to listen. */
 const reserveMs = 120_000;
 const triesMax = 50;
 

@@ -1,10 +1,10 @@
 /**
- * Owns the look at the machine's processes through /proc: which of them belong to a workload.
+ * Owns which processes of the machine belong to a workload, told by /proc.
  *
- * A process belongs to it when it carries its mark in the environment it was started with, or is in
- * the session or group of its first process, or descends from one that does. A program may wipe its
- * environment or leave its session; it cannot easily do all of that at once and be an orphan. Where it
- * is confined to a control group, it cannot leave at all.
+ * A process belongs to it when the environment it was started with has the workload's mark, when it is
+ * in the session or group of the first process, or when it descends from such a process. A program may
+ * wipe its environment or leave its session, but it can hardly do both and be an orphan, too. A program
+ * that is confined to a control group cannot leave it at all.
  */
 import fs from 'node:fs';
 
@@ -34,11 +34,11 @@ export interface Membership {
   /** The variable that holds it; default `markVariable`. */
   variable?: string;
   first: FirstProcess | null;
-  /** What it is confined to: whoever is inside belongs to it, whatever became of its mark. */
+  /** The control group it is confined to: every process in it belongs to the workload. */
   group?: { pids(): readonly number[]; kill(): void };
 }
 
-/** Undefined when there is no such process, or only what is left of one. */
+/** Undefined when there is no such process, or only a zombie. */
 export function readProcess(pid: number): ProcessInfo | undefined {
   let stat: string;
   try {
@@ -65,12 +65,12 @@ function readAll(): Map<number, ProcessInfo> {
   return all;
 }
 
-/** The processes of a workload that live now; none of this program itself. */
+/** The processes of a workload that live now, without this process. */
 export function findMembers(membership: Membership): ProcessInfo[] {
   const all = readAll();
   const { mark, first, variable = markVariable } = membership;
-  // While a session lives its number is not given to another process; when a process of that number
-  // is there and it is not the first one, the session is gone and the number means nothing.
+  // While a session lives, its number is not given to another process. When another process has that
+  // number, the session is gone and the number means nothing.
   const holder = first ? all.get(first.pid) : undefined;
   const session =
     first && (!holder || holder.startTicks === first.startTicks) ? first.pid : undefined;

@@ -24,14 +24,14 @@ import { FrameReader } from '../logs/stream-frames.ts';
 import { isHere } from '../engine/host-view.ts';
 import { PtyStream } from './pty-stream.ts';
 import type { PtyStreamParts } from './pty-stream.ts';
-import type { Session, Sessions } from './open-execs.ts';
+import type { OpenExec, OpenExecs } from './open-execs.ts';
 import type { ContainerView } from '../workloads/states.ts';
 import type { Workloads } from '../workloads/workloads.ts';
 
 export interface ConsolesParts {
   engine: Engine;
   workloads: Pick<Workloads, 'see'>;
-  sessions: Sessions;
+  sessions: OpenExecs;
   logger: Logger;
   clock: Clock;
 }
@@ -338,7 +338,7 @@ export class Consoles {
     }
   }
 
-  async #endMarked({ mark, container }: Session, pid: number): Promise<void> {
+  async #endMarked({ mark, container }: OpenExec, pid: number): Promise<void> {
     const { clock, engine, logger } = this.#parts;
     const membership = { mark, variable: sessionVariable, first: null };
     if (isHere(pid, container)) {

@@ -1,19 +1,19 @@
 /**
- * Owns the memory of what is open in containers: an empty file for each, named `<container>.<mark>`, so
- * that what a killed process left running there is found by the next one.
+ * Owns what is open in containers: an empty file for each exec, named `<container>.<mark>`. So the next
+ * process finds what a killed one left running.
  */
 import fs from 'node:fs';
 import path from 'node:path';
 
-export interface Session {
+export interface OpenExec {
   container: string;
   mark: string;
 }
 
-export class Sessions {
+export class OpenExecs {
   readonly #dir: string;
   readonly #files = new Map<string, string>();
-  readonly #left: Session[];
+  readonly #left: OpenExec[];
 
   constructor(dir: string) {
     this.#dir = dir;
@@ -25,12 +25,12 @@ export class Sessions {
     });
   }
 
-  /** Of an earlier process. */
-  left(): readonly Session[] {
+  /** Execs that an earlier process left. */
+  left(): readonly OpenExec[] {
     return this.#left;
   }
 
-  add({ container, mark }: Session): void {
+  add({ container, mark }: OpenExec): void {
     const file = path.join(this.#dir, `${container}.${mark}`);
     fs.closeSync(fs.openSync(file, 'w', 0o600));
     this.#files.set(mark, file);

@@ -2,8 +2,8 @@
  * Owns one open terminal: the bytes of its connection, its size and its end.
  *
  * 1. `exit` is told once, after all output; calls after the end do nothing.
- * 2. Sizes are set one after the other, and only the newest of those that wait; what is typed behind one
- *    comes behind it.
+ * 2. Sizes are set one after the other, and of those that wait only the newest. Input after a new size
+ *    reaches the program after that size.
  */
 import type { Duplex } from 'node:stream';
 
@@ -14,7 +14,7 @@ export interface PtyStreamParts {
   socket: Duplex;
   events: TerminalEvents;
   resize: (cols: number, rows: number) => Promise<void>;
-  /** Ends what runs, with all it started. */
+  /** Ends the program, with everything it started. */
   end: () => Promise<void>;
   exit: () => Promise<{ code: number | null; lost: boolean }>;
   logger: Logger;
@@ -29,7 +29,7 @@ export class PtyStream implements Terminal {
   #phase: 'open' | 'closing' | 'ended' = 'open';
   #nextSize: { cols: number; rows: number } | null = null;
   #sizing = false;
-  /** Typed while the size is on its way, by another connection: it is to be seen after it. */
+  /** Input that came while a size is being set on another connection: it has to come after the size. */
   #held: Buffer[] = [];
 
   constructor(parts: PtyStreamParts) {
@@ -74,7 +74,7 @@ export class PtyStream implements Terminal {
     if (this.#phase !== 'open') return;
     this.#phase = 'closing';
     const { socket, end, logger } = this.#parts;
-    // What is still on its way is not waited for: who closes does not read on.
+    // Output that is still on its way is not waited for: whoever closes does not read on.
     socket.resume();
     end()
       .catch((error: unknown) => logger.warn({ err: error }, 'terminal_not_ended'))
@@ -84,7 +84,7 @@ export class PtyStream implements Terminal {
       });
   }
 
-  /** As `close`, because the connection ends: it is told as lost. Resolves when that was told. */
+  /** As `close`, because the connection ends: the exit is reported as lost. Resolves when it was. */
   async lose(): Promise<void> {
     if (this.#phase !== 'open') return;
     this.#phase = 'ended';
@@ -108,7 +108,7 @@ export class PtyStream implements Terminal {
       try {
         await this.#parts.resize(cols, rows);
       } catch (error) {
-        // It ended meanwhile, which its connection tells.
+        // The terminal ended meanwhile; its connection reports that.
         this.#parts.logger.debug({ err: error }, 'terminal_not_sized');
       }
     }
@@ -123,7 +123,7 @@ export class PtyStream implements Terminal {
     const { socket, events, exit, end } = this.#parts;
     socket.destroy();
     const { code, lost } = await exit();
-    // What ran there must not stay behind unattended.
+    // The program must not run on unattended.
     if (lost && !closing) await end().catch(() => undefined);
     events.exit({ code, lost: lost && !closing });
   }

@@ -1,4 +1,6 @@
-/** Owns when jobs are to be ended: a timer for each that runs, armed anew from what is found. */
+/**
+ * Owns when jobs are ended: a timer for each running job, set again from what is found after a restart.
+ */
 import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type { WorkloadState } from '../../../protocol/workload.ts';
@@ -16,7 +18,7 @@ export class Deadlines {
     this.#end = end;
   }
 
-  /** To be told of every state that is seen; the first one that runs arms the timer. */
+  /** To be called with every state that is seen. The first running one sets the timer. */
   see(spec: KnownSpec, state: WorkloadState): void {
     if (state.phase === 'ended') {
       this.drop(spec.id);
@@ -26,9 +28,9 @@ export class Deadlines {
     if (state.phase !== 'running') return;
     const leftMs = state.startedAtMs + spec.deadlineMs - this.#clock.now();
     const cancel = this.#clock.after(Math.max(0, leftMs), () => {
-      // Kept in the map: one end for each run is enough.
+      // The timer stays in the map, so that a run is ended once.
       this.#end(spec.id).catch((error: unknown) => {
-        // Armed anew when it is seen again, such as when the daemon is back.
+        // The timer is set again when the job is seen again, such as when the daemon is back.
         this.drop(spec.id);
         this.#logger.error({ err: error, workload: spec.id }, 'deadline_not_enforced');
       });

@@ -1,12 +1,12 @@
 /**
- * Owns the way to a Docker daemon: the client, loaded when it is first needed, and what a failed
+ * Owns the requests to a Docker daemon: the client, loaded when it is first needed, and what a failed
  * request means.
  *
- * 1. A daemon that is away is asked again until the time of the request is over, where that may be
- *    asked twice; then it is AGENT_UNREACHABLE.
- * 2. Every request ends, and lets go of its connection: with an answer, with its time, or with `close`.
- *    What comes as a stream has to begin in time, and ends with who opened it, or, where that is asked
- *    for, when the daemon hangs.
+ * 1. While the daemon is away, a request that may be sent twice is sent again until its time is over.
+ *    Then it is AGENT_UNREACHABLE.
+ * 2. Every request ends and gives its connection back: when it is answered, when its time is over, or
+ *    with `close`. A stream has to begin in time. It ends when its opener ends it, or, with
+ *    `watchOver`, when the daemon hangs.
  */
 import { setTimeout } from 'node:timers/promises';
 import { EventEmitter } from 'node:events';
@@ -33,11 +33,11 @@ export interface Asking {
   /** Over all attempts; Infinity: as long as it takes. */
   timeoutMs?: number;
   signal?: AbortSignal;
-  /** It is not to be done twice, or not waited for: no second attempt. */
+  /** No second attempt: the request must not be sent twice, or is not worth waiting for. */
   once?: boolean;
 }
 
-/** What all of the client's requests go through. */
+/** The part of the client that all requests go through. */
 interface Modem {
   dial(
     request: { abortSignal?: AbortSignal },
@@ -49,9 +49,9 @@ const retryMinMs = 20;
 const retryMaxMs = 500;
 const visitMs = 1000;
 const beatMs = 15_000;
-/** A daemon that is only busy answers one of them. */
+/** A busy daemon answers at least one of so many. */
 const beatsMissed = 3;
-/** Codes of a daemon that is not there, or went while it was asked. */
+/** Codes of errors when the daemon is not there, or ends while it is asked. */
 const awayCodes: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -74,14 +74,14 @@ export class Engine {
     return this.#closed.signal;
   }
 
-  /** The client itself, for what has a time of its own. */
+  /** The client itself, for requests with a time limit of their own. */
   client(): Promise<Dockerode> {
     this.#docker ??= load(this.#options.socket);
     return this.#docker;
   }
 
   /**
-   * Opens what goes on for long, once: its beginning has to come in time, and it ends with `signal`, and
+   * Opens a long stream, without a second attempt. It has to begin in time, and ends with `signal` and
    * with `close`.
    */
   async begin<T>(question: (docker: Dockerode) => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -104,8 +104,8 @@ export class Engine {
   }
 
   /**
-   * Until `over` is aborted asks now and then whether the daemon answers, and aborts it when it does not:
-   * a stream says nothing of that, nor of a connection that died unnoticed.
+   * Asks regularly whether the daemon answers, until `over` is aborted, and aborts `over` when it does
+   * not. A stream itself does not show a daemon that hangs or a dead connection.
    */
   async watchOver(over: AbortController): Promise<void> {
     const { signal } = over;
@@ -123,12 +123,12 @@ export class Engine {
     over.abort();
   }
 
-  /** Asks until there is an answer; what the daemon refuses is thrown as it is. */
+  /** Asks until there is an answer. A refusal of the daemon is thrown as it is. */
   async ask<T>(question: (docker: Dockerode) => Promise<T>, asking: Asking = {}): Promise<T> {
     const { clock, requestTimeoutMs } = this.#options;
     const client = await this.client();
     const timeoutMs = asking.timeoutMs ?? requestTimeoutMs;
-    // One of its own for each question: what hangs on it goes with it.
+    // Each question has its own controller, so that its listeners go with it.
     const over = new AbortController();
     const end = (): void => over.abort();
     const cancel = timeoutMs === Infinity ? null : clock.after(timeoutMs, end);
@@ -160,8 +160,8 @@ export class Engine {
   }
 
   /**
-   * Whether the daemon takes no more visitors: one that ends does so first, and what it still says of
-   * its own failures on connections that are open is no answer.
+   * Whether the daemon takes no new connections. A daemon that ends stops taking them first; the
+   * failures that it then reports on open connections are no answers.
    */
   isEnding(): Promise<boolean> {
     const { socket } = this.#options;
@@ -184,27 +184,28 @@ export class Engine {
 
 async function load(socket: string): Promise<Dockerode> {
   const { default: Client } = await import('dockerode');
-  // Named one by one: what is left out would come from the DOCKER_ variables of the environment.
+  // All are given, because missing ones would come from the DOCKER_ variables of the environment.
   const none = { host: undefined, port: undefined, ca: undefined, cert: undefined, key: undefined };
   const address = addressOf(socket);
   const client =
     'path' in address
       ? new Client({ ...none, protocol: 'http', socketPath: address.path })
       : new Client({ protocol: 'http', ...address });
-  // As Node's own, which it would take.
+  // The settings of Node's own agent, which the client would use.
   const agent = new Connections({ keepAlive: true, scheduling: 'lifo', timeout: 5_000 });
   Object.assign(client.modem, { agent });
   return client;
 }
 
 /**
- * An answer given up when all of it has come, and its end was not yet read, fails on its connection,
- * to which Node listens no more by then: without a listener that would end the process.
+ * A request that is aborted after its answer has come, but before its end was read, emits an error on
+ * its connection. Node no longer listens there by then, and without a listener the error would end the
+ * process.
  */
 class Connections extends Agent {
   /**
-   * The client puts each request into words for its debug log, also where that is off, and its agent
-   * with them. Without this those are all connections, at tens of milliseconds a request.
+   * The client formats each request for its debug log, even when that is off, and its agent with it.
+   * Without this it would format all connections, which takes tens of milliseconds a request.
    */
   [inspect.custom](): string {
     return 'Connections';
@@ -224,7 +225,7 @@ function within(docker: Dockerode, signal: AbortSignal): Dockerode {
   const modem = docker.modem as Modem;
   const dial: Modem['dial'] = (request, done) => {
     modem.dial({ ...request, abortSignal: request.abortSignal ?? signal }, (error, answer) => {
-      // A stream that is given up between two reads fails with nobody waiting for it.
+      // A stream that is aborted between two reads emits an error that nobody waits for.
       if (answer instanceof EventEmitter) answer.on('error', () => undefined);
       done(error, answer);
     });
@@ -239,10 +240,13 @@ function addressOf(socket: string): { path: string } | { host: string; port: num
   return { host: hostname, port: Number(port || 2375) };
 }
 
-/** Rejects when aborted: a connection that breaks within an answer leaves the client waiting. */
+/**
+ * A promise that rejects when aborted: the client itself waits for ever when a connection breaks within
+ * an answer.
+ */
 function abortOf(signal: AbortSignal): { rejection: Promise<never>; forget: () => void } {
   const { promise: rejection, reject } = Promise.withResolvers<never>();
-  // Whoever races is told; between two races nobody is.
+  // Between two races nobody handles the rejection.
   rejection.catch(() => undefined);
   const abort = (): void => reject(new Error('Cannot wait for the daemon: aborted'));
   if (signal.aborted) abort();
@@ -253,7 +257,10 @@ function abortOf(signal: AbortSignal): { rejection: Promise<never>; forget: () =
   };
 }
 
-/** Resolves after `delayMs`, or at once when aborted. Holds the process: somebody waits. */
+/**
+ * Resolves after `delayMs`, or at once when aborted. It keeps the process alive, because somebody
+ * waits.
+ */
 export async function pause(delayMs: number, signal: AbortSignal): Promise<void> {
   await setTimeout(delayMs, undefined, { signal }).catch(() => undefined);
 }
@@ -264,7 +271,7 @@ export function statusOf(error: unknown): number | undefined {
   return typeof status === 'number' ? status : undefined;
 }
 
-/** What the daemon said, without the client's words around it. */
+/** The daemon's message, without the text that the client adds. */
 export function wordsOf(error: unknown): string {
   const said = (error as { json?: { message?: unknown } } | null)?.json?.message;
   if (typeof said === 'string') return said.trim();
@@ -279,7 +286,7 @@ export function isAway(error: unknown): boolean {
   return awayCodes.has(code) || /socket hang up|aborted/.test(message);
 }
 
-/** Whether it is what a daemon that goes, or a container that is just being removed, does to a stream. */
+/** Whether a stream failed because the daemon ended or its container is being removed. */
 export function isBroken(error: unknown): boolean {
   if (error instanceof LogBroken) return true;
   const status = statusOf(error);
@@ -288,13 +295,13 @@ export function isBroken(error: unknown): boolean {
   return isAway(error) || name === 'AbortError' || code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
 
-/** Done already (304) and gone (404) are as good as done now. */
+/** Waits for an answer. That something was done already (304) or is gone (404) is no error. */
 export async function settled(answer: Promise<unknown>): Promise<void> {
   try {
     await answer;
   } catch (error) {
     const status = statusOf(error);
-    // 409 of a removal: another one is under way.
+    // This 409 means that another removal is under way.
     if (status !== 304 && status !== 404 && !wordsOf(error).includes('already in progress'))
       throw error;
   }

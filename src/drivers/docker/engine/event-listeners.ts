@@ -1,10 +1,10 @@
-/** Owns who hears a driver's events. One that fails is logged, and keeps nothing from the others. */
+/** Owns who hears a driver's events. A listener that throws is logged; the others still hear. */
 import type { Logger } from '../../../lib/log.ts';
 import type { DriverEvent } from '../../driver.ts';
 
 type Listener = (event: DriverEvent) => void;
 
-export class Listeners {
+export class EventListeners {
   readonly #logger: Logger;
   readonly #listeners = new Set<Listener>();
 

@@ -1,10 +1,10 @@
 /**
  * Owns the one stream of events from the daemon.
  *
- * 1. What happens to a container of ours is told as it happens.
- * 2. A daemon that is not reached, or answers nothing any more, is told as `disconnected`, once; the
- *    stream is opened again, with backoff, and then `connected` comes with all that is there: nothing of
- *    meanwhile is missed.
+ * 1. Changes of our containers are reported as they happen.
+ * 2. When the daemon is not reached, or answers nothing any more, `disconnected` is reported once. The
+ *    stream is opened again with backoff. Then `connected` is reported with all workloads, so that no
+ *    change is missed.
  */
 import type { Logger } from '../../../lib/log.ts';
 import type { DriverEvent } from '../../driver.ts';
@@ -15,7 +15,7 @@ import { LineReader } from '../logs/line-reader.ts';
 import { label } from './names.ts';
 import type { KnownSpec, Names } from './names.ts';
 
-export interface WatchingParts {
+export interface EventStreamParts {
   engine: Engine;
   names: Names;
   logger: Logger;
@@ -23,7 +23,7 @@ export interface WatchingParts {
   refresh: (id: string) => Promise<void>;
   vanished: (container: { id: string; name: string }, spec: KnownSpec) => void;
   tell: (event: DriverEvent) => void;
-  /** What is listened to besides containers of ours, and who is told of all of it. */
+  /** Further types of events, and who hears them. */
   wider?: { types: readonly string[]; hear: (event: EngineEvent) => void };
 }
 
@@ -33,22 +33,22 @@ export interface EngineEvent {
   Actor: { ID: string; Attributes: Record<string, string> };
 }
 
-/** What changes a state; `kill`, `exec_start` and others do not. */
+/** Events that change a state; `kill`, `exec_start` and others do not. */
 const actions = ['start', 'die', 'pause', 'unpause', 'oom', 'destroy'];
 const retryMinMs = 50;
 const retryMaxMs = 2000;
 
-export class Watching {
-  readonly #parts: WatchingParts;
+export class EventStream {
+  readonly #parts: EventStreamParts;
   #first: Promise<void> | undefined;
-  /** Told of, and not yet over. */
+  /** Whether `disconnected` was reported last. */
   #away = false;
 
-  constructor(parts: WatchingParts) {
+  constructor(parts: EventStreamParts) {
     this.#parts = parts;
   }
 
-  /** Begins once; resolves when the first attempt has ended, whether the daemon was there or not. */
+  /** Begins once. Resolves when the first attempt has ended, whether the daemon was there or not. */
   begin(): Promise<void> {
     this.#first ??= new Promise((resolve) => {
       void this.#live(resolve);
@@ -72,7 +72,7 @@ export class Watching {
     }
   }
 
-  /** One stream to its end; whether it ever came about. */
+  /** Reads one stream to its end. Returns whether `connected` was reported. */
   async #connection(tried: () => void): Promise<boolean> {
     const { engine, logger, tell } = this.#parts;
     const told = new AbortController();
@@ -103,7 +103,7 @@ export class Watching {
       label: [`${label.instance}=${names.instance}`, label.workload],
       event: actions,
     };
-    // What has no labels in its events is told apart by who hears them.
+    // Other types have no labels in their events, so their listener has to tell which are ours.
     const filters: Record<string, string[]> = wider
       ? { type: ['container', ...wider.types] }
       : ours;
@@ -132,7 +132,7 @@ export class Watching {
       return;
     }
     refresh(spec.id).catch((error: unknown) => {
-      // Told again, with all others, when the daemon is back.
+      // It is reported again, with all others, when the daemon is back.
       logger.debug({ err: error, workload: spec.id }, 'docker_event_not_followed');
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Owns the look at containers from the machine's own side, where Gangway shares it with the daemon:
- * the sockets of a container's network and the processes in it.
+ * Owns looking at containers through /proc, where Gangway runs on the daemon's machine: the sockets of
+ * a container's network, and its processes.
  */
 import fs from 'node:fs';
 import net from 'node:net';
@@ -10,12 +10,12 @@ import type { Listener } from '../../../lib/processes/listening-sockets.ts';
 
 const connectTimeoutMs = 1000;
 const loopback = /^(127\.|::1$)/;
-/** Where Docker answers what containers ask of names. */
+/** The address of Docker's own name server in containers. */
 const dockerNames = '127.0.0.11';
 
 /**
- * Whether a number of the daemon's is that process here: it may run on another machine, or Gangway
- * in a container of its own.
+ * Whether a process number of the daemon is that process here. It is not where the daemon runs on
+ * another machine, or Gangway in a container.
  */
 export function isHere(pid: number, container: string): boolean {
   if (pid <= 0) return false;
@@ -26,19 +26,19 @@ export function isHere(pid: number, container: string): boolean {
   }
 }
 
-/** Whether anything in the process's network listens on the port, other than on loopback alone. */
+/** Whether anything in the process's network listens on the port, on more than loopback. */
 export function listensIn(pid: number, port: number): boolean {
-  return listenersIn(pid).some((one) => one.port === port && !loopback.test(one.address));
+  return listenersIn(pid).some((socket) => socket.port === port && !loopback.test(socket.address));
 }
 
-/** Where anything in the process's network listens. */
+/** All sockets in the process's network that listen. */
 export function listenersIn(pid: number): Listener[] {
   return listeningSockets(`/proc/${pid}/net`)
     .filter(({ address }) => address !== dockerNames)
     .map(({ address, port }) => ({ address, port }));
 }
 
-/** For where /proc does not show it. */
+/** Whether a connection is taken, for where /proc does not show listeners. */
 export function answersAt(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect({ host, port });

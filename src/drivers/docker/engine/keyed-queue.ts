@@ -1,9 +1,9 @@
-/** Owns that what is done under one key is done one after the other. */
+/** Owns queues by key: work under one key is done one after the other. */
 
-export class Turns {
+export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Begins when all that was asked for before under `key` has ended, however it ended. */
+  /** Begins `work` when all earlier work under `key` has ended, however it ended. */
   async take<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key) ?? Promise.resolve();
     const mine = before.then(work, work);

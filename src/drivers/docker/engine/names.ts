@@ -1,8 +1,8 @@
 /**
- * Owns what things of ours are called on a daemon, and the labels they are known by.
+ * Owns the names of our things on a daemon, and the labels by which they are recognised.
  *
  * 1. What lacks the label of this data directory is never touched.
- * 2. All of a specification that is needed after a restart stands in labels; variables never do.
+ * 2. The labels hold all of a specification that is needed after a restart. They never hold variables.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Workload, WorkloadSpec } from '../../../protocol/workload.ts';
@@ -16,19 +16,21 @@ export const label = {
   innerPort: 'gangway.inner-port',
   deadline: 'gangway.deadline-ms',
   grace: 'gangway.grace-ms',
-  /** Of a container: the one that is its own. Of a network: that it has such. */
+  /**
+   * On a container: its own address. On a network: that its containers may have addresses of their own.
+   */
   address: 'gangway.address',
 } as const;
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** What is known of a workload by its labels alone. */
+/** What the labels tell of a workload. */
 export type KnownSpec = Pick<
   WorkloadSpec,
   'id' | 'owner' | 'kind' | 'port' | 'deadlineMs' | 'stopGraceMs'
 > & {
   innerPort: number | null;
-  /** Its own in its network; null where its port is published. */
+  /** Its own address in its network; null where its port is published. */
   address: string | null;
 };
 
@@ -41,13 +43,13 @@ export function checkId(what: string, id: string): void {
   }
 }
 
-/** As everybody knows it. */
+/** The part of a specification that other parts of the program know. */
 export function shortOf({ id, owner, kind, port }: Workload['spec']): Workload['spec'] {
   return { id, owner, kind, port };
 }
 
 export class Names {
-  /** Of the data directory; `[a-z0-9-]+`. */
+  /** Name of the data directory; `[a-z0-9-]+`. */
   readonly instance: string;
 
   constructor(instance: string) {
@@ -65,7 +67,7 @@ export class Names {
     return `gangway-${this.instance}-${name}`;
   }
 
-  /** `name` null: the one that is shared by those that share none. */
+  /** `name` null: the network of all workloads without a network of their own. */
   network(name: string | null): string {
     return `gangway-${this.instance}-${name === null ? 'alone' : `net-${name}`}`;
   }
@@ -78,7 +80,7 @@ export class Names {
     return `gangway-${this.instance}`;
   }
 
-  /** Whether it is one of ours, or of another Gangway: what it holds may be another team's. */
+  /** Whether it is an image of this Gangway or of another one: it may belong to another team. */
   isImage(reference: string): boolean {
     const short = reference.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '');
     const repository = short.split(/[:@]/)[0] ?? '';
@@ -112,7 +114,7 @@ export class Names {
       [label.workload]: spec.id,
       [label.kind]: spec.kind,
       [label.grace]: String(spec.stopGraceMs),
-      // Also what it has not: else the label of its image, which may be any, stood for it.
+      // Missing values are set, too: else a label of the image, which may be anything, would count.
       [label.port]: String(spec.port ?? ''),
       [label.innerPort]: String(innerPort ?? ''),
       [label.deadline]: String(spec.deadlineMs ?? ''),

@@ -2,9 +2,9 @@
  * Owns the networks and volumes of ours on a daemon.
  *
  * 1. A network is made when it is first needed, and removed with the last container in it.
- * 2. On the network of those that share none, containers do not reach each other.
- * 3. A volume outlives what uses it; it goes only when it is asked to.
- * 4. An address that a container was given is its own until it is removed, running or not.
+ * 2. On the network of workloads without one of their own, containers cannot reach each other.
+ * 3. A volume outlives what uses it. It is removed only on request.
+ * 4. A container keeps an address of its own until it is removed, running or not.
  */
 import fs from 'node:fs';
 
@@ -16,9 +16,12 @@ import type { Engine } from './engine.ts';
 import { label } from './names.ts';
 import type { Names } from './names.ts';
 import { freeAddress, planOf } from './subnets.ts';
-import { Turns } from './keyed-queue.ts';
+import { KeyedQueue } from './keyed-queue.ts';
 
-/** Tried in turn when the daemon's own pools, some thirty networks by default, are used up. */
+/**
+ * Tried in turn when the daemon's own pools are used up, which have room for some thirty networks by
+ * default.
+ */
 const spareSubnets = { base: '10.214', count: 256 };
 const triesMax = 5;
 
@@ -29,7 +32,7 @@ function sharedOut(subnet: string): Dockerode.NetworkCreateOptions['IPAM'] {
   return { Driver: 'default', Config: [{ Subnet: subnet, IPRange: range, Gateway: gateway }] };
 }
 
-/** Whether the bridge of a network is one of this machine, so that its containers are reached from it. */
+/** Whether the bridge of a network is on this machine, so that its containers are reached from here. */
 function isHere({ Id: id }: NetworkView): boolean {
   return fs.existsSync(`/sys/class/net/br-${id.slice(0, 12)}`);
 }
@@ -37,16 +40,16 @@ function isHere({ Id: id }: NetworkView): boolean {
 export class Networks {
   readonly #engine: Engine;
   readonly #names: Names;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedQueue();
 
   constructor(engine: Engine, names: Names) {
     this.#engine = engine;
     this.#names = names;
   }
 
-  /** `work` runs while all these surely exist. */
+  /** Runs `work` while all these networks exist for certain. */
   withinAll<T>(all: readonly (string | null)[], work: () => Promise<T>): Promise<T> {
-    // Always in the same order, so that two that want the same ones do not wait for each other.
+    // Always in the same order, so that two callers do not wait for each other.
     const [next, ...rest] = [...new Set(all)].sort();
     if (next === undefined) return work();
     return this.#within(next, () => this.withinAll(rest, work));
@@ -62,7 +65,7 @@ export class Networks {
           .connect({ Container: container, EndpointConfig: { Aliases: [...aliases] } }),
       );
     } catch (error) {
-      // It is in it already: asked twice.
+      // The request was sent twice, and the container is in the network already.
       if (!wordsOf(error).includes('already exists in network')) throw error;
     }
   }
@@ -76,14 +79,14 @@ export class Networks {
   }
 
   /**
-   * An address for one more container of a network, which surely exists meanwhile. Null where the
-   * machine we are on does not reach it: the daemon is elsewhere, or has networks of its own.
+   * An address for one more container of a network; call it within `withinAll`. Null where this machine
+   * does not reach the network: the daemon is elsewhere, or has networks of its own.
    */
   async freeAddress(name: string | null): Promise<string | null> {
     const network = this.#names.network(name);
     const found = await this.#inspect(network);
     const subnet = found?.IPAM?.Config?.[0]?.Subnet;
-    // Before this version they had no addresses to give.
+    // Networks of earlier versions have no addresses to give.
     if (!found || subnet === undefined || found.Labels?.[label.address] === undefined) return null;
     if (!isHere(found)) return null;
     const users = await this.#users(network);
@@ -91,21 +94,21 @@ export class Networks {
     return freeAddress(subnet, taken, Math.random());
   }
 
-  /** Whether containers are reached at their own addresses from the machine we are on. */
+  /** Whether containers are reached at their own addresses from this machine. */
   async reachesContainers(): Promise<boolean> {
     await this.ensureAlone();
     const found = await this.#inspect(this.#names.network(null));
     return found !== undefined && isHere(found);
   }
 
-  /** The network of those that share none; it stays. */
+  /** Makes the network of workloads without one of their own. It is never removed. */
   ensureAlone(): Promise<void> {
     return this.#within(null, () => Promise.resolve());
   }
 
-  /** Removes it when nothing is in it any more, running or not. */
+  /** Removes a network when no container is in it any more, running or not. */
   async release(network: string): Promise<void> {
-    // Builds are in it between two containers.
+    // Builds use it, and may be between two containers.
     if (network === this.#names.network(null)) return;
     await this.#release(network);
   }
@@ -116,7 +119,7 @@ export class Networks {
       try {
         await this.#engine.ask((docker) => orGone(docker.getNetwork(network).remove()));
       } catch (error) {
-        // Somebody else put something into it: it stays.
+        // Somebody put a container into it meanwhile: it stays.
         if (statusOf(error) !== 403 && statusOf(error) !== 409) throw error;
       }
     });
@@ -170,7 +173,10 @@ export class Networks {
     }
   }
 
-  /** Whether we ended while it was made, or an earlier version made it: nothing is in it. */
+  /**
+   * Whether it has to be made anew: a crash or an earlier version left it without its label, and
+   * nothing is in it.
+   */
   async #isUnfinished({ Name: network, Labels: labels }: NetworkView): Promise<boolean> {
     return labels?.[label.address] === undefined && (await this.#users(network)).length === 0;
   }
@@ -180,7 +186,10 @@ export class Networks {
     return this.#engine.ask((docker) => docker.listContainers({ all: true, filters }));
   }
 
-  /** The daemon knows which subnet is free here; that it is shared out, it has to be told. */
+  /**
+   * The daemon finds a free subnet for a first network. It is removed and made again with this subnet,
+   * of which the daemon may use one half.
+   */
   async #createInPool(wanted: Dockerode.NetworkCreateOptions): Promise<void> {
     for (let tries = 1; ; tries++) {
       await this.#create({ ...wanted, Labels: this.#names.mark() });
@@ -192,7 +201,7 @@ export class Networks {
         await this.#create({ ...wanted, IPAM: sharedOut(subnet) });
         return;
       } catch (error) {
-        // Somebody else took the subnet in between.
+        // Somebody took the subnet in between.
         if (tries >= triesMax || !wordsOf(error).includes('overlaps')) throw error;
       }
     }
@@ -219,7 +228,7 @@ export class Networks {
     try {
       await this.#engine.ask((docker) => docker.createNetwork({ ...wanted }));
     } catch (error) {
-      // An answer was lost and it was asked for again, or another process of ours was quicker.
+      // The request was sent twice, or another process of ours was quicker.
       if (statusOf(error) !== 409) throw error;
     }
   }

@@ -1,18 +1,17 @@
 /**
- * Owns how the addresses of a network of ours are shared out.
+ * Owns who gives which addresses of a network of ours.
  *
- * 1. The lower half is ours to give: an address belongs to one container from its making to its
- *    removal, however often it starts, and to no other. The daemon gives those of the upper half, anew
- *    at each start.
+ * 1. We give those of the lower half: an address belongs to one container until that is removed,
+ *    however often it starts. The daemon gives those of the upper half, anew at each start.
  */
 
 export interface SubnetPlan {
   gateway: string;
-  /** What the daemon gives from. */
+  /** The range from which the daemon gives. */
   range: string;
 }
 
-/** `subnet`: IPv4, at most /28, as the daemon writes it. */
+/** `subnet`: IPv4 of 16 addresses or more, as the daemon writes it. */
 export function planOf(subnet: string): SubnetPlan {
   const { base, prefix, size } = parse(subnet);
   const range = `${textOf(base + size / 2)}/${prefix + 1}`;
@@ -20,8 +19,8 @@ export function planOf(subnet: string): SubnetPlan {
 }
 
 /**
- * An address of the lower half that is not taken; null when all are. `pick` is 0..1: where to begin, so
- * that what was just given back is not the next to be given.
+ * A free address of the lower half; null when there is none. `pick` (0 to 1) says where to begin, so
+ * that an address that was just given back is not given next.
  */
 export function freeAddress(
   subnet: string,

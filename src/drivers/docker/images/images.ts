@@ -24,7 +24,7 @@ import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
 import { tellProgress } from './image-progress.ts';
 import type { ImageTags } from './image-tags.ts';
 import type { Names } from '../engine/names.ts';
-import { Turns } from '../engine/keyed-queue.ts';
+import { KeyedQueue } from '../engine/keyed-queue.ts';
 
 export interface ImagesParts {
   engine: Engine;
@@ -43,7 +43,7 @@ const dockerHub = 'docker.io';
 export class DockerImages implements Images {
   readonly #parts: ImagesParts;
 
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedQueue();
   #renamed: Promise<void> | undefined;
 
   constructor(parts: ImagesParts) {

@@ -1,14 +1,14 @@
 /**
- * Owns how entries of a container's log are numbered, though the daemon numbers none.
+ * Owns how entries of a container's log are numbered, although the daemon does not number them.
  *
- * 1. Entries are counted in the order of the log. A position names one by its time, its stream, a
- *    digest of its bytes and how many equal ones stand before it, so that it is found again in
- *    another reading, whatever shares its time.
- * 2. A reading may begin anywhere at or before `slackMs` before that time: what stands before the
- *    position is skipped, what stands behind it is counted on.
- * 3. On one output no time goes back: what does was taken before, for a daemon that rotates its files
- *    while they are followed begins the newest anew. That is over in a moment; a clock that was set back
- *    is not, and is believed then.
+ * 1. Entries are counted in the order of the log. A position names an entry by its time, its stream, a
+ *    digest of its bytes and how many equal ones come before it. So it is found again in another
+ *    reading, whatever else has the same time.
+ * 2. A reading may begin anywhere that is at least `slackMs` before that time. Entries up to the
+ *    position are skipped, and those after it are counted.
+ * 3. On one output times never go back. Entries whose time does were taken before: a daemon that
+ *    rotates its files while they are followed sends the newest file again. That is over in a moment.
+ *    When it is not, the clock was set back, and the entries are new.
  */
 import { hash } from 'node:crypto';
 
@@ -21,7 +21,7 @@ export interface Position {
   time: string;
   stream: 'stdout' | 'stderr';
   digest: string;
-  /** 1 for the first of its time, stream and bytes. */
+  /** 1 for the first entry with this time, stream and bytes. */
   nth: number;
 }
 
@@ -29,12 +29,12 @@ export interface TimedFrame extends Frame {
   time: string;
 }
 
-/** The two outputs are copied into the log by turns: their order may differ that much from time's. */
+/** The two outputs are copied into the log by turns, so entries may be out of order by this much. */
 const slackMs = 2000;
-/** A daemon has sent all of a file again by then. */
+/** By then a daemon has sent all of a file again. */
 const repeatingMs = 60_000;
 
-/** Takes the time off a frame that was asked for with one. Throws RangeError. */
+/** Splits the time off a frame of a log that was asked for with times. Throws RangeError. */
 export function timed(frame: Frame): TimedFrame {
   const space = frame.bytes.indexOf(0x20);
   const text = frame.bytes.toString('latin1', 0, space);
@@ -65,20 +65,24 @@ function isPiece({ bytes }: TimedFrame): boolean {
 }
 
 /**
- * Tells entries of one output from those that come again, and counts equal ones of the same time. The
- * daemon reads its clock for each line: only the pieces of one share a time and may be the same.
+ * Tells new entries of one output from entries that come again, and counts equal ones with the same
+ * time. The daemon reads its clock for each line, so only pieces of one line have the same time and may
+ * be equal.
  */
 class SameTime {
   #time = '';
-  /** Hashed only when a second one comes. */
+  /** The first entry of this time; it is hashed only when a second one comes. */
   #first: TimedFrame | undefined;
   #counts = new Map<string, number>();
-  /** Of the newest time, after what came again began before it: as many pieces come again, too. */
+  /**
+   * How often each entry of the newest time will still come again, after older entries came again.
+   * 'all': as often as they were counted.
+   */
   #again: Map<string, number> | 'all' | undefined;
-  /** Since when all that came was older than the newest time. */
+  /** Since when all entries that came were older than the newest time. */
   #behindSinceMs: number | undefined;
 
-  /** Whether it is new. `nowMs`: when it came. */
+  /** Whether the frame is new. `nowMs`: when it came. */
   add(frame: TimedFrame, nowMs: number): boolean {
     if (frame.time < this.#time) {
       this.#again = 'all';
@@ -106,7 +110,7 @@ class SameTime {
     return true;
   }
 
-  /** Of the new one that was added last. */
+  /** `Position.nth` of the new frame that was added last. */
   nth(digest: string): number {
     return this.#first ? 1 : (this.#counts.get(digest) ?? 1);
   }
@@ -125,8 +129,8 @@ class SameTime {
 }
 
 /**
- * Gives long lines their ends back. The daemon cuts them into pieces of 16 KiB that share a time, and
- * some versions lose the newline behind the last one.
+ * Restores the ends of long lines. The daemon cuts them into pieces of 16 KiB with the same time, and
+ * some versions lose the newline after the last piece.
  */
 class Pieces {
   #openTime = '';
@@ -150,15 +154,15 @@ export class LogReading {
   readonly #from: Position | null;
   readonly #pieces = { stdout: new Pieces(), stderr: new Pieces() };
   readonly #same = { stdout: new SameTime(), stderr: new SameTime() };
-  /** Whether the position was met; at the beginning of the log there is none to meet. */
+  /** Whether the position was found; true from the start when the log is read from its beginning. */
   #found: boolean;
   #matches = 0;
   #seq: number;
   #last: TimedFrame | undefined;
 
   /**
-   * `from` null: the log from its beginning. `lost`: the position's own entry is gone from it, and with it
-   * the first `told`.
+   * `from` null: the log is read from its beginning. `lost`: the entry of the position is no longer in
+   * the log, and neither are the first `told` entries.
    */
   constructor(from: Position | null, lost = false, told = 0) {
     this.#from = from;
@@ -173,17 +177,17 @@ export class LogReading {
           : `${secondsOf(from.time) - slackMs / 1000}.${from.time.slice(20, 29)}`;
   }
 
-  /** What the daemon is asked for. */
+  /** The time from which the daemon is asked for entries. */
   readonly since: string;
 
-  /** Whether the place to go on from is still looked for. */
+  /** Whether the position is still looked for. */
   get seeking(): boolean {
     return !this.#found;
   }
 
   /**
-   * The entry for this frame, which came at `nowMs`; null while skipping, and for what comes again; `passed` when the position
-   * cannot come any more.
+   * The entry for this frame, which came at `nowMs`. Null while skipping, and for a frame that comes
+   * again; `passed` when the position can no longer come.
    */
   take(cut: TimedFrame, nowMs = Date.now()): LogEntry | 'passed' | null {
     if (!this.#same[cut.stream].add(cut, nowMs)) return null;
@@ -199,7 +203,7 @@ export class LogReading {
     };
   }
 
-  /** Where the entry stands that `take` gave last. */
+  /** The position of the entry that `take` gave last. */
   position(): Position | null {
     const frame = this.#last;
     if (!frame) return this.#from;

@@ -1,10 +1,10 @@
 /**
  * Owns following the log of one container, over its restarts, those of the daemon and our own.
  *
- * 1. Numbers ascend by one and stay: see `LogReading`.
- * 2. The daemon is read only as fast as the sink takes; it keeps the log in files meanwhile.
- * 3. It ends when the workload has ended and all was delivered, or is gone; a daemon that is away is
- *    waited for.
+ * 1. Numbers ascend by one, and an entry keeps its number (see `LogReading`).
+ * 2. The log is read only as fast as the sink takes entries; the daemon keeps it in files.
+ * 3. It ends when the workload has ended and everything was delivered, or when the workload is removed.
+ *    A daemon that is away is waited for.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Logger } from '../../../lib/log.ts';
@@ -16,15 +16,15 @@ import type { Frame } from './stream-frames.ts';
 import { LogReading, timed } from './log-cursor.ts';
 import type { Position } from './log-cursor.ts';
 import type { Names } from '../engine/names.ts';
-import type { Positions } from './log-positions.ts';
+import type { LogPositions } from './log-positions.ts';
 
-export interface FollowingParts {
+export interface LogFollowParts {
   engine: Pick<Engine, 'begin' | 'closed'>;
   names: Pick<Names, 'container'>;
-  positions: Positions;
+  positions: LogPositions;
   logger: Logger;
   inspect: (id: string) => Promise<Workload | undefined>;
-  /** Whether its outputs are one terminal, whose log has no frames. */
+  /** Whether the container has a terminal. Then its log has no frames. */
   hasTerminal: (id: string) => Promise<boolean>;
   /** Resolves with the next change of this workload, or when aborted. */
   nextChange: (id: string, signal: AbortSignal) => Promise<void>;
@@ -33,15 +33,15 @@ export interface FollowingParts {
 export type Sink = (entries: readonly LogEntry[]) => void | Promise<void>;
 
 /**
- * `whole`: to the end of the log; `passed`: the place to go on from is gone from it; `rotated`: so is its
- * beginning, where it was to be read from.
+ * `whole`: read to the end of the log; `passed`: the position is no longer in the log; `rotated`: the
+ * log was to be read from its beginning, and that is no longer there; `broken`: the stream broke off.
  */
 type Outcome = 'whole' | 'passed' | 'rotated' | 'broken';
 
 const retryMs = 200;
 
-export class Following {
-  readonly #parts: FollowingParts;
+export class LogFollow {
+  readonly #parts: LogFollowParts;
   readonly #id: string;
   readonly #afterSeq: number;
   readonly #sink: Sink;
@@ -50,7 +50,7 @@ export class Following {
   #lost = false;
 
   constructor(
-    parts: FollowingParts,
+    parts: LogFollowParts,
     id: string,
     afterSeq: number,
     sink: Sink,
@@ -75,9 +75,9 @@ export class Following {
         throw new ServiceError('NOT_FOUND', 'There is no such workload.');
       }
       known = true;
-      // Asked for before it is read: what has ended writes no more.
+      // The phase is asked for before the log is read: an ended workload writes no more.
       const { phase } = workload.state;
-      // Likewise: a change while it is read must not be slept through.
+      // So is the next change, so that none is missed while the log is read.
       const change = new AbortController();
       const changed = this.#parts.nextChange(
         this.#id,
@@ -95,7 +95,7 @@ export class Following {
     }
   }
 
-  /** Whether all was read. */
+  /** Whether everything was read. */
   #settle(outcome: Outcome, ended: boolean): boolean {
     switch (outcome) {
       case 'whole':
@@ -112,7 +112,9 @@ export class Following {
     }
   }
 
-  /** What is left of the log is all new: it comes behind whatever was told. */
+  /**
+   * The position is lost: all entries left in the log count as new, after those that were delivered.
+   */
   #lose(): void {
     this.#parts.logger.warn({ workload: this.#id }, 'container_log_rotated_away');
     this.#lost = true;
@@ -124,7 +126,7 @@ export class Following {
     } catch (error) {
       if (isAway(error)) return 'away';
       if (statusOf(error) === undefined) throw error;
-      await pause(retryMs, this.#signal); // A daemon on its way down refuses for reasons of its own.
+      await pause(retryMs, this.#signal); // A daemon that is ending refuses requests, too.
       return 'away';
     }
   }
@@ -135,10 +137,10 @@ export class Following {
     const signal = AbortSignal.any([this.#signal, stop.signal]);
     try {
       const stream = await this.#open(reading.since, signal);
-      if (!stream) return 'whole'; // Never made: there is no log.
+      if (!stream) return 'whole'; // The container was never made, so there is no log.
       const outcome = await this.#deliver(stream, reading);
       if (outcome !== 'whole') return outcome;
-      // All of the log of what has ended was seen, and not what was looked for.
+      // The log of an ended workload was read whole, and the position was not in it.
       return reading.seeking && ended ? 'passed' : 'whole';
     } catch (error) {
       if (this.#signal.aborted || isBroken(error)) return 'broken';
@@ -171,7 +173,7 @@ export class Following {
   async #deliver(stream: NodeJS.ReadableStream, reading: LogReading): Promise<Outcome> {
     const hasTerminal = await this.#parts.hasTerminal(this.#id);
     const frames = hasTerminal ? new RawLogReader() : new FrameReader();
-    // What is known to be cut is not looked at again.
+    // Once the log is known to be cut, its first entry is not looked at again.
     let isBeginning = this.#at === null && !this.#lost;
     for await (const chunk of stream) {
       const read = frames.push(chunk as Buffer);
@@ -184,14 +186,14 @@ export class Following {
     return (await this.#pass(frames.end(), reading)) ?? 'whole';
   }
 
-  /** Whether the log began with another entry once, of which something was told. */
+  /** Whether the log's first entry was another one before, and entries of it were delivered. */
   #isCut(first: Frame): boolean {
     const { positions } = this.#parts;
     if (positions.beginsAt(this.#id, timed(first).time)) return false;
     return this.#afterSeq > 0 || positions.oldest(this.#id) !== null;
   }
 
-  /** Null: go on. */
+  /** Null: read on. */
   async #pass(frames: readonly Frame[], reading: LogReading): Promise<Outcome | null> {
     const { positions } = this.#parts;
     const entries: LogEntry[] = [];

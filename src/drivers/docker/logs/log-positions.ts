@@ -1,8 +1,8 @@
 /**
- * Owns where the numbers of log entries stand in the daemon's logs, durably: one small file a
- * workload in the data directory.
+ * Owns the positions of numbered entries in the daemon's logs. They are durable: one small file for
+ * each workload in the data directory.
  *
- * 1. After any crash there is a position at or before whatever was acknowledged, or none at all and
+ * 1. After any crash there is a position at or before the last acknowledged entry, or there is none and
  *    the log is counted from its beginning.
  * 2. A file is written once a second at most.
  */
@@ -14,14 +14,16 @@ import type { Clock } from '../../../lib/clock.ts';
 import type { Position } from './log-cursor.ts';
 
 interface Kept {
-  /** When the first entry was written: a log that begins otherwise has lost its beginning. */
+  /**
+   * When the first entry was written. A log whose first entry has another time has lost its beginning.
+   */
   firstTime: string | null;
-  /** Acknowledged, or pinned; ascending. */
+  /** LogPositions that were acknowledged or pinned, ascending. */
   points: Position[];
 }
 
 interface Track extends Kept {
-  /** Delivered and not acknowledged yet, ascending. */
+  /** LogPositions that were delivered and are not acknowledged yet, ascending. */
   delivered: Position[];
   cancelSave: (() => void) | null;
   savedAtMs: number;
@@ -31,7 +33,7 @@ const pointsMax = 4;
 const deliveredMax = 1024;
 const saveEveryMs = 1000;
 
-export class Positions {
+export class LogPositions {
   readonly #dir: string;
   readonly #clock: Clock;
   readonly #tracks = new Map<string, Track>();
@@ -42,18 +44,18 @@ export class Positions {
     fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
   }
 
-  /** The newest position from which `afterSeq` can be reached; null: the log's beginning. */
+  /** The newest position at or before `afterSeq`; null: the beginning of the log. */
   before(id: string, afterSeq: number): Position | null {
     const { points, delivered } = this.#track(id);
     return [...points, ...delivered].findLast(({ seq }) => seq <= afterSeq) ?? null;
   }
 
-  /** Where the log can be taken up when its beginning is gone. */
+  /** The oldest position, from which the log can be read when its beginning is gone. */
   oldest(id: string): Position | null {
     return this.#track(id).points[0] ?? null;
   }
 
-  /** Whether a log that begins with an entry of this time is whole; the first one told is kept. */
+  /** Whether a log whose first entry has this time is whole. The first time that is given counts. */
   beginsAt(id: string, time: string): boolean {
     const track = this.#track(id);
     if (track.firstTime === null) {
@@ -63,12 +65,12 @@ export class Positions {
     return track.firstTime === time;
   }
 
-  /** Entries up to here went out. */
+  /** Entries up to this position were delivered. */
   delivered(id: string, position: Position): void {
     const { delivered } = this.#track(id);
     if (position.seq <= (delivered.at(-1)?.seq ?? 0)) return;
     delivered.push(position);
-    // Nobody acknowledges: every other one will do.
+    // Nobody acknowledges: every other position is enough.
     if (delivered.length > deliveredMax) {
       const kept = delivered.filter((_position, index) => index % 2 === 0);
       delivered.splice(0, delivered.length, ...kept);
@@ -84,7 +86,10 @@ export class Positions {
     this.#save(id, track);
   }
 
-  /** The first behind a gap: what comes then cannot be counted from before. Durable at once. */
+  /**
+   * Keeps the first position after a gap: later entries cannot be counted from before it. Durable at
+   * once.
+   */
   pin(id: string, position: Position): void {
     const track = this.#track(id);
     const older = track.points.filter(({ seq }) => seq < position.seq);
@@ -116,7 +121,7 @@ export class Positions {
     try {
       return JSON.parse(fs.readFileSync(this.#file(id), 'utf8')) as Kept;
     } catch {
-      return { firstTime: null, points: [] }; // None, or cut short by a loss of power.
+      return { firstTime: null, points: [] }; // There is no file, or a loss of power cut it short.
     }
   }
 

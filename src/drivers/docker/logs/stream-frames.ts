@@ -1,5 +1,5 @@
 /**
- * Owns the framing of a container's two outputs on one stream: `u8 stream | 3 zero bytes | u32
+ * Owns how the daemon sends a container's two outputs on one stream: `u8 stream | 3 zero bytes | u32
  * length | bytes`, big-endian (Docker Engine API, "Attach to a container", stream format).
  *
  * Any split of the stream into chunks gives the same frames.
@@ -10,31 +10,33 @@ export interface Frame {
   bytes: Buffer;
 }
 
-/** What both kinds of logs are read with: chunks in, frames out that begin with a time. */
+/** Reads a log of either kind: takes chunks and gives frames that begin with a time. */
 export interface LogFrames {
   push(chunk: Buffer): Frame[];
-  /** What is whole only because nothing follows. */
+  /** Frames that are whole only because nothing follows. */
   end(): Frame[];
 }
 
-/** The daemon could not read on: what it says of that comes as a frame of a kind of its own. */
+/** The daemon could not read on. It says so in a frame of a kind of its own. */
 export class LogBroken extends Error {
   override readonly name = 'LogBroken';
 }
 
 const headerBytes = 8;
-/** Kinds of frames; 0 would be the input, and is sent by nobody. */
+/** Kinds of frames. 0 would be the input, which is never sent. */
 const kinds = { stderr: 2, fault: 3 };
-/** The daemon sends 16 KiB and a time at most; far more is no frame at all. */
+/** The daemon sends 16 KiB and a time at most. Far more is no frame. */
 const frameMax = 16 * 1024 * 1024;
 
 export class FrameReader implements LogFrames {
-  /** What came behind the last whole frame, in pieces: joined once it is a frame. */
+  /** The bytes after the last whole frame, in pieces that are joined once they are a frame. */
   #pieces: Buffer[] = [];
   #held = 0;
   #wanted = headerBytes;
 
-  /** The frames that are whole now, as views of `chunk` where they can be. Throws RangeError, LogBroken. */
+  /**
+   * The frames that are whole now, as views of `chunk` where possible. Throws RangeError, LogBroken.
+   */
   push(chunk: Buffer): Frame[] {
     this.#pieces.push(chunk);
     this.#held += chunk.length;
@@ -64,7 +66,7 @@ export class FrameReader implements LogFrames {
     return frames;
   }
 
-  /** A frame that was cut short is none. */
+  /** A frame that was cut short is dropped. */
   end(): Frame[] {
     return [];
   }
@@ -72,16 +74,16 @@ export class FrameReader implements LogFrames {
 
 const newline = 10;
 const space = 32;
-/** As the daemon cuts what has no line end. */
+/** The daemon cuts output without a line end into pieces of this size. */
 const pieceBytes = 16 * 1024;
 
 const someTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z /g;
 
 /**
- * Reads the log of a container with a terminal, which is sent without frames: `time space line`,
- * where what does not end in a newline is exactly one full piece, or the last that a program wrote.
- * Behind that the next entry begins in the middle of a line: a program that names a time there names none
- * that is still to come.
+ * Reads the log of a container with a terminal, which is sent without frames: `time space line`. An
+ * entry that does not end in a newline is exactly one full piece, or the last that a program wrote.
+ * After such an entry the next one begins in the middle of a line. It is found by its time, which is
+ * not before that of the entry; a time that a program prints there lies in the past.
  */
 export class RawLogReader implements LogFrames {
   #rest: Buffer = Buffer.alloc(0);
@@ -108,20 +110,20 @@ export class RawLogReader implements LogFrames {
   }
 }
 
-/** Null while it is not whole. */
+/** Where the entry ends; null while it is not whole. */
 function endOfEntry(bytes: Buffer, isLast: boolean): number | null {
   const timeEnd = bytes.indexOf(space);
   if (timeEnd === -1) return null;
   const full = timeEnd + 1 + pieceBytes;
   const lineEnd = bytes.subarray(0, full).indexOf(newline, timeEnd) + 1;
-  // Up to where the next entry's time would end, if this one ends nowhere before.
+  // The end of the next entry's time, if this entry is a full piece.
   const next = full + timeEnd + 1;
   const isFull = bytes.length >= (isLast ? full : next);
   const end = lineEnd > 0 ? lineEnd : isFull ? full : isLast ? bytes.length : null;
   return nextEntry(bytes.subarray(0, lineEnd > 0 ? lineEnd : next), timeEnd + 1) ?? end;
 }
 
-/** Where another entry begins, behind the time of this one, though no line has ended. */
+/** Where the next entry begins although no line has ended; null when none does. */
 function nextEntry(bytes: Buffer, start: number): number | null {
   const text = bytes.toString('latin1');
   const time = text.slice(0, start);

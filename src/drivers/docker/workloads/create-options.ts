@@ -1,4 +1,4 @@
-/** Owns the step from a workload to what the daemon is asked to make. */
+/** Owns how a workload becomes the options of a container. */
 import { availableParallelism } from 'node:os';
 
 import type Dockerode from 'dockerode';
@@ -16,9 +16,9 @@ export interface LogLimits {
 }
 
 /**
- * What programs of images commonly need: to change owner, user and group when they start, to listen
- * on ports below 1024, to signal what runs as another user. Raw sockets, device nodes and audit,
- * which Docker gives besides, are not among them.
+ * What programs of images commonly need: to change owner, user and group when they start, to listen on
+ * ports below 1024, to signal processes of another user. Docker would also give raw sockets, device
+ * nodes and audit.
  */
 export const capabilities: readonly string[] = [
   'CHOWN',
@@ -34,7 +34,7 @@ export const capabilities: readonly string[] = [
   'SYS_CHROOT',
 ];
 
-/** `address`: its own in its network; null: its port is published on loopback. */
+/** `address`: its own address in its network; null: its port is published on loopback. */
 export function createOptions(
   spec: WorkloadSpec,
   container: ContainerSpec,
@@ -57,10 +57,10 @@ export function createOptions(
     ...(settings?.stopSignal != null && { StopSignal: settings.stopSignal }),
     ...(settings?.health && { Healthcheck: healthCheck(settings.health) }),
     Tty: settings?.tty ?? false,
-    // Whoever sits at its terminal may type.
+    // People at its terminal may type.
     OpenStdin: settings?.tty ?? false,
     Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
-    // Ours last: what an app asks for cannot make it another's.
+    // Ours come last, so that no label of an app makes it another's.
     Labels: { ...settings?.labels, ...names.labelsOf(spec, address) },
     ...(exposed !== undefined && { ExposedPorts: { [exposed]: {} } }),
     StopTimeout: graceSeconds(spec.stopGraceMs),
@@ -106,7 +106,7 @@ function hostConfig(
   const { settings } = container;
   return {
     ...limits(spec),
-    // Reaps orphans and passes signals on: few programs do when they are the first process.
+    // The init process reaps orphans and passes signals on. Few programs do that as the first process.
     Init: settings?.init ?? true,
     RestartPolicy: { Name: spec.kind === 'service' ? 'unless-stopped' : 'no' },
     SecurityOpt: ['no-new-privileges'],
@@ -119,14 +119,17 @@ function hostConfig(
   };
 }
 
-/** Not json-file, which replaces bytes that are no UTF-8, also of a character cut at 16 KiB. */
+/**
+ * Not json-file, which replaces bytes that are no UTF-8, even those of a character that is cut at 16
+ * KiB.
+ */
 export const logDriver = 'local';
 
 export function logOptions({ fileMb, files }: LogLimits): Record<string, string> {
   return { 'max-size': `${fileMb}m`, 'max-file': String(files), compress: 'false' };
 }
 
-/** Null: as the image says. */
+/** Null: the user of the image. */
 export function userOf({ uid }: WorkloadSpec, { settings }: ContainerSpec): string | null {
   return settings?.user ?? (uid === null ? null : `${uid}:${uid}`);
 }
@@ -151,7 +154,7 @@ export function volumeMounts(
 
 const nsPerMs = 1_000_000;
 
-/** What is left out, or zero, is the image's own. */
+/** What is left out, or zero, is taken from the image. */
 export function healthCheck(health: ContainerHealthCheck): Dockerode.HealthConfig {
   const { test, intervalMs, timeoutMs, startPeriodMs, retries } = health;
   return {
@@ -163,7 +166,7 @@ export function healthCheck(health: ContainerHealthCheck): Dockerode.HealthConfi
   };
 }
 
-/** The daemon counts in whole seconds; none at all would be a kill at once. */
+/** The daemon counts whole seconds. Zero would kill at once. */
 export function graceSeconds(graceMs: number): number {
   return Math.max(1, Math.ceil(graceMs / 1000));
 }
@@ -172,9 +175,9 @@ function limits(spec: WorkloadSpec): Dockerode.HostConfig {
   const { memoryMb, cpus, pids } = spec.resources;
   const bytes = memoryMb === null ? undefined : memoryMb * 1024 * 1024;
   return {
-    // The same for both: no swap besides.
+    // The same for both means no swap.
     ...(bytes !== undefined && { Memory: bytes, MemorySwap: bytes }),
-    // More than there are is no limit, and the daemon refuses it.
+    // The daemon refuses more CPUs than there are.
     ...(cpus !== null && { NanoCpus: Math.round(Math.min(cpus, availableParallelism()) * 1e9) }),
     ...(pids !== null && { PidsLimit: pids }),
   };

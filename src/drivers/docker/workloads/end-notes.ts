@@ -1,6 +1,6 @@
 /**
- * Owns what is known of a workload and the daemon does not keep: who asked for its end, and why it
- * never started. One small file a workload in the data directory.
+ * Owns what the daemon does not keep of a workload: who asked for its end, and why it never started.
+ * There is one small file for each workload in the data directory.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,18 +8,18 @@ import path from 'node:path';
 import { writeFileWhole } from '../../../lib/whole-file.ts';
 import type { Exit, Workload } from '../../../protocol/workload.ts';
 
-export interface Note {
+export interface EndNote {
   spec: Workload['spec'];
-  /** Who ended it: told to the daemon right after it was written here. */
+  /** Why it was ended. It is written here just before the daemon is asked. */
   ending?: 'stopped' | 'deadline';
-  /** It never ran. */
+  /** Set when it never ran. */
   failed?: Exit;
   atMs: number;
 }
 
-export class Notes {
+export class EndNotes {
   readonly #dir: string;
-  readonly #notes = new Map<string, Note>();
+  readonly #notes = new Map<string, EndNote>();
 
   constructor(dir: string) {
     this.#dir = dir;
@@ -27,30 +27,30 @@ export class Notes {
     for (const name of fs.readdirSync(dir)) {
       if (!name.endsWith('.json')) continue;
       try {
-        const note = JSON.parse(fs.readFileSync(path.join(dir, name), 'utf8')) as Note;
+        const note = JSON.parse(fs.readFileSync(path.join(dir, name), 'utf8')) as EndNote;
         this.#notes.set(note.spec.id, note);
       } catch {
-        // Cut short by a crash: what it said is no longer known, the container itself is.
+        // A crash cut the file short. What it said is lost; the container itself is still known.
         fs.rmSync(path.join(dir, name), { force: true });
       }
     }
   }
 
-  get(id: string): Note | undefined {
+  get(id: string): EndNote | undefined {
     return this.#notes.get(id);
   }
 
-  /** What failed before there was anything of it at the daemon. */
+  /** A workload that failed before the daemon had anything of it. */
   failed(id: string): Workload | undefined {
     const note = this.#notes.get(id);
     return note?.failed && { spec: note.spec, state: { phase: 'ended', exit: note.failed } };
   }
 
-  all(): Note[] {
+  all(): EndNote[] {
     return [...this.#notes.values()];
   }
 
-  set(note: Note): void {
+  set(note: EndNote): void {
     this.#notes.set(note.spec.id, note);
     writeFileWhole(this.#file(note.spec.id), JSON.stringify(note), true);
   }

@@ -1,12 +1,12 @@
-/** Owns asking why docker-init gave up on a program, which it says in the container's log alone. */
+/** Owns asking why docker-init could not start a program. It says so only in the container's log. */
 import { orGone, pause } from '../engine/engine.ts';
 import type { Engine } from '../engine/engine.ts';
 import { initFailure } from './states.ts';
 
-/** A daemon under load tells the end of a container before its last words are in the log. */
+/** A daemon under load reports the end of a container before its last lines are in the log. */
 const looks = { most: 40, everyMs: 50 };
 
-/** A sentence; null for what ended otherwise. */
+/** A sentence; null for a container that ended for another reason. */
 export async function askInitFailure(engine: Engine, container: string): Promise<string | null> {
   for (let look = 1; ; look++) {
     const log = await engine.ask((docker) =>

@@ -1,9 +1,9 @@
 /**
- * Owns how the runs before the present one of a container ended: as the daemon starts it again it
- * forgets all of it but when.
+ * Owns how earlier runs of a container ended. When the daemon starts it again, it forgets everything
+ * but the time of the end.
  *
- * 1. The daemon is asked once for each end, and only for its latest events: what it does not know any
- *    more stays unknown.
+ * 1. The daemon is asked once for each end, and only for its latest events. What it no longer knows
+ *    stays unknown.
  */
 import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
@@ -25,7 +25,7 @@ interface EndEvent {
   Actor: { Attributes: Record<string, string> };
 }
 
-/** Around the end, in which its events lie. */
+/** The events of an end lie within this time around it. */
 const marginS = 5;
 const askMs = 5000;
 

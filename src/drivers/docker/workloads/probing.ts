@@ -11,7 +11,8 @@ import { isPortTaken } from './states.ts';
 import type { Workloads } from './workloads.ts';
 
 /**
- * Never asks the published port: Docker's own proxy accepts there whatever runs behind it.
+ * Whether the container listens. The published port is never asked: Docker's own proxy takes
+ * connections there, whatever runs behind it.
  */
 export async function probeContainer(
   workloads: Workloads,
@@ -34,7 +35,7 @@ export async function probeContainer(
   return 'silent';
 }
 
-/** None where /proc does not show them. */
+/** Where the container listens; empty where /proc does not show it. */
 export async function listenersOfContainer(workloads: Workloads, id: string): Promise<Listener[]> {
   const seen = await workloads.see(id);
   if (seen?.workload.state.phase !== 'running') return [];
@@ -52,7 +53,7 @@ export async function usageOf(
   return usageOfContainer(engine, names.container(id));
 }
 
-/** Undefined for what does not run. `container`: its name or id. */
+/** Undefined for a container that does not run. `container`: its name or id. */
 export async function usageOfContainer(
   engine: Pick<Engine, 'ask'>,
   container: string,
@@ -72,7 +73,7 @@ export async function usageOfContainer(
   }
 }
 
-/** What counts as used is what the kernel could not take back at once. */
+/** Memory that the kernel could take back at once does not count as used. */
 export function usageFrom(stats: Dockerode.ContainerStats): Usage | undefined {
   const { usage, stats: memory } = stats.memory_stats as Partial<Dockerode.MemoryStats>;
   if (usage === undefined) return undefined;

@@ -1,11 +1,11 @@
-/** Owns what the daemon's view of a container means, in the words of drivers. */
+/** Owns what the daemon's view of a container means as the state of a workload. */
 import os from 'node:os';
 
 import type { Exit, WorkloadState } from '../../../protocol/workload.ts';
 import type { KnownSpec } from '../engine/names.ts';
-import type { Note } from './end-notes.ts';
+import type { EndNote } from './end-notes.ts';
 
-/** What is used of the answer to an inspection. */
+/** The part of an inspection's answer that is used. */
 export interface ContainerView {
   Id: string;
   RestartCount: number;
@@ -31,26 +31,29 @@ export interface ContainerView {
 
 type Running = Extract<WorkloadState, { phase: 'running' }>;
 
-/** How Docker waits between two starts: doubling from the first, anew after a good run. */
+/**
+ * How long Docker waits between two starts: twice as long each time, and from the beginning after a
+ * good run.
+ */
 const backoff = { firstMs: 100, maxMs: 60_000, goodRunMs: 10_000 };
 const signalBase = 128;
 
-/** Whether this is not the first run of the container. */
+/** Whether the container ran before its present run. */
 export function ranBefore({ State: state }: ContainerView): boolean {
   return !state.FinishedAt.startsWith('0001');
 }
 
-/** Of a run before the present one the daemon keeps when it ended, and no more. */
+/** The exit of an earlier run, of which the daemon keeps only the time. */
 export function unknownExit({ State: state }: ContainerView): Exit {
   const atMs = Date.parse(state.FinishedAt);
   return { code: null, signal: null, reason: 'exited', detail: null, atMs };
 }
 
-/** Undefined for a container that was made and not yet started: there is no workload so far. */
+/** Undefined for a container that was made and not yet started: there is no workload yet. */
 export function stateOf(
   view: ContainerView,
   spec: KnownSpec,
-  note: Note | undefined,
+  note: EndNote | undefined,
   lastExit?: Exit,
 ): WorkloadState | undefined {
   const { State: state, RestartCount: restarts } = view;
@@ -72,11 +75,12 @@ export function stateOf(
     case 'restarting': {
       const lastExit = exitOf(view, 'exited');
       const nextStartAtMs = lastExit.atMs + waitMs(restarts, state);
-      // The daemon counts a start when it decides on it.
+      // The daemon counts a start when it decides to start.
       return { phase: 'waiting', restarts: Math.max(0, restarts - 1), nextStartAtMs, lastExit };
     }
     default:
-      // A service that rests was stopped, by us or by hand: else it would be started again.
+      // A service that does not run was stopped, by us or by hand: else the daemon would start it
+      // again.
       return {
         phase: 'ended',
         exit: exitOf(view, note?.ending ?? (spec.kind === 'service' ? 'stopped' : 'exited')),
@@ -100,7 +104,7 @@ export function exitOf(view: ContainerView, reason: Exit['reason']): Exit {
   return exitBy(view, reason, { code, isShort, atMs: Date.parse(at) });
 }
 
-/** `isShort`: the kernel ended it for its memory. */
+/** `isShort`: the kernel ended it because of its memory. */
 export function exitBy(
   { HostConfig: host }: Pick<ContainerView, 'HostConfig'>,
   reason: Exit['reason'],
@@ -114,7 +118,7 @@ export function exitBy(
   return { ...exit, cause: 'out_of_memory', detail };
 }
 
-/** Shells and docker-init tell a signal as 128 and its number. */
+/** Shells and docker-init report a signal as 128 plus its number. */
 export function signalOf(code: number): string | null {
   if (code <= signalBase) return null;
   const known = Object.entries(os.constants.signals).find(
@@ -131,7 +135,7 @@ export function neverStarted(words: string, atMs: number): Exit {
   return failedExit(sentenceOf(words), atMs);
 }
 
-/** What people are told of a container that the daemon could not start. */
+/** The sentence for people about a container that the daemon could not start. */
 export function sentenceOf(words: string): string {
   const program = /exec: "?([^":]+)"?/.exec(words)?.[1] ?? 'it';
   if (isPortTaken(words)) {
@@ -167,7 +171,7 @@ export function isPortTaken(words: string): boolean {
   return /port is already allocated|address already in use/i.test(words);
 }
 
-/** What docker-init says before it gives up on a program; null for all else. */
+/** A sentence made of what docker-init says when it cannot start a program; null for any other log. */
 export function initFailure(log: string): string | null {
   const said = /\[FATAL tini \(\d+\)\] exec (.+) failed: (.+)/.exec(log);
   if (!said) return null;

@@ -1,8 +1,10 @@
 /**
- * Owns the containers of ours: how they are made, seen, ended and removed.
+ * Owns our containers: how they are made, seen, ended and removed.
  *
- * 1. One container an id: its name follows from the id, so that asking again meets the first one.
- * 2. What could not start even once does not start again, and says why, also after a restart.
+ * 1. There is one container for each id. Its name follows from the id, so that a second request finds
+ *    the first container.
+ * 2. A workload that could not start even once is not started again. It says why, also after a restart
+ *    of Gangway.
  * 3. Only containers with our label are listed, stopped or removed.
  */
 import { ServiceError } from '../../../lib/errors.ts';
@@ -19,41 +21,41 @@ import { LastEnds } from './last-ends.ts';
 import { checkId, label, shortOf } from '../engine/names.ts';
 import type { KnownSpec, Names } from '../engine/names.ts';
 import type { Networks } from '../engine/networks.ts';
-import type { Notes } from './end-notes.ts';
+import type { EndNotes } from './end-notes.ts';
 import { failedExit, ranBefore, sentenceOf, stateOf } from './states.ts';
 import type { ContainerView } from './states.ts';
-import { Turns } from '../engine/keyed-queue.ts';
+import { KeyedQueue } from '../engine/keyed-queue.ts';
 
 export interface WorkloadsParts {
   engine: Engine;
   names: Names;
-  notes: Notes;
+  notes: EndNotes;
   networks: Networks;
   clock: Clock;
   logger: Logger;
   log: LogLimits;
-  /** What a container without a limit of its own may have of processes. */
+  /** How many processes a container without a limit of its own may have. */
   defaultPids: number;
   changed: (workload: Workload) => void;
 }
 
-/** A container of ours with what it means. */
+/** A container of ours, and the workload that it is. */
 export interface Seen {
   workload: Workload;
   view: ContainerView;
   known: KnownSpec;
 }
 
-/** What the daemon may take to end or remove a container, besides its grace. */
+/** How long the daemon may take to end or remove a container, beside the grace time. */
 const endingMs = 60_000;
-/** Of containers that we removed, so that their end is not taken for a loss. */
+/** How many removed containers are remembered, so that their end is not taken for a loss. */
 const forgottenMax = 1000;
 /** Exit codes docker-init uses for a program that it cannot start. */
 const cannotStartCodes: ReadonlySet<number> = new Set([126, 127]);
 
 export class Workloads {
   readonly #parts: WorkloadsParts;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedQueue();
   readonly #deadlines: Deadlines;
   readonly #forgotten = new Set<string>();
   readonly #lastEnds: LastEnds;
@@ -81,7 +83,7 @@ export class Workloads {
     return (await this.see(id))?.workload ?? this.#parts.notes.failed(id);
   }
 
-  /** The container behind a workload; undefined where there is none that was ever started. */
+  /** The container of a workload; undefined where there is none that was ever started. */
   async see(id: string): Promise<Seen | undefined> {
     const view = await this.view(id);
     return view && this.#meaning(view);
@@ -113,7 +115,7 @@ export class Workloads {
     return this.end(id, 'stopped');
   }
 
-  /** Ends it politely; resolves when it is gone. */
+  /** Ends it with a signal and a grace time; resolves when it has ended. */
   async end(id: string, why: 'stopped' | 'deadline'): Promise<void> {
     const { engine, notes, names, clock } = this.#parts;
     const seen = await this.see(id);
@@ -151,15 +153,15 @@ export class Workloads {
     });
   }
 
-  /** Looks at it again and tells; for events of the daemon. */
+  /** Looks at it again and reports its state; for events of the daemon. */
   async refresh(id: string): Promise<void> {
     const workload = await this.inspect(id);
     if (workload) this.#parts.changed(workload);
   }
 
-  /** It vanished, not through us. */
+  /** The daemon reports that a container was removed; if not by us, its workload is lost. */
   vanished(container: { id: string; name: string }, spec: KnownSpec): void {
-    // A step of a build has the labels of its image, which may be any.
+    // A step of a build has the labels of its image, which may be anything.
     if (container.name !== this.#parts.names.container(spec.id)) return;
     if (this.#forgotten.delete(container.id) || this.#parts.notes.get(spec.id)?.failed) return;
     const detail = 'Its container was removed from outside.';
@@ -179,7 +181,7 @@ export class Workloads {
       throw new ServiceError('BAD_USER_INPUT', 'A workload in Docker needs an image.');
     }
     const { network, furtherNetworks = [] } = spec.container;
-    // Of one by this name whose container somebody removed.
+    // A note may be left from a container of this name that somebody removed.
     notes.delete(spec.id);
     try {
       await networks.withinAll([network, ...furtherNetworks.map(({ name }) => name)], async () => {
@@ -210,12 +212,12 @@ export class Workloads {
     try {
       await engine.ask((docker) => docker.createContainer({ ...options }));
     } catch (error) {
-      // Made before, and the answer was lost; or by who has nothing to do with us.
+      // The container was made by an earlier attempt whose answer was lost, unless it is not ours.
       if (statusOf(error) !== 409 || (await this.view(spec.id)) === undefined) throw error;
     }
   }
 
-  /** Its own address; null where it asks for none, or none is reached from here. */
+  /** An address of its own; null where it asks for none, or this machine could not reach it. */
   async #addressFor(spec: WorkloadSpec, container: ContainerSpec): Promise<string | null> {
     if (spec.port === null || container.reachedAt !== 'address') return null;
     const address = await this.#parts.networks.freeAddress(container.network);
@@ -234,7 +236,7 @@ export class Workloads {
     }
   }
 
-  /** Durable, and never tried again: also not by the daemon when it starts. */
+  /** EndNotes the failure durably. It is never started again, not even by the daemon when that starts. */
   async #fail(spec: WorkloadSpec, detail: string): Promise<Workload> {
     const { engine, notes, names, clock, logger } = this.#parts;
     const failed = failedExit(detail, clock.now());
@@ -272,12 +274,14 @@ export class Workloads {
     return { view, known, workload: { spec: shortOf(known), state, ...address } };
   }
 
-  /** Whether docker-init gave up on the program the first time it was to run. By now it may run again. */
+  /**
+   * Finds out whether docker-init could not start the program the first time. By now it may run again.
+   */
   async #examine(view: ContainerView, known: KnownSpec, lastExit: Exit): Promise<void> {
     const isSettled = view.State.Status === 'removing' || view.State.Status === 'dead';
     if (isSettled || this.#parts.notes.get(known.id)?.failed) return;
     if (lastExit.code === null || !cannotStartCodes.has(lastExit.code)) return;
-    // A program that once ran is not taken for one that cannot: only its first ends are looked at.
+    // Only the first end is looked at: a program that once ran can be started.
     let looked = this.#examined.get(known.id);
     if (looked?.container !== view.Id) {
       looked = { container: view.Id, done: this.#endIfInVain(known) };

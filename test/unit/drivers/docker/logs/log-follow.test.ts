@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import type Dockerode from 'dockerode';
 
-import { Following } from '../../../../../src/drivers/docker/logs/log-follow.ts';
-import { Positions } from '../../../../../src/drivers/docker/logs/log-positions.ts';
+import { LogFollow } from '../../../../../src/drivers/docker/logs/log-follow.ts';
+import { LogPositions } from '../../../../../src/drivers/docker/logs/log-positions.ts';
 import type { LogEntry, Workload } from '../../../../../src/protocol/workload.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { noLog, tempDir } from '../../../../support/runner.ts';
@@ -30,7 +30,7 @@ class Place {
   /** Whether it says so in a frame, as a daemon does that cannot read its own files. */
   saysWhy = false;
   hasTerminal = false;
-  positions = new Positions(this.dir, new ManualClock());
+  positions = new LogPositions(this.dir, new ManualClock());
 
   async read(
     afterSeq: number,
@@ -63,14 +63,14 @@ class Place {
         sink(entry);
       }
     };
-    await new Following(parts, 'a', afterSeq, take, new AbortController().signal).run();
+    await new LogFollow(parts, 'a', afterSeq, take, new AbortController().signal).run();
     return told;
   }
 
   /** As a new process finds it. */
   reopen(): void {
     this.positions.close();
-    this.positions = new Positions(this.dir, new ManualClock());
+    this.positions = new LogPositions(this.dir, new ManualClock());
   }
 
   #logs({ since }: { since: string }): Promise<Readable> {

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import type { Engine } from '../../../../../src/drivers/docker/engine/engine.ts';
 import { Names } from '../../../../../src/drivers/docker/engine/names.ts';
 import { Networks } from '../../../../../src/drivers/docker/engine/networks.ts';
-import { Notes } from '../../../../../src/drivers/docker/workloads/end-notes.ts';
+import { EndNotes } from '../../../../../src/drivers/docker/workloads/end-notes.ts';
 import { Workloads } from '../../../../../src/drivers/docker/workloads/workloads.ts';
 import { containerSpec } from '../../../../support/docker-place.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
@@ -54,7 +54,7 @@ function given(test: TestContext, Status: string, log: string) {
   const parts = { engine, names, clock: new ManualClock(), logger: recordingLogger() };
   const workloads = new Workloads({
     ...parts,
-    notes: new Notes(dir),
+    notes: new EndNotes(dir),
     networks: new Networks(engine, names),
     log: { fileMb: 1, files: 1 },
     defaultPids: 10,
