@@ -11,6 +11,7 @@ import { baseImage, busyboxFile } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
 import type { DockerPlace } from '../support/docker-place.ts';
 import { readAll, textOf } from '../support/driver-specs.ts';
+import { eventually } from '../support/eventually.ts';
 import { needs } from '../support/programs.ts';
 import { startRegistry } from '../support/registry.ts';
 import { tempDir } from '../support/runner.ts';
@@ -101,6 +102,17 @@ describe('images of several teams on one Docker daemon', { skip: needs('docker')
     } finally {
       await registry.close();
     }
+  });
+
+  it('takes away what an earlier version fetched with a login and left', async () => {
+    const left = 'registry.test/team/private:1';
+    await docker.getImage(baseImage).tag({ repo: 'registry.test/team/private', tag: '1' });
+    const notes = path.join(place.dataDir, 'docker', 'loans');
+    fs.mkdirSync(notes, { recursive: true });
+    fs.writeFileSync(path.join(notes, 'one'), left);
+    await place.reopen();
+    await eventually('it is gone', () => fs.readdirSync(notes).length === 0);
+    await assert.rejects(docker.getImage(left).inspect(), { statusCode: 404 });
   });
 
   it('runs and keeps what an earlier version built, and takes its old tag away', async () => {

@@ -7,6 +7,9 @@
  * 2. What is under way ends when it is aborted, and with it what it started on the daemon.
  * 3. A login goes to its own registry and is in no line and no log.
  */
+import { readdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+
 import type Dockerode from 'dockerode';
 
 import type { Clock } from '../../../lib/clock.ts';
@@ -27,6 +30,7 @@ import type { Names } from '../engine/names.ts';
 import { KeyedQueue } from '../engine/keyed-queue.ts';
 
 export interface ImagesParts {
+  dir: string;
   engine: Engine;
   names: Names;
   imageTags: ImageTags;
@@ -52,9 +56,12 @@ export class DockerImages implements Images {
 
   /** Never rejects. */
   async open(): Promise<void> {
-    await this.#renameOld().catch((error: unknown) => {
-      this.#parts.logger.warn({ err: error }, 'images_not_renamed');
-    });
+    try {
+      await this.#renameOld();
+      await this.#discardLent();
+    } catch (error) {
+      this.#parts.logger.warn({ err: error }, 'old_images_not_cleared');
+    }
   }
 
   /** What a container is made of: the tag of an image of ours, any other as it is. */
@@ -176,6 +183,20 @@ export class DockerImages implements Images {
     for (const old of (await this.#tags()).filter((tag) => imageTags.isName(tag))) {
       await this.#name(old, imageTags.tagOf(old));
       await this.#discard(old);
+    }
+  }
+
+  /**
+   * Versions before this one fetched images for one build with a login, and noted each in a file. What a
+   * crash then left may be had by everybody.
+   */
+  async #discardLent(): Promise<void> {
+    const folder = path.join(this.#parts.dir, 'loans');
+    for (const name of await readdir(folder).catch(() => [])) {
+      const reference = await readFile(path.join(folder, name), 'utf8');
+      // An empty note was written ahead of the fetching.
+      if (reference !== '') await this.#discard(reference);
+      await rm(path.join(folder, name));
     }
   }
 
