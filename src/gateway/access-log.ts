@@ -2,10 +2,10 @@
  * Owns the line a request leaves in the log: the route's template, never the path, the query, a
  * cookie or a token. Constant answers are logged at debug level only.
  *
- * 1. Given a sink for lines, it writes them itself, as the logger would, and hands over many at a
- *    time: a line costs a tenth of what the logger takes for it.
+ * 1. Given a sink for lines, it writes them itself, in the form of the logger, and hands over many at
+ *    a time. A line then costs a tenth of what it costs in the logger.
  * 2. No line waits longer than `heldMs`; `flush` hands over what waits.
- * 3. Words of a client's own stand in a line only as `line-notes.ts` lets them.
+ * 3. A line shows a client's own words only as `line-notes.ts` allows.
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
@@ -19,11 +19,11 @@ export type LineSink = (lines: string) => void;
 export interface AccessLogOptions {
   logger: Logger;
   clock: Clock;
-  /** Where lines go past the logger; null: nowhere, since nobody wants them. */
+  /** Takes lines in place of the logger; null: nobody wants them. */
   lines?: LineSink | null | undefined;
 }
 
-/** Characters that wait for more. */
+/** Lines of so many characters are handed over at once. */
 const heldChars = 32_768;
 const heldMs = 100;
 
@@ -64,7 +64,7 @@ export class AccessLog {
     else this.#cancel ??= this.#options.clock.after(heldMs, this.#flush);
   }
 
-  /** Only what a client can choose needs the care of `JSON.stringify`: the method. */
+  /** Only the method is a client's own text, so it alone needs `JSON.stringify`. */
   #line(exchange: HttpExchange, { status, bytes, aborted }: Ending, durationMs: number): string {
     const { route, requestMethod } = exchange;
     const method = requestMethod === exchange.method ? `"${requestMethod}"` : quoted(requestMethod);

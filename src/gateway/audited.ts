@@ -29,7 +29,7 @@ function audited(route: Route, action: string, audit: RequestAudit): Route {
     handle: (exchange) => {
       const request: AuditedRequest = {
         action,
-        // Who it is turns out when the route asks for it.
+        // The caller is known once the route asks for it; `Audit.identify` adds it.
         principal: anonymous,
         address: exchange.address,
         userAgent: exchange.header('user-agent'),

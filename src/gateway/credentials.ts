@@ -1,9 +1,9 @@
 /**
- * Owns the rules of HTTP around who is calling; who that is, `src/auth` says.
+ * Owns the rules of HTTP around the caller. Who the caller is, `src/auth` says.
  *
- * 1. Byte-stream endpoints take the session cookie alone: a bearer token is COOKIE_REQUIRED there, also
- *    beside a good cookie. Hook and MCP take the token alone: a cookie counts as nothing.
- * 2. Where both are taken, a bearer token decides: whoever sends one means it.
+ * 1. Byte-stream endpoints take the session cookie alone: a bearer token is COOKIE_REQUIRED there, even
+ *    with a good cookie. The hook and MCP take the token alone and ignore cookies.
+ * 2. Where both are taken, the bearer token decides.
  * 3. A cookie that changes something must come from our own pages, or from no browser: CROSS_SITE
  *    otherwise. A bearer token cannot be sent by another site's page and needs no such check.
  * 4. Failed tokens are counted by address; above the limit, failures are 429. A good token is never
@@ -26,7 +26,7 @@ export interface PublicUrl {
 
 export interface CallersOptions {
   authenticator: Authenticator;
-  /** Slides sessions by `Set-Cookie`; leave it out to let them end. */
+  /** Prolongs sessions by `Set-Cookie`; without it they end at their time. */
   renewal?: SessionRenewal;
   /** Asked at each check, since it may change while we run. */
   publicUrl: () => PublicUrl;
@@ -110,7 +110,7 @@ export class Callers {
     if (site === '' && origin === '') return;
     const publicUrl = this.#options.publicUrl();
     if (origin !== '' && isOurs(origin, publicUrl)) return;
-    // Whoever reaches us by a name we were not told of has nothing else to go by.
+    // Nobody configured an address, so the Host header is all there is to compare with.
     const hint = publicUrl.configured ? '' : ' If it is this one, set GANGWAY_PUBLIC_URL.';
     throw new ServiceError('CROSS_SITE', `The request comes from another site.${hint}`);
   }
@@ -145,7 +145,7 @@ export class Callers {
   }
 }
 
-/** Where a request comes from, as accounts ask for it. */
+/** What accounts need to know of a request's origin. */
 export function originOf(exchange: Exchange): Origin {
   const { address, fromLoopback, secure } = exchange;
   return { address, fromLoopback, secure, userAgent: exchange.header('user-agent') };
@@ -160,10 +160,10 @@ function credentialsOf(exchange: Exchange): Credentials {
   };
 }
 
-/** Whether a bearer token is meant; other schemes may belong to a proxy before us. */
+/** Whether the header holds a bearer token; another scheme may belong to a proxy in front of us. */
 function hasBearer(exchange: Exchange): boolean {
   const authorization = exchange.header('authorization');
-  // As nearly everybody writes it.
+  // The usual spelling, checked first.
   return authorization.startsWith('Bearer ') || /(^|,)\s*bearer(\s|,|$)/i.test(authorization);
 }
 

@@ -1,13 +1,13 @@
 /**
- * Owns finding out whether a port may be listened on by several threads: the library's own way to share
- * one would share it with any other process of the same user, too.
+ * Owns the check that a port is free before several threads listen on it. The library's way to share a
+ * port would also share it with any other process of the same user.
  */
 import { createServer } from 'node:net';
 import { ListenError } from './listen-error.ts';
 
 /**
- * Takes the port alone for a moment and lets go of it; resolves with its number, which the system picks
- * for 0. Rejects with a ListenError when somebody else has it.
+ * Listens on the port alone for a moment and releases it. Resolves with its number, which the system
+ * picks for 0. Rejects with a ListenError when somebody else has it.
  */
 export function checkPort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Owns the bounds of the gateway, and what they are unless somebody says otherwise. */
+/** Owns the bounds of the gateway and their defaults. */
 import type { ExchangeLimits } from './http/exchange-host.ts';
 import type { BodyLimits } from './http/request-body.ts';
 
@@ -24,7 +24,7 @@ export const defaultLimits: GatewayLimits = {
   drainMs: 10_000,
 };
 
-/** The smallest bound on time: how closely time must be watched. */
+/** The shortest bound on time, which says how often time must be checked. */
 export function shortestMs(limits: GatewayLimits): number {
   const { idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs } = limits;
   return Math.min(idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs);

@@ -1,25 +1,25 @@
 /**
- * Owns what a line of the access log says besides what every line says: the trace that the request
- * belongs to, and what its transport noted.
+ * Owns the optional members of a line of the access log: the trace that the request belongs to, and
+ * what its transport noted.
  *
- * 1. Values are short and fit to be shown: no controls, nothing that turns the text around it.
- * 2. A `traceparent` that is none is not mentioned; the header's wins over the body's.
+ * 1. Values are short and safe to show: no control characters, none that reverse the text around them.
+ * 2. An invalid `traceparent` is left out; the header's wins over the body's.
  * 3. A request without any of it costs one look for the header.
  */
 import { shownText } from '../lib/names.ts';
 import { parseTraceparent, type TraceParent } from '../protocol/traceparent.ts';
 import type { LineNotes } from './transport.ts';
 
-/** What of a request is looked at. */
+/** The parts of a request that notes come from. */
 export interface Noted {
   header(name: string): string;
   readonly notes: LineNotes | undefined;
 }
 
 const valueMax = 200;
-// Most values are this: methods, tools, names of programs.
+// Most values look like this: methods, tools, names of programs.
 const plain = /^[\w.:/-]+(?: [\w.:/-]+)*$/;
-// In the order of the line, behind the trace.
+// Their order in the line, after the trace.
 const names = ['rpc', 'tool', 'client'] as const;
 
 /** The members to add to a request's line, each with its comma; '' for none. */

@@ -1,4 +1,4 @@
-/** The address cannot be had; the message is for who starts the program. */
+/** The address is not available. The message is for whoever starts the program. */
 export class ListenError extends Error {
   override name = 'ListenError';
 

@@ -48,7 +48,7 @@ export function singleSample(name: string, help: string, value: number): MetricF
   return { name, help, type: name.endsWith('_total') ? 'counter' : 'gauge', samples: [{ value }] };
 }
 
-/** Families of several threads as those of one: what has the same name and labels is added up. */
+/** Adds up the samples of several threads that have the same name and labels. */
 export function mergeFamilies(families: Iterable<MetricFamily>): MetricFamily[] {
   const merged = new Map<string, { family: MetricFamily; samples: Map<string, Sample> }>();
   for (const family of families) {

@@ -3,16 +3,16 @@
  *
  * 1. Counting a request is a few additions into arrays; the text is made on demand.
  * 2. Labels are bounded: route templates, known methods, status classes.
- * 3. Other parts add numbers of theirs by `register`, read when somebody asks.
+ * 3. Other parts add their own numbers by `register`; they are read when somebody asks.
  */
 import type { ErrorCode } from '../lib/errors.ts';
 import { encodeMetrics, mergeFamilies, type MetricFamily, type Sample } from './metrics-text.ts';
 
 export type MetricSource = () => Iterable<MetricFamily>;
-/** Numbers of another thread, added to ours. */
+/** Reads the numbers of another thread, which are added to ours. */
 export type RemoteMetrics = () => Promise<readonly MetricFamily[]>;
 
-/** Why an answer was dropped: the handler was answered for, or has answered before. */
+/** Why an answer was dropped: it came too late, or was the second one. */
 export type DroppedAnswer = 'late' | 'again';
 
 /** Upper bounds in seconds, for the histogram of durations. */
@@ -20,7 +20,7 @@ const bucketsS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
 const statusClasses = ['aborted', '1xx', '2xx', '3xx', '4xx', '5xx'];
 const knownMethods = new Set(['GET', 'POST', 'DELETE', 'HEAD', 'PUT', 'PATCH', 'OPTIONS']);
 
-/** What one route and method have done. */
+/** The counts of one route and method. */
 export class RouteCounts {
   readonly route: string;
   readonly method: string;
@@ -34,7 +34,7 @@ export class RouteCounts {
     this.method = method;
   }
 
-  /** `durationMs` null where it is not measured: streams, and routes that do nothing. */
+  /** `durationMs` is null for streams and constant answers, which are not timed. */
   count(status: number, aborted: boolean, bytes: number, durationMs: number | null): void {
     const index = aborted ? 0 : Math.floor(status / 100);
     this.byClass[index] = (this.byClass[index] ?? 0) + 1;
@@ -56,7 +56,7 @@ export class Metrics {
   readonly #remotes: RemoteMetrics[] = [];
   #process: Promise<() => Promise<string>> | undefined;
 
-  /** The counts of a route; '' for what matched none. Unknown methods share one row. */
+  /** The counts of a route; '' for requests that match none. Unknown methods share one row. */
   route(template: string, method: string): RouteCounts {
     return this.#routes.get(template)?.get(method) ?? this.#newRoute(template, method);
   }
@@ -70,7 +70,7 @@ export class Metrics {
     return counts;
   }
 
-  /** Counts an answer that was an error, so that every bound that is reached shows. */
+  /** Counts an answer that was an error; so every bound that is reached shows. */
   refused(code: ErrorCode): void {
     this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
   }

@@ -1,10 +1,6 @@
 /**
- * Owns what is known of the other ends of all open connections: where all of them have one address,
- * as behind a proxy, the kernel need not be asked for it with every request, which costs a tenth of
- * what a short answer does.
- *
- * 1. While all open connections came from one address, that is the address of each; else nothing is
- *    said.
+ * Owns the address that all open connections share, if they do, as behind a proxy. Then the kernel
+ * need not be asked for it with each request, which would cost a tenth of a short answer.
  */
 export class Peers {
   #open = 0;

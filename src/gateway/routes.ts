@@ -86,7 +86,7 @@ function choose(entry: Entry, method: string, params: Readonly<Record<string, st
   return { kind: 'otherMethod', allow: allow(entry), path: entry.path };
 }
 
-/** HEAD is answered where GET opens nothing. */
+/** HEAD is answered for constant routes, whose GET opens nothing. */
 function headOf(entry: Entry, method: string): Route | undefined {
   const get = method === 'HEAD' ? entry.methods.get('GET') : undefined;
   return get?.constant === undefined ? undefined : get;
@@ -119,7 +119,7 @@ function decodeSegment(raw: string): string | undefined {
   try {
     value = decodeURIComponent(raw);
   } catch {
-    // Bad percent-encoding names nothing.
+    // Bad percent-encoding matches nothing.
     return undefined;
   }
   if (value === '.' || value === '..' || /[/\\\p{Cc}]/u.test(value)) return undefined;

@@ -41,7 +41,7 @@ export interface GatewayOptions {
   port: number;
   routes: readonly Route[];
   logger: Logger;
-  /** Takes the lines of requests past the logger, many at a time; null: nobody wants them. */
+  /** Takes the lines of requests in place of the logger; null: nobody wants them. */
   accessLines?: LineSink | null;
   limits?: Partial<GatewayLimits>;
   /** Addresses and CIDRs of proxies whose X-Forwarded-* fields are believed. */
@@ -50,9 +50,9 @@ export interface GatewayOptions {
   clock?: Clock;
   /** Whether constant answers are logged too, at debug level; that costs a third of their speed. */
   logConstant?: boolean;
-  /** Sets an environment variable: the HTTP library takes its own limit on heads from there. */
+  /** Sets an environment variable, from which the HTTP library reads its limit on heads. */
   setVariable?: (name: string, value: string) => void;
-  /** Set where gateways of other threads listen on the same port, which is then not 0. */
+  /** Set when gateways of other threads listen on the same port, which then is not 0. */
   shared?: SharedPort | null;
 }
 
@@ -82,7 +82,7 @@ export class Gateway {
   readonly #peers = new Peers();
   #refusedSockets = 0;
   #draining: Promise<void> | undefined;
-  // What the one pass over the fields of a request for a constant answer found; see #isPlain.
+  // What #isPlain found in the fields of a request.
   #hosts = 0;
   #framed = false;
   readonly #lookAt = (name: string): void => {
@@ -105,7 +105,7 @@ export class Gateway {
     logger.debug({ routes }, 'gateway_routes');
   }
 
-  /** Called once when a drain begins: end your streams. The drain waits for what is returned. */
+  /** Adds a hook that is called once, when a drain begins, to end streams. The drain waits for it. */
   onDrain(hook: DrainHook): void {
     this.#drainHooks.add(hook);
   }
@@ -113,8 +113,8 @@ export class Gateway {
   async listen(): Promise<{ port: number }> {
     if (this.#phase !== 'new') throw new Error(`Cannot listen: the gateway is ${this.#phase}`);
     const { host, port } = this.#options;
-    // The library counts a little differently and answers without a problem document; between the
-    // two limits ours speaks.
+    // The library counts a little differently and refuses without a problem document. Its limit is
+    // twice ours, so that ours refuses first.
     this.#uws = await loadUws(this.limits.headerBytes * 2, this.#options.setVariable);
     const app = (this.#app = this.#uws.App());
     app.filter((response, change) => this.#guarded(() => this.#socketChanged(response, change)));
@@ -203,7 +203,7 @@ export class Gateway {
     });
   }
 
-  /** A throw into the library would end the process with everybody's connections. */
+  /** An error that reached the library would end the process, and with it all connections. */
   #guarded(work: () => void): void {
     try {
       work();
@@ -216,7 +216,7 @@ export class Gateway {
     this.#options.logger.error({ err: error }, 'gateway_bug');
   }
 
-  /** Whether a request has no body and one Host: then its framing needs no closer look. */
+  /** Whether a request has no body and one Host; then there is nothing to check in its framing. */
   #isPlain(request: HttpRequest): boolean {
     this.#hosts = 0;
     this.#framed = false;
@@ -233,7 +233,7 @@ export class Gateway {
     const refused = this.#refusal(head, match);
     const found = match.kind === 'found' ? match : undefined;
     const template = match.kind === 'otherMethod' ? match.path : (found?.route.path ?? '');
-    // Behind chunks of doubtful end nothing more is read.
+    // The end of a chunked body may be ambiguous: no second request is read after it.
     const chunked = head.framing.kind === 'chunked' || head.framing.kind === 'refused';
     const body = this.#bodyOf(response, head);
     const exchange = new HttpExchange(response, this.#host, {
@@ -277,7 +277,7 @@ export class Gateway {
     }
   }
 
-  /** A body of unknown framing counts as endless: it is read behind the refusal and cut. */
+  /** A body whose framing is refused counts as endless: some of it is read, then the connection is cut. */
   #bodyOf(response: HttpResponse, head: CopiedHead): RequestBody | undefined {
     if (head.framing.kind === 'none') return undefined;
     const framing = head.framing.kind === 'refused' ? ({ kind: 'chunked' } as const) : head.framing;

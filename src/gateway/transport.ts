@@ -1,12 +1,12 @@
 /**
- * Owns what a transport sees of HTTP. The one class behind it (`exchange.ts`) owns abort, cork and
- * backpressure; no transport imports uWebSockets.js.
+ * Owns what a transport sees of HTTP. Behind it `http/exchange.ts` owns abort, cork and backpressure;
+ * no transport imports uWebSockets.js.
  *
  * 1. After an abort nothing is written and no callback but `onAbort` is called.
  * 2. Every write happens inside a cork.
- * 3. A handler that throws or rejects is answered with a problem document, when still possible.
- * 4. The first answer counts. One that comes after it, or after the exchange was answered for, is
- *    dropped, logged and counted; it never throws.
+ * 3. When a handler throws or rejects, a problem document is the answer if there is none yet.
+ * 4. The first answer counts. A second one, or one that comes too late, is dropped, logged and
+ *    counted; it never throws.
  */
 import type { ServiceError } from '../lib/errors.ts';
 import type { RequestHead } from './http/request-head.ts';
@@ -16,7 +16,7 @@ export type Headers = Readonly<Record<string, string>>;
 
 export interface Route {
   method: Method;
-  /** A template such as `/api/apps/:id/logs`; also what the access log and the metrics show. */
+  /** A template such as `/api/apps/:id/logs`, which the access log and the metrics show, too. */
   path: string;
   /** The answer of a GET route that is the same for everybody; the log shows it at debug level only. */
   constant?: ConstantAnswer;
@@ -40,14 +40,14 @@ export interface ConstantAnswer {
   body: Uint8Array;
 }
 
-/** What a transport knows of a request that no header says. */
+/** What a transport adds to the line of its request in the access log. */
 export interface LineNotes {
-  /** The method inside the message. */
+  /** The method named in the message. */
   readonly rpc?: string | null;
   readonly tool?: string | null;
   /** What the client calls itself. */
   readonly client?: string | null;
-  /** A `traceparent` that came in the body: stands in for a header that is missing or is none. */
+  /** A `traceparent` of the body, for a request without a valid header. */
   readonly traceparent?: string | null;
 }
 
@@ -60,36 +60,35 @@ export interface Exchange {
   readonly address: string;
   /** Whether the peer itself is on this machine and no proxy speaks for somebody else. */
   readonly fromLoopback: boolean;
-  /** https, at us or at a trusted proxy. */
+  /** Whether the client uses https, with us or with a trusted proxy. */
   readonly secure: boolean;
-  /** Nobody waits for an answer: the client left, or the handler took so long that it was answered for. */
+  /** Nobody waits for an answer: the client left, or the gateway answered for a slow handler. */
   readonly aborted: boolean;
   /** Aborts when `aborted` becomes true. */
   readonly signal: AbortSignal;
   param(name: string): string;
   /** The values of the route's parameters, by name. */
   readonly params: Readonly<Record<string, string>>;
-  /** All of the request's head, for who has the request answered elsewhere. */
+  /** The whole head of the request, for forwarding it. */
   readonly head: RequestHead;
   readonly query: URLSearchParams;
   /** A request header by its lower-case name; '' when absent, joined by ", " when repeated. */
   header(name: string): string;
   /** How often a header stands in the request. */
   headerCount(name: string): number;
-  /** Calls back once when nobody waits for the answer before it is complete; soon, where that is so. */
+  /** Calls back once when `aborted` becomes true before the answer is complete, or is true already. */
   onAbort(callback: () => void): void;
   /**
-   * Says more of the request in the access log, until it is answered; what is said again wins. Never
-   * a secret; words of the client are cut and made fit to be shown.
+   * Adds to the request's line in the access log, until it is answered; the last value of a name wins.
+   * Never a secret. Words of the client are shortened and made safe to show.
    */
   note(notes: LineNotes): void;
 
   /** The whole body. Rejects: PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT; never settles after an abort. */
   body(maxBytes: number): Promise<Buffer>;
   /**
-   * The whole body for who answers at once: no promise is made and no copy taken, so the bytes are
-   * lent to `take` until it returns. `refuse` is called where `body` rejects. What they throw is
-   * answered as what a handler throws.
+   * The whole body without a copy: the bytes are lent to `take` until it returns. `refuse` is called
+   * where `body` would reject. What either throws counts as thrown by the handler.
    */
   lendBody(
     maxBytes: number,
@@ -97,19 +96,18 @@ export interface Exchange {
     refuse: (reason: ServiceError) => void,
   ): void;
   /**
-   * The body by chunks, each a copy of its own that may be transferred. The sink pauses the client
-   * by returning false, until `resume`. `end` comes after the last chunk, `fail` instead of it
-   * (PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, or an abort).
+   * The body by chunks. The sink pauses the client by returning false, until `resume`. `end` comes
+   * after the last chunk; `fail` comes in its place (PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, or an abort).
    */
   streamBody(maxBytes: number, sink: BodySink): BodyFlow;
 
-  /** Answers, the first time. Strings are encoded; hand over bytes where speed counts. */
+  /** Answers. Strings are encoded as UTF-8; bytes are faster. */
   send(status: number, headers: Headers, body: Uint8Array | string): void;
-  /** The same with bytes that are only lent until it returns. */
+  /** The same with bytes that may change once it has returned. */
   sendLent(status: number, headers: Headers, body: Uint8Array): void;
   json(status: number, value: unknown, headers?: Headers): void;
   problem(error: ServiceError): void;
-  /** Begins an answer without end: `text/event-stream`, a long text. */
+  /** Begins an answer of unknown length, such as `text/event-stream`. */
   stream(status: number, headers: Headers): ResponseStream;
   /** Sets a header of whatever answer follows, such as `Set-Cookie`. Repeats are kept. */
   addHeader(name: string, value: string): void;
@@ -117,13 +115,13 @@ export interface Exchange {
 
 export interface BodySink {
   /**
-   * Offered a body that came in one piece, in place of `chunk` and `end`; the bytes are only lent.
-   * False: not wanted this way.
+   * Takes a body that came in one piece, in place of `chunk` and `end`; the bytes are only lent.
+   * False: `chunk` and `end` are called after all.
    */
   lent?(bytes: ArrayBuffer): boolean;
   /**
-   * Takes bytes that are only lent: copy what is kept. Returns false to stop the client until `resume`.
-   * The library obeys only between two turns of the loop: what it reads until then comes all the same.
+   * Takes bytes that are only lent: copy what is kept. Returns false to pause the client until `resume`.
+   * The library pauses at the end of the turn; what it reads until then is delivered all the same.
    */
   chunk(bytes: ArrayBuffer): boolean;
   end(): void;
@@ -136,7 +134,7 @@ export interface BodyFlow {
 
 export interface ResponseStream {
   readonly closed: boolean;
-  /** False when the socket is full: write no more until `onWritable`. What was given is sent. */
+  /** False when the socket is full: wait for `onWritable`. The chunk is sent all the same. */
   write(chunk: Uint8Array | string): boolean;
   onWritable(callback: () => void): void;
   end(lastChunk?: Uint8Array | string): void;

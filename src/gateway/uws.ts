@@ -3,8 +3,8 @@
  *
  * 1. It is loaded once a process; its limit on request heads is an environment variable that it
  *    reads while loading, so the first gateway of a process decides it.
- * 2. What it accepts against RFC 9112 is refused in `framing.ts`; what it times out too early is
- *    kept alive in `exchange.ts`.
+ * 2. `http/framing.ts` refuses what it accepts against RFC 9112; `http/exchange.ts` keeps alive what it
+ *    would time out too early.
  */
 import type * as uws from 'uWebSockets.js';
 
@@ -26,7 +26,7 @@ export async function loadUws(
   return import('uWebSockets.js');
 }
 
-/** A form of `listen` that the library has and its types lack. */
+/** An overload of `listen` that is missing in the library's types. */
 interface Listens {
   listen(
     host: string,
@@ -41,8 +41,8 @@ const exclusive = 1;
 const sharing = 0;
 
 /**
- * Listens; false when that cannot be. Unless the port is `shared`, nobody else may listen on it: by
- * itself the library would share it, and the connections to it, with any process of the same user.
+ * Listens; false when that fails. Unless the port is `shared`, nobody else may listen on it. By default
+ * the library would share it, and its connections, with any process of the same user.
  */
 export function listenOn(
   app: uws.TemplatedApp,

@@ -1,19 +1,19 @@
 /**
- * Owns the head of an answer: one block of text for all fields, so that the native boundary is
- * crossed once and not once per field.
+ * Owns the head of an answer: one block of text for all fields, so that the native library is called
+ * once and not once a field.
  *
- * 1. No value can end a line: control characters become spaces, and a name that is no token is a bug.
+ * 1. No value can end a line: control characters become spaces. A name that is no token is a bug.
  */
 import { STATUS_CODES } from 'node:http';
 import type { Headers } from '../transport.ts';
 
-/** A block in the two parts the library joins by ": ": the first name, and all that follows. */
+/** A block in two parts, which the library joins by ": ": the first name, and the rest. */
 export interface HeadBlock<T = string | Uint8Array> {
   first: T;
   rest: T;
 }
 
-/** What suits every answer of an API; a handler's own value of the same field takes its place. */
+/** Fields of every answer; a handler's own value of the same field takes precedence. */
 export const securityHeaders: Headers = Object.freeze({
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
@@ -62,8 +62,8 @@ function missingSecurityLines(headers: Headers): string {
 }
 
 /**
- * A block with the request's id before fields that are sent again and again, as bytes: the id is
- * written into them, and the library copies them at once.
+ * A block of the request's id and of fields that never change, as bytes. The id is written into it for
+ * each answer, and the library copies it at once.
  */
 export class IdBlock implements HeadBlock<Uint8Array> {
   readonly first: Uint8Array = Buffer.from('X-Request-Id');
@@ -86,7 +86,7 @@ export class IdBlock implements HeadBlock<Uint8Array> {
   }
 }
 
-/** The blocks made of headers that cannot change. */
+/** Keeps the blocks of headers that never change. */
 export class HeadBlocks {
   readonly #fixed = new WeakMap<Headers, HeadBlock>();
   readonly #withId = new WeakMap<Headers, IdBlock>();
@@ -101,7 +101,7 @@ export class HeadBlocks {
     return block;
   }
 
-  /** The fields with the security fields behind a request's id; undefined when they may change. */
+  /** The request's id, the security fields and these fields; undefined when they may change. */
   withId(headers: Headers, id: string): HeadBlock | undefined {
     let block = this.#withId.get(headers);
     if (block === undefined) {
@@ -120,7 +120,7 @@ export function toBlock(lines: string): HeadBlock<string> {
   return { first: lines.slice(0, colon), rest: lines.slice(colon + 2) };
 }
 
-/** The same as bytes, for blocks that are sent again and again. */
+/** The same as bytes, for a block that is used again. */
 function toFixedBlock(lines: string): HeadBlock<Uint8Array> {
   const { first, rest } = toBlock(lines);
   return { first: Buffer.from(first), rest: Buffer.from(rest) };

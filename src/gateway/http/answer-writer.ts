@@ -1,9 +1,9 @@
 /**
- * Owns the bytes of one answer on their way to the library's response object; who may write, and
- * when, `exchange.ts` decides.
+ * Owns writing one answer to the library's response object. `exchange.ts` decides who may write, and
+ * when.
  *
  * 1. Every write is corked.
- * 2. The head goes over as one block.
+ * 2. The head is written as one block.
  */
 import { answerLines, headerLine, statusLine, toBlock } from './answer-head.ts';
 import type { HeadBlock } from './answer-head.ts';
@@ -12,13 +12,13 @@ import type { AnswerHost, ExchangeRequest } from './exchange-host.ts';
 import type { HttpResponse } from '../uws.ts';
 
 export interface LargeAnswer {
-  /** The socket took something. False when the answer is no longer wanted. */
+  /** Called when the socket has room. False when the answer is no longer wanted. */
   writable: () => boolean;
-  /** The last byte is with the library, and the response object is gone. */
+  /** Called when the library has the last byte; the response object is gone then. */
   sent: () => void;
 }
 
-/** What the library collects before it writes. */
+/** The library collects so many bytes before it writes. */
 const corkBytes = 16 * 1024;
 
 export class AnswerWriter {
@@ -27,7 +27,7 @@ export class AnswerWriter {
   readonly #request: ExchangeRequest;
   readonly #exchange: { readonly requestId: string };
   #extraLines = '';
-  /** While the library has corked for us: inside its calls of the handler and with the body. */
+  /** True while the library has corked: during its calls of the handler, and with a part of the body. */
   corked = true;
 
   constructor(
@@ -56,7 +56,7 @@ export class AnswerWriter {
     this.#extraLines = this.#extraLines === '' ? line : `${this.#extraLines}\r\n${line}`;
   }
 
-  /** Begins an answer of which more follows; `more` runs in the same cork. */
+  /** Begins an answer that continues later; `more` runs in the same cork. */
   begin(status: number, headers: Headers, more: () => void): void {
     this.#cork(() => {
       this.#head(status, headers);
@@ -64,7 +64,7 @@ export class AnswerWriter {
     });
   }
 
-  /** Hands over all at once; what the socket does not take, the library copies. The bytes sent. */
+  /** Sends all at once; the library copies what the socket does not take. Returns the bytes of the body. */
   whole(status: number, headers: Headers, bytes: Uint8Array): number {
     const bodiless = this.#headOnly || status === 204 || status === 304;
     if (this.corked) this.#whole(status, headers, bytes, bodiless);
@@ -82,7 +82,7 @@ export class AnswerWriter {
     else this.#response.end(bytes, this.closes);
   }
 
-  /** Hands over as much as the socket takes, and the rest as it drains, without a copy of it. */
+  /** Sends as much as the socket takes, and the rest when it has room, without a copy. */
   large(status: number, headers: Headers, bytes: Uint8Array, answer: LargeAnswer): void {
     const response = this.#response;
     const attempt = (from: number): boolean => {
@@ -103,11 +103,11 @@ export class AnswerWriter {
   }
 
   /**
-   * Sends the whole answer as head fields, which leaves the request open in the eyes of the library:
-   * the only way to read on behind an answer. The line end that follows belongs to the body.
+   * Sends the whole answer as head fields. The request then stays open for the library, which is the only
+   * way to read on after an answer. The line end that follows counts as part of the body.
    *
-   * Where what follows may be taken for a second request, the library cuts the connection as soon as
-   * it has parsed on, with the answer in its cork; more than the cork holds goes out at once.
+   * When the rest may look like a second request, the library cuts the connection before it has sent
+   * what is corked. Padding fills the cork, so that the answer is sent at once.
    */
   ahead(status: number, headers: Headers, bytes: Uint8Array): void {
     const padding = this.#request.doubtful && this.corked ? corkBytes : 0;
@@ -147,8 +147,8 @@ export class AnswerWriter {
   }
 
   /**
-   * A length that is told but not sent goes in as a field of ours: told to the library, it would wait
-   * for the body for ever, and close the connection at the next request.
+   * The length of a body that is not sent is written as a plain field. If the library were told of it, it
+   * would wait for the body, and close the connection at the next request.
    */
   #endBodiless(length: number): void {
     if (this.closes) this.#response.writeHeader('Connection', 'close');

@@ -1,9 +1,9 @@
 /**
- * Owns what every exchange has in common, whoever writes its answer: what a handler sees of the
- * request, what it says of it, the client's leaving, and what becomes of a handler that throws.
+ * Owns what all exchanges have in common, wherever the client is: the request as a handler sees it, its
+ * notes, the client's leaving, and the failure of a handler.
  *
- * 1. A handler that throws or rejects has failed: `answerFailure` says what that means to the client.
- *    What is not a ServiceError is logged with its cause.
+ * 1. When a handler throws or rejects, `answerFailure` decides what the client is told. Anything but a
+ *    ServiceError is logged with its cause.
  */
 import { asServiceError, type ErrorCode, type ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -62,7 +62,7 @@ export abstract class BaseExchange implements Exchange {
   abstract send(status: number, headers: Headers, body: Uint8Array | string): void;
   abstract stream(status: number, headers: Headers): ResponseStream;
   abstract addHeader(name: string, value: string): void;
-  /** The handler has failed with this. */
+  /** Tells the client that the handler has failed. */
   protected abstract answerFailure(error: ServiceError): void;
 
   body(maxBytes: number): Promise<Buffer> {
@@ -170,7 +170,7 @@ export abstract class BaseExchange implements Exchange {
     this.answerFailure(error);
   }
 
-  /** Answers with an error in the handler's place. */
+  /** Answers with an error on behalf of the handler. */
   protected refuse(error: ServiceError): void {
     if (this.#refuse === undefined) {
       this.problem(error);
@@ -187,16 +187,16 @@ export abstract class BaseExchange implements Exchange {
     this.#host.logger.warn({ route, requestId, status, why }, 'answer_dropped');
   }
 
-  /** Nobody waits any more: from here on nothing may be answered. */
+  /** From here on nobody waits, and nothing may be answered. */
   protected markLeft(): void {
     this.#aborted = true;
   }
 
-  /** Tells who wanted to know that the client has left. */
+  /** Tells whoever asked that the client has left. */
   protected tellLeft(): void {
     this.#controller?.abort();
     for (const callback of this.#abortCallbacks.splice(0)) {
-      // Called inside a callback of the library, where a throw ends the process.
+      // The library calls this, and an error that reached it would end the process.
       try {
         callback();
       } catch (error) {

@@ -1,10 +1,10 @@
 /**
- * Owns who is at the other end of a connection, and what a proxy may say of it.
+ * Owns the address of a request's client, and what a proxy may say of it.
  *
  * 1. `X-Forwarded-For` and `X-Forwarded-Proto` count only from a peer inside the trusted networks;
  *    the chain is read from the right, and the first address outside them is the client.
- * 2. A request counts as from this machine only when its peer is, and when no header shows that a
- *    proxy passes it on for somebody else, trusted or not.
+ * 2. A request counts as coming from this machine when its peer is on it and no header shows that a
+ *    proxy, trusted or not, passes it on.
  */
 import { BlockList, isIP } from 'node:net';
 import type { RequestHead } from './request-head.ts';
@@ -79,7 +79,7 @@ export function isLoopback(address: string): boolean {
   return address.startsWith('127.') || address === '::1';
 }
 
-/** IPv6 in the one spelling of RFC 5952, without zone; what is IPv4 inside it as IPv4. */
+/** IPv6 in the spelling of RFC 5952, without zone; an IPv4 address inside IPv6 as IPv4. */
 function oneSpelling(address: string): string {
   if (isIP(address) !== 6) return address;
   const [plain = ''] = address.split('%');
@@ -90,10 +90,10 @@ function oneSpelling(address: string): string {
   return [high, low].flatMap((part = 0) => [part >> 8, part & 255]).join('.');
 }
 
-/** 4 or 16 bytes as text; IPv4 inside IPv6 as IPv4, zeros shortened. */
+/** 4 or 16 bytes as text; an IPv4 address inside IPv6 as IPv4, zeros shortened. */
 export function textAddress(bytes: ArrayBuffer): string {
   const view = new Uint8Array(bytes);
-  // Asked for each request: joining would cost a microsecond.
+  // This runs for each request; joining an array would cost a microsecond more.
   if (view.length === 4) return `${view[0] ?? 0}.${view[1] ?? 0}.${view[2] ?? 0}.${view[3] ?? 0}`;
   if (view.length !== 16) return '';
   const mapped = view.subarray(0, 10).every((byte) => byte === 0) && view[10] === 255;

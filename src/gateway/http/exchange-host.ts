@@ -1,4 +1,4 @@
-/** Owns the words between an exchange and the gateway that holds it. */
+/** Owns the types between an exchange and its gateway. */
 import type { ErrorCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { HeadBlocks } from './answer-head.ts';
@@ -12,18 +12,18 @@ import type { RequestHead } from './request-head.ts';
 /** How an exchange ended, for the access log and the metrics. */
 export interface Ending {
   status: number;
-  /** Of the answer's body. */
+  /** Bytes of the answer's body. */
   bytes: number;
   aborted: boolean;
 }
 
 export interface ExchangeLimits {
-  /** A handler that has not answered by then is answered for, and reported. */
+  /** After this time the gateway answers for the handler, and reports it. */
   answerMs: number;
-  /** A client that takes no byte of a plain answer, or of a stream, for so long is cut off. */
+  /** A client that takes no byte of an answer, or of a stream, for this long is cut off. */
   sendStallMs: number;
   streamStallMs: number;
-  /** How much and how long is read on behind an early answer. */
+  /** How much, and for how long, is read on after an early answer. */
   lingerBytes: number;
   lingerMs: number;
 }
@@ -32,7 +32,7 @@ export interface ExchangeLimits {
 export interface AnswerHost {
   /** Whether every answer now closes its connection. */
   readonly closing: boolean;
-  /** Of headers that are sent again and again. */
+  /** Of headers that never change. */
   readonly blocks: HeadBlocks;
 }
 
@@ -40,7 +40,7 @@ export interface AnswerHost {
 export interface ExchangeHost<E> extends AnswerHost {
   readonly limits: ExchangeLimits;
   readonly logger: Logger;
-  /** Whether a peer is believed what it says of its client. */
+  /** Whether a peer is a trusted proxy. */
   readonly trusted: InNetworks;
   readonly now: () => number;
   /** For all open streams. */
@@ -50,7 +50,7 @@ export interface ExchangeHost<E> extends AnswerHost {
   refused(code: ErrorCode): void;
   /** An answer came that nobody waited for. */
   dropped(why: DroppedAnswer): void;
-  /** The answer is complete, or will never be. */
+  /** The answer is complete, or the client has left. */
   answered(exchange: E, ending: Ending): void;
   /** The response object is gone. */
   released(exchange: E): void;

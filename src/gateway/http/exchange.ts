@@ -1,15 +1,15 @@
 /**
- * Owns one request and its answer on the library's response object; nothing else touches that.
+ * Owns one request, its answer, and the library's response object, which nothing else touches.
  *
  * 1. After an abort, and after the end, the response object is never used again.
- * 2. A handler that throws or rejects is answered with a problem, or, when the answer has begun, by
- *    cutting the connection, so that nobody takes half an answer for a whole one.
- * 3. An answer that comes before the end of the body reaches the client: what is left of a short body
- *    is dropped and the connection kept; of a long one a bounded amount is read on, then it is closed.
- *    (Closing with bytes unread would reset the connection under the answer.)
- * 4. A handler that takes too long is answered for; from then on nobody waits for it, as if the client
- *    had left. Whatever it answers then, or a second time, is dropped, logged and counted.
- * 5. The library's own timer of about 10 s on stalled sockets is renewed by `tick`; our limits rule.
+ * 2. When a handler throws or rejects, a problem is the answer. When an answer has begun, the connection is
+ *    cut, so that nobody takes half an answer for a whole one.
+ * 3. An answer that comes before the end of the body reaches the client. The rest of a short body is
+ *    dropped, and the connection kept. Of a long body a bounded amount is read, then the connection is
+ *    closed: closing it with bytes unread would reset it, and the client could lose the answer.
+ * 4. The gateway answers for a handler that takes too long. From then on it is as if the client had left:
+ *    a late answer is dropped, logged and counted. So is a second one.
+ * 5. `tick` renews the library's own timer of about 10 s on stalled sockets, so that our limits hold.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { AnswerWriter } from './answer-writer.ts';
@@ -25,10 +25,10 @@ import type { HttpResponse } from '../uws.ts';
 
 type State = 'waiting' | 'sending' | 'streaming' | 'lingering' | 'over';
 
-/** Bodies up to here are handed to the library whole; it keeps a copy of what the socket refuses. */
+/** Bodies of up to this size are given to the library whole; it copies what the socket refuses. */
 const wholeBytes = 128 * 1024;
 
-/** How long a client that goes on sending is read on behind its answer while the gateway drains. */
+/** While the gateway drains, a client that goes on sending after its answer is read for this long. */
 const drainLingerMs = 2000;
 
 const nothingFlows: BodyFlow = Object.freeze({ resume: () => undefined });
@@ -103,12 +103,12 @@ export class HttpExchange extends BaseExchange {
     return this.#state === 'over';
   }
 
-  /** Whether the answer had no known end. */
+  /** Whether the answer is a stream. */
   get streamed(): boolean {
     return this.#stream !== undefined;
   }
 
-  /** Calls the route's handler; afterwards the library no longer corks for us. */
+  /** Calls the route's handler; the library corks until it returns. */
   override run(route: Pick<Route, 'handle' | 'refuse'>): void {
     try {
       super.run(route);
@@ -157,7 +157,7 @@ export class HttpExchange extends BaseExchange {
     const stream = new OpenStream(this.#response, this.#host.writes, this);
     if (!this.#mayAnswer(status)) {
       stream.close();
-      // Whoever writes to it is told that nobody reads.
+      // Writers are told that nobody reads.
       this.markLeft();
       return stream;
     }
@@ -170,7 +170,7 @@ export class HttpExchange extends BaseExchange {
   }
 
   streamEnded(bytes: number): void {
-    // What is left of the body is dropped by the library; the client has its answer.
+    // The client has its answer; the rest of the body is dropped.
     this.#request.body?.drop();
     this.#state = 'over';
     this.#over(bytes);
@@ -202,18 +202,18 @@ export class HttpExchange extends BaseExchange {
     this.#writer.corked = false;
     if (this.#state !== 'lingering') return;
     const tooMuch = body.receivedBytes - this.#lingerStart > this.#host.limits.lingerBytes;
-    // Not at once: the answer may still be in the library's cork.
+    // In the next turn, since the answer may still be corked.
     if (last || tooMuch) setImmediate(() => this.abort());
   }
 
-  /** Fails the body for a reason of the gateway's own, such as a drain. */
+  /** Refuses the body, because the gateway drains. */
   refuseBody(error: ServiceError): void {
     this.#request.body?.refuse(error);
   }
 
   /**
-   * While draining, called every so often: lets go of a client that has its answer, once it has sent
-   * nothing since the last call, or has had time enough.
+   * Called repeatedly while the gateway drains: cuts off a client that has its answer and has sent nothing
+   * since the last call, or has had its time.
    */
   letGo(nowMs: number): void {
     if (this.#state !== 'lingering') return;
@@ -228,7 +228,7 @@ export class HttpExchange extends BaseExchange {
     if (this.#state !== 'over') this.#response.close();
   }
 
-  /** Judges every bound on time; called every few seconds. */
+  /** Checks all bounds on time; called every few seconds. */
   tick(nowMs: number): void {
     const { answerMs, sendStallMs, streamStallMs, lingerMs } = this.#host.limits;
     switch (this.#state) {

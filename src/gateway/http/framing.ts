@@ -1,6 +1,6 @@
 /**
- * Owns the rules of request framing that the HTTP library does not enforce: where a body ends must
- * have one reading, or a proxy before us and we could see two different requests (RFC 9112, 6 and
+ * Owns the rules of request framing that the HTTP library does not enforce. The end of a body must be
+ * unambiguous: otherwise a proxy in front of us could see other requests than we do (RFC 9112, 6 and
  * 11.2).
  *
  * 1. One Content-Length at most, of digits only; also two equal ones are refused.
@@ -17,7 +17,7 @@ export type Framing =
 const none: Framing = { kind: 'none' };
 const chunked: Framing = { kind: 'chunked' };
 
-/** The framing told by all values of Content-Length, Transfer-Encoding, and the number of Hosts. */
+/** Takes all values of Content-Length and Transfer-Encoding, and the number of Host fields. */
 export function readFraming(
   lengths: readonly string[],
   encodings: readonly string[],
@@ -37,7 +37,7 @@ export function readFraming(
     return chunked;
   }
   if (length === undefined) return none;
-  // 15 digits stay exact in a number, and are far above every limit on bodies.
+  // A number holds 15 digits exactly, and that is far above every limit on bodies.
   if (!/^\d{1,15}$/.test(length)) return refused('The Content-Length header is not a number.');
   const bytes = Number(length);
   return bytes === 0 ? none : { kind: 'length', bytes };

@@ -1,6 +1,6 @@
 /**
- * Owns the fence around a reader of a body: its methods run inside callbacks of the HTTP library,
- * where a throw would end the process, and fail the exchange instead.
+ * Owns catching the errors of a body's reader. The HTTP library calls the reader, and an error that
+ * reached the library would end the process; it fails the exchange instead.
  */
 import type { ServiceError } from '../../lib/errors.ts';
 import type { BodySink } from '../transport.ts';

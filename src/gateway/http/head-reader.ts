@@ -1,12 +1,12 @@
 /**
- * Owns copying a request's head: the library's own request object is dead once the handler has
- * returned, so names and values are copied in one pass, which also reads the framing.
+ * Owns copying a request's head. The library's request object is valid only until the handler returns.
+ * Names and values are copied in one pass, which also reads the framing.
  */
 import { readFraming, type Framing } from './framing.ts';
 import { RequestHead } from './request-head.ts';
 import type { HttpRequest } from '../uws.ts';
 
-/** A head, and what was read on the way. */
+/** A head, and what the same pass found. */
 export class CopiedHead extends RequestHead {
   readonly framing: Framing;
   /** Of the request line and all fields, about as the client sent them. */
@@ -21,7 +21,7 @@ export class CopiedHead extends RequestHead {
 
 const nothing: readonly string[] = Object.freeze([]);
 
-/** Copies heads one after the other; one callback serves all of them. */
+/** Copies one head after the other with the same callback. */
 export class HeadReader {
   #fields: string[] = [];
   #bytes = 0;
@@ -48,7 +48,7 @@ export class HeadReader {
   }
 }
 
-/** The library's types promise a text; without a question mark it is undefined. */
+/** Despite the library's types, the query is undefined when the address has no question mark. */
 function queryOf(request: HttpRequest): string {
   const query: unknown = request.getQuery();
   return typeof query === 'string' ? query : '';

@@ -1,11 +1,11 @@
 /**
- * Owns the exchanges that are not over: their bounds on time, and the wait for their end.
+ * Owns the exchanges in flight: their bounds on time, and the wait for their end.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { ServiceError } from '../../lib/errors.ts';
 import type { HttpExchange } from './exchange.ts';
 
-/** Between two looks at who is only waited for to hear its answer out. */
+/** Time between two looks for clients that have their answer. */
 const letGoEveryMs = 200;
 
 export class InFlight {
@@ -15,7 +15,7 @@ export class InFlight {
   #stopTicking: () => void = () => undefined;
   #emptied: () => void = () => undefined;
 
-  /** `guarded` calls what must not keep the others from their turn. */
+  /** `guarded` catches the errors of one exchange, so that the others have their turn. */
   constructor(clock: Clock, guarded: (work: () => void) => void) {
     this.#clock = clock;
     this.#guarded = guarded;
@@ -25,7 +25,7 @@ export class InFlight {
     return this.#exchanges.size;
   }
 
-  /** How many answers have no known end. */
+  /** How many answers are streams. */
   streams(): number {
     let count = 0;
     for (const exchange of this.#exchanges) if (exchange.streamed) count += 1;
@@ -40,7 +40,7 @@ export class InFlight {
     if (this.#exchanges.delete(exchange) && this.size === 0) this.#emptied();
   }
 
-  /** Has every exchange judge its bounds, often enough for the smallest of them. */
+  /** Has every exchange check its bounds, often enough for the shortest of them. */
   watch(smallestMs: number): void {
     // The library closes stalled sockets after 8 to 12 s unless a tick renews its timer.
     const everyMs = Math.min(Math.max(smallestMs / 4, 10), 4000);
@@ -61,8 +61,8 @@ export class InFlight {
   }
 
   /**
-   * Settles when nothing is in flight, or after `ms`. Who has an answer and sends no more is not waited
-   * for.
+   * Resolves when nothing is in flight, or after `ms`. Clients that have their answer and send no more are
+   * not waited for.
    */
   async emptyWithin(ms: number): Promise<void> {
     if (this.size === 0) return;

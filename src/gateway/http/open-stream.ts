@@ -1,21 +1,21 @@
 /**
- * Owns an answer without a known end. It writes what it is given, says when the socket is full, and
- * holds nothing of its own: the library keeps the part of the last chunk that the socket refused.
+ * Owns an answer of unknown length. It writes each chunk at once and says when the socket is full. It
+ * buffers nothing: the library keeps the part of the last chunk that the socket refused.
  */
 import type { ResponseStream } from '../transport.ts';
 import type { HttpResponse } from '../uws.ts';
 
-/** Whose answer it is. */
+/** The exchange that the stream answers. */
 export interface StreamOwner {
   /** The callback of `onWritable` threw. */
   fail(error: unknown): void;
-  /** Called once when `end` has been called; with the bytes written. */
+  /** Called once, at `end`, with the number of bytes written. */
   streamEnded(bytes: number): void;
 }
 
 /**
- * Corked writes, one at a time: one function for all streams of a gateway, since a fan-out goes
- * through thousands of them at a time and what it need not touch it need not fetch from memory.
+ * Corked writes of all streams of a gateway, through one function. A fan-out writes to thousands of
+ * streams in a row, and a closure for each would have to be fetched from memory.
  */
 export class CorkedWrites {
   readonly now: () => number;
@@ -100,8 +100,8 @@ export class OpenStream implements ResponseStream {
     if (lastChunk !== undefined) this.write(lastChunk);
     this.#closed = true;
     this.#response.cork(() => {
-      // Never with the library's flag to close: it writes a header field into the chunked body. When
-      // the service drains, the connection is closed as an idle one.
+      // Not with the library's flag to close, which would write a header field into the chunked body.
+      // When the service drains, the connection is closed as an idle one.
       this.#response.end();
     });
     this.#owner.streamEnded(this.#bytes);

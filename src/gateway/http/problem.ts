@@ -2,7 +2,7 @@
  * Owns the body of a refusal: `application/problem+json` (RFC 9457) with our stable code.
  *
  * 1. Nothing but what the error declares safe is in it.
- * 2. 429 and 503 always say when to come again.
+ * 2. 429 and 503 always say when to try again.
  */
 import type { ServiceError } from '../../lib/errors.ts';
 import type { Headers } from '../transport.ts';
@@ -18,7 +18,7 @@ export function problemDocument(error: ServiceError, requestId: string): string 
     detail: error.message,
     requestId,
   };
-  // Own members first and unchanged, whatever the extensions are called.
+  // Our own members come first, and no extension replaces them.
   return JSON.stringify({ ...own, ...error.extensions, ...own });
 }
 

@@ -10,7 +10,7 @@ export function notFound(): ServiceError {
   return new ServiceError('NOT_FOUND', 'There is nothing at this address.');
 }
 
-/** Answers what is for no handler, as the route does where there is one. */
+/** Answers a refused request in the way of its route, if it has one. */
 export function refusing(
   refused: ServiceError = notFound(),
   route: Pick<Route, 'refuse'> = {},

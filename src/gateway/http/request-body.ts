@@ -1,12 +1,12 @@
 /**
  * Owns the body of one request on its way from the socket to its reader.
  *
- * 1. What arrives before there is a reader is held, and the socket paused; it is paused too while the
- *    reader has said stop. The library reads on in the same turn while the sender keeps up, pause or
- *    not: that goes to the reader all the same.
- * 2. The reader's limit counts what arrives; the declared length is judged before the first byte.
- * 3. No byte for `idleMs`, or less than `minBytesPerS` over `windowMs`, is REQUEST_TIMEOUT; time that
- *    the reader stands still does not count.
+ * 1. What arrives before there is a reader is held, and the socket is paused. It is also paused while the
+ *    reader wants no more. A pause takes effect at the end of the turn: what the library reads until
+ *    then goes to the reader all the same.
+ * 2. The reader's limit counts the bytes that arrive; a declared length is checked before the first byte.
+ * 3. No byte for `idleMs`, or less than `minBytesPerS` over `windowMs`, is REQUEST_TIMEOUT. Time in which
+ *    the reader wants no more does not count.
  * 4. After `fail` or `end` the reader hears nothing more; what still arrives is dropped.
  */
 import { ServiceError } from '../../lib/errors.ts';
@@ -16,7 +16,7 @@ import type { Framing } from './framing.ts';
 /** What the body needs of the socket. */
 export interface BodySource {
   pause(): unknown;
-  /** Only after `pause`: on a socket that is being read it would end the reading. */
+  /** Call it only after `pause`: on a socket that is being read it stops the reading. */
   resume(): unknown;
 }
 
@@ -35,7 +35,7 @@ export interface BodyLimits {
   windowMs: number;
 }
 
-/** A rest of the request up to here is cheaper to read than a new connection. */
+/** Reading so many bytes costs less than a new connection. */
 const shortRestBytes = 64 * 1024;
 
 type Reader =
@@ -58,7 +58,7 @@ export class RequestBody {
   #refusal: ServiceError | null = null;
   #paused = false;
   readonly #now: () => number;
-  // Set anew when somebody begins to read: nobody is to blame before.
+  // Set when a reader begins: before that the client is not at fault.
   #lastByteMs = 0;
   #windowStartMs = 0;
   #windowBytes = 0;
@@ -72,7 +72,7 @@ export class RequestBody {
     this.#ended = this.#arrived;
   }
 
-  /** Whether what is still to come is too much to read past, on a connection that is to be kept. */
+  /** Whether too much is still to come to be skipped on a connection that is kept. */
   hasLongRest(closes: boolean): boolean {
     if (this.#arrived) return false;
     if (closes || this.#framing.kind !== 'length') return true;
@@ -83,7 +83,7 @@ export class RequestBody {
     return this.#receivedBytes;
   }
 
-  /** Whether a reader is still being served. */
+  /** Whether a reader still gets chunks. */
   get flowing(): boolean {
     return this.#reader.kind === 'sink';
   }
@@ -93,7 +93,7 @@ export class RequestBody {
     if (this.#reader.kind !== 'none') throw new Error('Cannot read a body: it has a reader');
     const reader = { kind: 'sink' as const, sink, maxBytes, stopped: false };
     this.#reader = reader;
-    // While nobody read, the client was not to blame for being slow.
+    // The client is not at fault for the time in which nobody read.
     this.#restartTimers();
     const declared = this.#framing.kind === 'length' ? this.#framing.bytes : 0;
     const refusal = this.#arrived ? null : this.#refusal;
@@ -134,20 +134,20 @@ export class RequestBody {
     }
     if (last && this.#lend(chunk, reader)) return;
     if (chunk.byteLength > 0) this.#deliver(chunk, reader);
-    // A sender of chunks may hide a second request behind its trailers, in the very bytes that the
-    // library is parsing now; unanswered, this request makes the library drop both.
+    // Trailers may hide a second request in the bytes that the library is parsing now. If this request
+    // were not answered before, the library would drop both.
     if (last && this.#framing.kind === 'chunked') setImmediate(() => this.#end());
     else if (last) this.#end();
     else this.#pump();
   }
 
-  /** The library takes its bytes back when the callback returns; what is held is a copy. */
+  /** Holds a copy: the library reuses the bytes when its callback returns. */
   #deliver(chunk: ArrayBuffer, reader: Reader): void {
     if (reader.kind !== 'sink' || this.#held.length > 0) this.#held.push(chunk.slice(0));
     else if (!reader.sink.chunk(chunk)) reader.stopped = true;
   }
 
-  /** A body of known length that came in one piece may be read where it lies. */
+  /** A body of known length that came in one piece is lent to the reader without a copy. */
   #lend(chunk: ArrayBuffer, reader: Reader): boolean {
     const isWhole = chunk.byteLength === this.#receivedBytes && this.#framing.kind === 'length';
     if (!isWhole || reader.kind !== 'sink' || reader.stopped) return false;
@@ -157,7 +157,7 @@ export class RequestBody {
     return true;
   }
 
-  /** No more of it is taken: its reader hears so, now or as soon as there is one. A whole one is read. */
+  /** Takes no more of the body, and tells its reader, now or once there is one. A complete body is read. */
   refuse(reason: ServiceError): void {
     if (this.flowing) this.fail(reason);
     else this.#refusal = reason;
