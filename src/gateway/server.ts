@@ -29,11 +29,18 @@ import { Peers } from './peers.ts';
 import { RequestBody } from './http/request-body.ts';
 import { RouteTable, type Match } from './routes.ts';
 import { notFound, refusing, shuttingDown } from './http/refusals.ts';
-import type { SharedPort } from './shared-port.ts';
 import { listenOn, loadUws } from './uws.ts';
 import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
 
 export type { GatewayLimits } from './limits.ts';
+
+/** What the gateways of several threads share when they listen on one port. */
+export interface SharedPort {
+  /** Open connections of all of them together, in its first element. */
+  readonly sockets: Int32Array;
+  /** Called on its thread before a request is judged. */
+  beforeRequest(): void;
+}
 
 export interface GatewayOptions {
   host: string;

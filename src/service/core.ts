@@ -1,6 +1,6 @@
 /**
- * Owns what every serving thread needs to know of callers: who is calling, what is written down of it,
- * and under which address people reach the panel.
+ * Owns what every serving thread knows of callers: who is calling, what the activity records, and the
+ * address under which people reach the panel.
  */
 import { createAccountReads } from '../auth/callers/account-reads.ts';
 import type { AccountReads } from '../auth/callers/account-reads.ts';
@@ -23,7 +23,7 @@ import type { BulkPool } from '../archives/receiving/bulk-pool.ts';
 
 const failedTokensPerMinute = 60;
 
-/** What lies below a serving thread: the platform, or what stands for it on a gateway thread. */
+/** What lies below a serving thread: the platform, or its replacement on a gateway thread. */
 export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'folders'> {
   store: Reader & Pick<Journal, 'subscribe'> & Pick<Store, 'readerOptions'>;
   actors: Actors;
@@ -33,7 +33,7 @@ export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'folders'>
   bulk: Pick<BulkPool, 'receive' | 'send'>;
 }
 
-/** Makes a limit that holds for all serving threads; `name` says which one. */
+/** Makes a limit that holds over all serving threads together; threads share limits by `name`. */
 export type NewLimit = (name: string, options: RateLimitOptions) => Limit;
 
 export interface CoreOptions {
@@ -54,7 +54,7 @@ export class Core {
   readonly callers: Callers;
   /** What session cookies are signed with. */
   readonly secret: string;
-  /** Where the gateway listens: of config until it does. */
+  /** Where the gateway listens; the configured port until it does. */
   port: number;
 
   constructor({ config, logger, ground, newLimit }: CoreOptions) {

@@ -1,10 +1,10 @@
 /**
  * Owns a gateway thread: a gateway with the transports that are fast or stay open. It reads the store by
- * itself; what changes something, and what is there once, it asks of the home thread over one port.
+ * itself. For changes, and for what there is once, it asks home through doors.
  *
- * 1. It serves nothing that home, by then, would not serve: before each request it catches up with the
- *    journal, so that a revoked token is dead on every thread at once.
- * 2. A thread that cannot go on says so: home ends the process.
+ * 1. Before each request it catches up with the journal, so that a revoked token is dead on every thread
+ *    at once.
+ * 2. When it cannot go on it tells home, which ends the process.
  */
 import { workerData } from 'node:worker_threads';
 import { Causes } from '../actors/runtime/causes.ts';
@@ -133,7 +133,7 @@ function sharedFront(
   };
 }
 
-/** What stands here for what home has. */
+/** What takes the place of the platform on this thread. */
 function groundOf({ config, logger, calls, store }: Parts) {
   const logs = openDoor(calls, homeDoors.logs);
   const folders = dataFolders(config.dataDir);

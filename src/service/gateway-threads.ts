@@ -1,12 +1,12 @@
 /**
- * Owns the gateway threads of a serving Gangway, seen from home: the thread of the store's writer, the
- * actors and all else that is there once.
+ * Owns the gateway threads of a serving Gangway. It runs at home: the thread of the store's writer, the
+ * actors and everything else that there is once.
  *
  * 1. All listen on one port, which nobody else has; the system deals connections out among them.
- * 2. A thread that ends unasked, or cannot go on, ends the process: its connections are cut, and nobody else would serve
- *    what was dealt to it.
- * 3. Whoever ends the process cuts the connections first (`abort`): a thread whose gateway is open when
- *    it ends would abort the process.
+ * 2. A thread that ends unasked, or cannot go on, ends the process: nobody else would serve the
+ *    connections that were dealt to it.
+ * 3. Connections are cut (`abort`) before the process ends: a thread that ends with an open gateway would
+ *    crash the process.
  */
 import { MessageChannel, type MessagePort, SHARE_ENV, Worker } from 'node:worker_threads';
 import type { Config } from '../config.ts';
@@ -61,14 +61,14 @@ export interface GatewayThreadsOptions {
   /** Runs the mutations of all threads. */
   graphql: Graphql;
   consoles: ConsoleDoor;
-  /** What is answered here, already recorded in the activity. */
+  /** The routes that home answers, already audited. */
   routes: readonly Route[];
   metrics: Metrics;
   /** Of the limits that hold over all threads. */
   limits: LimitMemory;
   /** Counts the reads over MCP of all threads. */
   reads: ReadCounter;
-  /** A thread has ended, and with it what it served. */
+  /** Called when a thread has ended unasked. */
   onLost: (error: Error) => void;
 }
 
@@ -111,7 +111,7 @@ export class GatewayThreads {
     await this.#all('drain');
   }
 
-  /** Lets the threads end; one that does not within a few seconds is left to the end of the process. */
+  /** Ends the threads. One that takes longer than a few seconds ends with the process. */
   async close(): Promise<void> {
     this.#phase = 'ending';
     await this.#all('close');
@@ -147,7 +147,7 @@ export class GatewayThreads {
     const worker = new Worker(new URL('./gateway-thread.ts', import.meta.url), {
       workerData: start,
       transferList: [port],
-      // The HTTP library takes a limit of its own from the environment of the process.
+      // The HTTP library reads a limit from the environment.
       env: SHARE_ENV,
     });
     worker.on('error', (error) => {
@@ -209,7 +209,7 @@ export class GatewayThreads {
   }
 }
 
-/** What each gateway thread gets of threads that are shared out; at least one of each. */
+/** A gateway thread's part of the query and bulk threads; at least one of each. */
 function partOf(config: Config): Pick<Config, 'queryThreads' | 'bulkThreads'> {
   const part = (threads: number): number =>
     Math.max(1, Math.floor(threads / config.gatewayThreads));

@@ -1,6 +1,6 @@
 /**
- * Owns giving memory back while a thread rests. V8 collects only when it needs room: what a load left
- * behind would lie there until the next one comes, 85 MiB after a load of GraphQL.
+ * Owns giving memory back while a thread rests. V8 collects only when it needs room: the garbage of a
+ * load would stay until the next one, 85 MiB after a load of GraphQL.
  *
  * 1. It collects once after a load, when the thread has hardly worked for `everyMs`, and never under load.
  *    V8 then shrinks its heap by itself, in small steps, within some ten seconds.
@@ -32,12 +32,12 @@ const restingLoad = 0.1;
 export function collectWhenIdle(options: IdleCollectionOptions): () => void {
   const { clock, everyMs = 2_000, growthBytes = 24 * 2 ** 20 } = options;
   const { heldBytes = heldByThread, load = loadOfThread(), collect = fullCollection() } = options;
-  // What the start left behind goes first.
+  // So the garbage of the start is collected first.
   let keptBytes = 0;
   let cancel: () => void;
   const look = (): void => {
     const held = heldBytes();
-    // What was let go of since is no room for new garbage.
+    // Memory that was released since does not allow for more garbage.
     keptBytes = Math.min(keptBytes, held);
     if (load() < restingLoad && held > keptBytes + growthBytes) {
       collect();
@@ -67,7 +67,7 @@ function loadOfThread(): () => number {
 }
 
 function fullCollection(): () => void {
-  // The function is only in contexts that are made after the flag is set.
+  // Only a context that is made after the flag was set has the function.
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
 }

@@ -7,18 +7,18 @@ export function newLogger(config: Config, output: DestinationStream): Logger {
   return pino({ level: config.logLevel, base: null, timestamp }, output);
 }
 
-/** How long whoever reads may let us wait at the end. */
+/** How long the end waits for a reader. */
 const lastWritesMs = 1_000;
 
 /**
  * Lines on their way to standard output.
  *
- * 1. Writing never throws: whoever logs need not know that the service ends, or has ended.
- * 2. What is written before the process exits comes out, unless nobody reads it.
- * 3. Nobody who does not read holds up the end.
+ * 1. Writing never throws, also while the service ends and afterwards.
+ * 2. All that is written before the process exits is put out, unless nobody reads it.
+ * 3. A reader that does not read does not hold up the end.
  */
 export class LogOutput implements DestinationStream {
-  // Made first: with it Node makes a pipe one that no write waits for.
+  // Made first: by this Node sets a pipe to non-blocking.
   readonly #direct = process.stdout;
   readonly #buffered = pino.destination({
     dest: 1,
@@ -59,7 +59,7 @@ export class LogOutput implements DestinationStream {
       });
       this.#buffered.end();
     });
-    // What nobody has read by now would hold up the exit, which writes all that is left.
+    // The exit would wait for lines that nobody has read.
     this.#buffered.destroy();
     this.#phase = 'ended';
     this.#direct.write(this.#late);

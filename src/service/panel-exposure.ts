@@ -1,11 +1,10 @@
 /**
- * Owns the warning that apps may be sent the panel's cookie. Cookies know hosts and no ports: an app
- * that is reached under the panel's host name, at whatever port, is sent it by every browser that is
- * led there.
+ * Owns the warning that browsers may send the panel's cookie to apps. Cookies belong to a host, whatever
+ * the port: an app that is reached under the panel's host name is sent the cookie.
  *
- * 1. It holds where the driver does not hide apps, unless the panel is on https, behind a proxy whose
- *    word counts: its cookie is then `Secure`, and no browser sends it over plain http, but for names
- *    of its own machine.
+ * 1. The warning is shown where the driver does not hide apps, unless the panel is on https behind a
+ *    trusted proxy. Its cookie is then `Secure`, and browsers send it over plain http only to names of
+ *    their own machine.
  */
 import type { Driver } from '../drivers/driver.ts';
 import type { Logger } from '../lib/log.ts';
@@ -13,7 +12,7 @@ import type { Logger } from '../lib/log.ts';
 export interface PanelExposureOptions {
   driver: Pick<Driver, 'hidesApps' | 'watch'>;
   publicUrl: () => string;
-  /** Whether some proxy is believed that a request came over https. */
+  /** Whether there are trusted proxies, which may say that a request came over https. */
   trustsProxies: boolean;
   logger: Logger;
 }
@@ -35,7 +34,7 @@ export class PanelExposure {
     this.#isHidden = options.driver.hidesApps === undefined ? false : null;
   }
 
-  /** Says in the log what there is to be warned of, once that is known. */
+  /** Writes the warning to the log, once it is known whether there is one. */
   async look(): Promise<void> {
     const { driver, logger, publicUrl } = this.#options;
     try {
@@ -51,7 +50,7 @@ export class PanelExposure {
     }
   }
 
-  /** For whoever sets the panel up; null where nothing is known to be wrong. */
+  /** The warning for whoever sets the panel up; null where there is none, or it is not known yet. */
   warning(): string | null {
     if (this.#isHidden !== false) return null;
     const { publicUrl, trustsProxies } = this.#options;

@@ -1,5 +1,6 @@
 /**
- * Owns everything below the gateway: store, actors, logs, driver; opened in order, closed in reverse.
+ * Owns everything below the gateway: store, actors, logs, driver. They are opened in order and closed in
+ * reverse.
  *
  * 1. Nothing acts before `start`: until then only reads and routes exist.
  * 2. `close` ends the actors, never the apps: what runs goes on without us.
@@ -46,7 +47,7 @@ export interface Platform {
   readonly store: Store;
   readonly secrets: SecretBox;
   readonly actors: ActorRuntime;
-  /** Whose request is under way. */
+  /** The causes of the requests under way. */
   readonly causes: Causes;
   readonly streams: LiveLogs;
   readonly driver: Driver;
@@ -55,7 +56,7 @@ export interface Platform {
   readonly appsRoot: AppsRoot;
   /** Whether the place where things run gives an answer within two seconds. */
   placeAnswers(): Promise<boolean>;
-  /** Tells alarms, watches the driver, and takes up what was under way. */
+  /** Starts alarms, watches the driver, and resumes what was under way. */
   start(): Promise<void>;
   /** Finishes what was accepted. */
   drain(): Promise<void>;
@@ -63,8 +64,8 @@ export interface Platform {
 }
 
 /**
- * Opens the data directory. Rejects with a StoreRefusal when it must not be opened. `onBroken`: its store
- * takes nothing any more, for good.
+ * Opens the data directory. Rejects with a StoreRefusal when it must not be opened. `onBroken` is called
+ * when its store can take no more commits.
  */
 export async function openPlatform(
   config: Config,
@@ -78,7 +79,7 @@ export async function openPlatform(
     const secrets = openSecretBox({ dir: dataDir, ...key });
     await storeReferences(store, secrets);
     const appsRoot = await prepareAppsRoot({ dataDir, logger });
-    // What an earlier process was receiving when it died.
+    // Left by an earlier process that died while it received them.
     await rm(dataFolders(dataDir).arrivingUploads, { recursive: true, force: true });
     const choice = await chooseRuntime({ config, reader: store });
     const driver = await driverOf(choice.runtime, config, secrets, logger);
@@ -195,7 +196,7 @@ class OpenPlatform implements Platform {
     });
   }
 
-  /** Who asks while somebody does is told the same. */
+  /** Calls at the same time share one question. */
   placeAnswers(): Promise<boolean> {
     this.#asking ??= this.driver.answers(placeAnswerMs).finally(() => {
       this.#asking = undefined;
@@ -206,7 +207,7 @@ class OpenPlatform implements Platform {
   async start(): Promise<void> {
     const { logger, store, config, choice } = this.#parts;
     logRuntime(choice, config, logger);
-    // What is started again, after a restore also, needs the tools.
+    // Apps that are started again, also after a restore, need the tools.
     if (!isEmpty(store.scan(tables.apps))) await this.#tools();
     this.actors.start();
     this.actors.inside.tell(activityLog, { type: 'prune' });
@@ -241,7 +242,7 @@ class OpenPlatform implements Platform {
   }
 
   async #tools(): Promise<void> {
-    // Images bring their own.
+    // Images contain their own tools.
     if (this.driver.runs === 'image') return;
     const { appsRoot } = this.appsRoot;
     this.#toolsReady ??= prepareToolchain({ appsRoot, logger: this.#parts.logger });

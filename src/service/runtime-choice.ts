@@ -1,8 +1,8 @@
 /**
  * Owns which runtime this instance has: programs of the machine, or containers of a daemon.
  *
- * 1. An instance keeps its runtime: once something was deployed or a database made, `auto` chooses what it
- *    was made with, also when the daemon is away for a moment or has come since.
+ * 1. An instance keeps its runtime. Once there is a deployment or a database, `auto` chooses the runtime it
+ *    was made with, even when the daemon is away for a moment or appeared later.
  * 2. Before that, `auto` takes Docker when its socket answers within a second; never a swarm.
  */
 import { readFile, writeFile } from 'node:fs/promises';
@@ -23,7 +23,7 @@ export interface RuntimeChoiceOptions {
 
 export interface RuntimeChoice {
   runtime: Runtime;
-  /** What things were made with that are there already; null where there are none. */
+  /** The runtime of what exists already; null where nothing does. */
   before: Runtime | null;
 }
 
@@ -43,13 +43,13 @@ export async function chooseRuntime(options: RuntimeChoiceOptions): Promise<Runt
   return { runtime, before };
 }
 
-/** Once it serves: a start that is refused says one line and nothing else. */
+/** Called once it serves: a refused start prints one line and nothing else. */
 export function logRuntime(
   { runtime, before }: RuntimeChoice,
   { runtime: configured, dockerSocket }: Pick<Config, 'runtime' | 'dockerSocket'>,
   logger: Logger,
 ): void {
-  // What was made for the other one is not started: it has to be deployed again.
+  // What was made with the other runtime is not started and has to be deployed again.
   if (before !== null && before !== runtime) logger.warn({ before, runtime }, 'runtime_changed');
   const where = runtime === 'process' ? {} : { dockerSocket };
   logger.info({ runtime, configured, ...where }, 'runtime_chosen');
@@ -74,7 +74,7 @@ async function recorded(dataDir: string): Promise<Runtime | null> {
   return name === 'process' || name === 'docker' || name === 'swarm' ? name : null;
 }
 
-/** What the releases say, in a directory that came without a word of it. */
+/** Derives the runtime from the releases, where the directory has no note of it. */
 function ofReleases(reader: Reader): Runtime {
   let left = lookedAtMax;
   for (const { plan } of reader.scan(tables.deployments)) {

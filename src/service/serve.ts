@@ -1,9 +1,9 @@
 /**
- * Owns a serving Gangway: what it is made of, and the way down.
+ * Owns a serving Gangway: its parts, and the order in which they end.
  *
  * On SIGTERM and SIGINT streams end, requests in flight finish, uploads are refused, actors finish what
- * they accepted; apps stay up. A later signal ends at once. A store that is broken ends it likewise, with
- * exit code 1, so that whoever watches over it starts it anew.
+ * they accepted; apps stay up. A later signal ends it at once. When the store is broken it ends with exit
+ * code 1, so that its supervisor starts it again.
  */
 import type { Config, ResolvedConfig } from '../config.ts';
 import { auditedRoutes } from '../gateway/audited.ts';
@@ -31,7 +31,7 @@ import { LogOutput, newLogger, wantsAccessLines } from './log-output.ts';
 import { stopOnSignals } from './signals.ts';
 import { GatewayThreads } from './gateway-threads.ts';
 
-/** What ending may take behind the time for what is in flight. */
+/** How long ending may take once requests in flight had their time. */
 const endMs = 20_000;
 
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
@@ -40,12 +40,12 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   const writeLog: LineSink = (lines) => {
     output.write(lines);
   };
-  // What we write is for ourselves; what apps may reach has its modes given.
+  // Files are for us alone; those that apps may reach are given their modes.
   process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
   const broken = Promise.withResolvers<unknown>();
   const platform = await openPlatform(config, logger, broken.resolve);
-  // What `auto` came to is what everybody is told.
+  // From here on, `auto` is the runtime that was chosen.
   const settled: Config = {
     ...config,
     runtime: platform.driver.name === 'remote' ? 'process' : platform.driver.name,
@@ -58,7 +58,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
       // Apps could set cookies that the panel's own requests carry.
       logger.warn({ panel, appsDomain: config.appsDomain }, 'apps_share_the_panels_site');
     }
-    // Before anybody knows that it is there, and may end it.
+    // Before the announcement: whoever reads that may send signals.
     service.endOnSignals();
     void broken.promise.then((error) => service.endBroken(error));
     announce(config, port, service.setupCode);
@@ -66,7 +66,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     void service.exposure.look();
   } catch (error) {
     if (service.isEnding) {
-      // What it closed failed what was still starting: it ends as it was told to.
+      // Ending closed what was still starting, which failed therefore.
       logger.warn({ err: error }, 'start_cut_short');
       return;
     }
@@ -76,7 +76,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   }
 }
 
-/** Any: it only holds the process. */
+/** Any length will do: the timer only holds the process. */
 const heldMs = 60_000;
 
 interface Parts {
@@ -126,7 +126,7 @@ class Service {
     this.#serving = this.#newServing(metrics, limits);
   }
 
-  /** `limits`: those of several threads; null for one. */
+  /** `limits`: shared by several threads; null for one thread. */
   #newServing(metrics: Metrics, limits: LimitMemory | null): Serving {
     const { config, platform, logger, writeLog } = this.#parts;
     const core = this.#core;
@@ -150,7 +150,7 @@ class Service {
     return this.#home.setupCode;
   }
 
-  /** Whether somebody ends the process, and will see it to its end. */
+  /** Whether the process is being ended. */
   get isEnding(): boolean {
     return this.#phase !== 'up';
   }
@@ -182,25 +182,25 @@ class Service {
     });
   }
 
-  /** Nothing can be stored any more: what goes on would be lost, or told to nobody. */
+  /** Ends the process because nothing can be stored any more. */
   endBroken(error: unknown): void {
     this.#parts.logger.fatal({ err: error }, 'store_broken');
     this.#endOr(async () => {
       await this.#drain('store_broken');
-      // Actors have nothing left that they could finish.
+      // Actors could store nothing, so they are not drained.
       await this.#exitNow();
     });
   }
 
   #endOr(end: () => Promise<void>): void {
     const { logger, config } = this.#parts;
-    // Whatever hangs, a runner or a daemon among it, holds up nobody's restart.
+    // Nothing that hangs, such as a runner or a daemon, may hold up a restart.
     systemClock.after(config.drainSeconds * 1000 + endMs, () => {
       logger.fatal({}, 'shutdown_late');
       void this.#exitNow();
     });
     end().catch((error: unknown) => {
-      // Whoever exits already may be why this failed.
+      // Another exit may be the cause of this failure.
       if (this.#phase === 'exiting') return;
       logger.fatal({ err: error }, 'shutdown_failed');
       void this.#exitNow();
@@ -222,7 +222,7 @@ class Service {
 
   async #drain(why: string): Promise<void> {
     if (this.#phase === 'up') this.#phase = 'ending';
-    // The timers of actors hold no process: without this it would be gone before their work is done.
+    // The timers of actors do not hold the process: without this it would end before their work is done.
     setInterval(() => undefined, heldMs);
     this.#parts.logger.info({ why }, 'draining');
     this.#consoles.consoles.drain();
@@ -237,7 +237,7 @@ class Service {
     await this.#exit(1);
   }
 
-  /** The first to come says the code. */
+  /** The first call decides the code. */
   async #exit(code: number): Promise<void> {
     if (this.#phase === 'exiting') return;
     this.#phase = 'exiting';

@@ -1,12 +1,11 @@
 /**
- * Owns what becomes of errors on this thread that nobody caught.
+ * Owns the errors on this thread that nobody caught.
  *
- * 1. They are logged and counted, and the thread goes on serving: what was thrown is a request, a timer or
- *    an event of one, and nothing here is changed but by an actor (which is discarded by its own
- *    supervisor) or in a transaction (which is whole or not at all).
- * 2. What nobody may go on behind is not thrown but told, by whoever finds it: a store that cannot be
- *    written any more, a thread that is gone. `serve.ts` then ends the service in order.
- * 3. Before the service listens the default holds: a start that fails ends.
+ * 1. They are logged and counted, and the thread goes on serving. No state can be half changed by them: an
+ *    actor is discarded by its supervisor, and a transaction is whole or not at all.
+ * 2. Failures after which nothing may go on are not thrown but reported to `serve.ts`, which ends the
+ *    service in order: a store that cannot be written any more, a thread that is gone.
+ * 3. Until the service listens the default holds: an error ends the start.
  */
 import type { MetricFamily } from '../gateway/metrics-text.ts';
 import type { Logger } from '../lib/log.ts';
@@ -25,7 +24,7 @@ export class LastResort {
     this.#logger = logger;
   }
 
-  /** From now on what nobody caught ends nothing on this thread. */
+  /** From now on uncaught errors do not end the process. */
   listen(uncaught: Uncaught = process): void {
     uncaught.on('uncaughtException', (err) => {
       this.#counts.exception += 1;
@@ -37,12 +36,12 @@ export class LastResort {
     });
   }
 
-  /** While the process ends its log may be closed: a throw from here would end it before its time. */
+  /** The log may be closed while the process ends; an error here would end it too early. */
   #tell(log: () => void): void {
     try {
       log();
     } catch {
-      // There is nobody left to tell.
+      // The log is closed.
     }
   }
 

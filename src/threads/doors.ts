@@ -1,6 +1,6 @@
 /**
- * Owns what crosses between home, the thread where all is that there is once, and the gateway threads:
- * every door with its two sides' interface.
+ * Owns the list of doors between the gateway threads and home, the thread of everything that there is
+ * once: the store's writer, the actors, the consoles.
  */
 import type { Actors } from '../actors/runtime/actor.ts';
 import type { ConsoleDoor } from '../consoles/console-door.ts';
@@ -49,7 +49,7 @@ export const homeDoors = {
 };
 
 interface GatewayThread {
-  /** Resolves once it listens; rejects where the address cannot be had. */
+  /** Resolves once it listens; rejects where the address is not available. */
   listen(): Promise<void>;
   /** Ends streams, finishes requests, refuses new ones. */
   drain(): Promise<void>;

@@ -1,10 +1,10 @@
 /**
- * Owns one exchange whose client is on another thread: the request as it came across, and the answer
- * until it goes back.
+ * Owns one exchange whose client is on another thread: the request that came from there, and the answer
+ * until it is sent back.
  *
  * 1. It is answered once, as a whole; nothing is answered after the client has left.
- * 2. The body stays where the client is until a handler asks for it, so that what is answered without
- *    it need not wait, and each handler's own bound holds.
+ * 2. The body stays on the client's thread until a handler asks for it. So an answer that needs no body
+ *    does not wait for it, and each handler's own bound holds.
  */
 import { asServiceError, type ServiceError } from '../lib/errors.ts';
 import { BaseExchange, type FailureHost } from '../gateway/http/base-exchange.ts';
@@ -75,7 +75,7 @@ export class ForwardedExchange extends BaseExchange {
     this.#host = host;
   }
 
-  /** The body comes in one chunk, of at most what the client's thread lets through. */
+  /** The body comes as one chunk, within the bound of the client's thread. */
   streamBody(maxBytes: number, sink: BodySink): BodyFlow {
     const guarded = new GuardedSink(sink, this);
     let resume = (): void => undefined;
@@ -131,14 +131,14 @@ export class ForwardedExchange extends BaseExchange {
     }
   }
 
-  /** The client may have left while the sink stood still. */
+  /** The client may have left while the sink was paused. */
   #end(sink: BodySink): void {
     if (this.aborted) sink.fail('aborted');
     else sink.end();
   }
 }
 
-/** What crosses is the memory behind a view, all of it: no more than the view shows. */
+/** A copy when needed: the whole memory behind a view would cross, not only what it shows. */
 function whole(body: Uint8Array | string): Uint8Array | string {
   if (typeof body === 'string' || body.byteLength === body.buffer.byteLength) return body;
   return new Uint8Array(body);

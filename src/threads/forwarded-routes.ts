@@ -1,10 +1,11 @@
 /**
- * Owns requests that come in on one thread and are answered on another, where the state of their
- * routes is: head and answer cross whole, the body when a handler asks for it.
+ * Owns requests that arrive on one thread and are answered on another, where the state of their routes
+ * is. Head and answer cross whole; the body crosses when a handler asks for it. An exchange is no plain
+ * data, which is why a door alone does not do.
  *
- * 1. The client cannot tell: the handlers are the same, so is every byte of the answer, and the request
- *    keeps the id that the access log of its thread shows.
- * 2. A client that leaves aborts the exchange there as it would here.
+ * 1. The client sees no difference: every byte of the answer is the same. The request keeps the id that
+ *    the access log of its thread shows.
+ * 2. When a client leaves, the exchange on the other thread is aborted, too.
  */
 import type { FailureHost } from '../gateway/http/base-exchange.ts';
 import type { Exchange, Method, Route } from '../gateway/transport.ts';
@@ -36,7 +37,7 @@ export interface ForwardedRoutesOptions {
   /** The routes that are answered over there. */
   routes: readonly RouteName[];
   home: HomeRoutes;
-  /** Bytes of a body, however many a handler would take; default 1 MiB. */
+  /** Bytes of a body, even when a handler would take more; default 1 MiB. */
   bodyMax?: number;
 }
 
@@ -55,7 +56,7 @@ export function forwardedRoutes(options: ForwardedRoutesOptions): {
       const answer = await home.answer(requestOf(id, exchange), exchange.signal);
       if (answer !== null) pass(answer, exchange);
     } catch (error) {
-      // Who has left is told nothing, and has done nothing wrong.
+      // A client that has left is no failure.
       if (!exchange.aborted) throw error;
     } finally {
       open.delete(id);

@@ -1,10 +1,11 @@
 /**
- * Owns the watching of live logs for another thread: where their lines end, what happened to them.
+ * Owns watching live logs for another thread: where their lines end, and what happens to them. Lines are
+ * read from the files and no call waits for them, which is why a door alone does not do.
  *
- * 1. However many viewers a thread has, it watches a log once, and so the log is followed once.
- * 2. What a move tells of is in the files: lines are never sent.
- * 3. Moves of a log come once a flush at most, those of a turn of the loop together, and the next
- *    ones when the last were taken: a thread that hangs gathers none.
+ * 1. A thread watches a log once, however many viewers it has; so the log is followed once.
+ * 2. The lines that a move announces are in the files: lines are never sent.
+ * 3. A log moves at most once a flush. The moves of a turn of the loop are sent together, and the next ones
+ *    when the thread took the last: none pile up for a thread that hangs.
  */
 import type { Logger } from '../lib/log.ts';
 import type { LogName } from '../logs/files/log.ts';
@@ -12,7 +13,7 @@ import type { ChannelView, LogLife } from '../logs/live/channel.ts';
 import type { StreamNotice } from '../logs/live/log-streams.ts';
 import type { LiveLogs } from '../logs/live/live-logs.ts';
 
-/** A thread begins to watch a log, under a number that it never used before. */
+/** `watch` is a number that the thread never used before. */
 export interface WatchLog {
   watch: number;
   log: LogName;
@@ -25,11 +26,11 @@ export interface UnwatchLog {
 /** What became of a watched log since the last move, or since it is watched. */
 export interface LogMove {
   watch: number;
-  /** The first move alone says of which generation it is; null for a log without lines. */
+  /** Only in the first move: the log's generation; null for a log without lines. */
   generation?: string | null;
   /** Offset of the next line to come. */
   nextOffset: number;
-  /** After `failed` and `dropped` none follows: what is written later belongs to another watch. */
+  /** No move follows `failed` or `dropped`: later lines belong to another watch. */
   life: LogLife;
   /** Why it failed. */
   failure?: string;
@@ -59,7 +60,7 @@ export class LogWatches {
     this.#options = options;
   }
 
-  /** Throws, and the viewers of the log there are done, where its end cannot be read. */
+  /** Throws where the end of the log cannot be read; the thread then ends the log's viewers. */
   watch({ watch: id, log }: WatchLog): void {
     if (this.#phase === 'closed') return;
     const watch: Watch = { id, state: 'failed' };
@@ -99,7 +100,7 @@ export class LogWatches {
     try {
       while (this.#moved.size > 0) await this.#options.tell(this.#takeMoves());
     } catch (error) {
-      // Whoever lost the thread closes us.
+      // The thread is gone, and `close` follows.
       this.#options.logger.warn({ err: error }, 'log_moves_not_told');
     }
     if (this.#is('telling')) this.#phase = 'rest';

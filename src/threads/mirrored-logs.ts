@@ -1,10 +1,10 @@
 /**
- * Owns the live logs of a thread that does not feed them, as its viewers see them. The thread that
- * does says how far they go (`log-watches.ts`); the lines come from the files.
+ * Owns the live logs of a gateway thread, as its viewers see them. Home feeds the logs and says how far
+ * they go (`log-watches.ts`); the lines come from the files.
  *
  * 1. A log is watched from its first viewer here to its last one.
- * 2. What was attached before a log was dropped ends with it, and never shows what is written under
- *    its name later, also when the files are seen to be others before that is said.
+ * 2. A viewer that was attached before a log was dropped ends with it. It never shows what is written
+ *    under the log's name later, even when the new files are seen before the drop is announced.
  * 3. A move for a watch that has ended changes nothing.
  */
 import type { Clock } from '../lib/clock.ts';
@@ -22,7 +22,7 @@ export interface MirroredLogsOptions {
   /** Reads the files on this thread (`openLogReader`). */
   reader: LogFileReader;
   logger: Logger;
-  /** To the thread that feeds (`LogWatches`); what is told arrives in order. */
+  /** Tells home (`LogWatches`); messages arrive in order. */
   watch: (message: WatchLog) => void;
   unwatch: (message: UnwatchLog) => void;
   clock?: Clock;
@@ -35,7 +35,7 @@ interface Mirror {
   log: LogName;
   reader: GenerationReader;
   channel: LogChannel;
-  /** What reads its new lines; undefined while it has none, or was left behind. */
+  /** Reads its new lines; undefined while there are none, or when it lagged behind. */
   tail: LogTail | undefined;
   /** Whether it held lines when it began to be watched. */
   begun: boolean;
@@ -44,7 +44,7 @@ interface Mirror {
 export class MirroredLogs implements WatchedLogs {
   readonly #options: MirroredLogsOptions;
   readonly #ringBytes: number;
-  /** The current mirror of each log: another one takes its place as soon as it is outdated. */
+  /** The current mirror of each log; a new one replaces it when it is outdated. */
   readonly #mirrors = new Map<LogName, Mirror>();
   readonly #byWatch = new Map<number, Mirror>();
   #lastWatch = 0;
@@ -63,13 +63,13 @@ export class MirroredLogs implements WatchedLogs {
   }
 
   attach(log: LogName, wake: () => void): ChannelView {
-    // A look at the files outdates a mirror of others.
+    // Looking at the files drops a mirror of older ones.
     this.#mirrors.get(log)?.reader.range(log);
     const mirror = this.#mirrors.get(log) ?? this.#begin(log);
     return mirror.channel.attach(wake);
   }
 
-  /** What the feeding thread tells of the logs that are watched. */
+  /** Takes what home tells of the watched logs. */
   moved(moves: readonly LogMove[]): void {
     for (const move of moves) {
       const mirror = this.#byWatch.get(move.watch);
@@ -110,7 +110,7 @@ export class MirroredLogs implements WatchedLogs {
 
   #move(mirror: Mirror, { generation, nextOffset, life, failure, notices }: LogMove): void {
     const { channel, reader } = mirror;
-    // One that held nothing when this was said may hold lines here by now.
+    // A log that was empty when home said this may hold lines by now.
     const renewed = generation === null ? mirror.begun : !reader.isOf(generation);
     if (renewed || life === 'dropped' || nextOffset < channel.nextOffset) {
       this.#drop(mirror);
@@ -137,7 +137,7 @@ export class MirroredLogs implements WatchedLogs {
       }
     } catch (error) {
       mirror.tail = undefined;
-      // Viewers will meet the same error, and say so, when they read.
+      // Viewers meet the same error when they read, and report it.
       this.#options.logger.warn({ log, err: error }, 'log_move_not_read');
     }
     // Too many for the ring, or some of them are gone.

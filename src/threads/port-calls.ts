@@ -2,14 +2,14 @@
  * Owns calls between two threads over one MessagePort, in both directions: questions, which have one
  * answer, and messages without one.
  *
- * 1. What one side sends arrives in that order; what it sends within one turn of the loop goes as one
- *    message, since most of what a message costs does not depend on how much is in it.
+ * 1. What a side sends arrives in the same order. What it sends within one turn of the loop goes as one
+ *    message, since the cost of a message hardly depends on its size.
  * 2. A ServiceError arrives as the same ServiceError. Any other failure is logged on the side where it
- *    happened, and arrives as an Error without a word of it.
- * 3. When the port closes, for whatever reason, what waits for an answer is refused with SHUTTING_DOWN
- *    and what is being answered is aborted: nothing waits for a thread that is gone.
- * 4. At most `underWayMax` questions of a side are under way: OVERLOADED. One that its asker gave up
- *    counts until the other side is done with it.
+ *    happened, and arrives as an Error that says nothing of it.
+ * 3. When the port closes, for whatever reason, open questions are rejected with SHUTTING_DOWN and running
+ *    handlers are aborted: nothing waits for a thread that is gone.
+ * 4. At most `underWayMax` questions of a side are under way; more are OVERLOADED. A question that was
+ *    given up counts until the other side is done with it.
  *
  * Handlers are registered in the turn that opens the calls. The types of what crosses are those of the
  * doors (`remote-door.ts`): here all of it is unknown, and fit for structured cloning.
@@ -58,7 +58,7 @@ const givenUp = 4;
 type Message =
   | [typeof asked, id: number, name: string, input: unknown]
   | [typeof answered, id: number, output: unknown]
-  /** Null: a failure that is none of the other side's business. */
+  /** Null: an unexpected failure, whose cause stays on its side. */
   | [typeof failed, id: number, error: PlainServiceError | null]
   | [typeof told, name: string, input: unknown]
   | [typeof givenUp, id: number];
@@ -90,7 +90,7 @@ class OpenPortCalls implements PortCalls {
     try {
       this.#port.postMessage(messages);
     } catch {
-      // One of them cannot cross, and nothing has. Which one shows when each goes by itself.
+      // One message cannot be cloned, so none was sent. Sending each alone finds it.
       for (const message of messages) this.#sendAlone(message);
     }
   };
@@ -181,7 +181,7 @@ class OpenPortCalls implements PortCalls {
         this.#logger.error({ call: message[1], err: error }, 'port_call_uncloneable');
         return;
       case failed:
-        // What a ServiceError says further is all that can be at fault.
+        // Only the extensions of a ServiceError can be at fault.
         this.#logger.error({ err: error }, 'port_answer_uncloneable');
         this.#send([failed, message[1], null]);
         return;
@@ -301,11 +301,11 @@ class OpenPortCalls implements PortCalls {
   }
 }
 
-// Who is told something waits for nothing.
+// Nobody waits for the answer to a message.
 const neverAborted = new AbortController().signal;
 
 function noop(): void {
-  // Most questions have no signal to let go of.
+  // Most questions have no signal.
 }
 
 function shuttingDown(): ServiceError {

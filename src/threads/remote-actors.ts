@@ -1,9 +1,9 @@
 /**
  * Owns the way to the actors for a thread that has none: its messages go through a door.
  *
- * 1. Who sends a message sees no difference: the same replies, the same errors, and the cause of the
- *    request that is under way on this thread goes along.
- * 2. A deadline holds on both sides: a thread that is held up there keeps nobody waiting here.
+ * 1. A sender sees no difference: the replies and errors are the same, and the cause of the request that
+ *    is under way on this thread goes along.
+ * 2. A deadline holds on both sides: nobody waits here for a thread that hangs.
  *
  * These two are why the door alone does not do.
  */

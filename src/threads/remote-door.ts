@@ -1,8 +1,8 @@
 /**
  * Owns doors: an interface that one thread serves, had on another thread with the same type.
  *
- * 1. Whoever calls through a door sees no difference: what is asked is answered, or rejected with the
- *    same ServiceError, and calls arrive in their order. All that crosses is plain data.
+ * 1. A caller sees no difference: a question is answered, or rejected with the same ServiceError, and calls
+ *    arrive in their order. All that crosses is plain data.
  * 2. Frames written to a client on another thread keep their backpressure (`remote-frames.ts`).
  *
  * A door is declared once (`doors.ts`), with how each method crosses. That follows from the method's
@@ -35,7 +35,7 @@ export interface Door<T> {
   readonly ways: { readonly [M in keyof T]: WayOf<T[M]> };
 }
 
-/** What serves a door may answer at once where the door promises an answer. */
+/** Whoever serves a door may answer without a promise. */
 export type Served<T> = {
   [M in keyof T]: T[M] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Result | Awaited<Result>
@@ -46,7 +46,7 @@ export function door<T extends object>(name: string, ways: Door<T>['ways']): Doo
   return { name, ways };
 }
 
-/** A method as it is between the two sides, whose types the door vouches for. */
+/** A method without its types, which `Door` checks on both sides. */
 type Method = (...args: unknown[]) => unknown;
 
 /** The far side of a door. Once for a port. */

@@ -1,12 +1,12 @@
 /**
  * Owns frames on their way to a client on another thread.
  *
- * 1. A client that does not read makes who writes wait, as on one thread: at most `unreadBytes` are on
- *    the way or waiting for it.
+ * 1. A client that does not read makes the writer wait, as on one thread: at most `unreadBytes` are on
+ *    the way to it.
  * 2. A thread that is gone has left all it watched.
  *
- * Each viewer has a number of the thread that has its client. Calls to that thread are `frame` and
- * `end`; it calls back `taken`, with how many bytes its client took, and `left`.
+ * The thread that has the client gives each viewer a number. It is sent `frame` and `end`, and sends back
+ * `taken`, with the number of bytes that the client took, and `left`.
  */
 import type { FrameSink } from '../logs/viewers/viewer.ts';
 import type { PortCalls } from './port-calls.ts';
@@ -144,7 +144,7 @@ class PortSink implements FrameSink {
   write(chunk: Uint8Array): boolean {
     if (this.#closed) return false;
     this.#unreadBytes += chunk.length;
-    // A copy: of bytes in a pool, the whole pool would cross.
+    // A copy: the whole pool would cross with bytes of it.
     const frame: Frame = { viewer: this.#viewer, bytes: new Uint8Array(chunk) };
     this.#port.tell(`${this.#call}.frame`, frame);
     return this.#unreadBytes < unreadBytes;

@@ -4,7 +4,7 @@
  *
  * 1. A mutation is answered as if it had run on the caller's thread: the same body, the same cookies,
  *    the same wait after too many attempts.
- * 2. Where nobody waits for the answer any more it is dropped here, and the mutation's signal aborts.
+ * 2. When nobody waits for the answer any more, it is dropped, and the mutation's signal aborts.
  */
 import type { Principal } from '../auth/callers/principal.ts';
 import type { Origin } from '../auth/sign-in/sign-in.ts';
@@ -32,7 +32,7 @@ export interface CarriedMutation {
 /** An answer as it crosses; plain data. */
 export interface CarriedAnswer extends GraphqlAnswer {
   cookies: readonly string[];
-  /** Set where signing in was refused for now. */
+  /** Set when a limit refused a sign-in. */
   tooManyRetryAfterS: number | null;
 }
 
@@ -79,7 +79,7 @@ export function homeMutations(graphql: { load(): Promise<Pick<Lanes, 'answer'>> 
       });
       return {
         kind,
-        // The body shares memory with other answers, all of which would cross.
+        // A copy: the body shares memory with other answers, which would cross with it.
         body: new Uint8Array(body),
         cookies: side?.cookies ?? [],
         tooManyRetryAfterS: side?.retryAfterS ?? null,

@@ -2,12 +2,12 @@
  * Owns limits on how often something may happen that hold exactly over all threads of the process:
  * their buckets lie in memory that the threads share.
  *
- * 1. As `RateLimit`: `burst` at once, refilled evenly over `windowMs`, whichever threads it is asked on.
- *    Nobody waits: two threads that take at the same moment try again, not lock.
- * 2. What is kept of a key is when its bucket is full again (the generic cell rate algorithm: ITU-T
- *    I.371, annex A, in its virtual scheduling form). A bucket that is full needs no place.
- * 3. Memory is bounded by `places`: where they run out, the bucket that is full soonest is forgotten, so
- *    that who floods the table with keys drives out those keys and hardly those who are held up.
+ * 1. As `RateLimit`: `burst` at once, refilled evenly over `windowMs`, on whichever thread. There is no
+ *    lock: of two threads that take at the same moment, one tries again.
+ * 2. A key's place holds the time at which its bucket is full again (the generic cell rate algorithm: ITU-T
+ *    I.371, annex A, in its virtual scheduling form). A full bucket needs no place.
+ * 3. Memory is bounded by `places`. When they run out, the bucket that is full soonest is forgotten: a
+ *    flood of keys displaces its own keys, and hardly those that are limited.
  * 4. Time is the monotonic clock of the process: all threads read the same.
  */
 import { randomInt } from 'node:crypto';
@@ -17,7 +17,7 @@ import type { Limit, RateLimitOptions } from '../lib/rate-limit.ts';
 export interface LimitMemory {
   /** For hashes, so that nobody can choose keys that meet. */
   seed: number;
-  /** Of the key in each place; 0 for none. */
+  /** The tag of the key in each place; 0 for none. */
   tags: SharedArrayBuffer;
   /** Microseconds at which the bucket in each place is full again. */
   fullAtUs: SharedArrayBuffer;
@@ -32,7 +32,7 @@ export function newLimitMemory(places = 2 ** 18): LimitMemory {
   };
 }
 
-/** The limits of one thread; all threads make those of the same names, with the same options. */
+/** The limits of one thread. All threads make limits of the same names with the same options. */
 export class ThreadLimits {
   readonly #buckets: SharedBuckets;
   readonly #nowUs: () => bigint;
@@ -111,7 +111,7 @@ class SharedLimit implements Limit {
   }
 }
 
-/** Places near the one a key points to that it may have. */
+/** A key may have one of so many places, from the one it points to. */
 const reach = 8;
 
 class SharedBuckets {
@@ -150,18 +150,18 @@ class SharedBuckets {
     return null;
   }
 
-  /** The key's place; one that it is given, when it has none. */
+  /** The key's place, which it is given when it has none. */
   placeOf(key: string, nowUs: bigint): number {
     for (;;) {
       const known = this.find(key);
       if (known !== null) return known;
       const claimed = this.#claim(nowUs);
-      // Where two threads claim a place for one key, the first counts.
+      // When two threads claim a place for the same key, the first place counts.
       if (claimed !== null && this.find(key) !== claimed) Atomics.store(this.#tags, claimed, 0);
     }
   }
 
-  /** Gives the place whose bucket is full soonest to the key hashed last; null: another took it. */
+  /** Gives the key that was hashed last the place whose bucket is full soonest; null: it was taken. */
   #claim(nowUs: bigint): number | null {
     let best = this.#hash.place & this.#mask;
     for (let i = 1; i < reach; i += 1) {
@@ -170,7 +170,7 @@ class SharedBuckets {
     }
     const before = Atomics.load(this.#tags, best);
     if (Atomics.compareExchange(this.#tags, best, before, this.#hash.tag) !== before) return null;
-    // A full bucket is as good as none.
+    // A full bucket says the same as none.
     if (this.fullAtUs(best) > nowUs) this.fill(best);
     return best;
   }

@@ -3,7 +3,7 @@
  * another one.
  *
  * 1. A person never has more than the bound of their kind, over all threads together.
- * 2. What a thread that is gone had open is open no more.
+ * 2. The places of a thread that is gone are free.
  */
 import {
   type CloseOutcome,
@@ -18,7 +18,7 @@ export type StreamKind = 'logs' | 'graphql';
 
 /** What a thread asks of the ledger. */
 export interface StreamPlaces {
-  /** Takes a place; false when the person has all of theirs. */
+  /** Takes a place; false when the person has none left. */
   reserve(kind: StreamKind, userId: string): Promise<boolean>;
   /** Gives a place back. */
   release(kind: StreamKind, userId: string): void;
@@ -75,7 +75,7 @@ export class StreamLedger {
     return { places, leave };
   }
 
-  /** The first thread that knows the stream says what became of it. */
+  /** Asks all other threads; the one that knows the stream answers. */
   async #closeElsewhere(stream: StreamToClose, asking: ThreadStreams): Promise<CloseOutcome> {
     const others = [...this.#threads].filter((thread) => thread !== asking);
     const known = others.map(async (thread) => {
@@ -86,7 +86,7 @@ export class StreamLedger {
     try {
       return await Promise.any(known);
     } catch {
-      // None knows it; what a thread had that is gone is gone, too.
+      // No thread knows it. A stream of a thread that is gone is gone, too.
       return 'gone';
     }
   }

@@ -1,10 +1,9 @@
 /** Owns the types between an exchange and its gateway. */
-import type { ErrorCode } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { HeadBlocks } from './answer-head.ts';
+import type { FailureHost } from './base-exchange.ts';
 import type { InNetworks } from './client-address.ts';
 import type { Route } from '../transport.ts';
-import type { DroppedAnswer, RouteCounts } from '../metrics.ts';
+import type { RouteCounts } from '../metrics.ts';
 import type { CorkedWrites } from './open-stream.ts';
 import type { RequestBody } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
@@ -37,19 +36,14 @@ export interface AnswerHost {
 }
 
 /** What an exchange of type `E` needs of its gateway. */
-export interface ExchangeHost<E> extends AnswerHost {
+export interface ExchangeHost<E> extends AnswerHost, FailureHost {
   readonly limits: ExchangeLimits;
-  readonly logger: Logger;
   /** Whether a peer is a trusted proxy. */
   readonly trusted: InNetworks;
   readonly now: () => number;
   /** For all open streams. */
   readonly writes: CorkedWrites;
   newRequestId(): string;
-  /** An error is the answer. */
-  refused(code: ErrorCode): void;
-  /** An answer came that nobody waited for. */
-  dropped(why: DroppedAnswer): void;
   /** The answer is complete, or the client has left. */
   answered(exchange: E, ending: Ending): void;
   /** The response object is gone. */
