@@ -23,7 +23,10 @@ const mailboxMax = 4096;
 
 export function appDefinition(deps: AppDeps): ActorDefinition<AppMessages> {
   const { reader, options } = deps;
-  const parts = { ...deps, uids: new FreeUids({ reader, of: tables.apps, range: options.uids }) };
+  const parts = {
+    ...deps,
+    uids: new FreeUids({ reader, table: tables.apps, range: options.uids }),
+  };
   return {
     kind: appActorInside,
     mailboxMax,

@@ -11,7 +11,7 @@ import { LiveServer } from './running/live-server.ts';
 
 export function databaseDefinition(deps: DatabaseDeps): ActorDefinition<DatabaseMessages> {
   const { reader, options } = deps;
-  const uids = new FreeUids({ reader, of: tables.databases, range: options.uids });
+  const uids = new FreeUids({ reader, table: tables.databases, range: options.uids });
   const parts = { ...deps, uids };
   return { kind: databaseActorInside, activate: (context) => activate(context, parts) };
 }

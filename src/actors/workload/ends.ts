@@ -1,10 +1,40 @@
-/** Owns what an end that nobody asked for is to people, and how many there were, of apps and databases alike. */
-import type { Exit, WorkloadState } from '../../protocol/workload.ts';
+/**
+ * Owns how the ends of workloads are judged, and what people are told of those that nobody asked for; of
+ * apps and databases alike.
+ */
+import type { Exit, Workload, WorkloadState } from '../../protocol/workload.ts';
 
 /** The last words of what ended may be stored so much later; what is started again is so no sooner. */
 export const lastWordsMs = 100;
 /** A restart this near is at once, to people. */
 const soonMs = 1500;
+
+/** What ended this often before it was healthy is given up. */
+const exitsMax = 3;
+
+/** What ended it, as a sentence; null while it runs, or is started again not for the last time. */
+export function endOf(
+  workload: Workload | undefined,
+  gone: string,
+  describe: (exit: Exit) => string,
+): string | null {
+  if (workload === undefined) return gone;
+  const { state } = workload;
+  switch (state.phase) {
+    case 'running':
+      return null;
+    case 'waiting':
+      return state.restarts + 1 >= exitsMax ? describe(state.lastExit) : null;
+    case 'ended':
+      return describe(state.exit);
+  }
+}
+
+/** Whether it did not start because its image is missing, in the words of drivers of containers. */
+export function lacksImage({ state }: Workload): boolean {
+  if (state.phase !== 'ended' || state.exit.reason !== 'failed_to_start') return false;
+  return /no such image/i.test(state.exit.detail ?? '');
+}
 
 /** How often it ended by itself so far, as its driver says, and how at last; null: never, or for good. */
 export function endIn(state: WorkloadState): { ends: number; exit: Exit } | null {

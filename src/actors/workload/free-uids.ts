@@ -1,10 +1,11 @@
 /**
- * Owns which own uid a new app or database gets: the one behind the highest in use, and where that is
- * the last one, one that was left.
+ * Owns which uid of its own a new app or database gets: the one above the highest in use. When the
+ * highest is the last of the range, it gets one that was given back.
  *
- * 1. A uid is free as the store says; of two who take one, the store refuses one (unique index).
- * 2. What was left is looked for once, in steps that let others have their turns; after that every
- *    one that goes says so. Finding one costs the same however many there are.
+ * 1. The store says which uids are free. When two actors take the same one, its unique index refuses
+ *    the second.
+ * 2. The range is searched for free uids once, in steps that let other work go on. After that each uid
+ *    that is given back is remembered, so that finding one costs the same however many there are.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -12,8 +13,8 @@ import type { Table } from '../../store/records/table.ts';
 
 export interface FreeUidsOptions<R extends { uid: number }> {
   reader: Reader;
-  /** Whose uids: the index holds those above 0. */
-  of: Table<R, 'uid'>;
+  /** Of those who have them: the index holds uids above 0. */
+  table: Table<R, 'uid'>;
   /** Both ends included; null where there are no own uids. */
   range: { first: number; last: number } | null;
 }
@@ -54,14 +55,14 @@ export class FreeUids<R extends { uid: number }> {
   }
 
   #highest(): number {
-    const { reader, of } = this.#options;
-    return reader.list(of, 'uid', [], last)[0]?.uid ?? 0;
+    const { reader, table } = this.#options;
+    return reader.list(table, 'uid', [], last)[0]?.uid ?? 0;
   }
 
   /** Counted, not read: all their records would push what is in use out of memory. */
   #isFree(uid: number): boolean {
-    const { reader, of } = this.#options;
-    return reader.count(of, 'uid', [uid]) === 0;
+    const { reader, table } = this.#options;
+    return reader.count(table, 'uid', [uid]) === 0;
   }
 
   async #look(range: { first: number; last: number }, left: Set<number>): Promise<void> {

@@ -7,7 +7,7 @@
 import { ServiceError } from '../../../lib/errors.ts';
 import type { ErrorCode } from '../../../lib/errors.ts';
 import type { Instance } from '../../../store/records/records.ts';
-import { lacksImage } from '../../workload/missing-image.ts';
+import { lacksImage } from '../../workload/ends.ts';
 import { loginsFor } from '../build/registry-logins.ts';
 import type { AppCore } from '../core.ts';
 import { endsBefore } from '../running/crashes.ts';

@@ -10,7 +10,8 @@ import { type Clock, pause } from '../../../lib/clock.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { StackPart } from '../compose/parts.ts';
 import type { StackService } from '../compose/stack.ts';
-import { describeExit, endOf } from '../running/health.ts';
+import { endOf } from '../../workload/ends.ts';
+import { describeExit } from '../running/health.ts';
 
 export interface StackStart {
   driver: Driver;

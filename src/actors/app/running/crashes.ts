@@ -1,10 +1,10 @@
 /**
- * Owns what is kept and told of ends of the live instance that nobody asked for.
+ * Owns crashes of an app's live instance: how they are counted, and what the app's log says of them.
  *
- * 1. Each end counts once, also one that nobody saw: the driver counts restarts, and what was counted
- *    is journaled.
- * 2. What stands in the app's log of an end stands there once, whatever crashed in between. It is a
- *    line of our own stream, which no app can write to.
+ * 1. Each crash counts once, also one that happened while the service was away: the driver counts
+ *    restarts, and the count that was seen is journaled.
+ * 2. The app's log says it once, even if the service dies in between. The line is in a stream of our
+ *    own, which no app can write to.
  */
 import type { Exit, Workload } from '../../../protocol/workload.ts';
 import type { LogName } from '../../../logs/files/log.ts';

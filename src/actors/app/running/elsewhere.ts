@@ -1,8 +1,9 @@
 /**
- * Owns what an app is told that does not listen where it should: where it does.
+ * Owns the line in a deployment's log that says where an app listens when it does not listen on its
+ * PORT.
  *
- * It is told, and not ended: what a slow starter opens first, as for metrics or a debugger, looks the
- * same from outside.
+ * The app is not ended for that: an app that is slow to start may open a port for metrics or a debugger
+ * first, which looks the same from outside.
  */
 import type { Driver } from '../../../drivers/driver.ts';
 import type { Listener } from '../../../lib/processes/listening-sockets.ts';

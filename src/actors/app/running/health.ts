@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import type { Driver } from '../../../drivers/driver.ts';
 import type { Exit, Workload } from '../../../protocol/workload.ts';
 import { type Clock, pause } from '../../../lib/clock.ts';
+import { endOf } from '../../workload/ends.ts';
 import { Elsewhere } from './elsewhere.ts';
 
 export interface Target {
@@ -50,8 +51,6 @@ const lastDelayMs = 500;
 const checkTimeoutMs = 5000;
 /** An app that listens elsewhere by then is told so; it may still come to listen where it should. */
 const elsewhereMs = 10_000;
-/** An app that ended this often before it was healthy is given up. */
-const exitsMax = 3;
 const goneApp = 'The app is gone: the driver does not know it any more.';
 
 /** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
@@ -111,24 +110,6 @@ function startOf(workload: Workload | undefined): number | null {
 
 function neverStarted(workload: Workload | undefined): boolean {
   return workload?.state.phase === 'ended' && workload.state.exit.reason === 'failed_to_start';
-}
-
-/** What ended it, as a sentence; null while it runs, or is started again not for the last time. */
-export function endOf(
-  workload: Workload | undefined,
-  gone: string,
-  describe: (exit: Exit) => string,
-): string | null {
-  if (workload === undefined) return gone;
-  const { state } = workload;
-  switch (state.phase) {
-    case 'running':
-      return null;
-    case 'waiting':
-      return state.restarts + 1 >= exitsMax ? describe(state.lastExit) : null;
-    case 'ended':
-      return describe(state.exit);
-  }
 }
 
 /** A sentence about the end of an app's process. */

@@ -9,7 +9,7 @@
  */
 import type { Workload } from '../../../protocol/workload.ts';
 import { reach } from '../../workload/reach.ts';
-import { lacksImage } from '../../workload/missing-image.ts';
+import { lacksImage } from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { HostInit, HostServer } from '../engines/engine.ts';
 import { pullImage } from './pull.ts';

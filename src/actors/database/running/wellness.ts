@@ -3,7 +3,7 @@
  * engine says that it is well.
  */
 import type { Exit } from '../../../protocol/workload.ts';
-import { endOf } from '../../app/running/health.ts';
+import { endOf } from '../../workload/ends.ts';
 import { loopback } from '../settings/address.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { Server, Wellness } from '../engines/engine.ts';

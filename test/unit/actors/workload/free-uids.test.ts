@@ -22,7 +22,7 @@ async function setUp(taken: number[], range: { first: number; last: number } | n
   const take = (uid: number) => commit([put(tables.apps, app(uid))]);
   for (const uid of taken) await take(uid);
   return {
-    uids: new FreeUids({ reader: store, of: tables.apps, range }),
+    uids: new FreeUids({ reader: store, table: tables.apps, range }),
     take,
     leave: (uid: number) => commit([remove(tables.apps, `app_${uid}`)]),
   };
