@@ -7,7 +7,6 @@
  * 2. What is kept came twice, is frozen, and is bounded in number and length.
  */
 import { readMessage, type RpcId, type RpcMessage } from '../protocol/json-rpc.ts';
-import { backslash, quote } from '../protocol/json-bytes.ts';
 import { frozen, MessageContent } from './message.ts';
 
 /** A message as it was read. */
@@ -90,7 +89,9 @@ function digitsEnd(text: string, start: number): number {
   return end;
 }
 
+const quote = 0x22;
 const zero = 0x30;
+const backslash = 0x5c;
 
 function isDigit(char: number): boolean {
   return char >= zero && char <= zero + 9;

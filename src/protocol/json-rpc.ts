@@ -9,15 +9,7 @@
  *
  * Source: https://www.jsonrpc.org/specification
  */
-import {
-  backslash,
-  closeBrace,
-  closeBracket,
-  comma,
-  openBrace,
-  openBracket,
-  quote,
-} from './json-bytes.ts';
+import { excessIn } from './json-structure.ts';
 
 export type RpcId = string | number;
 export type RpcParams = Readonly<Record<string, unknown>>;
@@ -35,14 +27,12 @@ export type RpcMessage =
   | { kind: 'notification'; method: string; params: RpcParams }
   | { kind: 'refused'; code: number; message: string; id?: RpcId };
 
-const depthMax = 100;
-const membersMax = 20_000;
 const idCharsMax = 1_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Reads one message; never throws. */
 export function readMessage(body: Uint8Array): RpcMessage {
-  const excess = excessOf(body);
+  const excess = excessIn(body);
   if (excess !== null) return refused(rpcCodes.invalidRequest, excess);
   let value: unknown;
   try {
@@ -83,26 +73,6 @@ function refused(code: number, message: string, id?: RpcId): RpcMessage {
   return { kind: 'refused', code, message, ...(id !== undefined && { id }) };
 }
 
-/** What there is too much of in a JSON text; null when it is within the bounds. */
-function excessOf(body: Uint8Array): string | null {
-  let depth = 0;
-  let members = 0;
-  let inString = false;
-  for (let i = 0; i < body.length; i++) {
-    const byte = body[i];
-    if (inString) {
-      if (byte === backslash) i++;
-      else if (byte === quote) inString = false;
-    } else if (byte === quote) inString = true;
-    else if (byte === comma) {
-      if (++members > membersMax) return `The body has more than ${membersMax} members.`;
-    } else if (byte === openBrace || byte === openBracket) {
-      if (++depth > depthMax) return `The body nests deeper than ${depthMax} levels.`;
-    } else if (byte === closeBrace || byte === closeBracket) depth--;
-  }
-  return null;
-}
-
 // An id takes less, but for long texts.
 const headRoom = 128;
 
@@ -110,7 +80,7 @@ const headRoom = 128;
 export function readyBytes(resultAsJson: string): Uint8Array {
   const bytes = Buffer.allocUnsafe(headRoom + Buffer.byteLength(resultAsJson) + 1);
   bytes.write(resultAsJson, headRoom);
-  bytes[bytes.length - 1] = closeBrace;
+  bytes.write('}', bytes.length - 1);
   return bytes;
 }
 

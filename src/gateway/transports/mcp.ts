@@ -21,7 +21,6 @@ import { asksToRead } from '../../mcp/catalog.ts';
 import type { McpPrincipal } from '../../mcp/tool.ts';
 import type { Caller } from '../../mcp/graphql-call.ts';
 import type { Rights } from '../../mcp/rights.ts';
-import { readingScopes, toolScopes } from '../../mcp/scopes.ts';
 import type { McpServer } from '../../mcp/server.ts';
 import type { Exchange, Headers, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
@@ -58,6 +57,13 @@ export function mcpRoutes(options: McpRoutesOptions): Route[] {
 
 const path = '/api/mcp';
 const bytesOfOneCall = 512 * 1024;
+
+/** What a client without a token is told to ask for when it only reads. */
+const readingScopes = ['view_logs', 'manage_env'];
+/** What all tools need together, so that one consent is enough; the person takes away what is too much. */
+const toolScopes = [
+  'create_apps', 'deploy_apps', 'control_apps', 'delete_apps', 'manage_env', 'view_logs',
+]; // prettier-ignore
 
 const preflightHeaders: Headers = Object.freeze({
   'Access-Control-Allow-Methods': 'POST, OPTIONS',

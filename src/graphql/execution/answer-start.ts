@@ -2,7 +2,7 @@
  * Owns the start of an answer that is too long for who asked: made where it was executed, so that the
  * rest of it never crosses to another thread.
  */
-import { jsonStart } from '../../protocol/json-start.ts';
+import { jsonStart } from '../../protocol/json-structure.ts';
 import type { Answer } from './engine.ts';
 
 const dataStart = '{"data":';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { jsonStart } from '../../src/protocol/json-start.ts';
+import { jsonStart } from '../../src/protocol/json-structure.ts';
 
 describe('jsonStart()', () => {
   it('is JSON, of values that stand in the whole, whatever is cut where', () => {
