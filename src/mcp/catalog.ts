@@ -1,9 +1,9 @@
 /**
  * Owns the tools there are, which of them a connection asked for, and their lists as ready bytes.
  *
- * 1. A list holds what the token can call of what its address asks for: the harmless first, else in
- *    the order of the catalog, so that the same token always sees the same bytes.
- * 2. A list is encoded once for each distinct set of tools; the sets are bounded.
+ * 1. A list holds the tools that the address asks for and the token can call. Tools that only read come
+ *    first, else the order of the catalog holds, so that the same token always gets the same bytes.
+ * 2. A list is encoded once for each set of tools. The number of sets is bounded.
  */
 import type { Capability } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -21,62 +21,57 @@ export interface CatalogOptions {
 
 /** What the address of a connection asks for: `?tools=apps,logs`, `?tools=read`, `?readonly=1`. */
 export interface Selection {
-  /** The same for every spelling of one choice. */
-  readonly key: string;
   has(tool: Tool): boolean;
+}
+
+interface Entry {
+  readonly tool: Tool;
+  /** As it stands in a list. */
+  readonly json: string;
+  readonly headerParams: readonly HeaderParam[];
 }
 
 const listsMax = 500;
 const selectionsMax = 500;
 
 export class Catalog {
-  readonly #tools: readonly Tool[];
-  readonly #byName: ReadonlyMap<string, Tool>;
-  readonly #headerParams: ReadonlyMap<Tool, readonly HeaderParam[]>;
+  /** By name, in the order of a list. */
+  readonly #entries: ReadonlyMap<string, Entry>;
   readonly #tail: string;
   readonly #listTtlMs: number;
-  readonly #encoded = new Map<Tool, string>();
+  /** By the names of the tools in it. */
   readonly #lists = new Map<string, ReadyResult>();
-  // The same sets come again and again, and to compare them costs more than to send the list.
+  /** To put the names together costs a tenth of a request: what the same objects led to before. */
   readonly #recent = new WeakMap<ReadonlySet<Capability>, WeakMap<Selection, ReadyResult>>();
+  /** By query string. */
   readonly #selections = new Map<string, Selection>();
 
   constructor({ tools, tail, listTtlMs = 60_000 }: CatalogOptions) {
     // Stable: within one effect the order of the catalog stays.
-    this.#tools = [...tools].sort(
+    const sorted = [...tools].sort(
       (a, b) => Number(a.effect !== 'reads') - Number(b.effect !== 'reads'),
     );
-    this.#byName = new Map(this.#tools.map((tool) => [tool.name, tool]));
-    this.#headerParams = new Map(
-      this.#tools.map((tool) => [tool, headerParamsOf(tool.input.schema)]),
-    );
+    this.#entries = new Map(sorted.map((tool) => [tool.name, entryOf(tool)]));
     this.#tail = tail;
     this.#listTtlMs = listTtlMs;
-    if (this.#byName.size !== tools.length) throw new Error('Two tools have one name.');
+    if (this.#entries.size !== tools.length) throw new Error('Two tools have one name.');
   }
 
   find(name: string, selection: Selection): Tool | undefined {
-    const tool = this.#byName.get(name);
+    const tool = this.#entries.get(name)?.tool;
     return tool && selection.has(tool) ? tool : undefined;
   }
 
   has(name: string): boolean {
-    return this.#byName.has(name);
+    return this.#entries.has(name);
   }
 
   /** The arguments of a tool that come in headers as well. */
   headerParams(tool: Tool): readonly HeaderParam[] {
-    return this.#headerParams.get(tool) ?? [];
+    return this.#entries.get(tool.name)?.headerParams ?? [];
   }
 
-  /** The tools that who holds these capabilities can call. */
-  callable(held: ReadonlySet<Capability>, selection: Selection): Tool[] {
-    return this.#tools.filter(
-      (tool) => selection.has(tool) && (tool.needs === null || held.has(tool.needs)),
-    );
-  }
-
-  /** The result of `tools/list`. */
+  /** The result of `tools/list`: what who holds these capabilities can call. */
   list(held: ReadonlySet<Capability>, selection: Selection): ReadyResult {
     const lists = this.#recent.get(held) ?? new WeakMap<Selection, ReadyResult>();
     const recent = lists.get(selection);
@@ -87,14 +82,21 @@ export class Catalog {
   }
 
   #listOf(held: ReadonlySet<Capability>, selection: Selection): ReadyResult {
-    const key = `${selection.key} ${[...held].sort().join()}`;
-    const known = this.#lists.get(key);
+    let names = '';
+    const shown: Entry[] = [];
+    for (const entry of this.#entries.values()) {
+      const { name, needs } = entry.tool;
+      if (!selection.has(entry.tool) || (needs !== null && !held.has(needs))) continue;
+      names += `${name} `;
+      shown.push(entry);
+    }
+    const known = this.#lists.get(names);
     if (known) return known;
-    const tools = this.callable(held, selection).map((tool) => this.#encode(tool));
+    const tools = shown.map(({ json }) => json);
     const json = `{"tools":[${tools.join()}],"ttlMs":${this.#listTtlMs},"cacheScope":"private",${this.#tail}`;
     const list = new ReadyResult(readyBytes(json));
     if (this.#lists.size >= listsMax) this.#lists.clear();
-    this.#lists.set(key, list);
+    this.#lists.set(names, list);
     return list;
   }
 
@@ -121,7 +123,6 @@ export class Catalog {
     const groups = new Set(named);
     const all = groups.size === 0;
     return {
-      key: `${String(readOnly)} ${[...groups].sort().join()}`,
       has: (tool) => {
         if (readOnly && tool.effect !== 'reads') return false;
         if (all || groups.has(tool.group) || groups.has(tool.name)) return true;
@@ -131,25 +132,22 @@ export class Catalog {
   }
 
   #isChoice(name: string): boolean {
-    return name === 'read' || isGroup(name) || this.#byName.has(name);
-  }
-
-  #encode(tool: Tool): string {
-    const known = this.#encoded.get(tool);
-    if (known !== undefined) return known;
-    const json = JSON.stringify({
-      name: tool.name,
-      description: tool.description,
-      inputSchema: tool.input.schema,
-      ...(tool.output && { outputSchema: tool.output }),
-      annotations: annotationsOf(tool.effect, tool.idempotent),
-    });
-    this.#encoded.set(tool, json);
-    return json;
+    return name === 'read' || isGroup(name) || this.#entries.has(name);
   }
 }
 
-/** Whether an address asks for nothing but reading; what it says wrongly is judged later. */
+function entryOf(tool: Tool): Entry {
+  const json = JSON.stringify({
+    name: tool.name,
+    description: tool.description,
+    inputSchema: tool.input.schema,
+    ...(tool.output && { outputSchema: tool.output }),
+    annotations: annotationsOf(tool.effect, tool.idempotent),
+  });
+  return { tool, json, headerParams: headerParamsOf(tool.input.schema) };
+}
+
+/** Whether an address asks for reading tools only. Wrong values are refused later, by `select`. */
 export function asksToRead(params: URLSearchParams): boolean {
   const named = namedIn(params);
   if (named.length > 0 && named.every((name) => name === 'read')) return true;
@@ -163,7 +161,7 @@ function namedIn(params: URLSearchParams): string[] {
     .filter((name) => name !== '');
 }
 
-/** Whoever says it anywhere means it. Throws BAD_REQUEST for what says neither. */
+/** Of several values, one `true` counts. Throws BAD_REQUEST for a value that is neither. */
 function isReadOnly(params: URLSearchParams): boolean {
   const words = valuesOf(params, 'readonly').map((value) => readOnlyWords.get(value));
   if (words.includes(undefined)) throw new ServiceError('BAD_REQUEST', 'readonly is 1 or 0.');
@@ -178,7 +176,7 @@ const readOnlyWords: ReadonlyMap<string, boolean> = new Map([
   ['false', false],
 ]);
 
-/** A name in other letters must not open what it was meant to close. */
+/** Of a parameter in any letters: `ReadOnly=1` must not leave everything open. */
 function valuesOf(params: URLSearchParams, wanted: string): string[] {
   return [...params].flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
 }
@@ -187,7 +185,7 @@ function isGroup(name: string): name is ToolGroup {
   return (toolGroups as readonly string[]).includes(name);
 }
 
-/** All four, since what is left out means destructive and open. */
+/** All four: a hint that is left out means destructive, or open. */
 function annotationsOf(effect: Effect, idempotent: boolean): Record<string, boolean> {
   return {
     readOnlyHint: effect === 'reads',

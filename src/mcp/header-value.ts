@@ -2,8 +2,9 @@
  * Owns values of headers that stand for values of the body: `Mcp-Name`, and `Mcp-Param-*` for the
  * arguments whose schema carries `x-mcp-header`. Pure.
  *
- * 1. What a header cannot hold comes as `=?base64?…?=`, decoded strictly; all else is meant literally.
- * 2. A header that is declared stands exactly where its argument does; one that is not is ignored.
+ * 1. A value that a header cannot hold comes as `=?base64?…?=` and is decoded strictly. Any other value is
+ *    literal.
+ * 2. A declared header is there exactly when its argument is. Other headers are ignored.
  */
 import { isObject, type RpcFault } from '../protocol/json-rpc.ts';
 import type { JsonSchema, ToolArguments } from './tool.ts';

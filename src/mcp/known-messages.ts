@@ -1,13 +1,66 @@
 /**
- * Owns requests that came before, told by their bytes: agents send the same few again and again, but
- * for the id, and to parse one takes longer than to answer it.
+ * Owns messages as they are read, and remembers those that come again. Agents send the same few again
+ * and again with other ids, and to parse one takes longer than to answer it.
  *
- * 1. A request is known where all its bytes are but those of its id, and the id is a plain number or
- *    text. What it says is then what it said when it was parsed.
- * 2. What is kept came twice, is frozen, and is bounded in number and length.
+ * 1. A message is known when all its bytes are, but for those of its id, and the id is a plain number or
+ *    text. It then says what it said when it was parsed.
+ * 2. A message is kept when it comes for the second time. What is kept is frozen, and bounded in number
+ *    and length.
  */
-import { readMessage, type RpcId, type RpcMessage } from '../protocol/json-rpc.ts';
-import { frozen, MessageContent } from './message.ts';
+import {
+  isObject,
+  readMessage,
+  type RpcId,
+  type RpcMessage,
+  type RpcParams,
+} from '../protocol/json-rpc.ts';
+import { clientOf, metaOf } from './revision.ts';
+import type { ClientInfo } from './tool.ts';
+
+/** What the access log tells of a request. */
+export interface RequestNote {
+  rpc: string;
+  tool: string | null;
+  client: string | null;
+  traceparent: string | null;
+}
+
+/** What a message says. Many messages that differ in their ids only share one. */
+export class MessageContent {
+  readonly method: string;
+  readonly params: RpcParams;
+  /** Who speaks, where it says so. */
+  readonly client: ClientInfo | null;
+  #note: RequestNote | undefined;
+  #callKey: Uint8Array | undefined;
+
+  constructor(method: string, params: RpcParams) {
+    this.method = method;
+    this.params = params;
+    this.client = clientOf(params);
+  }
+
+  /** `rpc`, `tool`: the method and the tool, where there are such; the same each time. */
+  note(rpc: string, tool: string | null): RequestNote {
+    if (this.#note === undefined) {
+      const { traceparent } = metaOf(this.params);
+      this.#note = Object.freeze({
+        rpc,
+        tool,
+        client: this.client?.name ?? null,
+        traceparent: typeof traceparent === 'string' ? traceparent : null,
+      });
+    }
+    return this.#note;
+  }
+
+  /** What a call of a tool asks for, as bytes that no other call has. */
+  get callKey(): Uint8Array {
+    const { name, arguments: args = {} } = this.params;
+    this.#callKey ??= Buffer.from(`${String(name)} ${JSON.stringify(args)}`);
+    return this.#callKey;
+  }
+}
 
 /** A message as it was read. */
 export type ReadMessage =
@@ -39,7 +92,7 @@ export class KnownMessages {
   read(body: Uint8Array): ReadMessage {
     const split = body.length <= bytesMax ? splitOf(body) : null;
     if (split === null) return contentOf(readMessage(body));
-    // A byte that no JSON has keeps the two apart.
+    // JSON holds no such byte, so it keeps the two apart.
     const key = `${split.before}\0${split.after}`;
     const content = this.#known.get(key);
     if (content !== undefined) return { kind: 'request', id: split.id, content };
@@ -66,7 +119,7 @@ function contentOf(message: RpcMessage): ReadMessage {
   return { kind: 'request', id: message.id, content };
 }
 
-/** Where the first plain id stands, whosever it is; null where there is none. */
+/** The message around its first plain id, which may be one of an inner object; null without any. */
 function splitOf(body: Uint8Array): Split | null {
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1');
   const mark = text.indexOf(idMark);
@@ -107,9 +160,22 @@ function textEnd(text: string, start: number): number {
   return -1;
 }
 
-/** Whether what was cut out is the message's id: whether what stands in its place is. */
+/** Whether what was cut out is the id of the message: what is put in its place must be the id then. */
 function isIdOf(id: RpcId, { before, after, id: cut }: Split): boolean {
   if (cut !== id || id === stranger) return false;
   const other = readMessage(Buffer.from(`${before}"${stranger}"${after}`, 'latin1'));
   return other.kind === 'request' && other.id === stranger;
+}
+
+/** So that nobody changes what many share. */
+export function frozen(content: MessageContent): MessageContent {
+  freeze(content.params);
+  return content;
+}
+
+// Not deeper than a message may nest.
+function freeze(value: unknown): void {
+  if (Array.isArray(value)) value.forEach(freeze);
+  else if (isObject(value)) Object.values(value).forEach(freeze);
+  Object.freeze(value);
 }

@@ -1,14 +1,14 @@
 /**
- * Owns how often each token read what over MCP, by day, client and team: counted in memory, told to
- * the activity a little later (changes are in it by themselves).
+ * Owns the counts of reads over MCP, by token, day, client, team and tool. They are counted in memory and
+ * written into the activity a little later. (Changes are in the activity by themselves.)
  *
- * 1. `note` is a look-up and an addition; only the first read of a token on a day looks into the store.
- * 2. The first read by somebody is told within seconds, later ones within a minute; however many read,
- *    that is a few commits a minute.
- * 3. Counts are told as they stand, so that telling twice changes nothing; after a restart they go on
- *    from what was told. A crash loses a minute of them.
- * 4. Bounded: of a token's clients eight a day have their own names, the rest is `other`; above
- *    `rowsMax` rows nothing more is counted, and the log says so.
+ * 1. `note` is a look-up and an addition. Only the first read of a token on a day looks into the store.
+ * 2. The first read of a token is written within seconds, later ones within a minute. That is a few
+ *    commits a minute, however many tokens read.
+ * 3. Whole counts are written, so that writing twice changes nothing. After a restart they go on from
+ *    what was written. A crash loses a minute of them.
+ * 4. Eight clients of a token have their own names each day, the others are `other`. Above `rowsMax` rows
+ *    nothing more is counted, and the log says so.
  */
 import { activityLog } from '../actors/activity/protocol.ts';
 import { readsOfDay, type ReadsOfDay } from '../actors/activity/reads.ts';
@@ -38,7 +38,7 @@ export interface McpReadsOptions {
 type Row = Omit<ReadsOfDay, 'calls' | 'lastMs'> & {
   readonly calls: Map<string, number>;
   lastMs: number;
-  /** Whether it has reads that are still to be told. */
+  /** Whether it has reads that are still to be written. */
   due: boolean;
 };
 
@@ -46,10 +46,10 @@ const dayMs = 86_400_000;
 const clientMax = 100;
 const clientsMax = 8;
 const otherClient = 'other';
-const firstToldMs = 1_000;
-const firstToldApartMs = 10_000;
-const toldMs = 60_000;
-const toldAtOnce = 500;
+const firstWriteMs = 1_000;
+const firstWriteApartMs = 10_000;
+const writeMs = 60_000;
+const writtenAtOnce = 500;
 
 export class McpReads implements ReadCounter {
   readonly #options: Required<McpReadsOptions>;
@@ -58,12 +58,12 @@ export class McpReads implements ReadCounter {
   #rowCount = 0;
   #day = '';
   #dayEndMs = 0;
-  /** Rows to be told, also of days before. */
+  /** Rows to be written, also of days before. */
   #due: Row[] = [];
-  #toldAtMs = 0;
-  #tellAtMs = Infinity;
+  #writtenAtMs = 0;
+  #writeAtMs = Infinity;
   #cancel: () => void = () => undefined;
-  #telling: Promise<void> | null = null;
+  #writing: Promise<void> | null = null;
   #dropped = 0;
   #closed = false;
 
@@ -81,14 +81,14 @@ export class McpReads implements ReadCounter {
     }
     row.calls.set(tool, (row.calls.get(tool) ?? 0) + 1);
     row.lastMs = now;
-    if (!row.due) this.#toBeTold(row, now + toldMs);
+    if (!row.due) this.#markDue(row, now + writeMs);
   }
 
-  /** Tells what is left to tell. */
+  /** Writes what is left. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#telling;
-    await this.#tell();
+    await this.#writing;
+    await this.#write();
   }
 
   #beginDay(now: number): void {
@@ -106,9 +106,9 @@ export class McpReads implements ReadCounter {
     return find(rows, teamId, client) ?? this.#rowByName(rows, principal, client, now);
   }
 
-  #rowByName(rows: Row[], principal: McpPrincipal, said: string | null, now: number): Row | null {
+  #rowByName(rows: Row[], principal: McpPrincipal, name: string | null, now: number): Row | null {
     const { userId, teamId } = principal;
-    const shown = shownText(said ?? '', clientMax);
+    const shown = shownText(name ?? '', clientMax);
     const client = shown === '' ? null : mayHaveName(rows, shown) ? shown : otherClient;
     const known = find(rows, teamId, client);
     if (known !== undefined) return known;
@@ -119,14 +119,14 @@ export class McpReads implements ReadCounter {
     const row: Row = { id: newId('act', now), ...who, calls: new Map(), ...times, due: false };
     rows.push(row);
     this.#rowCount += 1;
-    this.#toBeTold(row, Math.max(now + firstToldMs, this.#toldAtMs + firstToldApartMs));
+    this.#markDue(row, Math.max(now + firstWriteMs, this.#writtenAtMs + firstWriteApartMs));
     return row;
   }
 
-  /** What was told of a token today, before a restart or before it was forgotten here. */
+  /** What was written of a token today, before a restart or before it was forgotten here. */
   #rowsBefore(who: string): Row[] {
-    const told = readsOfDay(this.#options.reader, this.#day, who);
-    const rows = told.map(({ calls, ...reads }): Row => {
+    const written = readsOfDay(this.#options.reader, this.#day, who);
+    const rows = written.map(({ calls, ...reads }): Row => {
       return { ...reads, calls: new Map(Object.entries(calls)), due: false };
     });
     this.#rows.set(who, rows);
@@ -134,46 +134,46 @@ export class McpReads implements ReadCounter {
     return rows;
   }
 
-  #toBeTold(row: Row, atMs: number): void {
+  #markDue(row: Row, atMs: number): void {
     row.due = true;
     this.#due.push(row);
-    this.#tellBy(atMs);
+    this.#writeBy(atMs);
   }
 
-  #tellBy(atMs: number): void {
-    if (this.#closed || atMs >= this.#tellAtMs) return;
+  #writeBy(atMs: number): void {
+    if (this.#closed || atMs >= this.#writeAtMs) return;
     this.#cancel();
-    this.#tellAtMs = atMs;
+    this.#writeAtMs = atMs;
     const { clock } = this.#options;
     this.#cancel = clock.after(atMs - clock.now(), () => {
-      void this.#tell();
+      void this.#write();
     });
   }
 
-  /** Never rejects. One at a time: what came meanwhile is told by the next. */
-  #tell(): Promise<void> {
+  /** Never rejects. One at a time: the next one writes what came meanwhile. */
+  #write(): Promise<void> {
     this.#cancel();
-    this.#tellAtMs = Infinity;
-    this.#telling ??= this.#tellDue().finally(() => {
-      this.#telling = null;
-      if (this.#due.length > 0) this.#tellBy(this.#options.clock.now() + toldMs);
+    this.#writeAtMs = Infinity;
+    this.#writing ??= this.#writeDue().finally(() => {
+      this.#writing = null;
+      if (this.#due.length > 0) this.#writeBy(this.#options.clock.now() + writeMs);
     });
-    return this.#telling;
+    return this.#writing;
   }
 
-  async #tellDue(): Promise<void> {
+  async #writeDue(): Promise<void> {
     const { actors, clock, log } = this.#options;
     const rows = this.#due;
     this.#due = [];
-    this.#toldAtMs = clock.now();
+    this.#writtenAtMs = clock.now();
     for (const row of rows) row.due = false;
-    for (let start = 0; start < rows.length; start += toldAtOnce) {
-      const some = rows.slice(start, start + toldAtOnce);
+    for (let start = 0; start < rows.length; start += writtenAtOnce) {
+      const some = rows.slice(start, start + writtenAtOnce);
       try {
         await actors.ask(activityLog, { type: 'reads', reads: some.map(plain) });
       } catch (thrown) {
         log.warn({ err: thrown, rows: some.length }, 'mcp_reads_not_told');
-        for (const row of some) if (!row.due) this.#toBeTold(row, clock.now() + toldMs);
+        for (const row of some) if (!row.due) this.#markDue(row, clock.now() + writeMs);
       }
     }
     if (this.#dropped > 0) log.warn({ reads: this.#dropped }, 'mcp_reads_not_counted');
@@ -181,7 +181,7 @@ export class McpReads implements ReadCounter {
     if (this.#rowCount > this.#options.rowsMax / 2) this.#forget();
   }
 
-  /** Makes room: what has been told can be read again. */
+  /** Makes room: what has been written can be read again. */
   #forget(): void {
     for (const [who, rows] of this.#rows) {
       if (rows.some(({ due }) => due)) continue;

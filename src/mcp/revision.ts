@@ -1,10 +1,10 @@
 /**
- * Owns which revision of the protocol a message is of, and what must then hold between its headers and
- * its body. Pure.
+ * Owns the revision of the protocol that a message belongs to, and the rules between its headers and its
+ * body. Pure.
  *
- * 1. A message with a mark of 2026-07-28, a header or a key of `_meta`, is held to all of its rules.
- * 2. One without a mark is taken as well: in the minimal shape, or of a revision that began with
- *    `initialize`. What a header of theirs says is not held against anybody.
+ * 1. A message with a mark of 2026-07-28, a header or a key of `_meta`, must keep all rules of it.
+ * 2. A message without a mark is answered as well: in the minimal shape, or as one of a revision that
+ *    began with `initialize`. Its headers are not checked.
  *
  * Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports
  */
@@ -39,7 +39,7 @@ export function eraOf(header: HeaderOf, { params }: Message): Era {
   const version = header('mcp-protocol-version').trim();
   const isEarlier = (earlierRevisions as readonly string[]).includes(version);
   if (Object.keys(metaOf(params)).some((key) => modernKeys.has(key))) return 'modern';
-  // Whoever names an earlier revision means it, whatever headers it sends besides.
+  // The version decides, whatever other headers there are.
   if (isEarlier) return 'earlier';
   const isMarked = version !== '' || header('mcp-method') !== '' || header('mcp-name') !== '';
   return isMarked ? 'modern' : 'minimal';
@@ -49,7 +49,7 @@ const modernKeys: ReadonlySet<string> = new Set(
   ['protocolVersion', 'clientCapabilities', 'clientInfo'].map((key) => metaPrefix + key),
 );
 
-/** What does not hold between the headers and the body of a modern request; null when all does. */
+/** The first rule that the headers and the body of a modern request break; null when they break none. */
 export function revisionFault(header: HeaderOf, { method, params }: Message): RpcFault | null {
   const version = header('mcp-protocol-version').trim();
   if (version === '') return mismatch('MCP-Protocol-Version is missing.');
@@ -83,7 +83,7 @@ export function nameFault(header: HeaderOf, name: string): RpcFault | null {
     : mismatch('Mcp-Name must be params.name.');
 }
 
-/** What a tool needs of its client and the client did not declare; null when nothing. */
+/** The capabilities that a tool needs and its client did not declare; null when there are none. */
 export function capabilityFault(
   params: RpcParams,
   needed: Readonly<Record<string, object>>,
@@ -100,7 +100,7 @@ export function capabilityFault(
   };
 }
 
-/** Who speaks, where it says so; as it was sent, cut. */
+/** The name and version that the client gives itself, cut; null where it gives none. */
 export function clientOf(params: RpcParams): ClientInfo | null {
   const info = metaOf(params)[`${metaPrefix}clientInfo`] ?? params['clientInfo'];
   if (!isObject(info) || typeof info['name'] !== 'string') return null;

@@ -1,11 +1,11 @@
 /**
- * Owns what a connection may do here before any tool runs: whether MCP is on for it in a team, and
- * which capabilities it holds anywhere, by which tools are listed.
+ * Owns what a connection may do before any tool runs: whether MCP is open to it in a team, and which
+ * capabilities it holds anywhere, which decide what tools it is shown.
  *
- * 1. A team must have MCP switched on, and the token's owner must hold `manage_mcp` there: asked on
- *    every call, for the team of that call.
- * 2. What is remembered of a principal is dropped by the journal entry that may change it.
- * 3. Listing decides nothing: what a tool may do is decided when its document runs.
+ * 1. A team must have MCP switched on, and the token's owner must hold `manage_mcp` there. This is asked
+ *    on every call, for the team of that call.
+ * 2. The journal entry that may change what a principal may do drops what is remembered of it.
+ * 3. To be shown a tool is no right: GraphQL decides when the document runs.
  */
 import { tokenTeam } from '../auth/callers/acting-team.ts';
 import { authorize, can, capabilitiesIn, teamIdsOf } from '../auth/rights/authorize.ts';

@@ -15,8 +15,12 @@ import { answerFault, answerJson, answerReady, type McpAnswer } from './answer.t
 import { Catalog, type Selection } from './catalog.ts';
 import type { McpPrincipal, Tool } from './tool.ts';
 import type { Caller } from './graphql-call.ts';
-import { KnownMessages, type ReadMessage } from './known-messages.ts';
-import type { MessageContent, RequestNote } from './message.ts';
+import {
+  KnownMessages,
+  type MessageContent,
+  type ReadMessage,
+  type RequestNote,
+} from './known-messages.ts';
 import { resultTail, type ServerInfo } from './results.ts';
 import {
   currentRevision,

@@ -1,12 +1,14 @@
 /**
  * Owns `tools/call`: from the name and the arguments to the bytes of the result.
  *
- * 1. A tool that the token was not given the capability for is 403 `insufficient_scope`, with all
- *    scopes a wider token needs; what its owner may not do, GraphQL says, and the result is an error.
- * 2. The call runs in the team that `team` names, with MCP on there, or in the connection's own.
+ * 1. A tool whose capability the token was not given is 403 `insufficient_scope`, with all scopes that a
+ *    wider token needs. What the owner of the token may not do, GraphQL refuses, and the result is an
+ *    error.
+ * 2. The call runs in the team that `team` names, where MCP must be on, else in the connection's own.
  * 3. One token has at most `callsAtOnce` calls under way, over all threads.
- * 4. When the service drains, whoever waits is told what is so far.
- * 5. An answer is used again only for the same caller, tool and arguments, at one journal position.
+ * 4. When the service drains, a tool that waits answers with the state so far.
+ * 5. An answer is given again only to the same caller, for the same tool and arguments, at the same
+ *    position of the journal.
  */
 import { callerOf } from '../auth/callers/principal.ts';
 import { AnswerReuse } from '../graphql/execution/answer-reuse.ts';
@@ -27,9 +29,8 @@ import type { Catalog, Selection } from './catalog.ts';
 import type { McpPrincipal, Tool, ToolArguments, ToolOutcome } from './tool.ts';
 import { type Caller, type CallRedaction, GraphqlCall, type GraphqlDoor } from './graphql-call.ts';
 import { paramFault } from './header-value.ts';
-import type { MessageContent } from './message.ts';
-import { ResultBytes } from './result-bytes.ts';
-import { outcomeJson } from './results.ts';
+import type { MessageContent } from './known-messages.ts';
+import { outcomeJson, ResultBytes } from './results.ts';
 import {
   capabilityFault,
   type Era,
@@ -83,7 +84,7 @@ export interface CallRequest {
 const patienceMs = 55_000;
 const patienceWithEventsMs = 600_000;
 const defaultReuseBytes = 8 * 1024 * 1024;
-/** No arguments that fit are longer: an answer to a longer message is not worth looking for. */
+/** Arguments that fit are no longer than that: of a longer message no answer is kept. */
 const reusedBytesMax = 16 * 1024;
 
 export class ToolCalls {
@@ -219,7 +220,7 @@ export class ToolCalls {
     });
   }
 
-  /** Runs what counts as a call under way, until it settles. What it throws is an outcome. */
+  /** Runs a tool and counts it as a call under way. What it throws becomes an outcome. */
   #held(
     { principal }: CallRequest,
     run: () => ToolOutcome | Promise<ToolOutcome>,
@@ -288,7 +289,7 @@ export class ToolCalls {
       const acting = this.#acting(principal, team);
       return typeof acting === 'string' ? principal : acting;
     } catch (error) {
-      // The right was lost while the call ran.
+      // The caller lost the right while the call ran.
       if (error instanceof ServiceError) return principal;
       throw error;
     }

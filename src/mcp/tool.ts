@@ -1,10 +1,9 @@
 /**
- * Owns what the parts of the MCP server hand to each other: a tool, a call of one, and its outcome.
+ * Owns the types of a tool, of a call of it, and of its outcome.
  *
- * 1. A tool is data and a document: what it may do is decided where GraphQL decides it, for the
- *    principal that calls.
- * 2. A tool that fails says so in a sentence that the model can act on; it does not throw. What it
- *    throws as a ServiceError is such a sentence, too; anything else is INTERNAL.
+ * 1. A tool is data and a document. GraphQL decides what it may do, for the principal that calls.
+ * 2. A tool that fails answers with a sentence that the model can act on. The message of a ServiceError
+ *    that it throws is such a sentence, too. Anything else that it throws is INTERNAL.
  */
 import type { SignedIn } from '../auth/callers/principal.ts';
 import type { Variables } from '../graphql/execution/engine.ts';
@@ -21,7 +20,7 @@ export const toolGroups = [
 ] as const;
 export type ToolGroup = (typeof toolGroups)[number];
 
-/** `destroys`: what is gone, or stopped, may be missed. Its two neighbours are hints of it. */
+/** `destroys`: somebody may miss what it deletes or stops. The hints of a tool follow from it. */
 export type Effect = 'reads' | 'changes' | 'destroys';
 
 export interface ToolInput {
@@ -81,11 +80,11 @@ export interface ToolCall {
     variables: Variables,
     signal: AbortSignal,
   ): AsyncGenerator<string, void>;
-  /** Without what looks like a credential, the passwords of the team's databases, and the values of
+  /** Takes out what looks like a credential, the passwords of the team's databases, and the values of
    * the app's secret variables; without an app, those of every app of the team. */
   redact(text: string, appId?: string): string;
-  /** Makes ready what `redact` looks for with the same argument; a large team takes a while, once. Null
-   * when it is. */
+  /** Opens the secrets that `redact` looks for with the same argument. Null when they are open; a large
+   * team takes a while, once. */
   openSecrets(appId?: string): Promise<void> | null;
   /** Tells who asked for it how far it is; nothing where nobody did. */
   progress(message: string): void;

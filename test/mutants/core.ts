@@ -117,7 +117,7 @@ export const core: readonly Break[] = [
   {
     name: 'secrets of an app are not redacted',
     file: 'src/mcp/redaction/redaction.ts',
-    find: 'return this.#isClean(text) ? text : this.#text(text);',
+    find: 'return this.#index.isClean(text) ? text : this.#text(text);',
     replace: 'return text;',
     tests: ['unit/mcp/redaction/redactor.test.ts'],
   },

@@ -1,9 +1,9 @@
 /**
- * Owns the secret values of one app, as its processes get them: a variable that refers to a database
- * is what the reference stands for now, and the passwords of that database with it.
+ * Owns the secret values of one app, as its processes get them. A variable that refers to a database
+ * has the value that the reference stands for now, and the passwords of that database besides.
  *
- * 1. What refers to an address or a password is secret, whatever the variable says of itself; what
- *    refers to another part alone is none.
+ * 1. A reference to an address or a password is secret, even in a variable that is not marked secret. A
+ *    variable that only refers to another part is not.
  * 2. The password in an address is a secret by itself: programs take addresses apart.
  */
 import {
@@ -39,7 +39,7 @@ export class AppSecrets {
     this.#find = find;
   }
 
-  /** Takes in what a variable is now; null: there is none, or none that can be opened. */
+  /** Sets a variable. Null: there is none, or it cannot be opened. */
   set(key: string, variable: Variable | null): void {
     const { values, ids } = variable === null ? nothing : this.#valuesOf(variable);
     if (variable === null || ids.size === 0) this.#referring.delete(key);
@@ -48,7 +48,7 @@ export class AppSecrets {
     if (variable?.isSecret === false) this.known.show(variable.value);
   }
 
-  /** Whether a variable refers to this database; if so, it is taken in anew. */
+  /** Sets the variables anew that refer to this database. Whether there are any. */
   refresh(databaseId: string): boolean {
     const touched = [...this.#referring].filter(([, { ids }]) => ids.has(databaseId));
     for (const [key, { variable }] of touched) this.set(key, variable);
@@ -71,7 +71,7 @@ export class AppSecrets {
     try {
       resolved = [resolve(false), resolve(true)];
     } catch {
-      // It only looks like a reference: the app gets it as it stands, or is not started.
+      // No valid reference: the app gets the text as it is written, or does not start.
       return { values: plain, ids };
     }
     const tellsSecret = passwords.length > 0 || (isSecret && !isOneReference(value));

@@ -1,10 +1,10 @@
 /**
- * Owns what is secret for the name it is given: `DB_PASSWORD=…` of a dump, `"apiKey": "…"` of a
- * document, `?access_token=…` of an address, `X-Auth-Token: …` of a request.
+ * Owns values that are secret because of their name: `DB_PASSWORD=…` in a dump, `"apiKey": "…"` in a
+ * document, `?access_token=…` in an address, `X-Auth-Token: …` in a request.
  *
- * 1. Prose is not eaten: without a quote or the place of an assignment a name is but a word.
- * 2. What is no value of a secret, such as `${TOKEN}`, `null` or `****`, stays.
- * 3. A rule looks at most `reach` characters around a name, or takes out what it goes over.
+ * 1. Prose stays. A name only counts before an assignment or a quoted value.
+ * 2. Values that are no secret, such as `${TOKEN}`, `null` or `****`, stay.
+ * 3. A rule looks at `reach` characters around a name at most, or takes out what it has passed.
  */
 import type { Span } from './spans.ts';
 import { looksRandom } from './token-shapes.ts';
@@ -17,10 +17,10 @@ export const assignmentWords = [
 
 const nameOf =
   /(?:secrets?(?:[_-]?access)?(?:[_-]?key)?(?:_base)?|passwords?|passwd|passphrase|tokens?|api[_-]?keys?|private[_-]?key|access[_-]?key(?![_-]?id)|accountkey|credentials?|signature|_key|_pass|_pwd|_auth)(?:_?\d{1,3}|_b(?:ase)?64|_old|_new|_previous)?(?![0-9A-Za-z_])/iy;
-/** What makes a `…_KEY` one that is secret; a `CACHE_KEY` is none. */
+/** The word before `_KEY` that makes it a secret; a `CACHE_KEY` is none. */
 const secretKeys =
   /(?:encryption|signing|master|jwt|app|auth|session|deploy|ssh|role|account|license|service|cookie|hmac|crypto|anon|admin|publishable)$/i;
-/** Tokens that only tell where a list goes on. */
+/** The words before a token that only says where a list goes on. */
 const harmless = /(?:next|page|continuation|cursor|start)[_-]?$/i;
 const operator = /(\\*["'])?\s{0,4}(=>|[:=])\s{0,4}(\\*["'`])?/y;
 const dumped = /(?:[^\s"'`\\]|\\(?![nrt"'`\\]))+/y;
@@ -48,7 +48,7 @@ interface Assigned {
   readonly isTight: boolean;
 }
 
-/** The value behind a name of a secret, whose word stands at `at`. */
+/** The secret value behind a name whose word begins at `at`. */
 export function assignedSecret(text: string, at: number): Span | null {
   const name = nameAt(text, at);
   const assigned = name && assignedAt(text, name.end);
@@ -123,7 +123,7 @@ function quotedEnd(text: string, name: Name, { at, quote = '', keyQuote }: Assig
   }
 }
 
-/** Of a quote behind so many backslashes, whether it ends what began behind `depth` of them. */
+/** Whether a quote after so many backslashes ends a value that began after `depth` of them. */
 function closes(escapes: number, depth: number): boolean {
   return depth === 0 ? escapes % 2 === 0 : escapes <= depth;
 }
@@ -159,7 +159,7 @@ function endOf(pattern: RegExp, text: string, at: number): number {
   return found === null ? -1 : at + found[0].length;
 }
 
-/** Where the name begins that a word is the end of. */
+/** Where a name begins that ends with a word at `at`. */
 function nameStart(text: string, at: number): number {
   let start = at;
   while (start > 0 && at - start < reach && /[0-9A-Za-z_.-]/.test(text.charAt(start - 1))) start--;

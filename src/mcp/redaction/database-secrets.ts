@@ -1,8 +1,8 @@
 /**
  * Owns what is secret of a database: its passwords, and the connection strings made of them.
  *
- * 1. A password on its way into the server counts already, and those before it still do: older lines
- *    of a log, and apps that were not started again, show them.
+ * 1. A new password counts before the server has it. Passwords before it still count: older lines of a
+ *    log, and apps that were not started again, show them.
  */
 import { accessWith } from '../../actors/database/settings/address.ts';
 import { engines } from '../../actors/database/engines/engines.ts';
@@ -14,7 +14,7 @@ import type { DatabaseRecord } from '../../store/records/records.ts';
 export interface OpenedDatabase {
   /** Of its user, the newest first, and of its administrator. */
   readonly passwords: readonly string[];
-  /** As programs of the machine, and as containers, reach it; none before it has a port. */
+  /** Of programs of the machine and of containers. None before it has a port. */
   readonly urls: readonly string[];
   /** What a part of a reference to it stands for; null before it has an address. */
   part(name: ReferencePart, inContainers: boolean): string | null;

@@ -3,8 +3,8 @@
  * and line by line.
  *
  * 1. No form is shorter than `formCharsMin`.
- * 2. What everybody knows is no secret, whatever it was marked as: a variable is secret unless its
- *    writer says otherwise, and without `production` and `active` nobody could read an answer.
+ * 2. Words that everybody knows are no secrets, even when they are marked so. Variables are secret by
+ *    default, and without `production` and `active` nobody could read an answer.
  */
 import { capabilities } from '../../lib/capabilities.ts';
 
@@ -15,7 +15,7 @@ const encodedCharsMax = 4_096;
 
 export interface Form {
   readonly text: string;
-  /** It is the beginning of a base64 text, whose last characters depend on what comes behind. */
+  /** It begins a base64 text. The characters behind it depend on what else was encoded. */
   readonly base64: boolean;
 }
 
@@ -36,7 +36,7 @@ export function isPlain(value: string): boolean {
   return plainWords.has(value) || pemEdge.test(value);
 }
 
-/** All forms of a value, none twice; none for a short one and for one that is no secret. */
+/** All forms of a value, each once. A short value and one that is no secret have none. */
 export function formsOf(value: string): Form[] {
   const forms = new Map<string, Form>();
   const add = (text: string, base64 = false): void => {
@@ -60,13 +60,13 @@ export function formsOf(value: string): Form[] {
 
 type Add = (text: string, base64?: boolean) => void;
 
-/** As it is, and in JSON, also in JSON that stands in JSON. */
+/** As it is, in JSON, and in JSON within JSON. */
 function addWritten(value: string, add: Add): void {
   add(value);
   const json = inJson(value);
   add(json);
   if (json !== value) add(inJson(json));
-  // As encoders write it that escape slashes, or all that is not ASCII.
+  // Some encoders escape slashes, or everything that is not ASCII.
   if (json.includes('/')) add(json.replaceAll('/', '\\/'));
   const ascii = inAscii(json);
   if (ascii !== json) add(ascii);
@@ -100,10 +100,8 @@ function addEncoded(value: string, add: Add): void {
   }
 }
 
-/**
- * Up to the last whole group of three bytes: what is encoded behind the value, such as a newline,
- * changes only what follows.
- */
+/** Up to the last whole group of three bytes. What is encoded behind the value, such as a newline, only
+ * changes the characters after it. */
 function addBase64(value: string, add: Add): void {
   const bytes = Buffer.from(value, 'utf8');
   const whole = bytes.subarray(0, bytes.length - (bytes.length % 3));

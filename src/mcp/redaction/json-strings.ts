@@ -1,16 +1,14 @@
 /**
  * Owns changing the strings of a JSON text in place.
  *
- * 1. Valid JSON stays valid, with the same structure, keys and numbers: a string is decoded, changed
- *    and encoded again as a whole, and one that does not change stays byte for byte.
- * 2. One walk; what is between the strings is not parsed.
+ * 1. Valid JSON stays valid, with the same structure, keys and numbers. A string is decoded, changed and
+ *    encoded again as a whole. A string that does not change stays byte for byte.
+ * 2. One walk. Only strings are parsed.
  */
 
-/**
- * Gives a value in the place of another; `key` is the one it stands under, '' in a list; `escaped`:
- * it is not written as it is.
- */
-type ChangeString = (value: string, key: string, escaped: boolean) => string;
+/** Gives the new value of a string. `key` is the key it stands under, '' in a list. `isEscaped`: its
+ * JSON differs from its value. */
+type ChangeString = (value: string, key: string, isEscaped: boolean) => string;
 
 export function changeStrings(json: string, change: ChangeString): string {
   let result = '';
@@ -23,14 +21,14 @@ export function changeStrings(json: string, change: ChangeString): string {
       key = json.slice(open + 1, end - 1);
     } else {
       const inner = json.slice(open + 1, end - 1);
-      const escaped = inner.includes('\\');
-      const value = escaped ? decoded(json.slice(open, end), inner) : inner;
-      const changed = change(value, key, escaped);
+      const isEscaped = inner.includes('\\');
+      const value = isEscaped ? decoded(json.slice(open, end), inner) : inner;
+      const changed = change(value, key, isEscaped);
       if (changed !== value) {
         result += json.slice(done, open) + JSON.stringify(changed);
         done = end;
       }
-      // Behind a list no key is remembered; in one, the first value alone is under it.
+      // A key belongs to the next value only: of a list, to its first.
       key = '';
     }
     open = next;

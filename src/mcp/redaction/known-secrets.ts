@@ -1,9 +1,8 @@
 /**
- * Owns the secret values of one owner, an app or a database, as far as they are known here, with their
- * forms.
+ * Owns the known secret values of one owner, an app or a database, with their forms.
  *
- * 1. A value that is replaced or removed stays known as one of the last `replacedMax`: older lines of
- *    a log still show it. What was replaced before the owner was looked at is not known.
+ * 1. The last `replacedMax` values that were replaced or removed stay known, since older lines of a log
+ *    still show them. Values that were replaced before the owner was opened are not known.
  */
 import { type Form, formsOf } from './forms.ts';
 import type { SecretIndex } from './secret-index.ts';
@@ -26,7 +25,7 @@ export class KnownSecrets {
     this.owner = owner;
   }
 
-  /** Takes in the values that go by a name now; none: there is no such secret. */
+  /** Sets the values of a name. An empty list removes the name. */
   set(name: string, what: string, values: readonly string[]): void {
     const before = this.#current.get(name) ?? [];
     const now = [...new Set(values)].map(
@@ -38,7 +37,7 @@ export class KnownSecrets {
     else this.#current.set(name, now);
   }
 
-  /** A value that its owner shows now was no secret, or is none any more. */
+  /** Forgets a replaced value that its owner now shows to everybody. */
   show(value: string): void {
     this.#replaced = this.#replaced.filter((one) => one.value !== value);
   }

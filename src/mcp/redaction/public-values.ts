@@ -1,13 +1,12 @@
 /**
- * Owns which secret values of an app or a database are known to everybody who sees it. A variable is
- * secret unless its writer says otherwise, and an answer without the app's own name or address would
- * be of no use.
+ * Owns which secret values of an app or a database everybody knows who sees it. Variables are secret by
+ * default, and an answer without the app's own name or address would be of no use.
  */
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { DatabaseRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 
-/** Tells of a value whether it names the app, its team, or another app of the team. */
+/** A test: does a value name the app, its team, or another app of the team? */
 export function publicValues(
   reader: Pick<Reader, 'get' | 'find'>,
   appId: string,
@@ -28,7 +27,7 @@ export function publicValues(
   };
 }
 
-/** Tells of a password whether it names the database, its user, its team, or an app of the team. */
+/** A test: does a password name the database, its user, its team, or an app of the team? */
 export function publicDatabaseValues(
   reader: Pick<Reader, 'get' | 'find'>,
   { id, name, teamId, databaseName, username }: Readonly<DatabaseRecord>,

@@ -1,9 +1,9 @@
 /**
- * Owns what is taken out of a text: where it stands, and the mark that takes its place.
+ * Owns the places of secrets in a text, and the marks that replace them.
  *
- * 1. A mark says what was there and holds no character that JSON would escape.
- * 2. What overlaps is taken out whole, under the name of the longest piece; nothing of it is left
- *    between two marks.
+ * 1. A mark says what was there. It holds no character that JSON would escape.
+ * 2. Places that overlap become one mark, named after the longest of them. Nothing is left between two
+ *    marks where both places met.
  */
 
 export interface Span {
@@ -85,9 +85,9 @@ function merged(sorted: readonly Span[]): Span[] {
 }
 
 /**
- * Applies `change` to what stands between marks that are ours, and leaves the marks. `isKnown` says
- * whether a variable of that name (see `variableName`) has a value here: what merely looks like a
- * mark could be made by an app to say something in it.
+ * Applies `change` to the text between our own marks, and leaves the marks. `isKnown` says whether a
+ * variable of that name (see `variableName`) has a value here: an app could print what only looks like
+ * a mark, to hide something in it.
  */
 export function betweenMarks(
   text: string,

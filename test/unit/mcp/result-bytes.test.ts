@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ToolOutcome } from '../../../src/mcp/tool.ts';
-import { ResultBytes } from '../../../src/mcp/result-bytes.ts';
-import { outcomeJson, resultTail } from '../../../src/mcp/results.ts';
+import { outcomeJson, ResultBytes, resultTail } from '../../../src/mcp/results.ts';
 import { ReadyResult } from '../../../src/protocol/json-rpc.ts';
 
 const tail = resultTail({ name: 'gangway', version: '1.2.3' });
