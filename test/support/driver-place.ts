@@ -5,7 +5,6 @@ import Docker from 'dockerode';
 
 import type { DockerDriverOptions } from '../../src/drivers/docker/daemon-driver.ts';
 import type { Driver } from '../../src/drivers/driver.ts';
-import { ownDaemon } from './docker-daemon.ts';
 import type { DockerDaemon } from './docker-daemon.ts';
 import { importImages } from './docker-images.ts';
 import { noLog, ready, tempDir } from './runner.ts';
@@ -39,9 +38,7 @@ export async function driverPlace<D extends Driver, O extends DockerDriverOption
   kind: DaemonKind = 'docker',
 ): Promise<DriverPlace<D, O>> {
   const { daemon: shared, ...options } = given;
-  // Connections of a driver in this process end with a daemon of its own: a lent one outlives it.
-  const isGiven = process.env['GANGWAY_TEST_DOCKER_SOCKET'] !== undefined;
-  const daemon = shared ?? (await (isGiven ? dockerDaemon(kind) : ownDaemon()));
+  const daemon = shared ?? (await dockerDaemon(kind));
   const { socket } = daemon;
   await importImages(socket);
   if (kind === 'swarm') await beSwarm(socket);

@@ -230,9 +230,12 @@ export class Consoles {
   }
 
   async #hasShell(view: ContainerView): Promise<boolean> {
-    const found = await this.#parts.engine.ask((docker) =>
-      orGone(docker.getContainer(view.Id).infoArchive({ path: '/bin/sh' }) as Promise<unknown>),
-    );
+    const found = await this.#parts.engine.ask((docker) => {
+      const answer: unknown = docker.getContainer(view.Id).infoArchive({ path: '/bin/sh' });
+      return orGone(answer as Promise<NodeJS.ReadableStream>);
+    });
+    // It keeps its connection until it is read, though nothing comes.
+    found?.resume();
     return found !== undefined;
   }
 
