@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import Docker from 'dockerode';
 
 import type { ImageInfo, Images, RegistryLogin } from '../../src/drivers/driver.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { ownDaemon } from '../support/docker-daemon.ts';
 import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
@@ -22,6 +23,7 @@ const login = { username: 'reader', password: 'not-in-any-log' };
 const never = new AbortController().signal;
 
 describe('images of the Docker driver', { skip: needs('docker') }, () => {
+  const later = cleanups();
   let daemon: DockerDaemon;
   let place: DockerPlace;
   let images: Images;
@@ -34,9 +36,12 @@ describe('images of the Docker driver', { skip: needs('docker') }, () => {
 
   before(async () => {
     daemon = await ownDaemon();
+    later(() => daemon.close());
     place = await dockerPlace({ daemon });
+    later(() => place.close());
     assert.ok(place.driver.images);
     images = place.driver.images;
+    later(() => images.keep(owner, new Set()));
     docker = new Docker({ socketPath: place.daemon.socket });
     registry = await startRegistry({
       repository: 'team/tool',
@@ -45,12 +50,7 @@ describe('images of the Docker driver', { skip: needs('docker') }, () => {
       config: { Cmd: ['/bin/busybox', 'echo', 'pulled'], ExposedPorts: { '8080/tcp': {} } },
       login,
     });
-  });
-  after(async () => {
-    await registry.close();
-    await images.keep(owner, new Set());
-    await place.close();
-    await daemon.close();
+    later(() => registry.close());
   });
 
   const folder = (files: Readonly<Record<string, string>>): string => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 
 import Docker from 'dockerode';
 
@@ -31,19 +32,18 @@ import {
 } from '../support/driver-specs.ts';
 
 describe('the Docker driver and the lives of others', { skip: needs('docker') }, () => {
+  const later = cleanups();
   let daemon: DockerDaemon;
   let place: DockerPlace;
   let docker: Docker;
 
   before(async () => {
     daemon = await ownDaemon({ liveRestore: true });
+    later(() => daemon.close());
     await importImages(daemon.socket);
     place = await dockerPlace({ daemon });
+    later(() => place.close());
     docker = new Docker({ socketPath: daemon.socket });
-  });
-  after(async () => {
-    await place.close();
-    await daemon.close();
   });
 
   describe('follow()', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 
 import type { Driver, Terminal } from '../../src/drivers/driver.ts';
 import { ownDaemon } from '../support/docker-daemon.ts';
@@ -10,16 +11,15 @@ import type { DockerPlace } from '../support/docker-place.ts';
 import { readSome, running, sh, textOf, until } from '../support/driver-specs.ts';
 
 describe('terminals of the Docker driver', { skip: needs('docker') }, () => {
+  const later = cleanups();
   let daemon: DockerDaemon;
   let place: DockerPlace;
 
   before(async () => {
     daemon = await ownDaemon({ liveRestore: true });
+    later(() => daemon.close());
     place = await dockerPlace({ daemon });
-  });
-  after(async () => {
-    await place.close();
-    await daemon.close();
+    later(() => place.close());
   });
 
   const opened = async (

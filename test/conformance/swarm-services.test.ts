@@ -5,6 +5,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Driver, DriverEvent } from '../../src/drivers/driver.ts';
 import type { LogEntry, WorkloadSpec } from '../../src/protocol/workload.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { ownDaemon } from '../support/docker-daemon.ts';
 import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
@@ -320,15 +321,14 @@ const skip =
   (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
 
 describe('the log of a service, while the daemon is away', { skip }, () => {
+  const later = cleanups();
   let daemon: DockerDaemon;
   let place: SwarmPlace;
   before(async () => {
     daemon = await ownDaemon();
+    later(() => daemon.close());
     place = await swarmPlace({ daemon });
-  });
-  after(async () => {
-    await place.close();
-    await daemon.close();
+    later(() => place.close());
   });
 
   it('goes on with every line once, from the same follow and from a later one', async () => {

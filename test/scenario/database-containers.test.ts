@@ -1,7 +1,8 @@
 /** Databases in containers, by images that are made of programs of this machine. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import { appOf, containerPlace } from '../support/container-place.ts';
 import type { ContainerPlace } from '../support/container-place.ts';
 import { ConsoleClient } from '../support/console-client.ts';
@@ -21,6 +22,7 @@ describe(
   'databases in containers',
   { skip: needs('docker') || needs('redis-server', 'redis-cli') },
   () => {
+    const later = cleanups();
     let place: ContainerPlace;
     let databases: Databases;
     let registry: TestRegistry;
@@ -40,6 +42,7 @@ describe(
         },
         login,
       });
+      later(() => registry.close());
       const images = {
         POSTGRES: postgresImage,
         REDIS: redisImage,
@@ -50,13 +53,10 @@ describe(
         GANGWAY_DATABASE_IMAGES: Object.entries(images).map((pair) => pair.join('=')).join(','), // prettier-ignore
         GANGWAY_HEALTH_TIMEOUT_SECONDS: '60',
       });
+      later(() => place.close());
       await importDatabaseImages(place.docker);
       if (noMariadb === false) await importMariadbImage(place.docker);
       databases = new Databases(place.gangway);
-    });
-    after(async () => {
-      await place.close();
-      await registry.close();
     });
 
     it('PostgreSQL is made over a kill of the service, rotated, stopped and started with its data', async () => {

@@ -1,6 +1,7 @@
 /** A compose file from its text to its containers, on a real daemon. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import Docker from 'dockerode';
 import { removeAllOf } from '../support/container-place.ts';
 import { needs } from '../support/programs.ts';
@@ -50,27 +51,28 @@ volumes: { state: }
 }
 
 describe('an app of a compose file on Docker', { skip: needs('docker') }, () => {
+  const later = cleanups();
   let daemon: DockerDaemon;
   let gangway: Gangway;
   let client: Client;
   let app: AppInfo;
   before(async () => {
     daemon = await dockerDaemon();
+    later(() => daemon.close());
     await importImages(daemon.socket);
     gangway = await Gangway.open({
       env: { GANGWAY_RUNTIME: 'docker', GANGWAY_DOCKER_SOCKET: daemon.socket },
+    });
+    later(() => gangway.end());
+    later(async () => {
+      await gangway.stop();
+      if (daemon.isShared) await removeAllOf(gangway, new Docker({ socketPath: daemon.socket }));
     });
     ({ client } = gangway);
     app = await client.createApp('Stack', {
       source: 'COMPOSE',
       compose: composeOf('${HELLO:-hello}'),
     });
-  });
-  after(async () => {
-    await gangway.stop();
-    if (daemon.isShared) await removeAllOf(gangway, new Docker({ socketPath: daemon.socket }));
-    await gangway.end();
-    await daemon.close();
   });
 
   const get = async (path: string): Promise<string> => (await client.visit(app.slug, path)).text;

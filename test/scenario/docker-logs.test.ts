@@ -1,6 +1,7 @@
 /** What many viewers see of many containers, also while Gangway dies. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import Docker from 'dockerode';
 import { removeAllOf } from '../support/container-place.ts';
 import { needs } from '../support/programs.ts';
@@ -31,6 +32,7 @@ function composeText(): string {
 }
 
 describe('logs of containers', { skip: needs('docker') }, () => {
+  const later = cleanups();
   let daemon: DockerDaemon;
   let proxy: SocketProxy;
   let gangway: Gangway;
@@ -38,8 +40,10 @@ describe('logs of containers', { skip: needs('docker') }, () => {
   let app: AppInfo;
   before(async () => {
     daemon = await dockerDaemon();
+    later(() => daemon.close());
     await importImages(daemon.socket);
     proxy = await socketProxy(daemon.socket);
+    later(() => proxy.close());
     gangway = await Gangway.open({
       env: {
         GANGWAY_RUNTIME: 'docker',
@@ -47,16 +51,14 @@ describe('logs of containers', { skip: needs('docker') }, () => {
         GANGWAY_MAX_LOG_STREAMS_PER_USER: '1000',
       },
     });
+    later(() => gangway.end());
+    later(async () => {
+      await gangway.stop();
+      if (daemon.isShared) await removeAllOf(gangway, new Docker({ socketPath: daemon.socket }));
+    });
     ({ client } = gangway);
     app = await client.createApp('Twenty', { source: 'COMPOSE', compose: composeText() });
     await client.deployed(app.id);
-  });
-  after(async () => {
-    await gangway.stop();
-    if (daemon.isShared) await removeAllOf(gangway, new Docker({ socketPath: daemon.socket }));
-    await gangway.end();
-    await proxy.close();
-    await daemon.close();
   });
 
   const tailOf = (name: string, query: string, headers = {}): LogTail =>

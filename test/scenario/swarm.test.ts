@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 
 import { appOf, containerPlace } from '../support/container-place.ts';
 import type { ContainerPlace } from '../support/container-place.ts';
@@ -20,21 +21,19 @@ const skip =
   (process.env['GANGWAY_TEST_DOCKER_SOCKET'] ? 'needs a daemon of its own' : false);
 
 describe('apps on a swarm', { skip }, () => {
+  // The daemon, ended last, takes all of it along.
+  const later = cleanups();
   let daemon: DockerDaemon;
   let place: ContainerPlace;
   let client: Client;
   before(async () => {
     daemon = await ownDaemon();
+    later(() => daemon.close());
     await beSwarm(daemon.socket);
     const env = { GANGWAY_RUNTIME: 'swarm', GANGWAY_HEALTH_TIMEOUT_SECONDS: '30' };
     place = await containerPlace(env, daemon);
+    later(() => place.gangway.end());
     client = place.gangway.client;
-  });
-  // The daemon takes all of it along.
-  after(async () => {
-    await place.gangway.stop();
-    await place.gangway.end();
-    await daemon.close();
   });
 
   it('serve from three replicas, with one log, and go on over kill -9', async () => {
