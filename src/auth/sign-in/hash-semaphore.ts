@@ -1,10 +1,10 @@
 /**
- * Owns how many password hashes run at once: each takes 32 MiB and a thread of the pool that file
- * and name look-ups share. More wait in turn; a full queue is OVERLOADED.
+ * Owns how many password hashes run at once. Each takes 32 MiB and a thread of the pool that file and
+ * name look-ups share. Further ones wait in turn; when too many wait, the next is OVERLOADED.
  */
 import { ServiceError } from '../../lib/errors.ts';
 
-export class Gate {
+export class HashSemaphore {
   readonly #atOnce: number;
   readonly #waitingMax: number;
   readonly #waiting: (() => void)[] = [];
@@ -20,7 +20,7 @@ export class Gate {
       if (this.#waiting.length >= this.#waitingMax) {
         throw new ServiceError('OVERLOADED', 'Too many sign-ins at once.');
       }
-      // The one that leaves hands its place on, so `#running` stays as it is.
+      // The work that ends hands its place on, so `#running` stays as it is.
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     } else this.#running++;
     try {

@@ -5,7 +5,7 @@
 import { credentialOf } from '../../actors/account/security.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
-import { Gate } from './hash-semaphore.ts';
+import { HashSemaphore } from './hash-semaphore.ts';
 import { comparablePassword, emailKey } from './sign-in-input.ts';
 import type { SignInLibrary } from './sign-in-library.ts';
 
@@ -18,8 +18,7 @@ export interface Checked {
 export class Passwords {
   readonly #reader: Reader;
   readonly #open: () => Promise<SignInLibrary>;
-  // Each hash takes 32 MiB and a thread of the pool that file and name look-ups share.
-  readonly #gate = new Gate({ atOnce: 2, waitingMax: 100 });
+  readonly #hashing = new HashSemaphore({ atOnce: 2, waitingMax: 100 });
 
   constructor(reader: Reader, open: () => Promise<SignInLibrary>) {
     this.#reader = reader;
@@ -28,7 +27,7 @@ export class Passwords {
 
   async hash(password: string): Promise<string> {
     const library = await this.#open();
-    return await this.#gate.run(() => library.hashPassword(password));
+    return await this.#hashing.run(() => library.hashPassword(password));
   }
 
   /** Null for an unknown address and for a wrong password. */
@@ -42,7 +41,7 @@ export class Passwords {
     const library = await this.#open();
     const given = comparablePassword(password);
     const passwordHash = this.stored(userId);
-    return await this.#gate.run(async () => {
+    return await this.#hashing.run(async () => {
       if (passwordHash === null) {
         await library.hashPassword(given);
         return null;
