@@ -20,13 +20,13 @@ import type { Journal, Reader } from '../store/reader-and-journal.ts';
 import type { LogReader } from '../logs/files/log.ts';
 import type { MetricsReader } from '../metrics/metrics-files.ts';
 import { defaultLimits, type GraphqlLimits, type GraphqlSettings } from './context.ts';
-import type { Variables } from './execution/engine.ts';
+import type { Prepared } from './execution/executor.ts';
+import type { Variables } from './execution/operation.ts';
 import type {
   GraphqlAnswer,
   GraphqlCall,
   Lanes,
   MutationDoor,
-  OperationKind,
   QueryLane,
 } from './execution/lanes.ts';
 import { LiveHub } from './live/watchers.ts';
@@ -51,7 +51,11 @@ export interface GraphqlOptions {
   settings: () => GraphqlSettings;
   limits?: Partial<GraphqlLimits>;
   /** Makes the pool when it is first needed; without it everything runs on this thread. */
-  pool?: (settings: GraphqlSettings, limits: GraphqlLimits) => Promise<QueryLane>;
+  pool?: (
+    settings: GraphqlSettings,
+    limits: GraphqlLimits,
+    onFault: (event: string) => void,
+  ) => Promise<QueryLane>;
   /** Runs mutations elsewhere, where the actors are on another thread. */
   mutations?: MutationDoor;
   /** Bytes of answers kept to be given again, for each way they are asked for; default 8 MiB. */
@@ -85,11 +89,10 @@ export interface Graphql {
     principal: Principal,
     options?: CallOptions,
   ): AsyncGenerator<string, void>;
-  /** The kind of a document's operation; null for one that `execute` will refuse, and say why. */
-  kindOf(
-    query: string,
-    operationName?: string,
-  ): OperationKind | null | Promise<OperationKind | null>;
+  /** What is known of a document before it is executed; a call may carry it. */
+  prepare(query: string, operationName?: string): Prepared | Promise<Prepared>;
+  /** How many compiled queries failed otherwise than they may, on this thread and its workers. */
+  readonly compiledFaults: number;
   /**
    * The body of an answer given before to the very bytes that were `options.request`, still true.
    * They must tell all that the answer depends on besides the principal.
@@ -111,6 +114,7 @@ class LazyGraphql implements Graphql {
   readonly limits: GraphqlLimits;
   readonly #options: GraphqlOptions;
   readonly #live: LiveHub;
+  #compiledFaults = 0;
   #lanes: Lanes | null = null;
   #loading: Promise<Lanes> | null = null;
   #closed = false;
@@ -123,6 +127,10 @@ class LazyGraphql implements Graphql {
 
   get loaded(): Lanes | null {
     return this.#lanes;
+  }
+
+  get compiledFaults(): number {
+    return this.#compiledFaults;
   }
 
   load(): Promise<Lanes> {
@@ -151,12 +159,9 @@ class LazyGraphql implements Graphql {
     yield* lanes.results(callFrom(query, variables, principal, options));
   }
 
-  kindOf(
-    query: string,
-    operationName?: string,
-  ): OperationKind | null | Promise<OperationKind | null> {
-    if (this.#lanes !== null) return this.#lanes.kindOf(query, operationName);
-    return this.load().then((lanes) => lanes.kindOf(query, operationName));
+  prepare(query: string, operationName?: string): Prepared | Promise<Prepared> {
+    if (this.#lanes !== null) return this.#lanes.prepare(query, operationName);
+    return this.load().then((lanes) => lanes.prepare(query, operationName));
   }
 
   recall(principal: Principal, request: Uint8Array): Uint8Array | undefined {
@@ -175,7 +180,10 @@ class LazyGraphql implements Graphql {
     const { audit, commands, mutations, logger } = this.#options;
     const { Lanes } = await import('./execution/lanes.ts');
     const settings = this.#options.settings();
-    const pool = (await this.#options.pool?.(settings, this.limits)) ?? null;
+    const onFault = (event: string): void => {
+      if (event === 'graphql_compiled_fault') this.#compiledFaults++;
+    };
+    const pool = (await this.#options.pool?.(settings, this.limits, onFault)) ?? null;
     this.#lanes = new Lanes({
       read: { reader, logs, metrics, accounts: accountReads, settings },
       write: {
@@ -189,6 +197,7 @@ class LazyGraphql implements Graphql {
       limits: this.limits,
       pool,
       logger,
+      onFault: () => onFault('graphql_compiled_fault'),
       reuseBytes: this.#options.reuseBytes ?? 8 * 1024 * 1024,
     });
     return this.#lanes;

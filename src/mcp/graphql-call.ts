@@ -6,14 +6,14 @@
  *    There MCP may be off, and its secrets are not among those that are taken out.
  */
 import type { AgentSide } from '../graphql/context.ts';
-import type { Variables } from '../graphql/execution/engine.ts';
+import type { Variables } from '../graphql/execution/operation.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import type { GraphqlAnswer } from '../graphql/execution/lanes.ts';
 import { isObject } from '../protocol/json-rpc.ts';
-import type { GraphqlReply, McpPrincipal, ToolCall } from './tool.ts';
+import type { DocumentOptions, GraphqlReply, McpPrincipal, ToolCall } from './tool.ts';
 
 /** What the MCP server needs of GraphQL. */
-export type GraphqlDoor = Pick<Graphql, 'execute' | 'subscribe' | 'kindOf'>;
+export type GraphqlDoor = Pick<Graphql, 'execute' | 'subscribe' | 'prepare'>;
 
 /** What a call comes from; the transport's. */
 export interface Caller {
@@ -66,14 +66,9 @@ export class GraphqlCall implements ToolCall {
     return this.#options.patienceMs;
   }
 
-  graphql(document: string, variables: Variables, operationName?: string, charsMax?: number) {
+  graphql(document: string, variables: Variables, options?: DocumentOptions) {
     const { door, caller, agent } = this.#options;
-    const answer = door.execute(document, variables, this.#confined, {
-      caller,
-      agent,
-      ...(operationName !== undefined && { operationName }),
-      ...(charsMax !== undefined && { charsMax }),
-    });
+    const answer = door.execute(document, variables, this.#confined, { caller, agent, ...options });
     return answer instanceof Promise ? answer.then(replyOf) : replyOf(answer);
   }
 
@@ -87,8 +82,8 @@ export class GraphqlCall implements ToolCall {
     return door.subscribe(document, variables, this.#confined, { signal: any, agent });
   }
 
-  kindOf(document: string, operationName?: string) {
-    return this.#options.door.kindOf(document, operationName);
+  prepare(document: string, operationName?: string) {
+    return this.#options.door.prepare(document, operationName);
   }
 
   redact(text: string, appId?: string): string {

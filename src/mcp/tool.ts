@@ -6,8 +6,9 @@
  *    that it throws is such a sentence, too. Anything else that it throws is INTERNAL.
  */
 import type { SignedIn } from '../auth/callers/principal.ts';
-import type { Variables } from '../graphql/execution/engine.ts';
-import type { OperationKind } from '../graphql/execution/lanes.ts';
+import type { Variables } from '../graphql/execution/operation.ts';
+import type { Prepared } from '../graphql/execution/executor.ts';
+import type { CallOptions } from '../graphql/graphql.ts';
 import type { Capability } from '../lib/capabilities.ts';
 
 /** A JSON Schema (2020-12) as it is sent. */
@@ -65,15 +66,10 @@ export interface ToolCall {
   graphql(
     document: string,
     variables: Variables,
-    operationName?: string,
-    /** Of longer data only the start is wanted, itself JSON. */
-    charsMax?: number,
+    options?: DocumentOptions,
   ): GraphqlReply | Promise<GraphqlReply>;
-  /** The kind of a document's operation; null for one that will be refused. */
-  kindOf(
-    document: string,
-    operationName?: string,
-  ): OperationKind | null | Promise<OperationKind | null>;
+  /** What is known of a document before it runs. */
+  prepare(document: string, operationName?: string): Prepared | Promise<Prepared>;
   /** Results of a subscription as they come, each the JSON of a GraphQL answer, until `signal`. */
   subscribe(
     document: string,
@@ -91,6 +87,9 @@ export interface ToolCall {
   /** Milliseconds that a slow tool may take before it answers with what is so far. */
   readonly patienceMs: number;
 }
+
+/** `charsMax`: of longer data only the start is wanted, itself JSON. */
+export type DocumentOptions = Pick<CallOptions, 'operationName' | 'prepared' | 'charsMax'>;
 
 export interface GraphqlReply {
   /** Whether there was no error at all. */

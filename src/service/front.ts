@@ -189,6 +189,11 @@ export class Front {
       gauge('mcp_streams', 'Open event streams of the MCP endpoint.', this.#mcp.size),
       gauge('graphql_streams', 'Open GraphQL subscriptions.', this.#graphqlStreams.size),
       gauge('live_logs', 'Logs with viewers.', channels),
+      gauge(
+        'graphql_compiled_faults_total',
+        'Compiled queries that failed otherwise than they may; graphql-js answered.',
+        this.#options.graphql.compiledFaults,
+      ),
     ];
   }
 }

@@ -47,7 +47,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
       logMaxDays: config.logMaxDays,
       server: { id: localServerId, name: 'local', runtime: config.runtime, version: null },
     }),
-    pool: async (settings, limits) => {
+    pool: async (settings, limits, onFault) => {
       const { QueryPool } = await import('../workers/query-pool.ts');
       const setup = {
         reader: store.readerOptions(),
@@ -56,7 +56,13 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
         settings,
         limits,
       } satisfies QuerySetup;
-      return new QueryPool({ threads: options.queryThreads, setup, clock: systemClock, logger });
+      return new QueryPool({
+        threads: options.queryThreads,
+        setup,
+        clock: systemClock,
+        logger,
+        onFault,
+      });
     },
   });
 }

@@ -117,7 +117,7 @@ async function loadServer(
   });
   const server = new McpServer({
     info: { name: 'gangway', version: manifest.version },
-    tools: createTools(lanes.engine.schema, rights),
+    tools: createTools(lanes.schema, rights),
     rights,
     door: graphql,
     position: () => store.newestPosition,

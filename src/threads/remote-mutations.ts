@@ -9,7 +9,7 @@
 import type { Principal } from '../auth/callers/principal.ts';
 import type { Origin } from '../auth/sign-in/sign-in.ts';
 import type { AgentSide, HttpSide } from '../graphql/context.ts';
-import type { Variables } from '../graphql/execution/engine.ts';
+import type { Variables } from '../graphql/execution/operation.ts';
 import type {
   GraphqlAnswer,
   GraphqlCall,

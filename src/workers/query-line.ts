@@ -13,7 +13,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { FairQueue } from './fair-queue.ts';
-import type { QueryCall } from './query-messages.ts';
+import type { QueryCall, QueryFault } from './query-messages.ts';
 import {
   type PendingQuery,
   type QueryAnswer,
@@ -33,6 +33,7 @@ export interface QueryLineOptions {
   idleMs: number;
   clock: Clock;
   logger: Logger;
+  onFault?: (event: QueryFault['event']) => void;
   run: RunWorker;
 }
 

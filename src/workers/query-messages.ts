@@ -46,6 +46,13 @@ export interface QueryBatchReply {
   tookUs: Uint32Array;
   /** May be longer than the answers are. */
   bytes: Uint8Array<ArrayBuffer>;
-  /** What was masked as INTERNAL, for the log. */
-  faults: { path: string; cause: string }[];
+  /** For the log. */
+  faults: QueryFault[];
+}
+
+/** An error that was masked as INTERNAL, or a compiled query that failed otherwise than it may. */
+export interface QueryFault {
+  event: 'graphql_internal_error' | 'graphql_compiled_fault';
+  path: string;
+  cause: string;
 }

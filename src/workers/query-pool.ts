@@ -15,7 +15,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type AskedCall, QueryLine, type QueryLineOptions } from './query-line.ts';
-import type { QueryWorkerStart } from './query-messages.ts';
+import type { QueryFault, QueryWorkerStart } from './query-messages.ts';
 import type { QueryAnswer, RunWorker } from './query-worker.ts';
 
 export interface QueryPoolOptions {
@@ -25,6 +25,8 @@ export interface QueryPoolOptions {
   setup: object;
   clock: Clock;
   logger: Logger;
+  /** Told of what a worker gave to the log. */
+  onFault?: (event: QueryFault['event']) => void;
   /** Light questions that may be under way; default 10,000. */
   callsMax?: number;
   /** The same of heavy ones; default 500. */
@@ -60,7 +62,7 @@ export class QueryPool {
   #closing: Promise<void> | null = null;
 
   constructor(options: QueryPoolOptions) {
-    const { clock, logger, threads, setup } = options;
+    const { clock, logger, onFault, threads, setup } = options;
     const { callsMax = 10_000, heavyCallsMax = 500, idleMs = 20_000 } = options;
     const { deadlineMs = 15_000, heapMb = 256 } = options;
     const { task = new URL('./tasks/query.ts', import.meta.url) } = options;
@@ -68,7 +70,14 @@ export class QueryPool {
       const pool = new Threads({ threads: line.workers, setup, yields, heapMb, task });
       this.#threads.push(pool);
       const run: RunWorker = (port, signal) => pool.run(port, signal);
-      return new QueryLine({ ...line, deadlineMs, clock, logger, run });
+      return new QueryLine({
+        ...line,
+        deadlineMs,
+        clock,
+        logger,
+        run,
+        ...(onFault && { onFault }),
+      });
     };
     this.#light = newLine(false, {
       workers: threads,

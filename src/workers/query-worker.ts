@@ -18,6 +18,7 @@ import {
   type QueryBatch,
   type QueryBatchReply,
   type QueryCall,
+  type QueryFault,
 } from './query-messages.ts';
 
 export interface QueryAnswer {
@@ -46,6 +47,8 @@ export type RunWorker = (port: MessagePort, signal: AbortSignal) => Promise<void
 export interface QueryWorkerOptions<P extends PendingQuery> {
   clock: Clock;
   logger: Logger;
+  /** Told of what a worker gave to the log. */
+  onFault?: (event: QueryFault['event']) => void;
   deadlineMs: number;
   run: RunWorker;
   /** Takes back a question that the worker could not be blamed for. */
@@ -168,7 +171,10 @@ export class QueryWorker<P extends PendingQuery> {
   }
 
   #settle({ seq, kinds, ends, tookUs, bytes, faults }: QueryBatchReply): void {
-    for (const fault of faults) this.#options.logger.error(fault, 'graphql_internal_error');
+    for (const { event, ...fault } of faults) {
+      this.#options.logger.error(fault, event);
+      this.#options.onFault?.(event);
+    }
     const batch = this.#sent.get(seq);
     if (!batch) return;
     this.#losses = 0;

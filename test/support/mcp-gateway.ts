@@ -104,6 +104,6 @@ const unasked = (): never => {
   throw new Error('No tool of the suite asks GraphQL.');
 };
 
-const noGraphql: GraphqlDoor = { execute: unasked, subscribe: unasked, kindOf: unasked };
+const noGraphql: GraphqlDoor = { execute: unasked, subscribe: unasked, prepare: unasked };
 
 const noRedaction: CallRedaction = { redact: (text) => text, open: () => null };

@@ -17,6 +17,7 @@ import type { Origin } from '../../auth/sign-in/sign-in.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import type { HttpSide } from '../../graphql/context.ts';
 import type { Graphql } from '../../graphql/graphql.ts';
+import type { Prepared } from '../../graphql/execution/executor.ts';
 import type { GraphqlAnswer, GraphqlCall, Lanes } from '../../graphql/execution/lanes.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -139,7 +140,10 @@ class GraphqlTransport {
     lanes: Lanes,
     call: HttpCall,
   ): Promise<void> | undefined {
-    this.#guardChange(exchange, lanes, call);
+    call.prepared = lanes.prepare(call.query, call.operationName);
+    if (call.prepared.kind === 'mutation' && call.principal.kind !== 'token') {
+      this.#options.callers.refuseCrossSite(exchange);
+    }
     if (media === streamType) return this.#options.streams.open(exchange, lanes, call);
     const answer = lanes.answer(call);
     if (!(answer instanceof Promise)) {
@@ -179,13 +183,6 @@ class GraphqlTransport {
       throw new ServiceError('COST_LIMIT', `Variables may take ${variablesBytes} bytes at most.`);
     }
     return new HttpCall(exchange, principal, request, mayRepeat ? body : null);
-  }
-
-  #guardChange(exchange: Exchange, lanes: Lanes, call: GraphqlCall): void {
-    if (call.principal.kind === 'token') return;
-    if (lanes.kindOf(call.query, call.operationName) === 'mutation') {
-      this.#options.callers.refuseCrossSite(exchange);
-    }
   }
 
   refuse(exchange: Exchange, error: ServiceError): void {
@@ -290,6 +287,7 @@ class HttpCall implements GraphqlCall {
   readonly via = 'http';
   readonly caller: Exchange;
   readonly request: Uint8Array | null;
+  prepared?: Prepared;
   #http: HttpAnswer | undefined;
 
   constructor(

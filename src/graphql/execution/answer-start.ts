@@ -3,7 +3,7 @@
  * rest of it never crosses to another thread.
  */
 import { jsonStart } from '../../protocol/json-structure.ts';
-import type { Answer } from './engine.ts';
+import type { Answer } from './operation.ts';
 
 const dataStart = '{"data":';
 const errorsMax = 20;

@@ -3,22 +3,28 @@
  * between.
  *
  * 1. What one writes is byte for byte what graphql-js would answer. Where that would be an error, or
- *    is not plain to see, it writes nothing: the interpreter then runs the query and finds the words.
- * 2. A document is compiled whole or not at all. It has no directives, and no types whose objects
- *    must be told apart.
- * 3. Fields that depend on their record alone are written once for each record, and lists of such
- *    records once for each list (`RecordTexts`).
+ *    is not plain to see, it refuses: graphql-js then runs the query and finds the words. Any other
+ *    failure is a fault, which is told before graphql-js runs.
+ * 2. A document is compiled whole or not at all. @skip and @include are decided when it is compiled:
+ *    once for each combination of the variables that they name.
+ * 3. What depends on a record and on the settings alone is written once for each record, and lists of
+ *    such records once for each list (`RecordTexts`). Its writers are given nothing else.
  */
 import {
+  type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
   type FragmentSpreadNode,
+  getDirectiveValues,
   getNamedType,
+  GraphQLError,
   type GraphQLField,
+  GraphQLIncludeDirective,
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLResolveInfo,
   type GraphQLSchema,
+  GraphQLSkipDirective,
   isLeafType,
   isListType,
   type InlineFragmentNode,
@@ -27,83 +33,144 @@ import {
   Kind,
   type SelectionNode,
   type SelectionSetNode,
+  visit,
 } from 'graphql';
 import { argumentsReader, type Values, variablesReader } from './compiled-values.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { GraphContext } from '../context.ts';
 import type { ReadyDocument } from '../gate/documents.ts';
-import { leafWriter } from './leaf-texts.ts';
-import type { RecordTexts, TextRun } from './record-texts.ts';
+import type { RecordResolver } from '../record-fields.ts';
+import { leafWriter, Unclear } from './leaf-texts.ts';
+import type { RecordRun, RecordTexts } from './record-texts.ts';
 
-/** The JSON of the answer; null where the interpreter must find it out. */
+/** The JSON of the answer; null where graphql-js must find it out. */
 export type CompiledQuery = (variables: Values, context: GraphContext) => string | null;
 
-/** Null for a query that is left to the interpreter. */
+export type OnFault = (cause: unknown) => void;
+
+/** Null for a query that is left to graphql-js, whatever its variables. */
 export function compileQuery(
   schema: GraphQLSchema,
   ready: ReadyDocument,
   texts: RecordTexts,
+  onFault: OnFault,
 ): CompiledQuery | null {
-  const { selectionSet, variableDefinitions = [] } = ready.operation;
-  const root = schema.getQueryType();
-  const data =
-    root && attempt(() => new Compilation(schema, ready, texts).object(root, [selectionSet], true));
-  if (!data) return null;
+  const variants = new Variants(schema, ready, texts);
+  const { variableDefinitions = [] } = ready.operation;
+  const first = variants.names.length > 0 || attempt(() => variants.find(noVariables), onFault);
+  if (first === null) return null;
   const variablesOf = variablesReader(schema, variableDefinitions);
-  let keeps = false;
-  return (given, context) => {
-    const variables = variablesOf(given);
-    if (variables === undefined) return null;
-    const call: Call = { context, variables, args: [], keeps };
-    keeps = true;
-    return attempt(() => `{"data":${data.write(noRoot, call)}}`);
-  };
+  return (given, context) =>
+    attempt(() => {
+      const variables = variablesOf(given);
+      if (variables === undefined) throw new Unclear();
+      const variant = variants.find(variables);
+      const { settings } = context.read;
+      const call: Call = { context, settings, variables, args: [], keeps: variant.hasRun };
+      variant.hasRun = true;
+      return `{"data":${variant.write(noRoot, call)}}`;
+    }, onFault);
 }
 
-/** Null where it throws, whatever it was: the interpreter meets that, too, and has the words for it. */
-function attempt<T>(work: () => T): T | null {
+/** Null where it refuses, or fails as graphql-js will: with an error that has words. */
+function attempt<T>(work: () => T, onFault: OnFault): T | null {
   try {
     return work();
-  } catch {
+  } catch (error) {
+    const isExpected =
+      error instanceof Unclear || error instanceof ServiceError || error instanceof GraphQLError;
+    if (!isExpected) onFault(error);
     return null;
   }
 }
 
-/** One run; the first of a document keeps no texts. */
-interface Call extends TextRun {
+/** One run. */
+interface Call extends RecordRun {
   readonly context: GraphContext;
   readonly variables: Values;
   /** Arguments that depend on variables, by the number of their field. */
   readonly args: Values[];
 }
 
-interface Writer {
-  write: (value: unknown, call: Call) => string;
-  /** Whether that depends on the value alone. */
-  pure: boolean;
+type Write<Run> = (value: unknown, run: Run) => string;
+
+/** `record`: what is written depends on the value and the settings alone. */
+type Writer = { kind: 'record'; write: Write<RecordRun> } | { kind: 'call'; write: Write<Call> };
+type RecordWriter = Extract<Writer, { kind: 'record' }>;
+
+/** A document compiled for one combination of what its directives are given. */
+interface Variant {
+  write: Write<Call>;
+  /** The first run keeps no texts: most documents never come again. */
+  hasRun: boolean;
+}
+
+// A document with more is left to graphql-js.
+const variantsMax = 8;
+
+class Variants {
+  /** The variables of the operation that directives name. */
+  readonly names: readonly string[];
+  readonly #schema: GraphQLSchema;
+  readonly #ready: ReadyDocument;
+  readonly #texts: RecordTexts;
+  readonly #known = new Map<string, Variant | null>();
+
+  constructor(schema: GraphQLSchema, ready: ReadyDocument, texts: RecordTexts) {
+    this.#schema = schema;
+    this.#ready = ready;
+    this.#texts = texts;
+    const own = ready.operation.variableDefinitions?.map(({ variable }) => variable.name.value);
+    this.names = [...directiveVariables(ready.document)].filter((name) => own?.includes(name));
+  }
+
+  find(variables: Values): Variant {
+    const key = this.names.map((name) => String(variables[name])).join();
+    const known = this.#known.get(key);
+    if (known) return known;
+    if (known === null || this.#known.size >= variantsMax) throw new Unclear();
+    this.#known.set(key, null);
+    const root = this.#schema.getQueryType();
+    if (!root) throw new Unclear();
+    const compilation = new Compilation(this.#ready, this.#texts, variables);
+    const { write } = compilation.object(root, [this.#ready.operation.selectionSet], true);
+    const variant = { write, hasRun: false };
+    this.#known.set(key, variant);
+    return variant;
+  }
+}
+
+function directiveVariables(document: DocumentNode): Set<string> {
+  const names = new Set<string>();
+  visit(document, {
+    Directive: ({ arguments: given = [] }) => {
+      for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
+    },
+  });
+  return names;
 }
 
 type Nodes = readonly [FieldNode, ...FieldNode[]];
 
 const noRoot = Object.freeze({});
 const noVariables: Values = Object.freeze({});
-// No resolver asks for it; one that did would throw, and be interpreted.
+// No resolver asks for it.
 const noInfo = undefined as unknown as GraphQLResolveInfo;
 
 /** Fields of a compiled document; one of a fragment counts wherever that is spread. */
 const fieldsMax = 1_000;
 
-class Unclear extends Error {}
-
 class Compilation {
-  readonly #schema: GraphQLSchema;
   readonly #texts: RecordTexts;
+  /** What directives are given. */
+  readonly #variables: Values;
   readonly #fragments = new Map<string, FragmentDefinitionNode>();
   #fields = 0;
   #variableFields = 0;
 
-  constructor(schema: GraphQLSchema, { document }: ReadyDocument, texts: RecordTexts) {
-    this.#schema = schema;
+  constructor({ document }: ReadyDocument, texts: RecordTexts, variables: Values) {
     this.#texts = texts;
+    this.#variables = variables;
     for (const definition of document.definitions) {
       if (definition.kind !== Kind.FRAGMENT_DEFINITION) continue;
       this.#fragments.set(definition.name.value, definition);
@@ -121,15 +188,16 @@ class Compilation {
     const spread = new Set<string>();
     for (const set of sets) this.#collect(type, set?.selections ?? [], nodes, spread);
     const fields = [...nodes].map(([key, same]) => this.#field(type, key, same));
-    if (fields.every((field) => field.pure)) {
+    if (fields.every(isOfRecord)) {
       const write = objectWriter(joined(fields));
-      return { write: remembers ? this.#texts.remember(write) : write, pure: true };
+      return { kind: 'record', write: remembers ? this.#texts.remember(write) : write };
     }
-    const parts = stretchesOf(fields).map((stretch) => {
-      const write = joined(stretch);
-      return { write: stretch[0]?.pure === true ? this.#texts.remember(write) : write };
-    });
-    return { write: objectWriter(joined(parts)), pure: false };
+    const parts = stretchesOf(fields).map((stretch) =>
+      stretch.every(isOfRecord)
+        ? { write: this.#texts.remember(joined(stretch)) }
+        : { write: joined<Call>(stretch) },
+    );
+    return { kind: 'call', write: objectWriter(joined<Call>(parts)) };
   }
 
   /** Fields by response key, in the order in which they first come. */
@@ -140,6 +208,7 @@ class Compilation {
     spread: Set<string>,
   ): void {
     for (const selection of selections) {
+      if (!this.#isIncluded(selection)) continue;
       if (selection.kind === Kind.FIELD) {
         const key = (selection.alias ?? selection.name).value;
         const same = nodes.get(key);
@@ -153,6 +222,13 @@ class Compilation {
       if (on !== type.name) throw new Unclear();
       this.#collect(type, fragment.selectionSet.selections, nodes, spread);
     }
+  }
+
+  #isIncluded(node: SelectionNode): boolean {
+    if (!node.directives || node.directives.length === 0) return true;
+    const skip = getDirectiveValues(GraphQLSkipDirective, node, this.#variables);
+    if (skip?.['if'] === true) return false;
+    return getDirectiveValues(GraphQLIncludeDirective, node, this.#variables)?.['if'] !== false;
   }
 
   /** Null for one that was spread here before. */
@@ -175,20 +251,21 @@ class Compilation {
     const before = `${JSON.stringify(key)}:`;
     if (name === '__typename') {
       const text = before + JSON.stringify(parent.name);
-      return { write: () => text, pure: true };
+      return { kind: 'record', write: () => text };
     }
     const field = parent.getFields()[name];
     if (!field) throw new Unclear();
     const { resolve } = field;
-    const alone = !resolve || field.extensions['ofRecord'] === true;
-    const { write, pure } = this.#value(field.type, nodes, !alone);
-    if (!resolve) {
-      return { write: (of, call) => before + write((of as Values)[name], call), pure };
-    }
+    const ofRecord = recordResolver(field);
+    const value = this.#value(field.type, nodes, resolve !== undefined && ofRecord === null);
+    const readOff = (record: unknown): unknown => (record as Values)[name];
+    if (ofRecord || !resolve) return read(before, ofRecord ?? readOff, value);
+    const { write } = value;
     const argsOf = this.#argsOf(field, nodes[0]);
     return {
-      write: (of, call) => before + write(resolve(of, argsOf(call), call.context, noInfo), call),
-      pure: alone && pure,
+      kind: 'call',
+      write: (record, call) =>
+        before + write(resolve(record, argsOf(call), call.context, noInfo), call),
     };
   }
 
@@ -203,28 +280,18 @@ class Compilation {
   }
 
   #value(type: GraphQLOutputType, nodes: Nodes, remembers: boolean): Writer {
-    if (isNonNullType(type)) {
-      const { write, pure } = this.#present(type.ofType, nodes, remembers);
-      return {
-        write: (value, call) => {
-          if (value == null) throw new Unclear();
-          return write(value, call);
-        },
-        pure,
-      };
-    }
-    const { write, pure } = this.#present(type, nodes, remembers);
-    return { write: (value, call) => (value == null ? 'null' : write(value, call)), pure };
+    const isRequired = isNonNullType(type);
+    const present = this.#present(isRequired ? type.ofType : type, nodes, remembers);
+    return isRequired ? mapped(present, required) : mapped(present, nullable);
   }
 
   /** Of a value that is there. */
   #present(type: GraphQLOutputType, nodes: Nodes, remembers: boolean): Writer {
-    if (isLeafType(type)) return { write: leafWriter(type), pure: true };
+    if (isLeafType(type)) return { kind: 'record', write: leafWriter(type) };
     if (isListType(type)) {
-      const { write, pure } = this.#value(type.ofType, nodes, remembers);
-      const writeList = listWriter(write);
-      const keeps = pure && remembers && !isLeafType(getNamedType(type));
-      return { write: keeps ? this.#texts.rememberList(writeList) : writeList, pure };
+      const list = mapped(this.#value(type.ofType, nodes, remembers), listWriter);
+      const keeps = list.kind === 'record' && remembers && !isLeafType(getNamedType(type));
+      return keeps ? { kind: 'record', write: this.#texts.rememberList(list.write) } : list;
     }
     if (!isObjectType(type)) throw new Unclear();
     return this.object(
@@ -235,12 +302,52 @@ class Compilation {
   }
 }
 
-/** Fields next to each other that are alike pure, or not. */
+/** What a field that was declared by `ofRecord` reads; null for others. */
+function recordResolver(field: GraphQLField<unknown, unknown>): RecordResolver | null {
+  const resolve = field.extensions['ofRecord'];
+  return typeof resolve === 'function' ? (resolve as RecordResolver) : null;
+}
+
+function isOfRecord(writer: Writer): writer is RecordWriter {
+  return writer.kind === 'record';
+}
+
+/** Writes what is read off a record, with what stands before it. */
+function read(before: string, readOff: RecordResolver, value: Writer): Writer {
+  const reading =
+    <Run extends RecordRun>(write: Write<Run>): Write<Run> =>
+    (record, run) =>
+      before + write(readOff(record, run.settings), run);
+  return mapped(value, reading);
+}
+
+/** The same kind of writer, around another. */
+function mapped(
+  writer: Writer,
+  around: <Run extends RecordRun>(write: Write<Run>) => Write<Run>,
+): Writer {
+  return writer.kind === 'record'
+    ? { kind: 'record', write: around(writer.write) }
+    : { kind: 'call', write: around(writer.write) };
+}
+
+function required<Run>(write: Write<Run>): Write<Run> {
+  return (value, run) => {
+    if (value == null) throw new Unclear();
+    return write(value, run);
+  };
+}
+
+function nullable<Run>(write: Write<Run>): Write<Run> {
+  return (value, run) => (value == null ? 'null' : write(value, run));
+}
+
+/** Fields next to each other that are alike of their record, or not. */
 function stretchesOf(fields: readonly Writer[]): Writer[][] {
   const stretches: Writer[][] = [];
   for (const field of fields) {
     const last = stretches.at(-1);
-    if (last?.[0]?.pure === field.pure) last.push(field);
+    if (last?.[0]?.kind === field.kind) last.push(field);
     else stretches.push([field]);
   }
   return stretches;
@@ -248,7 +355,7 @@ function stretchesOf(fields: readonly Writer[]): Writer[][] {
 
 // Pieces are added up, not joined: the whole is copied once then, when it is encoded.
 
-function joined(writers: readonly Pick<Writer, 'write'>[]): Writer['write'] {
+function joined<Run>(writers: readonly { write: Write<Run> }[]): Write<Run> {
   return (value, call) => {
     let text = '';
     for (const { write } of writers) text += (text === '' ? '' : ',') + write(value, call);
@@ -256,7 +363,7 @@ function joined(writers: readonly Pick<Writer, 'write'>[]): Writer['write'] {
   };
 }
 
-function objectWriter(members: Writer['write']): Writer['write'] {
+function objectWriter<Run>(members: Write<Run>): Write<Run> {
   return (value, call) => {
     if (typeof value !== 'object' || value === null) throw new Unclear();
     // The interpreter throws the one, and waits for the other.
@@ -265,7 +372,7 @@ function objectWriter(members: Writer['write']): Writer['write'] {
   };
 }
 
-function listWriter(write: Writer['write']): Writer['write'] {
+function listWriter<Run>(write: Write<Run>): Write<Run> {
   return (value, call) => {
     if (!Array.isArray(value)) throw new Unclear();
     let text = '';

@@ -10,9 +10,8 @@
  *    way to a worker would take this thread as long.
  * 4. `drain` ends subscriptions and lets requests finish; `close` also ends the pool.
  */
-import { OperationTypeNode } from 'graphql';
+import type { GraphQLSchema } from 'graphql';
 import { callerOf, type Principal } from '../../auth/callers/principal.ts';
-import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { QueryPool } from '../../workers/query-pool.ts';
 import { startOfAnswer } from './answer-start.ts';
@@ -25,8 +24,8 @@ import type {
   ReadSide,
   WriteSide,
 } from '../context.ts';
-import type { Prepared, ReadyDocument } from '../gate/documents.ts';
-import { type Answer, Engine, isExposing, type Variables } from './engine.ts';
+import { Executor, type Prepared } from './executor.ts';
+import type { Answer, Operation, Variables } from './operation.ts';
 import { Paces } from './pace.ts';
 import { createSchema } from '../schema/schema.ts';
 import { Turn } from './loop-turn.ts';
@@ -34,6 +33,8 @@ import { Turn } from './loop-turn.ts';
 export interface GraphqlCall {
   query: string;
   operationName: string | undefined;
+  /** What the document was made into, where that was asked for before. */
+  prepared?: Prepared;
   variables: Variables;
   principal: Principal;
   http: HttpSide | null;
@@ -75,6 +76,8 @@ export interface LanesOptions {
   logger: Logger;
   /** Bytes of answers kept for reuse, for each way they are asked for; 0 for none. */
   reuseBytes: number;
+  /** Told where a compiled query failed otherwise than it may. */
+  onFault?: () => void;
 }
 
 /** What it takes this thread to ask a worker and to take its answer. */
@@ -82,11 +85,9 @@ const handOverUs = 40;
 // What a document that nobody here has judged counts in its queue: about what validating it takes.
 const deferredUs = 5_000;
 
-export type OperationKind = `${OperationTypeNode}`;
-
 export class Lanes {
   readonly #options: LanesOptions;
-  readonly #engine: Engine;
+  readonly #executor: Executor;
   // Over MCP less may be named, and a request of one way may read as one of the other.
   readonly #reuse: Readonly<Record<GraphqlCall['via'], AnswerReuse>>;
   readonly #paces = new Paces();
@@ -97,25 +98,27 @@ export class Lanes {
     const { reuseBytes } = options;
     this.#turn = new Turn(options.limits.inlineTurnUs);
     this.#reuse = { http: new AnswerReuse(reuseBytes), mcp: new AnswerReuse(reuseBytes) };
-    this.#engine = new Engine({
+    this.#executor = new Executor({
       schema: createSchema(),
       limits: options.limits,
       defer: options.pool !== null,
       onInternal: (cause, path) => {
         options.logger.error({ err: cause, path }, 'graphql_internal_error');
       },
+      onFault: (cause) => {
+        options.logger.error({ err: cause }, 'graphql_compiled_fault');
+        options.onFault?.();
+      },
     });
   }
 
-  get engine(): Engine {
-    return this.#engine;
+  get schema(): GraphQLSchema {
+    return this.#executor.schema;
   }
 
-  /** The kind of a document's operation; null for one that will be refused. */
-  kindOf(query: string, operationName: string | undefined): OperationKind | null {
-    const prepared = this.#engine.prepare(query, operationName);
-    if (prepared.kind === 'deferred') return 'query';
-    return prepared.kind === 'ready' ? prepared.operation.operation : null;
+  /** What is known of a document; a call may carry it. */
+  prepare(query: string, operationName: string | undefined): Prepared {
+    return this.#executor.prepare(query, operationName);
   }
 
   /** An answer given before to the very same request, still true. */
@@ -132,15 +135,13 @@ export class Lanes {
    * with OVERLOADED, DEADLINE_EXCEEDED, SHUTTING_DOWN.
    */
   answer(call: GraphqlCall): GraphqlAnswer | Promise<GraphqlAnswer> {
-    const { query, operationName } = call;
-    const prepared = this.#engine.prepare(query, operationName);
-    if (isExposing(prepared, call.via)) return this.#answerHere(call);
-    if (prepared.kind === 'ready' && isSubscription(prepared)) {
-      throw new ServiceError('NOT_ACCEPTABLE', 'Subscriptions are sent as text/event-stream.');
-    }
+    const admission = this.#executor.admit(this.#preparedOf(call), call, 'answer');
+    if (admission.kind === 'refused') return toBytes(admission.answer);
+    if (admission.kind === 'deferred') return this.#askPool(call, null, this.#options.limits.cost);
+    const { operation, cost } = admission;
     const askedAt = this.#options.read.reader.position;
-    const answer = this.#run(call, prepared);
-    if (prepared.kind !== 'ready' || !prepared.repeatable || call.request === null) return answer;
+    const answer = this.#run(call, operation, cost);
+    if (!operation.repeatable || call.request === null) return answer;
     if (!(answer instanceof Promise)) return this.#keep(call, call.request, answer, askedAt);
     const request = Buffer.from(call.request);
     return answer.then((settled) => this.#keep(call, request, settled, askedAt));
@@ -159,42 +160,44 @@ export class Lanes {
     return answer;
   }
 
-  #run(call: GraphqlCall, prepared: Prepared): GraphqlAnswer | Promise<GraphqlAnswer> {
-    const { pool, limits } = this.#options;
-    if (prepared.kind === 'deferred' && pool) return this.#askPool(pool, call, null, limits.cost);
-    if (prepared.kind !== 'ready') return this.#answerHere(call);
-    if (isMutation(prepared))
-      return this.#options.mutations?.answer(call) ?? this.#answerHere(call);
-    const cost = prepared.cost(call.variables);
-    if (cost > limits.cost) return this.#answerHere(call);
-    if (pool && this.#isForPool(pool, prepared, cost)) {
-      return this.#askPool(pool, call, prepared, cost);
+  #preparedOf({ prepared, query, operationName }: GraphqlCall): Prepared {
+    return prepared ?? this.#executor.prepare(query, operationName);
+  }
+
+  #run(
+    call: GraphqlCall,
+    operation: Operation,
+    cost: number,
+  ): GraphqlAnswer | Promise<GraphqlAnswer> {
+    const { mutations } = this.#options;
+    if (operation.kind === 'mutation') {
+      return mutations?.answer(call) ?? this.#runHere(call, operation);
     }
+    if (this.#isForPool(operation, cost)) return this.#askPool(call, operation, cost);
     const startMs = performance.now();
-    const answer = this.#answerHere(call);
+    const answer = this.#runHere(call, operation);
     const tookUs = (performance.now() - startMs) * 1_000;
-    this.#paces.learn(prepared, cost, tookUs);
+    this.#paces.learn(operation, cost, tookUs);
     this.#turn.spend(tookUs);
     return answer;
   }
 
-  #answerHere(call: GraphqlCall): GraphqlAnswer | Promise<GraphqlAnswer> {
-    const { query, operationName, variables } = call;
-    const context = this.context(call);
-    const answer = this.#engine.answer(query, operationName, variables, context);
+  #runHere(call: GraphqlCall, operation: Operation): GraphqlAnswer | Promise<GraphqlAnswer> {
+    const answer = operation.run(call.variables, this.context(call));
     const { charsMax } = call;
     return answer instanceof Promise
       ? answer.then((settled) => toBytes(startOfAnswer(settled, charsMax)))
       : toBytes(startOfAnswer(answer, charsMax));
   }
 
-  /** `document`: null where nobody here knows it. */
+  /** `document`: null where nobody here has judged it, which is only where there is a pool. */
   async #askPool(
-    pool: QueryLane,
     call: GraphqlCall,
-    document: ReadyDocument | null,
+    document: Operation | null,
     cost: number,
   ): Promise<GraphqlAnswer> {
+    const { pool } = this.#options;
+    if (pool === null) throw new Error('There is no other thread to ask.');
     const { query, operationName = null, variables, principal, via, charsMax } = call;
     const { kind, bytes, tookUs, giveBack } = await pool.ask({
       query,
@@ -213,7 +216,9 @@ export class Lanes {
   }
 
   /** Workers take a moment to start: until then this thread answers what is not heavy. */
-  #isForPool(pool: QueryLane, document: ReadyDocument, cost: number): boolean {
+  #isForPool(document: Operation, cost: number): boolean {
+    const { pool } = this.#options;
+    if (pool === null) return false;
     const { inlineCost, heavyCost } = this.#options.limits;
     const expectedUs = this.#paces.expectUs(document, cost);
     const carefulCost = Math.max(this.#paces.costOf(document, cost), cost);
@@ -225,15 +230,16 @@ export class Lanes {
 
   /** The results of a subscription as JSON, or of anything else: its one answer. */
   async *results(call: GraphqlCall): AsyncGenerator<string, void> {
-    const prepared = this.#engine.prepare(call.query, call.operationName);
-    if (prepared.kind !== 'ready' || !isSubscription(prepared)) {
+    const prepared = this.#preparedOf(call);
+    if (prepared.kind !== 'subscription') {
       const { body } = await this.answer(call);
       yield Buffer.from(body).toString();
       return;
     }
-    const source = await this.#engine.subscribe(prepared, call.variables, this.context(call));
-    if ('json' in source) yield source.json;
-    else yield* source;
+    const admission = this.#executor.admit(prepared, call, 'events');
+    if (admission.kind === 'refused') yield admission.answer.json;
+    if (admission.kind !== 'admitted') return;
+    yield* admission.operation.events(call.variables, this.context(call));
   }
 
   context(call: ContextCall): GraphContext {
@@ -247,14 +253,6 @@ export class Lanes {
 
 function toBytes({ kind, json }: Answer): GraphqlAnswer {
   return { kind, body: Buffer.from(json) };
-}
-
-function isMutation({ operation }: ReadyDocument): boolean {
-  return operation.operation === OperationTypeNode.MUTATION;
-}
-
-function isSubscription({ operation }: ReadyDocument): boolean {
-  return operation.operation === OperationTypeNode.SUBSCRIPTION;
 }
 
 type ContextCall = Pick<GraphqlCall, 'principal' | 'http' | 'via' | 'agent' | 'signal'>;

@@ -1,7 +1,10 @@
 /** Owns the JSON of scalars and enums, written as graphql-js and JSON.stringify together would. */
 import { type GraphQLLeafType, isEnumType } from 'graphql';
 
-/** Writes a value that is not null. Throws what the type throws, and for what has no JSON. */
+/** What a writer refuses: graphql-js answers it. */
+export class Unclear extends Error {}
+
+/** Writes a value that is not null. Throws what the type throws, and `Unclear` for what has no JSON. */
 export function leafWriter(type: GraphQLLeafType): (value: unknown) => string {
   if (isEnumType(type)) {
     const names = new Map(
@@ -11,7 +14,7 @@ export function leafWriter(type: GraphQLLeafType): (value: unknown) => string {
   }
   const write = (value: unknown): string => {
     if (value instanceof Error || value instanceof Promise || typeof value === 'function') {
-      throw new TypeError('What resolvers return is left to the interpreter.');
+      throw new Unclear();
     }
     return textOf(type.serialize(value));
   };
@@ -21,6 +24,6 @@ export function leafWriter(type: GraphQLLeafType): (value: unknown) => string {
 
 function textOf(value: unknown): string {
   const text = value == null ? undefined : JSON.stringify(value);
-  if (text === undefined) throw new TypeError('There is nothing to write.');
+  if (text === undefined) throw new Unclear();
   return text;
 }

@@ -7,13 +7,16 @@
  * 3. Nothing is kept of a run that does not ask for it: a document that never comes again would
  *    leave texts that nobody uses.
  */
+import type { GraphqlSettings } from '../context.ts';
 
-/** A run; `keeps`: whether what it writes is likely to be asked for again. */
-export interface TextRun {
+/** What a text may depend on besides its record, and nothing of who asks for it. */
+export interface RecordRun {
+  readonly settings: GraphqlSettings;
+  /** Whether what is written is likely to be asked for again. */
   readonly keeps: boolean;
 }
 
-export type WriteValue<C> = (value: unknown, call: C) => string;
+export type WriteRecord = (value: unknown, run: RecordRun) => string;
 
 // What an entry takes besides its characters.
 const entryChars = 100;
@@ -34,18 +37,18 @@ export class RecordTexts {
     this.#charsMax = charsMax;
   }
 
-  /** `write` that remembers; what it writes must depend on nothing but the record. */
-  remember<C extends TextRun>(write: WriteValue<C>): WriteValue<C> {
+  /** `write` that remembers. */
+  remember(write: WriteRecord): WriteRecord {
     const kept = this.#map<string>();
-    return (value, call) => {
+    return (value, run) => {
       // What is no object has no text, and cannot be frozen.
       const record = value as object;
       const texts = kept();
       const known = texts.get(record);
       if (known !== undefined) return known;
-      const text = write(record, call);
+      const text = write(record, run);
       // Records come frozen from the store; what was made for this call alone does not come again.
-      if (call.keeps && Object.isFrozen(record)) {
+      if (run.keeps && Object.isFrozen(record)) {
         texts.set(record, this.#inOnePiece(text));
       }
       return text;
@@ -56,20 +59,20 @@ export class RecordTexts {
    * The same for lists of records: one is known again by the very records in it, and found by its
    * first. It is looked through each time, which costs a tenth of putting the texts together.
    */
-  rememberList<C extends TextRun>(write: WriteValue<C>): WriteValue<C> {
+  rememberList(write: WriteRecord): WriteRecord {
     const kept = this.#map<ListText>();
-    return (value, call) => {
-      if (!call.keeps || !Array.isArray(value) || value.length < 2) return write(value, call);
+    return (value, run) => {
+      if (!run.keeps || !Array.isArray(value) || value.length < 2) return write(value, run);
       const items: readonly unknown[] = value;
       const first = items[0] as object | null;
       if (!Object.isFrozen(first) || typeof first !== 'object' || first === null) {
-        return write(value, call);
+        return write(value, run);
       }
       const lists = kept();
       const known = lists.get(first);
       const same = known !== undefined && areSame(known.items, items);
       if (same && known.text !== null) return known.text;
-      const text = write(value, call);
+      const text = write(value, run);
       if (!same) {
         // A copy: who made the list may go on with it.
         lists.set(first, { items: items.slice(), text: null });

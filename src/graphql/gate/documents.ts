@@ -34,13 +34,11 @@ export interface ReadyDocument {
   operation: OperationDefinitionNode;
   operationName: string | undefined;
   cost: CostOf;
-  /** Whether it may be compiled. */
-  compilable: boolean;
   /** Whether its answer depends on the principal, the variables and the journal alone. */
   repeatable: boolean;
 }
 
-export type Prepared =
+export type JudgedDocument =
   /** A long query that was not judged here, for another thread to judge. */
   | { kind: 'deferred'; exposed: Exposed }
   | ReadyDocument
@@ -65,9 +63,9 @@ export function prepare(
   { schema, exposure, limits, defer }: Judgement,
   query: string,
   operationName: string | undefined,
-): Prepared {
+): JudgedDocument {
   let exposed = exposesNothing;
-  const refused = (...errors: GraphQLFormattedError[]): Prepared => {
+  const refused = (...errors: GraphQLFormattedError[]): JudgedDocument => {
     return { kind: 'refused', exposed, errors };
   };
   try {
@@ -93,7 +91,6 @@ export function prepare(
       operation,
       operationName,
       cost: staticCost(schema, document, operation),
-      compilable: isCompilable(document, operation),
       repeatable: isQuery && !mentions(document, logFields),
     };
   } catch (error) {
@@ -142,25 +139,11 @@ function chooseOperation(
   );
 }
 
-/**
- * Directives decide anew in each run which fields there are; introspection is rare; graphql-jit, which
- * events go to, differs where a response key is `__proto__`.
- */
-function isCompilable(document: DocumentNode, { operation }: OperationDefinitionNode): boolean {
-  if (operation === OperationTypeNode.MUTATION) return false;
-  return !mentions(document, uncompiledNames[operation], Kind.DIRECTIVE);
-}
-
-const uncompiledNames = {
-  [OperationTypeNode.QUERY]: new Set(['__schema', '__type']),
-  [OperationTypeNode.SUBSCRIPTION]: new Set(['__schema', '__type', '__proto__']),
-} as const;
-
 // Logs and metrics grow without an entry in the journal.
 const logFields: ReadonlySet<string> = new Set(['log', 'logTail', 'logs', 'lastLines', 'metrics']);
 
 /** Whether one of the names, or a node of the kind, stands anywhere in the document. */
-function mentions(document: DocumentNode, names: ReadonlySet<string>, kind?: Kind): boolean {
+export function mentions(document: DocumentNode, names: ReadonlySet<string>, kind?: Kind): boolean {
   const look = (node: unknown): boolean => {
     if (typeof node !== 'object' || node === null) return false;
     if (Array.isArray(node)) return node.some(look);

@@ -14,7 +14,8 @@ import type {
 import { tables } from '../../store/records/tables.ts';
 import { httpSide, requirePerson, requireSignedIn, requireTeam, writeSide } from '../access.ts';
 import type { GraphContext, HttpSide } from '../context.ts';
-import { type Builder, ofRecord, type Shared } from './builder.ts';
+import type { Builder, Shared } from './builder.ts';
+import { ofRecord } from '../record-fields.ts';
 
 export function addAccounts(builder: Builder, shared: Shared) {
   const types = addTypes(builder, shared);
@@ -40,11 +41,10 @@ function addTypes(builder: Builder, { capability }: Shared) {
       name: t.exposeString('name'),
       requireTwoFactor: t.exposeBoolean('requireTwoFactor'),
       twoFactorGraceUntil: t.field({
-        ...ofRecord,
+        ...ofRecord((record: TeamRecord) => record.twoFactorGraceUntilMs ?? null),
         type: 'DateTime',
         nullable: true,
         description: 'Until when people without it may go on where two-factor is required.',
-        resolve: (record) => record.twoFactorGraceUntilMs ?? null,
       }),
       capabilities: t.field({
         type: [capability],

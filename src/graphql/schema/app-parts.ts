@@ -10,7 +10,8 @@ import type {
   StoredUpload,
 } from '../../store/records/records.ts';
 import type { Resources } from '../../protocol/workload.ts';
-import { type Builder, ofRecord } from './builder.ts';
+import type { Builder } from './builder.ts';
+import { ofRecord } from '../record-fields.ts';
 import { LineDecoder } from './logs.ts';
 
 export interface ContainerView {
@@ -38,11 +39,10 @@ export function addAppParts(builder: Builder) {
   const upload = builder.objectRef<StoredUpload>('Upload').implement({
     fields: (t) => ({
       filename: t.exposeString('filename'),
-      size: t.float({ ...ofRecord, resolve: (record) => record.sizeBytes }),
+      size: t.float(ofRecord((upload: StoredUpload) => upload.sizeBytes)),
       uploadedAt: t.field({
-        ...ofRecord,
+        ...ofRecord((upload: StoredUpload) => upload.uploadedAtMs),
         type: 'DateTime',
-        resolve: (record) => record.uploadedAtMs,
       }),
     }),
   });
@@ -79,10 +79,9 @@ export function addAppParts(builder: Builder) {
       image: t.exposeString('image', { nullable: true }),
       state: t.exposeString('state', { description: 'starting, running, restarting or stopping.' }),
       startedAt: t.field({
-        ...ofRecord,
+        ...ofRecord((view: ContainerView) => view.startedAtMs),
         type: 'DateTime',
         nullable: true,
-        resolve: (view) => view.startedAtMs,
       }),
     }),
   });

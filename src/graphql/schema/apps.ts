@@ -10,7 +10,8 @@ import type { GraphContext, GraphqlSettings } from '../context.ts';
 import { boundedCount, decodeCursor, type Page, pageMax, pageOf } from '../page.ts';
 import type { addAccounts } from './accounts.ts';
 import type { addAppParts, ContainerView } from './app-parts.ts';
-import { type Builder, ofRecord, type Shared } from './builder.ts';
+import type { Builder, Shared } from './builder.ts';
+import { ofRecord } from '../record-fields.ts';
 import type { addDeployments } from './deployments.ts';
 import { defaultContainer } from '../../actors/app/running/containers.ts';
 
@@ -64,9 +65,8 @@ function addApp(builder: Builder, parts: AppParts) {
       source: t.expose('source', { type: leaves.source }),
       status: t.expose('status', { type: leaves.status }),
       url: t.string({
-        ...ofRecord,
+        ...ofRecord((record: AppRecord, settings) => appUrl(settings, record.slug)),
         nullable: true,
-        resolve: (record, _args, { read }) => appUrl(read.settings, record.slug),
       }),
       folderId: t.id({
         nullable: true,
@@ -110,8 +110,14 @@ function addApp(builder: Builder, parts: AppParts) {
           return pageOf('dpl', rows, count, (row) => row.id);
         },
       }),
-      createdAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (app) => app.createdAtMs }),
-      updatedAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (app) => app.updatedAtMs }),
+      createdAt: t.field({
+        ...ofRecord((record: AppRecord) => record.createdAtMs),
+        type: 'DateTime',
+      }),
+      updatedAt: t.field({
+        ...ofRecord((record: AppRecord) => record.updatedAtMs),
+        type: 'DateTime',
+      }),
     }),
   });
 }
@@ -124,10 +130,9 @@ function addRun(
 ): void {
   builder.objectFields(app, (t) => ({
     containers: t.field({
-      ...ofRecord,
+      ...ofRecord((record: AppRecord) => containersOf(record)),
       type: [leaves.container],
       description: 'What runs of it now.',
-      resolve: (record) => containersOf(record),
     }),
     lastExit: t.field({
       type: leaves.exit,
@@ -139,9 +144,8 @@ function addRun(
       },
     }),
     restarts: t.int({
-      ...ofRecord,
+      ...ofRecord(({ run }: AppRecord) => run.crashes?.restarts ?? 0),
       description: 'Of the live release since it became live, by itself.',
-      resolve: ({ run }) => run.crashes?.restarts ?? 0,
     }),
   }));
 }

@@ -34,9 +34,6 @@ export const secret = { extensions: { directives: ['secret'] } } as const;
 /** A field that runs a command; MCP refuses it by this. */
 export const exec = { extensions: { directives: ['exec'] } } as const;
 
-/** A resolver that looks at its parent and at settings alone: its answer is as lasting as the parent. */
-export const ofRecord = { extensions: { ofRecord: true } } as const;
-
 export const schemaDirectives = [
   ...specifiedDirectives,
   new GraphQLDirective({ name: 'secret', locations: [DirectiveLocation.FIELD_DEFINITION] }),

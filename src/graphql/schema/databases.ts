@@ -23,7 +23,8 @@ import type { GraphContext } from '../context.ts';
 import type { addAppChanges } from './app-changes.ts';
 import type { addAppParts } from './app-parts.ts';
 import type { addApps } from './apps.ts';
-import { type Builder, ofRecord, secret } from './builder.ts';
+import { type Builder, secret } from './builder.ts';
+import { ofRecord } from '../record-fields.ts';
 
 export interface DatabaseTypes {
   app: ReturnType<typeof addApps>['app'];
@@ -88,9 +89,8 @@ function addDatabase(builder: Builder, { app, leaves }: DatabaseTypes, engine: E
         description: 'What keeps it from running.',
       }),
       connectionStringMasked: t.string({
-        ...ofRecord,
+        ...ofRecord((record: DatabaseRecord) => maskedUrl(record)),
         description: 'As programs of this machine reach it; without a port before it has one.',
-        resolve: (record) => maskedUrl(record),
       }),
       folderId: t.id({
         nullable: true,
@@ -109,8 +109,14 @@ function addDatabase(builder: Builder, { app, leaves }: DatabaseTypes, engine: E
           return seenApps(read.reader, principal, record.teamId, apps);
         },
       }),
-      createdAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (one) => one.createdAtMs }),
-      updatedAt: t.field({ ...ofRecord, type: 'DateTime', resolve: (one) => one.updatedAtMs }),
+      createdAt: t.field({
+        ...ofRecord((record: DatabaseRecord) => record.createdAtMs),
+        type: 'DateTime',
+      }),
+      updatedAt: t.field({
+        ...ofRecord((record: DatabaseRecord) => record.updatedAtMs),
+        type: 'DateTime',
+      }),
     }),
   });
 }

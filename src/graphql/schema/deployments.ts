@@ -6,7 +6,8 @@ import { tables } from '../../store/records/tables.ts';
 import { findDeployment, requireApp, requireDeployment, writeSide } from '../access.ts';
 import type { GraphContext } from '../context.ts';
 import { boundedCount, type Page } from '../page.ts';
-import { type Builder, ofRecord, type Shared } from './builder.ts';
+import type { Builder, Shared } from './builder.ts';
+import { ofRecord } from '../record-fields.ts';
 import { type addLogs, logPageMax, readLines } from './logs.ts';
 
 export function addDeployments(
@@ -85,21 +86,18 @@ function addDeployment(
         },
       }),
       createdAt: t.field({
-        ...ofRecord,
+        ...ofRecord((record: DeploymentRecord) => record.createdAtMs),
         type: 'DateTime',
-        resolve: (record) => record.createdAtMs,
       }),
       startedAt: t.field({
-        ...ofRecord,
+        ...ofRecord((record: DeploymentRecord) => record.startedAtMs),
         type: 'DateTime',
         nullable: true,
-        resolve: (record) => record.startedAtMs,
       }),
       finishedAt: t.field({
-        ...ofRecord,
+        ...ofRecord((record: DeploymentRecord) => record.finishedAtMs),
         type: 'DateTime',
         nullable: true,
-        resolve: (record) => record.finishedAtMs,
       }),
     }),
   });

@@ -5,7 +5,7 @@
  * 1. A page that would not fit is asked for again, shorter, so that its cursor stays true.
  */
 import type { GraphQLSchema } from 'graphql';
-import type { Variables } from '../../graphql/execution/engine.ts';
+import type { Variables } from '../../graphql/execution/operation.ts';
 import type { GraphqlReply, Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { outputOf } from '../output.ts';
 import { fits } from '../results.ts';

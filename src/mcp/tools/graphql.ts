@@ -91,14 +91,19 @@ async function runDocument(
     operationName?: string;
   };
   const other = wanted === 'query' ? 'graphql_mutate' : 'graphql_query';
-  const kind = await call.kindOf(query, operationName);
-  if (kind !== null && kind !== wanted) {
+  const prepared = await call.prepare(query, operationName);
+  const kind = prepared.kind === 'deferred' ? 'query' : prepared.kind;
+  if (kind !== 'refused' && kind !== wanted) {
     return {
       kind: 'failed',
       sentence: `${name} runs no ${kind}${kind === 'subscription' ? '' : `: call ${other}`}.`,
     };
   }
-  const reply = await call.graphql(query, variables ?? {}, operationName, readChars);
+  const reply = await call.graphql(query, variables ?? {}, {
+    operationName,
+    prepared,
+    charsMax: readChars,
+  });
   await call.openSecrets();
   const json = call.redact(`{"data":${reply.dataJson}}`);
   if (reply.clean) return fits(json) ? { kind: 'structured', json } : { kind: 'text', text: json };

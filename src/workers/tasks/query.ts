@@ -7,7 +7,8 @@ import { createAccountReads } from '../../auth/callers/account-reads.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import type { GraphContext, GraphqlLimits, GraphqlSettings } from '../../graphql/context.ts';
 import { startOfAnswer } from '../../graphql/execution/answer-start.ts';
-import { type Answer, Engine, type Variables } from '../../graphql/execution/engine.ts';
+import { Executor } from '../../graphql/execution/executor.ts';
+import type { Answer, Variables } from '../../graphql/execution/operation.ts';
 import { createSchema } from '../../graphql/schema/schema.ts';
 import { openLogReader } from '../../logs/files/reader.ts';
 import { openMetricsReader } from '../../metrics/metrics-files.ts';
@@ -17,6 +18,7 @@ import {
   type QueryBatch,
   type QueryBatchReply,
   type QueryCall,
+  type QueryFault,
   type QueryWorkerStart,
 } from '../query-messages.ts';
 
@@ -52,18 +54,21 @@ export async function serveQueries({
     settings: setup.settings,
   };
   let faults: QueryBatchReply['faults'] = [];
-  const engine = new Engine({
+  const note = (event: QueryFault['event'], cause: unknown, path: string): void => {
+    const told = cause instanceof Error ? (cause.stack ?? '') : String(cause);
+    faults.push({ event, path, cause: told });
+  };
+  const executor = new Executor({
     schema: createSchema(),
     limits: setup.limits,
-    onInternal: (cause, path) => {
-      faults.push({ path, cause: cause instanceof Error ? (cause.stack ?? '') : String(cause) });
-    },
+    onInternal: (cause, path) => note('graphql_internal_error', cause, path),
+    onFault: (cause) => note('graphql_compiled_fault', cause, ''),
   });
   port.on('message', (batch: QueryBatch) => {
     const tookUs = new Uint32Array(batch.calls.length);
     const answers = batch.calls.map((call, i) => {
       const startMs = performance.now();
-      const answered = answer(engine, read, call);
+      const answered = answer(executor, read, call);
       tookUs[i] = (performance.now() - startMs) * 1_000;
       return answered;
     });
@@ -77,7 +82,7 @@ export async function serveQueries({
   await reader.close();
 }
 
-function answer(engine: Engine, read: GraphContext['read'], call: QueryCall): Answer {
+function answer(executor: Executor, read: GraphContext['read'], call: QueryCall): Answer {
   const context: GraphContext = {
     read,
     write: null,
@@ -88,7 +93,8 @@ function answer(engine: Engine, read: GraphContext['read'], call: QueryCall): An
     signal: null,
   };
   const variables = call.variables as Variables;
-  const answered = engine.answer(call.query, call.operationName ?? undefined, variables, context);
+  const { query, operationName } = call;
+  const answered = executor.answer(query, operationName ?? undefined, variables, context);
   // Resolvers of queries are synchronous: a promise would be a change, sent to the wrong thread.
   if (answered instanceof Promise) throw new Error('A query worker was sent what is no query.');
   return startOfAnswer(answered, call.charsMax);

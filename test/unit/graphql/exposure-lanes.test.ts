@@ -103,8 +103,7 @@ describe('the lanes, over MCP', () => {
         fragment V on EnvVar { key v: value }
         fragment A on App { ...B } fragment B on App { ${teams.join(' ')} }`,
     };
-    assert.equal(pooled.engine.prepare(deferred.query, undefined).kind, 'deferred');
-    assert.equal(pooled.kindOf(deferred.query, undefined), 'query');
+    assert.equal(pooled.prepare(deferred.query, undefined).kind, 'deferred');
     for (const answer of [
       await inline.answer(call(deferred)),
       await pooled.answer(call(deferred)),
@@ -155,6 +154,6 @@ describe('the lanes, over MCP', () => {
     assert.match(String(refused.value), /revealEnv is refused over MCP/);
     assert.match(text(await inline.answer(call(one))), /MCP takes no subscriptions/);
     assert.throws(() => inline.answer(call(one, { via: 'http' })), /text\/event-stream/);
-    assert.equal(inline.kindOf(one.query, undefined), 'subscription');
+    assert.equal(inline.prepare(one.query, undefined).kind, 'subscription');
   });
 });

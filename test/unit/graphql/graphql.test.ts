@@ -75,14 +75,19 @@ describe('GraphQL from within', () => {
     'tells the kind of a document, loading what is needed first',
     over(async ({ graphql }) => {
       assert.equal(graphql.loaded, null);
-      assert.equal(await graphql.kindOf('{ me { id } }'), 'query');
+      assert.equal((await graphql.prepare('{ me { id } }')).kind, 'query');
       assert.notEqual(graphql.loaded, null);
+      const kindOf = (query: string, name?: string) => {
+        const prepared = graphql.prepare(query, name);
+        assert.ok(!(prepared instanceof Promise), 'it was known at once');
+        return prepared.kind;
+      };
       const two = 'query A { me { id } } mutation B { logout }';
-      assert.equal(graphql.kindOf(two, 'A'), 'query');
-      assert.equal(graphql.kindOf(two, 'B'), 'mutation');
-      assert.equal(graphql.kindOf(two), null);
-      assert.equal(graphql.kindOf('subscription { appStatus(id: "a") { id } }'), 'subscription');
-      assert.equal(graphql.kindOf('{ nonsense }'), null);
+      assert.equal(kindOf(two, 'A'), 'query');
+      assert.equal(kindOf(two, 'B'), 'mutation');
+      assert.equal(kindOf(two), 'refused');
+      assert.equal(kindOf('subscription { appStatus(id: "a") { id } }'), 'subscription');
+      assert.equal(kindOf('{ nonsense }'), 'refused');
     }),
   );
 
@@ -141,7 +146,7 @@ describe('GraphQL from within', () => {
       await assert.rejects(async () => graphql.execute('{ me { id } }', {}, fixture.ann), {
         code: 'SHUTTING_DOWN',
       });
-      await assert.rejects(async () => graphql.kindOf('{ me { id } }'), { code: 'SHUTTING_DOWN' });
+      await assert.rejects(async () => graphql.prepare('{ me { id } }'), { code: 'SHUTTING_DOWN' });
       await assert.rejects(graphql.subscribe('{ me { id } }', {}, fixture.ann).next(), {
         code: 'SHUTTING_DOWN',
       });

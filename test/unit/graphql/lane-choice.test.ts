@@ -3,7 +3,7 @@ import { after, describe, it } from 'node:test';
 import type { Principal } from '../../../src/auth/callers/principal.ts';
 import { anonymous } from '../../../src/auth/callers/principal.ts';
 import { defaultLimits, type GraphqlLimits } from '../../../src/graphql/context.ts';
-import { Engine } from '../../../src/graphql/execution/engine.ts';
+import { Executor } from '../../../src/graphql/execution/executor.ts';
 import { Lanes } from '../../../src/graphql/execution/lanes.ts';
 import { Paces } from '../../../src/graphql/execution/pace.ts';
 import { createSchema } from '../../../src/graphql/schema/schema.ts';
@@ -57,14 +57,19 @@ function newLanes(more: Partial<GraphqlLimits> = {}) {
 }
 
 function costOf(query: string): number {
-  const prepared = newEngine().prepare(query, undefined);
-  if (prepared.kind !== 'ready') throw new Error('it is refused');
+  const prepared = newExecutor().prepare(query, undefined);
+  if (prepared.kind !== 'query') throw new Error('it is refused');
   return prepared.cost({});
 }
 
-function newEngine(): Engine {
+function newExecutor(): Executor {
   const onInternal = (): void => undefined;
-  return new Engine({ schema: createSchema(), limits: defaultLimits, onInternal });
+  return new Executor({
+    schema: createSchema(),
+    limits: defaultLimits,
+    onInternal,
+    onFault: onInternal,
+  });
 }
 
 const page = (first: number): string =>

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Actors } from '../../../src/actors/runtime/actor.ts';
 import type { Accounts } from '../../../src/auth/sign-in/accounts.ts';
 import { anonymous, type Principal } from '../../../src/auth/callers/principal.ts';
-import { Engine } from '../../../src/graphql/execution/engine.ts';
+import { Executor } from '../../../src/graphql/execution/executor.ts';
 import { createSchema } from '../../../src/graphql/schema/schema.ts';
 import { insert, put } from '../../../src/store/records/table.ts';
 import { tables } from '../../../src/store/records/tables.ts';
@@ -28,7 +28,7 @@ const schema = createSchema();
 
 describe('operations', () => {
   let fixture: GraphqlFixture;
-  let engine: Engine;
+  let executor: Executor;
   let sent: Sent[];
   let reply: unknown;
   let faults: unknown[];
@@ -49,7 +49,7 @@ describe('operations', () => {
     faults = [];
     reply = true;
     const onInternal = (cause: unknown) => faults.push(cause);
-    engine = new Engine({ schema, limits: fixture.limits, onInternal });
+    executor = new Executor({ schema, limits: fixture.limits, onInternal, onFault: onInternal });
     const { store } = fixture.accounts;
     store.write([
       insert(tables.trash, {
@@ -73,7 +73,7 @@ describe('operations', () => {
     variables = {},
   ): Promise<Result> {
     const context = fixture.context(principal, { actors, accounts });
-    const { json } = await engine.answer(query, undefined, variables, context);
+    const { json } = await executor.answer(query, undefined, variables, context);
     return JSON.parse(json) as Result;
   }
 
@@ -212,7 +212,7 @@ describe('operations', () => {
     });
     await run(query, principal);
     const context = { ...fixture.context(fixture.ann, { actors }), via: 'mcp' as const };
-    await engine.answer(query, undefined, {}, context);
+    await executor.answer(query, undefined, {}, context);
     assert.deepEqual(
       sent.map(({ message }) => message['trigger']),
       ['dashboard', 'api', 'mcp'],

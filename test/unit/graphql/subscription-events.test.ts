@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { buildSchema, type GraphQLObjectType } from 'graphql';
 import { defaultLimits, type GraphContext } from '../../../src/graphql/context.ts';
-import { Engine } from '../../../src/graphql/execution/engine.ts';
+import { Executor } from '../../../src/graphql/execution/executor.ts';
 
 const schema = buildSchema(`
   type Query { a: Int }
@@ -30,19 +30,18 @@ names.resolve = ({ n }: Tick, { first }: { first: number }) =>
 next.resolve = ({ n }: Tick) => (n > 3 ? null : { n: n + 1 });
 
 async function eventsOf(compile: boolean, query: string): Promise<string[]> {
-  const engine = new Engine({
+  const executor = new Executor({
     schema,
     limits: defaultLimits,
     compile,
     onInternal: () => undefined,
+    onFault: assert.ifError,
   });
-  const prepared = engine.prepare(query, undefined);
-  assert.equal(prepared.kind, 'ready');
+  const prepared = executor.prepare(query, undefined);
+  assert(prepared.kind === 'subscription');
   const context = { via: 'http' } as GraphContext;
-  const source = await engine.subscribe(prepared, { to: 4 }, context);
-  if ('json' in source) return [source.json];
   const events: string[] = [];
-  for await (const json of source) events.push(json);
+  for await (const json of prepared.events({ to: 4 }, context)) events.push(json);
   return events;
 }
 

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import {
   buildSchema,
   execute,
+  GraphQLError,
   type GraphQLFieldResolver,
   type GraphQLSchema,
   isObjectType,
@@ -11,11 +12,15 @@ import { compileQuery } from '../../../../src/graphql/execution/compile-query.ts
 import { defaultLimits, type GraphContext } from '../../../../src/graphql/context.ts';
 import { prepare, type ReadyDocument } from '../../../../src/graphql/gate/documents.ts';
 import { Exposure } from '../../../../src/graphql/gate/exposure.ts';
+import { ofRecord, type RecordResolver } from '../../../../src/graphql/record-fields.ts';
+import { ServiceError } from '../../../../src/lib/errors.ts';
 import { RecordTexts } from '../../../../src/graphql/execution/record-texts.ts';
+import { settings } from '../../../support/graphql-fixture.ts';
 
 type Resolvers = Record<string, GraphQLFieldResolver<unknown, unknown>>;
+type Reads = Record<string, RecordResolver>;
 
-const context = {} as GraphContext;
+const context = { read: { settings } } as GraphContext;
 
 const sdl = `
   scalar JSON
@@ -26,7 +31,7 @@ const sdl = `
   type Query { thing: Thing things(first: Int = 2): [Thing!]! say(text: String!, input: [String]): String }
 `;
 
-function schemaWith(resolvers: Resolvers, ofRecord: readonly string[] = []): GraphQLSchema {
+function schemaWith(resolvers: Resolvers, reads: Reads = {}): GraphQLSchema {
   const schema = buildSchema(sdl);
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type)) continue;
@@ -34,7 +39,8 @@ function schemaWith(resolvers: Resolvers, ofRecord: readonly string[] = []): Gra
       const name = `${type.name}.${field.name}`;
       const resolve = resolvers[name];
       if (resolve) field.resolve = resolve;
-      if (ofRecord.includes(name)) field.extensions = { ofRecord: true };
+      const read = reads[name];
+      if (read) Object.assign(field, ofRecord(read));
     }
   }
   return schema;
@@ -51,7 +57,7 @@ function ready(schema: GraphQLSchema, query: string): ReadyDocument {
 /** What is written, after it was compared with what graphql-js answers; null for nothing. */
 function written(schema: GraphQLSchema, query: string, variables = {}): string | null {
   const document = ready(schema, query);
-  const compiled = compileQuery(schema, document, new RecordTexts());
+  const compiled = compileQuery(schema, document, new RecordTexts(), assert.ifError);
   const text = compiled?.(variables, context) ?? null;
   const result = execute({
     schema,
@@ -143,7 +149,7 @@ describe('compileQuery()', () => {
     });
     const query = `query ($n: Int!, $t: String = "d") { two: things { id } none: things(first: 0) { id }
       some: things(first: $n) { id } a: say(text: $t, input: ["x", $t]) b: say(text: "c", input: null) }`;
-    const compiled = compileQuery(schema, ready(schema, query), new RecordTexts());
+    const compiled = compileQuery(schema, ready(schema, query), new RecordTexts(), assert.ifError);
     for (const variables of [{ n: 1 }, { n: 3, t: 'given' }, { n: 1 }]) {
       const text = written(schema, query, variables);
       assert.notEqual(text, null);
@@ -160,16 +166,97 @@ describe('compileQuery()', () => {
     const resolvers = { 'Query.thing': () => record, 'Thing.late': () => `asked ${++asked}` };
     const query = '{ thing { id late text } }';
     const changing = schemaWith(resolvers);
-    const compiled = compileQuery(changing, ready(changing, query), new RecordTexts());
+    const compiled = compileQuery(
+      changing,
+      ready(changing, query),
+      new RecordTexts(),
+      assert.ifError,
+    );
     assert.match(compiled?.({}, context) ?? '', /"id":"1","late":"asked 1","text":"t"/);
     assert.match(compiled?.({}, context) ?? '', /"id":"1","late":"asked 2","text":"t"/);
 
-    const lasting = schemaWith(resolvers, ['Thing.late']);
-    const remembered = compileQuery(lasting, ready(lasting, query), new RecordTexts());
+    const reads: Reads = {
+      'Thing.late': (thing, { appsDomain }) => {
+        assert.equal(thing, record);
+        return `asked ${++asked} of ${appsDomain}`;
+      },
+    };
+    const lasting = schemaWith({ 'Query.thing': () => record }, reads);
+    const remembered = compileQuery(
+      lasting,
+      ready(lasting, query),
+      new RecordTexts(),
+      assert.ifError,
+    );
     // Nothing is kept of the first run: most documents never come again.
-    assert.match(remembered?.({}, context) ?? '', /"late":"asked 3"/);
-    assert.match(remembered?.({}, context) ?? '', /"late":"asked 4"/);
-    assert.match(remembered?.({}, context) ?? '', /"late":"asked 4"/);
+    assert.match(remembered?.({}, context) ?? '', /"late":"asked 3 of localhost"/);
+    assert.match(remembered?.({}, context) ?? '', /"late":"asked 4 of localhost"/);
+    assert.match(remembered?.({}, context) ?? '', /"late":"asked 4 of localhost"/);
+  });
+
+  it('decides directives as graphql-js does, for each combination of their variables', () => {
+    const thing = { id: '1', text: 't', int: 2, part: { name: 'n' } };
+    const schema = schemaWith({ 'Query.thing': () => thing });
+    const query = `query ($a: Boolean!, $b: Boolean = true) { thing { ...F @skip(if: $a) int
+      ... @include(if: $b) { part { name @skip(if: $a) } } ...F part { __typename @include(if: $b) }
+      id @include(if: false) } } fragment F on Thing { text id @skip(if: $b) @include(if: $a) }`;
+    for (const variables of [
+      { a: true },
+      { a: false },
+      { a: true, b: false },
+      { a: false, b: false },
+    ]) {
+      assert.notEqual(written(schema, query, variables), null);
+    }
+    for (const variables of [{}, { a: null }, { a: 'yes' }, { a: true, b: null }]) {
+      assert.equal(written(schema, query, variables), null);
+    }
+  });
+
+  it('keeps what one combination wrote of a record apart from what another did', () => {
+    const record = Object.freeze({ id: '1', text: 't' });
+    const schema = schemaWith({ 'Query.thing': () => record });
+    const query = 'query ($a: Boolean!) { thing { id text @include(if: $a) } }';
+    const compiled = compileQuery(schema, ready(schema, query), new RecordTexts(), assert.ifError);
+    for (let use = 0; use < 3; use++) {
+      assert.equal(compiled?.({ a: true }, context), '{"data":{"thing":{"id":"1","text":"t"}}}');
+      assert.equal(compiled({ a: false }, context), '{"data":{"thing":{"id":"1"}}}');
+    }
+  });
+
+  it('leaves what has more combinations than it compiles to the interpreter', () => {
+    const schema = schemaWith({ 'Query.thing': () => ({ id: '1' }) });
+    const names = ['a', 'b', 'c', 'd'];
+    const query = `query (${names.map((name) => `$${name}: Boolean!`).join()}) {
+      thing { id ${names.map((name) => `${name}: id @skip(if: $${name})`).join(' ')} } }`;
+    const compiled = compileQuery(schema, ready(schema, query), new RecordTexts(), assert.ifError);
+    assert(compiled);
+    const texts = Array.from({ length: 16 }, (_, bits) => {
+      const given = Object.fromEntries(names.map((name, i) => [name, (bits >> i) % 2 === 1]));
+      return compiled(given, context);
+    });
+    assert.equal(texts.filter((text) => text !== null).length, 8);
+  });
+
+  it('tells of what fails otherwise than with an error that has words', () => {
+    const faults: unknown[] = [];
+    const failing = (error: unknown): unknown[] => {
+      const schema = schemaWith({
+        'Query.thing': () => {
+          throw error;
+        },
+      });
+      const document = ready(schema, '{ thing { id } }');
+      const compiled = compileQuery(schema, document, new RecordTexts(), (cause) =>
+        faults.push(cause),
+      );
+      assert.equal(compiled?.({}, context), null);
+      return faults.splice(0);
+    };
+    const bug = new TypeError('nobody expects it');
+    assert.deepEqual(failing(bug), [bug]);
+    assert.deepEqual(failing(new ServiceError('NOT_FOUND', 'No such thing.')), []);
+    assert.deepEqual(failing(new GraphQLError('no')), []);
   });
 
   it('leaves documents that spread to very many fields to the interpreter', () => {
@@ -178,6 +265,6 @@ describe('compileQuery()', () => {
       Array.from({ length: count }, (_, i) => `${prefix}${i}: ${of}`).join(' ');
     const query = `{ ${aliases('t', 40, 'thing { ...F }')} } fragment F on Thing { ${aliases('x', 30, 'id')} }`;
     const document = ready(schema, query);
-    assert.equal(compileQuery(schema, document, new RecordTexts()), null);
+    assert.equal(compileQuery(schema, document, new RecordTexts(), assert.ifError), null);
   });
 });

@@ -108,7 +108,7 @@ describe('the lanes', () => {
     const long = `{ apps { nodes { ${fields} } } more: apps { nodes { id ${'slug '.repeat(20)} name status build { port } ${'autoDeploy '.repeat(20)} ${'source '.repeat(20)} } } }`;
     const one = { name: '', query: long };
     const { ann } = data.fixture;
-    assert.equal(pooled.engine.prepare(long, undefined).kind, 'deferred');
+    assert.equal(pooled.prepare(long, undefined).kind, 'deferred');
     assert.equal(text((await pooled.answer(call(one, ann))).body), reference(one, ann));
     const wrong = { name: '', query: long.replace('name', 'nonsense') };
     const refused = text((await pooled.answer(call(wrong, ann))).body);

@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RecordTexts, type TextRun } from '../../../../src/graphql/execution/record-texts.ts';
+import { type RecordRun, RecordTexts } from '../../../../src/graphql/execution/record-texts.ts';
+import { settings } from '../../../support/graphql-fixture.ts';
 
 interface Named {
   name: string;
 }
 
-const again: TextRun = { keeps: true };
+const again: RecordRun = { keeps: true, settings };
 
 /** A writer that counts what it writes. */
 function counting(texts: RecordTexts) {
   const written: string[] = [];
-  const write = texts.remember<TextRun>((value) => {
+  const write = texts.remember((value) => {
     const { name } = value as Named;
     written.push(name);
     return name;
@@ -40,7 +41,7 @@ describe('RecordTexts', () => {
   it('keeps the texts of two writers apart', () => {
     const texts = new RecordTexts();
     const record = Object.freeze({ name: 'a' });
-    const loud = texts.remember<TextRun>((value) => (value as Named).name.toUpperCase());
+    const loud = texts.remember((value) => (value as Named).name.toUpperCase());
     assert.equal(counting(texts).write(record), 'a');
     assert.equal(loud(record, again), 'A');
   });
@@ -62,7 +63,7 @@ describe('RecordTexts', () => {
   it('remembers nothing that could not be written', () => {
     const texts = new RecordTexts();
     let fails = true;
-    const write = texts.remember<TextRun>(() => {
+    const write = texts.remember(() => {
       if (fails) throw new Error('not now');
       return 'text';
     });
@@ -75,17 +76,17 @@ describe('RecordTexts', () => {
   it('remembers nothing of a run that does not come again', () => {
     const texts = new RecordTexts();
     let written = 0;
-    const write = texts.remember<TextRun>(() => String(++written));
+    const write = texts.remember(() => String(++written));
     const record = Object.freeze({});
-    assert.equal(write(record, { keeps: false }), '1');
+    assert.equal(write(record, { keeps: false, settings }), '1');
     assert.equal(write(record, again), '2');
-    assert.equal(write(record, { keeps: false }), '2');
+    assert.equal(write(record, { keeps: false, settings }), '2');
   });
 
   it('writes a list once that comes again with the very same records', () => {
     const texts = new RecordTexts();
     let written = 0;
-    const write = texts.rememberList<TextRun>((value) => {
+    const write = texts.rememberList((value) => {
       written++;
       return (value as Named[]).map(({ name }) => name).join();
     });
@@ -100,9 +101,7 @@ describe('RecordTexts', () => {
 
   it('does not take a list for the same that was changed, or whose items may still change', () => {
     const texts = new RecordTexts();
-    const write = texts.rememberList<TextRun>((value) =>
-      (value as Named[]).map(({ name }) => name).join(),
-    );
+    const write = texts.rememberList((value) => (value as Named[]).map(({ name }) => name).join());
     const frozen = Object.freeze({ name: 'a' });
     const open = { name: 'b' };
     const list: Named[] = [frozen, open];

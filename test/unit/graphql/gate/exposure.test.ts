@@ -12,7 +12,7 @@ import {
 } from 'graphql';
 import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import type { GraphContext, ReadSide } from '../../../../src/graphql/context.ts';
-import { Engine } from '../../../../src/graphql/execution/engine.ts';
+import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { directivesOf, Exposure } from '../../../../src/graphql/gate/exposure.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';
 import { harmless, hostile } from '../../../support/exposing-documents.ts';
@@ -26,10 +26,11 @@ const contract = withMarks(
     await readFile(new URL('../../../fixtures/graphql-core.graphql', import.meta.url), 'utf8'),
   ),
 );
-const engine = new Engine({
+const executor = new Executor({
   schema: built,
   limits: fixture.limits,
   onInternal: (cause) => assert.fail(String(cause)),
+  onFault: (cause) => assert.fail(String(cause)),
 });
 
 /** A context that nothing may be asked of. */
@@ -53,7 +54,7 @@ describe('a document over MCP', () => {
   for (const { name, query, operationName, variables = {}, fields } of hostile) {
     it(`is refused with ${name}, before anything runs`, async () => {
       for (let use = 0; use < 3; use++) {
-        const answer = await engine.answer(query, operationName, variables, untouchable('mcp'));
+        const answer = await executor.answer(query, operationName, variables, untouchable('mcp'));
         const { data, errors } = JSON.parse(answer.json) as Refusal;
         assert.equal(answer.kind, 'refused');
         assert.equal(data, undefined);
@@ -72,8 +73,11 @@ describe('a document over MCP', () => {
   for (const { name, query, operationName, variables = {} } of harmless) {
     it(`is answered as over HTTP with ${name}`, async () => {
       const http = fixture.context(fixture.ann);
-      const expected = await engine.answer(query, operationName, variables, http);
-      const answer = await engine.answer(query, operationName, variables, { ...http, via: 'mcp' });
+      const expected = await executor.answer(query, operationName, variables, http);
+      const answer = await executor.answer(query, operationName, variables, {
+        ...http,
+        via: 'mcp',
+      });
       assert.deepEqual(answer, expected);
       assert.equal(answer.kind, 'executed', answer.json);
     });
@@ -82,7 +86,7 @@ describe('a document over MCP', () => {
   it('is told each refused name once, at its first place, and five at most', async () => {
     const names = ['revealA', 'rotateB', 'execC', 'login', 'createToken', 'revealF'];
     const query = `{ me { id } revealA\n  again: revealA ${names.join(' ')} }`;
-    const { json } = await engine.answer(query, undefined, {}, untouchable('mcp'));
+    const { json } = await executor.answer(query, undefined, {}, untouchable('mcp'));
     const { errors } = JSON.parse(json) as Refusal;
     assert.deepEqual(
       errors.map(({ extensions }) => extensions.field),
@@ -105,7 +109,7 @@ describe('a document over MCP', () => {
     const beside = 'query A { me { id } } subscription B { appStatus(id: "app_1") { id } }';
     const alone = 'subscription { deploymentLog(id: "dpl_1a") { text } }';
     for (const [query, operationName] of [[beside, 'A'], [beside, 'B'], [alone]] as const) {
-      const answer = await engine.answer(query, operationName, {}, untouchable('mcp'));
+      const answer = await executor.answer(query, operationName, {}, untouchable('mcp'));
       const { errors } = JSON.parse(answer.json) as Refusal;
       assert.equal(answer.kind, 'refused');
       assert.deepEqual(
@@ -119,13 +123,13 @@ describe('a document over MCP', () => {
     const padding = ' '.repeat(fixture.limits.queryChars - 60);
     const long = `{ me { id }${padding}a: revealEnv(appId: "a", key: "K") }`;
     assert.ok(long.length <= fixture.limits.queryChars);
-    const { json } = await engine.answer(long, undefined, {}, untouchable('mcp'));
+    const { json } = await executor.answer(long, undefined, {}, untouchable('mcp'));
     assert.match(json, /revealEnv is refused over MCP/);
-    const longer = await engine.answer(`${padding}${long}`, undefined, {}, untouchable('mcp'));
+    const longer = await executor.answer(`${padding}${long}`, undefined, {}, untouchable('mcp'));
     assert.equal(longer.kind, 'refused');
     assert.match(longer.json, /COST_LIMIT/);
     const nested = `{ ${'... { '.repeat(900)} login ${'} '.repeat(900)} }`;
-    const deep = await engine.answer(nested, undefined, {}, untouchable('mcp'));
+    const deep = await executor.answer(nested, undefined, {}, untouchable('mcp'));
     assert.match(deep.json, /login is refused over MCP/);
   });
 });
@@ -134,16 +138,16 @@ describe('a document over HTTP', () => {
   it('may name what MCP refuses', async () => {
     const http = fixture.context(fixture.ann);
     const query = '{ env(appId: "app_1") { key value } }';
-    const refused = await engine.answer(query, undefined, {}, { ...http, via: 'mcp' });
+    const refused = await executor.answer(query, undefined, {}, { ...http, via: 'mcp' });
     assert.equal(refused.kind, 'refused');
-    const answer = await engine.answer(query, undefined, {}, http);
+    const answer = await executor.answer(query, undefined, {}, http);
     assert.deepEqual(answer, { kind: 'executed', json: '{"data":{"env":[]}}' });
   });
 
   it('keeps its own errors, whatever it names', async () => {
     for (const { query, operationName, variables = {} } of hostile) {
       const http = { ...fixture.context(anonymous), write: null };
-      const { json } = await engine.answer(query, operationName, variables, http);
+      const { json } = await executor.answer(query, operationName, variables, http);
       assert.doesNotMatch(json, /over MCP/);
     }
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
-import { Engine } from '../../../../src/graphql/execution/engine.ts';
+import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
@@ -21,7 +21,7 @@ describe('apps of a team with more than are read at a time', () => {
   // Read by the thousand where each has to be looked at.
   const count = 2_100;
   let fixture: GraphqlFixture;
-  let engine: Engine;
+  let executor: Executor;
   let lent: Principal;
 
   before(() => {
@@ -33,13 +33,18 @@ describe('apps of a team with more than are read at a time', () => {
     fixture.accounts.addToken('tok_1', 'usr_ann', 'team_a', { folderIds: ['fld_1'] });
     lent = { kind: 'token', userId: 'usr_ann', tokenId: 'tok_1', teamId: 'team_a' };
     const { limits } = fixture;
-    engine = new Engine({ schema: createSchema(), limits, onInternal: assert.ifError });
+    executor = new Executor({
+      schema: createSchema(),
+      limits,
+      onInternal: assert.ifError,
+      onFault: assert.ifError,
+    });
   });
   after(() => fixture.close());
 
   async function page(variables: object, principal: Principal): Promise<Page> {
     const context = fixture.context(principal);
-    const { json } = await engine.answer(query, undefined, { ...variables }, context);
+    const { json } = await executor.answer(query, undefined, { ...variables }, context);
     return (JSON.parse(json) as { data: { apps: Page } }).data.apps;
   }
 
@@ -83,9 +88,14 @@ describe('the last end of an app', () => {
 
   const ask = async (principal: Principal): Promise<unknown> => {
     const { limits } = fixture;
-    const engine = new Engine({ schema: createSchema(), limits, onInternal: assert.ifError });
+    const executor = new Executor({
+      schema: createSchema(),
+      limits,
+      onInternal: assert.ifError,
+      onFault: assert.ifError,
+    });
     const ends = '{ app(id: "app_1") { restarts lastExit { at code signal reason lastLines } } }';
-    const { json } = await engine.answer(ends, undefined, {}, fixture.context(principal));
+    const { json } = await executor.answer(ends, undefined, {}, fixture.context(principal));
     return (JSON.parse(json) as { data: { app: unknown } }).data.app;
   };
 

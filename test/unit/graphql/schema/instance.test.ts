@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
-import { Engine } from '../../../../src/graphql/execution/engine.ts';
+import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';
 import type { GraphContext } from '../../../../src/graphql/context.ts';
 import type { ServerRecord } from '../../../../src/store/records/records.ts';
@@ -10,18 +10,23 @@ import { tables } from '../../../../src/store/records/tables.ts';
 import { GraphqlFixture, settings } from '../../../support/graphql-fixture.ts';
 
 let fixture: GraphqlFixture;
-let engine: Engine;
+let executor: Executor;
 
 beforeEach(() => {
   fixture = new GraphqlFixture();
   const { limits } = fixture;
-  engine = new Engine({ schema: createSchema(), limits, onInternal: () => undefined });
+  executor = new Executor({
+    schema: createSchema(),
+    limits,
+    onInternal: () => undefined,
+    onFault: assert.ifError,
+  });
 });
 afterEach(() => fixture.close());
 
 describe('setMcpSettings', () => {
   async function run(query: string, principal: Principal = fixture.ann): Promise<unknown> {
-    const { json } = await engine.answer(query, undefined, {}, fixture.context(principal));
+    const { json } = await executor.answer(query, undefined, {}, fixture.context(principal));
     return JSON.parse(json);
   }
 
@@ -54,7 +59,7 @@ describe('servers', () => {
     const server = { id: 'srv_local', name: 'local', runtime, version: null };
     const read = { ...context.read, settings: { ...settings, server } };
     const asking: GraphContext = { ...context, read };
-    const { json } = await engine.answer(query, undefined, {}, asking);
+    const { json } = await executor.answer(query, undefined, {}, asking);
     return JSON.parse(json);
   }
 

@@ -2,19 +2,24 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Accounts } from '../../../../src/auth/sign-in/accounts.ts';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
-import { Engine } from '../../../../src/graphql/execution/engine.ts';
+import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';
 import { GraphqlFixture } from '../../../support/graphql-fixture.ts';
 
 describe('revokeToken', () => {
   let fixture: GraphqlFixture;
-  let engine: Engine;
+  let executor: Executor;
   let revoked: string[];
 
   beforeEach(() => {
     fixture = new GraphqlFixture();
     const { limits } = fixture;
-    engine = new Engine({ schema: createSchema(), limits, onInternal: () => undefined });
+    executor = new Executor({
+      schema: createSchema(),
+      limits,
+      onInternal: () => undefined,
+      onFault: assert.ifError,
+    });
     revoked = [];
   });
   afterEach(() => fixture.close());
@@ -24,7 +29,7 @@ describe('revokeToken', () => {
     const accounts = {
       revokeToken: (_by: Principal, tokenId: string) => Promise.resolve(revoked.push(tokenId) > 0),
     } as unknown as Accounts;
-    const { json } = await engine.answer(
+    const { json } = await executor.answer(
       'mutation($id: ID!) { revokeToken(id: $id) }',
       undefined,
       { id },

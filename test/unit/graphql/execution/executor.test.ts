@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { execute, type ExecutionResult, parse } from 'graphql';
 import { anonymous } from '../../../../src/auth/callers/principal.ts';
-import { Engine } from '../../../../src/graphql/execution/engine.ts';
+import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { formatError } from '../../../../src/graphql/execution/errors.ts';
 import { createSchema } from '../../../../src/graphql/schema/schema.ts';
 import { corpus, type CorpusQuery } from '../../../support/graphql-corpus.ts';
@@ -10,9 +10,14 @@ import { GraphqlFixture } from '../../../support/graphql-fixture.ts';
 
 const fixture = new GraphqlFixture();
 const schema = createSchema();
-const options = { schema, limits: fixture.limits, onInternal: () => undefined };
-const interpreted = new Engine({ ...options, compile: false });
-const compiled = new Engine(options);
+const options = {
+  schema,
+  limits: fixture.limits,
+  onInternal: () => undefined,
+  onFault: assert.ifError,
+};
+const interpreted = new Executor({ ...options, compile: false });
+const compiled = new Executor(options);
 after(() => fixture.close());
 
 function reference({ query, variables, operationName }: CorpusQuery, principal = fixture.ann) {
@@ -27,13 +32,17 @@ function reference({ query, variables, operationName }: CorpusQuery, principal =
   return JSON.stringify(errors ? { ...result, errors } : result);
 }
 
-async function answer(engine: Engine, one: CorpusQuery, principal = fixture.ann): Promise<string> {
+async function answer(
+  executor: Executor,
+  one: CorpusQuery,
+  principal = fixture.ann,
+): Promise<string> {
   const variables = one.variables ?? {};
   const context = fixture.context(principal);
-  return (await engine.answer(one.query, one.operationName, variables, context)).json;
+  return (await executor.answer(one.query, one.operationName, variables, context)).json;
 }
 
-describe('the engine', () => {
+describe('the executor', () => {
   for (const one of corpus) {
     it(`answers ${one.name} as graphql-js does, interpreted and compiled`, async () => {
       for (const principal of [fixture.ann, fixture.viewer, anonymous]) {
