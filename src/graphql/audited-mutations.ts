@@ -30,7 +30,7 @@ function audit(field: Field): void {
     const audit = context.write?.audit;
     if (!audit) return work();
     const { principal, via, agent = null } = context;
-    const origin = context.http?.origin ?? agent;
+    const origin = context.http?.origin ?? context.origin ?? agent;
     // What somebody unknown types may be a password in the wrong field.
     const isKnown = principal.kind !== 'anonymous';
     return audit.during(

@@ -131,6 +131,8 @@ export interface GraphContext {
   readonly read: ReadSide;
   readonly write: WriteSide | null;
   readonly http: HttpSide | null;
+  /** Where a call came from that has no `http`, for the activity; absent for calls from within. */
+  readonly origin?: Pick<Origin, 'address' | 'userAgent'> | null;
   readonly principal: Principal;
   /** Whether a deployment asked for here was asked for through MCP. */
   readonly via: 'http' | 'mcp';

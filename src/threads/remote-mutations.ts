@@ -25,6 +25,7 @@ export interface CarriedMutation {
   principal: Principal;
   via: GraphqlCall['via'];
   agent: AgentSide | null;
+  origin: GraphqlCall['origin'];
   charsMax: number | undefined;
   http: { origin: Origin; cookieHeader: string } | null;
 }
@@ -59,9 +60,9 @@ export class RemoteMutations implements MutationDoor {
 }
 
 function carried(call: GraphqlCall): CarriedMutation {
-  const { query, operationName, variables, principal, via, agent = null, charsMax } = call;
+  const { query, operationName, variables, principal, via, agent = null, origin, charsMax } = call;
   const http = call.http && { origin: call.http.origin, cookieHeader: call.http.cookieHeader };
-  return { query, operationName, variables, principal, via, agent, charsMax, http };
+  return { query, operationName, variables, principal, via, agent, origin, charsMax, http };
 }
 
 /** Runs here what another thread's `RemoteMutations` asks for. */

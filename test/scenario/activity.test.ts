@@ -75,6 +75,24 @@ describe('the activity of a team', () => {
     );
   });
 
+  it('tells where a change came from whose answer is a stream', async () => {
+    const { text } = await client.ask('/api/graphql', {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
+        'user-agent': 'streamer',
+      },
+      body: JSON.stringify({
+        query: 'mutation { createApp(input: { name: "Streamed", source: UPLOAD }) { id } }',
+      }),
+    });
+    assert.match(text, /event: next\ndata: \{"data":\{"createApp"/);
+    const { details } = await latest();
+    assert.equal(details?.['address'], '127.0.0.1');
+    assert.equal(details['userAgent'], 'streamer');
+  });
+
   it('never holds a value of a variable, a password, or the text of a token', async () => {
     const app = await client.createApp('Secrets');
     const entries = [{ key: 'API_KEY', value: 'very-secret-value' }];

@@ -84,7 +84,9 @@ export class GraphqlStreams {
     this.#open.add(controller);
     exchange.onAbort(() => controller.abort());
     if (exchange.aborted) controller.abort();
-    const results = lanes.results({ ...call, signal: controller.signal });
+    // The head has left: nothing can be set on it any more.
+    const { origin = null } = call.http ?? {};
+    const results = lanes.results({ ...call, http: null, origin, signal: controller.signal });
     void this.#send(stream, results, controller).finally(() => {
       this.#open.delete(controller);
       room.release(person);

@@ -38,6 +38,8 @@ export interface GraphqlCall {
   variables: Variables;
   principal: Principal;
   http: HttpSide | null;
+  /** Where it came from, where `http` is null and nothing can be set on the answer any more. */
+  origin?: GraphContext['origin'];
   via: 'http' | 'mcp';
   signal: AbortSignal | null;
   /** Who waits, where that can be told without making a signal; default: `signal`. */
@@ -255,7 +257,7 @@ function toBytes({ kind, json }: Answer): GraphqlAnswer {
   return { kind, body: Buffer.from(json) };
 }
 
-type ContextCall = Pick<GraphqlCall, 'principal' | 'http' | 'via' | 'agent' | 'signal'>;
+type ContextCall = Pick<GraphqlCall, 'principal' | 'http' | 'origin' | 'via' | 'agent' | 'signal'>;
 
 /** What few resolvers ask for is read from the call when they do. */
 class CallContext implements GraphContext {
@@ -275,6 +277,10 @@ class CallContext implements GraphContext {
 
   get http(): HttpSide | null {
     return this.#call.http;
+  }
+
+  get origin(): NonNullable<GraphContext['origin']> | null {
+    return this.#call.origin ?? null;
   }
 
   get agent(): AgentSide | null {
