@@ -63,8 +63,9 @@ export function assignedSecret(text: string, at: number): Span | null {
 /** Whether the value under such a key of a JSON object is secret. */
 export function isSecretKey(key: string): boolean {
   return (
-    /(?:secret|password|passwd|passphrase|token|api_?key|private_?key|access_?key)$/i.test(key) &&
-    !/(?:next|page|continuation|cursor|start)_?token$/i.test(key)
+    /(?:secret|password|passwd|passphrase|token|api_?key|private_?key|access_?key|authorization|cookie)$/i.test(
+      key,
+    ) && !/(?:next|page|continuation|cursor|start)_?token$/i.test(key)
   );
 }
 

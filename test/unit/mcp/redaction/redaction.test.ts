@@ -209,6 +209,12 @@ describe('what is found by its shape or name', () => {
     );
   });
 
+  it('takes out headers that are members of a JSON text', () => {
+    const json = JSON.stringify({ authorization: 'Bearer abc.def-123', 'Set-Cookie': 'sid=abc' });
+    const left = redaction.json(json);
+    for (const secret of ['abc.def-123', 'sid=abc']) assert.ok(!left.includes(secret), left);
+  });
+
   it('takes out the lines of a private key that stand in strings of their own', () => {
     const lines = `before\n${pem}\nafter`.split('\n');
     const json = JSON.stringify({ nodes: lines.map((text) => ({ stream: 'stdout', text })) });
