@@ -232,11 +232,16 @@ describe('kill -9 of the runner', () => {
     await gangway.start();
     await answers(app, /^phoenix$/);
     assert.equal((await client.visit('stopped')).status, 503);
-    const { apps } = await client.must<{ apps: { nodes: { slug: string; status: string }[] } }>(
-      '{ apps { nodes { slug status } } }',
-    );
-    const status = Object.fromEntries(apps.nodes.map((one) => [one.slug, one.status]));
-    assert.deepEqual([status['phoenix'], status['stopped']], ['active', 'stopped']);
+    const statuses = async (): Promise<(string | undefined)[]> => {
+      const { apps } = await client.must<{ apps: { nodes: { slug: string; status: string }[] } }>(
+        '{ apps { nodes { slug status } } }',
+      );
+      const status = Object.fromEntries(apps.nodes.map((one) => [one.slug, one.status]));
+      return [status['phoenix'], status['stopped']];
+    };
+    // Its visitors may be answered before its actor has looked at it.
+    await until('it is active', 20_000, async () => (await statuses())[0] === 'active');
+    assert.deepEqual(await statuses(), ['active', 'stopped']);
   });
 });
 
