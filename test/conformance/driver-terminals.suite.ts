@@ -119,10 +119,13 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
         shell.type('echo "[$OWN|$OTHER|$TERM]"; echo by-name > /dev/tty; sleep 100\r');
         await shell.sees('[of the terminal|kept|xterm-256color]');
         await shell.sees(/[^>] ?by-name|\nby-name/);
-        // A key that means the whole foreground works only on a controlling terminal.
-        shell.type('\u0003');
-        // What was typed before the terminal has shown it goes with it.
-        await shell.sees('^C');
+        // A key that means the whole foreground works only on a controlling terminal. It is pressed
+        // until the prompt is back: `sleep` may not have been the foreground yet.
+        await until('the prompt is back', () => {
+          if (/\^C[^]*[$#] /.test(shell.text)) return true;
+          shell.type('\u0003');
+          return false;
+        });
         shell.type('echo after-$((1 + 1))\r');
         await shell.sees('after-2');
         shell.open.close();
