@@ -34,18 +34,16 @@ type Parts = typeof AuthenticatorModule &
 
 async function partsOf(bench: Bench): Promise<Parts> {
   const files = [
-    'auth/authenticator',
-    'auth/session-cookie',
-    'auth/token-codec',
-    'actors/team/new-team',
-    'lib/clock',
-    'store/store',
-    'store/table',
-    'store/tables',
+    'src/auth/callers/authenticator.ts',
+    'src/auth/callers/session-cookie.ts',
+    'src/auth/callers/token-codec.ts',
+    'src/actors/team/new-team.ts',
+    'src/lib/clock.ts',
+    'src/store/store.ts',
+    'src/store/records/table.ts',
+    'src/store/records/tables.ts',
   ];
-  const modules = await Promise.all(
-    files.map((file) => bench.module<Partial<Parts>>(`src/${file}.ts`)),
-  );
+  const modules = await Promise.all(files.map((file) => bench.module<Partial<Parts>>(file)));
   return Object.assign({}, ...modules) as Parts;
 }
 
