@@ -89,7 +89,7 @@ describe('GNU tar', { skip: needs('tar') }, () => {
 });
 
 describe('Info-ZIP', { skip: needs('zip', 'unzip') }, () => {
-  for (const options of [['-r'], ['-ry'], ['-0r'], ['-ry', '-fd'], ['-ry', '-fz']]) {
+  for (const options of [['-r'], ['-ry'], ['-0r'], ['-r', '-fd'], ['-ry', '-fz']]) {
     it(`packs with ${options.join(' ')} what is read as unzip lists it`, async () => {
       rmSync(join(root, 'a.zip'), { force: true });
       run('zip', '-q', ...options, 'a.zip', 'app');

@@ -99,7 +99,9 @@ describe('kill -9 of the runner', () => {
     await place.driver.start(specOf({ id: 'build-1', command: sh('echo built; sleep 98713') }));
     await place.driver.start(specOf({ id: 'done-1', command: sh('echo fine; exit 4') }));
     await ended(place.driver, 'done-1');
-    await until('the start', () => running('sleep 98712').length === 1);
+    for (const child of ['sleep 98711', 'sleep 98712']) {
+      await until('the start', () => running(child).length === 1);
+    }
     await until('the build', async () => textOf(await readSome(place.driver, 'build-1')) !== '');
     const before = await runnerPid(place.dataDir);
     await place.killRunner();
@@ -112,8 +114,9 @@ describe('kill -9 of the runner', () => {
       return now?.phase === 'running' ? now : undefined;
     });
     assert.equal(state.restarts, 1);
-    await until('its child', () => running('sleep 98712').length === 1);
-    assert.equal(running('sleep 98711').length, 1);
+    for (const child of ['sleep 98711', 'sleep 98712']) {
+      await until('its children', () => running(child).length === 1);
+    }
     assert.deepEqual(running('sleep 98713'), []);
     assert.equal((await ended(place.driver, 'build-1')).state.exit.reason, 'lost');
     assert.equal((await ended(place.driver, 'done-1')).state.exit.code, 4);
