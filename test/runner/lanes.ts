@@ -1,22 +1,18 @@
 /**
- * Owns running test files in lanes beside each other, told as one run.
+ * Owns running test files beside each other, told as one run.
  *
- * 1. Files that wait for daemons have a lane of their own: they leave the cores to the others.
+ * 1. Files that wait for daemons run one at a time, beside the others: they leave the cores to those.
  * 2. What a file says comes in one piece, whatever runs beside it.
- * 3. The closing lines are those of all lanes together.
+ * 3. The closing lines are those of all files together.
  */
 import { basename } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { run } from 'node:test';
 import type { TestEvent } from 'node:test/reporters';
 
-export interface Lane {
-  files: readonly string[];
+export interface LaneOptions {
   /** Files at a time. */
   concurrency: number;
-}
-
-export interface LaneOptions {
   /** Milliseconds, of each file. */
   timeout: number;
   signal: AbortSignal;
@@ -28,29 +24,29 @@ export interface LaneOptions {
 type Summary = Extract<TestEvent, { type: 'test:summary' }>['data'];
 
 const waiting = /^(docker|swarm|container|database-container)/;
-const closing = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/;
-
-/** Files that wait for daemons one at a time, the others as many as are asked for; empty lanes are left out. */
-export function lanesOf(files: readonly string[], concurrency: number): Lane[] {
-  const waits = (file: string): boolean => waiting.test(basename(file));
-  const lanes = [
-    // Two daemons at a time beside the rest take longer to come back than deployments wait for them.
-    { files: files.filter(waits), concurrency: 1 },
-    { files: files.filter((file) => !waits(file)), concurrency },
-  ];
-  return lanes.filter(({ files: some }) => some.length > 0);
-}
+const closing = /^(tests|suites|pass|fail|cancelled|skipped|todo) ([\d.]+)$/;
 
 export function inLanes(
-  lanes: readonly Lane[],
-  options: LaneOptions,
+  files: readonly string[],
+  { concurrency, ...options }: LaneOptions,
 ): AsyncIterable<TestEvent> & NodeJS.ReadableStream {
   const told = new PassThrough({ objectMode: true });
   const end = new ClosingLines();
   const tell = (event: TestEvent): void => {
     told.write(end.renumbered(event));
   };
-  Promise.all(lanes.map((lane) => runLane(lane, options, tell, end))).then(
+  const waits = (file: string): boolean => waiting.test(basename(file));
+  // Two daemons at a time beside the rest take longer to come back than deployments wait for them.
+  const daemons = files.filter(waits);
+  const others = files.filter((file) => !waits(file));
+  const lane = async (next: () => string | undefined): Promise<void> => {
+    for (let file = next(); file !== undefined && !options.signal.aborted; file = next()) {
+      await runFile(file, options, tell, end);
+    }
+  };
+  const lanes = [lane(() => daemons.shift() ?? others.shift())];
+  while (lanes.length < concurrency) lanes.push(lane(() => others.shift()));
+  Promise.all(lanes).then(
     () => {
       for (const event of end.events()) told.write(event);
       told.end();
@@ -60,38 +56,30 @@ export function inLanes(
   return told;
 }
 
-async function runLane(
-  { files, concurrency }: Lane,
-  { ended, ...options }: LaneOptions,
+async function runFile(
+  file: string,
+  { ended, ...options }: Omit<LaneOptions, 'concurrency'>,
   tell: (event: TestEvent) => void,
   end: ClosingLines,
 ): Promise<void> {
-  const known = new Set(files);
-  let said: TestEvent[] = [];
-  const tellAll = (): void => {
-    for (const event of said) tell(event);
-    said = [];
-  };
-  const given = { ...options, execArgv: [...options.execArgv], files: [...files], concurrency };
+  const said: TestEvent[] = [];
+  const given = { ...options, execArgv: [...options.execArgv], files: [file], concurrency: 1 };
   for await (const event of run(given) as AsyncIterable<TestEvent>) {
-    if (event.type === 'test:complete' && known.has(event.data.name)) ended();
-    if (end.take(event)) continue;
-    said.push(event);
-    const isEnd = event.type === 'test:summary';
-    // A file that could not be loaded, or ended badly, is told as a test of its name.
-    if (isEnd || (event.type === 'test:fail' && known.has(event.data.name))) tellAll();
+    if (!end.take(event)) said.push(event);
   }
-  tellAll();
+  for (const event of said) tell(event);
+  ended();
 }
 
 /** What a run says once, of all its files. */
 class ClosingLines {
+  readonly #startedAt = performance.now();
   readonly #figures = new Map<string, number>();
   #planned = 0;
   #numbered = 0;
   #summary: Summary | undefined;
 
-  /** Whether it is one of the lane's own, to be told together with those of the others. */
+  /** Whether it is of one file's run, to be told together with those of the others. */
   take(event: TestEvent): boolean {
     if (event.type === 'test:summary' && event.data.file === undefined) {
       this.#add(event.data);
@@ -102,15 +90,14 @@ class ClosingLines {
       return true;
     }
     if (event.type !== 'test:diagnostic' || event.data.nesting !== 0) return false;
+    if (/^duration_ms [\d.]+$/.test(event.data.message)) return true;
     const [, name = '', figure] = closing.exec(event.data.message) ?? [];
     if (name === '') return false;
-    const before = this.#figures.get(name) ?? 0;
-    const now = Number(figure);
-    this.#figures.set(name, name === 'duration_ms' ? Math.max(before, now) : before + now);
+    this.#figures.set(name, (this.#figures.get(name) ?? 0) + Number(figure));
     return true;
   }
 
-  /** Tests at the top are numbered through, over all lanes. */
+  /** Tests at the top are numbered through, over all files. */
   renumbered(event: TestEvent): TestEvent {
     if (event.type !== 'test:pass' && event.type !== 'test:fail') return event;
     if (event.data.nesting !== 0) return event;
@@ -119,29 +106,26 @@ class ClosingLines {
   }
 
   *events(): Generator<TestEvent> {
+    const ms = performance.now() - this.#startedAt;
+    this.#figures.set('duration_ms', ms);
     yield { type: 'test:plan', data: { nesting: 0, count: this.#planned } };
     for (const [name, figure] of this.#figures) {
       const message = `${name} ${String(figure)}`;
       yield { type: 'test:diagnostic', data: { nesting: 0, message } } as TestEvent;
     }
-    if (this.#summary) yield { type: 'test:summary', data: this.#summary };
+    if (this.#summary) {
+      const data = { ...this.#summary, duration_ms: ms };
+      yield { type: 'test:summary', data };
+    }
   }
 
   #add(summary: Summary): void {
     const before = this.#summary;
-    if (!before) {
-      this.#summary = summary;
-      return;
-    }
-    const counts = { ...before.counts };
+    const counts = { ...summary.counts };
     for (const name of Object.keys(counts) as (keyof Summary['counts'])[]) {
-      counts[name] += summary.counts[name];
+      counts[name] += before?.counts[name] ?? 0;
     }
-    this.#summary = {
-      ...summary,
-      counts,
-      success: before.success && summary.success,
-      duration_ms: Math.max(before.duration_ms, summary.duration_ms),
-    };
+    const success = summary.success && before?.success !== false;
+    this.#summary = { ...summary, counts, success };
   }
 }

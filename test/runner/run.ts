@@ -9,6 +9,7 @@
  * 3. A signal ends the files that run, and the run with 1; what a killed run left is ended, too.
  */
 import { spawn } from 'node:child_process';
+import { setMaxListeners } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -19,20 +20,22 @@ import { parseArgs } from 'node:util';
 import { childrenOf, signal } from '../support/processes.ts';
 import { mayNotSkip } from '../support/programs.ts';
 import { withReport } from './events.ts';
-import { inLanes, lanesOf } from './lanes.ts';
+import { inLanes } from './lanes.ts';
 import { lendDaemons } from './lent-daemons.ts';
 import { fileMs } from './limits.ts';
 import { sweepDead } from './sweep.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { concurrency: { type: 'string', default: '2' } },
+  options: { concurrency: { type: 'string', default: '3' } },
 });
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
 const files = [...new Set(globSync(patterns).map((file) => resolve(file)))].sort();
 if (files.length === 0) throw new Error(`Cannot run tests: no file is ${patterns.join(' or ')}`);
 
 const stop = new AbortController();
+// Each file's run listens.
+setMaxListeners(0, stop.signal);
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(name, () => {
     process.exitCode = 1;
@@ -46,7 +49,8 @@ process.env['GANGWAY_TESTS_RUNNER'] = String(process.pid);
 await sweepDead();
 const daemons = await lendDaemons();
 let sweeping = Promise.resolve();
-const events = inLanes(lanesOf(files, Number(values.concurrency)), {
+const events = inLanes(files, {
+  concurrency: Number(values.concurrency),
   timeout: fileMs,
   signal: stop.signal,
   execArgv: [

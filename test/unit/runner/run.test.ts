@@ -109,7 +109,7 @@ describe('a run of tests', () => {
 
   it('runs files that wait for daemons beside the others, and tells of each in one piece', async () => {
     const names = ['meets', 'docker-meets'];
-    const { code, text } = await run(names, {}, ['--concurrency=1']);
+    const { code, text } = await run(names, {}, ['--concurrency=2']);
     for (const name of names) rmSync(join(folder, name));
     assert.equal(code, 0, text);
     const told = text.split('\n').filter((line) => line.includes(' - ') || line.startsWith('1..'));
