@@ -5,7 +5,6 @@ import { appDefinition } from '../actors/app/app-actor.ts';
 import { databaseDefinition } from '../actors/database/database-actor.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { instanceActorDefinition } from '../actors/instance/actor.ts';
-import { logIndexDefinition } from '../actors/log-index/actor.ts';
 import type { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { serversDefinition } from '../actors/server/actor.ts';
 import { teamActorDefinition } from '../actors/team/actor.ts';
@@ -15,7 +14,6 @@ import { databaseDeps } from './database-deps.ts';
 
 export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: ActorParts): void {
   const { activityDays: days, activityMaxPerTeam: perTeamMax, logMaxDays } = parts.config;
-  actors.register(logIndexDefinition);
   actors.register(activityActorDefinition({ ...parts, days, perTeamMax }));
   actors.register(accountActorDefinition({ ...parts, logMaxDays }));
   actors.register(teamActorDefinition(parts));

@@ -15,7 +15,7 @@ import { Metrics } from '../gateway/metrics.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { ThreadTally } from '../lib/tally.ts';
-import { openLogReader } from '../logs/files/reader.ts';
+import { LogFiles } from '../logs/files/reader.ts';
 import { type FollowingStore, openFollowingStore } from '../store/reading/following-store.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import { homeDoors, threadDoors } from '../threads/doors.ts';
@@ -150,7 +150,7 @@ function groundOf({ config, logger, calls, store }: Parts) {
       clock: systemClock,
     }),
     streams: new MirroredLogs({
-      reader: openLogReader({ dir: folders.logs, reader: store }),
+      reader: new LogFiles(folders.logs),
       logger,
       watch: (message) => {
         logs.watch(message);

@@ -7,7 +7,7 @@ import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { MutationDoor } from '../graphql/execution/lanes.ts';
 import type { Core } from './core.ts';
-import { openLogReader } from '../logs/files/reader.ts';
+import { LogFiles } from '../logs/files/reader.ts';
 import { openMetricsReader } from '../metrics/metrics-files.ts';
 import type { QuerySetup } from '../workers/tasks/query.ts';
 
@@ -26,7 +26,7 @@ export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql 
   const { store, actors, streams, folders } = ground;
   return createGraphql({
     reader: store,
-    logs: openLogReader({ dir: folders.logs, reader: store }),
+    logs: new LogFiles(folders.logs),
     metrics: openMetricsReader(folders.metrics),
     accountReads: core.accountReads,
     accounts: options.accounts,

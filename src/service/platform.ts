@@ -14,7 +14,6 @@ import { Causes } from '../actors/runtime/causes.ts';
 import { UsageSampler } from '../metrics/sampler.ts';
 import { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { ServerWatch } from '../actors/server/watch.ts';
-import { logIndexActor } from '../actors/log-index/actor.ts';
 import { LiveLogs } from '../logs/live/live-logs.ts';
 import { DriverWatch } from '../logs/live/driver-watch.ts';
 import type { Config } from '../config.ts';
@@ -29,7 +28,7 @@ import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { chooseRuntime, logRuntime } from './runtime-choice.ts';
 import type { Runtime, RuntimeChoice } from './runtime-choice.ts';
-import { openLogWriter } from '../logs/files/writer.ts';
+import { LogWriter } from '../logs/files/writer.ts';
 import { MetricsWriter } from '../metrics/metrics-files.ts';
 import { openSecretBox } from '../store/secrets.ts';
 import type { SecretBox } from '../store/secrets.ts';
@@ -159,16 +158,7 @@ class OpenPlatform implements Platform {
         },
       }),
     });
-    this.#writer = openLogWriter({
-      dir: this.folders.logs,
-      reader: store,
-      commitIndex: (changes) =>
-        this.#closing === undefined
-          ? this.actors.inside.ask(logIndexActor.at('segments'), { type: 'commit', changes })
-          : // The files say the rest; the next start reads it from them.
-            Promise.resolve(),
-      logger,
-    });
+    this.#writer = new LogWriter({ dir: this.folders.logs, logger });
     this.streams = new LiveLogs({ writer: this.#writer, logger });
     this.driver = parts.driver;
     this.bulk = new BulkPool({

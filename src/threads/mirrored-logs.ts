@@ -10,17 +10,15 @@
 import type { Clock } from '../lib/clock.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { LogLine, LogName } from '../logs/files/log.ts';
-import type { LogFileReader } from '../logs/files/reader.ts';
-import type { LogTail } from '../logs/files/tail.ts';
+import type { LogName, LogReader } from '../logs/files/log.ts';
 import { type ChannelView, LogChannel, type WatchedLogs } from '../logs/live/channel.ts';
 import { GenerationReader } from '../logs/live/generation-reader.ts';
 import type { LogMove, UnwatchLog, WatchLog } from './log-watches.ts';
 import { ownLines } from '../logs/live/ring.ts';
 
 export interface MirroredLogsOptions {
-  /** Reads the files on this thread (`openLogReader`). */
-  reader: LogFileReader;
+  /** Reads the files on this thread (`LogFiles`). */
+  reader: LogReader;
   logger: Logger;
   /** Tells home (`LogWatches`); messages arrive in order. */
   watch: (message: WatchLog) => void;
@@ -35,8 +33,6 @@ interface Mirror {
   log: LogName;
   reader: GenerationReader;
   channel: LogChannel;
-  /** Reads its new lines; undefined while there are none, or when it lagged behind. */
-  tail: LogTail | undefined;
   /** Whether it held lines when it began to be watched. */
   begun: boolean;
 }
@@ -54,7 +50,7 @@ export class MirroredLogs implements WatchedLogs {
     this.#ringBytes = options.ringBytes ?? 512 * 1024;
   }
 
-  get reader(): LogFileReader {
+  get reader(): LogReader {
     return this.#options.reader;
   }
 
@@ -90,7 +86,7 @@ export class MirroredLogs implements WatchedLogs {
     });
     const begun = reader.generation !== null;
     const watch = ++this.#lastWatch;
-    const mirror: Mirror = { watch, log, reader, channel, tail: undefined, begun };
+    const mirror: Mirror = { watch, log, reader, channel, begun };
     this.#mirrors.set(log, mirror);
     this.#byWatch.set(watch, mirror);
     this.#options.watch({ watch, log });
@@ -128,27 +124,19 @@ export class MirroredLogs implements WatchedLogs {
   }
 
   #takeIn(mirror: Mirror, to: number): void {
-    const { log, channel } = mirror;
+    const { log, channel, reader } = mirror;
+    const from = channel.nextOffset;
     try {
-      const lines = mirror.tail?.take(channel.nextOffset, to) ?? this.#readAnew(mirror, to);
-      if (lines !== undefined) {
-        channel.appended(lines);
+      const { lines, nextOffset } = reader.read(log, from, to - from, this.#ringBytes);
+      if (lines[0]?.offset === from && nextOffset === to) {
+        channel.appended(ownLines(lines));
         return;
       }
     } catch (error) {
-      mirror.tail = undefined;
       // Viewers meet the same error when they read, and report it.
       this.#options.logger.warn({ log, err: error }, 'log_move_not_read');
     }
     // Too many for the ring, or some of them are gone.
     channel.appendedTo(to);
-  }
-
-  #readAnew(mirror: Mirror, to: number): LogLine[] | undefined {
-    const { log, channel, reader } = mirror;
-    const from = channel.nextOffset;
-    const { lines, nextOffset } = reader.read(log, from, to - from, this.#ringBytes);
-    mirror.tail = reader.tail(log);
-    return lines[0]?.offset === from && nextOffset === to ? ownLines(lines) : undefined;
   }
 }

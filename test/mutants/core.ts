@@ -123,9 +123,9 @@ export const core: readonly Break[] = [
   },
   {
     name: 'retention takes all segments',
-    file: 'src/logs/files/retention.ts',
-    find: 'if (atMs >= limits.oldestMs) break;',
-    replace: '',
+    file: 'src/logs/files/writer.ts',
+    find: 'const drop = young === -1 ? segments.length : young;',
+    replace: 'const drop = segments.length;',
     tests: ['unit/logs/files/writer.test.ts'],
   },
   {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parseCursor } from '../../src/protocol/sse.ts';
-import { openLogReader } from '../../src/logs/files/reader.ts';
+import { LogFiles } from '../../src/logs/files/reader.ts';
 import { eventually } from '../support/eventually.ts';
 import { LogBench, MemoryDriver, log } from '../support/log-bench.ts';
 import { MemorySink } from '../support/memory-sink.ts';
@@ -108,7 +108,7 @@ describe('log streams', () => {
         sink.drain();
         await eventually('all lines', () => text.length + sink.text.length >= expected.length);
         assert.equal(text + sink.text, expected);
-        const reader = openLogReader({ dir: bench.dir, reader: bench.index.reader });
+        const reader = new LogFiles(bench.dir);
         const stored = reader.read(log, 1, 1e6, 1e9).lines;
         assert.equal(stored.map((line) => Buffer.from(line.bytes).toString()).join(''), expected);
         leave();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { ChannelView, WatchedLogs } from '../../src/logs/live/channel.ts';
-import { openLogReader } from '../../src/logs/files/reader.ts';
+import { LogFiles } from '../../src/logs/files/reader.ts';
 import type { LogName } from '../../src/logs/files/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { LogBench } from '../support/log-bench.ts';
@@ -90,7 +90,7 @@ class World {
   readonly pairs: Pair[] = [];
   readonly #mirrored = mirrored({
     streams: this.bench.streams,
-    reader: openLogReader({ dir: this.bench.dir, reader: this.bench.index.reader }),
+    reader: new LogFiles(this.bench.dir),
     logger: this.bench.logger,
     ringBytes: 2_000,
     held: true,

@@ -6,8 +6,8 @@ import { createAccountReads } from '../../src/auth/callers/account-reads.ts';
 import { defaultLimits, type ReadSide } from '../../src/graphql/context.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { LogName } from '../../src/logs/files/log.ts';
-import { openLogReader } from '../../src/logs/files/reader.ts';
-import { openLogWriter } from '../../src/logs/files/writer.ts';
+import { LogFiles } from '../../src/logs/files/reader.ts';
+import { LogWriter } from '../../src/logs/files/writer.ts';
 import { openMetricsReader } from '../../src/metrics/metrics-files.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { put, type Change, type Table } from '../../src/store/records/table.ts';
@@ -38,12 +38,7 @@ export async function openGraphqlStore(): Promise<GraphqlStore> {
     if (changes.length > 0) await commit(...changes);
   }
   const logsDir = join(dir, 'logs');
-  const writer = openLogWriter({
-    dir: logsDir,
-    reader: store,
-    commitIndex: (changes) => commit(...changes),
-    logger,
-  });
+  const writer = new LogWriter({ dir: logsDir, logger });
   for (const [log, lines] of fixture.logs.lines as Map<LogName, []>) {
     writer.append(log, lines);
     await writer.sync(log);
@@ -61,7 +56,7 @@ export async function openGraphqlStore(): Promise<GraphqlStore> {
     store,
     read: {
       reader: store,
-      logs: openLogReader({ dir: logsDir, reader: store }),
+      logs: new LogFiles(logsDir),
       metrics: openMetricsReader(join(dir, 'metrics')),
       accounts: createAccountReads(store),
       settings,

@@ -9,10 +9,8 @@ import { LiveLogs, type LogStreamsOptions } from '../../src/logs/live/live-logs.
 import type { Driver } from '../../src/drivers/driver.ts';
 import type { LogEntry } from '../../src/protocol/workload.ts';
 import type { LogName } from '../../src/logs/files/log.ts';
-import { openLogReader, type LogFileReader } from '../../src/logs/files/reader.ts';
-import { openLogWriter } from '../../src/logs/files/writer.ts';
-import type { LogWriterOptions } from '../../src/logs/files/writer.ts';
-import { MemoryLogIndex } from './memory-log-index.ts';
+import { LogFiles } from '../../src/logs/files/reader.ts';
+import { LogWriter, type LogWriterOptions } from '../../src/logs/files/writer.ts';
 import { memoryLogger } from './memory-logger.ts';
 import { MemorySink } from './memory-sink.ts';
 import { mirrored } from './mirrored-streams.ts';
@@ -34,7 +32,6 @@ export interface BenchOptions {
 /** Made anew on the same folder by `reopen`, as after a crash: nothing is closed before. */
 export class LogBench {
   readonly dir = mkdtempSync(join(tmpdir(), 'streams-'));
-  readonly index = new MemoryLogIndex();
   readonly logger = memoryLogger();
   readonly #options: BenchOptions;
   #made;
@@ -79,10 +76,8 @@ export class LogBench {
   }
 
   #make() {
-    const writer = openLogWriter({
+    const writer = new LogWriter({
       dir: this.dir,
-      reader: this.index.reader,
-      commitIndex: this.index.commit,
       logger: this.logger,
       segmentBytes: 16_384,
       ...this.#options.writer,
@@ -94,7 +89,7 @@ export class LogBench {
       syncMs: 2,
       ...this.#options.streams,
     });
-    const files = openLogReader({ dir: this.dir, reader: this.index.reader });
+    const files = new LogFiles(this.dir);
     const sessions = new StreamSessions({
       streams: this.#options.mirrored ? this.#mirror(streams, files) : streams,
       logger: this.logger,
@@ -107,7 +102,7 @@ export class LogBench {
     return { writer, streams, sessions, reader: this.#options.mirrored ? files : writer };
   }
 
-  #mirror(streams: LiveLogs, reader: LogFileReader) {
+  #mirror(streams: LiveLogs, reader: LogFiles) {
     const ringBytes = this.#options.streams?.ringBytes;
     const options = { streams, reader, logger: this.logger };
     return mirrored(ringBytes === undefined ? options : { ...options, ringBytes }).logs;

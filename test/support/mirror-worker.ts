@@ -5,7 +5,7 @@ import type { LogMove, UnwatchLog, WatchLog } from '../../src/threads/log-watche
 import { MirroredLogs } from '../../src/threads/mirrored-logs.ts';
 import { openFollowingStore } from '../../src/store/reading/following-store.ts';
 import type { LogName } from '../../src/logs/files/log.ts';
-import { openLogReader } from '../../src/logs/files/reader.ts';
+import { LogFiles } from '../../src/logs/files/reader.ts';
 import type { FollowerOptions } from '../../src/store/store.ts';
 import { memoryLogger } from './memory-logger.ts';
 
@@ -58,7 +58,7 @@ const logger = memoryLogger();
 const store = openFollowingStore(follower, { logger, onLost: () => process.exit(1) });
 const tell = (message: FromMirror): void => parentPort?.postMessage(message);
 const logs = new MirroredLogs({
-  reader: openLogReader({ dir: logsDir, reader: store }),
+  reader: new LogFiles(logsDir),
   logger,
   ringBytes: 20_000,
   watch: (message) => tell({ tell: 'watch', message }),

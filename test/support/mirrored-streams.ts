@@ -6,7 +6,7 @@ import { LogWatches } from '../../src/threads/log-watches.ts';
 import type { LiveLogs } from '../../src/logs/live/live-logs.ts';
 import { MirroredLogs } from '../../src/threads/mirrored-logs.ts';
 import type { Logger } from '../../src/lib/log.ts';
-import type { LogFileReader } from '../../src/logs/files/reader.ts';
+import type { LogReader } from '../../src/logs/files/log.ts';
 
 /** What one side sent and the other has not got. */
 class Wire {
@@ -39,7 +39,7 @@ class Wire {
 
 export interface MirrorOptions {
   streams: LiveLogs;
-  reader: LogFileReader;
+  reader: LogReader;
   logger: Logger;
   ringBytes?: number;
   held?: boolean;

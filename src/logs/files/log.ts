@@ -59,17 +59,3 @@ export interface LogSource {
   /** The number of the source's entry that the last of these lines came from. */
   seq: number;
 }
-
-export interface LogWriter extends LogReader {
-  /** Appends to the file at once; returns the offset of the first line. */
-  append(log: LogName, lines: readonly Omit<LogLine, 'offset'>[], source?: LogSource): number;
-  /** The last entry of a source that is in the file, 0 for none; true also after kill -9. */
-  lastSeq(log: LogName, sourceId: string): number;
-  /** Resolves when everything appended so far is on disk. */
-  sync(log: LogName): Promise<void>;
-  /** Drops segments older than `maxAgeMs` and the oldest beyond `quotaBytes` a log. */
-  retain(limits: { maxAgeMs: number; quotaBytes: number }): Promise<void>;
-  /** Removes the whole log. */
-  drop(log: LogName): Promise<void>;
-  close(): Promise<void>;
-}

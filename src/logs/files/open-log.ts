@@ -12,7 +12,6 @@ import {
   fsync,
   mkdirSync,
   openSync,
-  readdirSync,
   truncateSync,
   unlinkSync,
   writeSync as fsWriteSync,
@@ -21,7 +20,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { encodeBlock, encodeFileHeader, sightBlock } from './block.ts';
 import type { LogLine, LogName, LogSource } from './log.ts';
-import { SegmentFile, logFolder, parseSegmentFileName } from './segment-file.ts';
+import { SegmentFile, listSegments, logFolder } from './segment-file.ts';
 
 const dataSync = promisify(fdatasync);
 const fullSync = promisify(fsync);
@@ -38,8 +37,6 @@ export interface OpenLogOptions {
   now: () => number;
   /** Names a generation. Names of later ones sort behind those of earlier ones. */
   newGeneration: () => string;
-  /** Called for a segment that has begun, and for one that will not grow any more. */
-  onSegment: (segment: SegmentFile) => void;
   writeSync?: WriteSync;
 }
 
@@ -127,8 +124,6 @@ export class OpenLog {
     segment.owned = true;
     this.segments.push(segment);
     this.#appends++;
-    if (active !== undefined) this.#options.onSegment(active);
-    this.#options.onSegment(segment);
     return segment;
   }
 
@@ -144,11 +139,8 @@ export class OpenLog {
   }
 
   /** Removes the oldest segments from memory and from disk. */
-  dropOldest(count: number): SegmentFile[] {
-    const dropped = this.segments.splice(0, count);
-    // The files go first: freeing space must not need space.
-    for (const segment of dropped) unlinkIfThere(segment.path);
-    return dropped;
+  dropOldest(count: number): void {
+    for (const segment of this.segments.splice(0, count)) unlinkIfThere(segment.path);
   }
 
   /** Closes the files; call it when settled. */
@@ -160,16 +152,10 @@ export class OpenLog {
   }
 
   #recover(): void {
-    const found = listSegmentFiles(this.#folder);
-    const newest = found.reduce((a, b) => (b.generation > a ? b.generation : a), '');
-    const files = found
-      .map((name) => new SegmentFile(this.#folder, name.generation, name.firstOffset))
-      .sort((a, b) => a.firstOffset - b.firstOffset);
-    for (const file of files) {
-      // An older generation is left over from a removal that was cut short.
-      if (file.generation === newest) this.segments.push(file);
-      else unlinkIfThere(file.path);
-    }
+    const { newest, others } = listSegments(this.#folder);
+    this.segments.push(...newest);
+    // An older generation is left over from a removal that was cut short.
+    for (const file of others) unlinkIfThere(file.path);
     for (let last = this.segments.at(-1); last !== undefined; last = this.segments.at(-1)) {
       last.scan((block) => {
         if (block.source !== undefined) this.#remember(block.source.id, block.source.seq);
@@ -243,15 +229,6 @@ export class OpenLog {
       const [oldest] = this.#sources.keys();
       if (oldest !== undefined) this.#sources.delete(oldest);
     }
-  }
-}
-
-export function listSegmentFiles(folder: string): { generation: string; firstOffset: number }[] {
-  try {
-    return readdirSync(folder).flatMap((name) => parseSegmentFileName(name) ?? []);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
   }
 }
 

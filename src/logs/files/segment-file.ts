@@ -4,10 +4,9 @@
  * 1. Whole blocks count, nothing else: a torn tail ends the segment before it.
  * 2. It may be read while its writer appends. A reader finds new blocks by scanning from the last known
  *    end.
- * 3. Its name holds its generation and first offset, so that the segment after it is found without the
- *    index.
+ * 3. Its name holds its generation and first offset, so that names sort as segments do.
  */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeFileHeader, fileHeaderReadBytes, sightBlock, visitLines } from './block.ts';
 import type { Block, FileHeader } from './block.ts';
@@ -23,24 +22,48 @@ interface Mark {
   lastAtMs: number;
 }
 
+const logPattern = /^(app|build|db):[A-Za-z0-9_-]{1,128}(\.[a-z0-9_-]{1,40})?$/;
+
 /** The folder of a log below the logs' folder. */
 export function logFolder(log: LogName): string {
-  if (!/^(app|build|db):[A-Za-z0-9_-]{1,128}(\.[a-z0-9_-]{1,40})?$/.test(log)) {
+  if (!logPattern.test(log)) {
     throw new Error('Cannot name the folder of a log: its name holds other characters');
   }
   return log.replace(':', '-');
 }
 
-export function segmentFileName(generation: string, firstOffset: number): string {
+/** The log that a folder is of; undefined for a folder of no log. */
+export function logOfFolder(folder: string): LogName | undefined {
+  const log = folder.replace('-', ':');
+  return logPattern.test(log) ? (log as LogName) : undefined;
+}
+
+function segmentFileName(generation: string, firstOffset: number): string {
   return `${generation}-${String(firstOffset).padStart(16, '0')}.log`;
 }
 
-export function parseSegmentFileName(
-  name: string,
-): { generation: string; firstOffset: number } | undefined {
-  const match = /^([a-z0-9]{8,32})-(\d{16})\.log$/.exec(name);
-  if (match?.[1] === undefined) return undefined;
-  return { generation: match[1], firstOffset: Number(match[2]) };
+/** The segments in a log's folder: those of its newest generation in order, and what is left of others. */
+export function listSegments(folder: string): { newest: SegmentFile[]; others: SegmentFile[] } {
+  const found: SegmentFile[] = [];
+  // In the order of generations and offsets.
+  for (const name of namesIn(folder).sort()) {
+    const [, generation, firstOffset] = /^([a-z0-9]{8,32})-(\d{16})\.log$/.exec(name) ?? [];
+    if (generation === undefined) continue;
+    found.push(new SegmentFile(folder, generation, Number(firstOffset)));
+  }
+  const generation = found.at(-1)?.generation;
+  const begins = found.findIndex((segment) => segment.generation === generation);
+  return { newest: found.slice(Math.max(0, begins)), others: found.slice(0, Math.max(0, begins)) };
+}
+
+/** Empty for a folder that is not there. */
+export function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 export class SegmentFile {

@@ -1,12 +1,38 @@
 /**
- * Owns reading a list of segments as one log: by offset, by time, with the gaps that retention or a
- * damaged file left. The list ascends; its last segment may still grow.
+ * Owns reading a log by its segments: by offset, by time, with the gaps that retention or a damaged file
+ * left. Segments ascend; the last one may still grow.
  */
-import type { LogLine, LogSlice } from './log.ts';
+import type { LogLine, LogName, LogRange, LogReader, LogSlice } from './log.ts';
 import type { SegmentFile } from './segment-file.ts';
 
 const defaultReadBytes = 64 * 1024;
 const lookBackLines = 1000;
+
+/** Reads logs; a subclass says which segments they have. */
+export abstract class SegmentReader implements LogReader {
+  range(log: LogName): LogRange | undefined {
+    const segments = this.segmentsOf(log);
+    const [first, last] = [segments[0], segments.at(-1)];
+    if (first === undefined || last === undefined) return undefined;
+    const { generation, nextOffset } = last;
+    return { generation, firstOffset: first.firstOffset, nextOffset };
+  }
+
+  read(log: LogName, from: number, limit: number, maxBytes = defaultReadBytes): LogSlice {
+    return readSegments(this.segmentsOf(log), from, limit, maxBytes);
+  }
+
+  offsetAt(log: LogName, atMs: number): number {
+    return offsetAtTime(this.segmentsOf(log), atMs);
+  }
+
+  lastOf(log: LogName, sourceId: string, beforeMs: number, count: number): LogLine[] {
+    return lastOfSource(this.segmentsOf(log), sourceId, beforeMs, count);
+  }
+
+  /** Empty for a log that was never written. The last segment is scanned to its end. */
+  protected abstract segmentsOf(log: LogName): readonly SegmentFile[];
+}
 
 /** Scans a segment unless all of it is known. False when its file is gone. */
 function prepare(segment: SegmentFile, next: SegmentFile | undefined): boolean {
@@ -15,21 +41,17 @@ function prepare(segment: SegmentFile, next: SegmentFile | undefined): boolean {
 }
 
 function indexOfSegment(segments: readonly SegmentFile[], offset: number): number {
-  let low = 0;
-  let high = segments.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((segments[middle]?.firstOffset ?? Infinity) <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return Math.max(0, low - 1);
+  return Math.max(
+    0,
+    segments.findLastIndex(({ firstOffset }) => firstOffset <= offset),
+  );
 }
 
-export function readSegments(
+function readSegments(
   segments: readonly SegmentFile[],
   from: number,
   limit: number,
-  maxBytes: number = defaultReadBytes,
+  maxBytes: number,
 ): LogSlice {
   const lines: LogLine[] = [];
   let next = from;
@@ -64,11 +86,8 @@ export function readSegments(
   return { lines, gap, nextOffset: next };
 }
 
-/**
- * The last lines of one source before a time, in order, among the `lookBackLines` newest before that
- * time.
- */
-export function lastOfSource(
+/** See `LogReader.lastOf`: only the `lookBackLines` newest lines before the time are searched. */
+function lastOfSource(
   segments: readonly SegmentFile[],
   sourceId: string,
   beforeMs: number,
@@ -92,11 +111,8 @@ export function lastOfSource(
   return last;
 }
 
-/**
- * Offset of the first line at or after a time. When all lines are older, the offset of the next line to
- * come.
- */
-export function offsetAtTime(segments: readonly SegmentFile[], atMs: number): number {
+/** The offset of the next line to come, when all lines are older. */
+function offsetAtTime(segments: readonly SegmentFile[], atMs: number): number {
   let low = 0;
   let high = segments.length;
   while (low < high) {

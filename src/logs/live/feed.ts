@@ -11,7 +11,8 @@ import type { LogEntry } from '../../protocol/workload.ts';
 import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { LogName, LogSource, LogWriter } from '../files/log.ts';
+import type { LogName, LogSource } from '../files/log.ts';
+import type { LogWriter } from '../files/writer.ts';
 
 const blockBytes = 64 * 1024;
 const retryMinMs = 250;

@@ -2,18 +2,16 @@
  * Owns the reads of one generation of a log. As soon as the files hold another generation, it reads
  * nothing and says once that its own is over.
  */
-import type { LogLine, LogName, LogRange, LogSlice } from '../files/log.ts';
-import type { LogFileReader } from '../files/reader.ts';
-import type { LogTail } from '../files/tail.ts';
+import type { LogLine, LogName, LogRange, LogReader, LogSlice } from '../files/log.ts';
 
-export class GenerationReader implements LogFileReader {
-  readonly #reader: LogFileReader;
+export class GenerationReader implements LogReader {
+  readonly #reader: LogReader;
   readonly #onOver: () => void;
   /** Null until the log holds lines: its first generation is this one. */
   #generation: string | null = null;
   #over = false;
 
-  constructor(reader: LogFileReader, onOver: () => void) {
+  constructor(reader: LogReader, onOver: () => void) {
     this.#reader = reader;
     this.#onOver = onOver;
   }
@@ -48,11 +46,6 @@ export class GenerationReader implements LogFileReader {
 
   lastOf(log: LogName, sourceId: string, beforeMs: number, count: number): LogLine[] {
     return this.#over ? [] : this.#reader.lastOf(log, sourceId, beforeMs, count);
-  }
-
-  tail(log: LogName): LogTail | undefined {
-    const tail = this.#over ? undefined : this.#reader.tail(log);
-    return tail !== undefined && this.isOf(tail.generation) ? tail : undefined;
   }
 
   #holds(range: LogRange | undefined): boolean {

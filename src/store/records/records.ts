@@ -142,20 +142,6 @@ export interface AlarmRecord {
   message: unknown;
 }
 
-/** One segment of a log: a plain append-only file below the data directory's `logs`. */
-export interface SegmentRecord {
-  /** `app:<id>`, `build:<deployment id>`, later `db:<id>`. */
-  log: string;
-  generation: string;
-  firstOffset: number;
-  firstAtMs: number;
-  lastAtMs: number;
-  /** Lines in it, as far as the index knows; the file of the last segment may hold more. */
-  lines: number;
-  sizeBytes: number;
-  file: string;
-}
-
 /** What a person may do in a folder, and in everything below it, beyond their role. */
 export interface FolderGrantRecord {
   teamId: string;

@@ -14,7 +14,6 @@ import type {
   MemberRecord,
   RegistryRecord,
   RoleRecord,
-  SegmentRecord,
   ServerRecord,
   SightingRecord,
   TeamRecord,
@@ -119,10 +118,6 @@ export const tables = {
   alarms: table<AlarmRecord>()('alarms', (r) => [r.actor, r.name], {
     due: { keys: (r) => [[r.atMs, r.actor, r.name]] },
     actor: { keys: (r) => [[r.actor, r.name]] },
-  }),
-  segments: table<SegmentRecord>()('segments', (r) => [r.log, r.firstOffset], {
-    log: { keys: (r) => [[r.log, r.firstOffset]] },
-    age: { keys: (r) => [[r.lastAtMs, r.log, r.firstOffset]] },
   }),
   folderGrants: table<FolderGrantRecord>()('folderGrants', (r) => [r.folderId, r.userId], {
     folder: { keys: (r) => [[r.folderId, r.userId]] },

@@ -10,7 +10,7 @@ import { startOfAnswer } from '../../graphql/execution/answer-start.ts';
 import { Executor } from '../../graphql/execution/executor.ts';
 import type { Answer, Variables } from '../../graphql/execution/operation.ts';
 import { createSchema } from '../../graphql/schema/schema.ts';
-import { openLogReader } from '../../logs/files/reader.ts';
+import { LogFiles } from '../../logs/files/reader.ts';
 import { openMetricsReader } from '../../metrics/metrics-files.ts';
 import { openReader, type ReaderOptions } from '../../store/store.ts';
 import {
@@ -48,7 +48,7 @@ export async function serveQueries({
   const reader = openReader(setup.reader);
   const read: GraphContext['read'] = {
     reader,
-    logs: openLogReader({ dir: setup.logsDir, reader }),
+    logs: new LogFiles(setup.logsDir),
     metrics: openMetricsReader(setup.metricsDir),
     accounts: createAccountReads(reader),
     settings: setup.settings,

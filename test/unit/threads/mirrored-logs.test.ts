@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { LogWatches } from '../../../src/threads/log-watches.ts';
 import { LiveLogs } from '../../../src/logs/live/live-logs.ts';
 import type { LogName } from '../../../src/logs/files/log.ts';
-import { openLogWriter } from '../../../src/logs/files/writer.ts';
+import { LogWriter } from '../../../src/logs/files/writer.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { memoryLogger } from '../../support/memory-logger.ts';
@@ -22,13 +22,7 @@ async function home(t: TestContext) {
   const store = await openedStore(t, { dir });
   const logger = memoryLogger();
   const logsDir = join(dir, 'logs');
-  const writer = openLogWriter({
-    dir: logsDir,
-    reader: store,
-    commitIndex: (changes) => store.commit({ actor: 'log-index:segments', epoch: 1, changes }),
-    logger,
-    segmentBytes: 16_384,
-  });
+  const writer = new LogWriter({ dir: logsDir, logger, segmentBytes: 16_384 });
   t.after(() => writer.close());
   const streams = new LiveLogs({ writer, logger, flushMs: 2 });
   return { store, logger, logsDir, writer, streams };

@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -7,15 +15,12 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../../src/lib/clock.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 import type { LogName, LogReader } from '../../../../src/logs/files/log.ts';
-import { openLogReader } from '../../../../src/logs/files/reader.ts';
-import { openLogWriter } from '../../../../src/logs/files/writer.ts';
-import type { LogWriterOptions } from '../../../../src/logs/files/writer.ts';
-import { MemoryLogIndex } from '../../../support/memory-log-index.ts';
+import { LogFiles } from '../../../../src/logs/files/reader.ts';
+import { LogWriter, type LogWriterOptions } from '../../../../src/logs/files/writer.ts';
 import { memoryLogger } from '../../../support/memory-logger.ts';
 
 const log: LogName = 'app:app_one';
 let dir: string;
-let index: MemoryLogIndex;
 let nowMs = 1_000_000;
 const clock: Clock = {
   now: () => nowMs,
@@ -23,10 +28,8 @@ const clock: Clock = {
 };
 
 const open = (options: Partial<LogWriterOptions> = {}) =>
-  openLogWriter({
+  new LogWriter({
     dir,
-    reader: index.reader,
-    commitIndex: index.commit,
     logger: memoryLogger(),
     clock,
     segmentBytes: 4_096,
@@ -46,7 +49,6 @@ const logFiles = () => readdirSync(join(dir, 'app-app_one')).sort();
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'logs-'));
-  index = new MemoryLogIndex();
   nowMs = 1_000_000;
 });
 afterEach(() => {
@@ -105,7 +107,7 @@ describe('log writer', () => {
       writer.append(log, lines(2, i), { id: 'other', seq: i });
       writer.append(log, [{ ...line('ours\n'), stream: 'system' }]);
     }
-    const other = openLogReader({ dir, reader: index.reader });
+    const other = new LogFiles(dir);
     for (const reader of [writer, other]) {
       const last = (beforeMs: number, count: number): string[] =>
         reader.lastOf(log, 'mine', beforeMs, count).map((l) => Buffer.from(l.bytes).toString());
@@ -150,21 +152,20 @@ describe('log writer', () => {
     assert.equal(texts(again, 1).length, 3);
   });
 
-  it('repairs an index that missed segments or names some that are gone', async () => {
-    index.failure = new Error('no space');
-    const writer = open();
-    for (let i = 1; i <= 300; i++) writer.append(log, lines(1, i));
-    assert.equal(index.records.size, 0);
-    index.failure = undefined;
+  it('measures segments that it does not hold open by their files', async () => {
+    const first = open();
+    for (let i = 1; i <= 200; i++) first.append(log, lines(1, i));
+    await first.close();
+    const [oldest = '', ...younger] = logFiles();
+    for (const name of logFiles()) {
+      const atMs = name === oldest ? nowMs - 10_000 : nowMs;
+      utimesSync(join(dir, 'app-app_one', name), atMs / 1000, atMs / 1000);
+    }
     const again = open();
-    again.range(log);
-    await again.close();
-    assert.deepEqual(
-      [...index.records.values()].map((record) => record.file.split('/')[1]),
-      logFiles(),
-    );
-    const counted = [...index.records.values()].reduce((sum, record) => sum + record.lines, 0);
-    assert.equal(counted, 300);
+    await again.retain({ maxAgeMs: 5_000, quotaBytes: 1e9 });
+    assert.deepEqual(logFiles(), younger);
+    await again.retain({ maxAgeMs: 1e9, quotaBytes: 1 });
+    assert.deepEqual(logFiles(), younger.slice(-1));
   });
 
   it('drops whole segments by age and by quota and tells the gap', async () => {
@@ -180,7 +181,6 @@ describe('log writer', () => {
     assert.equal(slice.lines[0]?.offset, first);
     await writer.retain({ maxAgeMs: 1e9, quotaBytes: 1 });
     assert.equal(logFiles().length, 1);
-    assert.equal(index.records.size, 1);
   });
 
   it('keeps the offsets of an app whose lines are all too old, and forgets such a build', async () => {
@@ -203,7 +203,6 @@ describe('log writer', () => {
     const before = writer.range(log)?.generation ?? '';
     await writer.drop(log);
     assert.equal(writer.range(log), undefined);
-    assert.equal(index.records.size, 0);
     nowMs += 1;
     assert.equal(writer.append(log, lines(1)), 1);
     assert.ok((writer.range(log)?.generation ?? '') > before);
@@ -237,7 +236,7 @@ describe('log writer', () => {
     const writer = open();
     for (let i = 1; i <= 300; i++)
       writer.append(log, [line(`line ${String(i)}\n`, 1_000 + i * 10)]);
-    for (const reader of [writer, openLogReader({ dir, reader: index.reader }), open()]) {
+    for (const reader of [writer, new LogFiles(dir), open()]) {
       assert.equal(reader.offsetAt(log, 0), 1);
       assert.equal(reader.offsetAt(log, 1_010), 1);
       assert.equal(reader.offsetAt(log, 1_011), 2);
@@ -264,9 +263,9 @@ describe('log writer', () => {
 });
 
 describe('log reader', () => {
-  it('sees appends at once, also in segments the index does not know yet', () => {
+  it('sees appends at once, also in new segments', () => {
     const writer = open();
-    const reader = openLogReader({ dir, reader: index.reader, segmentsMax: 2 });
+    const reader = new LogFiles(dir, 2);
     assert.equal(reader.range(log), undefined);
     for (let i = 1; i <= 300; i++) {
       writer.append(log, lines(1, i));
@@ -280,8 +279,8 @@ describe('log reader', () => {
     const module = new URL('../../../../src/logs/files/reader.ts', import.meta.url).href;
     const source = `
       const { parentPort } = require('node:worker_threads');
-      import(${JSON.stringify(module)}).then(({ openLogReader }) => {
-        const reader = openLogReader({ dir: ${JSON.stringify(dir)}, reader: { list: () => [] } });
+      import(${JSON.stringify(module)}).then(({ LogFiles }) => {
+        const reader = new LogFiles(${JSON.stringify(dir)});
         let from = 1;
         const poll = () => {
           const slice = reader.read('app:app_one', from, 100);
