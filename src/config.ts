@@ -18,92 +18,51 @@ export class ConfigError extends Error {
   override name = 'ConfigError';
 }
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
-
-export interface Config {
-  host: string;
-  /** 0: a free port, printed at start. */
-  port: number;
-  /** Absolute. */
-  dataDir: string;
-  /** Without trailing slash; null: `http://<host>:<port>`. */
-  publicUrl: string | null;
-  appsDomain: string;
-  edgeHost: string;
-  edgePort: number;
-  runtime: 'auto' | 'process' | 'docker' | 'swarm';
-  /** Absolute path of the daemon's socket. */
-  dockerSocket: string;
-  /** What apps without a Dockerfile are built with, and what a compiled one runs in. */
-  nodeImage: string;
-  pythonImage: string;
-  goImage: string;
-  baseImage: string;
-  /** Instead of an engine's own images; `{version}` stands for the version. */
-  databaseImages: Partial<Record<DatabaseEngine, string>>;
-  trustedProxies: string[];
-  /** Where our own requests may go besides public addresses. */
-  privateNetworks: string[];
-  logLevel: LogLevel;
-  /** Who reads `/metrics`; with `admin` also whom the token and the networks let in. */
-  metrics: 'off' | 'admin' | 'all';
-  metricsToken: string | null;
-  metricsNetworks: string[];
-  /** 32 bytes in hex or base64; null: the file `instance.key`. */
-  instanceKey: string | null;
-  maxLogStreamsPerUser: number;
-  maxConsolesPerUser: number;
-  maxUploadMb: number;
-  maxSockets: number;
-  maxHeaderKb: number;
-  answerSeconds: number;
-  bodyIdleSeconds: number;
-  drainSeconds: number;
-  logQuotaMb: number;
-  logMaxDays: number;
-  activityDays: number;
-  activityMaxPerTeam: number;
-  buildConcurrency: number;
-  buildTimeoutMinutes: number;
-  healthTimeoutSeconds: number;
-  appDrainSeconds: number;
-  /** Threads that serve HTTP; "auto" is one on up to two cores, else half of the cores. */
-  gatewayThreads: number;
-  queryThreads: number;
-  bulkThreads: number;
-  inlineQueryCost: number;
-  /** Of one token. */
-  mcpCallsPerMinute: number;
-  /** Calls of one token under way at a time. */
-  mcpCallsAtOnce: number;
-}
-
-type Key = keyof Config;
 /** Throws a sentence part that says what is allowed. */
 type Parse<T> = (value: unknown) => T;
-type Parsers = { [K in Key]: Parse<Config[K]> };
 
-const parsers: Parsers = {
-  host: hostName,
+const text = matching(/^/, 'a text');
+const imageReference = matching(
+  /^[a-z0-9][\w.\-/:@]{0,511}$/i,
+  'the name of an image, such as "node:22-slim"',
+);
+const label = '[a-z0-9]([a-z0-9-]*[a-z0-9])?';
+
+const parsers = {
+  host: matching(/^[A-Za-z0-9.:_-]+$/, 'a host name or an IP address'),
+  /** 0: a free port, printed at start. */
   port: integer(0, 65_535),
+  /** Absolute. */
   dataDir: text,
+  /** Without trailing slash; null: `http://<host>:<port>`. */
   publicUrl: optional(httpUrl),
-  appsDomain: domain,
+  appsDomain: matching(
+    new RegExp(`^${label}(\\.${label})*$`),
+    'a domain name in lower case, such as "apps.example.com"',
+  ),
   edgeHost: text,
   edgePort: integer(1, 65_535),
   runtime: oneOf('auto', 'process', 'docker', 'swarm'),
+  /** Absolute path of the daemon's socket. */
   dockerSocket: socketPath,
+  /** What apps without a Dockerfile are built with, and what a compiled one runs in. */
   nodeImage: imageReference,
   pythonImage: imageReference,
   goImage: imageReference,
   baseImage: imageReference,
+  /** Instead of an engine's own images; `{version}` stands for the version. */
   databaseImages,
   trustedProxies: networks,
+  /** Where our own requests may go besides public addresses. */
   privateNetworks: networks,
   logLevel: oneOf('debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+  /** Who reads `/metrics`; with `admin` also whom the token and the networks let in. */
   metrics: oneOf('off', 'admin', 'all'),
-  metricsToken: optional(accessToken),
+  metricsToken: optional(
+    matching(/^[\x21-\x7e]{16,512}$/, '16 to 512 visible ASCII characters, none of them a space'),
+  ),
   metricsNetworks: networks,
+  /** 32 bytes in hex or base64; null: the file `instance.key`. */
   instanceKey: optional(key32),
   maxLogStreamsPerUser: integer(1, 100_000),
   maxConsolesPerUser: integer(1, 1_000),
@@ -121,17 +80,22 @@ const parsers: Parsers = {
   buildTimeoutMinutes: integer(1, 1440),
   healthTimeoutSeconds: integer(1, 3600),
   appDrainSeconds: integer(0, 3600),
+  /** Threads that serve HTTP; "auto" is one on up to two cores, else half of the cores. */
   gatewayThreads: gatewayThreads(availableParallelism()),
   queryThreads: integer(1, 64),
   bulkThreads: integer(1, 64),
   inlineQueryCost: integer(0, 1_000_000),
+  /** Of one token. */
   mcpCallsPerMinute: integer(1, 1_000_000_000),
+  /** Calls of one token under way at a time. */
   mcpCallsAtOnce: integer(1, 10_000),
 };
 
+type Key = keyof typeof parsers;
+export type Config = { [K in Key]: ReturnType<(typeof parsers)[K]> };
+const keys = Object.keys(parsers) as Key[];
+
 const secretKeys: ReadonlySet<Key> = new Set(['instanceKey', 'metricsToken']);
-/** Variables that are no options: where the file is. */
-const otherVariables: ReadonlySet<string> = new Set(['GANGWAY_CONFIG']);
 
 /** The environment variable of an option: `dataDir` is GANGWAY_DATA_DIR. */
 export function variableOf(key: Key): string {
@@ -157,16 +121,16 @@ export function resolveConfig(
   };
   take(defaults, 'config/default.json');
   if (env['GANGWAY_CONFIG']) take(readFile(env['GANGWAY_CONFIG']), env['GANGWAY_CONFIG']);
-  for (const key of Object.keys(parsers) as Key[]) {
+  for (const key of keys) {
     const value = env[variableOf(key)];
     if (value !== undefined) values[key] = { value, from: variableOf(key) };
   }
   const config = Object.fromEntries(
-    (Object.keys(parsers) as Key[]).map((key) => [key, parse(key, values[key])]),
+    keys.map((key) => [key, parse(key, values[key])]),
   ) as unknown as Config;
-  config.dataDir = isAbsolute(config.dataDir) ? config.dataDir : resolve(config.dataDir);
+  config.dataDir = resolve(config.dataDir);
   config.edgeHost ||= config.host;
-  const known = new Set([...(Object.keys(parsers) as Key[]).map(variableOf), ...otherVariables]);
+  const known = new Set([...keys.map(variableOf), 'GANGWAY_CONFIG']);
   const unknownVariables = Object.keys(env).filter(
     (name) => name.startsWith('GANGWAY_') && !known.has(name),
   );
@@ -207,10 +171,7 @@ function readFile(path: string): object {
   return parsed;
 }
 
-function parse<K extends Key>(
-  key: K,
-  seen: { value: unknown; from: string } | undefined,
-): Config[K] {
+function parse(key: Key, seen: { value: unknown; from: string } | undefined): Config[Key] {
   if (seen === undefined) throw new ConfigError(`option "${key}" (${variableOf(key)}) is missing`);
   try {
     return parsers[key](seen.value);
@@ -253,37 +214,17 @@ function oneOf<const T extends string>(...allowed: T[]): Parse<T> {
   };
 }
 
-function text(value: unknown): string {
-  if (typeof value !== 'string') throw new Error('a text');
-  return value;
-}
-
-function hostName(value: unknown): string {
-  if (typeof value !== 'string' || !/^[A-Za-z0-9.:_-]+$/.test(value)) {
-    throw new Error('a host name or an IP address');
-  }
-  return value;
+function matching(pattern: RegExp, allowed: string): Parse<string> {
+  return (value) => {
+    if (typeof value !== 'string' || !pattern.test(value)) throw new Error(allowed);
+    return value;
+  };
 }
 
 function socketPath(value: unknown): string {
   const path = typeof value === 'string' ? value.replace(/^unix:\/\//, '') : '';
   if (!isAbsolute(path)) throw new Error('the path of a socket, such as "/var/run/docker.sock"');
   return path;
-}
-
-function imageReference(value: unknown): string {
-  if (typeof value !== 'string' || !/^[a-z0-9][\w.\-/:@]{0,511}$/i.test(value)) {
-    throw new Error('the name of an image, such as "node:22-slim"');
-  }
-  return value;
-}
-
-function domain(value: unknown): string {
-  const label = '[a-z0-9]([a-z0-9-]*[a-z0-9])?';
-  if (typeof value !== 'string' || !new RegExp(`^${label}(\\.${label})*$`).test(value)) {
-    throw new Error('a domain name in lower case, such as "apps.example.com"');
-  }
-  return value;
 }
 
 function optional(inner: Parse<string>): Parse<string | null> {
@@ -301,13 +242,6 @@ function httpUrl(value: unknown): string {
   return url.origin;
 }
 
-function accessToken(value: unknown): string {
-  if (typeof value !== 'string' || !/^[\x21-\x7e]{16,512}$/.test(value)) {
-    throw new Error('16 to 512 visible ASCII characters, none of them a space');
-  }
-  return value;
-}
-
 function key32(value: unknown): string {
   const isKey =
     typeof value === 'string' &&
@@ -316,14 +250,11 @@ function key32(value: unknown): string {
   return value;
 }
 
-/** A list, or a text with commas, of addresses and CIDRs. */
-function databaseImages(value: unknown): Config['databaseImages'] {
-  const list = typeof value === 'string' ? value.split(',').map((one) => one.trim()) : value;
+function databaseImages(value: unknown): Partial<Record<DatabaseEngine, string>> {
   const allowed =
     'a list of <engine>=<image>, such as "POSTGRES=mirror.example/postgres:{version}"';
-  if (!Array.isArray(list)) throw new Error(allowed);
-  const images: Config['databaseImages'] = {};
-  for (const one of list.filter((part) => part !== '')) {
+  const images: Partial<Record<DatabaseEngine, string>> = {};
+  for (const one of listed(value, allowed)) {
     const [, name, image = ''] = /^([A-Z]+)=(.+)$/.exec(String(one)) ?? [];
     const engine = databaseEngines.find((known) => known === name);
     if (engine === undefined) throw new Error(allowed);
@@ -334,15 +265,19 @@ function databaseImages(value: unknown): Config['databaseImages'] {
 }
 
 function networks(value: unknown): string[] {
-  const list = typeof value === 'string' ? value.split(',').map((one) => one.trim()) : value;
   const allowed = 'a list of IP addresses and CIDRs, such as "127.0.0.1, 10.0.0.0/8"';
+  return listed(value, allowed).map((one) => {
+    if (typeof one !== 'string' || !isNetwork(one)) throw new Error(allowed);
+    return one;
+  });
+}
+
+/** A list, or a text with commas, without what is empty. */
+function listed(value: unknown, allowed: string): unknown[] {
+  const list: unknown =
+    typeof value === 'string' ? value.split(',').map((one) => one.trim()) : value;
   if (!Array.isArray(list)) throw new Error(allowed);
-  return list
-    .filter((one) => one !== '')
-    .map((one: unknown) => {
-      if (typeof one !== 'string' || !isNetwork(one)) throw new Error(allowed);
-      return one;
-    });
+  return list.filter((one) => one !== '');
 }
 
 function isNetwork(value: string): boolean {
