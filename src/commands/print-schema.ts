@@ -18,7 +18,7 @@ import {
   visit,
 } from 'graphql';
 import { directivesOf } from '../graphql/gate/exposure.ts';
-import { createSchema } from '../graphql/schema/schema.ts';
+import { schema } from '../graphql/schema/schema.ts';
 
 /** The schema as text, with the directives on its fields, which graphql-js leaves out. */
 export function schemaText(schema: GraphQLSchema): string {
@@ -44,7 +44,7 @@ function directiveNode(name: string): DirectiveNode & { arguments: never[] } {
 
 async function main(check: boolean): Promise<void> {
   const file = new URL('../../schema.graphql', import.meta.url);
-  const text = schemaText(createSchema());
+  const text = schemaText(schema);
   if (!check) {
     await writeFile(file, text);
     return;

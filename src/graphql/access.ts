@@ -6,7 +6,8 @@
  *    every mutation, answers NOT_FOUND.
  * 2. Who is not signed in gets UNAUTHENTICATED, whatever exists.
  */
-import { actingTeam, authorize } from '../auth/rights/authorize.ts';
+import type { ActorRef, AskOptions, Protocol } from '../actors/runtime/actor.ts';
+import { actingTeam, authorize, can } from '../auth/rights/authorize.ts';
 import type { Need, Resource } from '../auth/rights/authorizer.ts';
 import type { SignedIn } from '../auth/callers/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -16,6 +17,7 @@ import type {
   DeploymentRecord,
   FolderRecord,
 } from '../store/records/records.ts';
+import type { Table } from '../store/records/table.ts';
 import { tables } from '../store/records/tables.ts';
 import type { GraphContext, HttpSide, WriteSide } from './context.ts';
 
@@ -46,42 +48,74 @@ export function requireAdmin(context: GraphContext): void {
   authorize(context.read.reader, context.principal, 'admin', { kind: 'instance' });
 }
 
-export function requireApp(context: GraphContext, id: string, need: Need): Readonly<AppRecord> {
-  requireSignedIn(context);
-  const app = context.read.reader.get(tables.apps, id);
-  if (!app) throw new ServiceError('NOT_FOUND', 'No such app.');
-  authorize(context.read.reader, context.principal, need, { kind: 'app', app });
-  return app;
+const resourceOf = {
+  app: (app: Readonly<AppRecord>): Resource => ({ kind: 'app', app }),
+  database: (database: Readonly<DatabaseRecord>): Resource => ({ kind: 'database', database }),
+  folder: (folder: Readonly<FolderRecord>): Resource => ({ kind: 'folder', folder }),
+};
+
+type Require<R> = (context: GraphContext, id: string, need: Need) => Readonly<R>;
+
+/** Looks a thing of this kind up by id, with the right to it. */
+function requireById<R>(
+  kind: keyof typeof resourceOf,
+  table: Table<R>,
+  asResource: (record: Readonly<R>) => Resource,
+): Require<R> {
+  return (context, id, need) => {
+    requireSignedIn(context);
+    const { reader } = context.read;
+    const record = reader.get(table, id);
+    if (!record) throw new ServiceError('NOT_FOUND', `No such ${kind}.`);
+    authorize(reader, context.principal, need, asResource(record));
+    return record;
+  };
 }
 
-export function requireDatabase(
-  context: GraphContext,
-  id: string,
-  need: Need,
-): Readonly<DatabaseRecord> {
+export const requireApp = requireById('app', tables.apps, resourceOf.app);
+export const requireDatabase = requireById('database', tables.databases, resourceOf.database);
+export const requireFolder = requireById('folder', tables.folders, resourceOf.folder);
+
+export const requireDeployment: Require<DeploymentRecord> = (context, id, need) => {
   requireSignedIn(context);
-  const database = context.read.reader.get(tables.databases, id);
-  if (!database) throw new ServiceError('NOT_FOUND', 'No such database.');
-  authorize(context.read.reader, context.principal, need, { kind: 'database', database });
-  return database;
+  const deployment = context.read.reader.get(tables.deployments, id);
+  if (!deployment) throw new ServiceError('NOT_FOUND', 'No such deployment.');
+  requireApp(context, deployment.appId, need);
+  return deployment;
+};
+
+/** The team of a folder, or without one the acting team; its id. */
+export function requirePlace(
+  context: GraphContext,
+  folderId: string | null | undefined,
+  need: Need,
+): string {
+  if (folderId == null) return requireTeam(context, need);
+  return requireFolder(context, folderId, need).teamId;
 }
 
 /** A database by id, or null where the caller sees none. */
 export function findDatabase(context: GraphContext, id: string): Readonly<DatabaseRecord> | null {
-  const database = context.read.reader.get(tables.databases, id);
-  return visible(context, database, (found) => ({ kind: 'database', database: found }));
+  return visible(context, context.read.reader.get(tables.databases, id), resourceOf.database);
 }
 
 /** An app by id, or null where the caller sees none. */
 export function findApp(context: GraphContext, id: string): Readonly<AppRecord> | null {
-  return visible(context, context.read.reader.get(tables.apps, id), asApp);
+  return visible(context, context.read.reader.get(tables.apps, id), resourceOf.app);
 }
 
 export function findAppBySlug(context: GraphContext, slug: string): Readonly<AppRecord> | null {
-  return visible(context, context.read.reader.find(tables.apps, 'slug', [slug]), asApp);
+  return visible(context, context.read.reader.find(tables.apps, 'slug', [slug]), resourceOf.app);
 }
 
-const asApp = (app: Readonly<AppRecord>): Resource => ({ kind: 'app', app });
+export function findDeployment(
+  context: GraphContext,
+  id: string,
+): Readonly<DeploymentRecord> | null {
+  requireSignedIn(context);
+  const deployment = context.read.reader.get(tables.deployments, id);
+  return deployment && findApp(context, deployment.appId) ? deployment : null;
+}
 
 function visible<R>(
   context: GraphContext,
@@ -100,37 +134,16 @@ function visible<R>(
   return record;
 }
 
-export function findDeployment(
-  context: GraphContext,
-  id: string,
-): Readonly<DeploymentRecord> | null {
-  requireSignedIn(context);
-  const deployment = context.read.reader.get(tables.deployments, id);
-  return deployment && findApp(context, deployment.appId) ? deployment : null;
+export function canSeeFolder({ read, principal }: GraphContext, folderId: string): boolean {
+  const folder = read.reader.get(tables.folders, folderId);
+  return folder !== undefined && can(read.reader, principal, null, resourceOf.folder(folder));
 }
 
-export function requireDeployment(
-  context: GraphContext,
-  id: string,
-  need: Need,
-): Readonly<DeploymentRecord> {
-  requireSignedIn(context);
-  const deployment = context.read.reader.get(tables.deployments, id);
-  if (!deployment) throw new ServiceError('NOT_FOUND', 'No such deployment.');
-  requireApp(context, deployment.appId, need);
-  return deployment;
-}
-
-export function requireFolder(
-  context: GraphContext,
-  id: string,
-  need: Need,
-): Readonly<FolderRecord> {
-  requireSignedIn(context);
-  const folder = context.read.reader.get(tables.folders, id);
-  if (!folder) throw new ServiceError('NOT_FOUND', 'No such folder.');
-  authorize(context.read.reader, context.principal, need, { kind: 'folder', folder });
-  return folder;
+/** The folder that something the caller sees is in; null where the caller does not see the folder. */
+export function seenFolderId(context: GraphContext, folderId: string | null): string | null {
+  // A person who sees a thing sees its folder; a token may be for the thing alone.
+  if (folderId === null || context.principal.kind !== 'token') return folderId;
+  return canSeeFolder(context, folderId) ? folderId : null;
 }
 
 /** NOT_FOUND for a server that is not there, BAD_USER_INPUT for one that nothing is put on; null: the one that is chosen. */
@@ -146,6 +159,16 @@ export function requireServer({ read }: GraphContext, serverId: string | null): 
 export function writeSide(context: GraphContext): WriteSide {
   if (!context.write) throw new Error('A change was asked for on a thread that only reads.');
   return context.write;
+}
+
+/** Asks an actor for a change, and waits until it is durable. */
+export function askActor<P extends Protocol, T extends keyof P & string>(
+  context: GraphContext,
+  to: ActorRef<P>,
+  message: { type: T } & P[T]['in'],
+  options?: AskOptions,
+): Promise<P[T]['out']> {
+  return writeSide(context).actors.ask(to, message, options);
 }
 
 export function httpSide(context: GraphContext): HttpSide {

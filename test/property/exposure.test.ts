@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parse } from 'graphql';
 import { Exposure } from '../../src/graphql/gate/exposure.ts';
-import { createSchema } from '../../src/graphql/schema/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 
 interface Selection {
   /** Null: an inline fragment. */
@@ -16,7 +16,7 @@ interface Selection {
 // An interface would not do: letrec wants a record.
 type Trees = { selections: readonly Selection[]; field: Selection; inline: Selection };
 
-const exposure = new Exposure(createSchema());
+const exposure = new Exposure(schema);
 const refused = ['revealEnv', 'rotateIt', 'execConsole', 'createToken', 'login', 'value', 'secret'];
 const innocent = ['id', 'apps', 'Reveal', 'unexec', 'values', 'isSecret', '__typename', 'reVeal'];
 

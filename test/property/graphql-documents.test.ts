@@ -17,7 +17,7 @@ import { Lanes } from '../../src/graphql/execution/lanes.ts';
 import { RecordTexts } from '../../src/graphql/execution/record-texts.ts';
 import { prepare, type ReadyDocument } from '../../src/graphql/gate/documents.ts';
 import { Exposure } from '../../src/graphql/gate/exposure.ts';
-import { createSchema } from '../../src/graphql/schema/schema.ts';
+import { schema } from '../../src/graphql/schema/schema.ts';
 import { type GraphqlStore, openGraphqlStore } from '../support/graphql-store.ts';
 import { randomDocument, type RandomDocument } from '../support/random-documents.ts';
 import { recordingLogger } from '../support/silent-logger.ts';
@@ -34,7 +34,6 @@ const texts = {
 };
 
 describe('random documents', () => {
-  const schema = createSchema();
   const judgement = {
     schema,
     exposure: new Exposure(schema),

@@ -255,11 +255,11 @@ class Compilation {
     }
     const field = parent.getFields()[name];
     if (!field) throw new Unclear();
+    const readOff = recordResolver(field);
+    const value = this.#value(field.type, nodes, readOff === null);
+    if (readOff) return read(before, readOff, value);
     const { resolve } = field;
-    const ofRecord = recordResolver(field);
-    const value = this.#value(field.type, nodes, resolve !== undefined && ofRecord === null);
-    const readOff = (record: unknown): unknown => (record as Values)[name];
-    if (ofRecord || !resolve) return read(before, ofRecord ?? readOff, value);
+    if (!resolve) throw new Unclear();
     const { write } = value;
     const argsOf = this.#argsOf(field, nodes[0]);
     return {
@@ -302,10 +302,13 @@ class Compilation {
   }
 }
 
-/** What a field that was declared by `ofRecord` reads; null for others. */
+/** What a field reads off its record; null for one that does anything else. */
 function recordResolver(field: GraphQLField<unknown, unknown>): RecordResolver | null {
-  const resolve = field.extensions['ofRecord'];
-  return typeof resolve === 'function' ? (resolve as RecordResolver) : null;
+  const { ofRecord, pothosExposedField: exposed } = field.extensions;
+  if (typeof ofRecord === 'function') return ofRecord as RecordResolver;
+  if (field.resolve && typeof exposed !== 'string') return null;
+  const name = typeof exposed === 'string' ? exposed : field.name;
+  return (record) => (record as Values)[name];
 }
 
 function isOfRecord(writer: Writer): writer is RecordWriter {

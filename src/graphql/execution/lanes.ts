@@ -27,7 +27,7 @@ import type {
 import { Executor, type Prepared } from './executor.ts';
 import type { Answer, Operation, Variables } from './operation.ts';
 import { Paces } from './pace.ts';
-import { createSchema } from '../schema/schema.ts';
+import { schema } from '../schema/schema.ts';
 import { Turn } from './loop-turn.ts';
 
 export interface GraphqlCall {
@@ -101,7 +101,7 @@ export class Lanes {
     this.#turn = new Turn(options.limits.inlineTurnUs);
     this.#reuse = { http: new AnswerReuse(reuseBytes), mcp: new AnswerReuse(reuseBytes) };
     this.#executor = new Executor({
-      schema: createSchema(),
+      schema,
       limits: options.limits,
       defer: options.pool !== null,
       onInternal: (cause, path) => {

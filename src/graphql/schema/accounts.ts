@@ -2,8 +2,9 @@
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import type { Origin, SignIn } from '../../auth/sign-in/sign-in.ts';
 import type { User } from '../../auth/callers/account-reads.ts';
-import { capabilitiesIn, teamIdsOf } from '../../auth/rights/authorize.ts';
-import { withoutTwoFactor, type WithoutTwoFactor } from '../../auth/sign-in/teams.ts';
+import { authorize, capabilitiesIn, teamIdsOf } from '../../auth/rights/authorize.ts';
+import { withoutTwoFactor, type WithoutTwoFactor } from '../../auth/rights/two-factor-policy.ts';
+import type { Capability } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type {
   MemberRecord,
@@ -14,165 +15,162 @@ import type {
 import { tables } from '../../store/records/tables.ts';
 import { httpSide, requirePerson, requireSignedIn, requireTeam, writeSide } from '../access.ts';
 import type { GraphContext, HttpSide } from '../context.ts';
-import type { Builder, Shared } from './builder.ts';
-import { ofRecord } from '../record-fields.ts';
+import { builder, CapabilityType } from './builder.ts';
+import { needs } from './needs.ts';
 
-export function addAccounts(builder: Builder, shared: Shared) {
-  const types = addTypes(builder, shared);
-  addQueries(builder, types);
-  addSignIn(builder, types);
-  return types;
-}
+const ViewerType = builder.objectRef<User>('Viewer').implement({
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    email: t.exposeString('email'),
+    name: t.exposeString('name'),
+    isInstanceAdmin: t.exposeBoolean('isInstanceAdmin'),
+    twoFactorEnabled: t.exposeBoolean('twoFactorEnabled'),
+  }),
+});
 
-function addTypes(builder: Builder, { capability }: Shared) {
-  const viewer = builder.objectRef<User>('Viewer').implement({
-    fields: (t) => ({
-      id: t.exposeID('id'),
-      email: t.exposeString('email'),
-      name: t.exposeString('name'),
-      isInstanceAdmin: t.exposeBoolean('isInstanceAdmin'),
-      twoFactorEnabled: t.exposeBoolean('twoFactorEnabled'),
-    }),
-  });
-  const team = builder.objectRef<Readonly<TeamRecord>>('Team').implement({
-    fields: (t) => ({
-      id: t.exposeID('id'),
-      slug: t.exposeString('slug'),
-      name: t.exposeString('name'),
-      requireTwoFactor: t.exposeBoolean('requireTwoFactor'),
-      twoFactorGraceUntil: t.field({
-        ...ofRecord((record: TeamRecord) => record.twoFactorGraceUntilMs ?? null),
-        type: 'DateTime',
-        nullable: true,
-        description: 'Until when people without it may go on where two-factor is required.',
-      }),
-      capabilities: t.field({
-        type: [capability],
-        description: 'What the caller holds in the team.',
-        resolve: (record, _args, { read, principal }) =>
-          capabilitiesIn(read.reader, principal, record.id),
-      }),
-    }),
-  });
-  const role = builder.objectRef<Readonly<RoleRecord>>('Role').implement({
-    fields: (t) => ({
-      id: t.exposeID('id'),
-      name: t.exposeString('name'),
-      capabilities: t.expose('capabilities', { type: [capability] }),
-      builtIn: t.boolean({ resolve: (record) => record.builtIn !== null }),
-    }),
-  });
-  const member = builder.objectRef<Readonly<MemberRecord>>('Member').implement({
-    fields: (t) => ({
-      userId: t.exposeID('userId'),
-      email: t.string({ resolve: (m, _args, { read }) => userOf(read, m).email }),
-      name: t.string({ resolve: (m, _args, { read }) => userOf(read, m).name }),
-      role: t.field({
-        type: role,
-        resolve: (m, _args, { read }) => {
-          const record = read.reader.get(tables.roles, m.roleId);
-          if (!record) throw new Error('A member has a role that does not exist.');
-          return record;
-        },
-      }),
-    }),
-  });
-  const authPayload = builder.objectRef<SignIn>('AuthPayload').implement({
-    fields: (t) => ({
-      requiresTwoFactor: t.exposeBoolean('requiresTwoFactor'),
-      viewer: t.field({
-        type: viewer,
-        nullable: true,
-        resolve: (signIn) => (signIn.requiresTwoFactor ? null : signIn.user),
-      }),
-    }),
-  });
-  const types = { viewer, team, role, member, authPayload };
-  addWithoutTwoFactor(builder, types);
-  return types;
-}
-
-export type AccountTypes = ReturnType<typeof addTypes>;
-
-/** Whom a team's requiring two-factor is about. */
-function addWithoutTwoFactor(
-  builder: Builder,
-  { team, member }: Pick<AccountTypes, 'team' | 'member'>,
-): void {
-  const token = builder.objectRef<Readonly<TokenRecord>>('AffectedToken').implement({
-    fields: (t) => ({
-      id: t.exposeID('id'),
-      name: t.exposeString('name'),
-      prefix: t.exposeString('prefix'),
-    }),
-  });
-  const lacking = builder.objectRef<WithoutTwoFactor>('WithoutTwoFactor').implement({
-    fields: (t) => ({
-      member: t.expose('member', { type: member }),
-      tokens: t.expose('tokens', {
-        type: [token],
-        description:
-          'Those by which programs act in the team as this person; deploy hooks are called with them.',
-      }),
-    }),
-  });
-  builder.objectField(team, 'withoutTwoFactor', (t) =>
-    t.field({
-      type: [lacking],
+export const TeamType = builder.objectRef<Readonly<TeamRecord>>('Team').implement({
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    slug: t.exposeString('slug'),
+    name: t.exposeString('name'),
+    requireTwoFactor: t.exposeBoolean('requireTwoFactor'),
+    twoFactorGraceUntil: t.expose('twoFactorGraceUntilMs', {
+      type: 'DateTime',
       nullable: true,
-      description: 'manage_team. The members whom requiring two-factor keeps out, or would.',
+      description: 'Until when people without it may go on where two-factor is required.',
+    }),
+    capabilities: t.field({
+      type: [CapabilityType],
+      description: 'What the caller holds in the team.',
       resolve: (record, _args, { read, principal }) =>
-        withoutTwoFactor(read.reader, principal, record.id),
+        capabilitiesIn(read.reader, principal, record.id),
     }),
-  );
-}
+  }),
+});
 
-function addQueries(builder: Builder, { viewer, team, role, member }: AccountTypes): void {
-  builder.queryFields((t) => ({
-    needsSetup: t.boolean({
-      description: 'True until `completeSetup`; needs no sign-in.',
-      resolve: (_root, _args, { read }) =>
-        (read.reader.get(tables.instance, 'instance')?.setUpAtMs ?? null) === null,
-    }),
-    me: t.field({
-      type: viewer,
-      nullable: true,
-      resolve: (_root, _args, { read, principal }) =>
-        principal.kind === 'anonymous' ? null : read.accounts.user(principal.userId),
-    }),
-    viewerTeam: t.field({
-      type: team,
-      nullable: true,
-      description: 'The acting team.',
-      resolve: (_root, _args, context) => {
-        if (requireSignedIn(context).teamId === null) return null;
-        return context.read.reader.get(tables.teams, requireTeam(context, null));
+export const RoleType = builder.objectRef<Readonly<RoleRecord>>('Role').implement({
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    name: t.exposeString('name'),
+    capabilities: t.expose('capabilities', { type: [CapabilityType] }),
+    builtIn: t.boolean({ resolve: (record) => record.builtIn !== null }),
+  }),
+});
+
+export const MemberType = builder.objectRef<Readonly<MemberRecord>>('Member').implement({
+  fields: (t) => ({
+    userId: t.exposeID('userId'),
+    email: t.string({ resolve: (member, _args, { read }) => userOf(read, member).email }),
+    name: t.string({ resolve: (member, _args, { read }) => userOf(read, member).name }),
+    role: t.field({
+      type: RoleType,
+      resolve: ({ roleId }, _args, { read }) => {
+        const record = read.reader.get(tables.roles, roleId);
+        if (!record) throw new Error('A member has a role that does not exist.');
+        return record;
       },
     }),
-    myTeams: t.field({
-      type: [team],
-      resolve: (_root, _args, context) => {
-        const { reader } = context.read;
-        const principal = requireSignedIn(context);
-        const teams = teamIdsOf(reader, principal).flatMap(
-          (id) => reader.get(tables.teams, id) ?? [],
-        );
-        // Over MCP only those that let it in.
-        return principal.confined ? teams.filter(({ mcpEnabled }) => mcpEnabled) : teams;
-      },
+  }),
+});
+
+export const AuthPayloadType = builder.objectRef<SignIn>('AuthPayload').implement({
+  fields: (t) => ({
+    requiresTwoFactor: t.exposeBoolean('requiresTwoFactor'),
+    viewer: t.field({
+      type: ViewerType,
+      nullable: true,
+      resolve: (signIn) => (signIn.requiresTwoFactor ? null : signIn.user),
     }),
-    roles: t.field({
-      type: [role],
-      resolve: (_root, _args, context) =>
-        context.read.reader.list(tables.roles, 'team', [requireTeam(context, null)]),
+  }),
+});
+
+const AffectedTokenType = builder.objectRef<Readonly<TokenRecord>>('AffectedToken').implement({
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    name: t.exposeString('name'),
+    prefix: t.exposeString('prefix'),
+  }),
+});
+
+const WithoutTwoFactorType = builder.objectRef<WithoutTwoFactor>('WithoutTwoFactor').implement({
+  fields: (t) => ({
+    member: t.expose('member', { type: MemberType }),
+    tokens: t.expose('tokens', {
+      type: [AffectedTokenType],
+      description:
+        'Those by which programs act in the team as this person; deploy hooks are called with them.',
     }),
-    members: t.field({
-      type: [member],
-      resolve: (_root, _args, context) =>
-        context.read.reader.list(tables.members, 'team', [requireTeam(context, null)]),
+  }),
+});
+
+/** The team that the field is of, rather than the acting one. */
+const thisTeam = {
+  args: {},
+  find: (
+    { read, principal }: GraphContext,
+    need: Capability,
+    _args: object,
+    { id: teamId }: Readonly<TeamRecord>,
+  ) => {
+    authorize(read.reader, principal, need, { kind: 'team', teamId });
+    return teamId;
+  },
+};
+
+builder.objectField(TeamType, 'withoutTwoFactor', (t) =>
+  t.field({
+    type: [WithoutTwoFactorType],
+    nullable: true,
+    ...needs('manage_team', thisTeam, {
+      description: 'The members whom requiring two-factor keeps out, or would.',
+      resolve: (teamId, _args, { read }) => withoutTwoFactor(read.reader, teamId),
     }),
-  }));
-}
+  }),
+);
+
+builder.queryFields((t) => ({
+  needsSetup: t.boolean({
+    description: 'True until `completeSetup`; needs no sign-in.',
+    resolve: (_root, _args, { read }) =>
+      (read.reader.get(tables.instance, 'instance')?.setUpAtMs ?? null) === null,
+  }),
+  me: t.field({
+    type: ViewerType,
+    nullable: true,
+    resolve: (_root, _args, { read, principal }) =>
+      principal.kind === 'anonymous' ? null : read.accounts.user(principal.userId),
+  }),
+  viewerTeam: t.field({
+    type: TeamType,
+    nullable: true,
+    description: 'The acting team.',
+    resolve: (_root, _args, context) => {
+      if (requireSignedIn(context).teamId === null) return null;
+      return context.read.reader.get(tables.teams, requireTeam(context, null));
+    },
+  }),
+  myTeams: t.field({
+    type: [TeamType],
+    resolve: (_root, _args, context) => {
+      const { reader } = context.read;
+      const principal = requireSignedIn(context);
+      const ids = teamIdsOf(reader, principal);
+      const teams = ids.flatMap((id) => reader.get(tables.teams, id) ?? []);
+      // Over MCP only those that let it in.
+      return principal.confined ? teams.filter(({ mcpEnabled }) => mcpEnabled) : teams;
+    },
+  }),
+  roles: t.field({
+    type: [RoleType],
+    resolve: (_root, _args, context) =>
+      context.read.reader.list(tables.roles, 'team', [requireTeam(context, null)]),
+  }),
+  members: t.field({
+    type: [MemberType],
+    resolve: (_root, _args, context) =>
+      context.read.reader.list(tables.members, 'team', [requireTeam(context, null)]),
+  }),
+}));
 
 function userOf(read: GraphContext['read'], member: Readonly<MemberRecord>): User {
   const user = read.accounts.user(member.userId);
@@ -180,56 +178,53 @@ function userOf(read: GraphContext['read'], member: Readonly<MemberRecord>): Use
   return user;
 }
 
-function addSignIn(builder: Builder, { authPayload, team }: AccountTypes): void {
-  builder.mutationFields((t) => ({
-    completeSetup: t.field({
-      type: authPayload,
-      description: 'Once, on an empty instance. Off loopback it needs the code printed at start.',
-      args: {
-        email: t.arg.string({ required: true }),
-        password: t.arg.string({ required: true }),
-        name: t.arg.string({ required: true }),
-        teamName: t.arg.string({ required: true }),
-        setupCode: t.arg.string(),
-      },
-      resolve: (_root, args, context) => {
-        const input = { ...args, setupCode: args.setupCode ?? null };
-        return signIn(context, (accounts, origin) => accounts.completeSetup(input, origin));
-      },
-    }),
-    login: t.field({
-      type: authPayload,
-      args: {
-        email: t.arg.string({ required: true }),
-        password: t.arg.string({ required: true }),
-      },
-      resolve: (_root, args, context) =>
-        signIn(context, (accounts, origin) => accounts.login(args, origin)),
-    }),
-    logout: t.boolean({
-      description: 'Ends the session of the cookie; true also when there is none.',
-      resolve: async (_root, _args, context) => {
-        const http = httpSide(context);
-        if (context.principal.kind === 'token') {
-          throw new ServiceError('FORBIDDEN', 'An API token has no session; revoke it instead.');
-        }
-        const accounts = await writeSide(context).accounts();
-        http.setCookies(await accounts.logout(context.principal, http.origin));
-        return true;
-      },
-    }),
-    switchTeam: t.field({
-      type: team,
-      description: "Sets the session's current team.",
-      args: { teamId: t.arg.id({ required: true }) },
-      resolve: async (_root, { teamId }, context) => {
-        const principal = requirePerson(context);
-        const accounts = await writeSide(context).accounts();
-        return accounts.switchTeam(principal, teamId);
-      },
-    }),
-  }));
-}
+builder.mutationFields((t) => ({
+  completeSetup: t.field({
+    type: AuthPayloadType,
+    description: 'Once, on an empty instance. Off loopback it needs the code printed at start.',
+    args: {
+      email: t.arg.string({ required: true }),
+      password: t.arg.string({ required: true }),
+      name: t.arg.string({ required: true }),
+      teamName: t.arg.string({ required: true }),
+      setupCode: t.arg.string(),
+    },
+    resolve: (_root, args, context) => {
+      const input = { ...args, setupCode: args.setupCode ?? null };
+      return signIn(context, (accounts, origin) => accounts.completeSetup(input, origin));
+    },
+  }),
+  login: t.field({
+    type: AuthPayloadType,
+    args: {
+      email: t.arg.string({ required: true }),
+      password: t.arg.string({ required: true }),
+    },
+    resolve: (_root, args, context) =>
+      signIn(context, (accounts, origin) => accounts.login(args, origin)),
+  }),
+  logout: t.boolean({
+    description: 'Ends the session of the cookie; true also when there is none.',
+    resolve: async (_root, _args, context) => {
+      const http = httpSide(context);
+      if (context.principal.kind === 'token') {
+        throw new ServiceError('FORBIDDEN', 'An API token has no session; revoke it instead.');
+      }
+      const accounts = await writeSide(context).accounts();
+      http.setCookies(await accounts.logout(context.principal, http.origin));
+      return true;
+    },
+  }),
+  switchTeam: t.field({
+    type: TeamType,
+    description: "Sets the session's current team.",
+    args: { teamId: t.arg.id({ required: true }) },
+    resolve: async (_root, { teamId }, context) => {
+      const principal = requirePerson(context);
+      return (await writeSide(context).accounts()).switchTeam(principal, teamId);
+    },
+  }),
+}));
 
 /** Runs what may end in a session: sets its cookies, and answers 429 as such. */
 export async function signIn(

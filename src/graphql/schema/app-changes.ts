@@ -1,4 +1,4 @@
-/** Owns what changes an app in the schema: making, configuring, deleting, starting and stopping. */
+/** Owns what changes an app in the schema: making, configuring, deleting, running, its deploy hook. */
 import { appActor, type AppPatch, type NewApp } from '../../actors/app/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import { assertMayMove } from '../../auth/rights/moves.ts';
@@ -7,174 +7,181 @@ import { newId } from '../../lib/ids.ts';
 import type { AppRecord, BuildConfig, GitSource } from '../../store/records/records.ts';
 import type { Resources } from '../../protocol/workload.ts';
 import { tables } from '../../store/records/tables.ts';
-import { requireApp, requireFolder, requireServer, requireTeam, writeSide } from '../access.ts';
+import { askActor, requirePlace, requireServer } from '../access.ts';
 import type { GraphContext } from '../context.ts';
-import type { addAppParts } from './app-parts.ts';
-import type { addApps } from './apps.ts';
-import type { Builder } from './builder.ts';
-import { type addEnv, requireReferences, toEntry } from './env.ts';
+import { SourceType } from './app-parts.ts';
+import { AppType } from './apps.ts';
+import { builder, secret } from './builder.ts';
+import { EnvEntryInput, requireReferences, toEntry } from './env.ts';
+import { publicUrlOf } from './instance.ts';
+import { appById, needs } from './needs.ts';
 
-interface ChangeTypes {
-  app: ReturnType<typeof addApps>['app'];
-  source: ReturnType<typeof addAppParts>['source'];
-  entryInput: ReturnType<typeof addEnv>['entryInput'];
-}
+const BuildConfigInput = builder.inputType('BuildConfigInput', {
+  fields: (t) => ({
+    buildCommand: t.string(),
+    startCommand: t.string(),
+    dockerfile: t.string(),
+    outputDir: t.string(),
+    nodeVersion: t.string(),
+    port: t.int(),
+    healthPath: t.string(),
+  }),
+});
 
-export function addAppChanges(builder: Builder, types: ChangeTypes) {
-  const inputs = addInputs(builder);
-  addCreate(builder, types, inputs);
-  addUpdate(builder, types, inputs);
-  addControls(builder, types.app);
-  return inputs;
-}
+const GitSourceInput = builder.inputType('GitSourceInput', {
+  fields: (t) => ({
+    connectionId: t.id(),
+    repository: t.string({ required: true }),
+    branch: t.string({ required: true }),
+    path: t.string(),
+  }),
+});
 
-type Inputs = ReturnType<typeof addInputs>;
+export const ResourcesInput = builder.inputType('ResourcesInput', {
+  fields: (t) => ({
+    memoryMb: t.int(),
+    cpus: t.float(),
+    pids: t.int(),
+    replicas: t.int(),
+  }),
+});
 
-function addCreate(
-  builder: Builder,
-  { app, source, entryInput }: ChangeTypes,
-  inputs: Inputs,
-): void {
-  const createInput = builder.inputType('CreateAppInput', {
-    fields: (t) => ({
-      name: t.string({ required: true }),
-      source: t.field({ type: source, required: true }),
-      folderId: t.id(),
-      serverId: t.id(),
-      git: t.field({ type: inputs.git }),
-      image: t.string(),
-      compose: t.string(),
-      build: t.field({ type: inputs.build }),
-      resources: t.field({ type: inputs.resources }),
-      env: t.field({ type: [entryInput] }),
-    }),
-  });
-  builder.mutationFields((t) => ({
-    createApp: t.field({
-      type: app,
-      description: 'create_apps.',
-      args: { input: t.arg({ type: createInput, required: true }) },
-      resolve: (_root, { input }, context) => {
-        const { folderId = null, serverId = null } = input;
-        const teamId =
-          folderId === null
-            ? requireTeam(context, 'create_apps')
-            : requireFolder(context, folderId, 'create_apps').teamId;
-        requireServer(context, serverId);
-        requireReferences(context, teamId, input.env ?? []);
-        const made: NewApp = {
-          teamId,
-          name: input.name,
-          source: input.source,
-          folderId,
-          serverId,
-          git: input.git ? toGit(input.git) : null,
-          image: input.image ?? null,
-          compose: input.compose ?? null,
-          build: toPatch<BuildConfig>(input.build),
-          resources: toPatch<Resources>(input.resources),
-          env: (input.env ?? []).map((entry) => toEntry(entry)),
-        };
-        const message = { type: 'app-create', appId: newId('app'), app: made } as const;
-        return writeSide(context).actors.ask(teamActor.at(teamId), message);
+const CreateAppInput = builder.inputType('CreateAppInput', {
+  fields: (t) => ({
+    name: t.string({ required: true }),
+    source: t.field({ type: SourceType, required: true }),
+    folderId: t.id(),
+    serverId: t.id(),
+    git: t.field({ type: GitSourceInput }),
+    image: t.string(),
+    compose: t.string(),
+    build: t.field({ type: BuildConfigInput }),
+    resources: t.field({ type: ResourcesInput }),
+    env: t.field({ type: [EnvEntryInput] }),
+  }),
+});
+
+builder.mutationField('createApp', (t) =>
+  t.field({
+    type: AppType,
+    ...needs(
+      'create_apps',
+      {
+        args: { input: t.arg({ type: CreateAppInput, required: true }) },
+        find: (context, need, { input }) => requirePlace(context, input.folderId, need),
       },
-    }),
-  }));
-}
+      {
+        resolve: (teamId, { input }, context) => {
+          const { folderId = null, serverId = null } = input;
+          requireServer(context, serverId);
+          requireReferences(context, teamId, input.env ?? []);
+          const app: NewApp = {
+            teamId,
+            name: input.name,
+            source: input.source,
+            folderId,
+            serverId,
+            git: input.git ? toGit(input.git) : null,
+            image: input.image ?? null,
+            compose: input.compose ?? null,
+            build: toPatch<BuildConfig>(input.build),
+            resources: toPatch<Resources>(input.resources),
+            env: (input.env ?? []).map((entry) => toEntry(entry)),
+          };
+          const appId = newId('app');
+          return askActor(context, teamActor.at(teamId), { type: 'app-create', appId, app });
+        },
+      },
+    ),
+  }),
+);
 
-function addUpdate(builder: Builder, { app }: ChangeTypes, inputs: Inputs): void {
-  builder.mutationFields((t) => ({
-    updateApp: t.field({
-      type: app,
-      description:
-        'configure_apps. What is absent stays; folderId null takes it out of its folder.',
+builder.mutationFields((t) => ({
+  updateApp: t.field({
+    type: AppType,
+    ...needs('configure_apps', appById, {
+      description: 'What is absent stays; folderId null takes it out of its folder.',
       args: {
-        id: t.arg.id({ required: true }),
         name: t.arg.string(),
         folderId: t.arg.id(),
         autoDeploy: t.arg.boolean(),
-        build: t.arg({ type: inputs.build }),
-        git: t.arg({ type: inputs.git }),
+        build: t.arg({ type: BuildConfigInput }),
+        git: t.arg({ type: GitSourceInput }),
         image: t.arg.string(),
         compose: t.arg.string(),
-        resources: t.arg({ type: inputs.resources }),
+        resources: t.arg({ type: ResourcesInput }),
         previewBranches: t.arg.stringList(),
       },
-      resolve: (_root, { id, folderId, git, build, resources, ...plain }, context) => {
-        const record = requireApp(context, id, 'configure_apps');
+      resolve: (app, { id, folderId, git, build, resources, ...plain }, context) => {
         const patch: AppPatch = toPatch<Omit<AppPatch, 'folderId'>>(dropNulls(plain));
-        if (folderId !== undefined) patch.folderId = targetFolder(context, record, folderId);
+        if (folderId !== undefined) patch.folderId = targetFolder(context, app, folderId);
         if (git) patch.git = toGit(git);
         if (build) patch.build = toPatch<BuildConfig>(build);
         if (resources) patch.resources = toPatch<Resources>(resources);
-        const { actors } = writeSide(context);
         if (patch.folderId === undefined) {
-          return actors.ask(appActor.at(record.id), { type: 'update', patch });
+          return askActor(context, appActor.at(id), { type: 'update', patch });
         }
-        const message = { type: 'app-move', appId: record.id, patch } as const;
-        return actors.ask(teamActor.at(record.teamId), message);
+        const message = { type: 'app-move', appId: id, patch } as const;
+        return askActor(context, teamActor.at(app.teamId), message);
       },
     }),
-    deleteApp: t.boolean({
-      description: 'delete_apps. Stops it and moves it to trash for 7 days.',
-      args: { id: t.arg.id({ required: true }) },
-      resolve: (_root, { id }, context) => {
-        const record = requireApp(context, id, 'delete_apps');
-        return writeSide(context).actors.ask(appActor.at(record.id), { type: 'delete' });
-      },
+  }),
+  deleteApp: t.boolean(
+    needs('delete_apps', appById, {
+      description: 'Stops it and moves it to trash for 7 days.',
+      resolve: ({ id }, _args, context) => askActor(context, appActor.at(id), { type: 'delete' }),
     }),
-  }));
-}
+  ),
+}));
 
-function addControls(builder: Builder, app: ChangeTypes['app']): void {
-  for (const type of ['start', 'stop', 'restart'] as const) {
-    builder.mutationField(`${type}App`, (t) =>
-      t.field({
-        type: app,
-        description: 'control_apps.',
-        args: { id: t.arg.id({ required: true }) },
-        resolve: (_root, { id }, context) => {
-          const record = requireApp(context, id, 'control_apps');
-          return writeSide(context).actors.ask(appActor.at(record.id), { type });
-        },
+for (const type of ['start', 'stop', 'restart'] as const) {
+  builder.mutationField(`${type}App`, (t) =>
+    t.field({
+      type: AppType,
+      ...needs('control_apps', appById, {
+        resolve: ({ id }, _args, context) => askActor(context, appActor.at(id), { type }),
       }),
-    );
-  }
+    }),
+  );
 }
 
-function addInputs(builder: Builder) {
-  const build = builder.inputType('BuildConfigInput', {
-    fields: (t) => ({
-      buildCommand: t.string(),
-      startCommand: t.string(),
-      dockerfile: t.string(),
-      outputDir: t.string(),
-      nodeVersion: t.string(),
-      port: t.int(),
-      healthPath: t.string(),
+// The hook itself is a transport of its own.
+builder.mutationFields((t) => ({
+  revealAppDeployHook: t.string({
+    ...secret,
+    ...needs('configure_apps', appById, {
+      description: 'The full URL.',
+      resolve: ({ id }, _args, context) => hookUrl(context, id, 'hook-reveal'),
     }),
-  });
-  const git = builder.inputType('GitSourceInput', {
-    fields: (t) => ({
-      connectionId: t.id(),
-      repository: t.string({ required: true }),
-      branch: t.string({ required: true }),
-      path: t.string(),
+  }),
+  rotateAppDeployHook: t.string({
+    ...secret,
+    ...needs('configure_apps', appById, {
+      description: 'Makes a new URL; the old one is dead at once.',
+      resolve: ({ id }, _args, context) => hookUrl(context, id, 'hook-rotate'),
     }),
-  });
-  const resources = builder.inputType('ResourcesInput', {
-    fields: (t) => ({
-      memoryMb: t.int(),
-      cpus: t.float(),
-      pids: t.int(),
-      replicas: t.int(),
+  }),
+  setAppDeployHookEnabled: t.field({
+    type: AppType,
+    ...needs('configure_apps', appById, {
+      args: { enabled: t.arg.boolean({ required: true }) },
+      resolve: ({ id }, { enabled }, context) =>
+        askActor(context, appActor.at(id), { type: 'hook-enable', enabled }),
     }),
-  });
-  return { build, git, resources };
+  }),
+}));
+
+async function hookUrl(
+  context: GraphContext,
+  id: string,
+  type: 'hook-reveal' | 'hook-rotate',
+): Promise<string> {
+  const { token } = await askActor(context, appActor.at(id), { type });
+  return `${publicUrlOf(context.read)}/api/apps/${id}/deploy-hook/${token}`;
 }
 
 /** What was named of an input, null included: null sets back to nothing. */
-function toPatch<T>(input: object | null | undefined): Partial<T> {
+export function toPatch<T>(input: object | null | undefined): Partial<T> {
   return Object.fromEntries(
     Object.entries(input ?? {}).filter(([, value]) => value !== undefined),
   ) as Partial<T>;

@@ -10,9 +10,54 @@ import type {
   StoredUpload,
 } from '../../store/records/records.ts';
 import type { Resources } from '../../protocol/workload.ts';
-import type { Builder } from './builder.ts';
-import { ofRecord } from '../record-fields.ts';
+import { builder } from './builder.ts';
 import { LineDecoder } from './logs.ts';
+
+export const SourceType = builder.enumType('DeploySource', {
+  values: ['UPLOAD', 'GIT', 'IMAGE', 'COMPOSE'] as const,
+});
+
+export const AppStatusType = builder.enumType('AppStatus', {
+  values: ['idle', 'queued', 'building', 'active', 'stopped', 'error'] as const,
+});
+
+export const UploadType = builder.objectRef<StoredUpload>('Upload').implement({
+  fields: (t) => ({
+    filename: t.exposeString('filename'),
+    size: t.exposeFloat('sizeBytes'),
+    uploadedAt: t.expose('uploadedAtMs', { type: 'DateTime' }),
+  }),
+});
+
+export const GitSourceType = builder.objectRef<GitSource>('GitSource').implement({
+  fields: (t) => ({
+    connectionId: t.exposeID('connectionId', { nullable: true }),
+    repository: t.exposeString('repository'),
+    branch: t.exposeString('branch'),
+    path: t.exposeString('path', { nullable: true }),
+  }),
+});
+
+export const ResourcesType = builder.objectRef<Resources>('Resources').implement({
+  fields: (t) => ({
+    memoryMb: t.exposeInt('memoryMb', { nullable: true }),
+    cpus: t.exposeFloat('cpus', { nullable: true }),
+    pids: t.exposeInt('pids', { nullable: true }),
+    replicas: t.exposeInt('replicas'),
+  }),
+});
+
+export const BuildConfigType = builder.objectRef<BuildConfig>('BuildConfig').implement({
+  fields: (t) => ({
+    buildCommand: t.exposeString('buildCommand', { nullable: true }),
+    startCommand: t.exposeString('startCommand', { nullable: true }),
+    dockerfile: t.exposeString('dockerfile', { nullable: true }),
+    outputDir: t.exposeString('outputDir', { nullable: true }),
+    nodeVersion: t.exposeString('nodeVersion', { nullable: true }),
+    port: t.exposeInt('port', { nullable: true }),
+    healthPath: t.exposeString('healthPath', { nullable: true }),
+  }),
+});
 
 export interface ContainerView {
   name: string;
@@ -21,93 +66,40 @@ export interface ContainerView {
   startedAtMs: number | null;
 }
 
-export interface ExitView {
-  app: Readonly<AppRecord>;
-  exit: Readonly<AppExit>;
-}
+export const ContainerType = builder.objectRef<ContainerView>('Container').implement({
+  fields: (t) => ({
+    name: t.exposeString('name'),
+    image: t.exposeString('image', { nullable: true }),
+    state: t.exposeString('state', { description: 'starting, running, restarting or stopping.' }),
+    startedAt: t.expose('startedAtMs', { type: 'DateTime', nullable: true }),
+  }),
+});
 
 /** Of an app that ended, so many lines are told with its end. */
 const lastLines = 20;
 
-export function addAppParts(builder: Builder) {
-  const source = builder.enumType('DeploySource', {
-    values: ['UPLOAD', 'GIT', 'IMAGE', 'COMPOSE'] as const,
-  });
-  const status = builder.enumType('AppStatus', {
-    values: ['idle', 'queued', 'building', 'active', 'stopped', 'error'] as const,
-  });
-  const upload = builder.objectRef<StoredUpload>('Upload').implement({
-    fields: (t) => ({
-      filename: t.exposeString('filename'),
-      size: t.float(ofRecord((upload: StoredUpload) => upload.sizeBytes)),
-      uploadedAt: t.field({
-        ...ofRecord((upload: StoredUpload) => upload.uploadedAtMs),
-        type: 'DateTime',
-      }),
-    }),
-  });
-  const git = builder.objectRef<GitSource>('GitSource').implement({
-    fields: (t) => ({
-      connectionId: t.exposeID('connectionId', { nullable: true }),
-      repository: t.exposeString('repository'),
-      branch: t.exposeString('branch'),
-      path: t.exposeString('path', { nullable: true }),
-    }),
-  });
-  const resources = builder.objectRef<Resources>('Resources').implement({
-    fields: (t) => ({
-      memoryMb: t.exposeInt('memoryMb', { nullable: true }),
-      cpus: t.exposeFloat('cpus', { nullable: true }),
-      pids: t.exposeInt('pids', { nullable: true }),
-      replicas: t.exposeInt('replicas'),
-    }),
-  });
-  const build = builder.objectRef<BuildConfig>('BuildConfig').implement({
-    fields: (t) => ({
-      buildCommand: t.exposeString('buildCommand', { nullable: true }),
-      startCommand: t.exposeString('startCommand', { nullable: true }),
-      dockerfile: t.exposeString('dockerfile', { nullable: true }),
-      outputDir: t.exposeString('outputDir', { nullable: true }),
-      nodeVersion: t.exposeString('nodeVersion', { nullable: true }),
-      port: t.exposeInt('port', { nullable: true }),
-      healthPath: t.exposeString('healthPath', { nullable: true }),
-    }),
-  });
-  const container = builder.objectRef<ContainerView>('Container').implement({
-    fields: (t) => ({
-      name: t.exposeString('name'),
-      image: t.exposeString('image', { nullable: true }),
-      state: t.exposeString('state', { description: 'starting, running, restarting or stopping.' }),
-      startedAt: t.field({
-        ...ofRecord((view: ContainerView) => view.startedAtMs),
-        type: 'DateTime',
-        nullable: true,
-      }),
-    }),
-  });
-  return { source, status, upload, git, resources, build, container, exit: addExit(builder) };
+interface ExitView {
+  app: Readonly<AppRecord>;
+  exit: Readonly<AppExit>;
 }
 
-function addExit(builder: Builder) {
-  return builder.objectRef<ExitView>('Exit').implement({
-    fields: (t) => ({
-      at: t.field({ type: 'DateTime', resolve: ({ exit }) => exit.atMs }),
-      code: t.int({ nullable: true, resolve: ({ exit }) => exit.code }),
-      signal: t.string({ nullable: true, resolve: ({ exit }) => exit.signal }),
-      reason: t.string({
-        description: 'exited, killed, out_of_memory or unhealthy.',
-        resolve: ({ exit }) => exit.reason,
-      }),
-      lastLines: t.stringList({
-        description: 'What it wrote last, as far as its log keeps it; none without view_logs.',
-        resolve: ({ app, exit }, _args, { read, principal }) => {
-          const { log, workloadId, atMs } = exit;
-          if (!can(read.reader, principal, 'view_logs', { kind: 'app', app })) return [];
-          const until = atMs + lastWordsMs;
-          const lines = read.logs.lastOf(log as LogName, workloadId, until, lastLines);
-          return new LineDecoder().decode(lines).map(({ text }) => text);
-        },
-      }),
+export const ExitType = builder.objectRef<ExitView>('Exit').implement({
+  fields: (t) => ({
+    at: t.field({ type: 'DateTime', resolve: ({ exit }) => exit.atMs }),
+    code: t.int({ nullable: true, resolve: ({ exit }) => exit.code }),
+    signal: t.string({ nullable: true, resolve: ({ exit }) => exit.signal }),
+    reason: t.string({
+      description: 'exited, killed, out_of_memory or unhealthy.',
+      resolve: ({ exit }) => exit.reason,
     }),
-  });
-}
+    lastLines: t.stringList({
+      description: 'What it wrote last, as far as its log keeps it; none without view_logs.',
+      resolve: ({ app, exit }, _args, { read, principal }) => {
+        if (!can(read.reader, principal, 'view_logs', { kind: 'app', app })) return [];
+        const until = exit.atMs + lastWordsMs;
+        const lines = read.logs.lastOf(exit.log as LogName, exit.workloadId, until, lastLines);
+        return new LineDecoder().decode(lines).map(({ text }) => text);
+      },
+    }),
+  }),
+});

@@ -1,6 +1,6 @@
 /**
- * Owns the schema builder's types and the few shapes every topic uses: scalars, enums, directives
- * and connections.
+ * Owns the schema builder and the few shapes every topic uses: scalars, directives, capabilities and
+ * pages of lists.
  */
 import SchemaBuilder from '@pothos/core';
 import {
@@ -12,6 +12,7 @@ import {
 } from 'graphql';
 import { capabilities } from '../../lib/capabilities.ts';
 import type { GraphContext } from '../context.ts';
+import type { Page } from '../page.ts';
 
 interface BuilderTypes {
   Context: GraphContext;
@@ -24,9 +25,10 @@ interface BuilderTypes {
   };
 }
 
-export type Builder = PothosSchemaTypes.SchemaBuilder<
-  PothosSchemaTypes.ExtendDefaultTypes<BuilderTypes>
->;
+export const builder = new SchemaBuilder<BuilderTypes>({ defaultFieldNullability: false });
+builder.queryType();
+builder.mutationType();
+builder.subscriptionType();
 
 /** A field that returns a credential; MCP refuses it by this. */
 export const secret = { extensions: { directives: ['secret'] } } as const;
@@ -40,19 +42,36 @@ export const schemaDirectives = [
   new GraphQLDirective({ name: 'exec', locations: [DirectiveLocation.FIELD_DEFINITION] }),
 ];
 
-export function createBuilder(): Builder {
-  const builder = new SchemaBuilder<BuilderTypes>({ defaultFieldNullability: false });
-  builder.scalarType('DateTime', {
-    description: 'ISO 8601, UTC, with milliseconds.',
-    serialize: isoTexts(),
-    parseValue: parseDateTime,
-    parseLiteral: (node) => parseDateTime(node.kind === Kind.STRING ? node.value : undefined),
+builder.scalarType('DateTime', {
+  description: 'ISO 8601, UTC, with milliseconds.',
+  serialize: isoTexts(),
+  parseValue: parseDateTime,
+  parseLiteral: (node) => parseDateTime(node.kind === Kind.STRING ? node.value : undefined),
+});
+builder.scalarType('JSON', { description: 'Any JSON value.', serialize: (value) => value });
+
+export const CapabilityType = builder.enumType('Capability', { values: capabilities });
+
+const PageInfoType = builder.objectRef<Page<unknown>['pageInfo']>('PageInfo').implement({
+  fields: (t) => ({
+    endCursor: t.exposeString('endCursor', { nullable: true }),
+    hasNextPage: t.exposeBoolean('hasNextPage'),
+  }),
+});
+
+type SchemaTypes = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never;
+
+/** The type of a page of a list. */
+export function connectionType<T, P extends Page<T> = Page<T>>(
+  name: string,
+  node: PothosSchemaTypes.ObjectRef<SchemaTypes, T>,
+): PothosSchemaTypes.ObjectRef<SchemaTypes, P> {
+  return builder.objectRef<P>(name).implement({
+    fields: (t) => ({
+      nodes: t.field({ type: [node], resolve: (page) => page.nodes as never }),
+      pageInfo: t.field({ type: PageInfoType, resolve: (page) => page.pageInfo }),
+    }),
   });
-  builder.scalarType('JSON', {
-    description: 'Any JSON value.',
-    serialize: (value) => value,
-  });
-  return builder;
 }
 
 /** The same few times are asked for again and again, and to write one costs more than to find it. */
@@ -62,38 +81,17 @@ function isoTexts(): (ms: number) => string {
     const known = texts.get(ms);
     if (known !== undefined) return known;
     const text = new Date(ms).toISOString();
-    if (texts.size >= isoTextsMax) texts.clear();
+    if (texts.size >= 10_000) texts.clear();
     texts.set(ms, text);
     return text;
   };
 }
 
-const isoTextsMax = 10_000;
-const isoDateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
-
 function parseDateTime(value: unknown): number {
-  const ms = typeof value === 'string' && isoDateTime.test(value) ? Date.parse(value) : NaN;
-  if (Number.isNaN(ms)) {
-    throw new GraphQLError(
-      'A DateTime is ISO 8601 with a time zone, such as 2026-01-31T12:00:00.000Z.',
-    );
-  }
-  return ms;
-}
-
-/** The types that several topics share. */
-export function addShared(builder: Builder) {
-  const capability = builder.enumType('Capability', { values: capabilities });
-  const pageInfo = builder.objectRef<{ endCursor: string | null; hasNextPage: boolean }>(
-    'PageInfo',
+  const form = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+  const ms = typeof value === 'string' && form.test(value) ? Date.parse(value) : NaN;
+  if (!Number.isNaN(ms)) return ms;
+  throw new GraphQLError(
+    'A DateTime is ISO 8601 with a time zone, such as 2026-01-31T12:00:00.000Z.',
   );
-  pageInfo.implement({
-    fields: (t) => ({
-      endCursor: t.exposeString('endCursor', { nullable: true }),
-      hasNextPage: t.exposeBoolean('hasNextPage'),
-    }),
-  });
-  return { capability, pageInfo };
 }
-
-export type Shared = ReturnType<typeof addShared>;

@@ -1,53 +1,50 @@
 /** Owns single commands in the schema; an open console is a transport of its own. */
 import type { CommandOutcome, WantedCommand } from '../../consoles/commands.ts';
 import { activityLog } from '../../actors/activity/protocol.ts';
-import { requireApp, requireDatabase, requireSignedIn, writeSide } from '../access.ts';
+import { requireDatabase, requireSignedIn, writeSide } from '../access.ts';
 import type { GraphContext } from '../context.ts';
-import { type Builder, exec } from './builder.ts';
+import { builder, exec } from './builder.ts';
+import { appByAppId, needs } from './needs.ts';
 
-export function addConsoles(builder: Builder): void {
-  const result = builder.objectRef<CommandOutcome>('ExecResult').implement({
-    fields: (t) => ({
-      output: t.exposeString('output'),
-      exitCode: t.exposeInt('exitCode'),
-      truncated: t.exposeBoolean('truncated'),
-    }),
-  });
-  builder.mutationFields((t) => ({
-    execConsole: t.field({
-      ...exec,
-      type: result,
+const ExecResultType = builder.objectRef<CommandOutcome>('ExecResult').implement({
+  fields: (t) => ({
+    output: t.exposeString('output'),
+    exitCode: t.exposeInt('exitCode'),
+    truncated: t.exposeBoolean('truncated'),
+  }),
+});
+
+builder.mutationFields((t) => ({
+  execConsole: t.field({
+    ...exec,
+    type: ExecResultType,
+    ...needs('open_app_console', appByAppId, {
       description:
-        'open_app_console. Runs a line of the shell beside the app, for 60 s at most (exit code 124); ' +
+        'Runs a line of the shell beside the app, for 60 s at most (exit code 124); ' +
         'keeps 64 KiB of output.',
-      args: {
-        appId: t.arg.id({ required: true }),
-        command: t.arg.string({ required: true }),
-        container: t.arg.string(),
-      },
-      resolve: (_root, { appId, command, container }, context) => {
-        const { id } = requireApp(context, appId, 'open_app_console');
-        const target = { kind: 'app', id } as const;
-        return run(context, { target, container: container ?? '', line: command });
-      },
+      args: { command: t.arg.string({ required: true }), container: t.arg.string() },
+      resolve: ({ id }, { command, container }, context) =>
+        run(context, { target: { kind: 'app', id }, container: container ?? '', line: command }),
     }),
-    execDatabaseConsole: t.field({
-      ...exec,
-      type: result,
-      description:
-        'open_database_console. Runs a statement in the client of the database, as execConsole does.',
-      args: {
-        databaseId: t.arg.id({ required: true }),
-        command: t.arg.string({ required: true }),
+  }),
+  execDatabaseConsole: t.field({
+    ...exec,
+    type: ExecResultType,
+    ...needs(
+      'open_database_console',
+      {
+        args: { databaseId: t.arg.id({ required: true }) },
+        find: (context, need, given) => requireDatabase(context, given.databaseId, need),
       },
-      resolve: (_root, { databaseId, command }, context) => {
-        const { id } = requireDatabase(context, databaseId, 'open_database_console');
-        const target = { kind: 'database', id } as const;
-        return run(context, { target, container: '', line: command });
+      {
+        description: 'Runs a statement in the client of the database, as execConsole does.',
+        args: { command: t.arg.string({ required: true }) },
+        resolve: ({ id }, { command }, context) =>
+          run(context, { target: { kind: 'database', id }, container: '', line: command }),
       },
-    }),
-  }));
-}
+    ),
+  }),
+}));
 
 async function run(
   context: GraphContext,

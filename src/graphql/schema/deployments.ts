@@ -3,53 +3,24 @@ import { appActor } from '../../actors/app/protocol.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { DeploymentRecord, DeploymentTrigger } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { findDeployment, requireApp, requireDeployment, writeSide } from '../access.ts';
+import { askActor, findDeployment, requireDeployment } from '../access.ts';
 import type { GraphContext } from '../context.ts';
-import { boundedCount, type Page } from '../page.ts';
-import type { Builder, Shared } from './builder.ts';
-import { ofRecord } from '../record-fields.ts';
-import { type addLogs, logPageMax, readLines } from './logs.ts';
+import { boundedCount } from '../page.ts';
+import { builder, connectionType } from './builder.ts';
+import { LogConnectionType, logPageMax, readLines } from './logs.ts';
+import { appByAppId, deploymentById, needs } from './needs.ts';
 
-export function addDeployments(
-  builder: Builder,
-  { pageInfo }: Shared,
-  { logConnection }: ReturnType<typeof addLogs>,
-) {
-  const deployment = addDeployment(builder, logConnection);
-  const connection = builder
-    .objectRef<Page<Readonly<DeploymentRecord>>>('DeploymentConnection')
-    .implement({
-      fields: (t) => ({
-        nodes: t.field({ type: [deployment], resolve: (page) => page.nodes }),
-        pageInfo: t.expose('pageInfo', { type: pageInfo }),
-      }),
-    });
-  builder.queryFields((t) => ({
-    deployment: t.field({
-      type: deployment,
-      nullable: true,
-      args: { id: t.arg.id({ required: true }) },
-      resolve: (_root, { id }, context) => findDeployment(context, id),
-    }),
-  }));
-  addChanges(builder, deployment);
-  return { deployment, connection };
-}
+const DeploymentStatusType = builder.enumType('DeploymentStatus', {
+  values: ['queued', 'building', 'starting', 'ready', 'failed', 'canceled', 'superseded'],
+});
 
-type DeploymentRef = ReturnType<typeof addDeployment>;
-
-function addDeployment(
-  builder: Builder,
-  logConnection: ReturnType<typeof addLogs>['logConnection'],
-) {
-  const status = builder.enumType('DeploymentStatus', {
-    values: ['queued', 'building', 'starting', 'ready', 'failed', 'canceled', 'superseded'],
-  });
-  return builder.objectRef<Readonly<DeploymentRecord>>('Deployment').implement({
+export const DeploymentType = builder
+  .objectRef<Readonly<DeploymentRecord>>('Deployment')
+  .implement({
     fields: (t) => ({
       id: t.exposeID('id'),
       appId: t.exposeID('appId'),
-      status: t.expose('status', { type: status }),
+      status: t.expose('status', { type: DeploymentStatusType }),
       trigger: t.exposeString('trigger', {
         description: 'dashboard, api, deploy_hook, git_push, mcp or rollback.',
       }),
@@ -68,7 +39,7 @@ function addDeployment(
         resolve: (record, _args, { read }) => canRollback(read.reader, record),
       }),
       log: t.field({
-        type: logConnection,
+        type: LogConnectionType,
         description: 'The log of build and release, from its start.',
         args: { first: t.arg.int({ defaultValue: 1_000 }), after: t.arg.string() },
         resolve: (record, { first, after }, context) => {
@@ -77,7 +48,7 @@ function addDeployment(
         },
       }),
       logTail: t.field({
-        type: logConnection,
+        type: LogConnectionType,
         description: 'The last lines of the log; `log` reads on from its endCursor.',
         args: { lines: t.arg.int({ defaultValue: 100 }) },
         resolve: (record, { lines }, context) => {
@@ -85,64 +56,57 @@ function addDeployment(
           return readLines(context, `build:${record.id}`, count, null, 'end');
         },
       }),
-      createdAt: t.field({
-        ...ofRecord((record: DeploymentRecord) => record.createdAtMs),
-        type: 'DateTime',
-      }),
-      startedAt: t.field({
-        ...ofRecord((record: DeploymentRecord) => record.startedAtMs),
-        type: 'DateTime',
-        nullable: true,
-      }),
-      finishedAt: t.field({
-        ...ofRecord((record: DeploymentRecord) => record.finishedAtMs),
-        type: 'DateTime',
-        nullable: true,
-      }),
+      createdAt: t.expose('createdAtMs', { type: 'DateTime' }),
+      startedAt: t.expose('startedAtMs', { type: 'DateTime', nullable: true }),
+      finishedAt: t.expose('finishedAtMs', { type: 'DateTime', nullable: true }),
     }),
   });
-}
 
-function addChanges(builder: Builder, deployment: DeploymentRef): void {
-  builder.mutationFields((t) => ({
-    redeploy: t.field({
-      type: deployment,
-      description: 'deploy_apps. Queues a deployment, or returns the one already queued.',
-      args: { appId: t.arg.id({ required: true }) },
-      resolve: (_root, { appId }, context) => {
-        const app = requireApp(context, appId, 'deploy_apps');
-        return writeSide(context).actors.ask(appActor.at(app.id), {
-          type: 'redeploy',
-          trigger: triggerOf(context),
-        });
-      },
+export const DeploymentConnectionType = connectionType('DeploymentConnection', DeploymentType);
+
+builder.queryField('deployment', (t) =>
+  t.field({
+    type: DeploymentType,
+    nullable: true,
+    args: { id: t.arg.id({ required: true }) },
+    resolve: (_root, { id }, context) => findDeployment(context, id),
+  }),
+);
+
+builder.mutationFields((t) => ({
+  redeploy: t.field({
+    type: DeploymentType,
+    ...needs('deploy_apps', appByAppId, {
+      description: 'Queues a deployment, or returns the one already queued.',
+      resolve: ({ id }, _args, context) =>
+        askActor(context, appActor.at(id), { type: 'redeploy', trigger: triggerOf(context) }),
     }),
-    cancelDeployment: t.boolean({
-      description: 'deploy_apps. False when it had finished.',
-      args: { id: t.arg.id({ required: true }) },
-      resolve: (_root, { id }, context) => {
-        const record = requireDeployment(context, id, 'deploy_apps');
-        return writeSide(context).actors.ask(appActor.at(record.appId), {
-          type: 'cancel',
-          deploymentId: record.id,
-        });
-      },
+  }),
+  cancelDeployment: t.boolean(
+    needs('deploy_apps', deploymentById, {
+      description: 'False when it had finished.',
+      resolve: ({ id, appId }, _args, context) =>
+        askActor(context, appActor.at(appId), { type: 'cancel', deploymentId: id }),
     }),
-    rollbackDeployment: t.field({
-      type: deployment,
-      description: 'deploy_apps. Runs the kept release of an earlier deployment again.',
-      args: { deploymentId: t.arg.id({ required: true }) },
-      resolve: (_root, { deploymentId }, context) => {
-        const record = requireDeployment(context, deploymentId, 'deploy_apps');
-        return writeSide(context).actors.ask(appActor.at(record.appId), {
-          type: 'rollback',
-          deploymentId: record.id,
-          trigger: 'rollback',
-        });
+  ),
+  rollbackDeployment: t.field({
+    type: DeploymentType,
+    ...needs(
+      'deploy_apps',
+      {
+        args: { deploymentId: t.arg.id({ required: true }) },
+        find: (context, need, given) => requireDeployment(context, given.deploymentId, need),
       },
-    }),
-  }));
-}
+      {
+        description: 'Runs the kept release of an earlier deployment again.',
+        resolve: ({ id, appId }, _args, context) => {
+          const message = { type: 'rollback', deploymentId: id, trigger: 'rollback' } as const;
+          return askActor(context, appActor.at(appId), message);
+        },
+      },
+    ),
+  }),
+}));
 
 function triggerOf({ principal, via }: GraphContext): DeploymentTrigger {
   if (via === 'mcp') return 'mcp';

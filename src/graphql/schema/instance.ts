@@ -4,9 +4,10 @@ import type { InstancePatch } from '../../actors/instance/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import type { ServerRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { requireAdmin, requireSignedIn, requireTeam, writeSide } from '../access.ts';
+import { askActor, requireAdmin, requireSignedIn, requireTeam } from '../access.ts';
 import type { ReadSide } from '../context.ts';
-import type { Builder } from './builder.ts';
+import { builder } from './builder.ts';
+import { actingTeam, needs } from './needs.ts';
 
 interface InstanceView {
   logMaxDays: number;
@@ -15,94 +16,81 @@ interface InstanceView {
 
 type ServerView = Omit<ServerRecord, 'runtime'> & { runtime: string };
 
-export function addInstance(builder: Builder): void {
-  const settings = builder.objectRef<InstanceView>('InstanceSettings').implement({
-    fields: (t) => ({
-      logMaxDays: t.exposeInt('logMaxDays'),
-      publicUrl: t.exposeString('publicUrl'),
-    }),
-  });
-  const server = builder.objectRef<ServerView>('Server').implement({
-    fields: (t) => ({
-      id: t.exposeID('id'),
-      name: t.exposeString('name'),
-      runtime: t.exposeString('runtime'),
-      connected: t.exposeBoolean('connected'),
-      draining: t.exposeBoolean('draining'),
-      version: t.exposeString('version', { nullable: true }),
-      lastSeenAt: t.expose('lastSeenAtMs', { type: 'DateTime', nullable: true }),
-      takeover: t.string({ nullable: true, resolve: () => null }),
-    }),
-  });
-  const mcpSettings = builder.objectRef<{ enabled: boolean }>('McpSettings').implement({
-    fields: (t) => ({ enabled: t.exposeBoolean('enabled') }),
-  });
-  builder.queryFields((t) => ({
-    instanceSettings: t.field({
-      type: settings,
-      resolve: (_root, _args, context) => {
-        requireSignedIn(context);
-        return viewOf(context.read);
-      },
-    }),
-    servers: t.field({
-      type: [server],
-      resolve: (_root, _args, context) => {
-        requireTeam(context, null);
-        return serversOf(context.read);
-      },
-    }),
-    mcpSettings: t.field({
-      type: mcpSettings,
+const InstanceSettingsType = builder.objectRef<InstanceView>('InstanceSettings').implement({
+  fields: (t) => ({
+    logMaxDays: t.exposeInt('logMaxDays'),
+    publicUrl: t.exposeString('publicUrl'),
+  }),
+});
+
+const ServerType = builder.objectRef<ServerView>('Server').implement({
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    name: t.exposeString('name'),
+    runtime: t.exposeString('runtime'),
+    connected: t.exposeBoolean('connected'),
+    draining: t.exposeBoolean('draining'),
+    version: t.exposeString('version', { nullable: true }),
+    lastSeenAt: t.expose('lastSeenAtMs', { type: 'DateTime', nullable: true }),
+    takeover: t.string({ nullable: true, resolve: () => null }),
+  }),
+});
+
+const McpSettingsType = builder.objectRef<{ enabled: boolean }>('McpSettings').implement({
+  fields: (t) => ({ enabled: t.exposeBoolean('enabled') }),
+});
+
+builder.queryFields((t) => ({
+  instanceSettings: t.field({
+    type: InstanceSettingsType,
+    resolve: (_root, _args, context) => {
+      requireSignedIn(context);
+      return viewOf(context.read);
+    },
+  }),
+  servers: t.field({
+    type: [ServerType],
+    resolve: (_root, _args, context) => {
+      requireTeam(context, null);
+      return serversOf(context.read);
+    },
+  }),
+  mcpSettings: t.field({
+    type: McpSettingsType,
+    description: 'Of the acting team.',
+    resolve: (_root, _args, context) => {
+      const team = context.read.reader.get(tables.teams, requireTeam(context, null));
+      return { enabled: team?.mcpEnabled === true };
+    },
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  setMcpSettings: t.field({
+    type: McpSettingsType,
+    ...needs('manage_team', actingTeam, {
       description: 'Of the acting team.',
-      resolve: (_root, _args, context) => {
-        const team = context.read.reader.get(tables.teams, requireTeam(context, null));
-        return { enabled: team?.mcpEnabled === true };
-      },
-    }),
-  }));
-  addChanges(builder, { settings, mcpSettings });
-}
-
-interface ChangeTypes {
-  settings: PothosSchemaTypes.ObjectRef<BuilderTypes, InstanceView>;
-  mcpSettings: PothosSchemaTypes.ObjectRef<BuilderTypes, { enabled: boolean }>;
-}
-type BuilderTypes = Builder extends PothosSchemaTypes.SchemaBuilder<infer Types> ? Types : never;
-
-function addChanges(builder: Builder, { settings, mcpSettings }: ChangeTypes): void {
-  builder.mutationFields((t) => ({
-    setMcpSettings: t.field({
-      type: mcpSettings,
-      description: 'manage_team. Of the acting team.',
       args: { enabled: t.arg.boolean({ required: true }) },
-      resolve: async (_root, { enabled }, context) => {
-        const team = teamActor.at(requireTeam(context, 'manage_team'));
-        const { mcpEnabled } = await writeSide(context).actors.ask(team, {
-          type: 'mcp-set',
-          enabled,
-        });
-        return { enabled: mcpEnabled };
+      resolve: async (teamId, { enabled }, context) => {
+        const team = await askActor(context, teamActor.at(teamId), { type: 'mcp-set', enabled });
+        return { enabled: team.mcpEnabled };
       },
     }),
-    updateInstanceSettings: t.field({
-      type: settings,
-      description: 'For the instance administrator.',
-      args: { logMaxDays: t.arg.int(), publicUrl: t.arg.string() },
-      resolve: async (_root, { logMaxDays, publicUrl }, context) => {
-        requireAdmin(context);
-        const patch: InstancePatch = {};
-        if (logMaxDays != null) patch.logMaxDays = logMaxDays;
-        if (publicUrl != null) patch.publicUrl = publicUrl;
-        await writeSide(context).actors.ask(instanceActor.at('instance'), {
-          type: 'update',
-          patch,
-        });
-        return viewOf(context.read);
-      },
-    }),
-  }));
-}
+  }),
+  updateInstanceSettings: t.field({
+    type: InstanceSettingsType,
+    description: 'For the instance administrator.',
+    args: { logMaxDays: t.arg.int(), publicUrl: t.arg.string() },
+    resolve: async (_root, { logMaxDays, publicUrl }, context) => {
+      requireAdmin(context);
+      const patch: InstancePatch = {};
+      if (logMaxDays != null) patch.logMaxDays = logMaxDays;
+      if (publicUrl != null) patch.publicUrl = publicUrl;
+      await askActor(context, instanceActor.at('instance'), { type: 'update', patch });
+      return viewOf(context.read);
+    },
+  }),
+}));
 
 /** The one that apps are put on comes first. */
 function serversOf({ reader, settings }: ReadSide): Readonly<ServerView>[] {

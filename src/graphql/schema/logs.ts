@@ -3,10 +3,10 @@ import { TextDecoder } from 'node:util';
 import { ServiceError } from '../../lib/errors.ts';
 import { containerLog, containerNames } from '../../actors/app/running/containers.ts';
 import type { LogLine, LogName } from '../../logs/files/log.ts';
-import { requireApp, requireDatabase } from '../access.ts';
 import type { GraphContext } from '../context.ts';
 import { boundedCount, decodeCursor, encodeCursor, type Page } from '../page.ts';
-import type { Builder, Shared } from './builder.ts';
+import { builder, connectionType } from './builder.ts';
+import { appOrDatabase, needs, type Owner } from './needs.ts';
 
 export interface LineText {
   atMs: number;
@@ -25,71 +25,42 @@ const pageBytes: Readonly<Record<GraphContext['via'], number>> = {
 
 export const databaseContainer = 'database';
 
-interface Named {
-  appId: string | null;
-  databaseId: string | null;
-  container: string | null;
-}
+export const LogLineType = builder.objectRef<LineText>('LogLine').implement({
+  fields: (t) => ({
+    at: t.expose('atMs', { type: 'DateTime' }),
+    stream: t.exposeString('stream', { description: 'stdout, stderr or system.' }),
+    text: t.exposeString('text', { description: 'The line without its end.' }),
+  }),
+});
 
-function logOf(context: GraphContext, { appId, databaseId, container }: Named): LogName {
-  const name = container ?? '';
-  if (appId !== null) {
-    const app = requireApp(context, appId, 'view_logs');
-    const names = containerNames(context.read.reader, app);
-    checkContainer(names, name);
-    return containerLog(app.id, names, name);
-  }
-  const database = requireDatabase(context, databaseId ?? '', 'view_logs');
-  checkContainer([databaseContainer], name);
-  return `db:${database.id}`;
-}
+export const LogConnectionType = connectionType('LogConnection', LogLineType);
 
-function checkContainer(names: readonly string[], name: string): void {
-  if (name === '' || names.includes(name)) return;
-  throw new ServiceError('NO_SUCH_CONTAINER', 'No such container.');
-}
-
-export function addLogs(builder: Builder, { pageInfo }: Shared) {
-  const logLine = builder.objectRef<LineText>('LogLine').implement({
-    fields: (t) => ({
-      at: t.field({ type: 'DateTime', resolve: (line) => line.atMs }),
-      stream: t.exposeString('stream', { description: 'stdout, stderr or system.' }),
-      text: t.exposeString('text', { description: 'The line without its end.' }),
-    }),
-  });
-  const logConnection = builder.objectRef<Page<LineText>>('LogConnection').implement({
-    fields: (t) => ({
-      nodes: t.field({ type: [logLine], resolve: (page) => page.nodes }),
-      pageInfo: t.expose('pageInfo', { type: pageInfo }),
-    }),
-  });
-  builder.queryFields((t) => ({
-    logs: t.field({
-      type: logConnection,
+builder.queryField('logs', (t) =>
+  t.field({
+    type: LogConnectionType,
+    ...needs('view_logs', appOrDatabase, {
       description:
-        'view_logs. The last `tail` lines, or with `after` up to `tail` lines behind it; endCursor continues.',
+        'The last `tail` lines, or with `after` up to `tail` lines behind it; endCursor continues.',
       args: {
-        appId: t.arg.id(),
-        databaseId: t.arg.id(),
         container: t.arg.string(),
         tail: t.arg.int({ defaultValue: 200 }),
         after: t.arg.string(),
       },
-      resolve: (_root, { appId, databaseId, container, tail, after }, context) => {
-        if ((appId == null) === (databaseId == null)) {
-          throw new ServiceError('BAD_USER_INPUT', 'Name either appId or databaseId.');
-        }
-        const log = logOf(context, {
-          appId: appId ?? null,
-          databaseId: databaseId ?? null,
-          container: container ?? null,
-        });
+      resolve: (owner, { container, tail, after }, context) => {
+        const log = logOf(context, owner, container ?? '');
         const count = boundedCount('tail', tail, 200, logPageMax);
         return readLines(context, log, count, after ?? null, 'end');
       },
     }),
-  }));
-  return { logLine, logConnection };
+  }),
+);
+
+function logOf({ read }: GraphContext, { app, database }: Owner, container: string): LogName {
+  const names = app ? containerNames(read.reader, app) : [databaseContainer];
+  if (container !== '' && !names.includes(container)) {
+    throw new ServiceError('NO_SUCH_CONTAINER', 'No such container.');
+  }
+  return app ? containerLog(app.id, names, container) : `db:${database.id}`;
 }
 
 /**

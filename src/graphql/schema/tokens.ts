@@ -1,112 +1,130 @@
-/** Owns API tokens in the schema. */
+/** Owns in the schema what acts for a person: API tokens, and what OAuth clients were granted. */
 import { isScopeGone } from '../../auth/rights/scope.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { TokenRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { requireSignedIn, requireTeam, writeSide } from '../access.ts';
-import { type Builder, secret, type Shared } from './builder.ts';
+import { requirePerson, requireSignedIn, requireTeam, writeSide } from '../access.ts';
+import { builder, CapabilityType, secret } from './builder.ts';
+import { actingTeam, needs } from './needs.ts';
 
-export function addTokens(builder: Builder, shared: Shared): void {
-  const types = addTypes(builder, shared);
-  const { apiToken } = types;
-  builder.queryFields((t) => ({
-    apiTokens: t.field({
-      type: [apiToken],
-      description: 'manage_tokens. The tokens made in the acting team.',
-      resolve: (_root, _args, context) =>
-        context.read.reader.list(tables.tokens, 'team', [requireTeam(context, 'manage_tokens')]),
+const ApiTokenType = builder.objectRef<Readonly<TokenRecord>>('ApiToken').implement({
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    name: t.exposeString('name'),
+    prefix: t.exposeString('prefix'),
+    capabilities: t.expose('capabilities', { type: [CapabilityType] }),
+    allTeams: t.exposeBoolean('allTeams'),
+    teamIds: t.exposeIDList('teamIds'),
+    folderIds: t.exposeIDList('folderIds'),
+    appIds: t.exposeIDList('appIds'),
+    databaseIds: t.exposeIDList('databaseIds'),
+    scopeGone: t.boolean({
+      description: 'Whether all that it was made for is deleted: it reaches nothing.',
+      resolve: (token, _args, { read }) => isScopeGone(read.reader, token),
     }),
-  }));
-  addChanges(builder, types);
-}
+    createdAt: t.expose('createdAtMs', { type: 'DateTime' }),
+    lastUsedAt: t.expose('lastUsedAtMs', { type: 'DateTime', nullable: true }),
+    expiresAt: t.expose('expiresAtMs', { type: 'DateTime', nullable: true }),
+  }),
+});
 
-function addTypes(builder: Builder, { capability }: Shared) {
-  const apiToken = builder.objectRef<Readonly<TokenRecord>>('ApiToken').implement({
+const CreateTokenPayloadType = builder
+  .objectRef<{ token: TokenRecord; secret: string }>('CreateTokenPayload')
+  .implement({
     fields: (t) => ({
-      id: t.exposeID('id'),
-      name: t.exposeString('name'),
-      prefix: t.exposeString('prefix'),
-      capabilities: t.expose('capabilities', { type: [capability] }),
-      allTeams: t.exposeBoolean('allTeams'),
-      teamIds: t.exposeIDList('teamIds'),
-      folderIds: t.exposeIDList('folderIds'),
-      appIds: t.exposeIDList('appIds'),
-      databaseIds: t.exposeIDList('databaseIds'),
-      scopeGone: t.boolean({
-        description: 'Whether all that it was made for is deleted: it reaches nothing.',
-        resolve: (token, _args, { read }) => isScopeGone(read.reader, token),
-      }),
-      createdAt: t.field({ type: 'DateTime', resolve: (token) => token.createdAtMs }),
-      lastUsedAt: t.field({
-        type: 'DateTime',
-        nullable: true,
-        resolve: (token) => token.lastUsedAtMs,
-      }),
-      expiresAt: t.field({
-        type: 'DateTime',
-        nullable: true,
-        resolve: (token) => token.expiresAtMs,
-      }),
+      token: t.expose('token', { type: ApiTokenType }),
+      secret: t.exposeString('secret', { description: 'Shown this once.', ...secret }),
     }),
   });
-  const payload = builder
-    .objectRef<{ token: TokenRecord; secret: string }>('CreateTokenPayload')
-    .implement({
-      fields: (t) => ({
-        token: t.expose('token', { type: apiToken }),
-        secret: t.exposeString('secret', { description: 'Shown this once.', ...secret }),
-      }),
-    });
-  const input = builder.inputType('CreateTokenInput', {
-    fields: (t) => ({
-      name: t.string({ required: true }),
-      capabilities: t.field({ type: [capability], required: true, defaultValue: [] }),
-      teamIds: t.idList(),
-      folderIds: t.idList(),
-      appIds: t.idList(),
-      databaseIds: t.idList(),
-      expiresAt: t.field({ type: 'DateTime' }),
+
+const CreateTokenInput = builder.inputType('CreateTokenInput', {
+  fields: (t) => ({
+    name: t.string({ required: true }),
+    capabilities: t.field({ type: [CapabilityType], required: true, defaultValue: [] }),
+    teamIds: t.idList(),
+    folderIds: t.idList(),
+    appIds: t.idList(),
+    databaseIds: t.idList(),
+    expiresAt: t.field({ type: 'DateTime' }),
+  }),
+});
+
+const OAuthGrantType = builder.objectRef<Readonly<TokenRecord>>('OAuthGrant').implement({
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    clientName: t.exposeString('name'),
+    clientHost: t.string({ nullable: true, resolve: ({ oauth }) => oauth?.host ?? null }),
+    capabilities: t.expose('capabilities', { type: [CapabilityType] }),
+    teamId: t.exposeID('homeTeamId'),
+    createdAt: t.expose('createdAtMs', { type: 'DateTime' }),
+    lastUsedAt: t.expose('lastUsedAtMs', { type: 'DateTime', nullable: true }),
+  }),
+});
+
+builder.queryFields((t) => ({
+  apiTokens: t.field({
+    type: [ApiTokenType],
+    ...needs('manage_tokens', actingTeam, {
+      description: 'The tokens made in the acting team.',
+      resolve: (teamId, _args, { read }) => read.reader.list(tables.tokens, 'team', [teamId]),
     }),
-  });
-  return { apiToken, payload, input };
-}
+  }),
+  myGrants: t.field({
+    type: [OAuthGrantType],
+    description: "Cookie only. One's own OAuth grants, in all teams.",
+    resolve: (_root, _args, context) => {
+      const { userId } = requirePerson(context);
+      const now = Date.now();
+      return context.read.reader
+        .list(tables.tokens, 'user', [userId])
+        .filter(({ oauth, expiresAtMs }) => oauth && (expiresAtMs ?? Infinity) > now);
+    },
+  }),
+}));
 
-type TokenTypes = ReturnType<typeof addTypes>;
-
-function addChanges(builder: Builder, { payload, input }: TokenTypes): void {
-  builder.mutationFields((t) => ({
-    createToken: t.field({
-      type: payload,
-      description: 'manage_tokens.',
-      args: { input: t.arg({ type: input, required: true }) },
-      resolve: async (_root, args, context) => {
-        requireTeam(context, 'manage_tokens');
+builder.mutationFields((t) => ({
+  createToken: t.field({
+    type: CreateTokenPayloadType,
+    ...needs('manage_tokens', actingTeam, {
+      args: { input: t.arg({ type: CreateTokenInput, required: true }) },
+      resolve: async (_teamId, { input }, context) => {
         const accounts = await writeSide(context).accounts();
         return accounts.createToken(requireSignedIn(context), {
-          name: args.input.name,
-          capabilities: args.input.capabilities,
-          teamIds: args.input.teamIds ?? [],
-          folderIds: args.input.folderIds ?? [],
-          appIds: args.input.appIds ?? [],
-          databaseIds: args.input.databaseIds ?? [],
-          expiresAtMs: args.input.expiresAt ?? null,
+          name: input.name,
+          capabilities: input.capabilities,
+          teamIds: input.teamIds ?? [],
+          folderIds: input.folderIds ?? [],
+          appIds: input.appIds ?? [],
+          databaseIds: input.databaseIds ?? [],
+          expiresAtMs: input.expiresAt ?? null,
         });
       },
     }),
-    revokeToken: t.boolean({
-      description: 'manage_tokens; a person needs nothing to revoke a token of their own.',
-      args: { id: t.arg.id({ required: true }) },
-      resolve: async (_root, { id }, context) => {
-        const principal = requireSignedIn(context);
-        const token = context.read.reader.get(tables.tokens, id);
-        const own = principal.kind === 'person' && token?.userId === principal.userId;
-        if (!own && requireTeam(context, 'manage_tokens') !== token?.homeTeamId) {
-          // Tokens of other teams do not exist here.
-          throw new ServiceError('NOT_FOUND', 'No such token.');
-        }
-        const accounts = await writeSide(context).accounts();
-        return accounts.revokeToken(principal, id);
-      },
-    }),
-  }));
-}
+  }),
+  revokeToken: t.boolean({
+    description: 'manage_tokens; a person needs nothing to revoke a token of their own.',
+    args: { id: t.arg.id({ required: true }) },
+    resolve: async (_root, { id }, context) => {
+      const principal = requireSignedIn(context);
+      const token = context.read.reader.get(tables.tokens, id);
+      const own = principal.kind === 'person' && token?.userId === principal.userId;
+      if (!own && requireTeam(context, 'manage_tokens') !== token?.homeTeamId) {
+        // Tokens of other teams do not exist here.
+        throw new ServiceError('NOT_FOUND', 'No such token.');
+      }
+      return (await writeSide(context).accounts()).revokeToken(principal, id);
+    },
+  }),
+  revokeGrant: t.boolean({
+    description: "One's own OAuth grant: what the client has open ends with it.",
+    args: { id: t.arg.id({ required: true }) },
+    resolve: async (_root, { id }, context) => {
+      const principal = requirePerson(context);
+      const found = context.read.reader.get(tables.tokens, id);
+      if (!found?.oauth || found.userId !== principal.userId) {
+        throw new ServiceError('NOT_FOUND', 'No such grant.');
+      }
+      return (await writeSide(context).accounts()).revokeToken(principal, id);
+    },
+  }),
+}));

@@ -7,70 +7,51 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { TrashRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { requireSignedIn, requireTeam, writeSide } from '../access.ts';
+import { askActor, requireSignedIn, requireTeam } from '../access.ts';
 import type { GraphContext } from '../context.ts';
-import type { Builder } from './builder.ts';
+import { builder } from './builder.ts';
 
-export function addTrash(builder: Builder): void {
-  const trashItem = builder.objectRef<Readonly<TrashRecord>>('TrashItem').implement({
-    fields: (t) => ({
-      id: t.exposeID('id'),
-      kind: t.exposeString('kind', { description: 'app or database.' }),
-      name: t.exposeString('name'),
-      deletedAt: t.field({ type: 'DateTime', resolve: (item) => item.deletedAtMs }),
-      purgeAt: t.field({ type: 'DateTime', resolve: (item) => item.purgeAtMs }),
-    }),
-  });
-  builder.queryFields((t) => ({
-    trash: t.field({
-      type: [trashItem],
-      resolve: (_root, _args, context) => {
-        const { reader } = context.read;
-        const teamId = requireTeam(context, null);
-        return reader.list(tables.trash, 'team', [teamId], { limit: 10_000 }).filter((item) => {
-          const resource = resourceOf(reader, item);
-          return resource !== null && can(reader, context.principal, null, resource);
-        });
-      },
-    }),
-  }));
-  builder.mutationFields((t) => ({
-    restoreFromTrash: t.boolean({
-      description: 'The capability that deletes. Takes the id of the item or of what is in it.',
-      args: { id: t.arg.id({ required: true }) },
-      resolve: (_root, { id }, context) => {
-        const item = requireTrashed(context, id);
-        return askOwner(context, item, 'restore');
-      },
-    }),
-    purgeFromTrash: t.boolean({
-      description: 'The capability that deletes. Gone for good.',
-      args: { id: t.arg.id({ required: true }) },
-      resolve: (_root, { id }, context) => {
-        const item = requireTrashed(context, id);
-        return askOwner(context, item, 'purge');
-      },
-    }),
-  }));
-}
+const TrashItemType = builder.objectRef<Readonly<TrashRecord>>('TrashItem').implement({
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    kind: t.exposeString('kind', { description: 'app or database.' }),
+    name: t.exposeString('name'),
+    deletedAt: t.expose('deletedAtMs', { type: 'DateTime' }),
+    purgeAt: t.expose('purgeAtMs', { type: 'DateTime' }),
+  }),
+});
 
-function askOwner(
-  context: GraphContext,
-  { kind, targetId }: Readonly<TrashRecord>,
-  type: 'restore' | 'purge',
-): Promise<boolean> {
-  const { actors } = writeSide(context);
-  if (kind === 'app') return actors.ask(appActor.at(targetId), { type });
-  return actors.ask(databaseActor.at(targetId), { type });
-}
+builder.queryField('trash', (t) =>
+  t.field({
+    type: [TrashItemType],
+    resolve: (_root, _args, context) => {
+      const { reader } = context.read;
+      const teamId = requireTeam(context, null);
+      return reader.list(tables.trash, 'team', [teamId], { limit: 10_000 }).filter((item) => {
+        const resource = resourceOf(reader, item);
+        return resource !== null && can(reader, context.principal, null, resource);
+      });
+    },
+  }),
+);
 
-function resourceOf(reader: Reader, { kind, targetId }: Readonly<TrashRecord>): Resource | null {
-  if (kind === 'app') {
-    const app = reader.get(tables.apps, targetId);
-    return app ? { kind, app, trashed: true } : null;
-  }
-  const database = reader.get(tables.databases, targetId);
-  return database ? { kind, database, trashed: true } : null;
+builder.mutationFields((t) => ({
+  restoreFromTrash: t.boolean({
+    description: 'The capability that deletes. Takes the id of the item or of what is in it.',
+    args: { id: t.arg.id({ required: true }) },
+    resolve: (_root, { id }, context) => askOwner(context, id, 'restore'),
+  }),
+  purgeFromTrash: t.boolean({
+    description: 'The capability that deletes. Gone for good.',
+    args: { id: t.arg.id({ required: true }) },
+    resolve: (_root, { id }, context) => askOwner(context, id, 'purge'),
+  }),
+}));
+
+function askOwner(context: GraphContext, id: string, type: 'restore' | 'purge'): Promise<boolean> {
+  const { kind, targetId } = requireTrashed(context, id);
+  if (kind === 'app') return askActor(context, appActor.at(targetId), { type });
+  return askActor(context, databaseActor.at(targetId), { type });
 }
 
 function requireTrashed(context: GraphContext, id: string): Readonly<TrashRecord> {
@@ -82,4 +63,13 @@ function requireTrashed(context: GraphContext, id: string): Readonly<TrashRecord
   const need = item.kind === 'app' ? 'delete_apps' : 'delete_databases';
   authorize(reader, context.principal, need, resource);
   return item;
+}
+
+function resourceOf(reader: Reader, { kind, targetId }: Readonly<TrashRecord>): Resource | null {
+  if (kind === 'app') {
+    const app = reader.get(tables.apps, targetId);
+    return app ? { kind, app, trashed: true } : null;
+  }
+  const database = reader.get(tables.databases, targetId);
+  return database ? { kind, database, trashed: true } : null;
 }

@@ -9,7 +9,7 @@ import type { GraphContext, GraphqlLimits, GraphqlSettings } from '../../graphql
 import { startOfAnswer } from '../../graphql/execution/answer-start.ts';
 import { Executor } from '../../graphql/execution/executor.ts';
 import type { Answer, Variables } from '../../graphql/execution/operation.ts';
-import { createSchema } from '../../graphql/schema/schema.ts';
+import { schema } from '../../graphql/schema/schema.ts';
 import { LogFiles } from '../../logs/files/reader.ts';
 import { openMetricsReader } from '../../metrics/metrics-files.ts';
 import { openReader, type ReaderOptions } from '../../store/store.ts';
@@ -59,7 +59,7 @@ export async function serveQueries({
     faults.push({ event, path, cause: told });
   };
   const executor = new Executor({
-    schema: createSchema(),
+    schema,
     limits: setup.limits,
     onInternal: (cause, path) => note('graphql_internal_error', cause, path),
     onFault: (cause) => note('graphql_compiled_fault', cause, ''),

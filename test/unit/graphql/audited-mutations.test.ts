@@ -4,9 +4,9 @@ import type { GraphQLResolveInfo } from 'graphql';
 import type { AuditedRequest } from '../../../src/auth/audit.ts';
 import type { Principal } from '../../../src/auth/callers/principal.ts';
 import type { GraphContext } from '../../../src/graphql/context.ts';
-import { createSchema } from '../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../src/graphql/schema/schema.ts';
 
-const mutations = createSchema().getMutationType()?.getFields() ?? {};
+const mutations = schema.getMutationType()?.getFields() ?? {};
 const person: Principal = { kind: 'person', userId: 'usr_1', sessionId: 'ses_1', teamId: 'team_1' };
 
 /** What would be recorded of a mutation; it is not run. */

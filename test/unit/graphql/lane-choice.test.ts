@@ -6,7 +6,7 @@ import { defaultLimits, type GraphqlLimits } from '../../../src/graphql/context.
 import { Executor } from '../../../src/graphql/execution/executor.ts';
 import { Lanes } from '../../../src/graphql/execution/lanes.ts';
 import { Paces } from '../../../src/graphql/execution/pace.ts';
-import { createSchema } from '../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../src/graphql/schema/schema.ts';
 import type { PoolCall } from '../../../src/workers/query-pool.ts';
 import { GraphqlFixture } from '../../support/graphql-fixture.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';
@@ -65,7 +65,7 @@ function costOf(query: string): number {
 function newExecutor(): Executor {
   const onInternal = (): void => undefined;
   return new Executor({
-    schema: createSchema(),
+    schema,
     limits: defaultLimits,
     onInternal,
     onFault: onInternal,

@@ -4,7 +4,7 @@ import type { Actors } from '../../../src/actors/runtime/actor.ts';
 import type { Accounts } from '../../../src/auth/sign-in/accounts.ts';
 import { anonymous, type Principal } from '../../../src/auth/callers/principal.ts';
 import { Executor } from '../../../src/graphql/execution/executor.ts';
-import { createSchema } from '../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../src/graphql/schema/schema.ts';
 import { insert, put } from '../../../src/store/records/table.ts';
 import { tables } from '../../../src/store/records/tables.ts';
 import {
@@ -23,9 +23,6 @@ interface Result {
   data?: Record<string, unknown> | null;
   errors?: { message: string; extensions: Record<string, unknown> }[];
 }
-
-const schema = createSchema();
-
 describe('operations', () => {
   let fixture: GraphqlFixture;
   let executor: Executor;
@@ -140,6 +137,12 @@ describe('operations', () => {
       assert.deepEqual(sent, []);
     });
   }
+
+  it('withoutTwoFactor of a team needs manage_team there', async () => {
+    const query = '{ viewerTeam { withoutTwoFactor { member { userId } } } }';
+    assert.deepEqual(codes(await run(query, fixture.viewer)), ['FORBIDDEN']);
+    assert.deepEqual(codes(await run(query)), []);
+  });
 
   it('updateInstanceSettings is for the administrator, whom no token stands for', async () => {
     const change = 'mutation { updateInstanceSettings(logMaxDays: 3) { logMaxDays } }';

@@ -6,7 +6,7 @@ import type { Principal } from '../../../../src/auth/callers/principal.ts';
 import { Callers } from '../../../../src/gateway/credentials.ts';
 import { connectRoutes } from '../../../../src/gateway/transports/mcp-connect.ts';
 import { offeredGroups } from '../../../../src/gateway/pages/connect-page.ts';
-import { createSchema } from '../../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { Rights } from '../../../../src/mcp/rights.ts';
 import { createTools } from '../../../../src/mcp/tools/tools.ts';
 import { put } from '../../../../src/store/records/table.ts';
@@ -195,7 +195,7 @@ describe('the page that connects MCP clients', () => {
     it('offers the groups that have tools', () => {
       const { store } = accounts;
       const rights = new Rights({ reader: store, subscribe: (one) => store.subscribe(one) });
-      const groups = new Set(createTools(createSchema(), rights).map(({ group }) => group));
+      const groups = new Set(createTools(schema, rights).map(({ group }) => group));
       rights.close();
       assert.deepEqual([...offeredGroups].sort(), [...groups].sort());
     });

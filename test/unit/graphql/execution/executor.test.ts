@@ -4,12 +4,11 @@ import { execute, type ExecutionResult, parse } from 'graphql';
 import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { formatError } from '../../../../src/graphql/execution/errors.ts';
-import { createSchema } from '../../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { corpus, type CorpusQuery } from '../../../support/graphql-corpus.ts';
 import { GraphqlFixture } from '../../../support/graphql-fixture.ts';
 
 const fixture = new GraphqlFixture();
-const schema = createSchema();
 const options = {
   schema,
   limits: fixture.limits,

@@ -5,7 +5,7 @@ import { anonymous, type Principal } from '../../../../src/auth/callers/principa
 import { defaultLimits } from '../../../../src/graphql/context.ts';
 import { formatError } from '../../../../src/graphql/execution/errors.ts';
 import { type GraphqlCall, Lanes } from '../../../../src/graphql/execution/lanes.ts';
-import { createSchema } from '../../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { corpus, type CorpusQuery } from '../../../support/graphql-corpus.ts';
@@ -13,8 +13,6 @@ import { appRecord } from '../../../support/graphql-fixture.ts';
 import { type GraphqlStore, openGraphqlStore } from '../../../support/graphql-store.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLogger } from '../../../support/silent-logger.ts';
-
-const schema = createSchema();
 const text = (body: Uint8Array | string) => Buffer.from(body as Uint8Array).toString();
 
 describe('the lanes', () => {

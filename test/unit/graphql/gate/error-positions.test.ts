@@ -4,9 +4,7 @@ import fc from 'fast-check';
 import { getLocation, GraphQLError, parse, Source, validate, visit } from 'graphql';
 import { formatRefusal } from '../../../../src/graphql/execution/errors.ts';
 import { PlacedSource, placesOf } from '../../../../src/graphql/gate/error-positions.ts';
-import { createSchema } from '../../../../src/graphql/schema/schema.ts';
-
-const schema = createSchema();
+import { schema } from '../../../../src/graphql/schema/schema.ts';
 const gap = fc.array(fc.constantFrom(' ', '\n', '\r', '\r\n', ',', '# a comment\n', '\uFEFF'), {
   maxLength: 5,
 });

@@ -14,13 +14,13 @@ import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import type { GraphContext, ReadSide } from '../../../../src/graphql/context.ts';
 import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { directivesOf, Exposure } from '../../../../src/graphql/gate/exposure.ts';
-import { createSchema } from '../../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { harmless, hostile } from '../../../support/exposing-documents.ts';
 import { GraphqlFixture } from '../../../support/graphql-fixture.ts';
 
 const fixture = new GraphqlFixture();
 after(() => fixture.close());
-const built = createSchema();
+const built = schema;
 const contract = withMarks(
   buildSchema(
     await readFile(new URL('../../../fixtures/graphql-core.graphql', import.meta.url), 'utf8'),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
 import { Executor } from '../../../../src/graphql/execution/executor.ts';
-import { createSchema } from '../../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { atMs, GraphqlFixture } from '../../../support/graphql-fixture.ts';
@@ -34,7 +34,7 @@ describe('apps of a team with more than are read at a time', () => {
     lent = { kind: 'token', userId: 'usr_ann', tokenId: 'tok_1', teamId: 'team_a' };
     const { limits } = fixture;
     executor = new Executor({
-      schema: createSchema(),
+      schema,
       limits,
       onInternal: assert.ifError,
       onFault: assert.ifError,
@@ -89,7 +89,7 @@ describe('the last end of an app', () => {
   const ask = async (principal: Principal): Promise<unknown> => {
     const { limits } = fixture;
     const executor = new Executor({
-      schema: createSchema(),
+      schema,
       limits,
       onInternal: assert.ifError,
       onFault: assert.ifError,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
 import { Executor } from '../../../../src/graphql/execution/executor.ts';
-import { createSchema } from '../../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../../src/graphql/schema/schema.ts';
 import type { GraphContext } from '../../../../src/graphql/context.ts';
 import type { ServerRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
@@ -16,7 +16,7 @@ beforeEach(() => {
   fixture = new GraphqlFixture();
   const { limits } = fixture;
   executor = new Executor({
-    schema: createSchema(),
+    schema,
     limits,
     onInternal: () => undefined,
     onFault: assert.ifError,

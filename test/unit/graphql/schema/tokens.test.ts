@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Accounts } from '../../../../src/auth/sign-in/accounts.ts';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
 import { Executor } from '../../../../src/graphql/execution/executor.ts';
-import { createSchema } from '../../../../src/graphql/schema/schema.ts';
+import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { GraphqlFixture } from '../../../support/graphql-fixture.ts';
 
 describe('revokeToken', () => {
@@ -15,7 +15,7 @@ describe('revokeToken', () => {
     fixture = new GraphqlFixture();
     const { limits } = fixture;
     executor = new Executor({
-      schema: createSchema(),
+      schema,
       limits,
       onInternal: () => undefined,
       onFault: assert.ifError,

@@ -1,0 +1,116 @@
+/**
+ * Owns fields that need a capability: it is named once. The field's description begins with it, and it
+ * is asked for before the field's own work, together with the look-up of what the field is about.
+ */
+import type { InputFieldMap, InputShapeFromFields } from '@pothos/core';
+import type { GraphQLResolveInfo } from 'graphql';
+import type { Capability } from '../../lib/capabilities.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
+import {
+  requireApp,
+  requireDatabase,
+  requireDeployment,
+  requireFolder,
+  requireTeam,
+} from '../access.ts';
+import type { GraphContext } from '../context.ts';
+import { builder } from './builder.ts';
+
+/** What a field is about: the arguments that name it, and how it is found with the right to it. */
+interface Subject<Args extends InputFieldMap, Found, Parent = unknown> {
+  args: Args;
+  find(
+    context: GraphContext,
+    need: Capability,
+    given: InputShapeFromFields<Args>,
+    parent: Parent,
+  ): Found;
+}
+
+interface NeedyField<Args extends InputFieldMap, Given, Found, Result> {
+  /** What is said behind the capability. */
+  description?: string;
+  /** Besides those of the subject. */
+  args?: Args;
+  resolve(
+    found: Found,
+    given: Given & InputShapeFromFields<Args>,
+    context: GraphContext,
+    info: GraphQLResolveInfo,
+  ): Result;
+}
+
+type NoArgs = Record<never, never>;
+
+/** The options of a field that needs `need` over its subject. */
+export function needs<
+  Own extends InputFieldMap,
+  Found,
+  Result,
+  Args extends InputFieldMap = NoArgs,
+  Parent = unknown,
+>(
+  need: Capability,
+  subject: Subject<Own, Found, Parent>,
+  field: NeedyField<Args, InputShapeFromFields<Own>, Found, Result>,
+) {
+  type Given = InputShapeFromFields<Own> & InputShapeFromFields<Args>;
+  const { description = '', args, resolve } = field;
+  const joint = /^(\w|$)/.test(description) ? '. ' : '';
+  return {
+    description: `${need}${joint}${description}`.trim(),
+    args: { ...subject.args, ...args } as Own & Args,
+    resolve: (parent: Parent, given: Given, context: GraphContext, info: GraphQLResolveInfo) =>
+      resolve(subject.find(context, need, given, parent), given, context, info),
+  };
+}
+
+/** The acting team; its id. */
+export const actingTeam = { args: {}, find: requireTeam };
+
+type Require<Found> = (context: GraphContext, id: string, need: Capability) => Found;
+
+const byId = <Found>(require: Require<Found>) => ({
+  args: builder.args((t) => ({ id: t.id({ required: true }) })),
+  find: (context: GraphContext, need: Capability, { id }: { id: string }) =>
+    require(context, id, need),
+});
+
+export const appById = byId(requireApp);
+export const databaseById = byId(requireDatabase);
+export const deploymentById = byId(requireDeployment);
+export const folderById = byId(requireFolder);
+
+/** An app, where its argument is named `appId`. */
+export const appByAppId = {
+  args: builder.args((t) => ({ appId: t.id({ required: true }) })),
+  find: (context: GraphContext, need: Capability, { appId }: { appId: string }) =>
+    requireApp(context, appId, need),
+};
+
+/** A folder, where its argument is named `folderId`. */
+export const folderByFolderId = {
+  args: builder.args((t) => ({ folderId: t.id({ required: true }) })),
+  find: (context: GraphContext, need: Capability, { folderId }: { folderId: string }) =>
+    requireFolder(context, folderId, need),
+};
+
+/** What has logs and metrics. */
+export type Owner =
+  | { app: Readonly<AppRecord>; database?: never }
+  | { app?: never; database: Readonly<DatabaseRecord> };
+
+const ownerArgs = builder.args((t) => ({ appId: t.id(), databaseId: t.id() }));
+
+/** An app or a database; BAD_USER_INPUT for both and for neither. */
+export const appOrDatabase: Subject<typeof ownerArgs, Owner> = {
+  args: ownerArgs,
+  find: (context, need, { appId, databaseId }) => {
+    if (appId != null && databaseId == null) return { app: requireApp(context, appId, need) };
+    if (databaseId != null && appId == null) {
+      return { database: requireDatabase(context, databaseId, need) };
+    }
+    throw new ServiceError('BAD_USER_INPUT', 'Name either appId or databaseId.');
+  },
+};
