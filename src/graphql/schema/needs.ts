@@ -20,12 +20,12 @@ import { builder } from './builder.ts';
 /** What a field is about: the arguments that name it, and how it is found with the right to it. */
 interface Subject<Args extends InputFieldMap, Found, Parent = unknown> {
   args: Args;
-  find(
+  find: (
     context: GraphContext,
     need: Capability,
     given: InputShapeFromFields<Args>,
     parent: Parent,
-  ): Found;
+  ) => Found;
 }
 
 interface NeedyField<Args extends InputFieldMap, Given, Found, Result> {
@@ -33,22 +33,20 @@ interface NeedyField<Args extends InputFieldMap, Given, Found, Result> {
   description?: string;
   /** Besides those of the subject. */
   args?: Args;
-  resolve(
+  resolve: (
     found: Found,
     given: Given & InputShapeFromFields<Args>,
     context: GraphContext,
     info: GraphQLResolveInfo,
-  ): Result;
+  ) => Result;
 }
-
-type NoArgs = Record<never, never>;
 
 /** The options of a field that needs `need` over its subject. */
 export function needs<
   Own extends InputFieldMap,
   Found,
   Result,
-  Args extends InputFieldMap = NoArgs,
+  Args extends InputFieldMap = Own,
   Parent = unknown,
 >(
   need: Capability,

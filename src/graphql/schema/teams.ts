@@ -108,6 +108,9 @@ builder.mutationFields((t) => ({
       },
     }),
   ),
+}));
+
+builder.mutationFields((t) => ({
   createRole: t.field({
     type: RoleType,
     ...needs('manage_roles', actingTeam, {

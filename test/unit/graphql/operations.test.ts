@@ -138,12 +138,6 @@ describe('operations', () => {
     });
   }
 
-  it('withoutTwoFactor of a team needs manage_team there', async () => {
-    const query = '{ viewerTeam { withoutTwoFactor { member { userId } } } }';
-    assert.deepEqual(codes(await run(query, fixture.viewer)), ['FORBIDDEN']);
-    assert.deepEqual(codes(await run(query)), []);
-  });
-
   it('updateInstanceSettings is for the administrator, whom no token stands for', async () => {
     const change = 'mutation { updateInstanceSettings(logMaxDays: 3) { logMaxDays } }';
     assert.deepEqual(codes(await run(change)), ['FORBIDDEN']);
