@@ -1,8 +1,8 @@
-/** Owns what every driver promises of services that end by themselves, as tests of its suite. */
+/** Owns what every driver promises of services and jobs that end by themselves, as tests of its suite. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { ended, sh, until } from '../support/driver-specs.ts';
+import { ended, give, mark, readAll, running, sh, textOf, until } from '../support/driver-specs.ts';
 import type { DriverPlace } from './driver.suite.ts';
 
 /** `place` is there once a test runs. */
@@ -57,10 +57,12 @@ export function services(place: () => DriverPlace): void {
       });
 
     it('tells how it ended before, also to another client', async () => {
-      const command = sh('sleep 1; kill -9 $$');
+      const sign = `/tmp/gangway-${mark}-end`;
+      const command = sh(`until rm ${sign} 2>/dev/null; do sleep 0.05; done; kill -9 $$`);
       await place().driver.start(place().specOf({ id: 'before-1', command, kind: 'service' }));
       const first = await place().driver.inspect('before-1');
       assert.ok(first?.state.phase === 'running' && first.state.lastExit === undefined);
+      await give(place().driver, 'before-1', sign);
       const { lastExit } = await again('before-1');
       assert.deepEqual([lastExit?.code, lastExit?.signal], [null, 'SIGKILL']);
       const other = await place().reopen();
@@ -72,6 +74,28 @@ export function services(place: () => DriverPlace): void {
         await other.close();
       }
       await place().driver.remove('before-1');
+    });
+  });
+}
+
+/** The same for jobs. */
+export function jobs(place: () => DriverPlace): void {
+  describe('a job', () => {
+    it('is ended at its deadline, with what it started', async () => {
+      const command = sh('sleep 98781 & echo begun; wait');
+      await place().driver.start(place().specOf({ id: 'late-1', command, deadlineMs: 1000 }));
+      const { exit } = (await ended(place().driver, 'late-1')).state;
+      assert.equal(exit.reason, 'deadline');
+      assert.deepEqual(running('sleep 98781'), []);
+      assert.equal(textOf(await readAll(place().driver, 'late-1')), 'begun\n');
+    });
+
+    it('takes what it left behind with it', async () => {
+      await place().driver.start(
+        place().specOf({ id: 'leaves-1', command: sh('setsid sleep 98791 & echo done') }),
+      );
+      await ended(place().driver, 'leaves-1');
+      assert.deepEqual(running('sleep 98791'), []);
     });
   });
 }

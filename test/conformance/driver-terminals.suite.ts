@@ -1,10 +1,13 @@
-/** Owns what every driver promises of terminals and commands, as tests: `run` them for each. */
+/**
+ * Owns what every driver promises of terminals and commands, as tests: `run` them for each. They run side
+ * by side, nearly all in the same workload.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
 import type { Driver, Terminal } from '../../src/drivers/driver.ts';
 import type { ExecOutcome, WorkloadSpec } from '../../src/protocol/workload.ts';
-import { isMarked, mark, sh, until } from '../support/driver-specs.ts';
+import { give, isMarked, mark, sh, until } from '../support/driver-specs.ts';
 
 export interface TerminalPlace {
   driver: Driver;
@@ -69,14 +72,20 @@ class Opened {
   }
 }
 
+/** Groups of tests, and tests of each of them. */
+const atATime = 3;
+/** The workload that they share. */
+const host = 'host-1';
+
 export function run(name: string, create: () => Promise<TerminalPlace>): void {
-  describe(`${name} with terminals`, () => {
+  describe(`${name} with terminals`, { concurrency: atATime }, () => {
     let place: TerminalPlace;
     let driver: Driver;
 
     before(async () => {
       place = await create();
       driver = place.driver;
+      await serve(host, { OWN: 'of the workload', OTHER: 'kept' });
     });
     after(() => place.close());
 
@@ -85,14 +94,13 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       await driver.start({ ...spec, env: { ...spec.env, ...env }, stopGraceMs: 500 });
       await until(`${id} runs`, async () => (await driver.inspect(id))?.state.phase === 'running');
     };
-    const exec = (id: string, script: string, more: object = {}): Promise<ExecOutcome> => {
+    const exec = (script: string, more: object = {}, id = host): Promise<ExecOutcome> => {
       const bounds = { timeoutMs: 20_000, maxBytes: 65_536 };
       return driver.exec(id, { command: sh(script), env: {}, ...bounds, ...more }, never);
     };
     /** Whether a marked command line that begins so is to be seen from inside. */
-    const isThere = async (id: string, text: string): Promise<boolean> => {
+    const isThere = async (text: string): Promise<boolean> => {
       const { output } = await exec(
-        id,
         `for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done 2>/dev/null`,
         { maxBytes: 4 * 1024 * 1024 },
       );
@@ -104,8 +112,7 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
 
     describe('openTerminal()', () => {
       it('runs a shell that echoes what is typed and answers it', async () => {
-        await serve('echo-1');
-        const shell = await Opened.open(driver, 'echo-1', []);
+        const shell = await Opened.open(driver, host, []);
         shell.type('echo so-$((40 + 2))\r');
         await shell.sees('so-42');
         assert.match(shell.text, /echo so-\$\(\(40 \+ 2\)\)/);
@@ -114,8 +121,7 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       });
 
       it('is the controlling terminal, with variables of the workload and its own', async () => {
-        await serve('vars-1', { OWN: 'of the workload', OTHER: 'kept' });
-        const shell = await Opened.open(driver, 'vars-1', ['/bin/sh'], { OWN: 'of the terminal' });
+        const shell = await Opened.open(driver, host, ['/bin/sh'], { OWN: 'of the terminal' });
         shell.type('echo "[$OWN|$OTHER|$TERM]"; echo by-name > /dev/tty; sleep 100\r');
         await shell.sees('[of the terminal|kept|xterm-256color]');
         await shell.sees(/[^>] ?by-name|\nby-name/);
@@ -132,8 +138,7 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       });
 
       it('has the size it is given, and the one it is changed to', async () => {
-        await serve('size-1');
-        const shell = await Opened.open(driver, 'size-1');
+        const shell = await Opened.open(driver, host);
         shell.type('stty size\r');
         await shell.sees('24 80');
         shell.open.resize(133, 55);
@@ -146,9 +151,8 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       });
 
       it('carries bytes of any kind unchanged', async () => {
-        await serve('bytes-1');
         const raw = 'stty raw -echo; echo ready; exec head -c 512';
-        const shell = await Opened.open(driver, 'bytes-1', sh(raw));
+        const shell = await Opened.open(driver, host, sh(raw));
         await shell.sees('ready');
         const from = shell.bytes - (Buffer.concat(shell.chunks).indexOf('ready') + 5);
         const sent = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
@@ -163,8 +167,7 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       });
 
       it('tells the exit code when the program ends, after all its output', async () => {
-        await serve('exit-1');
-        const shell = await Opened.open(driver, 'exit-1', sh('echo last words; exit 7'));
+        const shell = await Opened.open(driver, host, sh('echo last words; exit 7'));
         assert.deepEqual(await shell.ended(), { code: 7, lost: false });
         assert.match(shell.text, /last words/);
         shell.type('nobody reads this\r');
@@ -174,18 +177,17 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       });
 
       it('ends the program and what it started when it is closed', async () => {
-        await serve('close-1');
         const script = 'sleep 7101 & nohup sleep 7102 >/dev/null 2>&1 & trap "" HUP; sleep 7103';
-        const shell = await Opened.open(driver, 'close-1', sh(`${script}; sleep 7104`));
+        const shell = await Opened.open(driver, host, sh(`${script}; sleep 7104`));
         await until('all of it runs', async () => {
           for (const one of ['7101', '7102', '7103']) {
-            if (!(await isThere('close-1', `sleep ${one}`))) return false;
+            if (!(await isThere(`sleep ${one}`))) return false;
           }
           return true;
         });
         shell.open.close();
         await shell.ended();
-        await until('none of it runs', async () => !(await isThere('close-1', 'sleep 710')));
+        await until('none of it runs', async () => !(await isThere('sleep 710')));
       });
 
       it('ends with its workload', async () => {
@@ -196,10 +198,9 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       });
 
       it('waits with a flood while it is paused, and loses nothing of it', async () => {
-        await serve('flood-1');
-        const size = 8 * 1024 * 1024;
+        const size = 4 * 1024 * 1024;
         const script = `stty raw; head -c ${String(size)} /dev/zero | tr '\\0' x; printf END`;
-        const shell = await Opened.open(driver, 'flood-1', sh(script));
+        const shell = await Opened.open(driver, host, sh(script));
         shell.open.pause();
         let seen = -1;
         await until('it stands still', async () => {
@@ -221,14 +222,13 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       });
 
       it('keeps the last output of a program that ends while it is paused', async () => {
-        await serve('tail-1');
         const shell = await Opened.open(
           driver,
-          'tail-1',
+          host,
           sh(`sleep 0.2${mark}; printf "the end"; exit 3`),
         );
         shell.open.pause();
-        await until('it ended', async () => !(await isThere('tail-1', 'sleep 0.2')));
+        await until('it ended', async () => !(await isThere('sleep 0.2')));
         await new Promise((resolve) => setTimeout(resolve, 500));
         shell.open.resume();
         assert.equal((await shell.ended()).code, 3);
@@ -236,16 +236,17 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
       });
 
       it('says how much input waits for a program that does not read', async () => {
-        await serve('input-1');
+        const sign = `/tmp/gangway-${mark}-read`;
         const shell = await Opened.open(
           driver,
-          'input-1',
-          sh(`stty raw; sleep 1.${mark}; exec cat`),
+          host,
+          sh(`stty raw; echo ready; until rm ${sign} 2>/dev/null; do sleep 0.05; done; exec cat`),
         );
-        await until('the terminal is raw', () => isThere('input-1', 'sleep 1'));
+        await shell.sees('ready');
         const sent = Buffer.alloc(300_000, 'y');
         shell.open.write(sent);
         assert.ok(shell.open.unwritten > 100_000);
+        await give(driver, host, sign);
         await until('all of it is taken', () => shell.open.unwritten === 0);
         await until('all of it came back', () => shell.bytes >= sent.length);
         shell.open.close();
@@ -263,13 +264,12 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
           return (await driver.inspect('ended-1'))?.state.phase === 'ended';
         });
         await assert.rejects(driver.openTerminal('ended-1', spec, events), { code: 'NOT_RUNNING' });
-        await assert.rejects(exec('ended-1', 'echo hi'), { code: 'NOT_RUNNING' });
+        await assert.rejects(exec('echo hi', {}, 'ended-1'), { code: 'NOT_RUNNING' });
       });
 
       it('keeps many apart', async () => {
-        await serve('many-1');
         const all = await Promise.all(
-          Array.from({ length: 20 }, () => Opened.open(driver, 'many-1', ['/bin/cat'])),
+          Array.from({ length: 20 }, () => Opened.open(driver, host, ['/bin/cat'])),
         );
         for (const [at, one] of all.entries()) one.type(`only ${String(at)}.\r`);
         for (const [at, one] of all.entries()) {
@@ -282,51 +282,49 @@ export function run(name: string, create: () => Promise<TerminalPlace>): void {
     });
 
     describe('exec()', () => {
-      before(() => serve('exec-1', { MINE: 'yes' }));
-
       it('gives both outputs in their order, and the exit code', async () => {
-        const script = 'echo one; echo two >&2; echo three; echo $MINE$MORE; exit 9';
-        const outcome = await exec('exec-1', script, { env: { MORE: '!' } });
-        assert.equal(Buffer.from(outcome.output).toString(), 'one\ntwo\nthree\nyes!\n');
+        const script = 'echo one; echo two >&2; echo three; echo $OTHER$MORE; exit 9';
+        const outcome = await exec(script, { env: { MORE: '!' } });
+        assert.equal(Buffer.from(outcome.output).toString(), 'one\ntwo\nthree\nkept!\n');
         assert.equal(outcome.exitCode, 9);
         assert.equal(outcome.truncated, false);
       });
 
       it('keeps no more output than it was asked for', async () => {
         const script = 'head -c 300000 /dev/zero | tr "\\0" z; exit 4';
-        const outcome = await exec('exec-1', script, { maxBytes: 1000 });
+        const outcome = await exec(script, { maxBytes: 1000 });
         assert.equal(outcome.output.length, 1000);
         assert.equal(outcome.truncated, true);
         assert.equal(outcome.exitCode, 4);
-        const exactly = await exec('exec-1', 'printf 12345', { maxBytes: 5 });
+        const exactly = await exec('printf 12345', { maxBytes: 5 });
         assert.equal(exactly.truncated, false);
       });
 
       it('ends what takes too long, with all it started', async () => {
         const script = 'echo begun; sleep 7201 & trap "" TERM HUP; sleep 7202; sleep 7203';
-        const outcome = await exec('exec-1', script, { timeoutMs: 700 });
+        const outcome = await exec(script, { timeoutMs: 1500 });
         assert.equal(outcome.exitCode, 124);
         assert.equal(Buffer.from(outcome.output).toString(), 'begun\n');
-        assert.equal(await isThere('exec-1', 'sleep 720'), false);
+        assert.equal(await isThere('sleep 720'), false);
       });
 
       it('ends what its asker gives up', async () => {
         const given = new AbortController();
         const command = sh('sleep 7301; sleep 7302');
         const bounds = { env: {}, timeoutMs: 60_000, maxBytes: 100 };
-        const asked = driver.exec('exec-1', { command, ...bounds }, given.signal).then(
+        const asked = driver.exec(host, { command, ...bounds }, given.signal).then(
           () => 'done',
           () => 'refused',
         );
-        await until('it runs', () => isThere('exec-1', 'sleep 7301'));
+        await until('it runs', () => isThere('sleep 7301'));
         given.abort();
         await asked;
-        await until('it is gone', async () => !(await isThere('exec-1', 'sleep 730')));
+        await until('it is gone', async () => !(await isThere('sleep 730')));
       });
 
       it('tells of a signal as shells do, and reads nothing from anybody', async () => {
-        assert.equal((await exec('exec-1', 'kill -9 $$')).exitCode, 137);
-        const read = await exec('exec-1', 'cat; echo end');
+        assert.equal((await exec('kill -9 $$')).exitCode, 137);
+        const read = await exec('cat; echo end');
         assert.equal(Buffer.from(read.output).toString(), 'end\n');
       });
     });

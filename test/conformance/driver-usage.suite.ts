@@ -1,4 +1,4 @@
-/** Owns what every driver promises of limits and usage, as tests: `run` them for each that can limit. */
+/** Owns what every driver promises of limits and usage, as tests, side by side: `run` them for each that can limit. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
@@ -21,7 +21,7 @@ export function run(
   create: () => Promise<DriverPlace>,
   adapt: (spec: WorkloadSpec) => WorkloadSpec = (spec) => spec,
 ): void {
-  describe(`${name} limits and counts`, () => {
+  describe(`${name} limits and counts`, { concurrency: 3 }, () => {
     let place: DriverPlace;
     let driver: Driver;
     before(async () => {

@@ -78,6 +78,13 @@ export function ended(
   });
 }
 
+/** Makes the file `sign` where the workload is, which waits for it. */
+export async function give(driver: Driver, id: string, sign: string): Promise<void> {
+  const spec = { command: ['touch', sign], env: {}, timeoutMs: 20_000, maxBytes: 1000 };
+  const { exitCode, output } = await driver.exec(id, spec, new AbortController().signal);
+  assert.equal(exitCode, 0, Buffer.from(output).toString());
+}
+
 /** What is there now. */
 export async function readSome(driver: Driver, id: string): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
