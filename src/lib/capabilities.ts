@@ -13,3 +13,8 @@ export const capabilities = [
 ] as const;
 
 export type Capability = (typeof capabilities)[number];
+
+/** Each once, in this order. */
+export function inOrder(given: readonly Capability[]): Capability[] {
+  return capabilities.filter((capability) => given.includes(capability));
+}

@@ -6,6 +6,8 @@
  * 2. No controls, line breaks or halves of characters; nothing that changes the direction of text
  *    around it; at least one visible character.
  */
+import { ServiceError } from './errors.ts';
+
 const nameMax = 100;
 // What embeds, overrides or isolates a direction of writing; mere marks of one stay.
 const unfit = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u;
@@ -17,6 +19,14 @@ export function isName(text: string): boolean {
   // A character has at most two units. The first check avoids counting a megabyte.
   if (text.length > nameMax * 2 || Array.from(text).length > nameMax) return false;
   return !unfit.test(text) && visible.test(text);
+}
+
+/** The name as it is stored; BAD_USER_INPUT with a sentence that begins with `what` it is. */
+export function checkedName(given: string, what: string): string {
+  const name = given.trim();
+  if (isName(name)) return name;
+  const rule = 'has 1 to 100 visible characters, on one line.';
+  throw new ServiceError('BAD_USER_INPUT', `${what} ${rule}`);
 }
 
 /**

@@ -7,15 +7,16 @@
  *
  * These two are why the door alone does not do.
  */
-import type {
-  ActorRef,
-  Actors,
-  AskOptions,
-  Cause,
-  MessageOf,
-  Protocol,
+import {
+  type ActorRef,
+  type Actors,
+  type AskOptions,
+  type Cause,
+  deadlineExceeded,
+  defaultDeadlineMs,
+  type MessageOf,
+  type Protocol,
 } from '../actors/runtime/actor.ts';
-import { deadlineExceeded, defaultDeadlineMs } from '../actors/runtime/deadline.ts';
 import type { Clock } from '../lib/clock.ts';
 
 export interface RemoteActorsOptions {

@@ -26,7 +26,7 @@ export const core: readonly Break[] = [
   {
     name: 'replies leave before what they report is durable',
     file: 'src/actors/runtime/cell.ts',
-    find: '      activation.gate(() => {\n        envelope.resolve(reply);\n      }, envelope.reject);',
+    find: '      activation.gate(() => envelope.resolve(reply), envelope.reject);',
     replace: '      envelope.resolve(reply);',
     tests: runtime,
   },

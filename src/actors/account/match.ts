@@ -24,6 +24,23 @@ export interface Condition {
   insensitive: boolean;
 }
 
+/** Whether a stored value holds against the one of a condition. */
+type Test = (stored: unknown, wanted: unknown) => boolean;
+
+const tests: Record<Operator, Test> = {
+  eq: (a, b) => a === b,
+  ne: (a, b) => a !== b,
+  in: (a, b) => a === b,
+  not_in: (a, b) => a !== b,
+  contains: ofTexts((text, part) => text.includes(part)),
+  starts_with: ofTexts((text, part) => text.startsWith(part)),
+  ends_with: ofTexts((text, part) => text.endsWith(part)),
+  lt: ofOrder((order) => order < 0),
+  lte: ofOrder((order) => order <= 0),
+  gt: ofOrder((order) => order > 0),
+  gte: ofOrder((order) => order >= 0),
+};
+
 export function matches(record: Readonly<AuthRecord>, where: readonly Condition[]): boolean {
   let anyOr = false;
   let oneOr = false;
@@ -57,55 +74,18 @@ function textOf(value: unknown): string {
 }
 
 function conditionHolds(stored: unknown, condition: Condition): boolean {
-  const { operator } = condition;
-  const fold = (value: unknown): unknown =>
-    condition.insensitive && typeof value === 'string' ? value.toLowerCase() : value;
-  const left = fold(stored);
-  if (Array.isArray(condition.value)) {
-    const among = condition.value.map(fold).includes(left);
-    if (operator === 'in') return among;
-    if (operator === 'not_in') return !among;
-    return false;
-  }
-  const right = fold(condition.value);
-  switch (operator) {
-    case 'eq':
-      return left === right;
-    case 'ne':
-      return left !== right;
-    case 'in':
-      return left === right;
-    case 'not_in':
-      return left !== right;
-    case 'contains':
-      return bothText(left, right, (text, part) => text.includes(part));
-    case 'starts_with':
-      return bothText(left, right, (text, part) => text.startsWith(part));
-    case 'ends_with':
-      return bothText(left, right, (text, part) => text.endsWith(part));
-    case 'lt':
-    case 'lte':
-    case 'gt':
-    case 'gte':
-      return ordered(left, right, operator);
-  }
+  const { operator, value } = condition;
+  const fold = (one: unknown): unknown =>
+    condition.insensitive && typeof one === 'string' ? one.toLowerCase() : one;
+  if (!Array.isArray(value)) return tests[operator](fold(stored), fold(value));
+  const among = value.map(fold).includes(fold(stored));
+  return (operator === 'in' && among) || (operator === 'not_in' && !among);
 }
 
-function bothText(a: unknown, b: unknown, test: (a: string, b: string) => boolean): boolean {
-  return typeof a === 'string' && typeof b === 'string' && test(a, b);
+function ofTexts(test: (text: string, part: string) => boolean): Test {
+  return (a, b) => typeof a === 'string' && typeof b === 'string' && test(a, b);
 }
 
-function ordered(a: unknown, b: unknown, operator: 'lt' | 'lte' | 'gt' | 'gte'): boolean {
-  if (a === null || b === null || typeof a !== typeof b) return false;
-  const order = compareValues(a, b);
-  switch (operator) {
-    case 'lt':
-      return order < 0;
-    case 'lte':
-      return order <= 0;
-    case 'gt':
-      return order > 0;
-    case 'gte':
-      return order >= 0;
-  }
+function ofOrder(test: (order: number) => boolean): Test {
+  return (a, b) => a !== null && b !== null && typeof a === typeof b && test(compareValues(a, b));
 }

@@ -18,7 +18,6 @@ export function newPersonChanges(
   { isInstanceAdmin, atMs }: { isInstanceAdmin: boolean; atMs: number },
 ): Change[] {
   const stamps = { createdAt: atMs, updatedAt: atMs };
-  const dates = Object.keys(stamps);
   const user: AuthRecord = {
     model: 'user',
     id: userId,
@@ -31,19 +30,21 @@ export function newPersonChanges(
       twoFactorEnabled: false,
       ...stamps,
     },
-    dates,
+    dates: Object.keys(stamps),
   };
-  const account: AuthRecord = {
+  return [
+    insert(tables.auth, user),
+    insert(tables.auth, newCredential(userId, passwordHash, atMs)),
+  ];
+}
+
+/** The record that holds a person's password. */
+export function newCredential(userId: string, password: string, atMs: number): AuthRecord {
+  const stamps = { createdAt: atMs, updatedAt: atMs };
+  return {
     model: 'account',
     id: newId('usr', atMs),
-    fields: {
-      accountId: userId,
-      providerId: 'credential',
-      userId,
-      password: passwordHash,
-      ...stamps,
-    },
-    dates,
+    fields: { accountId: userId, providerId: 'credential', userId, password, ...stamps },
+    dates: Object.keys(stamps),
   };
-  return [insert(tables.auth, user), insert(tables.auth, account)];
 }

@@ -4,9 +4,9 @@
  * person, one redemption of a code) is decided among all accounts.
  */
 import type { AuthRecord, TeamRecord } from '../../store/records/records.ts';
-import { actorKind } from '../runtime/actor.ts';
+import { type Actor, actorKind } from '../runtime/actor.ts';
 import type { Condition } from './match.ts';
-import type { SecurityProtocol } from './security-protocol.ts';
+import type { NewPerson } from './new-person.ts';
 
 export const directory = 'directory';
 
@@ -32,17 +32,17 @@ export type AuthWrite =
 /** One answer a write: the records as they are now; for a delete as they last were. */
 export type AuthWritten = Readonly<AuthRecord>[];
 
-export interface FirstPerson {
-  userId: string;
-  email: string;
-  name: string;
-  passwordHash: string;
+export interface FirstPerson extends NewPerson {
   teamId: string;
   teamName: string;
 }
 
+/** What proves the second factor, each good for once. */
+export type TwoFactorProof =
+  { kind: 'step'; enrolment: string; step: number } | { kind: 'recovery'; hash: string };
+
 // A type, not an interface: it has to be assignable to Protocol's index signature.
-export type AccountProtocol = SecurityProtocol & {
+export type AccountProtocol = {
   /** All writes in one commit, or none. CONFLICT for an address taken, or for a lost race. */
   write: { in: { writes: AuthWrite[] }; out: AuthWritten[] };
   /** The first person, their team and its roles, in one commit. CONFLICT when done before. */
@@ -57,6 +57,41 @@ export type AccountProtocol = SecurityProtocol & {
   'session-end': { in: { sessionId: string }; out: boolean };
   /** Ends a person's expired sessions, and the longest unused beyond `keep`; how many. */
   'sessions-trim': { in: { userId: string; keep: number }; out: number };
+  /**
+   * A new password; ends the person's sessions, but for one. False when the password is no longer
+   * the one that was checked (`seenHash`; null when none was asked for).
+   */
+  'password-set': {
+    in: {
+      userId: string;
+      passwordHash: string;
+      seenHash: string | null;
+      keepSessionId: string | null;
+      /** Turns two-factor off, too. */
+      endTwoFactor: boolean;
+    };
+    out: boolean;
+  };
+  /** An enrolment to be confirmed, in the place of one that was not. CONFLICT when it is on. */
+  'two-factor-start': {
+    in: { userId: string; enrolment: string; sealed: Uint8Array; recoveryHashes: string[] };
+    out: boolean;
+  };
+  /** Turns it on; false when this enrolment was replaced, has expired or was confirmed before. */
+  'two-factor-confirm': { in: { userId: string; enrolment: string; step: number }; out: boolean };
+  /**
+   * Uses a proof up, and turns two-factor off by it where `end` says so. False when it was used
+   * before: a step also by a later one.
+   */
+  'two-factor-use': { in: { userId: string; proof: TwoFactorProof; end: boolean }; out: boolean };
+  /** When sessions were last used, written now and then. */
+  'sessions-seen': { in: { uses: { sessionId: string; atMs: number }[] }; out: boolean };
 };
+
+/** The handlers of one concern. */
+export type AccountHandlers<T extends keyof AccountProtocol> = Pick<
+  Actor<AccountProtocol>['handlers'],
+  T
+>;
 
 export const accountActor = actorKind<AccountProtocol>('account');

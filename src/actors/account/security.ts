@@ -5,13 +5,15 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { newId } from '../../lib/ids.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AuthRecord, TwoFactorRecord } from '../../store/records/records.ts';
 import { type Change, insert, put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { Actor } from '../runtime/actor.ts';
-import { type SecurityProtocol, type TwoFactorProof, enrolmentMs } from './security-protocol.ts';
+import { newCredential } from './new-person.ts';
+import type { AccountHandlers, TwoFactorProof } from './protocol.ts';
+
+/** How long a started enrolment waits for its code. */
+const enrolmentMs = 15 * 60 * 1_000;
 
 export interface SecurityOptions {
   reader: Reader;
@@ -19,8 +21,13 @@ export interface SecurityOptions {
   commit: (changes: Change[]) => Promise<void>;
 }
 
-export function securityHandlers(options: SecurityOptions): Actor<SecurityProtocol>['handlers'] {
-  const { reader, clock, commit } = options;
+export function securityHandlers({
+  reader,
+  clock,
+  commit,
+}: SecurityOptions): AccountHandlers<
+  'password-set' | 'two-factor-start' | 'two-factor-confirm' | 'two-factor-use' | 'sessions-seen'
+> {
   return {
     'password-set': async (message) => {
       const { userId, passwordHash, seenHash, keepSessionId, endTwoFactor } = message;
@@ -128,16 +135,8 @@ function passwordChange(
   password: string,
   atMs: number,
 ): Change {
-  if (account) {
-    const fields = { ...account.fields, password, updatedAt: atMs };
-    const dates = [...new Set([...account.dates, 'updatedAt'])];
-    return put(tables.auth, { ...account, fields, dates });
-  }
-  const stamps = { createdAt: atMs, updatedAt: atMs };
-  return insert(tables.auth, {
-    model: 'account',
-    id: newId('usr', atMs),
-    fields: { accountId: userId, providerId: 'credential', userId, password, ...stamps },
-    dates: Object.keys(stamps),
-  });
+  if (!account) return insert(tables.auth, newCredential(userId, password, atMs));
+  const fields = { ...account.fields, password, updatedAt: atMs };
+  const dates = [...new Set([...account.dates, 'updatedAt'])];
+  return put(tables.auth, { ...account, fields, dates });
 }

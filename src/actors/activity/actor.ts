@@ -7,7 +7,8 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
-import { put, remove } from '../../store/records/table.ts';
+import type { ActivityRecord } from '../../store/records/records.ts';
+import { put, removeAll } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { activityActor } from './protocol.ts';
@@ -74,13 +75,13 @@ class Pruning {
     const endMs = clock.now() - days * dayMs;
     let dropped = 0;
     for (;;) {
-      const ids: string[] = [];
-      for (const { id, atMs } of reader.scan(tables.activity)) {
-        if (atMs >= endMs || ids.length === batch) break;
-        ids.push(id);
+      const old: Readonly<ActivityRecord>[] = [];
+      for (const entry of reader.scan(tables.activity)) {
+        if (entry.atMs >= endMs || old.length === batch) break;
+        old.push(entry);
       }
-      if (ids.length === 0) return dropped;
-      dropped += await this.#drop(ids);
+      if (old.length === 0) return dropped;
+      dropped += await this.#drop(old);
     }
   }
 
@@ -99,14 +100,14 @@ class Pruning {
       const limit = Math.min(surplus, batch);
       const oldest = reader.list(tables.activity, 'team', [teamId], { limit });
       if (oldest.length === 0) break;
-      dropped += await this.#drop(oldest.map(({ id }) => id));
+      dropped += await this.#drop(oldest);
       surplus -= oldest.length;
     }
     return dropped;
   }
 
-  async #drop(ids: readonly string[]): Promise<number> {
-    await this.#context.commit(ids.map((id) => remove(tables.activity, id)));
-    return ids.length;
+  async #drop(entries: readonly Readonly<ActivityRecord>[]): Promise<number> {
+    await this.#context.commit(removeAll(tables.activity, entries));
+    return entries.length;
   }
 }

@@ -36,14 +36,10 @@ export function appDefinition(deps: AppDeps): ActorDefinition<AppMessages> {
 
 function activate(context: ActorContext<AppMessages>, deps: AppParts): Actor<AppMessages> {
   const core = new AppCore(context, deps);
-  const queue = new DeploymentQueue(core, () => {
-    lifecycle.workEnded();
-  });
+  const queue = new DeploymentQueue(core, () => lifecycle.workEnded());
   const lifecycle = new Lifecycle(core, queue);
   if (core.record !== null) {
-    void context.report(() => {
-      lifecycle.resume();
-    });
+    void context.report(() => lifecycle.resume());
   }
   return {
     handlers: {
@@ -53,9 +49,7 @@ function activate(context: ActorContext<AppMessages>, deps: AppParts): Actor<App
       ...uploadHandlers(core, queue),
       ...queue.handlers,
       ...lifecycle.handlers,
-      ...instanceHandlers(core, () => {
-        lifecycle.ensureRunning();
-      }),
+      ...instanceHandlers(core, () => lifecycle.ensureRunning()),
     },
   };
 }

@@ -71,9 +71,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppMessages, AppParts> {
   abortStart(): void {
     const work = this.#work;
     if (work?.kind !== 'start') return;
-    this.context.afterCommit(() => {
-      work.cancel.abort(new Error('stopped'));
-    });
+    this.context.afterCommit(() => work.cancel.abort(new Error('stopped')));
   }
 
   /** The upload that has reserved the app; ends with this activation. */
@@ -84,9 +82,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppMessages, AppParts> {
   /** Reserves the app for an upload; it is not passivated until that ends. */
   reserve(uploadId: string): void {
     const { promise, resolve } = Promise.withResolvers<undefined>();
-    const end = (): void => {
-      resolve(undefined);
-    };
+    const end = (): void => resolve(undefined);
     this.#upload = { id: uploadId, end };
     this.context.work(`upload:${uploadId}`, async (signal) => {
       signal.addEventListener('abort', end, { once: true });
@@ -171,7 +167,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppMessages, AppParts> {
     const app = this.record;
     if (app === null) return Promise.resolve(true);
     const route = routeOf(app, this.deps.options.hostOf);
-    this.#routed = new Promise((resolve) => {
+    this.#routed = new Promise((resolve) =>
       this.context.afterCommit(() => {
         const message = { type: 'route', appId: app.id, route } as const;
         this.context.actors
@@ -180,8 +176,8 @@ export class AppCore extends WorkloadCore<AppRecord, AppMessages, AppParts> {
             this.deps.logger.warn({ app: app.id, err: error }, 'app_not_routed');
             resolve(false);
           });
-      });
-    });
+      }),
+    );
     return this.#routed;
   }
 

@@ -22,13 +22,9 @@ function activate(
 ): Actor<DatabaseMessages> {
   const core = new DatabaseCore(context, deps);
   const lifecycle = new Lifecycle(core);
-  const liveServer = new LiveServer(core, () => {
-    lifecycle.ensureRunning();
-  });
+  const liveServer = new LiveServer(core, () => lifecycle.ensureRunning());
   if (core.record !== null) {
-    void context.report(() => {
-      lifecycle.resume();
-    });
+    void context.report(() => lifecycle.resume());
   }
   return {
     handlers: {

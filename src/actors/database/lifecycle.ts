@@ -82,7 +82,7 @@ export class Lifecycle {
     const signal = core.beginStart();
     const { promise, resolve } = Promise.withResolvers<undefined>();
     this.#settled = promise;
-    core.context.afterCommit(() => {
+    core.context.afterCommit(() =>
       core.context.work('start', async () => {
         let reason: string | null = null;
         try {
@@ -101,8 +101,8 @@ export class Lifecycle {
           core.endStart();
           this.ensureRunning();
         });
-      });
-    });
+      }),
+    );
   }
 
   #startFailed(error: string): void {

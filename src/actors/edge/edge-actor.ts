@@ -90,10 +90,6 @@ class Edge implements Actor<EdgeProtocol> {
     };
   }
 
-  deactivate(): void {
-    this.#cancelNext?.();
-  }
-
   #change(appId: string, route: EdgeRoute | null): boolean | Promise<boolean> {
     const before = this.#routes.get(appId) ?? null;
     if (route === null) this.#routes.delete(appId);
@@ -109,9 +105,10 @@ class Edge implements Actor<EdgeProtocol> {
 
   #sendIn(delayMs: number): void {
     this.#cancelNext?.();
-    this.#cancelNext = this.#deps.clock.after(delayMs, () => {
-      void this.#context.report(() => this.#send());
-    });
+    this.#cancelNext = this.#deps.clock.after(
+      delayMs,
+      () => void this.#context.report(() => this.#send()),
+    );
   }
 
   async #send(): Promise<boolean> {

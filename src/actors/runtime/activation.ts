@@ -36,8 +36,10 @@ export interface ActivationOptions {
   ref: ActorRef<Protocol>;
   epoch: number;
   actors: Actors;
-  commit: (request: CommitRequest) => Promise<number>;
-  recordCause: RecordCause;
+  parts: {
+    store: { commit(request: CommitRequest): Promise<number> };
+    recordCause?: RecordCause;
+  };
   /** Puts a report behind the messages that wait. */
   deliver: (report: Envelope) => void;
   /** A commit failed: the actor must be activated anew. */
@@ -139,10 +141,8 @@ export class Activation implements ActorContext<Protocol> {
       epoch: this.epoch,
       changes: this.#caused(changes, cause),
     };
-    const commit = this.#options.commit(request).then(
-      () => {
-        this.#advance(seq);
-      },
+    const commit = this.#options.parts.store.commit(request).then(
+      () => this.#advance(seq),
       (thrown: unknown) => {
         if (this.#fail(seq, thrown) === 'refused') this.#cause ??= cause;
         throw thrown;
@@ -152,8 +152,9 @@ export class Activation implements ActorContext<Protocol> {
   }
 
   #caused(changes: Change[], cause: Cause | null): Change[] {
-    if (cause === null) return changes;
-    const records = this.#options.recordCause(cause, changes, this.address);
+    const { recordCause } = this.#options.parts;
+    if (cause === null || recordCause === undefined) return changes;
+    const records = recordCause(cause, changes, this.address);
     return records.length === 0 ? changes : [...changes, ...records];
   }
 
@@ -187,14 +188,12 @@ export class Activation implements ActorContext<Protocol> {
 
   work(name: string, work: (signal: AbortSignal) => Promise<void>): void {
     if (this.ended) return;
-    const done = work(this.signal)
+    const done: Promise<void> = work(this.signal)
       .catch((error: unknown) => {
         // It counts as under way: what is stored says how to go on with it.
         if (!this.ended) this.#options.onCrash(error);
       })
-      .then(() => {
-        this.#works.delete(done);
-      });
+      .then(() => void this.#works.delete(done));
     this.#works.set(done, name);
   }
 
@@ -211,9 +210,7 @@ export class Activation implements ActorContext<Protocol> {
       if (isFirstAnswer()) reject(error);
     };
     // The mailbox skips what was answered.
-    const drop = (): void => {
-      fail(signal.reason as Error);
-    };
+    const drop = (): void => fail(signal.reason as Error);
     const envelope: Envelope = {
       message: { type: 'report' },
       report: change,

@@ -10,6 +10,7 @@
  * 5. A message may carry its cause: who asked for it. What records the cause is committed with the
  *    first change made while the message is handled, so that neither is there without the other.
  */
+import { ServiceError } from '../../lib/errors.ts';
 import type { Change } from '../../store/records/table.ts';
 
 /** Message types of an actor kind: what comes in and what is answered. */
@@ -36,8 +37,15 @@ export function actorKind<P extends Protocol>(kind: string): ActorKind<P> {
   return { kind, at: (id) => ({ kind, id }) };
 }
 
+/** How long who asks waits. */
+export const defaultDeadlineMs = 30_000;
+
+export function deadlineExceeded(): ServiceError {
+  return new ServiceError('DEADLINE_EXCEEDED', 'This took too long; it may still happen.');
+}
+
 export interface AskOptions {
-  /** Milliseconds until DEADLINE_EXCEEDED; default 30,000. The message may still be handled. */
+  /** Milliseconds until DEADLINE_EXCEEDED. The message may still be handled. */
   deadlineMs?: number;
   /** Who asks; default: the caller whose request is under way here, if any. */
   cause?: Cause;
@@ -143,8 +151,6 @@ export interface Actor<P extends Protocol> {
       message: { type: T } & P[T]['in'],
     ) => P[T]['out'] | Promise<P[T]['out']>;
   };
-  /** Called when the activation ends, with `signal` already aborted. */
-  deactivate?(): void | Promise<void>;
 }
 
 export interface ActorDefinition<P extends Protocol> {

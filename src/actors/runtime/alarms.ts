@@ -13,11 +13,12 @@ export interface AlarmsOptions {
   reader: Reader;
   clock: Clock;
   fire: (alarm: Readonly<AlarmRecord>) => void;
-  /** Until an alarm whose message failed comes again. */
-  retryMs: number;
-  /** Told at most this many at once. */
-  batchMax: number;
 }
+
+/** Until an alarm whose message failed comes again. */
+const retryMs = 30_000;
+/** Told at most this many at once. */
+const batchMax = 1000;
 
 export class Alarms {
   readonly #options: AlarmsOptions;
@@ -51,7 +52,7 @@ export class Alarms {
       this.#firing.delete(key);
       return;
     }
-    this.#options.clock.after(this.#options.retryMs, () => {
+    this.#options.clock.after(retryMs, () => {
       this.#firing.delete(key);
       this.#arm(this.#options.clock.now());
     });
@@ -66,16 +67,16 @@ export class Alarms {
     if (this.#closed || atMs >= this.#armedForMs) return;
     this.#cancel();
     this.#armedForMs = atMs;
-    this.#cancel = this.#options.clock.after(Math.max(0, atMs - this.#options.clock.now()), () => {
-      this.#fireDue();
-    });
+    this.#cancel = this.#options.clock.after(Math.max(0, atMs - this.#options.clock.now()), () =>
+      this.#fireDue(),
+    );
   }
 
   #fireDue(): void {
     if (this.#closed) return;
     this.#armedForMs = Number.POSITIVE_INFINITY;
-    const nowMs = this.#options.clock.now();
-    const { reader, batchMax } = this.#options;
+    const { reader, clock } = this.#options;
+    const nowMs = clock.now();
     // Those being handled stand in the list still: they must not hide the ones behind them.
     const alarms = reader.list(tables.alarms, 'due', [], { limit: batchMax + this.#firing.size });
     for (const alarm of alarms) {

@@ -17,7 +17,6 @@ import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Activation } from './activation.ts';
 import { Backoff } from './backoff.ts';
-import type { BackoffOptions } from './backoff.ts';
 import type { Actor, ActorDefinition, ActorRef, Actors, Protocol, RecordCause } from './actor.ts';
 import { Mailbox } from './mailbox.ts';
 import type { Envelope } from './mailbox.ts';
@@ -31,18 +30,26 @@ type Phase =
   | { name: 'resting'; cancel: () => void }
   | { name: 'closed' };
 
+/** What all cells are given alike. */
+export interface CellParts {
+  store: {
+    commit(request: CommitRequest): Promise<number>;
+    /** A number above every earlier one of this actor. */
+    nextEpoch(actor: string): number;
+  };
+  clock: Clock;
+  logger: Logger;
+  /** How long ending waits for owned work that does not obey its signal. Default 5,000. */
+  endingMs?: number;
+  /** Default: causes are not recorded. */
+  recordCause?: RecordCause;
+}
+
 export interface CellOptions {
   ref: ActorRef<Protocol>;
   definition: ActorDefinition<Protocol>;
   actors: Actors;
-  clock: Clock;
-  logger: Logger;
-  backoff: BackoffOptions;
-  /** How long ending waits for owned work that does not obey its signal. */
-  endingMs: number;
-  nextEpoch: (address: string) => number;
-  commit: (request: CommitRequest) => Promise<number>;
-  recordCause: RecordCause;
+  parts: CellParts;
   /** Told when a message of an alarm was handled (`done`) or must come again. */
   onAlarm: (cell: Cell, alarm: { name: string; atMs: number }, done: boolean) => void;
 }
@@ -53,8 +60,8 @@ export class Cell {
   readonly address: string;
   readonly #options: CellOptions;
   readonly #mailbox: Mailbox;
-  readonly #backoff: Backoff;
-  readonly #revivals: Backoff;
+  readonly #backoff = new Backoff();
+  readonly #revivals = new Backoff();
   /** Takes the next revival back; null when there is none. */
   #cancelRevival: (() => void) | null = null;
   #phase: Phase = { name: 'dormant' };
@@ -65,9 +72,7 @@ export class Cell {
     this.#options = options;
     this.address = `${options.ref.kind}:${options.ref.id}`;
     this.#mailbox = new Mailbox(options.definition.mailboxMax ?? 1024);
-    this.#backoff = new Backoff(options.backoff);
-    this.#revivals = new Backoff(options.backoff);
-    this.#lastActiveMs = options.clock.now();
+    this.#lastActiveMs = options.parts.clock.now();
   }
 
   get phase(): Phase['name'] {
@@ -107,10 +112,6 @@ export class Cell {
     const { idleMs = 60_000 } = this.#options.definition;
     if (idleMs === Infinity) return false;
     if (nowMs - this.#lastActiveMs < Math.min(idleMs, idleMaxMs)) return false;
-    if (phase.actor.deactivate !== undefined) {
-      void this.#end(phase.activation, 'passivated', 0, phase.actor);
-      return false;
-    }
     // Nothing of it is under way (it is not busy), so there is nothing to wait for.
     phase.activation.end('passivated');
     this.#phase = { name: 'dormant' };
@@ -127,7 +128,6 @@ export class Cell {
     switch (phase.name) {
       case 'active':
         phase.activation.end('closed');
-        await phase.actor.deactivate?.();
         await this.#settle(phase.activation);
         return;
       case 'activating':
@@ -150,28 +150,22 @@ export class Cell {
 
   async #activate(): Promise<void> {
     this.#endRevival();
+    const { ref, actors, parts } = this.#options;
     const activation = new Activation({
-      ref: this.#options.ref,
-      epoch: this.#options.nextEpoch(this.address),
-      actors: this.#options.actors,
-      commit: this.#options.commit,
-      recordCause: this.#options.recordCause,
-      deliver: (report) => {
-        this.deliver(report);
-      },
-      onFailedCommit: (error) => {
-        this.#discard(activation, error, false);
-      },
-      onCrash: (error) => {
-        this.#discard(activation, error, true);
-      },
+      ref,
+      epoch: parts.store.nextEpoch(this.address),
+      actors,
+      parts,
+      deliver: (report) => this.deliver(report),
+      onFailedCommit: (error) => this.#discard(activation, error, false),
+      onCrash: (error) => this.#discard(activation, error, true),
     });
     this.#phase = { name: 'activating', activation };
     try {
       const actor = await this.#options.definition.activate(activation);
       if (activation.ended) return;
       this.#phase = { name: 'active', activation, actor };
-      this.#lastActiveMs = this.#options.clock.now();
+      this.#lastActiveMs = this.#options.parts.clock.now();
       void this.#pump();
     } catch (thrown) {
       this.#activationFailed(activation, thrown);
@@ -203,7 +197,7 @@ export class Cell {
       }
     } finally {
       this.#pumping = false;
-      this.#lastActiveMs = this.#options.clock.now();
+      this.#lastActiveMs = this.#options.parts.clock.now();
     }
     // A crash may have brought a new activation while the last handler was still returning.
     if (this.#phase.name === 'active' && this.#mailbox.size > 0) void this.#pump();
@@ -223,16 +217,12 @@ export class Cell {
       if (envelope.cause?.always === true) activation.recordCause();
       activation.endMessage();
       this.#finishAlarm(activation, envelope);
-      activation.gate(() => {
-        envelope.resolve(reply);
-      }, envelope.reject);
+      activation.gate(() => envelope.resolve(reply), envelope.reject);
     } catch (thrown) {
       activation.endMessage();
       if (thrown instanceof ServiceError) {
         this.#finishAlarm(activation, envelope);
-        activation.gate(() => {
-          envelope.reject(thrown);
-        }, envelope.reject);
+        activation.gate(() => envelope.reject(thrown), envelope.reject);
         return;
       }
       envelope.reject(asServiceError(thrown));
@@ -249,12 +239,8 @@ export class Cell {
       void activation.commit([activation.clearAlarm(alarm.name)]);
     }
     activation.gate(
-      () => {
-        this.#options.onAlarm(this, alarm, true);
-      },
-      () => {
-        this.#options.onAlarm(this, alarm, false);
-      },
+      () => this.#options.onAlarm(this, alarm, true),
+      () => this.#options.onAlarm(this, alarm, false),
     );
   }
 
@@ -263,18 +249,18 @@ export class Cell {
     const current =
       (phase.name === 'active' || phase.name === 'activating') && phase.activation === activation;
     if (!current) return;
-    const { clock, logger } = this.#options;
+    const { clock, logger } = this.#options.parts;
     const restMs = crashed ? this.#backoff.crashed(clock.now()) : 0;
     if (crashed) logger.error({ actor: this.address, restMs, err: error }, 'actor_crashed');
     else logger.warn({ actor: this.address, err: error }, 'actor_discarded');
     if (activation.works.length > 0) this.#reviveLater(restMs);
-    void this.#end(activation, 'discarded', restMs, phase.name === 'active' ? phase.actor : null);
+    void this.#end(activation, 'discarded', restMs);
   }
 
   /** Behind the rest; who sends a message does not wait for it. */
   #reviveLater(restMs: number): void {
     this.#endRevival();
-    const { clock } = this.#options;
+    const { clock } = this.#options.parts;
     const delayMs = restMs + Math.max(reviveMinMs, this.#revivals.crashed(clock.now()));
     this.#cancelRevival = clock.after(delayMs, () => {
       this.#cancelRevival = null;
@@ -290,19 +276,9 @@ export class Cell {
     this.#cancelRevival = null;
   }
 
-  async #end(
-    activation: Activation,
-    reason: string,
-    restMs: number,
-    actor: Actor<Protocol> | null = null,
-  ): Promise<void> {
+  async #end(activation: Activation, reason: string, restMs: number): Promise<void> {
     this.#phase = { name: 'ending' };
     activation.end(reason);
-    try {
-      await actor?.deactivate?.();
-    } catch (error) {
-      this.#options.logger.error({ actor: this.address, err: error }, 'actor_deactivate_failed');
-    }
     await this.#settle(activation);
     this.#rest(restMs);
   }
@@ -311,7 +287,7 @@ export class Cell {
     // close() may have run meanwhile.
     if (this.#phase.name !== 'ending') return;
     if (restMs > 0) {
-      const cancel = this.#options.clock.after(restMs, () => {
+      const cancel = this.#options.parts.clock.after(restMs, () => {
         this.#phase = { name: 'dormant' };
         if (this.#mailbox.size > 0) this.#wake();
       });
@@ -323,17 +299,13 @@ export class Cell {
   }
 
   async #settle(activation: Activation): Promise<void> {
-    let cancel = (): void => undefined;
-    const late = new Promise<'late'>((resolve) => {
-      cancel = this.#options.clock.after(this.#options.endingMs, () => {
-        resolve('late');
-      });
-    });
+    const { clock, logger, endingMs = 5000 } = this.#options.parts;
+    const { promise: late, resolve } = Promise.withResolvers<'late'>();
+    const cancel = clock.after(endingMs, () => resolve('late'));
     const outcome = await Promise.race([activation.idle(), late]);
     cancel();
     if (outcome === 'late') {
-      const { works } = activation;
-      this.#options.logger.error({ actor: this.address, works }, 'actor_work_outlives_it');
+      logger.error({ actor: this.address, works: activation.works }, 'actor_work_outlives_it');
     }
     await activation.settled();
   }

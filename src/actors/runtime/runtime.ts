@@ -6,53 +6,39 @@
  */
 import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
-import type { CommitRequest, JournalEntry, Reader } from '../../store/reader-and-journal.ts';
+import type { Journal, Reader } from '../../store/reader-and-journal.ts';
+import type { AlarmRecord } from '../../store/records/records.ts';
 import { Alarms } from './alarms.ts';
-import type { BackoffOptions } from './backoff.ts';
-import { Cell } from './cell.ts';
+import { Cell, type CellParts } from './cell.ts';
 import type { Envelope } from './mailbox.ts';
-import type {
-  ActorDefinition,
-  ActorRef,
-  Actors,
-  AskOptions,
-  Cause,
-  MessageOf,
-  Protocol,
-  RecordCause,
+import {
+  type ActorDefinition,
+  type ActorRef,
+  type Actors,
+  type AskOptions,
+  type Cause,
+  deadlineExceeded,
+  defaultDeadlineMs,
+  type MessageOf,
+  type Protocol,
 } from './actor.ts';
-import { deadlineExceeded, defaultDeadlineMs } from './deadline.ts';
 
-export interface RuntimeStore extends Reader {
-  commit(request: CommitRequest): Promise<number>;
-  subscribe(listener: (entry: JournalEntry) => void): () => void;
-  /** A number above every earlier one of this actor. */
-  nextEpoch(actor: string): number;
-}
+export type RuntimeStore = CellParts['store'] & Reader & Pick<Journal, 'subscribe'>;
 
-export interface RuntimeOptions {
+export interface RuntimeOptions extends CellParts {
   store: RuntimeStore;
-  clock: Clock;
-  logger: Logger;
-  backoff?: BackoffOptions;
-  /** Actors that may exist at once; beyond it MAILBOX_FULL. Default 200,000. */
-  actorsMax?: number;
-  /** How often idle actors are looked for. Default 10,000. */
-  sweepMs?: number;
   /** Actors beyond which those with nothing to do are passivated at once. Default 1,000. */
   idleMax?: number;
-  /** Default 5,000. */
-  endingMs?: number;
-  alarmRetryMs?: number;
   /** What a message goes through on its way; tests pass structuredClone to prove it is plain. */
   carry?: <T>(message: T) => T;
   /** Whose request is under way where a message is sent from outside. */
   causes?: { take(): Cause | null };
-  /** Default: causes are not recorded. */
-  recordCause?: RecordCause;
 }
 
+/** Actors that may exist at once; beyond it MAILBOX_FULL. */
+const actorsMax = 200_000;
+/** How often idle actors are looked for. */
+const sweepMs = 10_000;
 const crowdStep = 10_000;
 
 type Standing = 'open' | 'draining' | 'closed';
@@ -76,39 +62,14 @@ export class ActorRuntime implements Actors {
     // Actors go on talking to each other while outsiders are refused.
     this.inside = {
       ask: (to, message, ask) => this.#ask(to, message, ask),
-      tell: (to, message) => {
-        this.#tell(to, message);
-      },
+      tell: (to, message) => this.#tell(to, message),
     };
     this.#alarms = new Alarms({
       reader: options.store,
       clock: options.clock,
-      retryMs: options.alarmRetryMs ?? 30_000,
-      batchMax: 1000,
-      fire: (alarm) => {
-        const ref = refOf(alarm.actor);
-        const message = alarm.message as { type: string };
-        const firing = { name: alarm.name, atMs: alarm.atMs };
-        const failed = (error: ServiceError): void => {
-          options.logger.warn(
-            { actor: alarm.actor, alarm: alarm.name, err: error },
-            'alarm_failed',
-          );
-          // A message that never reached the actor comes again.
-          if (error.code === 'MAILBOX_FULL') this.#alarms.handled(alarm.actor, firing, false);
-        };
-        this.#deliver(ref, {
-          message,
-          answered: false,
-          resolve: noop,
-          reject: failed,
-          alarm: firing,
-        });
-      },
+      fire: (alarm) => this.#fire(alarm),
     });
-    this.#unsubscribe = options.store.subscribe((entry) => {
-      this.#alarms.onEntry(entry);
-    });
+    this.#unsubscribe = options.store.subscribe((entry) => this.#alarms.onEntry(entry));
   }
 
   register<P extends Protocol>(definition: ActorDefinition<P>): void {
@@ -194,9 +155,9 @@ export class ActorRuntime implements Actors {
           reject(error);
         },
       };
-      const cancel = this.#options.clock.after(deadlineMs, () => {
-        envelope.reject(deadlineExceeded());
-      });
+      const cancel = this.#options.clock.after(deadlineMs, () =>
+        envelope.reject(deadlineExceeded()),
+      );
       this.#deliver(to, envelope);
     });
   }
@@ -221,6 +182,17 @@ export class ActorRuntime implements Actors {
     if (refused?.code === 'MAILBOX_FULL') throw refused;
   }
 
+  #fire({ actor, name, atMs, message }: Readonly<AlarmRecord>): void {
+    const alarm = { name, atMs };
+    const reject = (error: ServiceError): void => {
+      this.#options.logger.warn({ actor, alarm: name, err: error }, 'alarm_failed');
+      // A message that never reached the actor comes again.
+      if (error.code === 'MAILBOX_FULL') this.#alarms.handled(actor, alarm, false);
+    };
+    const told = { message: message as { type: string }, answered: false, resolve: noop };
+    this.#deliver(refOf(actor), { ...told, reject, alarm });
+  }
+
   #deliver(to: ActorRef<Protocol>, envelope: Envelope): void {
     if (this.#standing === 'closed') {
       envelope.reject(new ServiceError('SHUTTING_DOWN', 'The service is stopping.'));
@@ -230,7 +202,7 @@ export class ActorRuntime implements Actors {
     const address = `${to.kind}:${to.id}`;
     let cell = this.#cells.get(address);
     if (cell === undefined) {
-      if (this.#cells.size >= (this.#options.actorsMax ?? 200_000)) {
+      if (this.#cells.size >= actorsMax) {
         envelope.reject(new ServiceError('MAILBOX_FULL', 'Too much is going on; retry.'));
         return;
       }
@@ -242,23 +214,14 @@ export class ActorRuntime implements Actors {
   }
 
   #createCell(to: ActorRef<Protocol>): Cell {
-    const { store, clock, logger, backoff = {}, endingMs = 5000 } = this.#options;
     const definition = this.#definitions.get(to.kind);
     if (definition === undefined) throw new Error(`Cannot reach ${to.kind}:${to.id}: unknown kind`);
     return new Cell({
       ref: { kind: to.kind, id: to.id },
       definition,
       actors: this.inside,
-      clock,
-      logger,
-      backoff,
-      endingMs,
-      nextEpoch: (address) => store.nextEpoch(address),
-      commit: (request) => store.commit(request),
-      recordCause: this.#options.recordCause ?? (() => []),
-      onAlarm: (cell, alarm, done) => {
-        this.#alarms.handled(cell.address, alarm, done);
-      },
+      parts: this.#options,
+      onAlarm: (cell, alarm, done) => this.#alarms.handled(cell.address, alarm, done),
     });
   }
 
@@ -281,7 +244,7 @@ export class ActorRuntime implements Actors {
   }
 
   #scheduleSweep(): void {
-    this.#cancelSweep = this.#options.clock.after(this.#options.sweepMs ?? 10_000, () => {
+    this.#cancelSweep = this.#options.clock.after(sweepMs, () => {
       this.#sweep(Infinity);
       this.#scheduleSweep();
     });

@@ -66,9 +66,7 @@ export class ServerWatch {
       if (this.#closed) return;
       if (this.#again) this.#look();
       else {
-        this.#cancel = this.#options.clock.after(lookEveryMs, () => {
-          this.#look();
-        });
+        this.#cancel = this.#options.clock.after(lookEveryMs, () => this.#look());
       }
     });
   }

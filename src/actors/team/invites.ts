@@ -6,25 +6,18 @@
  *    demoted below it, it is as unknown as one that was used, revoked, or has expired.
  * 3. One open invite for each address: inviting again replaces it, and the older link is dead.
  */
-import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
-import type { InviteRecord } from '../../store/records/records.ts';
+import type { InviteRecord, MemberRecord } from '../../store/records/records.ts';
 import { type Change, insert, remove, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { newPersonChanges } from '../account/new-person.ts';
-import type { Actor, ActorContext } from '../runtime/actor.ts';
-import { holds, mustHold, roleOf, teamOf, worthOf } from './power.ts';
-import type { TeamProtocol } from './protocol.ts';
+import type { ActorContext } from '../runtime/actor.ts';
+import type { TeamHandlers, TeamProtocol } from './protocol.ts';
+import { holds, type Team, worthOf } from './team.ts';
 
-export interface InviteOptions {
-  reader: Reader;
-  clock: Clock;
-  /** Open invites a team may have; default 200. */
-  invitesMax?: number;
-  /** People a team may have; default 1,000. */
-  membersMax?: number;
-}
+const invitesMax = 200;
+const membersMax = 1_000;
 
 type Context = ActorContext<TeamProtocol>;
 
@@ -54,29 +47,21 @@ export function inviteEnd(context: Context, invite: Readonly<InviteRecord>): Cha
 }
 
 export function inviteHandlers(
-  options: InviteOptions,
-  context: Context,
-): Pick<
-  Actor<TeamProtocol>['handlers'],
-  'invite-create' | 'invite-revoke' | 'invite-expire' | 'invite-accept'
-> {
-  const { reader, clock, invitesMax = 200 } = options;
-  const teamId = context.ref.id;
+  team: Team,
+): TeamHandlers<'invite-create' | 'invite-revoke' | 'invite-expire' | 'invite-accept'> {
+  const { id: teamId, reader, clock, context } = team;
   return {
     'invite-create': async ({ invite }) => {
-      teamOf(reader, teamId);
+      team.require();
       if (invite.teamId !== teamId) throw new Error('an invite of another team');
-      mustHold(reader, teamId, invite.invitedBy, ['manage_members']);
-      mustHold(reader, teamId, invite.invitedBy, worthOf(roleOf(reader, teamId, invite.roleId)));
+      team.mustHold(invite.invitedBy, ['manage_members']);
+      team.mustHold(invite.invitedBy, worthOf(team.role(invite.roleId)));
       const invited = reader.find(tables.auth, 'email', [invite.email]);
       if (invited && reader.get(tables.members, [teamId, invited.id])) {
         throw new ServiceError('CONFLICT', 'This person is in the team already.');
       }
       const before = reader.find(tables.invites, 'address', [teamId, invite.email]);
-      if (!before && reader.count(tables.invites, 'team', [teamId]) >= invitesMax) {
-        const most = String(invitesMax);
-        throw new ServiceError('CONFLICT', `A team has at most ${most} open invites.`);
-      }
+      if (!before) team.mustHaveRoom(tables.invites, invitesMax, 'open invites');
       await context.commit([
         ...(before ? inviteEnd(context, before) : []),
         insert(tables.invites, invite),
@@ -99,42 +84,34 @@ export function inviteHandlers(
       await context.commit([remove(tables.invites, inviteId)]);
       return true;
     },
-    ...acceptHandler(options, context),
+    'invite-accept': (message) => accept(team, message),
   };
 }
 
-function acceptHandler(
-  { reader, clock, membersMax = 1_000 }: InviteOptions,
-  context: Context,
-): Pick<Actor<TeamProtocol>['handlers'], 'invite-accept'> {
-  const teamId = context.ref.id;
-  return {
-    'invite-accept': async ({ hash, userId, person }) => {
-      const invite = reader.find(tables.invites, 'hash', [hash]);
-      if (invite?.teamId !== teamId || !isOpen(reader, invite, clock.now())) throw noSuchInvite();
-      if (reader.get(tables.members, [teamId, userId])) {
-        throw new ServiceError('CONFLICT', 'You are in this team already.');
-      }
-      if (reader.count(tables.members, 'team', [teamId]) >= membersMax) {
-        throw new ServiceError('CONFLICT', `A team has at most ${String(membersMax)} people.`);
-      }
-      const atMs = clock.now();
-      const member = { teamId, userId, roleId: invite.roleId, joinedAtMs: atMs };
-      await context.commit([
-        take(tables.invites, invite.id),
-        context.clearAlarm(alarmOf(invite.id)),
-        // The address is the invite's, whatever the one who redeems it says.
-        ...(person === null
-          ? []
-          : newPersonChanges(
-              { ...person, userId, email: invite.email },
-              { isInstanceAdmin: false, atMs },
-            )),
-        insert(tables.members, member),
-      ]);
-      return member;
-    },
-  };
+async function accept(
+  team: Team,
+  { hash, userId, person }: TeamProtocol['invite-accept']['in'],
+): Promise<MemberRecord> {
+  const { id: teamId, reader, clock, context } = team;
+  const invite = reader.find(tables.invites, 'hash', [hash]);
+  const atMs = clock.now();
+  if (invite?.teamId !== teamId || !isOpen(reader, invite, atMs)) throw noSuchInvite();
+  if (reader.get(tables.members, [teamId, userId])) {
+    throw new ServiceError('CONFLICT', 'You are in this team already.');
+  }
+  team.mustHaveRoom(tables.members, membersMax, 'people');
+  const { email } = invite;
+  const member = { teamId, userId, roleId: invite.roleId, joinedAtMs: atMs };
+  await context.commit([
+    take(tables.invites, invite.id),
+    context.clearAlarm(alarmOf(invite.id)),
+    // The address is the invite's, whatever the one who redeems it says.
+    ...(person === null
+      ? []
+      : newPersonChanges({ ...person, userId, email }, { isInstanceAdmin: false, atMs })),
+    insert(tables.members, member),
+  ]);
+  return member;
 }
 
 function alarmOf(inviteId: string): string {

@@ -1,8 +1,6 @@
 /** Owns what a new team consists of: itself, its three built-in roles and its first owner. */
 import { type Capability, capabilities } from '../../lib/capabilities.ts';
-import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import { isName } from '../../lib/names.ts';
 import type { RoleRecord } from '../../store/records/records.ts';
 import { type Change, insert } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -16,6 +14,8 @@ const memberCapabilities: readonly Capability[] = capabilities.filter(
     !['manage_team', 'manage_roles', 'manage_members'].includes(capability),
 );
 
+const viewerCapabilities = capabilities.filter((capability) => capability.startsWith('view_'));
+
 export interface NewTeam {
   teamId: string;
   name: string;
@@ -27,23 +27,16 @@ export interface NewTeam {
 /** The changes that make a team; they belong into one commit. */
 export function newTeamChanges({ teamId, name, ownerId, atMs, isSlugTaken }: NewTeam): Change[] {
   const role = (
-    builtIn: Exclude<RoleRecord['builtIn'], null>,
+    builtIn: RoleRecord['builtIn'],
     roleName: string,
     held: readonly Capability[],
-  ): RoleRecord => ({
-    id: newId('rol', atMs),
-    teamId,
-    name: roleName,
-    capabilities: [...held],
-    builtIn,
-  });
+  ): RoleRecord => {
+    const id = newId('rol', atMs);
+    return { id, teamId, name: roleName, capabilities: [...held], builtIn };
+  };
   const owner = role('owner', 'Owner', capabilities);
   const member = role('member', 'Member', memberCapabilities);
-  const viewer = role(
-    'viewer',
-    'Viewer',
-    capabilities.filter((capability) => capability.startsWith('view_')),
-  );
+  const viewer = role('viewer', 'Viewer', viewerCapabilities);
   return [
     insert(tables.teams, {
       id: teamId,
@@ -56,18 +49,6 @@ export function newTeamChanges({ teamId, name, ownerId, atMs, isSlugTaken }: New
     ...[owner, member, viewer].map((one) => insert(tables.roles, one)),
     insert(tables.members, { teamId, userId: ownerId, roleId: owner.id, joinedAtMs: atMs }),
   ];
-}
-
-/** The name as stored; BAD_USER_INPUT. */
-export function checkedTeamName(given: string): string {
-  const name = given.trim();
-  if (!isName(name)) {
-    throw new ServiceError(
-      'BAD_USER_INPUT',
-      'A team name has 1 to 100 visible characters, on one line.',
-    );
-  }
-  return name;
 }
 
 /** Letters, digits and single hyphens; `team` where the name has none of them. */

@@ -6,88 +6,72 @@
  *    the invites they gave.
  * 3. Built-in roles never change; a role somebody has, or is invited to, stays.
  */
-import { capabilities, type Capability } from '../../lib/capabilities.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { inOrder } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import { isName } from '../../lib/names.ts';
+import { checkedName } from '../../lib/names.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { MemberRecord, RoleRecord, TokenRecord } from '../../store/records/records.ts';
-import { type Change, insert, put, remove, take } from '../../store/records/table.ts';
+import { type Change, insert, put, removeAll, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { Actor, ActorContext } from '../runtime/actor.ts';
 import { inviteEnd } from './invites.ts';
-import { mustHold, mustNotBeLastOwner, roleOf, teamOf, worthOf } from './power.ts';
-import type { TeamProtocol } from './protocol.ts';
+import type { TeamHandlers } from './protocol.ts';
+import { type Team, worthOf } from './team.ts';
 
-export interface PeopleOptions {
-  reader: Reader;
-  clock: Clock;
-  /** Roles a team may have besides the built-in ones; default 100. */
-  rolesMax?: number;
-}
+/** Besides the built-in ones. */
+const rolesMax = 100;
 
-type Handlers = Actor<TeamProtocol>['handlers'];
-type Context = ActorContext<TeamProtocol>;
-
-export function memberHandlers(
-  { reader }: PeopleOptions,
-  context: Context,
-): Pick<Handlers, 'member-update' | 'member-remove'> {
-  const teamId = context.ref.id;
+export function memberHandlers(team: Team): TeamHandlers<'member-update' | 'member-remove'> {
+  const { id: teamId, reader, context } = team;
   const standing = (userId: string): { member: Readonly<MemberRecord>; role: RoleRecord } => {
     const member = reader.get(tables.members, [teamId, userId]);
     if (!member) throw new ServiceError('NOT_FOUND', 'No such member.');
-    return { member, role: roleOf(reader, teamId, member.roleId) };
+    return { member, role: team.role(member.roleId) };
   };
   return {
     'member-update': async ({ userId, roleId, by }) => {
-      mustHold(reader, teamId, by, ['manage_members']);
+      team.mustHold(by, ['manage_members']);
       const { member, role } = standing(userId);
-      const next = roleOf(reader, teamId, roleId);
+      const next = team.role(roleId);
       if (next.id === role.id) return member;
-      mustHold(reader, teamId, by, worthOf(role));
-      mustHold(reader, teamId, by, worthOf(next));
-      mustNotBeLastOwner(reader, role);
+      team.mustHold(by, worthOf(role));
+      team.mustHold(by, worthOf(next));
+      team.mustNotBeLastOwner(role);
       const changed = { ...member, roleId: next.id };
       await context.commit([put(tables.members, changed)]);
       return changed;
     },
     'member-remove': async ({ userId, by }) => {
-      mustHold(reader, teamId, by, ['manage_members']);
+      team.mustHold(by, ['manage_members']);
       const { role } = standing(userId);
-      mustHold(reader, teamId, by, worthOf(role));
-      mustNotBeLastOwner(reader, role);
-      await context.commit([
-        take(tables.members, [teamId, userId]),
-        ...belongings(reader, context, userId),
-      ]);
+      team.mustHold(by, worthOf(role));
+      team.mustNotBeLastOwner(role);
+      await context.commit([take(tables.members, [teamId, userId]), ...belongings(team, userId)]);
       return true;
     },
   };
 }
 
 export function roleHandlers(
-  { reader, clock, rolesMax = 100 }: PeopleOptions,
-  context: Context,
-): Pick<Handlers, 'role-create' | 'role-update' | 'role-delete'> {
-  const teamId = context.ref.id;
+  team: Team,
+): TeamHandlers<'role-create' | 'role-update' | 'role-delete'> {
+  const { id: teamId, reader, context } = team;
   const ownRole = (roleId: string): Readonly<RoleRecord> => {
-    const role = roleOf(reader, teamId, roleId);
+    const role = team.role(roleId);
     if (role.builtIn === null) return role;
     throw new ServiceError('CONFLICT', 'A built-in role cannot be changed; make one of your own.');
   };
   return {
     'role-create': async ({ name, capabilities: held, by }) => {
-      teamOf(reader, teamId);
-      mustHold(reader, teamId, by, [...held, 'manage_roles']);
+      team.require();
+      team.mustHold(by, [...held, 'manage_roles']);
       if (reader.count(tables.roles, 'team', [teamId]) >= rolesMax + 3) {
         throw new ServiceError('CONFLICT', `A team has at most ${String(rolesMax)} own roles.`);
       }
       const role: RoleRecord = {
-        id: newId('rol', clock.now()),
+        id: newId('rol', team.clock.now()),
         teamId,
-        name: roleName(name),
+        name: checkedName(name, 'A role name'),
         capabilities: inOrder(held),
         builtIn: null,
       };
@@ -96,12 +80,12 @@ export function roleHandlers(
     },
     'role-update': async ({ roleId, name, capabilities: held, by }) => {
       const role = ownRole(roleId);
-      mustHold(reader, teamId, by, ['manage_roles']);
+      team.mustHold(by, ['manage_roles']);
       // What is in the role and what will be: nobody cuts the rights of those who hold more.
-      if (held !== null) mustHold(reader, teamId, by, [...role.capabilities, ...held]);
+      if (held !== null) team.mustHold(by, [...role.capabilities, ...held]);
       const changed: RoleRecord = {
         ...role,
-        name: name === null ? role.name : roleName(name),
+        name: name === null ? role.name : checkedName(name, 'A role name'),
         capabilities: held === null ? role.capabilities : inOrder(held),
       };
       await context.commit([put(tables.roles, changed)]);
@@ -110,8 +94,8 @@ export function roleHandlers(
     'role-delete': async ({ roleId }) => {
       const role = ownRole(roleId);
       const inUse =
-        reader.list(tables.members, 'role', [role.id], { limit: 1 }).length > 0 ||
-        reader.list(tables.invites, 'role', [role.id], { limit: 1 }).length > 0;
+        reader.count(tables.members, 'role', [role.id]) > 0 ||
+        reader.count(tables.invites, 'role', [role.id]) > 0;
       if (inUse) {
         throw new ServiceError('CONFLICT', 'Somebody has this role, or is invited to it.');
       }
@@ -122,18 +106,18 @@ export function roleHandlers(
 }
 
 /** What acts for a person in the team and goes with them. */
-function belongings(reader: Reader, context: Context, userId: string): Change[] {
-  const teamId = context.ref.id;
+function belongings({ id: teamId, reader, context }: Team, userId: string): Change[] {
   const all = { limit: Infinity };
-  const elsewhere = reader.list(tables.members, 'user', [userId]).length > 1;
+  const elsewhere = reader.count(tables.members, 'user', [userId]) > 1;
+  const tokens = reader
+    .list(tables.tokens, 'user', [userId], all)
+    .filter((token) => token.homeTeamId === teamId && !(elsewhere && reachesOut(reader, token)));
   return [
-    ...reader
-      .list(tables.folderGrants, 'member', [teamId, userId], all)
-      .map((grant) => remove(tables.folderGrants, [grant.folderId, grant.userId])),
-    ...reader
-      .list(tables.tokens, 'user', [userId], all)
-      .filter((token) => token.homeTeamId === teamId && !(elsewhere && reachesOut(reader, token)))
-      .map((token) => remove(tables.tokens, token.id)),
+    ...removeAll(
+      tables.folderGrants,
+      reader.list(tables.folderGrants, 'member', [teamId, userId], all),
+    ),
+    ...removeAll(tables.tokens, tokens),
     ...reader
       .list(tables.invites, 'team', [teamId], all)
       .filter((invite) => invite.invitedBy === userId)
@@ -151,19 +135,4 @@ function reachesOut(reader: Reader, token: Readonly<TokenRecord>): boolean {
     token.appIds.some((id) => reader.get(tables.apps, id)?.teamId !== home) ||
     token.databaseIds.some((id) => reader.get(tables.databases, id)?.teamId !== home)
   );
-}
-
-function inOrder(held: readonly Capability[]): Capability[] {
-  return capabilities.filter((capability) => held.includes(capability));
-}
-
-function roleName(given: string): string {
-  const name = given.trim();
-  if (!isName(name)) {
-    throw new ServiceError(
-      'BAD_USER_INPUT',
-      'A role name has 1 to 100 visible characters, on one line.',
-    );
-  }
-  return name;
 }

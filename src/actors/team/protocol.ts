@@ -18,7 +18,7 @@ import type {
 import type { NewPerson } from '../account/new-person.ts';
 import type { AppPatch, NewApp } from '../app/protocol.ts';
 import type { NewDatabase } from '../database/protocol.ts';
-import { actorKind } from '../runtime/actor.ts';
+import { type Actor, actorKind } from '../runtime/actor.ts';
 
 export interface TokenUse {
   tokenId: string;
@@ -117,5 +117,8 @@ export type TeamProtocol = {
     out: FolderGrantRecord[];
   };
 };
+
+/** The handlers of one concern. */
+export type TeamHandlers<T extends keyof TeamProtocol> = Pick<Actor<TeamProtocol>['handlers'], T>;
 
 export const teamActor = actorKind<TeamProtocol>('team');

@@ -5,44 +5,28 @@
  * 2. One registry for each host in a team: which login is meant is never a question.
  */
 import { isIP } from 'node:net';
-import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import { isName } from '../../lib/names.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
+import { checkedName } from '../../lib/names.ts';
 import type { RegistryRecord } from '../../store/records/records.ts';
 import { insert, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { SecretBox } from '../workload/deps.ts';
-import type { Actor, ActorContext } from '../runtime/actor.ts';
-import { teamOf } from './power.ts';
-import type { NewRegistry, TeamProtocol } from './protocol.ts';
+import type { NewRegistry, TeamHandlers } from './protocol.ts';
+import type { Team } from './team.ts';
 
-export interface RegistryOptions {
-  reader: Reader;
-  clock: Clock;
-  secrets: SecretBox;
-  /** Registries a team may have; default 100. */
-  registriesMax?: number;
-}
-
+const registriesMax = 100;
 const loginMax = 255;
 /** Tokens of cloud providers come close to it. */
 const passwordMax = 16 * 1024;
 
-export function registryHandlers(
-  { reader, clock, secrets, registriesMax = 100 }: RegistryOptions,
-  context: ActorContext<TeamProtocol>,
-): Pick<Actor<TeamProtocol>['handlers'], 'registry-add' | 'registry-remove'> {
-  const teamId = context.ref.id;
+export function registryHandlers(team: Team): TeamHandlers<'registry-add' | 'registry-remove'> {
+  const { id: teamId, reader, clock, secrets, context } = team;
   return {
     'registry-add': async ({ registry: input }) => {
-      teamOf(reader, teamId);
+      team.require();
       const { password, ...wanted } = checkRegistry(input);
-      if (reader.count(tables.registries, 'team', [teamId]) >= registriesMax) {
-        const most = String(registriesMax);
-        throw new ServiceError('CONFLICT', `A team has at most ${most} registries.`);
-      }
+      team.mustHaveRoom(tables.registries, registriesMax, 'registries');
       const nowMs = clock.now();
       const id = newId('reg', nowMs);
       const sealed = password === null ? null : secrets.seal(password, contextOf(id));
@@ -69,11 +53,8 @@ export function openRegistryPassword(
 }
 
 /** As it is stored: trimmed, the host in lower case. Throws BAD_USER_INPUT. */
-export function checkRegistry(input: NewRegistry): NewRegistry {
-  const name = input.name.trim();
-  if (!isName(name)) {
-    throw bad('A registry name has 1 to 100 visible characters, on one line.');
-  }
+function checkRegistry(input: NewRegistry): NewRegistry {
+  const name = checkedName(input.name, 'A registry name');
   const username = (input.username ?? '').trim() || null;
   const password = input.password === '' ? null : input.password;
   if ((username === null) !== (password === null)) {

@@ -6,19 +6,14 @@
  * 3. Two-factor that is required is due at once or after a grace, which ends by an alarm. Asking for it
  *    again does not move the grace; only days that are named do, and switching it off and on.
  */
-import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
+import { checkedName } from '../../lib/names.ts';
 import type { TeamRecord } from '../../store/records/records.ts';
-import { type Change, put, remove, take } from '../../store/records/table.ts';
+import { type Change, put, removeAll, type Table, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { Actor, ActorContext } from '../runtime/actor.ts';
 import { inviteEnd } from './invites.ts';
-import { checkedTeamName } from './new-team.ts';
-import { mustHold, teamOf } from './power.ts';
-import type { TeamChange, TeamProtocol } from './protocol.ts';
-
-type Context = ActorContext<TeamProtocol>;
+import type { TeamChange, TeamHandlers } from './protocol.ts';
+import type { Team } from './team.ts';
 
 /** For who has no two-factor when a team begins to require it. */
 export const graceDaysDefault = 7;
@@ -26,18 +21,22 @@ const dayMs = 24 * 3_600_000;
 const graceAlarm = 'two-factor';
 
 export function teamLifeHandlers(
-  { reader, clock }: { reader: Reader; clock: Clock },
-  context: Context,
-): Pick<Actor<TeamProtocol>['handlers'], 'team-update' | 'team-delete' | 'two-factor-due'> {
-  const teamId = context.ref.id;
+  team: Team,
+): TeamHandlers<'mcp-set' | 'team-update' | 'team-delete' | 'two-factor-due'> {
+  const { id: teamId, reader, clock, context } = team;
   return {
+    'mcp-set': async ({ enabled }) => {
+      const changed = { ...team.require(), mcpEnabled: enabled };
+      await context.commit([put(tables.teams, changed)]);
+      return changed;
+    },
     'team-update': async (change) => {
-      const team = teamOf(reader, teamId);
-      const untilMs = graceAfter(team, change, clock.now());
+      const record = team.require();
+      const untilMs = graceAfter(record, change, clock.now());
       const changed = {
-        ...team,
-        name: change.name === null ? team.name : checkedTeamName(change.name),
-        requireTwoFactor: change.requireTwoFactor ?? team.requireTwoFactor,
+        ...record,
+        name: change.name === null ? record.name : checkedName(change.name, 'A team name'),
+        requireTwoFactor: change.requireTwoFactor ?? record.requireTwoFactor,
         twoFactorGraceUntilMs: untilMs,
       };
       const alarm =
@@ -48,29 +47,28 @@ export function teamLifeHandlers(
       return changed;
     },
     'two-factor-due': async ({ untilMs }) => {
-      const team = reader.get(tables.teams, teamId);
+      const record = reader.get(tables.teams, teamId);
       // It may have been moved while this was on its way.
-      if (team?.twoFactorGraceUntilMs !== untilMs) return false;
-      await context.commit([put(tables.teams, { ...team, twoFactorGraceUntilMs: null })]);
+      if (record?.twoFactorGraceUntilMs !== untilMs) return false;
+      await context.commit([put(tables.teams, { ...record, twoFactorGraceUntilMs: null })]);
       return true;
     },
     'team-delete': async ({ by }) => {
-      teamOf(reader, teamId);
-      mustHold(reader, teamId, by, 'owner');
-      const first = { limit: 1 };
-      if (reader.list(tables.apps, 'team', [teamId], first).length > 0) {
+      team.require();
+      team.mustHold(by, 'owner');
+      if (reader.count(tables.apps, 'team', [teamId]) > 0) {
         throw new ServiceError('CONFLICT', 'The team has apps: delete them first.');
       }
       if (reader.count(tables.databases, 'team', [teamId]) > 0) {
         throw new ServiceError('CONFLICT', 'The team has databases: delete them first.');
       }
-      if (reader.list(tables.trash, 'team', [teamId], first).length > 0) {
+      if (reader.count(tables.trash, 'team', [teamId]) > 0) {
         throw new ServiceError('CONFLICT', 'The team has things in trash: purge them first.');
       }
       await context.commit([
         take(tables.teams, teamId),
         context.clearAlarm(graceAlarm),
-        ...everythingOf(reader, context),
+        ...everythingOf(team),
       ]);
       return true;
     },
@@ -93,30 +91,19 @@ function graceAfter(team: Readonly<TeamRecord>, change: TeamChange, now: number)
   return graceMs === 0 ? null : now + graceMs;
 }
 
-function everythingOf(reader: Reader, context: Context): Change[] {
-  const teamId = context.ref.id;
+function everythingOf({ id, reader, context }: Team): Change[] {
   const all = { limit: Infinity };
+  const allOf = <R, I extends string>(table: Table<R, I>, index: I): Change[] =>
+    removeAll(table, reader.list(table, index, [id], all));
   return [
+    ...allOf(tables.members, 'team'),
+    ...allOf(tables.folderGrants, 'member'),
     ...reader
-      .list(tables.members, 'team', [teamId], all)
-      .map((member) => remove(tables.members, [teamId, member.userId])),
-    ...reader
-      .list(tables.folderGrants, 'member', [teamId], all)
-      .map((grant) => remove(tables.folderGrants, [grant.folderId, grant.userId])),
-    ...reader
-      .list(tables.invites, 'team', [teamId], all)
+      .list(tables.invites, 'team', [id], all)
       .flatMap((invite) => inviteEnd(context, invite)),
-    ...reader
-      .list(tables.tokens, 'team', [teamId], all)
-      .map((token) => remove(tables.tokens, token.id)),
-    ...reader
-      .list(tables.registries, 'team', [teamId], all)
-      .map((registry) => remove(tables.registries, registry.id)),
-    ...reader
-      .list(tables.folders, 'team', [teamId], all)
-      .map((folder) => remove(tables.folders, folder.id)),
-    ...reader
-      .list(tables.roles, 'team', [teamId], all)
-      .map((role) => remove(tables.roles, role.id)),
+    ...allOf(tables.tokens, 'team'),
+    ...allOf(tables.registries, 'team'),
+    ...allOf(tables.folders, 'team'),
+    ...allOf(tables.roles, 'team'),
   ];
 }

@@ -94,9 +94,7 @@ export class WorkloadCare {
         this.#asked.delete(workloadId);
       });
       if (startedAtMs === null) return;
-      await this.#options.context.report(() => {
-        way.recovered(startedAtMs);
-      });
+      await this.#options.context.report(() => way.recovered(startedAtMs));
     });
   }
 
@@ -130,9 +128,7 @@ export class WorkloadCare {
         spec: { id: workloadId, owner, kind: 'service', port },
         state: { phase: 'ended', exit: { ...lost, atMs: clock.now() } },
       };
-      await context.report(() => {
-        notice(workload);
-      });
+      await context.report(() => notice(workload));
     });
   }
 
@@ -142,9 +138,11 @@ export class WorkloadCare {
     for (const { spec } of workloads) {
       if (known.has(spec.id)) continue;
       logger.warn({ owner, workload: spec.id }, 'workload_unknown');
-      driver.remove(spec.id).catch((error: unknown) => {
-        logger.warn({ workload: spec.id, err: error }, 'workload_not_removed');
-      });
+      driver
+        .remove(spec.id)
+        .catch((error: unknown) =>
+          logger.warn({ workload: spec.id, err: error }, 'workload_not_removed'),
+        );
     }
   }
 
@@ -161,7 +159,7 @@ export class WorkloadCare {
     if (this.#ending.has(workloadId)) return;
     this.#ending.add(workloadId);
     const { context } = this.#options;
-    context.afterCommit(() => {
+    context.afterCommit(() =>
       context.work(`end:${workloadId}`, async (signal) => {
         await this.#seeOff(workloadId, signal, ready);
         for (const other of others) await this.#seeOff(other, signal);
@@ -169,8 +167,8 @@ export class WorkloadCare {
           this.#ending.delete(workloadId);
           gone();
         });
-      });
-    });
+      }),
+    );
   }
 
   /** Resolves when it is gone; rejects when `signal` aborts. */

@@ -11,7 +11,7 @@ import { type Capability, capabilities } from '../../lib/capabilities.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import { isName } from '../../lib/names.ts';
+import { checkedName } from '../../lib/names.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { TokenRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -109,13 +109,7 @@ export function listTokens(reader: Reader, principal: Principal): Readonly<Token
 }
 
 function checkedInput(input: NewToken, now: number): NewToken {
-  const name = input.name.trim();
-  if (!isName(name)) {
-    throw new ServiceError(
-      'BAD_USER_INPUT',
-      'A token name has 1 to 100 visible characters, on one line.',
-    );
-  }
+  const name = checkedName(input.name, 'A token name');
   const { expiresAtMs } = input;
   if (expiresAtMs !== null && !(Number.isSafeInteger(expiresAtMs) && expiresAtMs > now)) {
     throw new ServiceError('BAD_USER_INPUT', 'expiresAt lies in the past.');

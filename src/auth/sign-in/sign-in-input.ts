@@ -1,8 +1,7 @@
 /** Owns the checks of what people type when they sign in or set up. */
 import { randomBytes } from 'node:crypto';
-import { checkedTeamName } from '../../actors/team/new-team.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { isName } from '../../lib/names.ts';
+import { checkedName } from '../../lib/names.ts';
 
 export const passwordMin = 10;
 export const passwordMax = 128;
@@ -27,14 +26,12 @@ export function checkedSetup(given: SetupInput): SetupInput {
   const email = emailKey(given.email);
   const name = checkedPersonName(given.name);
   const password = checkedPassword(given.password);
-  return { email, password, name, teamName: checkedTeamName(given.teamName) };
+  return { email, password, name, teamName: checkedName(given.teamName, 'A team name') };
 }
 
 /** A person's name as stored; BAD_USER_INPUT. */
 export function checkedPersonName(given: string): string {
-  const name = given.trim();
-  if (isName(name)) return name;
-  throw new ServiceError('BAD_USER_INPUT', 'A name has 1 to 100 visible characters, on one line.');
+  return checkedName(given, 'A name');
 }
 
 /** A password somebody chose; BAD_USER_INPUT when it is too short or too long. */

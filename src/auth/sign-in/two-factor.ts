@@ -10,9 +10,8 @@
  *    the password gets to try.
  */
 import { Secret, TOTP } from 'otpauth';
-import { accountActor, directory } from '../../actors/account/protocol.ts';
+import { accountActor, directory, type TwoFactorProof } from '../../actors/account/protocol.ts';
 import { isOpen } from '../../actors/account/security.ts';
-import type { TwoFactorProof } from '../../actors/account/security-protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';

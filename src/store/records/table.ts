@@ -62,3 +62,8 @@ export function remove<R>(from: Table<R>, key: Key): Change {
 export function take<R>(from: Table<R>, key: Key): Change {
   return { op: 'take', table: from.name, key };
 }
+
+/** Those of these records that are still there go. */
+export function removeAll<R>(from: Table<R>, records: readonly R[]): Change[] {
+  return records.map((record) => remove(from, from.keyOf(record)));
+}

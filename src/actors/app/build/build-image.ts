@@ -64,9 +64,11 @@ async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan
   };
   const info = await withOutput(work, (line, signal) => images.build(spec, line, signal));
   // The image has it all; a folder that stays by a mistake goes with the next deployment.
-  await core.folders.removeRelease(deployment.id).catch((error: unknown) => {
-    core.deps.logger.warn({ app: app.id, err: error }, 'release_not_removed');
-  });
+  await core.folders
+    .removeRelease(deployment.id)
+    .catch((error: unknown) =>
+      core.deps.logger.warn({ app: app.id, err: error }, 'release_not_removed'),
+    );
   return planOf(work, info, { kind, startCommand }, null);
 }
 

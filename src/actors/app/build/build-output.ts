@@ -57,8 +57,6 @@ export class BuildOutput {
       this.flush();
       return;
     }
-    this.#cancel ??= this.#clock.after(flushMs, () => {
-      this.flush();
-    });
+    this.#cancel ??= this.#clock.after(flushMs, () => this.flush());
   }
 }

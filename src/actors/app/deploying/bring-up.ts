@@ -168,9 +168,7 @@ async function startAll(core: AppCore, instance: Instance, options: BringUp): Pr
     clock,
     parts: await stackParts(core, instance, plan),
     timeoutMs: limits.healthTimeoutMs,
-    started: (workloadId) => {
-      follow(core, workloadId);
-    },
+    started: (workloadId) => follow(core, workloadId),
     say,
     signal,
   });

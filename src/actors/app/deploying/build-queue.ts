@@ -145,9 +145,7 @@ export class BuildQueue {
     }
     for (const waiter of due) {
       this.#setState(waiter, 'asked');
-      const answered = (): void => {
-        this.#answered(waiter);
-      };
+      const answered = (): void => this.#answered(waiter);
       waiter.askTurn().then(answered, answered);
     }
   }

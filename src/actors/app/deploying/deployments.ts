@@ -254,9 +254,9 @@ export class DeploymentQueue implements DeploymentSteps {
     const blob = finished.upload?.blob;
     const current = core.record?.upload?.blob ?? currentBlob;
     if (blob === undefined || blob === current || finished.rollbackOf !== null) return;
-    core.folders.removeUpload(blob).catch((error: unknown) => {
-      logger.warn({ app: core.id, err: error }, 'upload_not_removed');
-    });
+    core.folders
+      .removeUpload(blob)
+      .catch((error: unknown) => logger.warn({ app: core.id, err: error }, 'upload_not_removed'));
   }
 
   /**
@@ -280,11 +280,13 @@ export class DeploymentQueue implements DeploymentSteps {
       if (release !== null && kept.has(release)) continue;
       if (age >= options.deploymentsKept) {
         changes.push(remove(tables.deployments, deployment.id));
-        this.#core.context.afterCommit(() => {
-          streams.drop(`build:${deployment.id}`).catch((error: unknown) => {
-            logger.warn({ deployment: deployment.id, err: error }, 'build_log_not_removed');
-          });
-        });
+        this.#core.context.afterCommit(() =>
+          streams
+            .drop(`build:${deployment.id}`)
+            .catch((error: unknown) =>
+              logger.warn({ deployment: deployment.id, err: error }, 'build_log_not_removed'),
+            ),
+        );
       } else if (release !== null) records.push(withoutRelease(deployment));
     }
     return { records, changes };

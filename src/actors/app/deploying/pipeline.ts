@@ -51,9 +51,7 @@ export async function runDeployment(
   const life = core.context.signal;
   const signal = AbortSignal.any([life, cancel]);
   const log = `build:${deploymentId}` as const;
-  const say = (line: string): void => {
-    streams.write(log, `${line}\n`);
-  };
+  const say = (line: string): void => streams.write(log, `${line}\n`);
   try {
     const finished = await carryOut({ core, steps, signal, say }, deploymentId, giveBack);
     if (finished) streams.end(log);
@@ -106,15 +104,13 @@ async function build(way: Way, app: AppRecord): Promise<DeploymentRecord> {
   const { healthTimeoutMs: timeoutMs } = core.deps.options;
   await awaitDatabases(core.deps, app, { timeoutMs, say, signal });
   const planned = (plan: ReleasePlan, buildJob: string | null): Promise<void> =>
-    core.context.report(() => {
-      steps.change(deployment.id, { plan, buildJob });
-    });
+    core.context.report(() => steps.change(deployment.id, { plan, buildJob }));
   const plan = await buildRelease({ core, app, deployment, signal, say, planned });
   const { id: deploymentId } = deployment;
   const release = deployment.release ?? deploymentId;
-  await core.context.report(() => {
-    steps.change(deploymentId, { plan, release, status: 'starting' });
-  });
+  await core.context.report(() =>
+    steps.change(deploymentId, { plan, release, status: 'starting' }),
+  );
   signal.throwIfAborted();
   const { buildJob } = core.deployment(deploymentId) ?? deployment;
   if (buildJob !== null) await removeJob(core, buildJob);
@@ -131,9 +127,7 @@ async function start({ core, steps, deployment, signal, say }: Way): Promise<voi
   }
   // The traffic is there before anybody reads `ready`.
   if (!(await core.route())) say('The edge is not reached; the traffic follows when it is.');
-  await core.context.report(() => {
-    steps.finish(deploymentId, 'ready', null);
-  });
+  await core.context.report(() => steps.finish(deploymentId, 'ready', null));
   say('Ready.');
   await dropOutdated(core);
 }
@@ -157,9 +151,7 @@ async function giveUp(
   const before = core.deployment(deploymentId);
   say(error === null ? canceledLine : `Failed: ${error}`);
   if (error !== null) {
-    await core.context.report(() => {
-      steps.finish(deploymentId, 'failed', error);
-    });
+    await core.context.report(() => steps.finish(deploymentId, 'failed', error));
   }
   if (before === undefined) return;
   if (before.buildJob !== null) await removeJob(core, before.buildJob);

@@ -62,9 +62,7 @@ export async function awaitRoom(
   deploymentId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await core.context.report(() => {
-    makeRoom(core, deploymentId);
-  });
+  await core.context.report(() => makeRoom(core, deploymentId));
   while ((core.record?.run.draining.length ?? 0) > 0) {
     await pause(core.deps.clock, lookEveryMs, signal);
   }

@@ -39,9 +39,11 @@ export function uploadHandlers(
       const saved = core.save({ upload });
       core.context.afterCommit(() => {
         if (before === null || neededBlobs(core).has(before.blob)) return;
-        core.folders.removeUpload(before.blob).catch((error: unknown) => {
-          core.deps.logger.warn({ app: core.id, err: error }, 'upload_not_removed');
-        });
+        core.folders
+          .removeUpload(before.blob)
+          .catch((error: unknown) =>
+            core.deps.logger.warn({ app: core.id, err: error }, 'upload_not_removed'),
+          );
       });
       queue.advance();
       return saved;

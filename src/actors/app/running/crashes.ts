@@ -142,13 +142,13 @@ function sentenceOf(core: AppCore, { workload, exit, fresh, restarts, inRow }: E
 
 /** Behind its own last words, as far as they come soon. */
 function tellSoon(core: AppCore, last: AppExit, notice: StreamNotice): void {
-  core.context.afterCommit(() => {
+  core.context.afterCommit(() =>
     core.context.work(`tell:${last.workloadId}`, async (signal) => {
       await pause(core.deps.clock, lastWordsMs, signal).catch(() => undefined);
       tell(core, last);
       core.deps.streams.notice(last.log as LogName, notice);
-    });
-  });
+    }),
+  );
 }
 
 function tell({ deps: { streams } }: AppCore, { log, text, workloadId, told }: AppExit): void {

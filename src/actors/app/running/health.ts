@@ -131,9 +131,7 @@ function checkConnection({ host, port }: Target, signal: AbortSignal): Promise<s
       socket.destroy();
       resolve(null);
     });
-    socket.once('error', () => {
-      resolve('no connection was accepted on its port');
-    });
+    socket.once('error', () => resolve('no connection was accepted on its port'));
   });
 }
 
@@ -149,9 +147,7 @@ function checkPath(
       response.destroy();
       resolve(status >= 200 && status < 400 ? null : `GET ${path} answered ${String(status)}`);
     });
-    asking.once('error', () => {
-      resolve(`GET ${path} got no answer`);
-    });
+    asking.once('error', () => resolve(`GET ${path} got no answer`));
     asking.end();
   });
 }

@@ -34,9 +34,9 @@ export function instanceHandlers(
       for (const id of workloadsOf(live)) {
         const found = workloads.find(({ spec }) => spec.id === id);
         if (found === undefined) {
-          core.care.confirm(id, id === live?.workloadId ? live.port : null, (workload) => {
-            notice(core, workload, ensureRunning);
-          });
+          core.care.confirm(id, id === live?.workloadId ? live.port : null, (workload) =>
+            notice(core, workload, ensureRunning),
+          );
         }
         // What runs once has ended, and is all right.
         else if (found.spec.kind === 'service') noticeLive(core, found, ensureRunning);
@@ -155,9 +155,7 @@ export function endAll(core: AppCore): void {
       },
       // What others waited for goes last.
       others: parts.map((part) => part.workloadId).reverse(),
-      gone: () => {
-        forget(core, workloadId);
-      },
+      gone: () => forget(core, workloadId),
     });
   }
 }
@@ -205,9 +203,7 @@ function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): voi
 /** The app is well again once the instance that crashed listens. */
 function recheck(core: AppCore, workloadId: string): void {
   core.care.recheck(workloadId, {
-    recovered: (startedAtMs) => {
-      recovered(core, workloadId, startedAtMs);
-    },
+    recovered: (startedAtMs) => recovered(core, workloadId, startedAtMs),
   });
 }
 

@@ -40,9 +40,7 @@ export class AppWatch {
   /** Begins to watch and wakes apps; call it once the driver is open and actors are started. */
   async start(): Promise<void> {
     const { driver, logger } = this.#options;
-    this.#unwatch = driver.watch((event) => {
-      this.#onEvent(event);
-    });
+    this.#unwatch = driver.watch((event) => this.#onEvent(event));
     let workloads: Workload[] | null = null;
     try {
       workloads = await driver.list();
@@ -90,9 +88,7 @@ export class AppWatch {
       else this.#tell(owner, { type: 'workloads', workloads: own });
     }
     // Also where nothing is to run: those who visit apps that do not run are told so.
-    this.#try(null, () => {
-      actors.tell(edgeActor.at(localServerId), { type: 'sync' });
-    });
+    this.#try(null, () => actors.tell(edgeActor.at(localServerId), { type: 'sync' }));
   }
 
   #tell(owner: string, message: WatchMessage): void {

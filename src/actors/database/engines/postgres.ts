@@ -263,9 +263,7 @@ async function connected(
   });
   // What is told here is also what the calls reject with.
   client.on('error', () => undefined);
-  const cut = (): void => {
-    void client.end().catch(() => undefined);
-  };
+  const cut = (): void => void client.end().catch(() => undefined);
   signal.addEventListener('abort', cut, { once: true });
   try {
     signal.throwIfAborted();

@@ -33,34 +33,21 @@ export function talkToRedis(
       settle();
     };
     socket.setEncoding('latin1');
-    socket.once('connect', () => {
-      socket.write([['AUTH', password], ...commands].map(encoded).join(''));
-    });
+    socket.once('connect', () =>
+      socket.write([['AUTH', password], ...commands].map(encoded).join('')),
+    );
     socket.on('data', (chunk: string) => {
       text += chunk;
       const lines = text.split('\r\n').slice(0, -1);
       const refused = lines.findIndex((line) => line.startsWith('-'));
       if (refused !== -1)
-        end(() => {
-          reject(new RedisRefusal(lines[refused]?.slice(1, 200) ?? '', refused > 0));
-        });
-      else if (lines.length > commands.length)
-        end(() => {
-          resolve(lines.slice(1));
-        });
+        end(() => reject(new RedisRefusal(lines[refused]?.slice(1, 200) ?? '', refused > 0)));
+      else if (lines.length > commands.length) end(() => resolve(lines.slice(1)));
       else if (text.length > answerMaxBytes)
-        end(() => {
-          reject(new RedisRefusal('it is no Redis', false));
-        });
+        end(() => reject(new RedisRefusal('it is no Redis', false)));
     });
-    socket.once('error', (error) => {
-      end(() => {
-        reject(error);
-      });
-    });
-    socket.once('close', () => {
-      reject(new Error('the connection was closed'));
-    });
+    socket.once('error', (error) => end(() => reject(error)));
+    socket.once('close', () => reject(new Error('the connection was closed')));
   });
 }
 

@@ -84,9 +84,7 @@ async function startServer(
 ): Promise<string> {
   const { driver, clock } = core.deps;
   if (core.require().run.next !== null) {
-    await core.context.report(() => {
-      leaveNext(core);
-    }, signal);
+    await core.context.report(() => leaveNext(core), signal);
   }
   const runtime = await prepare(core, signal);
   const { port: known } = core.require().run;

@@ -39,9 +39,7 @@ export class LiveServer {
         const found = workloads.find(({ spec }) => spec.id === live);
         if (found !== undefined) this.#notice(found);
         else if (live !== null) {
-          core.care.confirm(live, run?.port ?? null, (workload) => {
-            this.#notice(workload);
-          });
+          core.care.confirm(live, run?.port ?? null, (workload) => this.#notice(workload));
         }
         const now = core.record?.run;
         const known = now && [now.live, now.next, now.initJob, ...now.ending];
@@ -117,9 +115,7 @@ export class LiveServer {
     const core = this.#core;
     core.care.recheck(workloadId, {
       isWell: async (signal) => (await look(core, workloadId, signal)).kind === 'well',
-      recovered: (startedAtMs) => {
-        this.#recovered(workloadId, startedAtMs);
-      },
+      recovered: (startedAtMs) => this.#recovered(workloadId, startedAtMs),
     });
   }
 

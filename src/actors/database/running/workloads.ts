@@ -61,9 +61,7 @@ export function leaving(run: DatabaseRun, which: 'live' | 'next' | 'initJob'): D
 /** Sees every workload on its way out to its end. */
 export function endAll(core: DatabaseCore): void {
   for (const workloadId of core.record?.run.ending ?? []) {
-    const gone = (): void => {
-      forget(core, workloadId);
-    };
+    const gone = (): void => forget(core, workloadId);
     core.care.end(workloadId, { gone });
   }
 }
@@ -81,7 +79,5 @@ function forget(core: DatabaseCore, workloadId: string): void {
 export function endLogOfDeleted(core: DatabaseCore): void {
   const { record } = core;
   if (record?.deletedAtMs == null || record.run.ending.length > 0) return;
-  core.context.afterCommit(() => {
-    core.deps.streams.end(`db:${core.id}`);
-  });
+  core.context.afterCommit(() => core.deps.streams.end(`db:${core.id}`));
 }
