@@ -9,7 +9,7 @@ import { rm } from 'node:fs/promises';
 import { activityLog } from '../actors/activity/protocol.ts';
 import { recordActivity } from '../actors/activity/record.ts';
 import { storeReferences } from '../actors/app/settings/stored-references.ts';
-import { AppWatch } from '../actors/app/running/watch.ts';
+import { WorkloadWatch } from '../actors/workload/watch.ts';
 import { Causes } from '../actors/runtime/causes.ts';
 import { UsageSampler } from '../metrics/sampler.ts';
 import { ActorRuntime } from '../actors/runtime/runtime.ts';
@@ -130,7 +130,7 @@ class OpenPlatform implements Platform {
   readonly folders: DataFolders;
   readonly #parts: Parts;
   readonly #writer;
-  readonly #watch: AppWatch;
+  readonly #watch: WorkloadWatch;
   readonly #place: DriverWatch;
   readonly #servers: ServerWatch;
   readonly #sampler: UsageSampler;
@@ -168,7 +168,12 @@ class OpenPlatform implements Platform {
       lanes: config.bulkThreads,
       extractors: config.bulkThreads,
     });
-    this.#watch = new AppWatch({ driver: this.driver, actors: this.actors, reader: store, logger });
+    this.#watch = new WorkloadWatch({
+      driver: this.driver,
+      actors: this.actors,
+      reader: store,
+      logger,
+    });
     const { driver, streams } = this;
     this.#place = new DriverWatch({ driver, streams, reader: store, clock });
     this.#servers = new ServerWatch({

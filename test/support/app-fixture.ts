@@ -8,7 +8,7 @@ import type { AppDeps, AppOptions } from '../../src/actors/app/deps.ts';
 import { appDefaults } from '../../src/actors/app/deps.ts';
 import { appActor } from '../../src/actors/app/protocol.ts';
 import type { AppProtocol, NewApp } from '../../src/actors/app/protocol.ts';
-import { AppWatch } from '../../src/actors/app/running/watch.ts';
+import { WorkloadWatch } from '../../src/actors/workload/watch.ts';
 import { BuildQueue } from '../../src/actors/app/deploying/build-queue.ts';
 import { edgeDefinition } from '../../src/actors/edge/edge-actor.ts';
 import { ActorRuntime } from '../../src/actors/runtime/runtime.ts';
@@ -176,7 +176,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
     drainMs: 0,
     ...fixture.options,
   };
-  let life: { runtime: ActorRuntime; watch: AppWatch };
+  let life: { runtime: ActorRuntime; watch: WorkloadWatch };
   const begin = async (): Promise<void> => {
     const runtime = new ActorRuntime({
       store,
@@ -212,7 +212,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
     runtime.register(appDefinition(deps));
     runtime.register(edgeDefinition({ ...deps, hostOf: options.hostOf }));
     runtime.start();
-    const watch = new AppWatch({ driver, actors: runtime, reader: store, logger });
+    const watch = new WorkloadWatch({ driver, actors: runtime, reader: store, logger });
     life = { runtime, watch };
     await watch.start();
   };

@@ -3,7 +3,7 @@ import type { SecretBox } from '../../src/actors/workload/deps.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AppWatch } from '../../src/actors/app/running/watch.ts';
+import { WorkloadWatch } from '../../src/actors/workload/watch.ts';
 import { databaseDefinition } from '../../src/actors/database/database-actor.ts';
 import { databaseDefaults } from '../../src/actors/database/deps.ts';
 import type {
@@ -58,7 +58,7 @@ export class DatabaseFixture {
   /** The passwords it was given; a function that throws PasswordRefused has the one before. */
   takePassword: (password: string, signal: AbortSignal) => void | Promise<void> = () => undefined;
   root = '';
-  #life: { runtime: ActorRuntime; watch: AppWatch } | null = null;
+  #life: { runtime: ActorRuntime; watch: WorkloadWatch } | null = null;
   // Keeps the process alive while only timers that do not are left.
   readonly #alive = setInterval(() => undefined, 1000);
 
@@ -135,7 +135,7 @@ export class DatabaseFixture {
       }),
     );
     runtime.start();
-    const watch = new AppWatch({ driver, actors: runtime, reader: store, logger });
+    const watch = new WorkloadWatch({ driver, actors: runtime, reader: store, logger });
     this.#life = { runtime, watch };
     await watch.start();
   }

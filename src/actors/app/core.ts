@@ -17,9 +17,9 @@ import { isSameRoute, routeOf } from '../edge/app-route.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import type { ActorContext } from '../runtime/actor.ts';
 import { WorkloadCore } from '../workload/core.ts';
-import type { AppParts } from './deps.ts';
+import type { AppDeps } from './deps.ts';
 import { AppFolders } from './folders.ts';
-import type { AppMessages } from './internal.ts';
+import type { AppProtocol } from './protocol.ts';
 import { partLog } from './running/containers.ts';
 
 /** The one thing at a time that builds or starts something for this app, or waits to. */
@@ -34,7 +34,7 @@ interface Upload {
   end: () => void;
 }
 
-export class AppCore extends WorkloadCore<AppRecord, AppMessages, AppParts> {
+export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
   #work: Work | null = null;
   #upload: Upload | null = null;
   #routed: Promise<boolean> = Promise.resolve(true);
@@ -42,7 +42,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppMessages, AppParts> {
   readonly #open = new Map<string, DeploymentRecord>();
   #lastFinished: DeploymentRecord | null = null;
 
-  constructor(context: ActorContext<AppMessages>, deps: AppParts) {
+  constructor(context: ActorContext<AppProtocol>, deps: AppDeps) {
     super(context, deps, {
       name: 'app',
       table: tables.apps,

@@ -1,11 +1,8 @@
 /** Owns what the app actor is given: the parts it works with and the bounds it keeps. */
-import type { AppRecord } from '../../store/records/records.ts';
 import type { Extractor } from '../../archives/extracting/extractor.ts';
 import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
-import type { WorkloadDeps, WorkloadOptions } from '../workload/deps.ts';
-import { trashMs } from '../workload/deps.ts';
-import type { FreeUids } from '../workload/free-uids.ts';
+import { type Bounds, trashMs, type WorkloadDeps, type WorkloadOptions } from '../workload/deps.ts';
 import type { Check } from './running/health.ts';
 
 export interface Toolchain {
@@ -27,7 +24,7 @@ export interface ContainerOptions {
   staticServer: () => Promise<string>;
 }
 
-export interface AppOptions extends WorkloadOptions {
+export interface AppOptions extends WorkloadOptions, Bounds<typeof appDefaults> {
   /** `<appsRoot>/<app id>/{releases,data,home}`; owned by the app actors alone. */
   appsRoot: string;
   /** `<uploadsRoot>/<app id>/<blob>`; no app may reach it. */
@@ -39,14 +36,6 @@ export interface AppOptions extends WorkloadOptions {
   /** The host name the edge knows an app by, and the address people open. */
   hostOf: (slug: string) => string;
   urlOf: (slug: string) => string;
-  extractTimeoutMs: number;
-  buildTimeoutMs: number;
-  healthTimeoutMs: number;
-  drainMs: number;
-  /** Releases kept on disk for a rollback. */
-  releasesKept: number;
-  /** Finished deployments kept in the history of an app, with their build logs. */
-  deploymentsKept: number;
 }
 
 export const appDefaults = {
@@ -55,15 +44,12 @@ export const appDefaults = {
   healthTimeoutMs: 60_000,
   drainMs: 10_000,
   stopGraceMs: 10_000,
+  /** Releases kept on disk for a rollback. */
   releasesKept: 3,
+  /** Finished deployments kept in the history of an app, with their build logs. */
   deploymentsKept: 200,
   trashMs,
 } as const;
-
-/** What all app actors of a process share besides. */
-export interface AppParts extends AppDeps {
-  uids: FreeUids<AppRecord>;
-}
 
 export interface AppDeps extends WorkloadDeps {
   extractor: Extractor;

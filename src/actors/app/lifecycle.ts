@@ -22,8 +22,7 @@ import { retellEnd } from './running/crashes.ts';
 import { isAborted } from '../workload/reach.ts';
 import type { DeploymentQueue } from './deploying/deployments.ts';
 import { endAll, endLogOfDeleted, follow, isMissing, leaving } from './running/instances.ts';
-import type { AppMessages, Handlers } from './internal.ts';
-import type { AppProtocol } from './protocol.ts';
+import type { AppProtocol, Handlers } from './protocol.ts';
 import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
 import { areToldPassword } from './settings/variables.ts';
 
@@ -47,7 +46,7 @@ export class Lifecycle {
   readonly handlers: LifecycleHandlers;
   readonly #core: AppCore;
   readonly #queue: DeploymentQueue;
-  readonly #recovery: Recovery<AppMessages>;
+  readonly #recovery: Recovery<AppProtocol>;
   #restartAsked = false;
 
   constructor(core: AppCore, queue: DeploymentQueue) {

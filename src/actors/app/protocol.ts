@@ -13,8 +13,8 @@ import type {
   GitSource,
   StoredUpload,
 } from '../../store/records/records.ts';
-import type { Resources } from '../../protocol/workload.ts';
-import { actorKind } from '../runtime/actor.ts';
+import type { Resources, Workload } from '../../protocol/workload.ts';
+import { type Actor, actorKind } from '../runtime/actor.ts';
 
 export interface EnvEntry {
   key: string;
@@ -99,6 +99,17 @@ export type AppProtocol = {
 
   /** Wakes it at start: it resumes or fails what was under way, and starts what should run. */
   wake: { in: object; out: boolean };
+  /** The queue: a build slot is there for it. */
+  'build-turn': { in: { deploymentId: string }; out: boolean };
+  /** The driver says that a workload of this app changed. */
+  workload: { in: { workload: Workload }; out: boolean };
+  /** All workloads of this app the driver has. */
+  workloads: { in: { workloads: Workload[] }; out: boolean };
+  /** An alarm: what should run and does not is started again. */
+  recover: { in: object; out: boolean };
 };
+
+/** The handlers of one concern. */
+export type Handlers<T extends keyof AppProtocol> = Pick<Actor<AppProtocol>['handlers'], T>;
 
 export const appActor = actorKind<AppProtocol>('app');

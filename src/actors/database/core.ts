@@ -4,18 +4,18 @@ import type { DatabaseRecord, DatabaseStatus } from '../../store/records/records
 import { tables } from '../../store/records/tables.ts';
 import type { ActorContext } from '../runtime/actor.ts';
 import { WorkloadCore } from '../workload/core.ts';
-import type { DatabaseParts } from './deps.ts';
+import type { DatabaseDeps } from './deps.ts';
 import type { Engine } from './engines/engine.ts';
-import type { DatabaseMessages } from './internal.ts';
+import type { DatabaseProtocol } from './protocol.ts';
 import { DatabasePlace } from './running/places.ts';
 import { openPasswords } from './settings/secrets.ts';
 import type { Passwords } from './settings/secrets.ts';
 
-export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseMessages, DatabaseParts> {
+export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol, DatabaseDeps> {
   /** The start under way. */
   #start: AbortController | null = null;
 
-  constructor(context: ActorContext<DatabaseMessages>, deps: DatabaseParts) {
+  constructor(context: ActorContext<DatabaseProtocol>, deps: DatabaseDeps) {
     super(context, deps, {
       name: 'database',
       table: tables.databases,

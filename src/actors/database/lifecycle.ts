@@ -14,7 +14,7 @@ import { sentenceOf } from '../workload/work-failed.ts';
 import { bringUp } from './running/bring-up.ts';
 import type { DatabaseCore } from './core.ts';
 import { create } from './settings/create.ts';
-import type { DatabaseMessages, Handlers } from './internal.ts';
+import type { DatabaseProtocol, Handlers } from './protocol.ts';
 import { finishRotation } from './settings/passwords.ts';
 import { withoutSecrets } from './running/said.ts';
 import { volumeOf } from './running/spec.ts';
@@ -27,7 +27,7 @@ type LifecycleHandlers = Handlers<
 export class Lifecycle {
   readonly handlers: LifecycleHandlers;
   readonly #core: DatabaseCore;
-  readonly #recovery: Recovery<DatabaseMessages>;
+  readonly #recovery: Recovery<DatabaseProtocol>;
   /** Resolves when the latest start has let go of everything, which one that is aborted does soon. */
   #settled: Promise<void> = Promise.resolve();
 

@@ -3,8 +3,8 @@
  * decided before; the actor checks the state of things.
  */
 import type { DatabaseEngine, DatabaseRecord } from '../../store/records/records.ts';
-import type { Resources } from '../../protocol/workload.ts';
-import { actorKind } from '../runtime/actor.ts';
+import type { Resources, Workload } from '../../protocol/workload.ts';
+import { type Actor, actorKind } from '../runtime/actor.ts';
 
 export interface NewDatabase {
   teamId: string;
@@ -52,6 +52,22 @@ export type DatabaseProtocol = {
   client: { in: { statement: string | null }; out: DatabaseClient };
   /** Wakes it at start: it goes on with what was under way, and starts when it should run. */
   wake: { in: object; out: boolean };
+  /** The driver says that a workload of this database changed. */
+  workload: { in: { workload: Workload }; out: boolean };
+  /** All workloads of this database the driver has. */
+  workloads: { in: { workloads: Workload[] }; out: boolean };
+  /** An alarm: goes on with a rotation that the server has not taken yet. */
+  rotation: { in: object; out: boolean };
+  /** An alarm: the server has another password, and the apps that refer to it are told. */
+  rotated: { in: object; out: boolean };
+  /** An alarm: what should run and does not is started again. */
+  recover: { in: object; out: boolean };
 };
+
+/** The handlers of one concern. */
+export type Handlers<T extends keyof DatabaseProtocol> = Pick<
+  Actor<DatabaseProtocol>['handlers'],
+  T
+>;
 
 export const databaseActor = actorKind<DatabaseProtocol>('database');

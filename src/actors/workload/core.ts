@@ -8,11 +8,10 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { LogName } from '../../logs/files/log.ts';
-import { put } from '../../store/records/table.ts';
-import type { Change, Table } from '../../store/records/table.ts';
+import { type Change, insert, put, type Table } from '../../store/records/table.ts';
 import type { ActorContext, Protocol } from '../runtime/actor.ts';
 import type { WorkloadDeps } from './deps.ts';
-import type { FreeUids } from './free-uids.ts';
+import { freeUid } from './free-uid.ts';
 import { WorkloadCare } from './workload-care.ts';
 
 /** What the records of apps and of databases have in common. */
@@ -30,16 +29,22 @@ export interface WorkloadRecord {
 
 export interface WorkloadKind<R> {
   name: 'app' | 'database';
-  table: Table<R>;
+  table: Table<R, 'uid'>;
   /** The log of its workloads, but for those that have one of their own. */
   log: LogName;
   logOf?: (workloadId: string) => LogName | undefined;
 }
 
+// Others may take the uid, or whatever else is unique, between the look and the commit.
+const attemptsMax = 50;
+/** So often the next free one is tried; then each of a crowd looks in a place of its own. */
+const attemptsInOrder = 8;
+const spreadBitsMax = 12;
+
 export abstract class WorkloadCore<
   R extends WorkloadRecord,
   P extends Protocol,
-  D extends WorkloadDeps & { uids: FreeUids<R> },
+  D extends WorkloadDeps,
 > {
   readonly context: ActorContext<P>;
   readonly deps: D;
@@ -86,6 +91,28 @@ export abstract class WorkloadCore<
     return this.#record?.desired === 'running' && this.#record.deletedAtMs === null;
   }
 
+  /**
+   * Commits its first record, with a uid of its own, and other changes. `recordFor` is told how many
+   * free places to leave to others that are made at the same time. CONFLICT when it exists.
+   */
+  async create(recordFor: (past: number) => R, changes: readonly Change[] = []): Promise<R> {
+    const { reader, options } = this.deps;
+    const { table } = this.kind;
+    for (let attempt = 1; ; attempt++) {
+      const past = placesPast(this.id, attempt);
+      const uid = await freeUid(reader, table, options.uids, past);
+      const record = { ...recordFor(past), uid };
+      try {
+        await this.context.commit([insert(table, record), ...changes]);
+        this.adopt(record);
+        return record;
+      } catch (error) {
+        const refused = error instanceof ServiceError && error.code === 'CONFLICT';
+        if (!refused || attempt >= attemptsMax) throw error;
+      }
+    }
+  }
+
   save(patch: Partial<R> | Partial<WorkloadRecord>, changes: readonly Change[] = []): R {
     return this.#commit(patch, changes).record;
   }
@@ -117,4 +144,10 @@ export abstract class WorkloadCore<
   #notFound(): ServiceError {
     return new ServiceError('NOT_FOUND', `No such ${this.kind.name}.`);
   }
+}
+
+function placesPast(id: string, attempt: number): number {
+  if (attempt <= attemptsInOrder) return 0;
+  const chance = Buffer.from(id).reduce((sum, byte) => (sum * 31 + byte) % 65_521, 7);
+  return chance % 2 ** Math.min(attempt, spreadBitsMax);
 }

@@ -14,9 +14,18 @@ export interface SecretBox {
   open(sealed: Uint8Array, context: string): string;
 }
 
+/** Both ends included. */
+export interface UidRange {
+  first: number;
+  last: number;
+}
+
+/** Options that are numbers, by their defaults. */
+export type Bounds<T> = { -readonly [K in keyof T]: number };
+
 export interface WorkloadOptions {
-  /** Own uids, both ends included; null where the process may not change its uid. */
-  uids: { first: number; last: number } | null;
+  /** Own uids; null where the process may not change its uid. */
+  uids: UidRange | null;
   /** Between SIGTERM and SIGKILL. */
   stopGraceMs: number;
   /** Until what is in trash is removed for ever. */

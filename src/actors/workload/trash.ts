@@ -13,7 +13,6 @@ import { tables } from '../../store/records/tables.ts';
 import type { MessageOf, Protocol } from '../runtime/actor.ts';
 import type { WorkloadCore, WorkloadRecord } from './core.ts';
 import type { WorkloadDeps } from './deps.ts';
-import type { FreeUids } from './free-uids.ts';
 
 const retryMs = 10 * 60_000;
 const alarmName = 'purge';
@@ -36,7 +35,7 @@ export interface TrashHandlers {
 export function trashHandlers<
   R extends WorkloadRecord,
   P extends PurgeProtocol,
-  D extends WorkloadDeps & { uids: FreeUids<R> },
+  D extends WorkloadDeps,
 >(core: WorkloadCore<R, P, D>, { stop, empty }: TrashOptions<R>): TrashHandlers {
   const { context, deps, kind } = core;
   const { clock, reader } = deps;
@@ -58,7 +57,6 @@ export function trashHandlers<
     const record = trashed();
     const parts = await empty(record);
     await context.commit([...parts, ...leave(), remove(kind.table, core.id)]);
-    deps.uids.giveBack(record.uid);
     core.adopt(null);
   };
   return {

@@ -20,7 +20,7 @@ import { remove } from '../../../store/records/table.ts';
 import type { Change } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
 import type { AppCore, Work } from '../core.ts';
-import type { AppMessages, Handlers } from '../internal.ts';
+import type { AppProtocol, Handlers } from '../protocol.ts';
 import type { ActorRef, Actors } from '../../runtime/actor.ts';
 import type { AskTurn } from './build-queue.ts';
 import { endAll, leaving } from '../running/instances.ts';
@@ -301,9 +301,9 @@ function withoutRelease(deployment: DeploymentRecord): DeploymentRecord {
 }
 
 /** Holds nothing of the activation that waits, which may be gone when the turn comes. */
-function turnOf(actors: Actors, app: ActorRef<AppMessages>, deploymentId: string): AskTurn {
+function turnOf(actors: Actors, app: ActorRef<AppProtocol>, deploymentId: string): AskTurn {
   const message = { type: 'build-turn', deploymentId } as const;
-  return () => actors.ask<AppMessages, 'build-turn'>(app, message, { deadlineMs: turnDeadlineMs });
+  return () => actors.ask<AppProtocol, 'build-turn'>(app, message, { deadlineMs: turnDeadlineMs });
 }
 
 function checkDeployable(app: AppRecord, driver: Driver): void {

@@ -3,7 +3,7 @@ import { ServiceError } from '../../../lib/errors.ts';
 import type { AppCore } from '../core.ts';
 import type { DeploymentQueue } from './deployments.ts';
 import { hookContext, newHookToken, sameHash } from './hook-token.ts';
-import type { Handlers } from '../internal.ts';
+import type { Handlers } from '../protocol.ts';
 
 export function hookHandlers(
   core: AppCore,

@@ -10,7 +10,7 @@
 import { ServiceError } from '../../../lib/errors.ts';
 import type { AppCore } from '../core.ts';
 import type { DeploymentQueue } from './deployments.ts';
-import type { Handlers } from '../internal.ts';
+import type { Handlers } from '../protocol.ts';
 
 export function uploadHandlers(
   core: AppCore,

@@ -11,7 +11,7 @@ import { partId } from '../compose/parts.ts';
 import { containerLog, containerNames, workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
 import { countEnd, crashesOf } from './crashes.ts';
-import type { Handlers } from '../internal.ts';
+import type { Handlers } from '../protocol.ts';
 import { pause } from '../../../lib/clock.ts';
 
 /** How long an instance waits for the edge to hear that it goes. */

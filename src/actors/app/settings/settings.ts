@@ -8,7 +8,7 @@ import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
 import { localServerId } from '../../workload/deps.ts';
 import { newHookToken } from '../deploying/hook-token.ts';
-import type { Handlers } from '../internal.ts';
+import type { Handlers } from '../protocol.ts';
 import type { AppPatch, NewApp } from '../protocol.ts';
 import { checkSourceRuns } from '../deploying/runtime-fit.ts';
 import { slugAttempt, slugOf } from './slug.ts';
@@ -19,6 +19,7 @@ import {
   checkGit,
   checkImage,
   checkName,
+  checkPlace,
   checkPreviewBranches,
   checkResources,
   replicasMaxOf,
@@ -27,12 +28,6 @@ import {
   emptyResources,
 } from './validate.ts';
 import { checkEntries, checkTotal, toRecord, valueOf } from './variables.ts';
-
-// Others may take the slug or the uid between the look and the commit.
-const attemptsMax = 50;
-/** So often the next free one is tried; then each app of a crowd looks in a place of its own. */
-const attemptsInOrder = 8;
-const spreadBitsMax = 12;
 
 export function settingsHandlers(core: AppCore): Handlers<'create' | 'update'> {
   return {
@@ -47,7 +42,7 @@ export function settingsHandlers(core: AppCore): Handlers<'create' | 'update'> {
 
 async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
   if (core.record !== null) throw new ServiceError('CONFLICT', 'This app exists.');
-  const { context, deps } = core;
+  const { deps } = core;
   const nowMs = deps.clock.now();
   const base = newRecord(core, input, nowMs);
   const env = checkEntries(input.env).map((entry) =>
@@ -55,40 +50,24 @@ async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
   );
   checkTotal(deps.secrets, env);
   if (base.compose !== null) await checkStackFile(core, base.compose, env);
-  const variables = env.map((record) => insert(tables.env, record));
-  let slugTaken = false;
-  for (let attempt = 1; ; attempt++) {
-    const past = placesPast(core.id, attempt);
-    const slug = freeSlug(core, base.slug, slugTaken ? past : 0);
-    const uid = await deps.uids.next(past);
-    const record = { ...base, slug, uid };
-    try {
-      await context.commit([insert(tables.apps, record), ...variables]);
-      core.adopt(record);
-      void core.route();
-      return record;
-    } catch (error) {
-      deps.uids.giveBack(uid);
-      const refused = error instanceof ServiceError && error.code === 'CONFLICT';
-      if (!refused || attempt >= attemptsMax) throw error;
-      slugTaken = deps.reader.find(tables.apps, 'slug', [slug]) !== undefined;
-    }
-  }
-}
-
-/** How many free places an app leaves to others that are made at the same time. */
-function placesPast(appId: string, attempt: number): number {
-  if (attempt <= attemptsInOrder) return 0;
-  const chance = Buffer.from(appId).reduce((sum, byte) => (sum * 31 + byte) % 65_521, 7);
-  return chance % 2 ** Math.min(attempt, spreadBitsMax);
+  const isTaken = (slug: string): boolean => deps.reader.count(tables.apps, 'slug', [slug]) > 0;
+  let { slug } = base;
+  const recordFor = (past: number): AppRecord => {
+    // It keeps to the places in order as long as nobody takes the slug that it has.
+    slug = freeSlug(base.slug, isTaken(slug) ? past : 0, isTaken);
+    return { ...base, slug };
+  };
+  const record = await core.create(
+    recordFor,
+    env.map((one) => insert(tables.env, one)),
+  );
+  void core.route();
+  return record;
 }
 
 function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
   const name = checkName(input.name);
-  if (input.serverId !== null && input.serverId !== localServerId) {
-    throw bad('serverId names no server of this instance.');
-  }
-  checkFolder(core, input.teamId, input.folderId);
+  checkPlace(core.deps.reader, input);
   const source = checkSource(input);
   // What no deployment could ever run is not made.
   checkSourceRuns(input.source, core.deps.driver);
@@ -132,10 +111,12 @@ function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<App
       throw bad(`An app with source ${app.source} has no ${field}.`);
     }
   }
-  if (patch.folderId !== undefined) checkFolder(core, app.teamId, patch.folderId);
+  const { teamId, serverId } = app;
+  const { folderId } = patch;
+  if (folderId !== undefined) checkPlace(core.deps.reader, { teamId, folderId, serverId });
   return {
     ...(patch.name !== undefined && { name: checkName(patch.name) }),
-    ...(patch.folderId !== undefined && { folderId: patch.folderId }),
+    ...(folderId !== undefined && { folderId }),
     ...(patch.autoDeploy !== undefined && { autoDeploy: patch.autoDeploy }),
     ...(patch.build !== undefined && { build: checkBuild(app.build, patch.build) }),
     ...(patch.git !== undefined && { git: checkGit(patch.git) }),
@@ -169,16 +150,9 @@ async function checkStackFile(
   }
 }
 
-function checkFolder(core: AppCore, teamId: string, folderId: string | null): void {
-  if (folderId === null) return;
-  const folder = core.deps.reader.get(tables.folders, folderId);
-  if (folder?.teamId !== teamId) throw bad('folderId names no folder of the team.');
-}
-
-function freeSlug({ deps }: AppCore, slug: string, past: number): string {
+function freeSlug(slug: string, past: number, isTaken: (slug: string) => boolean): string {
   const attemptAt = (number: number): string => slugAttempt(slug, number + past);
-  const number = firstFree((at) => deps.reader.count(tables.apps, 'slug', [attemptAt(at)]) === 0);
-  return attemptAt(number);
+  return attemptAt(firstFree((number) => !isTaken(attemptAt(number))));
 }
 
 /**

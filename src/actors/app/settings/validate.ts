@@ -7,9 +7,11 @@ import { ServiceError } from '../../../lib/errors.ts';
 import { isName } from '../../../lib/names.ts';
 import type { BuildConfig, DeploySource, GitSource } from '../../../store/records/records.ts';
 import type { Resources } from '../../../protocol/workload.ts';
+import type { Reader } from '../../../store/reader-and-journal.ts';
+import { tables } from '../../../store/records/tables.ts';
+import { localServerId } from '../../workload/deps.ts';
 import type { NewApp } from '../protocol.ts';
 
-const commandMax = 4096;
 const composeMaxBytes = 256 * 1024;
 const previewBranchesMax = 50;
 const swarmReplicasMax = 50;
@@ -28,6 +30,19 @@ export function checkName(name: string): string {
   if (controls.test(trimmed)) throw bad('The name must not contain control characters.');
   if (!isName(trimmed)) throw bad('The name must be text that people can see, on one line.');
   return trimmed;
+}
+
+/** Of an app or a database: its server, and its folder, which is one of the team. */
+export function checkPlace(
+  reader: Reader,
+  { teamId, folderId, serverId }: Pick<NewApp, 'teamId' | 'folderId' | 'serverId'>,
+): void {
+  if (serverId !== null && serverId !== localServerId) {
+    throw bad('serverId names no server of this instance.');
+  }
+  if (folderId !== null && reader.get(tables.folders, folderId)?.teamId !== teamId) {
+    throw bad('folderId names no folder of the team.');
+  }
 }
 
 export const emptyBuild: BuildConfig = {
@@ -50,9 +65,17 @@ export function checkBuild(base: BuildConfig, patch: Partial<BuildConfig>): Buil
     startCommand: checkCommand('build.startCommand', build.startCommand),
     dockerfile: checkRelativePath('build.dockerfile', build.dockerfile),
     outputDir: checkRelativePath('build.outputDir', build.outputDir),
-    nodeVersion: checkNodeVersion(build.nodeVersion),
-    port: checkPort(build.port),
-    healthPath: checkHealthPath(build.healthPath),
+    nodeVersion: checkText(
+      build.nodeVersion,
+      /^[\w.\-/*^~<>=| ]{1,40}$/,
+      'build.nodeVersion must be a version such as 22 or 22.x.',
+    ),
+    port: checkInteger('build.port', build.port, 1, 65_535),
+    healthPath: checkText(
+      build.healthPath,
+      /^\/[\x21-\x7e]{0,1023}$/,
+      'build.healthPath must start with "/" and hold no spaces, such as /healthz.',
+    ),
   };
 }
 
@@ -77,12 +100,7 @@ export function checkResources(
   if (cpus !== null && !(Number.isFinite(cpus) && cpus >= 0.01 && cpus <= 512)) {
     throw bad('resources.cpus must be between 0.01 and 512.');
   }
-  return {
-    memoryMb: resources.memoryMb,
-    cpus,
-    pids: resources.pids,
-    replicas: resources.replicas,
-  };
+  return resources;
 }
 
 export function checkGit(git: GitSource): GitSource {
@@ -157,13 +175,16 @@ function checkBranch(field: string, branch: string): string {
   return trimmed;
 }
 
-function checkCommand(field: string, command: string | null): string | null {
-  const trimmed = command?.trim() ?? '';
+/** Null for no text, or blanks alone. */
+function checkText(text: string | null, allowed: RegExp, sentence: string): string | null {
+  const trimmed = text?.trim() ?? '';
   if (trimmed === '') return null;
-  if (trimmed.length > commandMax || trimmed.includes('\0')) {
-    throw bad(`${field} must have at most ${String(commandMax)} characters.`);
-  }
-  return trimmed;
+  if (allowed.test(trimmed)) return trimmed;
+  throw bad(sentence);
+}
+
+function checkCommand(field: string, command: string | null): string | null {
+  return checkText(command, /^[^\0]{1,4096}$/, `${field} must have at most 4096 characters.`);
 }
 
 function checkRelativePath(field: string, path: string | null): string | null {
@@ -176,35 +197,15 @@ function checkRelativePath(field: string, path: string | null): string | null {
   return trimmed;
 }
 
-function checkNodeVersion(version: string | null): string | null {
-  const trimmed = version?.trim() ?? '';
-  if (trimmed === '') return null;
-  if (!/^[\w.\-/*^~<>=| ]{1,40}$/.test(trimmed)) {
-    throw bad('build.nodeVersion must be a version such as 22 or 22.x.');
-  }
-  return trimmed;
-}
-
-function checkPort(port: number | null): number | null {
-  checkInteger('build.port', port, 1, 65_535);
-  return port;
-}
-
-function checkHealthPath(path: string | null): string | null {
-  const trimmed = path?.trim() ?? '';
-  if (trimmed === '') return null;
-  if (!/^\/[\x21-\x7e]{0,1023}$/.test(trimmed)) {
-    throw bad('build.healthPath must start with "/" and hold no spaces, such as /healthz.');
-  }
-  return trimmed;
-}
-
-function checkInteger(field: string, value: number | null, min: number, max: number): void {
-  if (value === null) return;
-  if (Number.isInteger(value) && value >= min && value <= max) return;
-  const allowed =
-    min === max ? String(min) : `a whole number from ${String(min)} to ${String(max)}`;
-  throw bad(`${field} must be ${allowed}${min === max ? ' on this server' : ''}.`);
+function checkInteger<T extends number | null>(
+  field: string,
+  value: T,
+  min: number,
+  max: number,
+): T {
+  if (value === null) return value;
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw bad(`${field} must be a whole number from ${String(min)} to ${String(max)}.`);
 }
 
 /** Without the fields that are undefined, which a caller may spell out. */

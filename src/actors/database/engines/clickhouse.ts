@@ -4,15 +4,24 @@
  * 1. Its user is one of SQL: those of the image's variables cannot be given another password.
  */
 import { createHash } from 'node:crypto';
-import { type Access, type Command, type Engine, fedByShell, type Server } from './engine.ts';
-import { changeByClient, identifierRule, lastLine, ServerRefusal } from './engine.ts';
+import {
+  type Access,
+  addressOf,
+  changeByClient,
+  checkByClient,
+  type Command,
+  type Engine,
+  fedByShell,
+  identifierRule,
+  runByClient,
+  type Server,
+} from './engine.ts';
 
 const admin = 'gangway';
 // prettier-ignore
 const reserved = ['default', 'system', 'information_schema', admin];
 
 export const clickhouse: Engine = {
-  name: 'CLICKHOUSE',
   label: 'ClickHouse',
   complaint: /<(?:Error|Fatal)>[^:]*: (?<text>.+)$/,
   defaults: { databaseName: 'app', username: 'app' },
@@ -33,23 +42,15 @@ export const clickhouse: Engine = {
       },
     }),
   },
-  url: ({ username, password, host, port, databaseName }) =>
-    `clickhouse://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
-  check: async (server, signal) => {
-    const { exitCode, output } = await server.exec(asAdmin(server, 'SELECT 1'), signal);
-    if (exitCode === 0) return { kind: 'well' };
-    return { kind: 'unwell', seen: `it said: ${lastLine(output)}` };
-  },
-  setUp: async (server, signal) => {
+  url: (access) => addressOf('clickhouse', access),
+  check: (server, signal) => checkByClient(server, asAdmin(server, 'SELECT 1'), signal),
+  setUp: (server, signal) => {
     const by = hashed(server.password);
-    await must(
-      server,
-      `CREATE DATABASE IF NOT EXISTS \`${server.databaseName}\`;
+    const text = `CREATE DATABASE IF NOT EXISTS \`${server.databaseName}\`;
        CREATE USER IF NOT EXISTS \`${server.username}\` IDENTIFIED ${by};
        ALTER USER \`${server.username}\` IDENTIFIED ${by};
-       GRANT ALL ON \`${server.databaseName}\`.* TO \`${server.username}\`;`,
-      signal,
-    );
+       GRANT ALL ON \`${server.databaseName}\`.* TO \`${server.username}\`;`;
+    return runByClient(server, asAdmin(server, text), signal);
   },
   setPassword: (server, password, signal) => {
     const text = `ALTER USER \`${server.username}\` IDENTIFIED ${hashed(password)};`;
@@ -64,11 +65,10 @@ export const clickhouse: Engine = {
       signal,
     );
   },
-  console: (access) => Promise.resolve(client(access, [])),
-  statement: (access, text) => {
+  client: (access, statement) => {
+    if (statement === null) return Promise.resolve(client(access, []));
     const { command, env } = client(access, ['--multiquery']);
-    const fed = fedByShell(command.join(' '), text);
-    return Promise.resolve({ command: fed.command, env: { ...env, ...fed.env } });
+    return Promise.resolve(fedByShell(command.join(' '), statement, env));
   },
 };
 
@@ -76,18 +76,10 @@ function hashed(password: string): string {
   return `WITH sha256_hash BY '${createHash('sha256').update(password).digest('hex')}'`;
 }
 
-async function must(server: Server, text: string, signal: AbortSignal): Promise<void> {
-  const { exitCode, output } = await server.exec(asAdmin(server, text), signal);
-  if (exitCode !== 0) throw new ServerRefusal(lastLine(output));
-}
-
 function asAdmin(server: Server, text: string): Command {
-  const fed = fedByShell(
-    `clickhouse-client --host 127.0.0.1 --port ${String(server.ownPort)} --multiquery`,
-    text,
-  );
+  const client = `clickhouse-client --host 127.0.0.1 --port ${String(server.ownPort)} --multiquery`;
   const env = { CLICKHOUSE_USER: admin, CLICKHOUSE_PASSWORD: server.adminPassword };
-  return { command: fed.command, env: { ...fed.env, ...env } };
+  return fedByShell(client, text, env);
 }
 
 function client(access: Access, flags: readonly string[]): Command {

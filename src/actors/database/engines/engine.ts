@@ -5,8 +5,8 @@
  * 1. An engine is data and functions: it keeps nothing, and everything it is told may be told again.
  * 2. No password stands in an argument of a program, in a log or in a sentence for people.
  */
+import { ServiceError } from '../../../lib/errors.ts';
 import type { ExecOutcome } from '../../../protocol/workload.ts';
-import type { DatabaseEngine } from '../../../store/records/records.ts';
 
 /** A program to run: nothing secret in `command`. */
 export interface Command {
@@ -95,7 +95,8 @@ export interface HostTools {
 
 export interface HostEngine {
   /**
-   * Finds the server for a version as it was asked for; null: the best one there is. Throws ENGINE_NOT_AVAILABLE and, for a version alone, BAD_USER_INPUT.
+   * Finds the server for a version as it was asked for; null: the best one there is. Throws
+   * ENGINE_NOT_AVAILABLE and, for a version alone, BAD_USER_INPUT.
    */
   find(version: string | null, tools: HostTools): Promise<HostServer>;
   /** Finds one that goes on with the files that `version` made. */
@@ -123,7 +124,6 @@ export interface NameRule {
 }
 
 export interface Engine {
-  readonly name: DatabaseEngine;
   /** For people. */
   readonly label: string;
   readonly defaults: Names;
@@ -145,10 +145,11 @@ export interface Engine {
    * `server.password` is still the one; after any other error it may be either.
    */
   setPassword(server: Server, password: string, signal: AbortSignal): Promise<void>;
-  /** The client that people type into; `tools` is null inside an image. */
-  console(access: Access, tools: HostTools | null): Promise<Command>;
-  /** The same client for one statement; it ends with 0 when that succeeded. */
-  statement(access: Access, text: string, tools: HostTools | null): Promise<Command>;
+  /**
+   * The client that people type into; with a statement, the same client for that one alone, which ends
+   * with 0 when it succeeded. `tools` is null inside an image.
+   */
+  client(access: Access, statement: string | null, tools: HostTools | null): Promise<Command>;
 }
 
 /** The message is what a server, or its client, said instead of doing what it was asked. */
@@ -196,6 +197,83 @@ export async function changeByClient(
   throw new ServerRefusal(lastLine(output));
 }
 
+/** As `check`, by a command that succeeds where the server is well. */
+export async function checkByClient(
+  server: Server,
+  command: Command,
+  signal: AbortSignal,
+): Promise<Wellness> {
+  const { exitCode, output } = await server.exec(command, signal);
+  if (exitCode === 0) return { kind: 'well' };
+  return { kind: 'unwell', seen: `it said: ${lastLine(output)}` };
+}
+
+/** Rejects with ServerRefusal when the command fails. */
+export async function runByClient(
+  server: Server,
+  command: Command,
+  signal: AbortSignal,
+): Promise<void> {
+  const { exitCode, output } = await server.exec(command, signal);
+  if (exitCode !== 0) throw new ServerRefusal(lastLine(output));
+}
+
+/** An engine that the machine has in one version at most. */
+export interface HostProgram {
+  label: string;
+  /** Of its server; people are told the first. */
+  names: readonly string[];
+  versionArgs: readonly string[];
+  /** Finds the version in what it says. */
+  version: RegExp;
+}
+
+/** As `HostEngine.find`. */
+export async function findProgram(
+  { label, names, versionArgs, version }: HostProgram,
+  wanted: string | null,
+  tools: HostTools,
+): Promise<{ program: string; version: string }> {
+  const program = await tools.find(names);
+  const said = program === null ? null : await tools.ask(program, versionArgs);
+  const found = version.exec(said ?? '')?.[1];
+  if (program === null || found === undefined) {
+    const why = `there is no program ${names[0] ?? ''} on it`;
+    throw notAvailable(`This server has no ${label}: ${why}. A server with Docker has it.`);
+  }
+  if (wanted === null || isVersion(found, wanted)) return { program, version: found };
+  throw noVersion(label, wanted, [found]);
+}
+
+/** Whether `18.4` is what `18` or `18.4` asks for. */
+export function isVersion(version: string, wanted: string): boolean {
+  return version === wanted || version.startsWith(`${wanted}.`);
+}
+
+export function noVersion(label: string, wanted: string, there: readonly string[]): ServiceError {
+  const sentence = `This server has no ${label} ${wanted}. There is: ${there.join(', ')}.`;
+  return new ServiceError('BAD_USER_INPUT', sentence);
+}
+
+export function notAvailable(sentence: string): ServiceError {
+  return new ServiceError('ENGINE_NOT_AVAILABLE', sentence);
+}
+
+/** Of an engine's programs on the machine. */
+export function hostEnvironment(
+  { home, temp }: HostPlace,
+  path: readonly string[],
+): Record<string, string> {
+  return { PATH: path.join(':'), HOME: home, TMPDIR: temp, LANG: 'C.UTF-8' };
+}
+
+/** The address for clients; parts are encoded. */
+export function addressOf(scheme: string, access: Access): string {
+  const { host, port, username, password, databaseName } = access;
+  const user = `${encodeURIComponent(username)}:${encodeURIComponent(password)}`;
+  return `${scheme}://${user}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`;
+}
+
 /** A plain identifier that needs no quotes anywhere. */
 export const identifierRule = (lengthMax: number, reserved: readonly string[]): NameRule => ({
   pattern: new RegExp(`^[a-z_][a-z0-9_]{0,${String(lengthMax - 1)}}$`),
@@ -210,11 +288,12 @@ export function lastLine(output: Uint8Array): string {
   return (said.at(-1) ?? 'it said nothing').slice(0, 300);
 }
 
+const statementVariable = 'GANGWAY_STATEMENT';
+
 /** A shell line that hands a statement to a client by its input: no argument shows it to others. */
-export const statementVariable = 'GANGWAY_STATEMENT';
-export function fedByShell(client: string, text: string): Command {
+export function fedByShell(client: string, text: string, env: Command['env']): Command {
   return {
     command: ['/bin/sh', '-c', `printf '%s\\n' "$${statementVariable}" | ${client}`],
-    env: { [statementVariable]: text },
+    env: { [statementVariable]: text, ...env },
   };
 }

@@ -10,25 +10,26 @@
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { ServiceError } from '../../../lib/errors.ts';
-import type { DatabaseEngine } from '../../../store/records/records.ts';
 import {
   type Access,
+  addressOf,
   changeByClient,
+  checkByClient,
   type Command,
   type Engine,
   fedByShell,
-  type HostEngine,
-  type HostPlace,
+  findProgram,
+  hostEnvironment,
   type HostServer,
   type HostTools,
   identifierRule,
   lastLine,
   type Names,
+  notAvailable,
+  runByClient,
   type Secrets,
   type Server,
   type Wellness,
-  ServerRefusal,
 } from './engine.ts';
 
 type Program = 'mysql' | 'mariadb';
@@ -41,21 +42,20 @@ const reserved = [
 ];
 const rules = {
   databaseName: identifierRule(64, reserved),
-  username: identifierRule(32, [...reserved]),
+  username: identifierRule(32, reserved),
 };
 // ER_ACCESS_DENIED_ERROR, ER_HOST_NOT_PRIVILEGED, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
 const deniedErrors: ReadonlySet<number | null> = new Set([1045, 1130, 1698]);
 const madeBefore =
   'It was made by an earlier version, whose administrator cannot change passwords from here: make another database and move the data.';
-const defaults = { databaseName: 'app', username: 'app' };
 
 export const mariadb: Engine = {
-  ...shared('MARIADB', 'mariadb'),
+  ...shared('mariadb'),
   label: 'MariaDB',
   // The image does it, or the server as it starts.
   setUp: () => Promise.resolve(),
-  check: async (server, signal) => (await check(server, 'mariadb', 'user', signal)).wellness,
-  host: hostEngine(),
+  check: (server, signal) => checkByClient(server, asUser(server, 'mariadb', 'SELECT 1'), signal),
+  host: { find: findServer, again: (_version, tools) => findServer(null, tools) },
   image: {
     versions: ['11.8', '11.4', '10.11', '10.6'],
     reference: (version) => `mariadb:${version}`,
@@ -75,9 +75,10 @@ export const mariadb: Engine = {
 };
 
 export const mysql: Engine = {
-  ...shared('MYSQL', 'mysql'),
+  ...shared('mysql'),
   label: 'MySQL',
-  setUp: (server, signal) => asRoot(server, 'mysql', userStatements(server), signal),
+  setUp: (server, signal) =>
+    runByClient(server, asRoot(server, 'mysql', userStatements(server)), signal),
   check: checkMysql,
   host: null,
   image: {
@@ -98,70 +99,41 @@ export const mysql: Engine = {
 };
 
 function shared(
-  name: DatabaseEngine,
   program: Program,
-): Pick<
-  Engine,
-  'name' | 'complaint' | 'defaults' | 'rules' | 'url' | 'setPassword' | 'console' | 'statement'
-> {
+): Pick<Engine, 'complaint' | 'defaults' | 'rules' | 'url' | 'setPassword' | 'client'> {
   return {
-    name,
-    defaults,
+    defaults: { databaseName: 'app', username: 'app' },
     rules,
     complaint: /\[ERROR\](?: \[[^\]]*\])* (?<text>(?!Aborting).+)$/,
-    url: ({ username, password, host, port, databaseName }) =>
-      `mysql://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
-    setPassword: (server, password, signal) => {
-      const { username, password: own, adminPassword, ownPort } = server;
-      const text = passwordStatement(server, program, password);
-      return changeByClient(
+    url: (access) => addressOf('mysql', access),
+    setPassword: (server, password, signal) =>
+      changeByClient(
         server,
         {
-          change: sql(program, 'root', adminPassword, ownPort, text),
+          change: asRoot(server, program, passwordStatement(server, program, password)),
           isRefusal: (said) => serverError(said) !== null,
           whyOf: (said) => (isDenied(said) ? madeBefore : null),
-          signIn: sql(program, username, own, ownPort, 'SELECT 1'),
+          signIn: asUser(server, program, 'SELECT 1'),
         },
         signal,
-      );
-    },
-    console: (access, tools) => client(access, program, tools, null),
-    statement: (access, text, tools) => client(access, program, tools, text),
+      ),
+    client: (access, statement, tools) => client(access, program, statement, tools),
   };
 }
 
-function hostEngine(): HostEngine {
-  return {
-    find: (version, tools) => findServer(version, tools),
-    again: (_version, tools) => findServer(null, tools),
-  };
-}
+const hostProgram = {
+  label: 'MariaDB',
+  names: ['mariadbd', 'mysqld'],
+  versionArgs: ['--no-defaults', '--version'],
+  version: /Ver (\d+\.\d+\.\d+)-MariaDB/,
+};
 
 async function findServer(version: string | null, tools: HostTools): Promise<HostServer> {
-  const program = await tools.find(['mariadbd', 'mysqld']);
+  const found = await findProgram(hostProgram, version, tools);
   const installer = await tools.find(['mariadb-install-db', 'mysql_install_db']);
-  const said = program === null ? null : await tools.ask(program, ['--no-defaults', '--version']);
-  const found = /Ver (\d+\.\d+\.\d+)-MariaDB/.exec(said ?? '')?.[1];
-  if (program === null || installer === null || found === undefined) {
-    throw new ServiceError(
-      'ENGINE_NOT_AVAILABLE',
-      'This server has no MariaDB: there is no program mariadbd on it. A server with Docker has it.',
-    );
-  }
-  if (version !== null && found !== version && !found.startsWith(`${version}.`)) {
-    throw new ServiceError(
-      'BAD_USER_INPUT',
-      `This server has no MariaDB ${version}. There is: ${found}.`,
-    );
-  }
-  const env = (place: HostPlace): Record<string, string> => ({
-    PATH: tools.path.join(':'),
-    HOME: place.home,
-    TMPDIR: place.temp,
-    LANG: 'C.UTF-8',
-  });
+  if (installer === null) throw notAvailable('This server has no program mariadb-install-db.');
   return {
-    version: found,
+    version: found.version,
     init: (place) =>
       Promise.resolve({
         command: [
@@ -169,20 +141,20 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
           ...['--no-defaults', `--datadir=${place.data}`, `--tmpdir=${place.temp}`],
           ...['--auth-root-authentication-method=normal', '--skip-test-db', '--skip-name-resolve'],
         ],
-        env: env(place),
+        env: hostEnvironment(place, tools.path),
         needsName: false,
       }),
     serve: async (place, port, names, secrets) => {
       const first = await place.write('first.sql', firstStatements(names, secrets));
       return {
         command: [
-          program,
+          found.program,
           ...['--no-defaults', `--datadir=${place.data}`, `--tmpdir=${place.temp}`],
           ...['--bind-address=127.0.0.1', `--port=${String(port)}`, '--skip-name-resolve'],
           ...[`--socket=${join(place.run, 's')}`, `--pid-file=${join(place.run, 'pid')}`],
           `--init-file=${first}`,
         ],
-        env: env(place),
+        env: hostEnvironment(place, tools.path),
       };
     },
   };
@@ -211,28 +183,12 @@ function nativeHash(password: string): string {
 
 /** Before its user is there the administrator asks. */
 async function checkMysql(server: Server, signal: AbortSignal): Promise<Wellness> {
-  const { wellness, isLetIn } = await check(server, 'mysql', 'root', signal);
-  if (isLetIn) return wellness;
-  const { wellness: seen } = await check(server, 'mysql', 'user', signal);
-  return seen.kind === 'well' ? seen : wellness;
-}
-
-async function check(
-  server: Server,
-  program: Program,
-  as: 'root' | 'user',
-  signal: AbortSignal,
-): Promise<{ wellness: Wellness; isLetIn: boolean }> {
-  const user = as === 'root' ? as : server.username;
-  const password = as === 'root' ? server.adminPassword : server.password;
-  const { exitCode, output } = await server.exec(
-    sql(program, user, password, server.ownPort, 'SELECT 1'),
-    signal,
-  );
-  if (exitCode === 0) return { wellness: { kind: 'well' }, isLetIn: true };
-  const seen = `it said: ${lastLine(output)}`;
-  const isLetIn = !isDenied(Buffer.from(output).toString('utf8'));
-  return { wellness: { kind: 'unwell', seen }, isLetIn };
+  const { exitCode, output } = await server.exec(asRoot(server, 'mysql', 'SELECT 1'), signal);
+  if (exitCode === 0) return { kind: 'well' };
+  const unwell = { kind: 'unwell', seen: `it said: ${lastLine(output)}` } as const;
+  if (!isDenied(Buffer.from(output).toString('utf8'))) return unwell;
+  const seen = await checkByClient(server, asUser(server, 'mysql', 'SELECT 1'), signal);
+  return seen.kind === 'well' ? seen : unwell;
 }
 
 /** What the image of MySQL is not asked to make. */
@@ -256,17 +212,12 @@ function quoted(text: string): string {
   return `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
 }
 
-async function asRoot(
-  server: Server,
-  program: Program,
-  text: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const { exitCode, output } = await server.exec(
-    sql(program, 'root', server.adminPassword, server.ownPort, text),
-    signal,
-  );
-  if (exitCode !== 0) throw new ServerRefusal(lastLine(output));
+function asRoot(server: Server, program: Program, text: string): Command {
+  return sql(program, 'root', server.adminPassword, server.ownPort, text);
+}
+
+function asUser(server: Server, program: Program, text: string): Command {
+  return sql(program, server.username, server.password, server.ownPort, text);
 }
 
 /** The number of an error of the server; null also for those of the client, such as of its connection. */
@@ -289,20 +240,17 @@ function sql(
   text: string,
 ): Command {
   const client = `${program} --no-defaults --protocol=tcp --host=${loopback} --port=${String(port)} --user=${user} --connect-timeout=5 --batch`;
-  const fed = fedByShell(client, text);
-  return { command: fed.command, env: { ...fed.env, MYSQL_PWD: password } };
+  return fedByShell(client, text, { MYSQL_PWD: password });
 }
 
 async function client(
   access: Access,
   program: Program,
-  tools: HostTools | null,
   statement: string | null,
+  tools: HostTools | null,
 ): Promise<Command> {
   const path = tools === null ? program : await tools.find([program, 'mysql']);
-  if (path === null) {
-    throw new ServiceError('ENGINE_NOT_AVAILABLE', `This server has no ${program} client.`);
-  }
+  if (path === null) throw notAvailable(`This server has no ${program} client.`);
   const { host, port, username, databaseName } = access;
   const command = [
     ...[path, '--no-defaults', '--protocol=tcp', `--host=${host}`, `--port=${String(port)}`],
@@ -310,6 +258,5 @@ async function client(
   ];
   const env = { MYSQL_PWD: access.password };
   if (statement === null) return { command, env };
-  const fed = fedByShell([...command, '--table'].join(' '), statement);
-  return { command: fed.command, env: { ...env, ...fed.env } };
+  return fedByShell([...command, '--table'].join(' '), statement, env);
 }

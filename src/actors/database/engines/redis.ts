@@ -6,14 +6,17 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ServiceError } from '../../../lib/errors.ts';
 import {
   type Access,
+  addressOf,
   type Command,
   type Engine,
   fedByShell,
+  findProgram,
+  hostEnvironment,
   type HostServer,
   type HostTools,
+  notAvailable,
   PasswordRefused,
   type Server,
   type Wellness,
@@ -24,16 +27,12 @@ const configName = 'redis.conf';
 const passwordVariable = 'GANGWAY_REDIS_PASSWORD';
 
 export const redis: Engine = {
-  name: 'REDIS',
   label: 'Redis',
   complaint:
     /^\d+:[A-Z] \d.*? # (?<text>(?!oO0|Redis |Configuration loaded|Server initialized|User requested|WARNING).+)$/,
   defaults: { databaseName: '', username: 'default' },
   rules: { databaseName: null, username: null },
-  host: {
-    find: (version, tools) => findServer(version, tools),
-    again: (_version, tools) => findServer(null, tools),
-  },
+  host: { find: findServer, again: (_version, tools) => findServer(null, tools) },
   image: {
     versions: ['8.2', '8.0', '7.4', '7.2'],
     reference: (version) => `redis:${version}-alpine`,
@@ -44,13 +43,11 @@ export const redis: Engine = {
       env: { [passwordVariable]: password },
     }),
   },
-  url: ({ username, password, host, port }) =>
-    `redis://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${String(port)}/0`,
+  url: (access) => addressOf('redis', { ...access, databaseName: '0' }),
   check,
   setUp: () => Promise.resolve(),
   setPassword,
-  console: (access, tools) => client(access, tools, null),
-  statement: (access, text, tools) => client(access, tools, text),
+  client,
 };
 
 const settings = (password: string): string[] => [
@@ -75,24 +72,17 @@ const imageCommand = [
   ].join('\n'),
 ];
 
+const hostProgram = {
+  label: 'Redis',
+  names: ['redis-server'],
+  versionArgs: ['--version'],
+  version: /v=(\d+\.\d+\.\d+)/,
+};
+
 async function findServer(version: string | null, tools: HostTools): Promise<HostServer> {
-  const program = await tools.find(['redis-server']);
-  const said = program === null ? null : await tools.ask(program, ['--version']);
-  const found = /v=(\d+\.\d+\.\d+)/.exec(said ?? '')?.[1];
-  if (program === null || found === undefined) {
-    throw new ServiceError(
-      'ENGINE_NOT_AVAILABLE',
-      'This server has no Redis: there is no program redis-server on it. A server with Docker has it.',
-    );
-  }
-  if (version !== null && found !== version && !found.startsWith(`${version}.`)) {
-    throw new ServiceError(
-      'BAD_USER_INPUT',
-      `This server has no Redis ${version}. There is: ${found}.`,
-    );
-  }
+  const found = await findProgram(hostProgram, version, tools);
   return {
-    version: found,
+    version: found.version,
     init: async ({ data }, { password }) => {
       await writeFile(join(data, configName), `${settings(password).join('\n')}\n`, {
         mode: 0o600,
@@ -102,10 +92,9 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
     serve: (place, port) => {
       const file = join(place.data, configName);
       const options = ['--bind', '127.0.0.1', '--port', String(port), '--dir', place.data];
-      const { home: HOME, temp: TMPDIR } = place;
       return Promise.resolve({
-        command: [program, file, ...options, '--daemonize', 'no'],
-        env: { PATH: tools.path.join(':'), HOME, TMPDIR, LANG: 'C.UTF-8' },
+        command: [found.program, file, ...options, '--daemonize', 'no'],
+        env: hostEnvironment(place, tools.path),
       });
     },
   };
@@ -152,16 +141,13 @@ const failsOnError = `{ bad=0; while IFS= read -r line; do printf '%s\\n' "$line
 
 async function client(
   access: Access,
-  tools: HostTools | null,
   statement: string | null,
+  tools: HostTools | null,
 ): Promise<Command> {
   const program = tools === null ? 'redis-cli' : await tools.find(['redis-cli']);
-  if (program === null) {
-    throw new ServiceError('ENGINE_NOT_AVAILABLE', 'This server has no redis-cli.');
-  }
+  if (program === null) throw notAvailable('This server has no redis-cli.');
   const command = [program, '-h', access.host, '-p', String(access.port)];
   const env = { REDISCLI_AUTH: access.password };
   if (statement === null) return { command, env };
-  const fed = fedByShell(`${[...command, '--no-raw'].join(' ')} | ${failsOnError}`, statement);
-  return { command: fed.command, env: { ...env, ...fed.env } };
+  return fedByShell(`${[...command, '--no-raw'].join(' ')} | ${failsOnError}`, statement, env);
 }

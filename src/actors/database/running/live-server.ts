@@ -9,7 +9,7 @@ import { pause } from '../../../lib/clock.ts';
 import type { Exit, Workload } from '../../../protocol/workload.ts';
 import { describeEnd, describeNext, endIn, lastWordsMs } from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
-import type { Handlers } from '../internal.ts';
+import type { Handlers } from '../protocol.ts';
 import { finishRotation } from '../settings/passwords.ts';
 import { justBeforeMs, saidSince } from './said.ts';
 import { describeExit, look } from './wellness.ts';

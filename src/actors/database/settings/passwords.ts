@@ -15,7 +15,7 @@ import { appActor } from '../../app/protocol.ts';
 import { accessWith, loopback } from './address.ts';
 import type { DatabaseCore } from '../core.ts';
 import { PasswordRefused } from '../engines/engine.ts';
-import type { Handlers } from '../internal.ts';
+import type { Handlers } from '../protocol.ts';
 import type { DatabaseClient } from '../protocol.ts';
 import { appsReferringTo } from './references.ts';
 import { saidIn } from '../running/said.ts';
@@ -189,9 +189,5 @@ async function clientOf(core: DatabaseCore, statement: string | null): Promise<D
   const { password } = core.passwords;
   const access = { host: loopback, port: server.ownPort, databaseName, username, password };
   const tools = inside ? null : options.tools;
-  const { command, env } =
-    statement === null
-      ? await core.engine.console(access, tools)
-      : await core.engine.statement(access, statement, tools);
-  return { workloadId: live, command, env };
+  return { workloadId: live, ...(await core.engine.client(access, statement, tools)) };
 }

@@ -55,11 +55,12 @@ function assertNothingSecret({ command }: Command): void {
   for (const secret of Object.values(secrets)) assert.ok(!text.includes(secret), text);
 }
 
-for (const engine of Object.values(engines)) {
+for (const name of Object.keys(engines) as DatabaseEngine[]) {
+  const engine = engines[name];
   describe(engine.label, () => {
     it('is run by a pinned image, with its secrets in the environment alone', () => {
       const { image } = engine;
-      const wanted = images[engine.name];
+      const wanted = images[name];
       const run = image.run(names, secrets);
       assert.deepEqual(Object.keys(run.env).sort(), wanted.env);
       assertNothingSecret(run);
@@ -82,8 +83,8 @@ for (const engine of Object.values(engines)) {
 
     it('shows no password in the arguments of its client', async () => {
       for (const command of [
-        await engine.console(access, null),
-        await engine.statement(access, 'SELECT 1', null),
+        await engine.client(access, null, null),
+        await engine.client(access, 'SELECT 1', null),
       ]) {
         assertNothingSecret(command);
         assert.ok(Object.values(command.env).includes(secrets.password));

@@ -3,18 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { appsToWake } from '../../../../../src/actors/app/running/watch.ts';
+import { toWake } from '../../../../src/actors/workload/watch.ts';
 import type {
   AppRecord,
   DeploymentRecord,
   Instance,
-} from '../../../../../src/store/records/records.ts';
-import { openStore } from '../../../../../src/store/store.ts';
-import type { Store } from '../../../../../src/store/store.ts';
-import { put } from '../../../../../src/store/records/table.ts';
-import { tables } from '../../../../../src/store/records/tables.ts';
-import { appRecord, deploymentRecord } from '../../../../support/graphql-fixture.ts';
-import { noLog } from '../../../../support/runner.ts';
+} from '../../../../src/store/records/records.ts';
+import { openStore } from '../../../../src/store/store.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { put } from '../../../../src/store/records/table.ts';
+import { tables } from '../../../../src/store/records/tables.ts';
+import { appRecord, deploymentRecord } from '../../../support/graphql-fixture.ts';
+import { noLog } from '../../../support/runner.ts';
 
 const instance: Instance = {
   deploymentId: 'dpl_1',
@@ -25,7 +25,7 @@ const instance: Instance = {
 };
 const idle: AppRecord['run'] = { seq: 0, live: null, next: null, draining: [], crashing: false };
 
-describe('appsToWake()', () => {
+describe('toWake()', () => {
   const dir = mkdtempSync(join(tmpdir(), 'gangway-watch-'));
   let store: Store;
   before(async () => {
@@ -63,7 +63,7 @@ describe('appsToWake()', () => {
         deployment('app_gone', 'queued'),
       ],
     });
-    assert.deepEqual(appsToWake(store), ['app_ends', 'app_runs', 'app_starts', 'app_waits']);
+    assert.deepEqual(toWake(store), ['app_ends', 'app_runs', 'app_starts', 'app_waits']);
   });
 
   it('names as many as there are', async () => {
@@ -71,6 +71,6 @@ describe('appsToWake()', () => {
       put(tables.apps, appRecord(`app_${i}`, 'team_a', { desired: 'running', run: idle })),
     );
     await store.commit({ actor: 'app:test', epoch: store.nextEpoch('app:test'), changes });
-    assert.equal(appsToWake(store).length, 1_504);
+    assert.equal(toWake(store).length, 1_504);
   });
 });

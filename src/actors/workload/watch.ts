@@ -5,18 +5,18 @@
  * 1. After start, and whenever the driver connects again, each that has something under way or should
  *    run is told what the driver has of it; so is each the driver has something of.
  */
-import type { Driver, DriverEvent } from '../../../drivers/driver.ts';
-import type { Workload } from '../../../protocol/workload.ts';
-import type { Logger } from '../../../lib/log.ts';
-import type { Reader } from '../../../store/reader-and-journal.ts';
-import { tables } from '../../../store/records/tables.ts';
-import { edgeActor } from '../../edge/edge-actor.ts';
-import type { Actors } from '../../runtime/actor.ts';
-import { databaseActorInside } from '../../database/internal.ts';
-import { appActorInside } from '../app-actor.ts';
-import { localServerId } from '../../workload/deps.ts';
+import type { Driver, DriverEvent } from '../../drivers/driver.ts';
+import type { Workload } from '../../protocol/workload.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { tables } from '../../store/records/tables.ts';
+import { edgeActor } from '../edge/edge-actor.ts';
+import type { Actors } from '../runtime/actor.ts';
+import { appActor } from '../app/protocol.ts';
+import { databaseActor } from '../database/protocol.ts';
+import { localServerId } from './deps.ts';
 
-export interface AppWatchOptions {
+export interface WorkloadWatchOptions {
   driver: Driver;
   actors: Actors;
   reader: Reader;
@@ -29,11 +29,11 @@ type WatchMessage =
   | { type: 'workload'; workload: Workload }
   | { type: 'workloads'; workloads: Workload[] };
 
-export class AppWatch {
-  readonly #options: AppWatchOptions;
+export class WorkloadWatch {
+  readonly #options: WorkloadWatchOptions;
   #unwatch: () => void = () => undefined;
 
-  constructor(options: AppWatchOptions) {
+  constructor(options: WorkloadWatchOptions) {
     this.#options = options;
   }
 
@@ -77,7 +77,7 @@ export class AppWatch {
   #wake(workloads: Workload[] | null): void {
     const { reader, actors, logger } = this.#options;
     const byOwner = new Map<string, Workload[]>();
-    for (const id of [...appsToWake(reader), ...databasesToWake(reader)]) byOwner.set(id, []);
+    for (const id of toWake(reader)) byOwner.set(id, []);
     for (const workload of workloads ?? []) {
       const { owner } = workload.spec;
       byOwner.set(owner, [...(byOwner.get(owner) ?? []), workload]);
@@ -94,8 +94,8 @@ export class AppWatch {
   #tell(owner: string, message: WatchMessage): void {
     const { actors } = this.#options;
     this.#try(owner, () => {
-      if (owner.startsWith('db_')) actors.tell(databaseActorInside.at(owner), message);
-      else actors.tell(appActorInside.at(owner), message);
+      if (owner.startsWith('db_')) actors.tell(databaseActor.at(owner), message);
+      else actors.tell(appActor.at(owner), message);
     });
   }
 
@@ -109,18 +109,16 @@ export class AppWatch {
   }
 }
 
-/** Apps with an open deployment, or that should run, or whose instances are on their way out. */
-export function appsToWake(reader: Reader): string[] {
+/**
+ * Apps and databases that should run, or of which something is on its way in or out, and apps with an
+ * open deployment.
+ */
+export function toWake(reader: Reader): string[] {
   const all = { limit: Number.MAX_SAFE_INTEGER };
   const ids = new Set(reader.list(tables.apps, 'runs', [], all).map(({ id }) => id));
   for (const { appId } of reader.list(tables.deployments, 'open', [], all)) {
     if (reader.get(tables.apps, appId) !== undefined) ids.add(appId);
   }
+  for (const { id } of reader.list(tables.databases, 'runs', [], all)) ids.add(id);
   return [...ids].sort();
-}
-
-/** Databases that should run, or of which something is on its way in or out. */
-export function databasesToWake(reader: Reader): string[] {
-  const all = { limit: Number.MAX_SAFE_INTEGER };
-  return reader.list(tables.databases, 'runs', [], all).map(({ id }) => id);
 }

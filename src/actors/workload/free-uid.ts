@@ -1,0 +1,41 @@
+/**
+ * Owns which uid of its own a new app or database gets: the one above the highest in use. When the
+ * highest is the last of the range, it gets one that is free again, looked for from anywhere on.
+ *
+ * The store says which uids are free. When two actors take the same one, its unique index refuses the
+ * second.
+ */
+import { randomInt } from 'node:crypto';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import type { Table } from '../../store/records/table.ts';
+import type { UidRange } from './deps.ts';
+
+const lookStep = 500;
+const highestFirst = { reverse: true, limit: 1 } as const;
+
+/**
+ * 0 where there are no own uids (`range` is null). `past`: how many are left to others who ask at the
+ * same time. Rejects: OVERLOADED. The index holds uids above 0.
+ */
+export async function freeUid<R extends { uid: number }>(
+  reader: Reader,
+  table: Table<R, 'uid'>,
+  range: UidRange | null,
+  past: number,
+): Promise<number> {
+  if (range === null) return 0;
+  const { first, last } = range;
+  const highest = reader.list(table, 'uid', [], highestFirst)[0]?.uid ?? 0;
+  const behind = Math.max(first, highest + 1) + past;
+  if (behind <= last) return behind;
+  const size = last - first + 1;
+  const start = randomInt(size);
+  for (let step = 1; step <= size; step++) {
+    const uid = first + ((start + step) % size);
+    // Counted, not read: all their records would push what is in use out of memory.
+    if (reader.count(table, 'uid', [uid]) === 0) return uid;
+    if (step % lookStep === 0) await new Promise(setImmediate);
+  }
+  throw new ServiceError('OVERLOADED', 'This server has no user left for another one.');
+}
