@@ -5,7 +5,7 @@
  * 1. Standard output gets one line at the end. Standard error gets the summary, and the progress
  *    before it where it is a terminal.
  */
-import { databaseFiles } from '../actors/database/running/files.ts';
+import { databaseFiles } from '../actors/database/running/places.ts';
 import { resolveConfig } from '../config.ts';
 import { copyDataDirectory, restoreDataDirectory } from '../store/files/snapshot.ts';
 import type { Copied, Progress } from '../store/files/snapshot.ts';

@@ -10,17 +10,21 @@ import type {
   DeploymentRecord,
   EnvRecord,
 } from '../../store/records/records.ts';
-import { put } from '../../store/records/table.ts';
-import type { Change } from '../../store/records/table.ts';
+import { type Change, put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { isSameRoute, routeOf } from '../edge/app-route.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
+import { pause } from '../../lib/clock.ts';
+import type { LogName } from '../../logs/files/log.ts';
 import type { ActorContext } from '../runtime/actor.ts';
-import { WorkloadCore } from '../workload/core.ts';
+import { type Leaver, WorkloadCore } from '../workload/core.ts';
 import type { AppDeps } from './deps.ts';
 import { AppFolders } from './folders.ts';
 import type { AppProtocol } from './protocol.ts';
-import { partLog } from './running/containers.ts';
+import { containerLog, containerNames, partLog } from './running/containers.ts';
+
+/** How long an instance waits for the edge to hear that it goes. */
+const routedMs = 5000;
 
 /** The one thing at a time that builds or starts something for this app, or waits to. */
 export type Work =
@@ -37,6 +41,7 @@ interface Upload {
 export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
   #work: Work | null = null;
   #upload: Upload | null = null;
+  /** Resolves when the edge has heard of the latest change. */
   #routed: Promise<boolean> = Promise.resolve(true);
   #folders: AppFolders | null = null;
   readonly #open = new Map<string, DeploymentRecord>();
@@ -94,11 +99,6 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
   releaseUpload(): void {
     this.#upload?.end();
     this.#upload = null;
-  }
-
-  /** Resolves when the edge has heard of the latest change. */
-  get routed(): Promise<boolean> {
-    return this.#routed;
   }
 
   get folders(): AppFolders {
@@ -179,6 +179,46 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
       }),
     );
     return this.#routed;
+  }
+
+  /** Each goes at its time, when the edge has heard of what comes after it. */
+  protected get leavers(): Leaver[] {
+    const { clock } = this.deps;
+    const routed = this.#routed;
+    return (this.record?.run.draining ?? []).map(({ workloadId, stopAtMs, parts = [] }) => ({
+      workloadId,
+      ready: async (signal) => {
+        await Promise.race([routed, pause(clock, routedMs, signal)]);
+        const restMs = stopAtMs - clock.now();
+        if (restMs > 0) await pause(clock, restMs, signal);
+      },
+      // What others waited for goes last.
+      others: parts.map((part) => part.workloadId).reverse(),
+    }));
+  }
+
+  protected without({ run }: AppRecord, workloadId: string): Partial<AppRecord> {
+    const draining = run.draining.filter((instance) => instance.workloadId !== workloadId);
+    return { run: { ...run, draining } };
+  }
+
+  protected logsOf(app: AppRecord): LogName[] {
+    const names = containerNames(this.deps.reader, app);
+    return names.map((name) => containerLog(this.id, names, name));
+  }
+
+  /** One that stays goes when the next upload begins. */
+  removeUpload(blob: string): void {
+    this.folders.removeUpload(blob).catch((error: unknown) => {
+      this.deps.logger.warn({ app: this.id, err: error }, 'upload_not_removed');
+    });
+  }
+
+  /** One that stays goes when the next deployment begins. */
+  async removeRelease(name: string): Promise<void> {
+    await this.folders.removeRelease(name).catch((error: unknown) => {
+      this.deps.logger.warn({ app: this.id, err: error }, 'release_not_removed');
+    });
   }
 
   #remember(deployment: DeploymentRecord): void {

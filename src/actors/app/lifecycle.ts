@@ -21,7 +21,7 @@ import type { AppCore } from './core.ts';
 import { retellEnd } from './running/crashes.ts';
 import { isAborted } from '../workload/reach.ts';
 import type { DeploymentQueue } from './deploying/deployments.ts';
-import { endAll, endLogOfDeleted, follow, isMissing, leaving } from './running/instances.ts';
+import { isMissing, leaving } from './running/instances.ts';
 import type { AppProtocol, Handlers } from './protocol.ts';
 import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
 import { areToldPassword } from './settings/variables.ts';
@@ -64,7 +64,6 @@ export class Lifecycle {
         stop: (patch, changes) => {
           core.releaseUpload();
           this.#halt(patch, changes);
-          endLogOfDeleted(core);
         },
         empty: (record) => this.#empty(record),
       }),
@@ -187,7 +186,7 @@ export class Lifecycle {
     const retry = run.live === null ? this.#recovery.next() : null;
     core.endWork();
     core.save({ run: leaving(core, run, 'next') }, retry === null ? [] : [retry.alarm]);
-    endAll(core);
+    core.endAll();
     deps.logger.info({ app: core.id, reason }, 'app_start_failed');
     if (liveDeploymentId === null) return;
     const next =
@@ -222,7 +221,7 @@ export class Lifecycle {
       ...changes,
     ]);
     core.abortStart();
-    endAll(core);
+    core.endAll();
     return saved;
   }
 
@@ -253,16 +252,16 @@ export class Lifecycle {
     const core = this.#core;
     const { record: app } = core;
     if (app === null) return;
-    endAll(core);
+    core.endAll();
     if (app.deletedAtMs !== null) return;
     retellEnd(core);
-    for (const workloadId of workloadsOf(app.run.live)) follow(core, workloadId);
+    for (const workloadId of workloadsOf(app.run.live)) core.care.follow(workloadId);
     this.#queue.advance();
     if (core.work === null && app.run.next !== null) {
       const deployment = this.#current(app);
       if (deployment?.id === app.run.next.deploymentId) this.#launch(deployment);
       else core.save({ run: leaving(core, app.run, 'next') });
-      endAll(core);
+      core.endAll();
     }
     this.ensureRunning();
   }

@@ -2,14 +2,14 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { DatabaseRecord, DatabaseStatus } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
+import type { LogName } from '../../logs/files/log.ts';
 import type { ActorContext } from '../runtime/actor.ts';
-import { WorkloadCore } from '../workload/core.ts';
+import { type Leaver, WorkloadCore } from '../workload/core.ts';
 import type { DatabaseDeps } from './deps.ts';
 import type { Engine } from './engines/engine.ts';
 import type { DatabaseProtocol } from './protocol.ts';
 import { DatabasePlace } from './running/places.ts';
-import { openPasswords } from './settings/secrets.ts';
-import type { Passwords } from './settings/secrets.ts';
+import { openPasswords, type Passwords } from './settings/secrets.ts';
 
 export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol, DatabaseDeps> {
   /** The start under way. */
@@ -60,6 +60,18 @@ export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol,
 
   endStart(): void {
     this.#start = null;
+  }
+
+  protected get leavers(): Leaver[] {
+    return (this.record?.run.ending ?? []).map((workloadId) => ({ workloadId }));
+  }
+
+  protected without({ run }: DatabaseRecord, workloadId: string): Partial<DatabaseRecord> {
+    return { run: { ...run, ending: run.ending.filter((id) => id !== workloadId) } };
+  }
+
+  protected logsOf({ id }: DatabaseRecord): LogName[] {
+    return [`db:${id}`];
   }
 
   protected statusOf({ deletedAtMs, desired, run, error }: DatabaseRecord): DatabaseStatus {

@@ -18,7 +18,7 @@ import type { DatabaseProtocol, Handlers } from './protocol.ts';
 import { finishRotation } from './settings/passwords.ts';
 import { withoutSecrets } from './running/said.ts';
 import { volumeOf } from './running/spec.ts';
-import { endAll, endLogOfDeleted, leaving } from './running/workloads.ts';
+import { leaving } from './running/workloads.ts';
 
 type LifecycleHandlers = Handlers<
   'create' | 'set-running' | 'delete' | 'restore' | 'purge' | 'wake' | 'recover'
@@ -42,10 +42,7 @@ export class Lifecycle {
       },
       'set-running': ({ running }) => (running ? this.#start() : this.#stop()),
       ...trashHandlers(core, {
-        stop: (patch, changes) => {
-          this.#halt(patch, changes);
-          endLogOfDeleted(core);
-        },
+        stop: (patch, changes) => this.#halt(patch, changes),
         empty: (record) => this.#empty(record),
       }),
       wake: () => core.record !== null,
@@ -113,7 +110,7 @@ export class Lifecycle {
     // What was pulled may be what is wrong.
     const image = run.made ? run.image : null;
     core.save({ error, run: { ...leaving(leaving(run, 'next'), 'initJob'), image } }, [alarm]);
-    endAll(core);
+    core.endAll();
   }
 
   #stop(): DatabaseRecord {
@@ -130,7 +127,7 @@ export class Lifecycle {
       ...changes,
     ]);
     core.abortStart();
-    endAll(core);
+    core.endAll();
     return saved;
   }
 
@@ -154,7 +151,7 @@ export class Lifecycle {
     const core = this.#core;
     const { record } = core;
     if (record === null) return;
-    endAll(core);
+    core.endAll();
     if (record.deletedAtMs !== null) return;
     if (record.run.live !== null) {
       core.care.follow(record.run.live);

@@ -23,28 +23,26 @@ export class WorkloadPrograms implements ConsolePrograms {
     this.#options = options;
   }
 
-  /** What a console runs. Rejects: NOT_RUNNING, NO_SUCH_CONTAINER, ENGINE_NOT_AVAILABLE. */
   async program(target: ConsoleTarget, container: string): Promise<ConsoleProgram> {
-    assertContainer(this.#options.reader, target, container);
-    switch (target.kind) {
-      case 'app':
-        return { workloadId: this.#workloadOf(target.id, container), command: [], env: {} };
-      case 'database':
-        return await this.#clientOf(target.id, null);
-    }
+    return await this.#programOf(target, container, null);
   }
 
-  /** What one command runs: a line for the shell of an app, a statement for the client of a database. */
   async command(target: ConsoleTarget, container: string, line: string): Promise<ConsoleProgram> {
-    assertContainer(this.#options.reader, target, container);
-    switch (target.kind) {
-      case 'app': {
-        const command = ['/bin/sh', '-c', line];
-        return { workloadId: this.#workloadOf(target.id, container), command, env: {} };
-      }
-      case 'database':
-        return await this.#clientOf(target.id, line);
+    return await this.#programOf(target, container, line);
+  }
+
+  async #programOf(
+    target: ConsoleTarget,
+    container: string,
+    line: string | null,
+  ): Promise<ConsoleProgram> {
+    const { reader, actors } = this.#options;
+    assertContainer(reader, target, container);
+    if (target.kind === 'database') {
+      return await actors.ask(databaseActor.at(target.id), { type: 'client', statement: line });
     }
+    const command = line === null ? [] : ['/bin/sh', '-c', line];
+    return { workloadId: this.#workloadOf(target.id, container), command, env: {} };
   }
 
   #workloadOf(appId: string, container: string): string {
@@ -52,11 +50,6 @@ export class WorkloadPrograms implements ConsolePrograms {
     const workloadId = app && containerWorkload(app, container);
     if (workloadId === undefined) throw new ServiceError('NOT_RUNNING', 'It does not run.');
     return workloadId;
-  }
-
-  #clientOf(databaseId: string, statement: string | null): Promise<ConsoleProgram> {
-    const { actors } = this.#options;
-    return actors.ask(databaseActor.at(databaseId), { type: 'client', statement });
   }
 }
 

@@ -12,7 +12,7 @@ import { type Change, insert, put, type Table } from '../../store/records/table.
 import type { ActorContext, Protocol } from '../runtime/actor.ts';
 import type { WorkloadDeps } from './deps.ts';
 import { freeUid } from './free-uid.ts';
-import { WorkloadCare } from './workload-care.ts';
+import { WorkloadCare, type WayOut } from './workload-care.ts';
 
 /** What the records of apps and of databases have in common. */
 export interface WorkloadRecord {
@@ -33,6 +33,11 @@ export interface WorkloadKind<R> {
   /** The log of its workloads, but for those that have one of their own. */
   log: LogName;
   logOf?: (workloadId: string) => LogName | undefined;
+}
+
+/** A workload on its way out. */
+export interface Leaver extends Omit<WayOut, 'gone'> {
+  workloadId: string;
 }
 
 // Others may take the uid, or whatever else is unique, between the look and the commit.
@@ -69,6 +74,10 @@ export abstract class WorkloadCore<
   }
 
   protected abstract statusOf(record: R): R['status'];
+  protected abstract get leavers(): readonly Leaver[];
+  /** What of its record changes when the driver has forgotten one of these. */
+  protected abstract without(record: R, workloadId: string): Partial<R>;
+  protected abstract logsOf(record: R): readonly LogName[];
 
   /** The record, also of what is in trash; null when there is none. */
   get record(): R | null {
@@ -134,6 +143,28 @@ export abstract class WorkloadCore<
     const record = { ...changed, status: this.statusOf(changed) };
     this.#record = record;
     return { record, durable: this.context.commit([put(this.kind.table, record), ...changes]) };
+  }
+
+  /** Sees every workload on its way out to its end. */
+  endAll(): void {
+    for (const { workloadId, ...way } of this.leavers) {
+      this.care.end(workloadId, { ...way, gone: () => this.#forget(workloadId) });
+    }
+  }
+
+  #forget(workloadId: string): void {
+    if (this.#record === null) return;
+    this.save(this.without(this.#record, workloadId));
+    this.endLogsOfDeleted();
+  }
+
+  /** The logs of what is in trash end when its last workload has. */
+  endLogsOfDeleted(): void {
+    if (this.#record?.deletedAtMs == null || this.leavers.length > 0) return;
+    const logs = this.logsOf(this.#record);
+    this.context.afterCommit(() => {
+      for (const log of logs) this.deps.streams.end(log);
+    });
   }
 
   /** Takes a record that was just committed as the state. */

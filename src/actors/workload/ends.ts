@@ -52,16 +52,26 @@ export function endIn(state: WorkloadState): { ends: number; exit: Exit } | null
   }
 }
 
-/** A sentence; `what` it is of: `app` or `database`. */
-export function describeEnd(exit: Exit, what: string): string {
-  if (exit.cause === 'unhealthy') return `The ${what} was ended because its health check failed.`;
-  if (exit.detail !== null) return exit.detail;
-  if (exit.reason === 'lost') return `The ${what} was lost when its server stopped.`;
-  if (exit.reason === 'stopped') return `The ${what} was stopped from outside.`;
-  if (exit.signal !== null) return `The ${what} was ended by ${exit.signal}.`;
-  return exit.code === null
-    ? `The ${what} ended.`
-    : `The ${what} exited with code ${String(exit.code)}.`;
+/** A sentence that begins with `who` ended; `when` stands behind how. */
+export function describeExit(
+  { detail, reason, signal, code }: Exit,
+  who: string,
+  when = '',
+): string {
+  if (detail !== null) return detail;
+  if (reason === 'lost') return `${who} was lost when its server stopped.`;
+  if (reason === 'deadline') return `${who} took too long.`;
+  if (signal !== null) return `${who} was ended by ${signal}${when}.`;
+  return `${who} exited with code ${String(code ?? 'unknown')}${when}.`;
+}
+
+/** A sentence about an end of what was well before. */
+export function describeEnd(exit: Exit, who: string): string {
+  const { cause, detail, reason, signal, code } = exit;
+  if (cause === 'unhealthy') return `${who} was ended because its health check failed.`;
+  if (detail === null && reason === 'stopped') return `${who} was stopped from outside.`;
+  const isKnown = detail !== null || reason === 'lost' || signal !== null || code !== null;
+  return isKnown ? describeExit(exit, who) : `${who} ended.`;
 }
 
 /** What comes next, as a sentence without its full stop. */

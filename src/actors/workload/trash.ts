@@ -70,6 +70,7 @@ export function trashHandlers<
         insert(tables.trash, put),
         context.alarm(alarmName, purgeAtMs, message),
       ]);
+      core.endLogsOfDeleted();
       return true;
     },
     /** It comes back stopped. */

@@ -15,7 +15,6 @@ import { ServiceError } from '../../../lib/errors.ts';
 import type { BuildConfig, ReleasePlan } from '../../../store/records/records.ts';
 import { reach } from '../../workload/reach.ts';
 import { openVariables } from '../settings/variables.ts';
-import { declaredArgs, hostArgs } from './build-args.ts';
 import { BuildOutput } from './build-output.ts';
 import { detectBuild } from './detect.ts';
 // prettier-ignore
@@ -63,12 +62,8 @@ async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan
     logins: loginsOf(reader, secrets, app.teamId),
   };
   const info = await withOutput(work, (line, signal) => images.build(spec, line, signal));
-  // The image has it all; a folder that stays by a mistake goes with the next deployment.
-  await core.folders
-    .removeRelease(deployment.id)
-    .catch((error: unknown) =>
-      core.deps.logger.warn({ app: app.id, err: error }, 'release_not_removed'),
-    );
+  // The image has it all.
+  await core.removeRelease(deployment.id);
   return planOf(work, info, { kind, startCommand }, null);
 }
 
@@ -241,4 +236,45 @@ async function dressContext(work: BuildWork, { folder }: Source, plan: BuildPlan
   } finally {
     await ignore.close();
   }
+}
+
+/** The names behind ARG, in any stage. */
+export function declaredArgs(dockerfile: string): Set<string> {
+  const names = new Set<string>();
+  const lines = dockerfile.split(/\r?\n/).filter((line) => !/^\s*#/.test(line));
+  // A line goes on behind the escape character, which a directive may have changed.
+  const whole = lines.join('\n').replace(/[\\`][ \t]*\n/g, ' ');
+  for (const line of whole.split('\n')) {
+    const rest = /^\s*ARG\s+(.*)$/i.exec(line)?.[1];
+    if (rest === undefined) continue;
+    for (const [, name = ''] of rest.matchAll(/([A-Za-z_]\w*)(?:=(?:"[^"]*"|'[^']*'|\S*))?/g)) {
+      names.add(name);
+    }
+  }
+  return names;
+}
+
+/** Builders know these without ARG, and keep them out of the image. */
+// prettier-ignore
+const proxyArgs = [
+  'HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY',
+  'http_proxy', 'https_proxy', 'ftp_proxy', 'no_proxy', 'all_proxy',
+];
+/** Where packages come from; the rest of what the host passes on are files that no image has. */
+const mirrorArgs = ['npm_config_registry', 'PIP_INDEX_URL', 'GOPROXY', 'GOSUMDB'];
+
+/** Of what the host passes to builds, what a builder in a container can use. */
+export function hostArgs(passedOn: Readonly<Record<string, string>>): {
+  proxies: Record<string, string>;
+  mirrors: Record<string, string>;
+} {
+  const pick = (names: readonly string[]): Record<string, string> =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const value = passedOn[name];
+        // An address with a password would stay in the image.
+        return value === undefined || /\/\/[^/]*@/.test(value) ? [] : [[name, value]];
+      }),
+    );
+  return { proxies: pick(proxyArgs), mirrors: pick(mirrorArgs) };
 }

@@ -7,8 +7,7 @@
  */
 import type { BuildConfig, ReleasePlan } from '../../../store/records/records.ts';
 import type { BuildPlan, BuildTools } from './plan.ts';
-import { detectNode, installSteps } from './node.ts';
-import { detectGo, detectPython, pythonMains } from './other-languages.ts';
+import { detectGo, detectNode, detectPython, installSteps, pythonMains } from './languages.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { Source } from './source.ts';
 

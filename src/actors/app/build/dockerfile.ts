@@ -10,7 +10,7 @@
 import type { BuildConfig } from '../../../store/records/records.ts';
 import { checkStarts, noSite, settlePlan, siteFolders } from './detect.ts';
 import { containerDataDir, quote, shellCommand } from './environment.ts';
-import { installNeedsSource } from './node.ts';
+import { installNeedsSource } from './languages.ts';
 import type { BaseImages, BuildPlan } from './plan.ts';
 import type { Source } from './source.ts';
 

@@ -5,7 +5,6 @@
  * 2. It ends soon, whatever the text: what aliases make of it is counted before it is made.
  */
 import type * as Yaml from 'yaml';
-import { placeOf } from './place.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 
 const depthMax = 32;
@@ -146,4 +145,14 @@ function checkDepth(value: unknown, path: PropertyKey[]): void {
   for (const [key, inner] of Object.entries(value)) {
     checkDepth(inner, [...path, Array.isArray(value) ? Number(key) : key]);
   }
+}
+
+/** How a place is named to people: `services.web.ports[0]` of a path. */
+export function placeOf(path: readonly PropertyKey[]): string {
+  let place = '';
+  for (const part of path) {
+    if (typeof part === 'number') place += `[${String(part)}]`;
+    else place += `${place === '' ? '' : '.'}${String(part)}`;
+  }
+  return place === '' ? 'compose' : place;
 }

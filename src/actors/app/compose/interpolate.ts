@@ -7,7 +7,7 @@
  * 2. Keys are left as they are; what a value brings in is not looked into again.
  * 3. A short text does not become an endless one: what is brought in is bounded in all.
  */
-import { placeOf } from './place.ts';
+import { placeOf } from './document.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 
 export type Variables = Readonly<Record<string, string>>;

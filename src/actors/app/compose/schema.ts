@@ -6,7 +6,7 @@
  */
 import { constants } from 'node:os';
 import { z } from 'zod';
-import { placeOf } from './place.ts';
+import { placeOf } from './document.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { durationMs, isInsidePath, portInside, sizeBytes, volumeUse, wordsOf } from './values.ts';
 import type { VolumeUse } from './values.ts';

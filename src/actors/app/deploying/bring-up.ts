@@ -12,12 +12,11 @@ import { loginsFor } from '../build/registry-logins.ts';
 import type { AppCore } from '../core.ts';
 import { endsBefore } from '../running/crashes.ts';
 import { awaitHealth, checkOverNetwork } from '../running/health.ts';
-import { follow, goLive, nameNext } from '../running/instances.ts';
+import { goLive, nameNext } from '../running/instances.ts';
 import { tellLastWords } from '../running/last-words.ts';
 import { reach } from '../../workload/reach.ts';
 import { madeElsewhere, runsHere } from './runtime-fit.ts';
-import { checkStack, startStack } from './stack-start.ts';
-import { awaitRoom, othersOf, stackOf, stackParts } from './stack-release.ts';
+import { awaitRoom, checkStack, othersOf, stackOf, stackParts, startStack } from './stack-start.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { awaitDatabases } from '../settings/variables.ts';
 import { innerPort, specOf } from '../running/workload-spec.ts';
@@ -157,7 +156,7 @@ async function startOne(core: AppCore, instance: Instance, options: BringUp): Pr
     await driver.remove(spec.id);
     await driver.start(spec);
   }
-  follow(core, spec.id);
+  core.care.follow(spec.id);
 }
 
 async function startAll(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
@@ -168,7 +167,7 @@ async function startAll(core: AppCore, instance: Instance, options: BringUp): Pr
     clock,
     parts: await stackParts(core, instance, plan),
     timeoutMs: limits.healthTimeoutMs,
-    started: (workloadId) => follow(core, workloadId),
+    started: (workloadId) => core.care.follow(workloadId),
     say,
     signal,
   });

@@ -55,7 +55,7 @@ export class BuildQueue {
     const known = this.#at(place, deploymentId);
     if (this.#isFreeAt(place)) {
       if (known !== undefined) this.#remove(place, known);
-      return this.#take();
+      return this.adopt();
     }
     if (known === undefined) this.#line.splice(place, 0, { deploymentId, askTurn, state: 'waits' });
     else {
@@ -76,15 +76,6 @@ export class BuildQueue {
 
   /** A slot at once, for a build that is running already and was found again. */
   adopt(): () => void {
-    return this.#take();
-  }
-
-  /** Whether this deployment waits for a slot. */
-  isWaiting(deploymentId: string): boolean {
-    return this.#at(this.#placeOf(deploymentId), deploymentId) !== undefined;
-  }
-
-  #take(): () => void {
     this.#running += 1;
     let held = true;
     return () => {
@@ -95,15 +86,14 @@ export class BuildQueue {
     };
   }
 
+  /** Whether this deployment waits for a slot. */
+  isWaiting(deploymentId: string): boolean {
+    return this.#at(this.#placeOf(deploymentId), deploymentId) !== undefined;
+  }
+
   /** Where it stands in line, or would. */
   #placeOf(deploymentId: string): number {
-    let [low, high] = [0, this.#line.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#line[middle]?.deploymentId ?? '') < deploymentId) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return this.#line.findLastIndex((waiter) => waiter.deploymentId < deploymentId) + 1;
   }
 
   #at(place: number, deploymentId: string): Waiter | undefined {

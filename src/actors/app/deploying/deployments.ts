@@ -16,16 +16,14 @@ import type {
   DeploymentTrigger,
 } from '../../../store/records/records.ts';
 import type { Driver } from '../../../drivers/driver.ts';
-import { remove } from '../../../store/records/table.ts';
-import type { Change } from '../../../store/records/table.ts';
+import { type Change, remove } from '../../../store/records/table.ts';
 import { tables } from '../../../store/records/tables.ts';
 import type { AppCore, Work } from '../core.ts';
 import type { AppProtocol, Handlers } from '../protocol.ts';
 import type { ActorRef, Actors } from '../../runtime/actor.ts';
 import type { AskTurn } from './build-queue.ts';
-import { endAll, leaving } from '../running/instances.ts';
-import { canceledLine, runDeployment } from './pipeline.ts';
-import type { DeploymentSteps } from './pipeline.ts';
+import { leaving } from '../running/instances.ts';
+import { canceledLine, type DeploymentSteps, runDeployment } from './pipeline.ts';
 import { checkRunsHere, checkSourceRuns } from './runtime-fit.ts';
 
 type DeploymentHandlers = Handlers<'redeploy' | 'rollback' | 'cancel' | 'build-turn'>;
@@ -217,7 +215,7 @@ export class DeploymentQueue implements DeploymentSteps {
     const old = this.#outdated(finished);
     const patch = ends ? { run: leaving(core, run, 'next') } : {};
     core.save(patch, old.changes, [finished, ...old.records]);
-    if (ends) endAll(core);
+    if (ends) core.endAll();
     const { work } = core;
     core.context.afterCommit(() => {
       const isUnderWay = work?.kind === 'deployment' && work.deploymentId === deployment.id;
@@ -254,9 +252,7 @@ export class DeploymentQueue implements DeploymentSteps {
     const blob = finished.upload?.blob;
     const current = core.record?.upload?.blob ?? currentBlob;
     if (blob === undefined || blob === current || finished.rollbackOf !== null) return;
-    core.folders
-      .removeUpload(blob)
-      .catch((error: unknown) => logger.warn({ app: core.id, err: error }, 'upload_not_removed'));
+    core.removeUpload(blob);
   }
 
   /**

@@ -156,10 +156,7 @@ async function giveUp(
   if (before === undefined) return;
   if (before.buildJob !== null) await removeJob(core, before.buildJob);
   if (before.rollbackOf !== null) return;
-  await core.folders.removeRelease(deploymentId).catch((failure: unknown) => {
-    // What is left goes when the next deployment begins.
-    core.deps.logger.warn({ app: core.id, err: failure }, 'release_not_removed');
-  });
+  await core.removeRelease(deploymentId);
 }
 
 async function removeJob(core: AppCore, buildJob: string): Promise<void> {

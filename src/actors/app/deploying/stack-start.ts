@@ -1,17 +1,22 @@
 /**
- * Owns starting the services of a stack in their order.
+ * Owns a compose file's release on its way up: what is read of it anew, the room it needs, and starting
+ * its services in their order.
  *
  * 1. A service starts when those it waits for have come as far as it asks.
  * 2. Starting again, after a crash, goes on with what runs already.
  */
 import type { Driver } from '../../../drivers/driver.ts';
-import type { Workload } from '../../../protocol/workload.ts';
 import { type Clock, pause } from '../../../lib/clock.ts';
-import { WorkFailed } from '../../workload/work-failed.ts';
-import type { StackPart } from '../compose/parts.ts';
-import type { StackService } from '../compose/stack.ts';
+import type { Workload } from '../../../protocol/workload.ts';
+import type { Instance, ReleasePlan, ReleaseStack } from '../../../store/records/records.ts';
 import { endOf } from '../../workload/ends.ts';
-import { describeExit } from '../running/health.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
+import { partsOf, type StackPart } from '../compose/parts.ts';
+import type { Stack, StackService } from '../compose/stack.ts';
+import type { AppCore } from '../core.ts';
+import { makeRoom, type NextInstance } from '../running/instances.ts';
+import { beforeHealthy } from '../running/health.ts';
+import { openVariables } from '../settings/variables.ts';
 
 export interface StackStart {
   driver: Driver;
@@ -29,6 +34,64 @@ export interface StackStart {
 type Wait = StackService['after'][number];
 
 const lookEveryMs = 200;
+/** Until it is looked again whether there is room. */
+const roomEveryMs = 100;
+
+/** The stack with the variables of now. Rejects with WorkFailed. */
+export async function stackOf(core: AppCore, { compose }: ReleaseStack): Promise<Stack> {
+  const variables = openVariables(core.deps, core.require(), 'production');
+  const { readStack } = await import('../compose/stack.ts');
+  return readStack(compose, { variables, port: core.require().build.port });
+}
+
+/** How the services are named to the actor before any of them starts. */
+export function othersOf(
+  { services }: Stack,
+  { main, images }: ReleaseStack,
+): NextInstance['stack'] {
+  const others = services.flatMap(({ name }, at) =>
+    name === main ? [] : [{ service: name, at, image: images[name]?.label ?? '' }],
+  );
+  return { main, others };
+}
+
+/** What is started for an instance, in its order. Rejects with WorkFailed. */
+export async function stackParts(
+  core: AppCore,
+  { workloadId, port }: Instance,
+  { stack }: ReleasePlan,
+): Promise<StackPart[]> {
+  if (stack === undefined) throw new Error('Cannot start services without a compose file');
+  const read = await stackOf(core, stack);
+  const missing = read.services.find(({ name }) => !Object.hasOwn(stack.images, name));
+  if (missing !== undefined || read.main !== stack.main) {
+    throw new WorkFailed('The variables of the app change what its services are. Deploy again.');
+  }
+  const { id, slug, teamId, resources } = core.require();
+  return partsOf(read, {
+    appId: id,
+    workloadId,
+    port,
+    images: Object.fromEntries(
+      Object.entries(stack.images).map(([service, { name }]) => [service, name]),
+    ),
+    network: { team: teamId, aliases: [slug] },
+    resources,
+    stopGraceMs: core.deps.options.stopGraceMs,
+  });
+}
+
+/** Ends what runs of the app: its services and the next ones would share their volumes. */
+export async function awaitRoom(
+  core: AppCore,
+  deploymentId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await core.context.report(() => makeRoom(core, deploymentId));
+  while ((core.record?.run.draining.length ?? 0) > 0) {
+    await pause(core.deps.clock, roomEveryMs, signal);
+  }
+}
 
 /** Resolves when all are started. Rejects with WorkFailed, with what `driver.start` throws, or when aborted. */
 export async function startStack(start: StackStart): Promise<void> {
@@ -79,7 +142,7 @@ async function awaitOther(start: StackStart, name: string, wait: Wait): Promise<
 function hasCome(workload: Workload | undefined, { until }: Wait): boolean | string {
   const state = workload?.state;
   if (until === 'completed' && state?.phase === 'ended') {
-    return state.exit.code === 0 || describeExit(state.exit);
+    return state.exit.code === 0 || beforeHealthy(state.exit);
   }
   const failed = failureOf(workload);
   if (failed !== null) return failed;
@@ -89,5 +152,5 @@ function hasCome(workload: Workload | undefined, { until }: Wait): boolean | str
 }
 
 function failureOf(workload: Workload | undefined): string | null {
-  return endOf(workload, 'It is gone.', describeExit);
+  return endOf(workload, 'It is gone.', beforeHealthy);
 }

@@ -38,12 +38,7 @@ export function uploadHandlers(
       core.releaseUpload();
       const saved = core.save({ upload });
       core.context.afterCommit(() => {
-        if (before === null || neededBlobs(core).has(before.blob)) return;
-        core.folders
-          .removeUpload(before.blob)
-          .catch((error: unknown) =>
-            core.deps.logger.warn({ app: core.id, err: error }, 'upload_not_removed'),
-          );
+        if (before !== null && !neededBlobs(core).has(before.blob)) core.removeUpload(before.blob);
       });
       queue.advance();
       return saved;

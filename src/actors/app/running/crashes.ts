@@ -137,7 +137,7 @@ function sentenceOf(core: AppCore, { workload, exit, fresh, restarts, inRow }: E
   const row = inRow > 2 ? ` It ended ${String(inRow)} times in a row.` : '';
   const next = describeNext(workload.state, core.deps.clock.now());
   const count = `(restart ${String(restarts)} of this release)`;
-  return `${unseen}${describeEnd(exit, 'app')}${row} ${next} ${count}.`;
+  return `${unseen}${describeEnd(exit, 'The app')}${row} ${next} ${count}.`;
 }
 
 /** Behind its own last words, as far as they come soon. */

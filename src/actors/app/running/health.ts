@@ -5,10 +5,10 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { Driver } from '../../../drivers/driver.ts';
+import type { Listener } from '../../../lib/processes/listening-sockets.ts';
 import type { Exit, Workload } from '../../../protocol/workload.ts';
 import { type Clock, pause } from '../../../lib/clock.ts';
-import { endOf } from '../../workload/ends.ts';
-import { Elsewhere } from './elsewhere.ts';
+import { describeExit, endOf } from '../../workload/ends.ts';
 
 export interface Target {
   host: string;
@@ -51,6 +51,8 @@ const lastDelayMs = 500;
 const checkTimeoutMs = 5000;
 /** An app that listens elsewhere by then is told so; it may still come to listen where it should. */
 const elsewhereMs = 10_000;
+/** Places that it says to listen at. */
+const shownMax = 4;
 const goneApp = 'The app is gone: the driver does not know it any more.';
 
 /** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
@@ -63,7 +65,7 @@ export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
     const workload = await driver.inspect(workloadId);
-    const ended = endOf(workload, goneApp, describeExit);
+    const ended = endOf(workload, goneApp, beforeHealthy);
     if (ended !== null) {
       const isTaken = neverStarted(workload) && (await driver.probe(workloadId)) === 'foreign';
       return isTaken ? { kind: 'foreign' } : { kind: 'failed', reason: ended };
@@ -112,12 +114,9 @@ function neverStarted(workload: Workload | undefined): boolean {
   return workload?.state.phase === 'ended' && workload.state.exit.reason === 'failed_to_start';
 }
 
-/** A sentence about the end of an app's process. */
-export function describeExit(exit: Exit): string {
-  if (exit.detail !== null) return exit.detail;
-  if (exit.reason === 'lost') return 'The app was lost when its server stopped.';
-  if (exit.signal !== null) return `The app was ended by ${exit.signal} before it was healthy.`;
-  return `The app exited with code ${String(exit.code ?? 'unknown')} before it was healthy.`;
+/** A sentence about the end of a process that was to become healthy. */
+export function beforeHealthy(exit: Exit): string {
+  return describeExit(exit, 'The app', ' before it was healthy');
 }
 
 /** The check of real instances, over TCP or HTTP. */
@@ -150,4 +149,64 @@ function checkPath(
     asking.once('error', () => resolve(`GET ${path} got no answer`));
     asking.end();
   });
+}
+
+/**
+ * The line in a deployment's log that says where an app listens when it does not listen on its PORT. It
+ * is not ended for that: an app that is slow to start may open a port for metrics or a debugger first,
+ * which looks the same from outside.
+ */
+class Elsewhere {
+  readonly #options: HealthGateOptions;
+  readonly #fromMs: number;
+  #told = false;
+  /** Why nothing was reached, as the end of a sentence. */
+  seen: string;
+
+  /** `fromMs`: not looked at before. */
+  constructor(options: HealthGateOptions, fromMs: number) {
+    this.#options = options;
+    this.#fromMs = fromMs;
+    // Who listens on loopback alone is reached by nobody outside its container.
+    const where = options.driver.runs === 'image' ? ' at 0.0.0.0' : '';
+    this.seen = `nothing listened on its port ${String(options.shownPort)}${where} (the variable PORT)`;
+  }
+
+  /** Looks where it listens, and says so the first time that it does. */
+  async look(): Promise<void> {
+    const { driver, clock, workloadId, shownPort, say } = this.#options;
+    if (this.#told || clock.now() < this.#fromMs) return;
+    const found = describeListeners(await driver.listeners(workloadId), shownPort, driver.runs);
+    if (found === null) return;
+    this.#told = true;
+    this.seen = found;
+    say(`${found.charAt(0).toUpperCase()}${found.slice(1)}.`);
+  }
+}
+
+/** The end of a sentence; null for what listens nowhere. */
+export function describeListeners(
+  listeners: readonly Listener[],
+  shownPort: number,
+  runs: Driver['runs'],
+): string | null {
+  const [onPort] = listeners.filter(({ port }) => port === shownPort);
+  if (onPort !== undefined) {
+    return runs === 'image'
+      ? `it listens on ${textOf(onPort)} alone, which is not reached from outside its container; it has to listen on 0.0.0.0`
+      : `it listens on ${textOf(onPort)}, not on 127.0.0.1`;
+  }
+  const ports = [...new Set(listeners.map(({ port }) => port))].sort((a, b) => a - b);
+  if (ports.length === 0) return null;
+  const shown = ports.slice(0, shownMax).map((port) => {
+    const places = listeners.filter((one) => one.port === port).map(textOf);
+    return `${String(port)} (${[...new Set(places)].join(', ')})`;
+  });
+  const more = ports.length > shownMax ? ` and ${String(ports.length - shownMax)} more` : '';
+  const word = ports.length === 1 ? 'port' : 'ports';
+  return `it listens on ${word} ${shown.join(', ')}${more}, not on PORT ${String(shownPort)}`;
+}
+
+function textOf({ address, port }: Listener): string {
+  return `${address.includes(':') ? `[${address}]` : address}:${String(port)}`;
 }

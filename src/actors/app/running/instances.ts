@@ -8,14 +8,10 @@
 import type { Workload } from '../../../protocol/workload.ts';
 import type { AppCrashes, AppRecord, AppRun, Instance } from '../../../store/records/records.ts';
 import { partId } from '../compose/parts.ts';
-import { containerLog, containerNames, workloadsOf } from './containers.ts';
+import { workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
 import { countEnd, crashesOf } from './crashes.ts';
 import type { Handlers } from '../protocol.ts';
-import { pause } from '../../../lib/clock.ts';
-
-/** How long an instance waits for the edge to hear that it goes. */
-const routedMs = 5000;
 
 /** Called when nothing of the app runs and something should. */
 export type EnsureRunning = () => void;
@@ -85,7 +81,7 @@ export function nameNext(core: AppCore, wanted: NextInstance): Instance | null {
     ...(stack !== null && parts !== undefined && { service: stack.main, parts }),
   };
   core.save({ run: { ...leaving(core, run, 'next'), seq, next } });
-  endAll(core);
+  core.endAll();
   return next;
 }
 
@@ -94,7 +90,7 @@ export function makeRoom(core: AppCore, deploymentId: string): void {
   if (!core.wants(deploymentId)) return;
   const { run } = core.require();
   core.save({ run: leaving(core, leaving(core, run, 'live'), 'next') });
-  endAll(core);
+  core.endAll();
 }
 
 /** Gives a healthy instance the traffic; false when it is not wanted any more. */
@@ -126,7 +122,7 @@ function switchTo(core: AppCore, live: Instance, counted: AppCrashes['counted'])
     liveDeploymentId: live.deploymentId,
     desired: 'running',
   });
-  endAll(core);
+  core.endAll();
 }
 
 /** `run` without its live or next instance, which is to end at once. */
@@ -135,38 +131,6 @@ export function leaving(core: AppCore, run: AppRun, which: 'live' | 'next'): App
   if (instance === null) return run;
   const draining = [...run.draining, { ...instance, stopAtMs: core.deps.clock.now() }];
   return { ...run, [which]: null, draining };
-}
-
-/** Follows the output of a workload into its log until it has ended. Again is fine. */
-export function follow(core: AppCore, workloadId: string): void {
-  core.care.follow(workloadId);
-}
-
-/** Sees every instance on its way out to its end, each at its time. */
-export function endAll(core: AppCore): void {
-  const { clock } = core.deps;
-  for (const { workloadId, stopAtMs, parts = [] } of core.record?.run.draining ?? []) {
-    const { routed } = core;
-    core.care.end(workloadId, {
-      ready: async (signal) => {
-        await Promise.race([routed, pause(clock, routedMs, signal)]);
-        const restMs = stopAtMs - clock.now();
-        if (restMs > 0) await pause(clock, restMs, signal);
-      },
-      // What others waited for goes last.
-      others: parts.map((part) => part.workloadId).reverse(),
-      gone: () => forget(core, workloadId),
-    });
-  }
-}
-
-/** The driver has forgotten an instance. */
-function forget(core: AppCore, workloadId: string): void {
-  const { record } = core;
-  if (record === null) return;
-  const draining = record.run.draining.filter((instance) => instance.workloadId !== workloadId);
-  core.save({ run: { ...record.run, draining } });
-  if (record.deletedAtMs !== null) endLogOfDeleted(core);
 }
 
 function notice(core: AppCore, workload: Workload, ensureRunning: EnsureRunning): void {
@@ -181,7 +145,7 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunn
   const ended = { ...run, ...(crashes && { crashes, crashing: true }) };
   switch (workload.state.phase) {
     case 'running':
-      follow(core, workload.spec.id);
+      core.care.follow(workload.spec.id);
       if (crashes !== null) core.save({ run: ended });
       if (ended.crashing && run.live !== null) recheck(core, run.live.workloadId);
       return;
@@ -196,7 +160,7 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunn
 function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): void {
   core.deps.logger.warn({ app: core.id, workload: run.live?.workloadId }, 'app_lost');
   core.save({ run: leaving(core, run, 'live') });
-  endAll(core);
+  core.endAll();
   ensureRunning();
 }
 
@@ -211,17 +175,6 @@ function recovered(core: AppCore, workloadId: string, startedAtMs: number): void
   const run = core.record?.run;
   if (run?.live?.workloadId !== workloadId || !run.crashing) return;
   core.save({ run: { ...run, live: { ...run.live, startedAtMs }, crashing: false } });
-}
-
-/** The logs of an app in trash end when its last instance has. */
-export function endLogOfDeleted(core: AppCore): void {
-  const { record: app } = core;
-  if (app?.deletedAtMs == null || app.run.draining.length > 0) return;
-  const { reader, streams } = core.deps;
-  const names = containerNames(reader, app);
-  core.context.afterCommit(() => {
-    for (const name of names) streams.end(containerLog(core.id, names, name));
-  });
 }
 
 /** Whether the app should run, could run, and does not. */

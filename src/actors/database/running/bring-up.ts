@@ -9,15 +9,22 @@
  */
 import type { Workload } from '../../../protocol/workload.ts';
 import { reach } from '../../workload/reach.ts';
-import { lacksImage } from '../../workload/ends.ts';
+import { BuildOutput } from '../../app/build/build-output.ts';
+import { loginsFor } from '../../app/build/registry-logins.ts';
+import { describeExit, lacksImage } from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { HostInit, HostServer } from '../engines/engine.ts';
-import { pullImage } from './pull.ts';
 import { justBeforeMs, saidIn, saidSince } from './said.ts';
-import { initSpec, requireHost, serverSpec, volumeOf } from './spec.ts';
-import type { Runtime } from './spec.ts';
-import { WorkFailed } from '../../workload/work-failed.ts';
-import { awaitAnswer, describeExit, serverOf } from './wellness.ts';
+import {
+  imageReference,
+  initSpec,
+  requireHost,
+  type Runtime,
+  serverSpec,
+  volumeOf,
+} from './spec.ts';
+import { sentenceOf, WorkFailed } from '../../workload/work-failed.ts';
+import { awaitAnswer, serverOf } from './wellness.ts';
 import { pause } from '../../../lib/clock.ts';
 import { goLive, leaveNext, nameInit, nameServer } from './workloads.ts';
 
@@ -106,7 +113,7 @@ async function startServer(
   core.care.follow(workloadId);
   if (started.state.phase === 'ended') {
     const said = await saidSince(core, workloadId, started.state.exit.atMs - justBeforeMs, signal);
-    throw new WorkFailed(describeExit(started.state.exit) + said);
+    throw new WorkFailed(describeExit(started.state.exit, 'It') + said);
   }
   return workloadId;
 }
@@ -132,6 +139,41 @@ async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime
   if (!run.made) await makeFiles(core, server, signal);
   else await core.place.ensure();
   return { kind: 'host', server };
+}
+
+/**
+ * Gets the image with the logins of the team, and tells it in the database's log; resolves with it as the
+ * driver names it. Whatever keeps it from being had stands in the log, too, behind what the pull said.
+ * Rejects with WorkFailed and what `Images` rejects with.
+ */
+async function pullImage(core: DatabaseCore, signal: AbortSignal): Promise<string> {
+  const { driver, reader, secrets, streams, clock, options } = core.deps;
+  const { images } = driver;
+  if (images === null) throw new Error('a driver of images without images');
+  const reference = imageReference(core);
+  const logins = loginsFor(reader, secrets, core.require().teamId, reference);
+  const spec = { owner: core.id, name: `${core.id}-image`, reference, logins };
+  const output = new BuildOutput((text) => {
+    // One that is given up says nothing any more: its database may be stopped or gone.
+    if (!signal.aborted) streams.write(`db:${core.id}`, text);
+  }, clock);
+  const { line } = output;
+  const deadline = AbortSignal.timeout(options.pullTimeoutMs);
+  const either = AbortSignal.any([signal, deadline]);
+  line(`Pulling ${reference}.`);
+  try {
+    const pulled = await reach(clock, either, () => images.pull(spec, line, either));
+    return pulled.image;
+  } catch (error) {
+    const minutes = String(Math.round(options.pullTimeoutMs / 60_000));
+    const failure = deadline.aborted
+      ? new WorkFailed(`Pulling ${reference} took longer than ${minutes} minutes.`)
+      : error;
+    line(sentenceOf(failure));
+    throw failure;
+  } finally {
+    output.flush();
+  }
 }
 
 async function makeFiles(
@@ -178,7 +220,7 @@ async function finishInit(core: DatabaseCore, job: Workload, signal: AbortSignal
       if (exit.code === 0) break;
       const said = await saidSince(core, id, exit.atMs - justBeforeMs, signal);
       const more = said === '' ? ' The log of the database says more.' : said;
-      throw new WorkFailed(`Its files could not be made: ${describeExit(exit)}${more}`);
+      throw new WorkFailed(`Its files could not be made: ${describeExit(exit, 'It')}${more}`);
     }
     await pause(clock, pollMs, signal);
     seen = await reach(clock, signal, () => driver.inspect(id));

@@ -7,13 +7,19 @@
  */
 import { pause } from '../../../lib/clock.ts';
 import type { Exit, Workload } from '../../../protocol/workload.ts';
-import { describeEnd, describeNext, endIn, lastWordsMs } from '../../workload/ends.ts';
+import {
+  describeEnd,
+  describeExit,
+  describeNext,
+  endIn,
+  lastWordsMs,
+} from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { Handlers } from '../protocol.ts';
 import { finishRotation } from '../settings/passwords.ts';
 import { justBeforeMs, saidSince } from './said.ts';
-import { describeExit, look } from './wellness.ts';
-import { endAll, leaving } from './workloads.ts';
+import { look } from './wellness.ts';
+import { leaving } from './workloads.ts';
 
 export class LiveServer {
   readonly handlers: Handlers<'workload' | 'workloads'>;
@@ -65,7 +71,7 @@ export class LiveServer {
         const { code, signal } = lastExit;
         core.deps.logger.warn({ database: core.id, code, signal, restarts }, 'database_ended');
         this.#exitedAtMs = lastExit.atMs;
-        const error = `${describeExit(lastExit)} It is started again.`;
+        const error = `${describeExit(lastExit, 'It')} It is started again.`;
         core.save({ error, run: { ...run, crashing: true } });
         this.#hearOut(id, lastExit);
         return;
@@ -73,7 +79,7 @@ export class LiveServer {
       case 'ended':
         core.deps.logger.warn({ database: core.id, workload: id }, 'database_lost');
         core.save({ run: { ...leaving(run, 'live'), crashing: false } });
-        endAll(core);
+        core.endAll();
         this.#ensureRunning();
     }
   }
@@ -87,7 +93,7 @@ export class LiveServer {
     const end = `${spec.id} ${String(ended.ends)}`;
     if (this.#toldEnd === end) return;
     this.#toldEnd = end;
-    const text = `${describeEnd(ended.exit, 'database')} ${describeNext(state, clock.now())}.`;
+    const text = `${describeEnd(ended.exit, 'The database')} ${describeNext(state, clock.now())}.`;
     context.work(`tell:${spec.id}`, async (signal) => {
       await pause(clock, lastWordsMs, signal).catch(() => undefined);
       streams.write(`db:${id}`, text, { id: `${spec.id}!`, seq: ended.ends });
@@ -101,7 +107,7 @@ export class LiveServer {
       const sinceMs = exit.atMs - justBeforeMs;
       const said = await saidSince(core, workloadId, sinceMs, signal).catch(() => '');
       if (said === '' || signal.aborted) return;
-      const error = `${describeExit(exit)}${said} It is started again.`;
+      const error = `${describeExit(exit, 'It')}${said} It is started again.`;
       await core.context.report(() => {
         const run = core.record?.run;
         const isLatest = run?.live === workloadId && this.#exitedAtMs === exit.atMs;

@@ -2,8 +2,7 @@
  * Owns the question whether a database answers: something of its own listens on its port, and its
  * engine says that it is well.
  */
-import type { Exit } from '../../../protocol/workload.ts';
-import { endOf } from '../../workload/ends.ts';
+import { describeExit, endOf } from '../../workload/ends.ts';
 import { loopback } from '../settings/address.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { Server, Wellness } from '../engines/engine.ts';
@@ -56,7 +55,7 @@ export async function awaitAnswer(
   let seen = 'nothing listened on its port';
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
-    const ended = endOf(await driver.inspect(workloadId), gone, describeExit);
+    const ended = endOf(await driver.inspect(workloadId), gone, (exit) => describeExit(exit, 'It'));
     const probe = await driver.probe(workloadId);
     // It ends as well where it cannot listen.
     if (ended !== null && probe !== 'foreign') return { kind: 'failed', reason: ended };
@@ -95,13 +94,4 @@ export async function look(
     core.deps.logger.warn({ database: core.id, err: error }, 'database_not_checked');
     return { kind: 'unwell', seen: 'it could not be asked' };
   }
-}
-
-/** A sentence about the end of a program of a database. */
-export function describeExit(exit: Exit): string {
-  if (exit.detail !== null) return exit.detail;
-  if (exit.reason === 'lost') return 'It was lost when its server stopped.';
-  if (exit.reason === 'deadline') return 'It took too long.';
-  if (exit.signal !== null) return `It was ended by ${exit.signal}.`;
-  return `It exited with code ${String(exit.code ?? 'unknown')}.`;
 }

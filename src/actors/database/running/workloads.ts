@@ -30,7 +30,7 @@ function nameNext(
   const seq = run.seq + 1;
   const workloadId = `${core.id}-${String(seq)}`;
   core.save({ ...patch, run: { ...into(run, workloadId), seq } });
-  endAll(core);
+  core.endAll();
   return workloadId;
 }
 
@@ -38,7 +38,7 @@ function nameNext(
 export function leaveNext(core: DatabaseCore): void {
   if (!core.isStarting) return;
   core.save({ run: leaving(core.require().run, 'next') });
-  endAll(core);
+  core.endAll();
 }
 
 /** It answers, and its user and database are there. False when it is not wanted any more. */
@@ -56,28 +56,4 @@ export function leaving(run: DatabaseRun, which: 'live' | 'next' | 'initJob'): D
   const workloadId = run[which];
   if (workloadId === null) return run;
   return { ...run, [which]: null, ending: [...run.ending, workloadId] };
-}
-
-/** Sees every workload on its way out to its end. */
-export function endAll(core: DatabaseCore): void {
-  for (const workloadId of core.record?.run.ending ?? []) {
-    const gone = (): void => forget(core, workloadId);
-    core.care.end(workloadId, { gone });
-  }
-}
-
-/** The driver has forgotten a workload. */
-function forget(core: DatabaseCore, workloadId: string): void {
-  const { record } = core;
-  if (record === null) return;
-  const ending = record.run.ending.filter((id) => id !== workloadId);
-  core.save({ run: { ...record.run, ending } });
-  if (record.deletedAtMs !== null) endLogOfDeleted(core);
-}
-
-/** The log of a database in trash ends when its last workload has. */
-export function endLogOfDeleted(core: DatabaseCore): void {
-  const { record } = core;
-  if (record?.deletedAtMs == null || record.run.ending.length > 0) return;
-  core.context.afterCommit(() => core.deps.streams.end(`db:${core.id}`));
 }

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { declaredArgs, hostArgs } from '../../../../../src/actors/app/build/build-args.ts';
+import { declaredArgs, hostArgs } from '../../../../../src/actors/app/build/build-image.ts';
 import { detectBuild } from '../../../../../src/actors/app/build/detect.ts';
 import { generateDockerfile, nodeImageOf } from '../../../../../src/actors/app/build/dockerfile.ts';
 import { hostOfReference, pinned } from '../../../../../src/actors/app/build/registry-logins.ts';

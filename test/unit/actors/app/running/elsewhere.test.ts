@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { describeListeners } from '../../../../../src/actors/app/running/elsewhere.ts';
-import { awaitHealth } from '../../../../../src/actors/app/running/health.ts';
+import { awaitHealth, describeListeners } from '../../../../../src/actors/app/running/health.ts';
 import type { WorkloadSpec } from '../../../../../src/protocol/workload.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { ScriptedDriver } from '../../../../support/scripted-driver.ts';
