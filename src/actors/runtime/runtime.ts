@@ -4,7 +4,7 @@
  * 1. An address has one cell, so one activation, at any time.
  * 2. After `drain` has begun only actors send messages; after `close` nothing is handled.
  */
-import { type Clock, pause } from '../../lib/clock.ts';
+import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Journal, Reader } from '../../store/reader-and-journal.ts';
 import type { AlarmRecord } from '../../store/records/records.ts';

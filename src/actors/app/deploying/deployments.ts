@@ -276,13 +276,11 @@ export class DeploymentQueue implements DeploymentSteps {
       if (release !== null && kept.has(release)) continue;
       if (age >= options.deploymentsKept) {
         changes.push(remove(tables.deployments, deployment.id));
-        this.#core.context.afterCommit(() =>
-          streams
-            .drop(`build:${deployment.id}`)
-            .catch((error: unknown) =>
-              logger.warn({ deployment: deployment.id, err: error }, 'build_log_not_removed'),
-            ),
-        );
+        this.#core.context.afterCommit(() => {
+          streams.drop(`build:${deployment.id}`).catch((error: unknown) => {
+            logger.warn({ deployment: deployment.id, err: error }, 'build_log_not_removed');
+          });
+        });
       } else if (release !== null) records.push(withoutRelease(deployment));
     }
     return { records, changes };

@@ -281,7 +281,7 @@ describe('ActorRuntime', () => {
   });
 
   it('passivates what is idle, but not what runs work of its own', async () => {
-    const { clock, runtime, seen } = setUp();
+    const { clock, runtime } = setUp();
     await runtime.ask(counter.at('idle'), { type: 'add', by: 1 });
     await runtime.ask(counter.at('busy'), { type: 'work' });
     await clock.advance(90_000);
