@@ -7,8 +7,7 @@
  * 2. Who is not signed in gets UNAUTHENTICATED, whatever exists.
  */
 import type { ActorRef, AskOptions, Protocol } from '../actors/runtime/actor.ts';
-import { actingTeam, authorize, can } from '../auth/rights/authorize.ts';
-import type { Need, Resource } from '../auth/rights/authorizer.ts';
+import { actingTeam, authorize, can, type Need, type Resource } from '../auth/rights/authorize.ts';
 import type { SignedIn } from '../auth/callers/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type {

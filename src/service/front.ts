@@ -5,8 +5,7 @@
  * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` lets go of all.
  */
 import { activityLog } from '../actors/activity/protocol.ts';
-import { authorize, can } from '../auth/rights/authorize.ts';
-import { rightsTables } from '../auth/rights/rights-tables.ts';
+import { authorize, can, rightsTables } from '../auth/rights/authorize.ts';
 import type { ConsoleDoor } from '../consoles/console-door.ts';
 import { StreamSessions } from '../logs/viewers/sessions.ts';
 import type { CloseOutcome, SharedStreams, StreamRoom } from '../logs/viewers/stream-room.ts';

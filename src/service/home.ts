@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
 import { authorize } from '../auth/rights/authorize.ts';
 import { resetsFolder } from '../auth/sign-in/password-resets.ts';
-import { newSetupCode } from '../auth/sign-in/setup-code.ts';
+import { newSetupCode } from '../auth/sign-in/typed-codes.ts';
 import type { Route } from '../gateway/transport.ts';
 import type { Metrics } from '../gateway/metrics.ts';
 import { consolePageRoutes } from '../gateway/transports/console-pages.ts';

@@ -4,6 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { teamActor } from '../../src/actors/team/protocol.ts';
+import { createToken } from '../../src/auth/callers/tokens.ts';
 import { Accounts } from '../../src/auth/sign-in/accounts.ts';
 import type { Origin, SignIn } from '../../src/auth/sign-in/sign-in.ts';
 import {
@@ -109,7 +111,8 @@ describe('signing in, over the real store', () => {
       const cookie = cookieOf(won.value);
       const principal = byCookie(auth, cookie) as SignedIn;
       assert.equal(principal.kind, 'person');
-      const { token, secret: text } = await accounts.createToken(principal, {
+      const { store: reader, runtime: actors } = stored;
+      const { token, secret: text } = await createToken({ reader, actors, clock }, principal, {
         name: 'ci',
         capabilities: ['deploy_apps'],
         teamIds: [],
@@ -120,7 +123,8 @@ describe('signing in, over the real store', () => {
       });
       const bearer = { cookieHeader: '', authorization: `Bearer ${text}`, team: '', address: '' };
       assert.equal(auth.byToken(bearer).kind, 'token');
-      await accounts.revokeToken(principal, token.id);
+      const revoke = { type: 'token-revoke', tokenId: token.id } as const;
+      await actors.ask(teamActor.at(token.homeTeamId), revoke);
       assert.throws(() => auth.byToken(bearer), { code: 'UNAUTHENTICATED' });
       await accounts.logout(principal, here);
       assert.deepEqual(byCookie(auth, cookie), { kind: 'anonymous' });

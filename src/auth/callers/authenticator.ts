@@ -9,6 +9,7 @@
  *    deleted is told so. A bad cookie is anonymous.
  * 4. Secrets are compared in constant time or as hashes. None is logged.
  */
+import { accountActor, directory } from '../../actors/account/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -21,8 +22,12 @@ import { CredentialUses } from './credential-uses.ts';
 import { type Principal, type SignedIn, anonymous } from './principal.ts';
 import { RecentMap } from '../../lib/recent-map.ts';
 import { isScopeGone, reachOfTeam } from '../rights/scope.ts';
-import { findSessionCookie, keepCookie, openSessionCookie } from './session-cookie.ts';
-import { SessionRenewer } from './session-renewer.ts';
+import {
+  findSessionCookie,
+  keepCookie,
+  openSessionCookie,
+  sessionMaxAgeS,
+} from './session-cookie.ts';
 import { isWellFormedToken, tokenHash } from './token-codec.ts';
 
 export interface Credentials {
@@ -81,6 +86,7 @@ export interface AuthenticatorOptions {
  * found.
  */
 const rememberedDefault = 30_000;
+const renewedAfterMs = 24 * 60 * 60 * 1_000;
 
 interface Remembered<P extends Principal> {
   principal: P;
@@ -88,6 +94,7 @@ interface Remembered<P extends Principal> {
 }
 
 interface RememberedSession extends Remembered<Extract<Principal, { kind: 'person' }>> {
+  /** As stored, or as renewed and noted since. */
   renewable: { sessionId: string; updatedAtMs: number; seenAtMs: number };
 }
 
@@ -119,7 +126,6 @@ class JournaledAuthenticator implements ClosableAuthenticator {
   readonly #sessions: RecentMap<RememberedSession>;
   readonly #tokens: RecentMap<RememberedToken>;
   readonly #uses: CredentialUses;
-  readonly #renewer: SessionRenewer;
   readonly #unsubscribe: () => void;
 
   constructor(options: AuthenticatorOptions) {
@@ -127,7 +133,6 @@ class JournaledAuthenticator implements ClosableAuthenticator {
     this.#sessions = new RecentMap(options.rememberedMax ?? rememberedDefault);
     this.#tokens = new RecentMap(options.rememberedMax ?? rememberedDefault);
     this.#uses = new CredentialUses(options);
-    this.#renewer = new SessionRenewer(options);
     this.#unsubscribe = options.subscribe((entry) => {
       if (!entry.changes.some((change) => decisive.has(change.table))) return;
       this.#sessions.clear();
@@ -145,10 +150,8 @@ class JournaledAuthenticator implements ClosableAuthenticator {
 
   renew(credentials: Credentials, secure: boolean): string | null {
     const raw = findSessionCookie(credentials.cookieHeader);
-    if (raw === '') return null;
-    const session = this.#session(raw, credentials.team);
-    if (session === null || !this.#renewer.due(session.renewable)) return null;
-    return keepCookie(raw, secure);
+    const session = raw === '' ? null : this.#session(raw, credentials.team);
+    return session !== null && this.#prolong(session) ? keepCookie(raw, secure) : null;
   }
 
   byToken(credentials: Credentials): SignedIn {
@@ -194,6 +197,24 @@ class JournaledAuthenticator implements ClosableAuthenticator {
   close(): void {
     this.#unsubscribe();
     this.#uses.close();
+  }
+
+  /** Has a session live for another seven days when it was not renewed for one; false when it was. */
+  #prolong({ renewable }: RememberedSession): boolean {
+    const { actors, clock, log } = this.#options;
+    const { sessionId, updatedAtMs } = renewable;
+    const atMs = clock.now();
+    if (atMs - updatedAtMs < renewedAfterMs) return false;
+    const expiresAtMs = atMs + sessionMaxAgeS * 1_000;
+    try {
+      const message = { type: 'session-renew', sessionId, atMs, expiresAtMs } as const;
+      actors.tell(accountActor.at(directory), message);
+    } catch (thrown) {
+      log.warn({ sessionId, err: thrown }, 'session_renewal_dropped');
+      return false;
+    }
+    renewable.updatedAtMs = atMs;
+    return true;
   }
 
   #session(raw: string, team: string): RememberedSession | null {

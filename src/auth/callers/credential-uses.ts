@@ -30,17 +30,13 @@ const writtenAfterMs = 5_000;
 const pendingMax = 10_000;
 
 export class CredentialUses {
-  readonly #actors: Actors;
-  readonly #clock: Clock;
-  readonly #log: Logger;
+  readonly #options: { actors: Actors; clock: Clock; log: Logger };
   readonly #sessions = new Map<string, number>();
   readonly #tokens = new Map<string, { teamId: string; atMs: number }>();
   #cancel: (() => void) | null = null;
 
-  constructor({ actors, clock, log }: { actors: Actors; clock: Clock; log: Logger }) {
-    this.#actors = actors;
-    this.#clock = clock;
-    this.#log = log;
+  constructor(options: { actors: Actors; clock: Clock; log: Logger }) {
+    this.#options = options;
   }
 
   noteSession(session: UsedSession, now: number): void {
@@ -65,23 +61,24 @@ export class CredentialUses {
   }
 
   #writeLater(): void {
-    this.#cancel ??= this.#clock.after(writtenAfterMs, () => this.#write());
+    this.#cancel ??= this.#options.clock.after(writtenAfterMs, () => this.#write());
   }
 
   #write(): void {
+    const { actors } = this.#options;
     this.#cancel = null;
     const sessions = [...this.#sessions].map(([sessionId, atMs]) => ({ sessionId, atMs }));
     this.#sessions.clear();
     if (sessions.length > 0) {
       this.#tell(() =>
-        this.#actors.tell(accountActor.at(directory), { type: 'sessions-seen', uses: sessions }),
+        actors.tell(accountActor.at(directory), { type: 'sessions-seen', uses: sessions }),
       );
     }
     const byTeam = Map.groupBy([...this.#tokens], ([, { teamId }]) => teamId);
     this.#tokens.clear();
     for (const [teamId, tokens] of byTeam) {
       const uses = tokens.map(([tokenId, { atMs }]) => ({ tokenId, atMs }));
-      this.#tell(() => this.#actors.tell(teamActor.at(teamId), { type: 'tokens-used', uses }));
+      this.#tell(() => actors.tell(teamActor.at(teamId), { type: 'tokens-used', uses }));
     }
   }
 
@@ -90,7 +87,7 @@ export class CredentialUses {
       tell();
     } catch (thrown) {
       // A full mailbox: the next use of these sessions or tokens is noted again.
-      this.#log.warn({ err: thrown }, 'credential_uses_dropped');
+      this.#options.log.warn({ err: thrown }, 'credential_uses_dropped');
     }
   }
 }

@@ -1,6 +1,5 @@
 /**
- * Owns the life of API tokens above the store: who may make one, what it may hold, who may end it, and
- * who sees it.
+ * Owns who may make an API token, and what it may hold.
  *
  * 1. Nobody makes a token with more than their own effective capabilities, scope and time.
  * 2. The text of a token is shown once, in the answer that made it. Only its hash is kept.
@@ -15,10 +14,9 @@ import { checkedName } from '../../lib/names.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { TokenRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { actingTeam, authorize, can } from '../rights/authorize.ts';
-import type { Resource } from '../rights/authorizer.ts';
+import { actingTeam, authorize, type Resource } from '../rights/authorize.ts';
 import { assertMayGive } from '../rights/escalation.ts';
-import type { Principal, SignedIn } from './principal.ts';
+import type { SignedIn } from './principal.ts';
 import { liveApp, liveDatabase } from '../rights/scope.ts';
 import { newTokenSecret, shownPrefix, tokenHash } from './token-codec.ts';
 
@@ -81,31 +79,6 @@ export async function createToken(
   };
   await actors.ask(teamActor.at(homeTeamId), { type: 'token-create', token });
   return { token, secret };
-}
-
-/** NOT_FOUND unless the caller made it or manages tokens in the team it was made in. */
-export async function revokeToken(
-  { reader, actors }: TokensOptions,
-  principal: SignedIn,
-  tokenId: string,
-): Promise<boolean> {
-  const token = reader.get(tables.tokens, tokenId);
-  // A token that reaches less than its owner may not end the owner's other tokens.
-  const own = principal.kind === 'person' && token?.userId === principal.userId;
-  const home: Resource = { kind: 'team', teamId: token?.homeTeamId ?? '' };
-  if (!token || !(own || can(reader, principal, 'manage_tokens', home))) {
-    throw new ServiceError('NOT_FOUND', 'No such token.');
-  }
-  return actors.ask(teamActor.at(token.homeTeamId), { type: 'token-revoke', tokenId });
-}
-
-/** The tokens made in the acting team, in the order in which they were made; needs `manage_tokens`. */
-export function listTokens(reader: Reader, principal: Principal): Readonly<TokenRecord>[] {
-  // Checks the sign-in first: nobody else is told about teams.
-  authorize(reader, principal, null, { kind: 'instance' });
-  const teamId = actingTeam(principal);
-  authorize(reader, principal, 'manage_tokens', { kind: 'team', teamId });
-  return reader.list(tables.tokens, 'team', [teamId]);
 }
 
 function checkedInput(input: NewToken, now: number): NewToken {

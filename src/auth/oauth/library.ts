@@ -108,7 +108,7 @@ function createLibrary(options: OAuthLibraryOptions, occasion: () => LibraryOcca
     database: (own: BetterAuthOptions) => withoutSessions(authAdapter(options)(own)),
     // The library's types do not fit each other under exactOptionalPropertyTypes.
     plugins: [oauthProvider(provider) as unknown as BetterAuthPlugin],
-    // `session-renewer.ts` renews sessions.
+    // The authenticator renews sessions.
     session: { expiresIn: sessionMaxAgeS, disableSessionRefresh: true },
     databaseHooks: {
       verification: {

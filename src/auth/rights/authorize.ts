@@ -20,10 +20,20 @@ import type {
 } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { readMemberships, readUser } from '../callers/account-reads.ts';
-import type { Need, Resource } from './authorizer.ts';
 import { personHolds, personSees, roleIn, showsTeam } from './holdings.ts';
 import type { Principal, SignedIn } from '../callers/principal.ts';
 import { type Place, reachOfTeam, reaches } from './scope.ts';
+
+export type Resource =
+  | { kind: 'team'; teamId: string }
+  | { kind: 'folder'; folder: Readonly<FolderRecord> }
+  /** `trashed`: in trash, too, where it does not exist otherwise: to restore or purge it. */
+  | { kind: 'app'; app: Readonly<AppRecord>; trashed?: true }
+  | { kind: 'database'; database: Readonly<DatabaseRecord>; trashed?: true }
+  | { kind: 'instance' };
+
+/** A capability, `null` for merely seeing the thing, or `admin` for the instance administrator. */
+export type Need = Capability | 'admin' | null;
 
 type Verdict = 'yes' | 'anonymous' | 'invisible' | 'lacking' | 'two-factor';
 
@@ -48,29 +58,10 @@ export function can(
 }
 
 /**
- * Those of a team's apps that the principal sees. What depends on the team is judged once, and what
- * depends on a folder once for each folder.
+ * Those of a team's apps or databases that the principal sees. What depends on the team is judged once,
+ * and what depends on a folder once for each folder.
  */
-export function seenApps(
-  reader: Reader,
-  principal: Principal,
-  teamId: string,
-  apps: readonly Readonly<AppRecord>[],
-): Readonly<AppRecord>[] {
-  return seenNodes(reader, principal, teamId, apps);
-}
-
-/** As `seenApps`, for a team's databases. */
-export function seenDatabases(
-  reader: Reader,
-  principal: Principal,
-  teamId: string,
-  databases: readonly Readonly<DatabaseRecord>[],
-): Readonly<DatabaseRecord>[] {
-  return seenNodes(reader, principal, teamId, databases);
-}
-
-function seenNodes<N extends Readonly<Node>>(
+export function seenNodes<N extends Readonly<Node>>(
   reader: Reader,
   principal: Principal,
   teamId: string,
@@ -89,7 +80,7 @@ export function seesWhole(reader: Reader, principal: Principal, teamId: string):
   return sightIn(reader, principal, teamId) === everything;
 }
 
-/** As `seenApps`, for a team's folders. */
+/** As `seenNodes`, for a team's folders. */
 export function seenFolders(
   reader: Reader,
   principal: Principal,
@@ -141,6 +132,20 @@ export function teamIdsOf(reader: Reader, principal: Principal): string[] {
     .filter((id) => reachOfTeam(reader, token, id) !== 'none')
     .sort((a, b) => Number(b === token.homeTeamId) - Number(a === token.homeTeamId));
 }
+
+/** A change in one of these tables may take a right away from an open stream or console. */
+export const rightsTables: ReadonlySet<string> = new Set(
+  [
+    tables.auth,
+    tables.members,
+    tables.roles,
+    tables.apps,
+    tables.databases,
+    tables.teams,
+    tables.folders,
+    tables.folderGrants,
+  ].map((table) => table.name),
+);
 
 const everything = (): boolean => true;
 

@@ -13,8 +13,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { RoleRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { authorize } from './authorize.ts';
-import type { Resource } from './authorizer.ts';
+import { authorize, type Resource } from './authorize.ts';
 import type { Principal, SignedIn } from '../callers/principal.ts';
 
 /**

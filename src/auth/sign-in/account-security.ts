@@ -208,12 +208,9 @@ export class AccountSecurity {
   }
 
   async #mustKnowPassword(user: User, password: string, origin: Origin): Promise<Checked> {
-    const checked = await this.#options.limits.run(
-      emailKey(user.email),
-      origin.address,
-      () => this.#options.passwords.checkOf(user.id, password),
-      (found) => (found === null ? 'wrong' : 'right'),
-    );
+    const { limits, passwords } = this.#options;
+    const check = (): Promise<Checked | null> => passwords.checkOf(user.id, password);
+    const checked = await limits.run(emailKey(user.email), origin.address, check);
     if (checked === null) throw new ServiceError('FORBIDDEN', 'The password is wrong.');
     return checked;
   }

@@ -1,6 +1,5 @@
 /**
- * Owns signing in and out: setup, login, the acting team of a session, invites, and making and ending
- * tokens.
+ * Owns signing in and out: setup, login, and the acting team of a session.
  *
  * 1. An unknown address and a wrong password are answered alike, in the same time.
  * 2. Each sign-in is a new session; signing out ends it everywhere, before the answer leaves.
@@ -13,12 +12,10 @@ import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
-import type { TeamRecord, TokenRecord } from '../../store/records/records.ts';
+import type { TeamRecord } from '../../store/records/records.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { tables } from '../../store/records/tables.ts';
 import { readUser } from '../callers/account-reads.ts';
-import type { InviteView } from './invitations.ts';
-import type { NewToken } from '../callers/tokens.ts';
 import type { Origin, RefusedSignIn, SignIn } from './sign-in.ts';
 import { isMember } from '../callers/acting-team.ts';
 import { AccountSecurity, personOf } from './account-security.ts';
@@ -26,11 +23,10 @@ import { AttemptLimits } from './attempt-limits.ts';
 import { type Checked, Passwords } from './passwords.ts';
 import type { Principal, SignedIn } from '../callers/principal.ts';
 import { Invitations } from './invitations.ts';
-import { isSetupCode } from './setup-code.ts';
+import { isSetupCode } from './typed-codes.ts';
 import { clearCookie, keepCookie } from '../callers/session-cookie.ts';
 import { checkedSetup, emailKey } from './sign-in-input.ts';
 import type { SignInLibrary } from './sign-in-library.ts';
-import { createToken, revokeToken } from '../callers/tokens.ts';
 
 export interface AccountsOptions {
   reader: Reader;
@@ -58,7 +54,7 @@ export class Accounts {
   readonly #codeLimits: AttemptLimits;
   readonly #passwords: Passwords;
   readonly security: AccountSecurity;
-  readonly #invitations: Invitations;
+  readonly invitations: Invitations;
   #library: Promise<SignInLibrary> | null = null;
 
   constructor(options: AccountsOptions) {
@@ -66,7 +62,7 @@ export class Accounts {
     this.#limits = new AttemptLimits(options.clock);
     this.#codeLimits = new AttemptLimits(options.clock);
     this.#passwords = new Passwords(options.reader, () => this.#open());
-    this.#invitations = new Invitations({
+    this.invitations = new Invitations({
       ...options,
       isEmail: async (text) => (await this.#open()).isEmail(text),
       hashPassword: (password) => this.#passwords.hash(password),
@@ -115,11 +111,8 @@ export class Accounts {
    * UNAUTHENTICATED, with the same answer for an unknown address and a wrong password; RATE_LIMITED.
    */
   async login(input: { email: string; password: string }, origin: Origin): Promise<SignIn> {
-    const checked = await this.#limits.run(
-      emailKey(input.email),
-      origin.address,
-      () => this.#passwords.check(input.email, input.password),
-      (found) => (found === null ? 'wrong' : 'right'),
+    const checked = await this.#limits.run(emailKey(input.email), origin.address, () =>
+      this.#passwords.check(input.email, input.password),
     );
     const user = checked && readUser(this.#options.reader, checked.userId);
     if (!user) {
@@ -152,42 +145,6 @@ export class Accounts {
   }
 
   /**
-   * The token of the link. FORBIDDEN beyond the caller's own power, NOT_FOUND, BAD_USER_INPUT,
-   * CONFLICT.
-   */
-  inviteMember(principal: SignedIn, input: { email: string; roleId: string }): Promise<string> {
-    return this.#invitations.invite(principal, input);
-  }
-
-  /** NOT_FOUND, whatever is wrong with the token; RATE_LIMITED. */
-  viewInvite(token: string, origin: Origin): InviteView {
-    return this.#invitations.view(token, origin);
-  }
-
-  /**
-   * Joins the team with the account that is signed in, else makes one. NOT_FOUND, RATE_LIMITED,
-   * CONFLICT, BAD_USER_INPUT.
-   */
-  acceptInvite(
-    principal: Principal,
-    input: { token: string; name: string | null; password: string | null },
-    origin: Origin,
-  ): Promise<SignIn> {
-    return this.#invitations.accept(principal, input, origin);
-  }
-
-  createToken(
-    principal: SignedIn,
-    input: NewToken,
-  ): Promise<{ token: TokenRecord; secret: string }> {
-    return createToken(this.#options, principal, input);
-  }
-
-  revokeToken(principal: SignedIn, tokenId: string): Promise<boolean> {
-    return revokeToken(this.#options, principal, tokenId);
-  }
-
-  /**
    * A new session for a person who proved enough. Whether the sign-in changed meanwhile is checked once
    * the session is there.
    */
@@ -214,11 +171,8 @@ export class Accounts {
     if (given === null || given === '') {
       throw new ServiceError('SETUP_CODE_REQUIRED', 'Give the setup code printed at start.');
     }
-    const right = await this.#codeLimits.run(
-      'setup',
-      origin.address,
-      () => Promise.resolve(isSetupCode(given, this.#options.setupCode)),
-      (isRight) => (isRight ? 'right' : 'wrong'),
+    const right = await this.#codeLimits.run('setup', origin.address, () =>
+      Promise.resolve(isSetupCode(given, this.#options.setupCode)),
     );
     if (!right) throw new ServiceError('SETUP_CODE_REQUIRED', 'The setup code is wrong.');
   }

@@ -13,8 +13,6 @@ import { ServiceError } from '../../lib/errors.ts';
 import { networkOf } from '../../lib/networks.ts';
 import { RecentMap } from '../../lib/recent-map.ts';
 
-export type Outcome = 'right' | 'wrong';
-
 /** One account from one network. */
 interface Pair {
   failedAtMs: number[];
@@ -40,23 +38,18 @@ export class AttemptLimits {
   }
 
   /**
-   * Runs an attempt and counts it. An attempt that throws was neither right nor wrong. RATE_LIMITED
-   * says how long until the next attempt is allowed.
+   * Runs an attempt and counts it: null or false was a wrong one, and one that throws neither right nor
+   * wrong. RATE_LIMITED says how long until the next attempt is allowed.
    */
-  async run<T>(
-    account: string,
-    address: string,
-    attempt: () => Promise<T>,
-    outcomeOf: (result: T) => Outcome,
-  ): Promise<T> {
+  async run<T>(account: string, address: string, attempt: () => Promise<T>): Promise<T> {
     const key = account.slice(0, accountLength);
     const pair = this.#pair(`${networkOf(address)} ${key}`);
     await this.#take(pair);
     try {
       await this.#slowDown(key);
       const result = await attempt();
-      if (outcomeOf(result) === 'right') this.#succeeded(pair, key);
-      else this.#failed(pair, key);
+      if (result === null || result === false) this.#failed(pair, key);
+      else this.#succeeded(pair, key);
       return result;
     } finally {
       pair.running--;

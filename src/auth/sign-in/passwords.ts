@@ -1,11 +1,11 @@
 /**
- * Owns the checking of passwords, few at a time. Refusing an account that does not exist takes as long
- * as refusing a wrong password.
+ * Owns the checking of passwords. Refusing an account that does not exist takes as long as refusing a
+ * wrong password.
  */
 import { credentialOf } from '../../actors/account/security.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
-import { HashSemaphore } from './hash-semaphore.ts';
 import { comparablePassword, emailKey } from './sign-in-input.ts';
 import type { SignInLibrary } from './sign-in-library.ts';
 
@@ -18,7 +18,7 @@ export interface Checked {
 export class Passwords {
   readonly #reader: Reader;
   readonly #open: () => Promise<SignInLibrary>;
-  readonly #hashing = new HashSemaphore({ atOnce: 2, waitingMax: 100 });
+  readonly #hashing = new HashSemaphore();
 
   constructor(reader: Reader, open: () => Promise<SignInLibrary>) {
     this.#reader = reader;
@@ -56,5 +56,34 @@ export class Passwords {
     const stored = userId === '' ? undefined : credentialOf(this.#reader, userId);
     const password = stored?.fields['password'];
     return typeof password === 'string' && password !== '' ? password : null;
+  }
+}
+
+const atOnceMax = 2;
+const waitingMax = 100;
+
+/**
+ * Few hashes at once: each takes 32 MiB and a thread of the pool that file and name look-ups share.
+ * Further ones wait in turn; when too many wait, the next is OVERLOADED.
+ */
+class HashSemaphore {
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= atOnceMax) {
+      if (this.#waiting.length >= waitingMax) {
+        throw new ServiceError('OVERLOADED', 'Too many sign-ins at once.');
+      }
+      // The work that ends hands its place on, so `#running` stays as it is.
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else this.#running++;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running--;
+    }
   }
 }

@@ -22,7 +22,7 @@ import type { SecretBox } from '../../store/secrets.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { User } from '../callers/account-reads.ts';
 import { AttemptLimits } from './attempt-limits.ts';
-import { newRecoveryCodes, recoveryHash } from './recovery-codes.ts';
+import { newRecoveryCodes, recoveryHash } from './typed-codes.ts';
 
 export interface TwoFactorOptions {
   reader: Reader;
@@ -73,38 +73,28 @@ export class TwoFactor {
   /** Turns it on. CONFLICT without an open enrolment, BAD_USER_INPUT for a wrong code. */
   async confirm(userId: string, code: string): Promise<void> {
     const { reader, actors, clock } = this.#options;
-    const confirmed = await this.#limits.run(
-      `enrol ${userId}`,
-      '',
-      async () => {
-        const record = reader.get(tables.twoFactor, userId);
-        if (!record || !isOpen(record, clock.now())) {
-          throw new ServiceError('CONFLICT', 'Start enrolling first, and confirm in 15 minutes.');
-        }
-        const step = this.#stepOf(record, code);
-        if (step === null) return false;
-        const { enrolment } = record;
-        const message = { type: 'two-factor-confirm', userId, enrolment, step } as const;
-        return await actors.ask(accountActor.at(directory), message);
-      },
-      (right) => (right ? 'right' : 'wrong'),
-    );
+    const confirmed = await this.#limits.run(`enrol ${userId}`, '', async () => {
+      const record = reader.get(tables.twoFactor, userId);
+      if (!record || !isOpen(record, clock.now())) {
+        throw new ServiceError('CONFLICT', 'Start enrolling first, and confirm in 15 minutes.');
+      }
+      const step = this.#stepOf(record, code);
+      if (step === null) return false;
+      const { enrolment } = record;
+      const message = { type: 'two-factor-confirm', userId, enrolment, step } as const;
+      return await actors.ask(accountActor.at(directory), message);
+    });
     if (!confirmed) throw new ServiceError('BAD_USER_INPUT', 'The code is wrong.');
   }
 
   /** Uses a code up, and with `end` turns two-factor off. False for a wrong or used code. */
   async use(userId: string, given: GivenCode, end: boolean): Promise<boolean> {
-    return await this.#limits.run(
-      userId,
-      '',
-      async () => {
-        const proof = this.#proofOf(userId, given);
-        if (proof === null) return false;
-        const message = { type: 'two-factor-use', userId, proof, end } as const;
-        return await this.#options.actors.ask(accountActor.at(directory), message);
-      },
-      (right) => (right ? 'right' : 'wrong'),
-    );
+    return await this.#limits.run(userId, '', async () => {
+      const proof = this.#proofOf(userId, given);
+      if (proof === null) return false;
+      const message = { type: 'two-factor-use', userId, proof, end } as const;
+      return await this.#options.actors.ask(accountActor.at(directory), message);
+    });
   }
 
   #proofOf(userId: string, { code, kind }: GivenCode): TwoFactorProof | null {

@@ -8,7 +8,7 @@
  */
 import type { ConsoleDoor, NamedConsole } from '../../consoles/console-door.ts';
 import { assertContainer } from '../../actors/workload/console-programs.ts';
-import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Need, Resource } from '../../auth/rights/authorize.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { sseHeaders } from '../../protocol/sse.ts';

@@ -15,8 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { containerNames } from '../../actors/app/running/containers.ts';
-import { authorize, can, seenApps, seenDatabases } from '../../auth/rights/authorize.ts';
-import type { Resource } from '../../auth/rights/authorizer.ts';
+import { authorize, can, type Resource, seenNodes } from '../../auth/rights/authorize.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -148,11 +147,11 @@ class ConsolePages {
     if (teamId === null) return [];
     const may = (resource: Extract<Resource, { kind: 'app' | 'database' }>): boolean =>
       can(reader, person, consoleCapability[resource.kind], resource);
-    const apps = seenApps(reader, person, teamId, reader.list(tables.apps, 'team', [teamId]))
+    const apps = seenNodes(reader, person, teamId, reader.list(tables.apps, 'team', [teamId]))
       .filter((app) => app.run.live !== null && may({ kind: 'app', app }))
       .map(({ id, name }) => ({ kind: 'app', id, name }) as const);
     const all = reader.list(tables.databases, 'team', [teamId]);
-    const databases = seenDatabases(reader, person, teamId, all)
+    const databases = seenNodes(reader, person, teamId, all)
       .filter((database) => database.run.live !== null && may({ kind: 'database', database }))
       .map(({ id, name }) => ({ kind: 'database', id, name }) as const);
     return [...apps, ...databases].slice(0, listedMax);

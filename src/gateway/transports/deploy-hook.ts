@@ -9,7 +9,7 @@
 import { hashHookToken, sameHash } from '../../actors/app/deploying/hook-token.ts';
 import { appActor } from '../../actors/app/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
-import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Need, Resource } from '../../auth/rights/authorize.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';

@@ -45,7 +45,7 @@ class InvitePages {
     const token = exchange.param('token');
     try {
       const accounts = await this.#options.accounts();
-      const view = accounts.viewInvite(token, originOf(exchange));
+      const view = accounts.invitations.view(token, originOf(exchange));
       sendPage(exchange, 200, title, this.#page(view, token, person, '', null));
     } catch (error) {
       sendRefused(exchange, error, title, noInvitePage);
@@ -63,11 +63,11 @@ class InvitePages {
     try {
       const name = form.get('name') ?? '';
       const given = { token, name, password: form.get('password') ?? '' };
-      const { user, cookies } = await accounts.acceptInvite(person ?? nobody, given, origin);
+      const { user, cookies } = await accounts.invitations.accept(person ?? nobody, given, origin);
       for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
       redirect(exchange, landing(this.#options.accountReads, user.id, explorerPath));
     } catch (error) {
-      const view = viewAfter(error, () => accounts.viewInvite(token, origin));
+      const view = viewAfter(error, () => accounts.invitations.view(token, origin));
       sendRefused(exchange, error, title, (problem) =>
         view === null
           ? noInvitePage(problem)

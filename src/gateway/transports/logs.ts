@@ -13,7 +13,7 @@ import type { Person } from '../../logs/viewers/viewer.ts';
 import type { OpenStream, StreamSessions } from '../../logs/viewers/sessions.ts';
 import type { CloseOutcome } from '../../logs/viewers/stream-room.ts';
 import { appRuns, databaseRuns } from '../../logs/live/running-sources.ts';
-import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Need, Resource } from '../../auth/rights/authorize.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { LogName } from '../../logs/files/log.ts';

@@ -9,7 +9,7 @@
  */
 import { join } from 'node:path';
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
-import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Need, Resource } from '../../auth/rights/authorize.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';

@@ -11,7 +11,7 @@
 import { randomUUID } from 'node:crypto';
 import { appActor } from '../../actors/app/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
-import type { Need, Resource } from '../../auth/rights/authorizer.ts';
+import type { Need, Resource } from '../../auth/rights/authorize.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';

@@ -1,5 +1,5 @@
 /** Owns apps in the schema. */
-import { seenApps, seesWhole } from '../../auth/rights/authorize.ts';
+import { seenNodes, seesWhole } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -182,7 +182,7 @@ function listApps(context: GraphContext, args: ListArgs): AppPage {
     for (let at = afterId, size = chunk; ; size = chunkApps) {
       const after = at === '' ? {} : { after: [...prefix, at] };
       const apps = reader.list(tables.apps, index, prefix, { limit: size, ...after });
-      const seen = seenApps(reader, principal, teamId, apps);
+      const seen = seenNodes(reader, principal, teamId, apps);
       if (isEnough(wanted === '' ? seen : seen.filter((app) => isNamed(app, wanted)))) return;
       const last = apps.at(-1);
       if (last === undefined || apps.length < size) return;

@@ -4,7 +4,7 @@ import { databaseActor } from '../../actors/database/protocol.ts';
 import type { NewDatabase } from '../../actors/database/protocol.ts';
 import { appsReferringTo } from '../../actors/database/settings/references.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
-import { seenApps, seenDatabases } from '../../auth/rights/authorize.ts';
+import { seenNodes } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import { databaseEngines } from '../../store/records/records.ts';
@@ -67,7 +67,7 @@ export const DatabaseType = builder.objectRef<Readonly<DatabaseRecord>>('Databas
       description: 'Apps with a variable that refers to it, as far as the caller sees them.',
       resolve: (record, _args, { read, principal }) => {
         const apps = appsReferringTo(read.reader, record);
-        return seenApps(read.reader, principal, record.teamId, apps);
+        return seenNodes(read.reader, principal, record.teamId, apps);
       },
     }),
     createdAt: t.expose('createdAtMs', { type: 'DateTime' }),
@@ -97,7 +97,7 @@ builder.queryFields((t) => ({
       const { reader } = context.read;
       const teamId = requireTeam(context, null);
       const all = reader.list(tables.databases, 'team', [teamId], { limit: listMax });
-      return seenDatabases(reader, context.principal, teamId, all);
+      return seenNodes(reader, context.principal, teamId, all);
     },
   }),
   database: t.field({
@@ -191,7 +191,7 @@ function refuseWhileUsed(
   const { reader } = read;
   const apps = appsReferringTo(reader, database);
   if (apps.length === 0) return;
-  const seen = seenApps(reader, principal, database.teamId, apps);
+  const seen = seenNodes(reader, principal, database.teamId, apps);
   const usedBy = seen.slice(0, namedMax).map(({ id, slug }) => ({ id, slug }));
   const others = apps.length - usedBy.length;
   const names = usedBy.map(({ slug }) => slug);

@@ -202,7 +202,7 @@ builder.mutationFields((t) => ({
       resolve: async (_teamId, invited, context) => {
         const principal = requireSignedIn(context);
         const accounts = await writeSide(context).accounts();
-        const token = await accounts.inviteMember(principal, invited);
+        const token = await accounts.invitations.invite(principal, invited);
         return `${publicUrlOf(context.read)}/invite/${token}`;
       },
     }),
@@ -224,7 +224,7 @@ builder.mutationFields((t) => ({
     },
     resolve: (_root, { token, name = null, password = null }, context) =>
       signIn(context, (accounts, origin) =>
-        accounts.acceptInvite(context.principal, { token, name, password }, origin),
+        accounts.invitations.accept(context.principal, { token, name, password }, origin),
       ),
   }),
 }));

@@ -1,9 +1,12 @@
 /** Owns in the schema what acts for a person: API tokens, and what OAuth clients were granted. */
+import { teamActor } from '../../actors/team/protocol.ts';
+import { createToken } from '../../auth/callers/tokens.ts';
 import { isScopeGone } from '../../auth/rights/scope.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { TokenRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { requirePerson, requireSignedIn, requireTeam, writeSide } from '../access.ts';
+import { askActor, requirePerson, requireSignedIn, requireTeam, writeSide } from '../access.ts';
 import { builder, CapabilityType, secret } from './builder.ts';
 import { actingTeam, needs } from './needs.ts';
 
@@ -87,9 +90,10 @@ builder.mutationFields((t) => ({
     type: CreateTokenPayloadType,
     ...needs('manage_tokens', actingTeam, {
       args: { input: t.arg({ type: CreateTokenInput, required: true }) },
-      resolve: async (_teamId, { input }, context) => {
-        const accounts = await writeSide(context).accounts();
-        return accounts.createToken(requireSignedIn(context), {
+      resolve: (_teamId, { input }, context) => {
+        const { reader } = context.read;
+        const options = { reader, actors: writeSide(context).actors, clock: systemClock };
+        return createToken(options, requireSignedIn(context), {
           name: input.name,
           capabilities: input.capabilities,
           teamIds: input.teamIds ?? [],
@@ -104,27 +108,28 @@ builder.mutationFields((t) => ({
   revokeToken: t.boolean({
     description: 'manage_tokens; a person needs nothing to revoke a token of their own.',
     args: { id: t.arg.id({ required: true }) },
-    resolve: async (_root, { id }, context) => {
+    resolve: (_root, { id }, context) => {
       const principal = requireSignedIn(context);
       const token = context.read.reader.get(tables.tokens, id);
+      // A token that reaches less than its owner may not end the owner's other tokens.
       const own = principal.kind === 'person' && token?.userId === principal.userId;
-      if (!own && requireTeam(context, 'manage_tokens') !== token?.homeTeamId) {
-        // Tokens of other teams do not exist here.
-        throw new ServiceError('NOT_FOUND', 'No such token.');
-      }
-      return (await writeSide(context).accounts()).revokeToken(principal, id);
+      const teamId = own ? token.homeTeamId : requireTeam(context, 'manage_tokens');
+      // Tokens of other teams do not exist here.
+      if (token?.homeTeamId !== teamId) throw new ServiceError('NOT_FOUND', 'No such token.');
+      return askActor(context, teamActor.at(teamId), { type: 'token-revoke', tokenId: id });
     },
   }),
   revokeGrant: t.boolean({
     description: "One's own OAuth grant: what the client has open ends with it.",
     args: { id: t.arg.id({ required: true }) },
-    resolve: async (_root, { id }, context) => {
-      const principal = requirePerson(context);
+    resolve: (_root, { id }, context) => {
+      const { userId } = requirePerson(context);
       const found = context.read.reader.get(tables.tokens, id);
-      if (!found?.oauth || found.userId !== principal.userId) {
+      if (!found?.oauth || found.userId !== userId) {
         throw new ServiceError('NOT_FOUND', 'No such grant.');
       }
-      return (await writeSide(context).accounts()).revokeToken(principal, id);
+      const home = teamActor.at(found.homeTeamId);
+      return askActor(context, home, { type: 'token-revoke', tokenId: id });
     },
   }),
 }));

@@ -1,8 +1,7 @@
 /** Owns the trash in the schema: what was deleted and can come back for a while. */
 import { appActor } from '../../actors/app/protocol.ts';
 import { databaseActor } from '../../actors/database/protocol.ts';
-import { authorize, can } from '../../auth/rights/authorize.ts';
-import type { Resource } from '../../auth/rights/authorizer.ts';
+import { authorize, can, type Resource } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { TrashRecord } from '../../store/records/records.ts';

@@ -4,8 +4,7 @@ import type { NewToken } from '../../../../src/auth/callers/tokens.ts';
 import type { SignedIn } from '../../../../src/auth/callers/principal.ts';
 import { tokenHash } from '../../../../src/auth/callers/token-codec.ts';
 import { teamActor } from '../../../../src/actors/team/protocol.ts';
-import { createToken, listTokens, revokeToken } from '../../../../src/auth/callers/tokens.ts';
-import { remove } from '../../../../src/store/records/table.ts';
+import { createToken } from '../../../../src/auth/callers/tokens.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
 import { AccountsFixture, person } from '../../../support/accounts-fixture.ts';
 
@@ -40,11 +39,6 @@ function create(
     expiresAtMs: null,
     ...fields,
   });
-}
-
-function revoke(principal: SignedIn, tokenId: string): Promise<boolean> {
-  const options = { reader: given.store, actors: given.runtime, clock: given.clock };
-  return revokeToken(options, principal, tokenId);
 }
 
 describe('createToken()', () => {
@@ -159,47 +153,5 @@ describe('createToken()', () => {
       capabilities: ['view_logs', 'deploy_apps', 'view_logs'],
     });
     assert.deepEqual(token.capabilities, ['deploy_apps', 'view_logs']);
-  });
-});
-
-describe('revokeToken() and listTokens()', () => {
-  it('end a token by its owner or by who manages tokens where it was made', async () => {
-    const first = await create(member);
-    const second = await create(member);
-    assert.equal(await revoke(member, first.token.id), true);
-    assert.equal(await revoke(owner, second.token.id), true);
-    assert.equal(given.store.get(tables.tokens, second.token.id), undefined);
-  });
-
-  it('know no token of others', async () => {
-    const { token } = await create(owner);
-    for (const who of [person('viewer', 'team_a'), person('stranger', 'team_b')]) {
-      await assert.rejects(revoke(who, token.id), { code: 'NOT_FOUND' });
-    }
-    await assert.rejects(revoke(owner, 'tok_none'), { code: 'NOT_FOUND' });
-    const weak = given.addToken('tok_weak', 'owner', 'team_a', {
-      allTeams: true,
-      capabilities: [],
-    });
-    await assert.rejects(revoke(weak.principal, token.id), { code: 'NOT_FOUND' });
-  });
-
-  it('let an owner end a token also after leaving the team', async () => {
-    const { token } = await create(member);
-    given.store.write([remove(tables.members, ['team_a', 'member'])]);
-    assert.equal(await revoke({ ...member, teamId: null }, token.id), true);
-  });
-
-  it('list the tokens of the acting team to who manages them', async () => {
-    const { token } = await create(owner);
-    assert.deepEqual(
-      listTokens(given.store, member).map((one) => one.id),
-      [token.id],
-    );
-    assert.throws(() => listTokens(given.store, person('viewer', 'team_a')), { code: 'FORBIDDEN' });
-    assert.throws(() => listTokens(given.store, { kind: 'anonymous' }), {
-      code: 'UNAUTHENTICATED',
-    });
-    assert.deepEqual(listTokens(given.store, person('stranger', 'team_b')), []);
   });
 });

@@ -5,10 +5,11 @@ import {
   authorize,
   can,
   capabilitiesIn,
-  seenApps,
+  type Need,
+  type Resource,
+  seenNodes,
   teamIdsOf,
 } from '../../../../src/auth/rights/authorize.ts';
-import type { Need, Resource } from '../../../../src/auth/rights/authorizer.ts';
 import { type Principal, anonymous } from '../../../../src/auth/callers/principal.ts';
 import { type Capability, capabilities } from '../../../../src/lib/capabilities.ts';
 import { put, remove } from '../../../../src/store/records/table.ts';
@@ -116,7 +117,7 @@ describe('authorize() for people', () => {
     given.addApp('app_top', 'team_a', { deletedAtMs: 1 });
     assert.equal(outcome(person('owner'), null, app('app_top')), 'NOT_FOUND');
     const gone = [app('app_top').app];
-    assert.deepEqual(seenApps(given.store, person('owner'), 'team_a', gone), []);
+    assert.deepEqual(seenNodes(given.store, person('owner'), 'team_a', gone), []);
     const trashed: Resource = { ...app('app_top'), trashed: true };
     assert.equal(outcome(person('owner'), 'delete_apps', trashed), 'yes');
     assert.equal(outcome(person('member'), 'delete_apps', trashed), 'FORBIDDEN');
@@ -261,7 +262,7 @@ describe('capabilitiesIn(), teamIdsOf() and actingTeam()', () => {
   });
 });
 
-describe('seenApps()', () => {
+describe('seenNodes()', () => {
   it('takes the apps of the team that `can` says are seen, for everybody', () => {
     given.addApp('app_gone', 'team_a', { deletedAtMs: 1 });
     const ids = ['app_top', 'app_below', 'app_b', 'app_gone'];
@@ -284,7 +285,7 @@ describe('seenApps()', () => {
         (one) =>
           one.teamId === 'team_a' && can(given.store, principal, null, { kind: 'app', app: one }),
       );
-      assert.deepEqual(seenApps(given.store, principal, 'team_a', apps), expected);
+      assert.deepEqual(seenNodes(given.store, principal, 'team_a', apps), expected);
     }
   });
 });

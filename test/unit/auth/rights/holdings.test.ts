@@ -4,10 +4,11 @@ import {
   authorize,
   can,
   capabilitiesIn,
-  seenApps,
+  type Need,
+  type Resource,
   seenFolders,
+  seenNodes,
 } from '../../../../src/auth/rights/authorize.ts';
-import type { Need, Resource } from '../../../../src/auth/rights/authorizer.ts';
 import { capabilities } from '../../../../src/lib/capabilities.ts';
 import { assertMayMove } from '../../../../src/auth/rights/moves.ts';
 import type { Principal } from '../../../../src/auth/callers/principal.ts';
@@ -73,7 +74,7 @@ function seen(principal: Principal): { apps: string[]; folders: string[] } {
   const apps = given.store.list(tables.apps, 'team', ['team_a']);
   const folders = given.store.list(tables.folders, 'team', ['team_a']);
   const found = {
-    apps: seenApps(given.store, principal, 'team_a', apps).map(({ id }) => id),
+    apps: seenNodes(given.store, principal, 'team_a', apps).map(({ id }) => id),
     folders: seenFolders(given.store, principal, 'team_a', folders).map(({ id }) => id),
   };
   const judged = (resource: Resource): boolean => can(given.store, principal, null, resource);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { AttemptLimits, type Outcome } from '../../../../src/auth/sign-in/attempt-limits.ts';
+import { AttemptLimits } from '../../../../src/auth/sign-in/attempt-limits.ts';
 import { networkOf } from '../../../../src/lib/networks.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 
@@ -14,13 +14,11 @@ beforeEach(() => {
   limits = new AttemptLimits(clock);
 });
 
-function attempt(outcome: Outcome, account = 'ada', address = '192.0.2.1'): Promise<Outcome> {
-  return limits.run(
-    account,
-    address,
-    () => Promise.resolve(outcome),
-    (result) => result,
-  );
+type Outcome = 'right' | 'wrong';
+
+async function attempt(outcome: Outcome, account = 'ada', address = '192.0.2.1'): Promise<Outcome> {
+  const isRight = () => Promise.resolve(outcome === 'right');
+  return (await limits.run(account, address, isRight)) ? 'right' : 'wrong';
 }
 
 async function fail(times: number, account = 'ada', address = '192.0.2.1'): Promise<void> {
@@ -73,12 +71,7 @@ describe('AttemptLimits', () => {
 
   it('does not count what was neither right nor wrong', async () => {
     for (let i = 0; i < 20; i++) {
-      const broken = limits.run(
-        'ada',
-        '192.0.2.1',
-        () => Promise.reject(new Error('disk full')),
-        () => 'wrong',
-      );
+      const broken = limits.run('ada', '192.0.2.1', () => Promise.reject(new Error('disk full')));
       await assert.rejects(broken, /disk full/);
     }
     assert.equal(await attempt('right'), 'right');
@@ -89,15 +82,12 @@ describe('AttemptLimits', () => {
     let tried = 0;
     const held = (outcome: Outcome): Promise<string> =>
       limits
-        .run(
-          'ada',
-          '192.0.2.1',
-          () => {
-            tried++;
-            return new Promise<Outcome>((resolve) => pending.push(() => resolve(outcome)));
-          },
-          (result) => result,
-        )
+        .run('ada', '192.0.2.1', () => {
+          tried++;
+          const answer = outcome === 'right' ? outcome : null;
+          return new Promise<Outcome | null>((resolve) => pending.push(() => resolve(answer)));
+        })
+        .then((answer) => answer ?? 'wrong')
         .catch((thrown: unknown) => (thrown as { code: string }).code);
     const release = async (): Promise<void> => {
       while (pending.length > 0) {
