@@ -222,18 +222,6 @@ describe('services of a Docker swarm', { skip: needs('docker') }, () => {
     assert.match(detail ?? '', /used more than its 64 MB of memory/);
   });
 
-  it('reads the log of a task as well through the swarm as here', async () => {
-    const command = sh('echo one; echo two >&2; printf three');
-    await driver.start(containerSpec({ id: 'far-1', command }));
-    await ended(driver, 'far-1');
-    const here = await readAll(driver, 'far-1');
-    const { followTask } = await import('../support/swarm-tasks.ts');
-    assert.deepEqual(
-      await followTask(place, 'far-1'),
-      here.map(({ stream, bytes }) => [stream, Buffer.from(bytes).toString()]),
-    );
-  });
-
   it('keeps what a volume holds, and shares a network by names', async () => {
     const base = containerSpec({ id: 'keep-1', command: sh('echo kept > /data/file') });
     const shared = {

@@ -14,12 +14,19 @@ import type {
   ExecOutcome,
   ExecSpec,
   TerminalSpec,
+  Usage,
   Workload,
   WorkloadSpec,
 } from '../../protocol/workload.ts';
+import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { Consoles } from './consoles/consoles.ts';
-import type { ConsolesParts } from './consoles/consoles.ts';
+import { LogFollow } from './logs/log-follow.ts';
+import type { Sink } from './logs/log-follow.ts';
+import { MergeJournals } from './logs/merge-journal.ts';
 import type { LogLimits } from './workloads/create-options.ts';
+import type { DaemonWorkloads, Seen } from './workloads/daemon-workloads.ts';
+import { EndNotes } from './workloads/end-notes.ts';
+import { listenersOf, probe, usageOf } from './workloads/probing.ts';
 import { Engine } from './engine/engine.ts';
 import { ImageTags } from './images/image-tags.ts';
 import { DockerImages } from './images/images.ts';
@@ -60,6 +67,7 @@ export interface DaemonGround {
   imageTags: ImageTags;
   networks: Networks;
   listeners: EventListeners;
+  notes: EndNotes;
   log: LogLimits;
   defaultPids: number;
 }
@@ -72,13 +80,14 @@ export function daemonGround(name: string, options: DockerDriverOptions): Daemon
   }
   const engine = new Engine({ socket, clock, requestTimeoutMs });
   const names = new Names(instance);
+  const dir = path.join(dataDir, name);
   return {
-    dir: path.join(dataDir, name),
-    ...{ edge, logger, clock, engine, names },
+    ...{ dir, edge, logger, clock, engine, names },
     // The runtimes docker and swarm share their images.
     imageTags: new ImageTags(path.join(dataDir, 'docker'), names),
     networks: new Networks(engine, names),
     listeners: new EventListeners(logger),
+    notes: new EndNotes(path.join(dir, 'workloads')),
     log: options.log ?? { fileMb: 32, files: 4 },
     defaultPids: options.defaultPids ?? 4096,
   };
@@ -86,47 +95,43 @@ export function daemonGround(name: string, options: DockerDriverOptions): Daemon
 
 export interface DaemonParts {
   ground: DaemonGround;
-  workloads: Pick<Driver, 'start' | 'inspect' | 'list'>;
-  /** The container that its consoles are in. */
-  see: ConsolesParts['workloads']['see'];
+  workloads: DaemonWorkloads<Seen>;
   watching: EventStream;
   /** Lets go of what else there is; called once. */
-  release: () => void;
+  release?: () => void;
 }
 
 /** A driver, but for what is done otherwise with containers than with services. */
 export class DaemonDriver {
   readonly runs = 'image';
   readonly images: DockerImages;
-  readonly #ground: DaemonGround;
-  readonly #workloads: DaemonParts['workloads'];
-  readonly #watching: EventStream;
+  readonly #parts: DaemonParts;
+  readonly #journals: MergeJournals;
   readonly #consoles: Consoles;
   readonly #ports: FreePorts;
-  readonly #release: () => void;
   #closing = false;
 
-  constructor({ ground, workloads, see, watching, release }: DaemonParts) {
-    const { dir, engine, clock, logger } = ground;
-    this.#ground = ground;
-    this.#workloads = workloads;
-    this.#watching = watching;
-    this.#release = release;
+  constructor(parts: DaemonParts) {
+    const { ground, workloads } = parts;
+    const { dir, clock } = ground;
+    this.#parts = parts;
+    this.#journals = new MergeJournals(path.join(dir, 'positions'));
     this.#ports = new FreePorts(clock);
     this.images = new DockerImages(ground);
     const sessions = new OpenExecs(path.join(dir, 'sessions'));
-    this.#consoles = new Consoles({ engine, workloads: { see }, sessions, logger, clock });
+    this.#consoles = new Consoles({ ...ground, workloads, sessions });
   }
 
   async open(): Promise<void> {
-    await Promise.all([this.#ground.edge.open(), this.#watching.begin()]);
+    const { ground, watching } = this.#parts;
+    await Promise.all([ground.edge.open(), watching.begin()]);
     void this.#consoles.endLeft();
     void this.images.open();
   }
 
   async answers(withinMs: number): Promise<boolean> {
     const asking = { timeoutMs: withinMs, once: true };
-    return this.#ground.engine
+    return this.#parts.ground.engine
       .ask((docker) => docker.ping(), asking)
       .then(
         () => true,
@@ -135,23 +140,63 @@ export class DaemonDriver {
   }
 
   async start(spec: WorkloadSpec): Promise<Workload> {
-    void this.#watching.begin();
+    const { workloads, watching } = this.#parts;
+    void watching.begin();
     const { container } = spec;
-    if (container === null) return this.#workloads.start(spec);
+    if (container === null) return workloads.start(spec);
     const image = await this.images.tagOf(container.image);
-    return this.#workloads.start({ ...spec, container: { ...container, image } });
+    return workloads.start({ ...spec, container: { ...container, image } });
   }
 
   inspect(id: string): Promise<Workload | undefined> {
-    return this.#workloads.inspect(id);
+    return this.#parts.workloads.inspect(id);
   }
 
   list(): Promise<Workload[]> {
-    return this.#workloads.list();
+    return this.#parts.workloads.list();
+  }
+
+  stop(id: string): Promise<void> {
+    return this.#parts.workloads.end(id, 'stopped');
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#parts.workloads.remove(id);
+    this.#journals.forget(id);
   }
 
   watch(listener: (event: DriverEvent) => void): () => void {
-    return this.#ground.listeners.add(listener);
+    return this.#parts.ground.listeners.add(listener);
+  }
+
+  follow(id: string, afterSeq: number, sink: Sink, signal: AbortSignal): Promise<void> {
+    const { ground, workloads } = this.#parts;
+    const parts = {
+      ...ground,
+      journal: this.#journals.of(id),
+      look: () => workloads.logs(id),
+      watch: (changed: () => void) =>
+        this.watch((event) => {
+          if (event.type === 'state' && event.workload.spec.id === id) changed();
+        }),
+    };
+    return new LogFollow(parts, id, afterSeq, sink, signal).run();
+  }
+
+  acknowledge(id: string, seq: number): void {
+    this.#journals.of(id).acknowledge(seq);
+  }
+
+  probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
+    return probe(this.#parts.workloads, id);
+  }
+
+  listeners(id: string): Promise<Listener[]> {
+    return listenersOf(this.#parts.workloads, id);
+  }
+
+  usage(id: string): Promise<Usage | undefined> {
+    return usageOf(this.#parts.ground.engine, this.#parts.workloads, id);
   }
 
   openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
@@ -171,11 +216,11 @@ export class DaemonDriver {
   }
 
   removeVolume(name: string): Promise<void> {
-    return this.#ground.networks.removeVolume(name);
+    return this.#parts.ground.networks.removeVolume(name);
   }
 
   removeVolumesOf(owner: string): Promise<void> {
-    return this.#ground.networks.removeVolumesOf(owner);
+    return this.#parts.ground.networks.removeVolumesOf(owner);
   }
 
   async freePort(): Promise<number> {
@@ -187,17 +232,18 @@ export class DaemonDriver {
   }
 
   setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
-    return this.#ground.edge.setRoutes(routes);
+    return this.#parts.ground.edge.setRoutes(routes);
   }
 
   async close(): Promise<void> {
-    const { listeners, engine, edge } = this.#ground;
-    listeners.close();
+    const { ground, workloads, release } = this.#parts;
+    ground.listeners.close();
     if (this.#closing) return;
     this.#closing = true;
     await this.#consoles.close();
-    engine.close();
-    this.#release();
-    await edge.close();
+    ground.engine.close();
+    workloads.close();
+    release?.();
+    await ground.edge.close();
   }
 }

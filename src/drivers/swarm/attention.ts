@@ -1,8 +1,6 @@
 /**
- * Owns which workloads are looked at again without being asked: tasks tell of nothing by events, only
- * containers on this node do.
- *
- * 1. What is in transition is looked at about twice a second, and what rests is not.
+ * Owns which workloads are looked at again without being asked: tasks cause no events, only their
+ * containers do. What is in transition is looked at about twice a second, and what rests is not.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -11,61 +9,44 @@ import type { Workload } from '../../protocol/workload.ts';
 export interface AttentionParts {
   clock: Clock;
   logger: Logger;
-  /** Looks at it, and tells what it is; undefined when it is gone. */
-  refresh: (id: string) => Promise<unknown>;
-  /** Whether it may change without an event. */
-  isQuiet: (id: string) => boolean;
+  /** Looks at it, and reports what it is. */
+  refresh: (id: string) => Promise<void>;
+  /** Whether the swarm does not tell all of its ports yet. */
+  isPortless: (id: string) => boolean;
 }
 
 const lookEveryMs = 500;
-/** What serves may have tasks on other nodes, whose ends nobody tells of here. */
-const quietEveryMs = 1000;
 
 export class Attention {
   readonly #parts: AttentionParts;
   readonly #timers = new Map<string, () => void>();
-  /** What runs, by its id. */
-  readonly #settled = new Set<string>();
   #closed = false;
 
   constructor(parts: AttentionParts) {
     this.#parts = parts;
   }
 
-  /** To be told of every state that is seen. */
-  see({ spec, state }: Workload): void {
-    const isSettled = state.phase !== 'waiting';
-    if (state.phase === 'running') this.#settled.add(spec.id);
-    else this.#settled.delete(spec.id);
-    this.#cancel(spec.id);
-    if (!isSettled) this.#arm(spec.id, lookEveryMs);
-    else if (state.phase === 'running' && this.#parts.isQuiet(spec.id))
-      this.#arm(spec.id, quietEveryMs);
+  /** To be called with every state that is seen. */
+  see({ spec: { id }, state: { phase } }: Workload): void {
+    this.drop(id);
+    const isOpen = phase === 'running' && this.#parts.isPortless(id);
+    if (phase === 'waiting' || isOpen) this.#arm(id, lookEveryMs);
   }
 
   /** Looks at it soon. */
   wake(id: string): void {
-    this.#cancel(id);
+    this.drop(id);
     this.#arm(id, 0);
   }
 
-  wakeAll(): void {
-    for (const id of this.#settled) this.wake(id);
-  }
-
   drop(id: string): void {
-    this.#cancel(id);
-    this.#settled.delete(id);
+    this.#timers.get(id)?.();
+    this.#timers.delete(id);
   }
 
   close(): void {
     this.#closed = true;
-    for (const id of [...this.#timers.keys()]) this.#cancel(id);
-  }
-
-  #cancel(id: string): void {
-    this.#timers.get(id)?.();
-    this.#timers.delete(id);
+    for (const id of [...this.#timers.keys()]) this.drop(id);
   }
 
   #arm(id: string, delayMs: number): void {

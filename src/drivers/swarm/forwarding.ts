@@ -10,10 +10,9 @@ import path from 'node:path';
 import type { Forward } from '../../protocol/forwarding.ts';
 import { writeFileWhole } from '../../lib/whole-file.ts';
 import type { Logger } from '../../lib/log.ts';
-import { isAlive } from './states.ts';
 import type { Found } from './states.ts';
-import type { Swarm } from './swarm.ts';
 import { hasOwnPorts } from './tasks.ts';
+import type { TaskView } from './tasks.ts';
 
 export interface ForwardingParts {
   /** Absolute. */
@@ -76,22 +75,10 @@ export class Forwarding {
 }
 
 /** Where the tasks of a workload are reached, when each has a port of its own. */
-export async function forwardOf(
-  found: Found,
-  ownNode: string,
-  swarm: Pick<Swarm, 'nodes'>,
-): Promise<Forward | null> {
-  const { port } = found.known;
-  if (port === null || !hasOwnPorts(found.service)) return null;
-  const alive = found.tasks.filter((task) => isAlive(task, found));
-  const nodes = alive.some((task) => task.NodeID !== ownNode) ? await swarm.nodes() : [];
-  const targets = alive.flatMap((task) => {
-    const published = task.Status.PortStatus?.Ports?.[0]?.PublishedPort;
-    const node = nodes.find(({ ID: id }) => id === task.NodeID);
-    const host = task.NodeID === ownNode ? '127.0.0.1' : node?.Status.Addr;
-    return published === undefined || host === undefined ? [] : [{ host, port: published }];
-  });
-  return { port, targets };
+export function forwardOf({ known, service }: Found, alive: readonly TaskView[]): Forward | null {
+  if (known.port === null || !hasOwnPorts(service)) return null;
+  const ports = alive.flatMap((task) => task.Status.PortStatus?.Ports?.[0]?.PublishedPort ?? []);
+  return { port: known.port, targets: ports.map((port) => ({ host: '127.0.0.1', port })) };
 }
 
 function read(file: string): Table {

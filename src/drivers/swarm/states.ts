@@ -2,15 +2,7 @@
 import type { Exit, WorkloadState } from '../../protocol/workload.ts';
 import type { KnownSpec } from '../docker/engine/names.ts';
 import type { EndNote } from '../docker/workloads/end-notes.ts';
-import {
-  exitOf,
-  failedExit,
-  healthOf,
-  isPortTaken,
-  neverStarted,
-  sentenceOf,
-  signalOf,
-} from '../docker/workloads/states.ts';
+import { exitOf, failedExit, healthOf, sentenceOf, signalOf } from '../docker/workloads/states.ts';
 import type { ContainerView } from '../docker/workloads/states.ts';
 import { restartDelayMs } from './service-spec.ts';
 import {
@@ -30,14 +22,14 @@ export interface Found {
   known: KnownSpec;
   /** Those that run or ran it, the oldest first. */
   tasks: readonly TaskView[];
-  /** Their containers that are on this node, by id. */
+  /** Their containers, as far as they are made and not removed, by id. */
   containers: ReadonlyMap<string, ContainerView>;
 }
 
 /** A task that has no node by then will hardly find one. */
 const patienceMs = { port: 1000, other: 5000 };
 
-/** On this node, the container itself; on another what the swarm says. */
+/** By its container; by what the swarm says where that is not made yet, or removed. */
 export function isAlive(task: TaskView, { containers }: Pick<Found, 'containers'>): boolean {
   if (isOver(task)) return false;
   const view = viewOf(task, containers);
@@ -149,7 +141,7 @@ function plainExitOf(task: TaskView, found: Found, reason: Exit['reason']): Exit
     return { code: null, signal: null, reason: 'lost', detail, atMs };
   }
   if (!hasBegun(task)) {
-    const detail = error === '' ? null : sentenceOfTask(error);
+    const detail = error === '' ? null : sentenceOf(error);
     return { code: null, signal: null, reason, detail, atMs };
   }
   const code = ended?.ExitCode ?? 0;
@@ -170,29 +162,16 @@ export function startFailure(found: Found, nowMs: number): Exit | undefined {
     if (known.kind === 'service' && isGone(task)) continue;
     const { State: state, Err: error = '', Timestamp: time } = task.Status;
     if (state === 'rejected' || (state === 'failed' && error !== '')) {
-      return failedExit(sentenceOfTask(error), Date.parse(time));
+      return failedExit(sentenceOf(error), Date.parse(time));
     }
     const view = viewOf(task, found.containers);
-    if (view?.State.Error) return neverStarted(view.State.Error, nowMs);
+    if (view?.State.Error) return failedExit(sentenceOf(view.State.Error), nowMs);
     if (!isAwaiting(task) || !error.startsWith('no suitable node')) continue;
     const waitedMs = nowMs - Date.parse(task.CreatedAt);
     const isPort = error.includes('port already in use');
     if (waitedMs > (isPort ? patienceMs.port : patienceMs.other)) {
-      return failedExit(sentenceOfTask(error), nowMs);
+      return failedExit(sentenceOf(error), nowMs);
     }
   }
   return undefined;
-}
-
-/** What people are told of a task that the swarm could not start. */
-export function sentenceOfTask(words: string): string {
-  const why = /no suitable node \((.*)\)/.exec(words)?.[1];
-  if (/port already in use|port '\d+' is already in use/.test(words) || isPortTaken(words)) {
-    return 'Cannot start it: its port is already in use on the server (port is already allocated).';
-  }
-  if (why !== undefined) return `Cannot start it: the swarm has no suitable node (${why}).`;
-  if (/no such image|manifest unknown|pull access denied|not found: manifest/i.test(words)) {
-    return 'Cannot start it: no such image on the server.';
-  }
-  return sentenceOf(words);
 }

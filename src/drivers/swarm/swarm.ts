@@ -6,6 +6,7 @@
 import type Dockerode from 'dockerode';
 
 import { ServiceError } from '../../lib/errors.ts';
+import { RecentMap } from '../../lib/recent-map.ts';
 import type { ServerInfo } from '../driver.ts';
 import { orGone, statusOf, wordsOf } from '../docker/engine/engine.ts';
 import type { Asking, Engine } from '../docker/engine/engine.ts';
@@ -20,11 +21,7 @@ interface NodeView {
   ID: string;
   Spec: { Availability: 'active' | 'pause' | 'drain' };
   Description: { Hostname: string; Engine?: { EngineVersion?: string } };
-  Status: {
-    State: 'ready' | 'down' | 'disconnected' | 'unknown';
-    /** As the others of the swarm reach it. */
-    Addr: string;
-  };
+  Status: { State: 'ready' | 'down' | 'disconnected' | 'unknown' };
 }
 
 /** Containers that have ended and are asked for again and again. */
@@ -37,8 +34,7 @@ const serversMs = 5000;
 export class Swarm {
   readonly #engine: Engine;
   readonly #names: Names;
-  #ownNode: Promise<string> | undefined;
-  readonly #ended = new Map<string, ContainerView>();
+  readonly #ended = new RecentMap<ContainerView>(endedMax);
 
   constructor(engine: Engine, names: Names) {
     this.#engine = engine;
@@ -57,40 +53,32 @@ export class Swarm {
   }
 
   /** The id of the node that the daemon is. */
-  ownNode(): Promise<string> {
-    if (this.#ownNode) return this.#ownNode;
-    const asked = this.#mustOwnNode().catch((error: unknown) => {
-      if (this.#ownNode === asked) this.#ownNode = undefined;
-      throw error;
-    });
-    this.#ownNode = asked;
-    return asked;
-  }
-
-  /** It may be another one: who left a swarm and made one anew is. */
-  forgetOwnNode(): void {
-    this.#ownNode = undefined;
+  async ownNode(): Promise<string> {
+    const id = await this.#askOwnNode();
+    if (id !== null) return id;
+    throw new ServiceError(
+      'AGENT_UNREACHABLE',
+      'The Docker daemon is no manager of a swarm: "docker swarm init" makes it one.',
+    );
   }
 
   /** Within a second: a daemon that is away is waited for later. */
   async check(): Promise<'manager' | 'no-manager' | 'away'> {
     try {
-      return (await this.#askOwnNode(checkMs)) === null ? 'no-manager' : 'manager';
+      const own = await this.#askOwnNode({ timeoutMs: checkMs });
+      return own === null ? 'no-manager' : 'manager';
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'AGENT_UNREACHABLE') return 'away';
       throw error;
     }
   }
 
-  nodes(asking?: Asking): Promise<NodeView[]> {
-    return this.ask((docker) => docker.listNodes() as Promise<NodeView[]>, asking);
-  }
-
   /** Its nodes, as servers. */
   async servers(): Promise<ServerInfo[]> {
     const asking = { timeoutMs: serversMs };
-    const own = await this.#askOwnNode(asking.timeoutMs);
-    return (await this.nodes(asking)).map(({ ID: id, Spec, Description, Status }) => ({
+    const own = await this.#askOwnNode(asking);
+    const nodes = await this.ask((docker) => docker.listNodes() as Promise<NodeView[]>, asking);
+    return nodes.map(({ ID: id, Spec, Description, Status }) => ({
       id,
       name: Description.Hostname,
       isOwn: id === own,
@@ -101,9 +89,7 @@ export class Swarm {
   }
 
   async service(id: string): Promise<ServiceView | undefined> {
-    const found = (await this.ask((docker) =>
-      orGone(docker.getService(serviceName(this.#names, id)).inspect() as Promise<unknown>),
-    )) as ServiceView | undefined;
+    const found = await this.serviceBy(serviceName(this.#names, id));
     return found && this.#names.specOf(found.Spec.Labels)?.id === id ? found : undefined;
   }
 
@@ -133,7 +119,7 @@ export class Swarm {
     }
   }
 
-  /** Those of these containers that are on this node. */
+  /** Those of these containers that there are, by id. */
   async containers(ids: readonly string[]): Promise<Map<string, ContainerView>> {
     const found = await Promise.all(ids.map((id) => this.#container(id)));
     return new Map(found.flatMap((view) => (view ? [[view.Id, view]] : [])));
@@ -171,30 +157,16 @@ export class Swarm {
     if (known) return known;
     const view = (await this.#engine.ask((docker) => orGone(docker.getContainer(id).inspect()))) as
       ContainerView | undefined;
-    if (view?.State.Status === 'exited') {
-      const [oldest] = this.#ended.keys();
-      if (this.#ended.size >= endedMax && oldest !== undefined) this.#ended.delete(oldest);
-      this.#ended.set(id, view);
-    }
+    if (view?.State.Status === 'exited') this.#ended.set(id, view);
     return view;
   }
 
   /** Null when it manages no swarm. */
-  async #askOwnNode(timeoutMs?: number): Promise<string | null> {
-    const asking = timeoutMs === undefined ? {} : { timeoutMs };
+  async #askOwnNode(asking: Asking = {}): Promise<string | null> {
     const { Swarm: swarm } = (await this.ask(
       (docker) => docker.info() as Promise<unknown>,
       asking,
     )) as { Swarm?: { NodeID?: string; ControlAvailable?: boolean } };
     return swarm?.ControlAvailable && swarm.NodeID ? swarm.NodeID : null;
-  }
-
-  async #mustOwnNode(): Promise<string> {
-    const id = await this.#askOwnNode();
-    if (id !== null) return id;
-    throw new ServiceError(
-      'AGENT_UNREACHABLE',
-      'The Docker daemon is no manager of a swarm: "docker swarm init" makes it one.',
-    );
   }
 }

@@ -25,12 +25,12 @@ import { isHere } from '../engine/host-view.ts';
 import { PtyStream } from './pty-stream.ts';
 import type { PtyStreamParts } from './pty-stream.ts';
 import type { OpenExec, OpenExecs } from './open-execs.ts';
+import type { DaemonWorkloads, Seen } from '../workloads/daemon-workloads.ts';
 import type { ContainerView } from '../workloads/states.ts';
-import type { Workloads } from '../workloads/workloads.ts';
 
 export interface ConsolesParts {
   engine: Engine;
-  workloads: Pick<Workloads, 'see'>;
+  workloads: Pick<DaemonWorkloads<Seen>, 'see'>;
   sessions: OpenExecs;
   logger: Logger;
   clock: Clock;
@@ -222,11 +222,9 @@ export class Consoles {
   }
 
   async #running(id: string): Promise<ContainerView> {
-    const seen = await this.#parts.workloads.see(id);
-    if (seen?.workload.state.phase !== 'running') {
-      throw new ServiceError('NOT_RUNNING', 'It does not run.');
-    }
-    return seen.view;
+    const [view] = (await this.#parts.workloads.see(id))?.running ?? [];
+    if (!view) throw new ServiceError('NOT_RUNNING', 'It does not run.');
+    return view;
   }
 
   async #hasShell(view: ContainerView): Promise<boolean> {

@@ -7,10 +7,10 @@
  *    change is missed.
  */
 import type { Logger } from '../../../lib/log.ts';
-import type { DriverEvent } from '../../driver.ts';
 import type { Workload } from '../../../protocol/workload.ts';
 import { isAway, pause } from './engine.ts';
 import type { Engine } from './engine.ts';
+import type { EventListeners } from './event-listeners.ts';
 import { LineReader } from '../logs/line-reader.ts';
 import { label } from './names.ts';
 import type { KnownSpec, Names } from './names.ts';
@@ -22,7 +22,7 @@ export interface EventStreamParts {
   list: () => Promise<Workload[]>;
   refresh: (id: string) => Promise<void>;
   vanished: (container: { id: string; name: string }, spec: KnownSpec) => void;
-  tell: (event: DriverEvent) => void;
+  listeners: Pick<EventListeners, 'tell'>;
   /** Further types of events, and who hears them. */
   wider?: { types: readonly string[]; hear: (event: EngineEvent) => void };
 }
@@ -57,7 +57,7 @@ export class EventStream {
   }
 
   async #live(tried: () => void): Promise<void> {
-    const { engine, logger, tell } = this.#parts;
+    const { engine, logger, listeners } = this.#parts;
     for (let pauseMs = retryMinMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
       const connected = await this.#connection(tried);
       if (engine.closed.aborted) return;
@@ -65,7 +65,7 @@ export class EventStream {
         pauseMs = retryMinMs;
         this.#away = true;
         logger.warn({}, 'docker_not_reached');
-        tell({ type: 'disconnected' });
+        listeners.tell({ type: 'disconnected' });
       }
       tried();
       await pause(pauseMs, engine.closed);
@@ -74,14 +74,14 @@ export class EventStream {
 
   /** Reads one stream to its end. Returns whether `connected` was reported. */
   async #connection(tried: () => void): Promise<boolean> {
-    const { engine, logger, tell } = this.#parts;
-    const told = new AbortController();
+    const { engine, logger, listeners } = this.#parts;
+    let connected = false;
     const over = new AbortController();
     try {
       const stream = await this.#open(over.signal);
       const workloads = await this.#parts.list();
-      tell({ type: 'connected', workloads });
-      told.abort();
+      listeners.tell({ type: 'connected', workloads });
+      connected = true;
       this.#away = false;
       tried();
       void engine.watchOver(over);
@@ -93,7 +93,7 @@ export class EventStream {
     } finally {
       over.abort();
     }
-    return told.signal.aborted;
+    return connected;
   }
 
   #open(signal: AbortSignal): Promise<NodeJS.ReadableStream> {

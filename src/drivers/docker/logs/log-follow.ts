@@ -1,53 +1,52 @@
 /**
- * Owns following the log of one container, over its restarts, those of the daemon and our own.
+ * Owns following the logs of a workload as one, over restarts of its containers, of the daemon and our own.
  *
- * 1. Numbers ascend by one, and an entry keeps its number (see `LogReading`).
- * 2. The log is read only as fast as the sink takes entries; the daemon keeps it in files.
+ * 1. Numbers ascend by one and stay: what was merged once is merged again in the same way, from the
+ *    journal. Only what stands behind it is merged anew, and written there before it is delivered.
+ * 2. Logs are read only as fast as the sink takes entries; the daemon keeps them in files.
  * 3. It ends when the workload has ended and everything was delivered, or when the workload is removed.
  *    A daemon that is away is waited for.
  */
+import type { Clock } from '../../../lib/clock.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Logger } from '../../../lib/log.ts';
-import type { LogEntry, Workload } from '../../../protocol/workload.ts';
-import { isAway, isBroken, pause, statusOf } from '../engine/engine.ts';
+import type { LogEntry } from '../../../protocol/workload.ts';
+import type { Driver } from '../../driver.ts';
+import { isAway, pause, statusOf } from '../engine/engine.ts';
 import type { Engine } from '../engine/engine.ts';
-import { FrameReader, RawLogReader } from './stream-frames.ts';
-import type { Frame } from './stream-frames.ts';
-import { LogReading, timed } from './log-cursor.ts';
-import type { Position } from './log-cursor.ts';
-import type { Names } from '../engine/names.ts';
-import type { LogPositions } from './log-positions.ts';
+import { ContainerLog } from './container-log.ts';
+import type { ContainerEntry, LogSource } from './container-log.ts';
+import type { MergeJournal, Plan, Run } from './merge-journal.ts';
+import { nextBatch } from './merging.ts';
+
+/** What a workload has of logs. */
+export interface WorkloadLogs {
+  /** Whether it has ended: its logs are whole, and there will be no others. */
+  ended: boolean;
+  sources: readonly LogSource[];
+}
 
 export interface LogFollowParts {
   engine: Pick<Engine, 'begin' | 'closed'>;
-  names: Pick<Names, 'container'>;
-  positions: LogPositions;
+  journal: Pick<MergeJournal, 'after' | 'append' | 'keep'>;
   logger: Logger;
-  inspect: (id: string) => Promise<Workload | undefined>;
-  /** Whether the container has a terminal. Then its log has no frames. */
-  hasTerminal: (id: string) => Promise<boolean>;
-  /** Resolves with the next change of this workload, or when aborted. */
-  nextChange: (id: string, signal: AbortSignal) => Promise<void>;
+  clock: Clock;
+  /** Undefined when there is no such workload. */
+  look: () => Promise<WorkloadLogs | undefined>;
+  /** Calls back on every change of the workload. */
+  watch: (changed: () => void) => () => void;
 }
 
-export type Sink = (entries: readonly LogEntry[]) => void | Promise<void>;
-
-/**
- * `whole`: read to the end of the log; `passed`: the position is no longer in the log; `rotated`: the
- * log was to be read from its beginning, and that is no longer there; `broken`: the stream broke off.
- */
-type Outcome = 'whole' | 'passed' | 'rotated' | 'broken';
+export type Sink = Parameters<Driver['follow']>[2];
 
 const retryMs = 200;
 
 export class LogFollow {
   readonly #parts: LogFollowParts;
   readonly #id: string;
-  readonly #afterSeq: number;
   readonly #sink: Sink;
   readonly #signal: AbortSignal;
-  #at: Position | null;
-  #lost = false;
+  #delivered: number;
 
   constructor(
     parts: LogFollowParts,
@@ -58,168 +57,220 @@ export class LogFollow {
   ) {
     this.#parts = parts;
     this.#id = id;
-    this.#afterSeq = afterSeq;
     this.#sink = sink;
     this.#signal = AbortSignal.any([signal, parts.engine.closed]);
-    this.#at = parts.positions.before(id, afterSeq);
+    this.#delivered = afterSeq;
   }
 
   async run(): Promise<void> {
     let known = false;
     while (!this.#signal.aborted) {
-      const workload = await this.#look();
-      if (this.#isOver()) return;
-      if (workload === 'away') continue;
-      if (!workload) {
+      const found = await this.#look();
+      if (found === 'away') continue;
+      if (!found) {
         if (known) return;
         throw new ServiceError('NOT_FOUND', 'There is no such workload.');
       }
       known = true;
-      // The phase is asked for before the log is read: an ended workload writes no more.
-      const { phase } = workload.state;
-      // So is the next change, so that none is missed while the log is read.
-      const change = new AbortController();
-      const changed = this.#parts.nextChange(
-        this.#id,
-        AbortSignal.any([this.#signal, change.signal]),
-      );
-      try {
-        const outcome = await this.#read(phase === 'ended');
-        if (this.#settle(outcome, phase === 'ended')) return;
-        if (phase === 'waiting') await Promise.race([changed, pause(retryMs * 5, this.#signal)]);
-        else if (outcome === 'broken') await pause(retryMs, this.#signal);
-        else if (outcome !== 'passed') await pause(retryMs / 4, this.#signal);
-      } finally {
-        change.abort();
-      }
+      if (await this.#session(found)) return;
     }
   }
 
-  /** Whether everything was read. */
-  #settle(outcome: Outcome, ended: boolean): boolean {
-    switch (outcome) {
-      case 'whole':
-        return ended;
-      case 'passed':
-        this.#lose();
-        return false;
-      case 'rotated':
-        this.#at = this.#parts.positions.oldest(this.#id);
-        if (!this.#at) this.#lose();
-        return false;
-      case 'broken':
-        return false;
-    }
-  }
-
-  /**
-   * The position is lost: all entries left in the log count as new, after those that were delivered.
-   */
-  #lose(): void {
-    this.#parts.logger.warn({ workload: this.#id }, 'container_log_rotated_away');
-    this.#lost = true;
-  }
-
-  async #look(): Promise<Workload | undefined | 'away'> {
+  async #look(): Promise<WorkloadLogs | undefined | 'away'> {
     try {
-      return await this.#parts.inspect(this.#id);
+      return await this.#parts.look();
     } catch (error) {
-      if (isAway(error)) return 'away';
-      if (statusOf(error) === undefined) throw error;
+      if (this.#signal.aborted) return 'away';
+      if (!isAway(error) && statusOf(error) === undefined) throw error;
       await pause(retryMs, this.#signal); // A daemon that is ending refuses requests, too.
       return 'away';
     }
   }
 
-  async #read(ended: boolean): Promise<Outcome> {
-    const reading = new LogReading(this.#at, this.#lost, this.#afterSeq);
+  /** Until all is delivered (true), or somebody else merged meanwhile and it has to begin anew. */
+  async #session(found: WorkloadLogs): Promise<boolean> {
+    const plan = this.#parts.journal.after(this.#delivered);
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#signal, stop.signal]);
+    const look = (): Promise<WorkloadLogs | undefined | 'away'> => this.#look();
+    const session = new Session({ ...this.#parts, look }, this.#id, plan, signal);
+    const unwatch = this.#parts.watch(() => session.changed());
     try {
-      const stream = await this.#open(reading.since, signal);
-      if (!stream) return 'whole'; // The container was never made, so there is no log.
-      const outcome = await this.#deliver(stream, reading);
-      if (outcome !== 'whole') return outcome;
-      // The log of an ended workload was read whole, and the position was not in it.
-      return reading.seeking && ended ? 'passed' : 'whole';
-    } catch (error) {
-      if (this.#signal.aborted || isBroken(error)) return 'broken';
-      throw error;
+      session.learn(found);
+      const merged = await this.#repeat(session, plan);
+      return await this.#goOn(session, merged);
     } finally {
+      unwatch();
       stop.abort();
     }
   }
 
-  async #open(since: string, signal: AbortSignal): Promise<NodeJS.ReadableStream | undefined> {
-    const { engine, names } = this.#parts;
-    try {
-      return await engine.begin(
-        (docker) =>
-          docker.getContainer(names.container(this.#id)).logs({
-            follow: true,
-            stdout: true,
-            stderr: true,
-            timestamps: true,
-            since: since as unknown as number,
-          }),
-        signal,
-      );
-    } catch (error) {
-      if (statusOf(error) === 404) return undefined;
-      throw error;
+  /** Delivers what was merged before, in the same order. Returns the number of its last entry. */
+  async #repeat(session: Session, plan: Plan): Promise<number> {
+    let { seq } = plan;
+    for (const run of plan.runs) {
+      const batch: LogEntry[] = [];
+      for (const entry of await session.planned(run)) {
+        seq++;
+        // An entry that its log has lost keeps its number.
+        if (entry && seq > this.#delivered) batch.push(numbered(entry, seq));
+      }
+      await this.#deliver(batch);
+      if (this.#signal.aborted) return seq;
+    }
+    return seq;
+  }
+
+  async #goOn(session: Session, merged: number): Promise<boolean> {
+    const { clock, journal } = this.#parts;
+    let seq = merged;
+    for (;;) {
+      if (this.#signal.aborted) return true;
+      if (!(await session.update())) return true;
+      const next = nextBatch(session.logs, clock);
+      if (next.kind === 'wait') {
+        if (session.isWhole) return true;
+        await session.change(next.untilMs);
+        continue;
+      }
+      const { entries, runs, positions } = next.batch;
+      if (!journal.append(seq, { runs, positions })) return false;
+      const first = seq + 1;
+      seq += entries.length;
+      const fresh = entries.map((entry, at) => numbered(entry, first + at));
+      await this.#deliver(fresh.filter((entry) => entry.seq > this.#delivered));
     }
   }
 
-  async #deliver(stream: NodeJS.ReadableStream, reading: LogReading): Promise<Outcome> {
-    const hasTerminal = await this.#parts.hasTerminal(this.#id);
-    const frames = hasTerminal ? new RawLogReader() : new FrameReader();
-    // Once the log is known to be cut, its first entry is not looked at again.
-    let isBeginning = this.#at === null && !this.#lost;
-    for await (const chunk of stream) {
-      const read = frames.push(chunk as Buffer);
-      const [first] = read;
-      if (isBeginning && first && this.#isCut(first)) return 'rotated';
-      if (first) isBeginning = false;
-      const outcome = await this.#pass(read, reading);
-      if (outcome !== null) return outcome;
+  async #deliver(entries: readonly LogEntry[]): Promise<void> {
+    const last = entries.at(-1);
+    if (!last || this.#signal.aborted) return;
+    await this.#sink(entries);
+    this.#delivered = last.seq;
+  }
+}
+
+function numbered({ atMs, stream, bytes }: ContainerEntry, seq: number): LogEntry {
+  return { seq, atMs, stream, bytes };
+}
+
+interface SessionParts extends Omit<LogFollowParts, 'look'> {
+  look: () => Promise<WorkloadLogs | undefined | 'away'>;
+}
+
+/** The logs that are open at a time, and what is known of their containers. */
+class Session {
+  readonly #parts: SessionParts;
+  readonly #workload: string;
+  readonly #plan: Plan;
+  readonly #signal: AbortSignal;
+  readonly #logs = new Map<string, ContainerLog>();
+  /** How many entries of each log the plan has passed: they were told already. */
+  readonly #passed: Map<string, number>;
+  #ended = false;
+  /** Whether the workload is to be looked at again. */
+  #isDue = false;
+  #wake: (() => void) | null = null;
+
+  constructor(parts: SessionParts, workload: string, plan: Plan, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#workload = workload;
+    this.#plan = plan;
+    this.#signal = signal;
+    this.#passed = new Map(Object.entries(plan.counts));
+  }
+
+  get logs(): ContainerLog[] {
+    const logs = [...this.#logs.values()];
+    for (const log of logs) skipBefore(log, (this.#passed.get(log.id) ?? 0) + 1);
+    return logs;
+  }
+
+  /** Whether all was told of a workload that has ended. */
+  get isWhole(): boolean {
+    return this.#ended && [...this.#logs.values()].every((log) => log.done);
+  }
+
+  /** The workload has another state. */
+  changed(): void {
+    for (const log of this.#logs.values()) log.hurry();
+    this.#lookAgain();
+  }
+
+  /** Looks at the workload again when that is due. False: it is gone. */
+  async update(): Promise<boolean> {
+    if (!this.#isDue) return true;
+    this.#isDue = false;
+    const found = await this.#parts.look();
+    if (found === undefined || found === 'away') this.#isDue = true;
+    else this.learn(found);
+    return found !== undefined;
+  }
+
+  learn({ ended, sources }: WorkloadLogs): void {
+    this.#ended = ended;
+    for (const source of sources) {
+      if (source.isOver) this.#logs.get(source.id)?.setOver();
+      if (!this.#logs.has(source.id)) this.#logs.set(source.id, this.#open(source));
     }
-    return (await this.#pass(frames.end(), reading)) ?? 'whole';
+    this.#parts.journal.keep(new Set(sources.map(({ id }) => id)));
   }
 
-  /** Whether the log's first entry was another one before, and entries of it were delivered. */
-  #isCut(first: Frame): boolean {
-    const { positions } = this.#parts;
-    if (positions.beginsAt(this.#id, timed(first).time)) return false;
-    return this.#afterSeq > 0 || positions.oldest(this.#id) !== null;
-  }
-
-  /** Null: read on. */
-  async #pass(frames: readonly Frame[], reading: LogReading): Promise<Outcome | null> {
-    const { positions } = this.#parts;
-    const entries: LogEntry[] = [];
-    for (const frame of frames) {
-      const entry = reading.take(timed(frame));
-      if (entry === 'passed') return 'passed';
-      if (!entry) continue;
-      if (this.#lost) this.#pin(reading.position());
-      if (entry.seq > this.#afterSeq) entries.push(entry);
+  /** The next entries of a log, as they were merged before; undefined for each that is lost. */
+  async planned([id, count]: Run): Promise<(ContainerEntry | undefined)[]> {
+    const entries: (ContainerEntry | undefined)[] = [];
+    const from = this.#passed.get(id) ?? 0;
+    const log = this.#logs.get(id);
+    for (let nth = from + 1; nth <= from + count; nth++) {
+      while (log && !log.done && !log.head) {
+        if (this.#signal.aborted || !(await this.update())) return entries;
+        await this.change(null);
+      }
+      if (log) skipBefore(log, nth);
+      entries.push(log?.head?.nth === nth ? log.take() : undefined);
     }
-    if (reading.seeking) return null;
-    if (entries.length > 0) await this.#sink(entries);
-    if (this.#isOver()) return 'broken';
-    const at = reading.position();
-    if (!at || at.seq === this.#at?.seq) return null;
-    this.#at = at;
-    positions.delivered(this.#id, at);
-    return null;
+    this.#passed.set(id, from + count);
+    const lost = entries.filter((entry) => !entry).length;
+    const fields = { workload: this.#workload, log: id, lost };
+    if (lost > 0) this.#parts.logger.warn(fields, 'container_log_gone');
+    return entries;
   }
 
-  #pin(first: Position | null): void {
-    if (first) this.#parts.positions.pin(this.#id, first);
-    this.#lost = false;
+  /** Resolves with the next thing that comes, or at that time; at once when a look is due. */
+  change(untilMs: number | null): Promise<void> {
+    const { clock } = this.#parts;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        cancel?.();
+        this.#wake = null;
+        this.#signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const cancel = untilMs === null ? null : clock.after(untilMs - clock.now(), done);
+      this.#wake = done;
+      this.#signal.addEventListener('abort', done);
+      if (this.#signal.aborted || this.#isDue) done();
+    });
   }
 
-  #isOver(): boolean {
-    return this.#signal.aborted;
+  #lookAgain(): void {
+    this.#isDue = true;
+    this.#wake?.();
   }
+
+  #open(source: LogSource): ContainerLog {
+    const { engine, logger, clock } = this.#parts;
+    const parts = {
+      ...{ engine, logger, source, workload: this.#workload, signal: this.#signal },
+      from: this.#plan.positions[source.id] ?? null,
+      told: this.#plan.told[source.id] ?? 0,
+      changed: () => this.#wake?.(),
+      readingEnded: () => this.#lookAgain(),
+    };
+    return new ContainerLog(parts, clock.now());
+  }
+}
+
+function skipBefore(log: ContainerLog, nth: number): void {
+  while (log.head && log.head.nth < nth) log.take();
 }

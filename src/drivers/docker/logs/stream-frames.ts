@@ -10,13 +10,6 @@ export interface Frame {
   bytes: Buffer;
 }
 
-/** Reads a log of either kind: takes chunks and gives frames that begin with a time. */
-export interface LogFrames {
-  push(chunk: Buffer): Frame[];
-  /** Frames that are whole only because nothing follows. */
-  end(): Frame[];
-}
-
 /** The daemon could not read on. It says so in a frame of a kind of its own. */
 export class LogBroken extends Error {
   override readonly name = 'LogBroken';
@@ -28,7 +21,7 @@ const kinds = { stderr: 2, fault: 3 };
 /** The daemon sends 16 KiB and a time at most. Far more is no frame. */
 const frameMax = 16 * 1024 * 1024;
 
-export class FrameReader implements LogFrames {
+export class FrameReader {
   /** The bytes after the last whole frame, in pieces that are joined once they are a frame. */
   #pieces: Buffer[] = [];
   #held = 0;
@@ -85,7 +78,7 @@ const someTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z /g;
  * After such an entry the next one begins in the middle of a line. It is found by its time, which is
  * not before that of the entry; a time that a program prints there lies in the past.
  */
-export class RawLogReader implements LogFrames {
+export class RawLogReader {
   #rest: Buffer = Buffer.alloc(0);
 
   push(chunk: Buffer): Frame[] {

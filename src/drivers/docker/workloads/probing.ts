@@ -1,4 +1,4 @@
-/** Owns whether a container listens where it should, and what it uses. */
+/** Owns whether a workload listens where it should, and what it uses. */
 import type Dockerode from 'dockerode';
 
 import type { Usage } from '../../../protocol/workload.ts';
@@ -6,16 +6,18 @@ import type { Listener } from '../../../lib/processes/listening-sockets.ts';
 import { orGone, statusOf } from '../engine/engine.ts';
 import type { Engine } from '../engine/engine.ts';
 import { answersAt, isHere, listenersIn, listensIn } from '../engine/host-view.ts';
-import type { Names } from '../engine/names.ts';
+import type { DaemonWorkloads, Seen } from './daemon-workloads.ts';
 import { isPortTaken } from './states.ts';
-import type { Workloads } from './workloads.ts';
+import type { ContainerView } from './states.ts';
+
+type Seeing = Pick<DaemonWorkloads<Seen>, 'see' | 'inspect'>;
 
 /**
- * Whether the container listens. The published port is never asked: Docker's own proxy takes
+ * Whether one of its containers listens. The published port does not say: Docker's own proxy takes
  * connections there, whatever runs behind it.
  */
-export async function probeContainer(
-  workloads: Workloads,
+export async function probe(
+  workloads: Seeing,
   id: string,
 ): Promise<'listening' | 'silent' | 'foreign'> {
   const seen = await workloads.see(id);
@@ -25,46 +27,63 @@ export async function probeContainer(
     const taken = exit?.reason === 'failed_to_start' && isPortTaken(exit.detail ?? '');
     return taken ? 'foreign' : 'silent';
   }
-  const { view, known } = seen;
-  if (known.innerPort === null) return 'silent';
+  const { known, running, forwardedPort } = seen;
+  const { innerPort } = known;
+  if (innerPort === null) return 'silent';
+  // Who forwards may have found the port taken: then what answers there is somebody else, or nobody.
+  if (forwardedPort !== null && !(await answersAt('127.0.0.1', forwardedPort))) return 'silent';
+  const answers = await Promise.all(running.map((view) => listens(view, innerPort)));
+  return answers.includes(true) ? 'listening' : 'silent';
+}
+
+async function listens(view: ContainerView, port: number): Promise<boolean> {
   const { Pid: pid } = view.State;
-  if (isHere(pid, view.Id)) return listensIn(pid, known.innerPort) ? 'listening' : 'silent';
+  if (isHere(pid, view.Id)) return listensIn(pid, port);
   for (const { IPAddress: address } of Object.values(view.NetworkSettings.Networks ?? {})) {
-    if (address && (await answersAt(address, known.innerPort))) return 'listening';
+    if (address && (await answersAt(address, port))) return true;
   }
-  return 'silent';
+  return false;
 }
 
-/** Where the container listens; empty where /proc does not show it. */
-export async function listenersOfContainer(workloads: Workloads, id: string): Promise<Listener[]> {
-  const seen = await workloads.see(id);
-  if (seen?.workload.state.phase !== 'running') return [];
-  const { Id: container, State: state } = seen.view;
-  return isHere(state.Pid, container) ? listenersIn(state.Pid) : [];
+/** Where its containers listen; empty where /proc does not show it. */
+export async function listenersOf(workloads: Seeing, id: string): Promise<Listener[]> {
+  const { running = [] } = (await workloads.see(id)) ?? {};
+  return running.flatMap(({ State: { Pid: pid }, Id: container }) =>
+    isHere(pid, container) ? listenersIn(pid) : [],
+  );
 }
 
+/** Of its containers together; undefined where none of them runs. */
 export async function usageOf(
-  engine: Engine,
-  names: Names,
-  workloads: Workloads,
+  engine: Pick<Engine, 'ask'>,
+  workloads: Seeing,
   id: string,
 ): Promise<Usage | undefined> {
-  if ((await workloads.see(id))?.workload.state.phase !== 'running') return undefined;
-  return usageOfContainer(engine, names.container(id));
+  const { running = [] } = (await workloads.see(id)) ?? {};
+  const usages = await Promise.all(running.map((view) => usageOfContainer(engine, view.Id)));
+  const known = usages.filter((usage) => usage !== undefined);
+  return known.length === 0 ? undefined : known.reduce(plus);
 }
 
-/** Undefined for a container that does not run. `container`: its name or id. */
-export async function usageOfContainer(
+function plus(a: Usage, b: Usage): Usage {
+  const sum = (one: number | null, other: number | null): number | null =>
+    one === null || other === null ? null : one + other;
+  return {
+    cpuNs: a.cpuNs + b.cpuNs,
+    memoryBytes: a.memoryBytes + b.memoryBytes,
+    networkInBytes: sum(a.networkInBytes, b.networkInBytes),
+    networkOutBytes: sum(a.networkOutBytes, b.networkOutBytes),
+  };
+}
+
+async function usageOfContainer(
   engine: Pick<Engine, 'ask'>,
   container: string,
 ): Promise<Usage | undefined> {
   try {
+    const options = { stream: false, 'one-shot': true } as { stream: false };
     const stats = await engine.ask((docker) =>
-      orGone(
-        docker
-          .getContainer(container)
-          .stats({ stream: false, 'one-shot': true } as { stream: false }),
-      ),
+      orGone(docker.getContainer(container).stats(options)),
     );
     return stats && usageFrom(stats);
   } catch (error) {

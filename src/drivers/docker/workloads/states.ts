@@ -62,7 +62,7 @@ export function stateOf(
   switch (state.Status) {
     case 'created':
       if (state.Error === '') return undefined;
-      return { phase: 'ended', exit: neverStarted(state.Error, note?.atMs ?? 0) };
+      return { phase: 'ended', exit: failedExit(sentenceOf(state.Error), note?.atMs ?? 0) };
     case 'running':
     case 'paused':
       return {
@@ -131,55 +131,62 @@ export function failedExit(detail: string, atMs: number): Exit {
   return { code: null, signal: null, reason: 'failed_to_start', detail, atMs };
 }
 
-export function neverStarted(words: string, atMs: number): Exit {
-  return failedExit(sentenceOf(words), atMs);
-}
+const portTaken =
+  /port is already allocated|address already in use|port already in use|port '\d+' is already in use/i;
 
-/** The sentence for people about a container that the daemon could not start. */
+/** Words of the daemon or the swarm, and what people are told. The first that fits holds. */
+const refusals: readonly [words: RegExp, sentence: string][] = [
+  [portTaken, 'it: its port is already in use on the server (port is already allocated)'],
+  [/no suitable node \((.*)\)/, 'it: the swarm has no suitable node ($1)'],
+  [
+    /no such image|manifest unknown|pull access denied|not found: manifest/i,
+    'it: no such image on the server',
+  ],
+  [
+    /(?:chdir|mkdir).*(?:not a directory|permission denied)/i,
+    'it: its working folder cannot be entered',
+  ],
+  [/\/merged(\/[^\s:]*)(?: is not|: not a) directory/, 'it: $1 is no folder in the image'],
+  [
+    /executable file not found|no such file or directory/i,
+    '$program: no such program in the image',
+  ],
+  [/permission denied/i, '$program: it is not executable'],
+  [/exec format error/i, '$program: it is no program for this kind of machine'],
+  [
+    /unable to find (?:user|group)|uids and gids must be/i,
+    'it: its user is not known in the image',
+  ],
+  [/no command specified/i, 'it: the image names no program, and none was given'],
+  [/network .* not found/i, 'it: its network is gone'],
+  [/no available IPv4 addresses/i, 'it: its network has no address left'],
+];
+
+/** The sentence for people about a container that could not be started. */
 export function sentenceOf(words: string): string {
   const program = /exec: "?([^":]+)"?/.exec(words)?.[1] ?? 'it';
-  if (isPortTaken(words)) {
-    return 'Cannot start it: its port is already in use on the server (port is already allocated).';
+  return `Cannot start ${refusalIn(words, program) ?? 'it: the Docker daemon refused'}.`;
+}
+
+function refusalIn(words: string, program: string): string | undefined {
+  for (const [pattern, sentence] of refusals) {
+    const found = pattern.exec(words);
+    if (found)
+      return sentence.replace(/\$(1|program)/, (mark) =>
+        mark === '$1' ? (found[1] ?? '') : program,
+      );
   }
-  if (/no such image/i.test(words)) return 'Cannot start it: no such image on the server.';
-  if (/(chdir|mkdir).*(not a directory|permission denied)/i.test(words)) {
-    return 'Cannot start it: its working folder cannot be entered.';
-  }
-  const file = /\/merged(\/[^\s:]*)(?: is not directory|: not a directory)/.exec(words)?.[1];
-  if (file !== undefined) return `Cannot start it: ${file} is no folder in the image.`;
-  if (/executable file not found|no such file or directory/i.test(words)) {
-    return `Cannot start ${program}: no such program in the image.`;
-  }
-  if (/permission denied/i.test(words)) return `Cannot start ${program}: it is not executable.`;
-  if (/exec format error/i.test(words)) {
-    return `Cannot start ${program}: it is no program for this kind of machine.`;
-  }
-  if (/unable to find (user|group)|uids and gids must be/i.test(words)) {
-    return 'Cannot start it: its user is not known in the image.';
-  }
-  if (/no command specified/i.test(words)) {
-    return 'Cannot start it: the image names no program, and none was given.';
-  }
-  if (/network .* not found/i.test(words)) return 'Cannot start it: its network is gone.';
-  if (/no available IPv4 addresses/i.test(words)) {
-    return 'Cannot start it: its network has no address left.';
-  }
-  return 'Cannot start it: the Docker daemon refused.';
+  return undefined;
 }
 
 export function isPortTaken(words: string): boolean {
-  return /port is already allocated|address already in use/i.test(words);
+  return portTaken.test(words);
 }
 
 /** A sentence made of what docker-init says when it cannot start a program; null for any other log. */
 export function initFailure(log: string): string | null {
-  const said = /\[FATAL tini \(\d+\)\] exec (.+) failed: (.+)/.exec(log);
-  if (!said) return null;
-  const [, program = '', why = ''] = said;
-  if (/no such file/i.test(why)) return `Cannot start ${program}: no such program in the image.`;
-  if (/permission denied/i.test(why)) return `Cannot start ${program}: it is not executable.`;
-  if (/exec format/i.test(why)) {
-    return `Cannot start ${program}: it is no program for this kind of machine.`;
-  }
-  return `Cannot start ${program}: ${why}.`;
+  const [said, program = '', why = ''] =
+    /\[FATAL tini \(\d+\)\] exec (.+) failed: (.+)/.exec(log) ?? [];
+  if (said === undefined) return null;
+  return `Cannot start ${refusalIn(why, program) ?? `${program}: ${why}`}.`;
 }

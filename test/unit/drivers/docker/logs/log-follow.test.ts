@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type Dockerode from 'dockerode';
 
 import { LogFollow } from '../../../../../src/drivers/docker/logs/log-follow.ts';
-import { LogPositions } from '../../../../../src/drivers/docker/logs/log-positions.ts';
-import type { LogEntry, Workload } from '../../../../../src/protocol/workload.ts';
+import { MergeJournals, onlyLog } from '../../../../../src/drivers/docker/logs/merge-journal.ts';
+import type { LogEntry } from '../../../../../src/protocol/workload.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { noLog, tempDir } from '../../../../support/runner.ts';
 
@@ -30,32 +30,27 @@ class Place {
   /** Whether it says so in a frame, as a daemon does that cannot read its own files. */
   saysWhy = false;
   hasTerminal = false;
-  positions = new LogPositions(this.dir, new ManualClock());
+  journals = new MergeJournals(this.dir);
 
   async read(
     afterSeq: number,
     sink: (entry: LogEntry) => void = () => undefined,
   ): Promise<string[]> {
     const told: string[] = [];
-    const workload: Workload = {
-      spec: { id: 'a', owner: 'app_a', kind: 'job', port: null },
-      state: {
-        phase: 'ended',
-        exit: { code: 0, signal: null, reason: 'exited', detail: null, atMs: 0 },
-      },
-    };
     const docker = { getContainer: () => ({ logs: this.#logs.bind(this) }) } as unknown;
     const parts = {
       engine: {
         begin: <T>(question: (docker: Dockerode) => Promise<T>) => question(docker as Dockerode),
         closed: new AbortController().signal,
       },
-      names: { container: (id: string) => id },
-      positions: this.positions,
+      journal: this.journals.of('a'),
       logger: noLog,
-      inspect: () => Promise.resolve(workload),
-      hasTerminal: () => Promise.resolve(this.hasTerminal),
-      nextChange: () => new Promise<void>(() => undefined),
+      clock: new ManualClock(),
+      look: () => {
+        const source = { id: onlyLog, container: 'a', hasTerminal: this.hasTerminal, isOver: true };
+        return Promise.resolve({ ended: true, sources: [source] });
+      },
+      watch: () => () => undefined,
     };
     const take = (entries: readonly LogEntry[]): void => {
       for (const entry of entries) {
@@ -69,8 +64,7 @@ class Place {
 
   /** As a new process finds it. */
   reopen(): void {
-    this.positions.close();
-    this.positions = new LogPositions(this.dir, new ManualClock());
+    this.journals = new MergeJournals(this.dir);
   }
 
   #logs({ since }: { since: string }): Promise<Readable> {
@@ -117,7 +111,7 @@ describe('following the log of a container', () => {
   /** Told, and acknowledged up to `seq`, before the process was killed. */
   async function readBefore(seq: number): Promise<void> {
     await place.read(0);
-    place.positions.acknowledge('a', seq);
+    place.journals.of('a').acknowledge(seq);
     place.reopen();
   }
 
@@ -128,7 +122,7 @@ describe('following the log of a container', () => {
     }
     const whole = await place.read(0);
     assert.equal(whole.length, 60);
-    place.positions.forget('a');
+    place.journals.forget('a');
     place.breaks = [0, 50, 333, 1000, 1500, 2000];
     assert.deepEqual(await place.read(0), whole);
     assert.deepEqual(await place.read(31), whole.slice(31));
@@ -137,7 +131,7 @@ describe('following the log of a container', () => {
   it('goes on when the daemon says that it could not read on', async () => {
     for (let n = 0; n < 9; n++) place.log.push([second + n, 'stdout', `${String(n)}\n`]);
     const whole = await place.read(0);
-    place.positions.forget('a');
+    place.journals.forget('a');
     place.saysWhy = true;
     const frame = 8 + timeOf(0).length + ' 0\n'.length;
     place.breaks = [0, 2 * frame, 5 * frame];
@@ -147,19 +141,20 @@ describe('following the log of a container', () => {
   it('tells what is left of a log that was rotated away behind what was told before', async () => {
     place.log = [1, 2, 3, 4, 5].map((n) => [n * second, 'stdout', `n ${String(n)}\n`]);
     await readBefore(5);
-    // More was told than is known of it: the last second is not written at a kill.
     place.log = [7, 8].map((n) => [n * 10 * second, 'stdout', `n ${String(n)}\n`]);
-    const rest = ['21 n 7\n', '22 n 8\n'];
-    assert.deepEqual(await place.read(20), rest);
+    const rest = ['6 n 7\n', '7 n 8\n'];
+    assert.deepEqual(await place.read(5), rest);
     place.reopen();
-    assert.deepEqual(await place.read(21), rest.slice(1), 'the same numbers, for who comes later');
+    assert.deepEqual(await place.read(6), rest.slice(1), 'the same numbers, for who comes later');
   });
 
-  it('tells what is left also where nothing is known but where the log began', async () => {
-    place.log = [[second, 'stdout', 'first\n']];
+  it('tells what is left also where nothing was acknowledged of the log', async () => {
+    place.log = [1, 2, 3].map((n) => [n * second, 'stdout', `n ${String(n)}\n`]);
     await readBefore(0);
-    place.log = [[9 * second, 'stdout', 'new\n']];
-    assert.deepEqual(await place.read(7), ['8 new\n']);
+    place.log = [9, 10].map((n) => [n * second, 'stdout', `n ${String(n)}\n`]);
+    const rest = ['4 n 9\n', '5 n 10\n'];
+    assert.deepEqual(await place.read(2), rest, 'what was lost keeps its number');
+    assert.deepEqual(await place.read(4), rest.slice(1));
   });
 
   it('goes on behind what a daemon lost of the end of its log', async () => {
@@ -211,7 +206,7 @@ describe('following the log of a container', () => {
     const whole = [...first, '3 again\r\n'];
     assert.deepEqual(await place.read(0), whole);
     assert.deepEqual(await place.read(2), whole.slice(2));
-    place.positions.forget('a');
+    place.journals.forget('a');
     assert.deepEqual(await place.read(0), whole);
   });
 });

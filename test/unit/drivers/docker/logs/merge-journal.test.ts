@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
-import type { Position } from '../../../../src/drivers/docker/logs/log-cursor.ts';
-import { MergeJournal } from '../../../../src/drivers/swarm/merge-journal.ts';
-import { tempDir } from '../../../support/runner.ts';
+import type { Position } from '../../../../../src/drivers/docker/logs/log-cursor.ts';
+import { MergeJournal } from '../../../../../src/drivers/docker/logs/merge-journal.ts';
+import { tempDir } from '../../../../support/runner.ts';
 
 const at = (seq: number): Position => ({
   seq,
@@ -56,6 +56,7 @@ describe('MergeJournal', () => {
         seq: 0,
         counts: {},
         positions: {},
+        told: { a: 3, b: 5, c: 1 },
         runs: [
           ['a', 2],
           ['b', 1],
@@ -66,8 +67,8 @@ describe('MergeJournal', () => {
       });
       const middle = journal.after(5);
       assert.deepEqual(
-        [middle.seq, middle.counts, middle.positions],
-        [3, { a: 2, b: 1 }, { a: at(2) }],
+        [middle.seq, middle.counts, middle.positions, middle.told],
+        [3, { a: 2, b: 1 }, { a: at(2) }, { a: 3, b: 5, c: 1 }],
       );
       assert.deepEqual(journal.after(9).runs, []);
       assert.deepEqual(journal.after(1000).seq, 9);
@@ -105,6 +106,19 @@ describe('MergeJournal', () => {
       assert.ok(journal.append(7, { runs: [['d', 1]], positions: {} }));
       assert.deepEqual(new MergeJournal(file).after(7).runs, [['d', 1]]);
     }
+  });
+
+  it('begins where a version before this one counted the log of a container', () => {
+    const earlier = path.join(dir, 'one.json');
+    fs.writeFileSync(earlier, JSON.stringify({ firstTime: null, points: [at(7), at(9)] }));
+    const counts = { container: 9 };
+    const stand = { seq: 9, counts, positions: { container: at(9) }, told: counts };
+    assert.deepEqual(new MergeJournal(file).after(20), { ...stand, runs: [] });
+    assert.ok(new MergeJournal(file).append(9, { runs: [['container', 2]], positions: {} }));
+    const journal = new MergeJournal(file);
+    assert.deepEqual(journal.after(9).runs, [['container', 2]]);
+    journal.forget();
+    assert.deepEqual(fs.readdirSync(dir), []);
   });
 
   it('stays small when it is acknowledged, without tasks that nobody knows any more', () => {

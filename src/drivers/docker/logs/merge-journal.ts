@@ -1,27 +1,28 @@
 /**
- * Owns how the entries of several tasks' logs became one numbered sequence: durably, a small file a
+ * Owns how the entries of a workload's logs became one numbered sequence: durably, a small file a
  * workload, so that any later reading gives every entry the number it had before.
  *
  * 1. What was merged is appended before it is delivered: after a kill the next reading repeats it.
- * 2. From any number on that is not acknowledged the sequence can be told again; what is
- *    acknowledged is folded into one line.
+ * 2. From any number on that is not acknowledged the sequence can be told again. What is acknowledged
+ *    is folded into one line.
  * 3. Another process may write the same file: who comes second finds out, and reads it again.
  */
 import fs from 'node:fs';
 import path from 'node:path';
 
-import type { Position } from '../docker/logs/log-cursor.ts';
+import { writeFileWhole } from '../../../lib/whole-file.ts';
+import type { Position } from './log-cursor.ts';
 
-/** So many entries of this task come next. */
-export type Run = readonly [taskId: string, count: number];
+/** So many entries of this log come next. */
+export type Run = readonly [log: string, count: number];
 
 export interface Merged {
   runs: readonly Run[];
-  /** Where the last entry of a task's run stands in its log, where that is known. */
+  /** Where the last entry of a run stands in its log, where that is known. */
   positions: Readonly<Record<string, Position>>;
 }
 
-/** Where every task stands when `seq` entries were merged. */
+/** Where every log stands when `seq` entries were merged. */
 interface Stand {
   seq: number;
   counts: Readonly<Record<string, number>>;
@@ -31,6 +32,8 @@ interface Stand {
 export interface Plan extends Stand {
   /** How it went on, as far as it is known. */
   runs: readonly Run[];
+  /** How many entries of each log were merged so far. */
+  told: Readonly<Record<string, number>>;
 }
 
 interface Loaded {
@@ -42,14 +45,16 @@ interface Loaded {
   file: { inode: number; bytes: number } | null;
 }
 
+/** The log of a container whose workload has no other. */
+export const onlyLog = 'container';
 const compactBytes = 256 * 1024;
 const nothing: Stand = { seq: 0, counts: {}, positions: {} };
 
 export class MergeJournal {
   readonly #file: string;
   #loaded: Loaded | undefined;
-  /** Tasks the swarm still knows; null: not asked yet. */
-  #tasks: ReadonlySet<string> | null = null;
+  /** Logs there still are; null: not asked yet. */
+  #logs: ReadonlySet<string> | null = null;
 
   constructor(file: string) {
     this.#file = file;
@@ -58,15 +63,10 @@ export class MergeJournal {
   /** The newest stand at or before `seq`, and what followed it. */
   after(seq: number): Plan {
     const { base, records } = this.#current();
-    let stand = base;
-    let at = 0;
-    for (const record of records) {
-      const next = advance(stand, record);
-      if (next.seq > seq) break;
-      stand = next;
-      at++;
-    }
-    return { ...stand, runs: records.slice(at).flatMap(({ runs }) => runs) };
+    const { stand, count } = standAt(base, records, seq);
+    const runs = records.slice(count).flatMap((record) => record.runs);
+    const told = standAt(base, records, Infinity).stand.counts;
+    return { ...stand, runs, told };
   }
 
   /** Whether it is written: not when somebody else merged meanwhile, behind `afterSeq`. */
@@ -87,47 +87,38 @@ export class MergeJournal {
     return true;
   }
 
-  /** What the swarm still knows: all others are left out of the next folding. */
-  keep(tasks: ReadonlySet<string>): void {
-    this.#tasks = tasks;
+  /** The logs there still are: all others are left out of the next folding. */
+  keep(logs: ReadonlySet<string>): void {
+    this.#logs = logs;
   }
 
   /** Nobody asks for entries up to `seq` any more. */
   acknowledge(seq: number): void {
     const loaded = this.#current();
-    let { base } = loaded;
-    let at = 0;
-    for (const record of loaded.records) {
-      const next = advance(base, record);
-      if (next.seq > seq) break;
-      base = next;
-      at++;
-    }
-    if (at === 0) return;
-    loaded.records.splice(0, at);
-    loaded.base = base;
+    const { stand, count } = standAt(loaded.base, loaded.records, seq);
+    if (count === 0) return;
+    loaded.records.splice(0, count);
+    loaded.base = stand;
     if ((loaded.file?.bytes ?? 0) > compactBytes) this.#compact(loaded);
   }
 
   forget(): void {
     this.#loaded = undefined;
-    fs.rmSync(this.#file, { force: true });
+    for (const file of [this.#file, earlierFile(this.#file)]) fs.rmSync(file, { force: true });
   }
 
   #compact(loaded: Loaded): void {
     const { base, records } = loaded;
-    const needed = new Set(records.flatMap(({ runs }) => runs.map(([task]) => task)));
-    const tasks = this.#tasks;
-    const isKept = (task: string): boolean => tasks === null || tasks.has(task) || needed.has(task);
+    const needed = new Set(records.flatMap(({ runs }) => runs.map(([log]) => log)));
+    const logs = this.#logs;
+    const isKept = (log: string): boolean => logs === null || logs.has(log) || needed.has(log);
     loaded.base = {
       seq: base.seq,
       counts: pick(base.counts, isKept),
       positions: pick(base.positions, isKept),
     };
     const lines = [{ base: loaded.base }, ...records].map((line) => `${JSON.stringify(line)}\n`);
-    const fresh = `${this.#file}.new`;
-    fs.writeFileSync(fresh, lines.join(''), { mode: 0o600 });
-    fs.renameSync(fresh, this.#file);
+    writeFileWhole(this.#file, lines.join(''), false);
     loaded.file = fileAt(this.#file);
   }
 
@@ -170,9 +161,24 @@ function lengthOf({ runs }: Merged): number {
   return runs.reduce((sum, [, count]) => sum + count, 0);
 }
 
+/** The newest stand at or before `seq`, and how many of the records lead to it. */
+function standAt(
+  base: Stand,
+  records: readonly Merged[],
+  seq: number,
+): { stand: Stand; count: number } {
+  let stand = base;
+  for (const [count, record] of records.entries()) {
+    const next = advance(stand, record);
+    if (next.seq > seq) return { stand, count };
+    stand = next;
+  }
+  return { stand, count: records.length };
+}
+
 function advance(stand: Stand, merged: Merged): Stand {
   const counts = { ...stand.counts };
-  for (const [task, count] of merged.runs) counts[task] = (counts[task] ?? 0) + count;
+  for (const [log, count] of merged.runs) counts[log] = (counts[log] ?? 0) + count;
   return {
     seq: stand.seq + lengthOf(merged),
     counts,
@@ -194,9 +200,8 @@ function fileAt(file: string): Loaded['file'] {
 
 /** A line cut short by a crash was delivered to nobody, and goes. */
 function load(file: string, found: Loaded['file']): Loaded {
-  const loaded: Loaded = { base: nothing, records: [], seq: 0, file: found };
-  if (found === null) return loaded;
-  const text = fs.readFileSync(file, 'utf8');
+  const loaded: Loaded = { base: earlierStand(file), records: [], seq: 0, file: found };
+  const text = found === null ? '' : fs.readFileSync(file, 'utf8');
   let whole = 0;
   for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', whole)) {
     try {
@@ -214,4 +219,20 @@ function load(file: string, found: Loaded['file']): Loaded {
   }
   loaded.seq = loaded.records.reduce((seq, one) => seq + lengthOf(one), loaded.base.seq);
   return loaded;
+}
+
+/** What a version before this one kept of a container's log, which is the only one of its workload. */
+function earlierStand(file: string): Stand {
+  try {
+    const kept = JSON.parse(fs.readFileSync(earlierFile(file), 'utf8')) as { points: Position[] };
+    const last = kept.points.at(-1);
+    if (!last) return nothing;
+    return { seq: last.seq, counts: { [onlyLog]: last.seq }, positions: { [onlyLog]: last } };
+  } catch {
+    return nothing; // There is no such file.
+  }
+}
+
+function earlierFile(file: string): string {
+  return file.replace(/\.jsonl$/, '.json');
 }

@@ -1,55 +1,63 @@
 /**
- * Owns reading the log of one task to its end, ahead of who takes its entries by a bounded amount.
+ * Owns reading the log of one container to its end, ahead of who takes its entries by a bounded amount.
  *
- * 1. Entries are numbered as they stand in the task's log: see `LogReading`.
- * 2. A reading that breaks is taken up behind the last entry that was read.
+ * 1. Entries are numbered as they stand in the log: see `LogReading`.
+ * 2. A reading that ends or breaks is taken up behind the last entry that was read.
  */
-import { Readable } from 'node:stream';
+import type { Logger } from '../../../lib/log.ts';
+import type { LogEntry } from '../../../protocol/workload.ts';
+import { isBroken, pause, statusOf } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
+import { LogReading, timed } from './log-cursor.ts';
+import type { Position } from './log-cursor.ts';
+import { FrameReader, RawLogReader } from './stream-frames.ts';
+import type { Frame } from './stream-frames.ts';
 
-import type Dockerode from 'dockerode';
-
-import type { Logger } from '../../lib/log.ts';
-import type { LogEntry } from '../../protocol/workload.ts';
-import { isBroken, pause, statusOf } from '../docker/engine/engine.ts';
-import type { Engine } from '../docker/engine/engine.ts';
-import { FrameReader, RawLogReader } from '../docker/logs/stream-frames.ts';
-import type { Frame } from '../docker/logs/stream-frames.ts';
-import { LogReading, timed } from '../docker/logs/log-cursor.ts';
-import type { Position } from '../docker/logs/log-cursor.ts';
-
-export interface TaskLogParts {
-  engine: Engine;
-  logger: Logger;
-  taskId: string;
-  /** Its container, where that is on this node; else the swarm fetches the log. */
-  containerId: string | null;
+/** One of the logs of a workload. */
+export interface LogSource {
+  /** The same over restarts of what writes it. */
+  id: string;
+  /** Id or name of the container; null: it has none any more. */
+  container: string | null;
+  /** Then its log has no frames. */
   hasTerminal: boolean;
+  /** It has ended, so its log is whole. */
+  isOver: boolean;
+}
+
+export interface ContainerLogParts {
+  engine: Pick<Engine, 'begin'>;
+  logger: Logger;
+  workload: string;
+  source: LogSource;
   /** Where to go on; null: at the beginning. */
   from: Position | null;
-  /** So many entries were told: where its place is gone, what is left is new. */
+  /** How many entries were merged: where its place is gone, what is left is new. */
   told: number;
-  /** It has ended, so its log is whole. */
-  over: boolean;
   /** Called when there is something new to take, or nothing will come any more. */
   changed: () => void;
+  /** Called when a reading has ended: the container may have ended, too. */
+  readingEnded: () => void;
   signal: AbortSignal;
 }
 
-export interface TaskEntry extends Omit<LogEntry, 'seq'> {
-  /** Within the task. */
+export interface ContainerEntry extends Omit<LogEntry, 'seq'> {
+  /** Within the log. */
   nth: number;
   time: string;
   arrivedAtMs: number;
   /** Known for some. */
   position: Position | null;
+  /** The first of the log, or behind a gap: nothing behind it can be counted from before it. */
+  isAnchor: boolean;
 }
 
 const aheadMax = { entries: 4096, bytes: 1024 * 1024 };
-const retryMs = 50;
+const retry = { minMs: 50, maxMs: 1000 };
 
-export class TaskLog {
-  readonly #parts: TaskLogParts;
-  #entries: TaskEntry[] = [];
+export class ContainerLog {
+  readonly #parts: ContainerLogParts;
+  #entries: ContainerEntry[] = [];
   #taken = 0;
   #bytes = 0;
   #at: Position | null;
@@ -57,19 +65,21 @@ export class TaskLog {
   #over: boolean;
   #done = false;
   #roomAgain: (() => void) | null = null;
+  /** Ends the pause between two readings. */
+  #resting = new AbortController();
   /** Nothing came since then. */
   quietSinceMs: number;
 
-  constructor(parts: TaskLogParts, nowMs: number) {
+  constructor(parts: ContainerLogParts, nowMs: number) {
     this.#parts = parts;
     this.#at = parts.from;
-    this.#over = parts.over;
+    this.#over = parts.source.isOver;
     this.quietSinceMs = nowMs;
     void this.#run();
   }
 
-  get taskId(): string {
-    return this.#parts.taskId;
+  get id(): string {
+    return this.#parts.source.id;
   }
 
   /** Nothing is left, and nothing will come. */
@@ -77,11 +87,11 @@ export class TaskLog {
     return this.#done && this.head === undefined;
   }
 
-  get head(): TaskEntry | undefined {
+  get head(): ContainerEntry | undefined {
     return this.#entries[this.#taken];
   }
 
-  take(): TaskEntry | undefined {
+  take(): ContainerEntry | undefined {
     const entry = this.head;
     if (!entry) return undefined;
     this.#taken++;
@@ -94,25 +104,36 @@ export class TaskLog {
     return entry;
   }
 
-  /** The task has ended: what is in its log now is all. */
+  /** The container has ended: what is in its log now is all. */
   setOver(): void {
     this.#over = true;
   }
 
+  /** Reads again at once. */
+  hurry(): void {
+    this.#resting.abort();
+  }
+
   async #run(): Promise<void> {
-    const { signal, changed, logger, taskId } = this.#parts;
+    const { signal, changed, readingEnded, logger } = this.#parts;
+    let pauseMs = retry.minMs;
     while (!signal.aborted) {
-      // Known before it is read: what has ended writes no more.
+      // Known before it is read: a container that has ended writes no more.
       const over = this.#over;
+      const before = this.#at;
       try {
         if ((await this.#read(over)) && over) break;
       } catch (error) {
         if (!this.#isAborted() && !isBroken(error)) {
-          logger.error({ err: error, task: taskId }, 'task_log_not_read');
+          logger.error({ err: error, ...this.#fields() }, 'container_log_not_read');
           break;
         }
       }
-      await pause(retryMs, signal);
+      readingEnded();
+      pauseMs = this.#at === before ? Math.min(pauseMs * 2, retry.maxMs) : retry.minMs;
+      this.#resting = new AbortController();
+      await pause(pauseMs, AbortSignal.any([signal, this.#resting.signal]));
+      if (this.#resting.signal.aborted) pauseMs = retry.minMs;
     }
     this.#done = true;
     changed();
@@ -124,8 +145,8 @@ export class TaskLog {
     const signal = AbortSignal.any([this.#parts.signal, stop.signal]);
     try {
       const reading = new LogReading(this.#at, this.#lost, this.#parts.told);
-      const stream = await this.#open(reading.since, over, signal);
-      // No container was ever made for it, or the engine has removed it.
+      const stream = await this.#open(reading.since, signal);
+      // No container was ever made for it, or the daemon has removed it.
       if (!stream) return true;
       return await this.#queueAll(stream, reading, over);
     } finally {
@@ -134,14 +155,14 @@ export class TaskLog {
   }
 
   async #queueAll(
-    stream: AsyncIterable<Buffer>,
+    stream: NodeJS.ReadableStream,
     reading: LogReading,
     over: boolean,
   ): Promise<boolean> {
-    const { hasTerminal, signal } = this.#parts;
-    const frames = hasTerminal ? new RawLogReader() : new FrameReader();
+    const { source, signal } = this.#parts;
+    const frames = source.hasTerminal ? new RawLogReader() : new FrameReader();
     for await (const chunk of stream) {
-      if (!this.#queue(frames.push(chunk), reading)) return this.#lose();
+      if (!this.#queue(frames.push(chunk as Buffer), reading)) return this.#lose();
       if (this.#isFull()) await this.#room();
       if (signal.aborted) return false;
     }
@@ -161,33 +182,33 @@ export class TaskLog {
       if (entry === 'passed') return false;
       if (!entry) continue;
       const { seq: nth, atMs, stream, bytes } = entry;
+      const isAnchor = this.#lost || this.#at === null;
+      if (isAnchor) this.#at = reading.position();
+      this.#lost = false;
       this.#bytes += bytes.length;
       this.#entries.push({
-        ...{ nth, atMs, stream, bytes },
-        ...{ time: next.time, arrivedAtMs, position: null },
+        ...{ nth, atMs, stream, bytes, isAnchor },
+        ...{ time: next.time, arrivedAtMs, position: isAnchor ? this.#at : null },
       });
     }
     if (reading.seeking) return true;
     this.#at = reading.position();
     const last = this.#entries.at(-1);
     if (last && last.nth === this.#at?.seq) last.position = this.#at;
-    this.#lost = false;
     this.#parts.changed();
     return true;
   }
 
   #lose(): false {
-    this.#parts.logger.warn({ task: this.#parts.taskId }, 'task_log_rotated_away');
+    this.#parts.logger.warn(this.#fields(), 'container_log_rotated_away');
     this.#lost = true;
     return false;
   }
 
-  async #open(
-    since: string,
-    over: boolean,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<Buffer> | undefined> {
-    const { engine, containerId, taskId } = this.#parts;
+  async #open(since: string, signal: AbortSignal): Promise<NodeJS.ReadableStream | undefined> {
+    const { engine, source } = this.#parts;
+    const { container } = source;
+    if (container === null) return undefined;
     // Followed as well when it has ended: only so the answer comes as a stream.
     const options = {
       follow: true,
@@ -197,23 +218,15 @@ export class TaskLog {
       since: since as unknown as number,
     } as const;
     try {
-      if (containerId !== null) {
-        const here = (docker: Dockerode) => docker.getContainer(containerId).logs(options);
-        return (await engine.begin(here, signal)) as unknown as AsyncIterable<Buffer>;
-      }
-      const there = (docker: Dockerode) => {
-        const task = docker.getTask(taskId) as unknown as { logs(given: object): Promise<unknown> };
-        return task.logs({ ...options, follow: !over });
-      };
-      // Of what has ended it comes in one piece.
-      const answer = await (over
-        ? engine.ask(there, { timeoutMs: Infinity, signal })
-        : engine.begin(there, signal));
-      return Buffer.isBuffer(answer) ? Readable.from([answer]) : (answer as Readable);
+      return await engine.begin((docker) => docker.getContainer(container).logs(options), signal);
     } catch (error) {
       if (statusOf(error) === 404) return undefined;
       throw error;
     }
+  }
+
+  #fields(): { workload: string; log: string } {
+    return { workload: this.#parts.workload, log: this.id };
   }
 
   #isAborted(): boolean {
