@@ -5,7 +5,7 @@ import path from 'node:path';
 
 import { Connection, ConnectionLost } from '../../src/drivers/process/connection.ts';
 import { createProcessDriver } from '../../src/drivers/process/process-driver.ts';
-import type { ProcessDriverOptions } from '../../src/drivers/process/options.ts';
+import type { ProcessDriverOptions } from '../../src/drivers/process/process-driver.ts';
 import type { Driver } from '../../src/drivers/driver.ts';
 import type { Logger } from '../../src/lib/log.ts';
 import { runnerProtocol } from '../../src/protocol/runner-version.ts';

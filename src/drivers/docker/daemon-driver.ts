@@ -30,7 +30,7 @@ import { listenersOf, probe, usageOf } from './workloads/probing.ts';
 import { Engine } from './engine/engine.ts';
 import { ImageTags } from './images/image-tags.ts';
 import { DockerImages } from './images/images.ts';
-import { EventListeners } from './engine/event-listeners.ts';
+import { EventListeners } from '../event-listeners.ts';
 import { Names } from './engine/names.ts';
 import { Networks } from './engine/networks.ts';
 import { OpenExecs } from './consoles/open-execs.ts';

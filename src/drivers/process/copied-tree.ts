@@ -39,6 +39,32 @@ export async function makeDir(dir: string): Promise<void> {
   await fs.chmod(dir, 0o755);
 }
 
+export async function writeReadable(file: string, text: string): Promise<void> {
+  await fs.writeFile(file, text);
+  await fs.chmod(file, 0o644);
+}
+
+/** Fills a folder, which appears whole or not at all. False: it is there already. */
+export async function makeWhole(
+  place: string,
+  fill: (fresh: string) => Promise<void>,
+): Promise<boolean> {
+  const root = path.dirname(place);
+  await makeDir(root);
+  if (await exists(place)) return false;
+  const fresh = await fs.mkdtemp(path.join(root, 'new-'));
+  try {
+    await fill(fresh);
+    await fs.chmod(fresh, 0o755);
+    await fs.rename(fresh, place);
+  } catch (error) {
+    await fs.rm(fresh, { recursive: true, force: true });
+    // Another process may have been faster.
+    if (!(await exists(place))) throw error;
+  }
+  return true;
+}
+
 export async function exists(file: string): Promise<boolean> {
   return (await fs.stat(file).catch(() => undefined)) !== undefined;
 }

@@ -1,20 +1,17 @@
 /**
  * Owns the programs that databases are run with: those of the machine, and PostgreSQL and the SQL
- * prompt, which come with the service and are copied to where every uid may read them.
- *
- * 1. They are copied when they are first asked for. A copy appears whole or not at all, and is used
- *    again.
+ * prompt, which come with the service. They are copied to where every uid may read them when they are
+ * first asked for.
  */
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
-import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { createRequire } from 'node:module';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import type { Logger } from '../../lib/log.ts';
-import { copyTree, exists, makeDir } from './copied-tree.ts';
+import { copyTree, exists, makeDir, makeWhole, writeReadable } from './copied-tree.ts';
+import { hashOf, programFiles } from './program.ts';
 
 export interface HostToolsOptions {
   appsRoot: string;
@@ -33,7 +30,6 @@ const require = createRequire(import.meta.url);
 export class HostPrograms {
   readonly path: readonly string[];
   readonly #options: HostToolsOptions;
-  readonly #copies = new Map<string, Promise<string>>();
 
   constructor(options: HostToolsOptions) {
     this.path = options.path;
@@ -76,10 +72,11 @@ export class HostPrograms {
   }
 
   async sqlPrompt(): Promise<{ node: string; program: string }> {
-    const files = await promptFiles();
-    const hash = createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 16);
-    const place = await this.#copied(`sql-prompt-${hash}`, async (fresh) => {
-      for (const [name, code] of files) await writeReadable(path.join(fresh, name), code);
+    const files = programFiles([path.join('programs', 'sql-prompt', 'main')]);
+    const place = await this.#copied(`sql-prompt-${hashOf(files)}`, async (fresh) => {
+      for (const { name, code } of files) {
+        await writeReadable(path.join(fresh, `${path.basename(name)}.js`), code);
+      }
       await writeReadable(path.join(fresh, 'package.json'), '{ "type": "module" }\n');
       await copyPackages(['pg'], path.join(fresh, 'node_modules'));
     });
@@ -88,31 +85,9 @@ export class HostPrograms {
 
   /** The folder of a copy; the first caller fills it. */
   async #copied(name: string, fill: (fresh: string) => Promise<void>): Promise<string> {
-    const made = this.#copies.get(name) ?? this.#copy(name, fill);
-    this.#copies.set(name, made);
-    try {
-      return await made;
-    } catch (error) {
-      this.#copies.delete(name);
-      throw error;
-    }
-  }
-
-  async #copy(name: string, fill: (fresh: string) => Promise<void>): Promise<string> {
-    const root = path.join(this.#options.appsRoot, 'programs');
-    await makeDir(root);
-    const place = path.join(root, name);
-    if (await exists(place)) return place;
-    const fresh = await fs.mkdtemp(path.join(root, 'new-'));
-    try {
-      await fill(fresh);
-      await fs.chmod(fresh, 0o755);
-      await fs.rename(fresh, place);
-    } catch (error) {
-      await fs.rm(fresh, { recursive: true, force: true });
-      if (!(await exists(place))) throw error;
-    }
-    this.#options.logger.info({ program: name }, 'program_copied');
+    const { appsRoot, logger } = this.#options;
+    const place = path.join(appsRoot, 'programs', name);
+    if (await makeWhole(place, fill)) logger.info({ program: name }, 'program_copied');
     return place;
   }
 }
@@ -143,26 +118,6 @@ async function linkLibraries(native: string, target: string): Promise<void> {
     await fs.rm(file, { force: true });
     await fs.symlink(path.relative(path.dirname(file), path.join(target, to)), file);
   }
-}
-
-/** Names and JavaScript of the prompt's files. */
-async function promptFiles(): Promise<[string, string][]> {
-  const folder = fileURLToPath(new URL('../../programs/sql-prompt', import.meta.url));
-  const names = (await fs.readdir(folder)).filter((name) => /\.[jt]s$/.test(name)).sort();
-  return Promise.all(
-    names.map(async (name): Promise<[string, string]> => {
-      const text = await fs.readFile(path.join(folder, name), 'utf8');
-      // A packed installation has JavaScript.
-      if (name.endsWith('.js')) return [name, text];
-      const code = stripTypeScriptTypes(text).replace(/(\bfrom '\.\/[^']+)\.ts'/g, "$1.js'");
-      return [name.replace(/\.ts$/, '.js'), code];
-    }),
-  );
-}
-
-async function writeReadable(file: string, text: string): Promise<void> {
-  await fs.writeFile(file, text);
-  await fs.chmod(file, 0o644);
 }
 
 /** Packages with all they depend on. */

@@ -14,9 +14,11 @@ import path from 'node:path';
 import { systemClock } from '../../lib/clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
 import { decodeRecords } from '../../protocol/log-records.ts';
 import { runnerProtocol } from '../../protocol/runner-version.ts';
 import type { Driver, DriverEvent, Terminal, TerminalEvents } from '../driver.ts';
+import { EventListeners } from '../event-listeners.ts';
 import type {
   EdgeRoute,
   ExecOutcome,
@@ -28,12 +30,25 @@ import type {
   WorkloadSpec,
 } from '../../protocol/workload.ts';
 import type { Listener } from '../../lib/processes/listening-sockets.ts';
-import type { ProcessDriverOptions } from './options.ts';
 import { Connection, ConnectionLost } from './connection.ts';
-import type { RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
-import { noAttach, notRunning, unreachable } from './refusals.ts';
+import type { EdgeAddress, RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
 import { hasRecords, startRunner } from './runner-process.ts';
-import { isAborted, listenForSigns, unlessAborted, within } from './silence.ts';
+import { listenForSigns, unlessAborted, unreachable, within } from './silence.ts';
+
+export interface ProcessDriverOptions {
+  /** Absolute. */
+  dataDir: string;
+  /** Where apps are reached; null for a driver without an edge. */
+  edge: EdgeAddress | null;
+  logger: Logger;
+  /** 32 bytes: what the runner encrypts the variables of workloads with on disk. */
+  runnerKey: Uint8Array;
+  clock?: Clock;
+  /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
+  requestTimeoutMs?: number;
+  /** Starts a runner for the data directory; for tests. */
+  launch?: (dataDir: string, runnerKey: Uint8Array) => void;
+}
 
 type Link =
   | { phase: 'idle' }
@@ -62,7 +77,7 @@ class ProcessDriver implements Driver {
   readonly images = null;
   readonly #options: ProcessDriverOptions;
   readonly #clock: Clock;
-  readonly #listeners = new Set<(event: DriverEvent) => void>();
+  readonly #listeners: EventListeners;
   readonly #closed = new AbortController();
   #link: Link = { phase: 'idle' };
   #hasRoutes = false;
@@ -75,10 +90,11 @@ class ProcessDriver implements Driver {
     }
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#listeners = new EventListeners(options.logger);
   }
 
   async open(): Promise<void> {
-    if (!this.#hasRecords()) {
+    if (!hasRecords(this.#options.dataDir)) {
       await this.#existing();
       return;
     }
@@ -122,8 +138,7 @@ class ProcessDriver implements Driver {
   }
 
   watch(listener: (event: DriverEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async follow(
@@ -137,7 +152,7 @@ class ProcessDriver implements Driver {
       const request = { op: 'read', workload: id, afterSeq: seq, maxBytes: readBytes } as const;
       // A caller that aborts waits no longer, even while there is no runner to ask.
       const answer = await unlessAborted(this.#ask(request, Infinity, signal), signal);
-      if (answer === undefined || isAborted(signal) || answer.ended) return;
+      if (answer === undefined || answer.ended) return;
       const entries = decodeRecords(answer.records, answer.firstSeq);
       await sink(entries);
       seq = answer.firstSeq + entries.length - 1;
@@ -161,17 +176,19 @@ class ProcessDriver implements Driver {
   }
 
   async openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
-    if (!(await this.#reachable())) throw notRunning();
+    await this.#mustReach();
     // A terminal that was opened on a lost connection has ended with it.
     return this.#retried((connection) => connection.terminals.open(id, spec, events));
   }
 
   attach(): Promise<Terminal> {
-    return Promise.reject(noAttach());
+    const sentence =
+      'On this server a console is a shell beside the program; its own streams cannot be attached to.';
+    return Promise.reject(new ServiceError('BAD_USER_INPUT', sentence));
   }
 
   async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
-    if (!(await this.#reachable())) throw notRunning();
+    await this.#mustReach();
     const connection = await this.#connected();
     try {
       return await connection.request({ op: 'exec', workload: id, spec }, signal);
@@ -216,19 +233,20 @@ class ProcessDriver implements Driver {
     this.#closed.abort();
     this.#cancelBeat();
     if (link.phase === 'connected') link.connection.close();
-    this.#listeners.clear();
+    this.#listeners.close();
     return Promise.resolve();
   }
 
   /** Whether there is a runner, or records of one. */
   async #reachable(): Promise<boolean> {
     const { phase } = this.#link;
-    if (phase === 'connected' || phase === 'closed' || this.#hasRecords()) return true;
+    if (phase === 'connected' || phase === 'closed' || hasRecords(this.#options.dataDir))
+      return true;
     return this.#existing();
   }
 
-  #hasRecords(): boolean {
-    return hasRecords(this.#options.dataDir);
+  async #mustReach(): Promise<void> {
+    if (!(await this.#reachable())) throw new ServiceError('NOT_RUNNING', 'It does not run.');
   }
 
   async #existing(): Promise<boolean> {
@@ -308,7 +326,7 @@ class ProcessDriver implements Driver {
 
   async #greet(): Promise<Connection> {
     const connection = await Connection.open(this.#options.dataDir, {
-      state: ({ workload }) => this.#emit({ type: 'state', workload }),
+      state: ({ workload }) => this.#listeners.tell({ type: 'state', workload }),
       lost: () => this.#lost(connection),
     });
     const untilMs = this.#clock.now() + greetMs;
@@ -327,7 +345,7 @@ class ProcessDriver implements Driver {
       // Requests must not wait for ever for a silent runner.
       const sign = (): Promise<unknown> => this.#sign(connection);
       this.#cancelBeat = listenForSigns(this.#clock, sign, () => connection.close());
-      this.#emit({ type: 'connected', workloads });
+      this.#listeners.tell({ type: 'connected', workloads });
       return connection;
     } catch (error) {
       connection.close();
@@ -363,7 +381,7 @@ class ProcessDriver implements Driver {
 
   /** Something is to run, or there are routes: a new one serves those of the last. */
   #isWanted(): boolean {
-    return this.#hasRecords() || this.#hasRoutes;
+    return hasRecords(this.#options.dataDir) || this.#hasRoutes;
   }
 
   #lost(connection: Connection): void {
@@ -371,21 +389,11 @@ class ProcessDriver implements Driver {
     this.#link = { phase: 'idle' };
     this.#options.logger.warn({}, 'runner_lost');
     this.#cancelBeat();
-    this.#emit({ type: 'disconnected' });
+    this.#listeners.tell({ type: 'disconnected' });
     if (!this.#isWanted()) return;
     this.#connected().catch((error: unknown) => {
       this.#options.logger.error({ err: error }, 'runner_not_restarted');
       this.#reconnectLater();
     });
-  }
-
-  #emit(event: DriverEvent): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(event);
-      } catch (error) {
-        this.#options.logger.error({ err: error }, 'driver_listener_failed');
-      }
-    }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the program of the runner as it is started: plain JavaScript in a folder of its own below the
- * data directory, named after its content.
+ * Owns our programs as they are started outside of this process: plain JavaScript. That of the runner
+ * lies in a folder of its own below the data directory, named after its content.
  *
  * The runner is long-lived and small: without the type stripper in its memory it needs 15 MB less,
  * and it does not read files of a clone that may be updated while it runs.
@@ -11,11 +11,6 @@ import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-export interface RunnerProgram {
-  /** File to give to node. */
-  entry: string;
-}
-
 const sourceRoot = fileURLToPath(new URL('../../', import.meta.url));
 const entryName = path.join('programs', 'runner', 'main');
 /** Started by the runner, not imported. */
@@ -23,22 +18,19 @@ const terminalsName = path.join('programs', 'terminals', 'main');
 const launcherName = path.join('programs', 'runner', 'limits', 'launcher');
 const relativeImport = /(\bfrom\s+|\bimport\s*\(?\s*)'(\.{1,2}\/[^']+)\.ts'/g;
 
-interface SourceFile {
+interface ProgramFile {
   /** Relative to the root, without ending. */
   name: string;
   code: string;
 }
 
-/** Copies the program below `dir` unless it is there; programs of other content are removed. */
-export function prepareRunnerProgram(dir: string): RunnerProgram {
-  // A packed installation is JavaScript already.
-  if (!fs.existsSync(path.join(sourceRoot, `${entryName}.ts`))) {
-    return { entry: path.join(sourceRoot, `${entryName}.js`) };
-  }
-  const files = collect();
-  const hash = createHash('sha256');
-  for (const { name, code } of files) hash.update(`${name}\0${code}\0`);
-  const folder = `program-${hash.digest('hex').slice(0, 16)}`;
+/**
+ * Copies the program below `dir` unless it is there, and returns the file to give to node. Programs of
+ * other content are removed.
+ */
+export function prepareRunnerProgram(dir: string): string {
+  const files = programFiles([entryName, terminalsName, launcherName]);
+  const folder = `program-${hashOf(files)}`;
   const target = path.join(dir, folder);
   if (!fs.existsSync(target)) write(dir, target, files);
   for (const name of fs.readdirSync(dir)) {
@@ -47,13 +39,17 @@ export function prepareRunnerProgram(dir: string): RunnerProgram {
       fs.rmSync(path.join(dir, name), { recursive: true, force: true });
     }
   }
-  return { entry: path.join(target, `${entryName}.js`) };
+  return path.join(target, `${entryName}.js`);
 }
 
-/** The programs and what they import, without types. */
-function collect(): SourceFile[] {
-  const files = new Map<string, SourceFile>();
-  const pending = [entryName, terminalsName, launcherName];
+export function hashOf(files: readonly ProgramFile[]): string {
+  return createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 16);
+}
+
+/** Programs and what they import, without types. `entries`: relative to the root, without ending. */
+export function programFiles(entries: readonly string[]): ProgramFile[] {
+  const files = new Map<string, ProgramFile>();
+  const pending = [...entries];
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (files.has(name)) continue;
     const source = fs.readFileSync(path.join(sourceRoot, `${name}.ts`), 'utf8');
@@ -68,7 +64,7 @@ function collect(): SourceFile[] {
   return [...files.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function write(dir: string, target: string, files: readonly SourceFile[]): void {
+function write(dir: string, target: string, files: readonly ProgramFile[]): void {
   const fresh = fs.mkdtempSync(path.join(dir, 'program-new-'));
   for (const { name, code } of files) {
     const file = path.join(fresh, `${name}.js`);

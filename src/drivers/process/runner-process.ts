@@ -31,7 +31,7 @@ const nodeFlags = [
 export function startRunner(dataDir: string, key: Uint8Array): number {
   const stateDir = path.join(dataDir, runnerStateDir);
   fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  const { entry } = prepareRunnerProgram(stateDir);
+  const entry = prepareRunnerProgram(stateDir);
   const log = openLog(path.join(stateDir, 'runner.log'));
   try {
     const child = spawn(process.execPath, [...nodeFlags, entry, '--data-dir', dataDir], {

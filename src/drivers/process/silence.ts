@@ -3,7 +3,11 @@
  * up.
  */
 import type { Clock } from '../../lib/clock.ts';
-import { unreachable } from './refusals.ts';
+import { ServiceError } from '../../lib/errors.ts';
+
+export function unreachable(cause?: unknown): ServiceError {
+  return new ServiceError('AGENT_UNREACHABLE', 'The process runner does not answer.', { cause });
+}
 
 /** Rejects with AGENT_UNREACHABLE when the answer does not come in time. */
 export function within<T>(clock: Clock, untilMs: number, answer: Promise<T>): Promise<T> {
@@ -51,8 +55,4 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
     signal.addEventListener('abort', giveUp, { once: true });
     void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
   });
-}
-
-export function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
 }

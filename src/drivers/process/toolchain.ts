@@ -2,18 +2,16 @@
  * Owns the tools that builds and apps run with: a node, its npm and the static file server, in a folder
  * that every uid may read and none but ours may write.
  *
- * 1. The folder is made anew when the version of a tool changes. It appears whole or not at all, and is
- *    used again.
+ * 1. The folder is made anew when the version of a tool changes.
  * 2. `current` names the newest folder. The one before it stays for what still runs with it.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import type { Logger } from '../../lib/log.ts';
-import { copyTree, exists, makeDir } from './copied-tree.ts';
+import { copyTree, makeDir, makeWhole, writeReadable } from './copied-tree.ts';
 
 export interface ToolchainOptions {
   appsRoot: string;
@@ -28,24 +26,14 @@ export interface Toolchain {
   staticServer: string;
 }
 
+const staticServer = new URL('../../programs/static/main.ts', import.meta.url);
 const npmManuals: ReadonlySet<string> = new Set(['docs', 'man']);
 
 export async function prepareToolchain(options: ToolchainOptions): Promise<Toolchain> {
   const root = path.join(options.appsRoot, 'toolchain');
-  await makeDir(root);
   const npmDir = path.dirname(createRequire(import.meta.url).resolve('npm/package.json'));
   const name = await versionName(npmDir);
-  const place = path.join(root, name);
-  if (!(await exists(place))) {
-    const fresh = await fs.mkdtemp(path.join(root, 'new-'));
-    try {
-      await fill(fresh, npmDir);
-      await fs.chmod(fresh, 0o755);
-      await fs.rename(fresh, place);
-    } catch (error) {
-      await fs.rm(fresh, { recursive: true, force: true });
-      if (!(await exists(place))) throw error;
-    }
+  if (await makeWhole(path.join(root, name), (fresh) => fill(fresh, npmDir))) {
     options.logger.info({ toolchain: name }, 'toolchain_prepared');
   }
   await pointAt(root, name);
@@ -70,22 +58,14 @@ async function versionName(npmDir: string): Promise<string> {
   const manifest = JSON.parse(await fs.readFile(path.join(npmDir, 'package.json'), 'utf8')) as {
     version: string;
   };
-  const { source } = await staticServerSource();
+  const source = await fs.readFile(staticServer);
   const hash = createHash('sha256').update(source).digest('hex').slice(0, 8);
   return `node-${process.versions.node}-npm-${manifest.version}-${hash}`;
 }
 
 /** The program that serves static releases: one file of JavaScript. */
 export async function readStaticServer(): Promise<string> {
-  const { source, isTyped } = await staticServerSource();
-  return isTyped ? stripTypeScriptTypes(source) : source;
-}
-
-async function staticServerSource(): Promise<{ source: string; isTyped: boolean }> {
-  const typed = new URL('../../programs/static/main.ts', import.meta.url);
-  const isTyped = await exists(fileURLToPath(typed));
-  const file = isTyped ? typed : new URL('../../programs/static/main.js', import.meta.url);
-  return { source: await fs.readFile(file, 'utf8'), isTyped };
+  return stripTypeScriptTypes(await fs.readFile(staticServer, 'utf8'));
 }
 
 async function fill(dir: string, npmDir: string): Promise<void> {
@@ -102,9 +82,7 @@ async function fill(dir: string, npmDir: string): Promise<void> {
     await fs.symlink(cli, path.join(bin, name));
     await fs.chmod(path.join(bin, cli), 0o755);
   }
-  const server = path.join(dir, 'lib', 'static-server.mjs');
-  await fs.writeFile(server, await readStaticServer());
-  await fs.chmod(server, 0o644);
+  await writeReadable(path.join(dir, 'lib', 'static-server.mjs'), await readStaticServer());
 }
 
 /** Points `current` at the new folder in one step; removes folders older than the one before. */

@@ -13,7 +13,6 @@ import type { EdgeRoute } from '../../protocol/workload.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { EdgeControl } from './control.ts';
 import { Forwarder } from './forwarder.ts';
 import { http } from './lean-http.ts';
 import { isWebSocketUpgrade } from './request-head.ts';
@@ -39,7 +38,7 @@ const keepAliveMs = 75_000;
 const silenceMs = 10 * 60_000;
 const connectionsMax = 10_000;
 
-export class Edge implements EdgeControl {
+export class Edge {
   readonly #routes: Routes;
   readonly #options: EdgeOptions;
   #listener: Listener = { phase: 'off' };
@@ -57,7 +56,10 @@ export class Edge implements EdgeControl {
     return this.#listener.phase !== 'off' && this.#routes.leadSomewhere;
   }
 
-  /** Throws CONFLICT when the port cannot be had now. */
+  /**
+   * Listens there, or nowhere; the same address again changes nothing. Rejects with CONFLICT when the
+   * port cannot be had now.
+   */
   async configure(address: EdgeAddress | null): Promise<void> {
     const change = this.#changes.then(() => this.#change(address));
     this.#changes = change.catch((error: unknown) =>
@@ -67,6 +69,10 @@ export class Edge implements EdgeControl {
     this.#refuseWhenRefused();
   }
 
+  /**
+   * Replaces all routes, on disk first. Rejects with CONFLICT while the edge cannot listen; the routes
+   * hold all the same, and serve as soon as it can.
+   */
   setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
     this.#routes.replace(routes);
     return new Promise((resolve) => {

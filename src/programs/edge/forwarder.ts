@@ -6,7 +6,7 @@
  *    begun to work on is never sent twice, unless it is safe by its method and has no body.
  * 3. Whatever fails is answered once, or the connection is closed.
  */
-import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { ProxyServer } from 'httpxy';
@@ -23,7 +23,7 @@ import {
   rewriteHead,
 } from './request-head.ts';
 import type { Routes, Target } from './routes.ts';
-import { connectTo, createSharedAgent, createSingleAgent } from './upstreams.ts';
+import { connectTo, SharedAgent, SingleAgent } from './upstreams.ts';
 
 /** An app that is silent for so long in the middle of an exchange is given up. */
 const silenceMs = 10 * 60_000;
@@ -47,7 +47,7 @@ export class Forwarder {
   readonly #routes: Routes;
   readonly #logger: Logger;
   readonly #proxy: ProxyServer;
-  readonly #agent: Agent = createSharedAgent();
+  readonly #agent = new SharedAgent();
   readonly #passages = new WeakMap<IncomingMessage, Passage>();
 
   private constructor(routes: Routes, logger: Logger, proxy: ProxyServer) {
@@ -115,7 +115,7 @@ export class Forwarder {
     rewriteHead(req);
     const { remoteAddress, remotePort } = upstream;
     const target = { protocol: 'http:', host: remoteAddress ?? '', port: remotePort ?? 0 };
-    const agent = createSingleAgent(upstream);
+    const agent = new SingleAgent(upstream);
     try {
       await this.#proxy.ws(req, socket, { target, agent, upgradeTimeout: upgradeMs }, head);
     } catch (error) {

@@ -4,7 +4,7 @@
  * A connection is handed to a request only once it stands. So a request whose app refuses has not
  * begun to send its body, and can be sent elsewhere.
  */
-import type { Agent, ClientRequestArgs } from 'node:http';
+import type { ClientRequestArgs } from 'node:http';
 import net from 'node:net';
 import type { Duplex } from 'node:stream';
 
@@ -30,23 +30,14 @@ export function connectTo({ host, port }: Target): Promise<net.Socket> {
   });
 }
 
-/** Keeps idle connections; for all requests of the edge. */
-export function createSharedAgent(): Agent {
-  return new ConnectedAgent({
-    keepAlive: true,
-    maxFreeSockets: idlePerTargetMax,
-    scheduling: 'lifo',
-  });
-}
-
-/** For one request, over this very connection. */
-export function createSingleAgent(socket: net.Socket): Agent {
-  return new SingleAgent(socket);
-}
-
 type Created = (error: Error | null, stream: Duplex) => void;
 
-class ConnectedAgent extends http.Agent {
+/** Keeps idle connections; for all requests of the edge. */
+export class SharedAgent extends http.Agent {
+  constructor() {
+    super({ keepAlive: true, maxFreeSockets: idlePerTargetMax, scheduling: 'lifo' });
+  }
+
   override createConnection(options: ClientRequestArgs, created?: Created): undefined {
     const target = { host: options.host ?? '127.0.0.1', port: Number(options.port) };
     connectTo(target).then(
@@ -56,7 +47,8 @@ class ConnectedAgent extends http.Agent {
   }
 }
 
-class SingleAgent extends http.Agent {
+/** For one request, over this very connection. */
+export class SingleAgent extends http.Agent {
   readonly #socket: net.Socket;
 
   constructor(socket: net.Socket) {

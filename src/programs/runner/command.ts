@@ -41,7 +41,16 @@ export async function runCommand(options: CommandOptions): Promise<ExecOutcome> 
   const mark = `${ground.mark}/${name}`;
   const membership: Membership = { variable: sessionVariable, mark, first: null };
   const { child, output } = start(options, mark);
-  const collected = collect(output, spec.maxBytes);
+  const chunks: Buffer[] = [];
+  let room = spec.maxBytes;
+  let truncated = false;
+  output.on('data', (chunk: Buffer) => {
+    truncated ||= chunk.length > room;
+    if (room > 0) chunks.push(chunk.subarray(0, room));
+    room -= Math.min(room, chunk.length);
+  });
+  output.on('error', () => undefined); // 'close' follows.
+  const closed = new Promise((resolve) => output.once('close', resolve));
   const over = new AbortController();
   const end = (): void => {
     over.abort();
@@ -58,9 +67,8 @@ export async function runCommand(options: CommandOptions): Promise<ExecOutcome> 
     const exitCode = await exit;
     await killAll(membership, clock);
     const cancelWait = clock.after(pipeCloseMs, () => output.destroy());
-    await collected.ended;
+    await closed;
     cancelWait();
-    const { chunks, truncated } = collected.result();
     return {
       output: Buffer.concat(chunks),
       exitCode: over.signal.aborted ? timedOutCode : exitCode,
@@ -114,25 +122,4 @@ function exitOf(child: ChildProcess): Promise<number> {
       reject(new ServiceError('BAD_USER_INPUT', 'There is no such program.', { cause: error }));
     });
   });
-}
-
-function collect(
-  output: Socket,
-  maxBytes: number,
-): { ended: Promise<void>; result: () => { chunks: Buffer[]; truncated: boolean } } {
-  const chunks: Buffer[] = [];
-  let room = maxBytes;
-  let truncated = false;
-  output.on('data', (chunk: Buffer) => {
-    if (chunk.length > room) truncated = true;
-    if (room === 0) return;
-    const kept = chunk.subarray(0, room);
-    room -= kept.length;
-    chunks.push(kept);
-  });
-  const ended = new Promise<void>((resolve) => {
-    output.once('close', () => resolve());
-    output.on('error', () => undefined); // 'close' follows.
-  });
-  return { ended, result: () => ({ chunks, truncated }) };
 }

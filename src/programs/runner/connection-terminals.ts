@@ -5,29 +5,23 @@
 import type { RunnerFrame, RunnerRequest } from '../../protocol/runner-messages.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Runner } from './runner.ts';
-import type { RunnerTerminal } from './terminals.ts';
 
+type OpenRequest = Extract<RunnerRequest, { op: 'terminal-open' }>;
 /** What is told without an answer. */
-export type TerminalTold = Extract<
-  RunnerRequest,
-  { op: 'terminal-write' | 'terminal-resize' | 'terminal-taken' | 'terminal-close' }
+export type TerminalTold = Exclude<
+  Extract<RunnerRequest, { op: `terminal-${string}` }>,
+  OpenRequest
 >;
 
-const told: ReadonlySet<string> = new Set<TerminalTold['op']>([
-  'terminal-write',
-  'terminal-resize',
-  'terminal-taken',
-  'terminal-close',
-]);
-
 export function isTerminalTold(request: RunnerRequest): request is TerminalTold {
-  return told.has(request.op);
+  return request.op.startsWith('terminal-') && request.op !== 'terminal-open';
 }
 
 export class ConnectionTerminals {
   readonly #runner: Runner;
   readonly #send: (frame: RunnerFrame) => void;
-  readonly #open = new Map<number, RunnerTerminal>();
+  /** The runner's numbers by the client's. */
+  readonly #open = new Map<number, number>();
   #ended = false;
 
   constructor(runner: Runner, send: (frame: RunnerFrame) => void) {
@@ -35,12 +29,12 @@ export class ConnectionTerminals {
     this.#send = send;
   }
 
-  async open(request: Extract<RunnerRequest, { op: 'terminal-open' }>): Promise<null> {
-    const { workload, terminal, spec } = request;
+  async open({ workload, terminal, spec }: OpenRequest): Promise<null> {
     if (this.#open.has(terminal)) {
       throw new ServiceError('CONFLICT', 'There is a terminal of this number.');
     }
-    const opened = await this.#runner.openTerminal(workload, spec, {
+    const { terminals } = this.#runner;
+    const id = await terminals.open(this.#runner.groundOf(workload), spec, {
       output: (bytes) => this.#send({ event: 'terminal-output', terminal, bytes }),
       written: (count) => this.#send({ event: 'terminal-written', terminal, count }),
       exit: (exit) => {
@@ -48,33 +42,34 @@ export class ConnectionTerminals {
         this.#send({ event: 'terminal-exit', terminal, ...exit });
       },
     });
-    if (this.#ended) this.#runner.closeTerminal(opened);
+    if (this.#ended) terminals.close(id);
     // It may have ended at once.
-    else if (this.#runner.isOpen(opened)) this.#open.set(terminal, opened);
+    else if (terminals.has(id)) this.#open.set(terminal, id);
     return null;
   }
 
   hear(request: TerminalTold): void {
-    const terminal = this.#open.get(request.terminal);
-    if (terminal === undefined) return; // It ended meanwhile.
+    const id = this.#open.get(request.terminal);
+    if (id === undefined) return; // It ended meanwhile.
+    const { terminals } = this.#runner;
     switch (request.op) {
       case 'terminal-write':
-        terminal.write(request.bytes);
+        terminals.tell({ op: 'write', id, bytes: request.bytes });
         return;
       case 'terminal-resize':
-        terminal.resize(request.cols, request.rows);
+        terminals.tell({ op: 'resize', id, cols: request.cols, rows: request.rows });
         return;
       case 'terminal-taken':
-        terminal.taken(request.count);
+        terminals.tell({ op: 'taken', id, count: request.count });
         return;
       case 'terminal-close':
-        this.#runner.closeTerminal(terminal);
+        terminals.close(id);
     }
   }
 
   /** The connection is gone. */
   end(): void {
     this.#ended = true;
-    for (const terminal of [...this.#open.values()]) this.#runner.closeTerminal(terminal);
+    for (const id of [...this.#open.values()]) this.#runner.terminals.close(id);
   }
 }

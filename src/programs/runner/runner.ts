@@ -10,7 +10,6 @@ import type { Logger } from '../../lib/log.ts';
 import type {
   ExecOutcome,
   ExecSpec,
-  TerminalSpec,
   Usage,
   Workload as WorkloadView,
   WorkloadSpec,
@@ -25,7 +24,6 @@ import { FreePorts, listenersOf, probePort } from '../../lib/processes/ports.ts'
 import { isWorkloadId } from './records.ts';
 import type { Records, WorkloadRecord } from './records.ts';
 import { Terminals } from './terminals.ts';
-import type { RunnerTerminal, TerminalSink } from './terminals.ts';
 import { Workload } from './workload.ts';
 import type { Backoff, Ground } from './workload.ts';
 
@@ -44,12 +42,12 @@ export interface RunnerOptions {
 const commandsMax = 64;
 
 export class Runner {
+  readonly terminals: Terminals;
   readonly #options: RunnerOptions;
   readonly #workloads = new Map<string, Workload>();
   readonly #removals = new Map<string, Promise<void>>();
   readonly #watchers = new Set<(workload: WorkloadView) => void>();
   readonly #ports: FreePorts;
-  readonly #terminals: Terminals;
   #commands = 0;
   #commandsUnderWay = 0;
   #closing = false;
@@ -57,7 +55,7 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#ports = new FreePorts(options.clock);
-    this.#terminals = new Terminals(options);
+    this.terminals = new Terminals(options);
     const { records, logger } = options;
     const left = records.load((id, error) => {
       logger.error({ err: error, workload: id }, 'workload_record_damaged');
@@ -111,7 +109,7 @@ export class Runner {
   }
 
   async stop(id: string): Promise<void> {
-    this.#terminals.endOf(id);
+    this.terminals.endOf(id);
     await this.#workloads.get(id)?.stop();
   }
 
@@ -119,7 +117,7 @@ export class Runner {
     const known = this.#workloads.get(id);
     if (!known) return this.#removals.get(id);
     this.#workloads.delete(id);
-    this.#terminals.endOf(id);
+    this.terminals.endOf(id);
     const removal = known.stop().then(() => {
       known.output.close();
       this.#options.records.remove(id);
@@ -143,22 +141,9 @@ export class Runner {
     return known?.active === true ? listenersOf(known.membership) : [];
   }
 
-  /** Rejects: NOT_RUNNING, OVERLOADED. */
-  async openTerminal(id: string, spec: TerminalSpec, sink: TerminalSink): Promise<RunnerTerminal> {
-    return await this.#terminals.open(this.#groundOf(id), spec, sink);
-  }
-
-  isOpen(terminal: RunnerTerminal): boolean {
-    return this.#terminals.has(terminal);
-  }
-
-  closeTerminal(terminal: RunnerTerminal): void {
-    this.#terminals.close(terminal);
-  }
-
   /** Rejects: NOT_RUNNING, OVERLOADED, BAD_USER_INPUT for a program that is not there. */
   async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
-    const ground = this.#groundOf(id);
+    const ground = this.groundOf(id);
     if (this.#commandsUnderWay >= commandsMax) {
       throw new ServiceError('OVERLOADED', 'Too many commands run on this server.');
     }
@@ -190,7 +175,7 @@ export class Runner {
   /** Ends everything but leaves it on record for the next runner. */
   async release(): Promise<void> {
     this.#closing = true;
-    this.#terminals.endAll();
+    this.terminals.endAll();
     await Promise.all(this.#removals.values());
     await Promise.all([...this.#workloads.values()].map((workload) => workload.release()));
     this.#options.limits.close();
@@ -203,7 +188,8 @@ export class Runner {
     this.#removals.delete(id);
   }
 
-  #groundOf(id: string): Ground {
+  /** Where a terminal or a command of it runs. Throws NOT_RUNNING. */
+  groundOf(id: string): Ground {
     const ground = this.#workloads.get(id)?.ground;
     if (ground === undefined || this.#closing) {
       throw new ServiceError('NOT_RUNNING', 'It does not run.');

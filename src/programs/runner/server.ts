@@ -12,14 +12,14 @@ import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import { runnerProtocol } from '../../protocol/runner-version.ts';
-import type { EdgeControl } from '../edge/control.ts';
+import type { Edge } from '../edge/edge.ts';
 import { ConnectionTerminals, isTerminalTold } from './connection-terminals.ts';
 import type { TerminalTold } from './connection-terminals.ts';
 import type { Runner } from './runner.ts';
 
 export interface RunnerServerOptions {
   runner: Runner;
-  edge: EdgeControl;
+  edge: Pick<Edge, 'configure' | 'setRoutes'>;
   logger: Logger;
   /** The peer wants this runner gone. */
   handover: () => void;

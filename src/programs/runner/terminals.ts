@@ -10,7 +10,7 @@ import type { TerminalSpec } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { HostEvent } from '../../protocol/terminal-messages.ts';
+import type { HostEvent, HostRequest } from '../../protocol/terminal-messages.ts';
 import { endPolitely, killAll } from '../../lib/processes/ending.ts';
 import { markVariable, readProcess, sessionVariable } from '../../lib/processes/processes.ts';
 import type { FirstProcess, Membership } from '../../lib/processes/processes.ts';
@@ -35,33 +35,9 @@ const hostIdleMs = 10_000;
 /** Between the hang-up and the end of what ignores it. */
 const hangUpMs = 1000;
 
-/** One terminal, for its opener. */
-export class RunnerTerminal {
-  readonly id: number;
-  readonly workload: string;
-  readonly #host: TerminalHost;
-
-  constructor(id: number, workload: string, host: TerminalHost) {
-    this.id = id;
-    this.workload = workload;
-    this.#host = host;
-  }
-
-  write(bytes: Uint8Array): void {
-    this.#host.send({ op: 'write', id: this.id, bytes });
-  }
-
-  resize(cols: number, rows: number): void {
-    this.#host.send({ op: 'resize', id: this.id, cols, rows });
-  }
-
-  taken(count: number): void {
-    this.#host.send({ op: 'taken', id: this.id, count });
-  }
-}
-
 interface Held {
-  terminal: RunnerTerminal;
+  id: number;
+  workload: string;
   membership: Membership;
   sink: TerminalSink;
   opened: (result: 'opened' | ServiceError) => void;
@@ -86,18 +62,17 @@ export class Terminals {
     });
   }
 
-  /** Rejects: OVERLOADED, NOT_RUNNING when it cannot be opened there. */
-  async open(ground: Ground, spec: TerminalSpec, sink: TerminalSink): Promise<RunnerTerminal> {
+  /** Resolves with its number. Rejects: OVERLOADED, NOT_RUNNING when it cannot be opened there. */
+  async open(ground: Ground, spec: TerminalSpec, sink: TerminalSink): Promise<number> {
     const { max = defaultMax } = this.#options;
     if (this.#held.size >= max) {
       throw new ServiceError('OVERLOADED', 'Too many consoles are open on this server.');
     }
     const id = ++this.#lastId;
     const mark = `${ground.mark}/${String(process.pid)}-${String(id)}`;
-    const terminal = new RunnerTerminal(id, ground.id, this.#host);
     const result = new Promise<'opened' | ServiceError>((opened) => {
       const membership = { variable: sessionVariable, mark, first: null };
-      this.#held.set(id, { terminal, membership, sink, opened });
+      this.#held.set(id, { id, workload: ground.id, membership, sink, opened });
     });
     const { workingDir, uid, place } = ground;
     const { command, cols, rows } = spec;
@@ -113,23 +88,27 @@ export class Terminals {
     this.#host.send({ op: 'open', id, spec: { ...start, cols, rows } });
     const outcome = await result;
     if (outcome !== 'opened') throw outcome;
-    return terminal;
+    return id;
   }
 
-  has(terminal: RunnerTerminal): boolean {
-    return this.#held.has(terminal.id);
+  has(id: number): boolean {
+    return this.#held.has(id);
+  }
+
+  tell(request: Extract<HostRequest, { op: 'write' | 'resize' | 'taken' }>): void {
+    this.#host.send(request);
   }
 
   /** Hangs up and ends what ran there; `exit` is told at once. */
-  close(terminal: RunnerTerminal): void {
-    const held = this.#held.get(terminal.id);
+  close(id: number): void {
+    const held = this.#held.get(id);
     if (held) this.#hangUp(held);
   }
 
   /** The same for all terminals of a workload that is to end. */
   endOf(workload: string): void {
     for (const held of [...this.#held.values()]) {
-      if (held.terminal.workload === workload) this.#hangUp(held);
+      if (held.workload === workload) this.#hangUp(held);
     }
   }
 
@@ -167,7 +146,7 @@ export class Terminals {
   }
 
   #hangUp(held: Held): void {
-    this.#host.send({ op: 'close', id: held.terminal.id });
+    this.#host.send({ op: 'close', id: held.id });
     this.#forget(held);
     this.#endLeftovers(held, hangUpMs);
     held.opened(new ServiceError('NOT_RUNNING', 'It ended before a console was open.'));
@@ -182,7 +161,7 @@ export class Terminals {
   }
 
   #forget(held: Held): void {
-    this.#held.delete(held.terminal.id);
+    this.#held.delete(held.id);
     if (this.#held.size === 0) this.#host.rest();
   }
 

@@ -1,24 +1,15 @@
-/**
- * Owns where a statement of SQL ends: at a semicolon that stands in no quotes and no comment.
- *
- * 1. However the text is cut into lines, the statements are the same.
- */
+/** Owns where a statement of SQL ends: at a semicolon that stands in no quotes and no comment. */
 
-type Inside =
-  | { kind: 'plain' }
-  /** `'…'` or `"…"`; `escapes` where a backslash takes the meaning of what follows. */
-  | { kind: 'quote'; mark: string; escapes: boolean }
-  /** `$tag$…$tag$`. */
-  | { kind: 'dollar'; tag: string }
-  | { kind: 'line-comment' }
-  /** Nested, as PostgreSQL has them. */
-  | { kind: 'comment'; depth: number };
-
-const plain: Inside = { kind: 'plain' };
+/** What may hold a semicolon, each up to its end where that is plain, and the semicolon itself. */
+const parts =
+  /(?<!\w)[eE]'(?:[^'\\]|\\[^]|'')*(?:'|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|(?<![\w$])\$(?:[A-Za-z_]\w*)?\$|--[^\n]*|\/\*|;/g;
+/** What the prompt shows of what is open, by how it begins. */
+const marks: Readonly<Record<string, string>> = { e: "'", E: "'", '/': '*' };
 
 export class StatementReader {
   #text = '';
-  #inside: Inside = plain;
+  /** Up to here nothing is open. */
+  #readTo = 0;
 
   /** Whether a statement has begun. */
   get isPending(): boolean {
@@ -27,35 +18,34 @@ export class StatementReader {
 
   /** `'`, `"`, `$`, `*` or `-`: what the prompt shows of what is open. */
   get mark(): string {
-    switch (this.#inside.kind) {
-      case 'quote':
-        return this.#inside.mark;
-      case 'dollar':
-        return '$';
-      case 'comment':
-        return '*';
-      case 'plain':
-      case 'line-comment':
-        return '-';
-    }
+    const first = this.#text[this.#readTo] ?? '-';
+    return marks[first] ?? first;
   }
 
   /** The statements that end in this line, without their semicolons. */
   push(line: string): string[] {
+    this.#text += `${line}\n`;
+    const text = this.#text;
     const ended: string[] = [];
-    const text = `${line}\n`;
-    for (let at = 0; at < text.length;) {
-      if (this.#inside.kind === 'plain' && text[at] === ';') {
-        if (this.isPending) ended.push(this.#text.trim());
-        this.#text = '';
-        at += 1;
-        continue;
+    let begin = 0;
+    let readTo = text.length;
+    for (let part = partAt(text, this.#readTo); part !== null;) {
+      const end = endOf(text, part);
+      if (end === text.length) {
+        // It is open: what ends in this line has the line's end behind it.
+        readTo = part.index;
+        break;
       }
-      const length = this.#step(text, at);
-      this.#text += text.slice(at, at + length);
-      at += length;
+      if (part[0] === ';') {
+        const statement = text.slice(begin, part.index).trim();
+        if (statement !== '') ended.push(statement);
+        begin = end;
+      }
+      part = partAt(text, end);
     }
-    if (!this.isPending && this.#inside.kind === 'plain') this.#text = '';
+    this.#text = text.slice(begin);
+    this.#readTo = readTo - begin;
+    if (!this.isPending) this.flush();
     return ended;
   }
 
@@ -63,63 +53,29 @@ export class StatementReader {
   flush(): string {
     const text = this.#text.trim();
     this.#text = '';
-    this.#inside = plain;
+    this.#readTo = 0;
     return text;
   }
+}
 
-  /** Goes one step on: how many characters it takes. */
-  #step(text: string, at: number): number {
-    const inside = this.#inside;
-    switch (inside.kind) {
-      case 'plain':
-        return this.#begin(text, at);
-      case 'quote':
-        if (inside.escapes && text[at] === '\\' && text[at + 1] !== '\n') return 2;
-        if (text[at] !== inside.mark) return 1;
-        if (text[at + 1] === inside.mark) return 2;
-        this.#inside = plain;
-        return 1;
-      case 'dollar':
-        if (!text.startsWith(inside.tag, at)) return 1;
-        this.#inside = plain;
-        return inside.tag.length;
-      case 'line-comment':
-        if (text[at] === '\n') this.#inside = plain;
-        return 1;
-      case 'comment':
-        if (text.startsWith('/*', at)) this.#inside = { kind: 'comment', depth: inside.depth + 1 };
-        else if (text.startsWith('*/', at)) {
-          this.#inside = inside.depth === 1 ? plain : { kind: 'comment', depth: inside.depth - 1 };
-        } else return 1;
-        return 2;
-    }
-  }
+function partAt(text: string, from: number): RegExpExecArray | null {
+  parts.lastIndex = from;
+  return parts.exec(text);
+}
 
-  #begin(text: string, at: number): number {
-    const mark = text[at] ?? '';
-    const before = at > 0 ? text[at - 1] : this.#text.at(-1);
-    if (mark === "'" || mark === '"') {
-      const escapes = mark === "'" && /[eE]/.test(before ?? '') && !this.#isNameBefore(text, at);
-      this.#inside = { kind: 'quote', mark, escapes };
-      return 1;
-    }
-    if (text.startsWith('--', at)) this.#inside = { kind: 'line-comment' };
-    else if (text.startsWith('/*', at)) {
-      this.#inside = { kind: 'comment', depth: 1 };
-      return 2;
-    } else if (mark === '$' && !/[A-Za-z0-9_$]/.test(before ?? '')) {
-      const tag = /^\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$/.exec(text.slice(at))?.[0];
-      if (tag !== undefined) {
-        this.#inside = { kind: 'dollar', tag };
-        return tag.length;
-      }
-    }
-    return 1;
+/** Behind the part; the end of the text where it is open. */
+function endOf(text: string, { 0: part, index }: RegExpExecArray): number {
+  const begin = index + part.length;
+  if (part.startsWith('$')) {
+    const end = text.indexOf(part, begin);
+    return end === -1 ? text.length : end + part.length;
   }
-
-  /** Whether the letter before a quote is the end of a longer name. */
-  #isNameBefore(text: string, at: number): boolean {
-    const two = at > 1 ? text[at - 2] : at === 1 ? this.#text.at(-1) : this.#text.at(-2);
-    return /[A-Za-z0-9_]/.test(two ?? '');
+  if (part !== '/*') return begin;
+  // Comments are nested, as PostgreSQL has them.
+  let depth = 1;
+  for (const { 0: mark, index: at } of text.slice(begin).matchAll(/\/\*|\*\//g)) {
+    depth += mark === '/*' ? 1 : -1;
+    if (depth === 0) return begin + at + mark.length;
   }
+  return text.length;
 }

@@ -8,11 +8,9 @@
 import { systemClock } from '../../lib/clock.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import type { HostEvent, HostRequest } from '../../protocol/terminal-messages.ts';
-import { loadPtyBinding } from './pty-binding.ts';
 import { Pty } from './pty.ts';
 
 class Host {
-  readonly #binding = loadPtyBinding();
   readonly #ptys = new Map<number, Pty>();
   #outgoing: Uint8Array[] = [];
   #scheduled = false;
@@ -47,7 +45,6 @@ class Host {
     };
     try {
       const pty = new Pty({
-        binding: this.#binding,
         spec,
         inheritable: [...this.#ptys.values()].map((other) => other.master),
         clock: systemClock,

@@ -12,10 +12,11 @@ import fs from 'node:fs';
 import { constants } from 'node:os';
 import { ReadStream } from 'node:tty';
 
+import { requireBinary } from '@lydell/node-pty/requireBinary.js';
+
 import type { Clock } from '../../lib/clock.ts';
 import { confined } from '../runner/limits/launch.ts';
 import type { PtySpec } from '../../protocol/terminal-messages.ts';
-import type { OpenedPty, PtyBinding } from './pty-binding.ts';
 
 export interface PtyEvents {
   output(bytes: Uint8Array): void;
@@ -24,8 +25,25 @@ export interface PtyEvents {
   exit(code: number | null): void;
 }
 
+interface OpenedPty {
+  /** Descriptors that do not block, and that children would inherit. */
+  master: number;
+  slave: number;
+  /** Path of the slave. */
+  pty: string;
+}
+
+/**
+ * The native calls, without what the library puts round them: that drops output that is not read within
+ * 200 ms of the program's end, keeps the loop busy while a program does not read, and leaves a program
+ * under another uid the groups of root.
+ */
+const binding = requireBinary('pty.node') as {
+  open(cols: number, rows: number): OpenedPty;
+  resize(master: number, cols: number, rows: number): void;
+};
+
 export interface PtyOptions {
-  binding: PtyBinding;
   spec: PtySpec;
   /** Descriptors of this process that its children would inherit: the masters of the other PTYs. */
   inheritable: readonly number[];
@@ -67,7 +85,7 @@ export class Pty {
 
   /** Throws when the system gives no PTY. */
   constructor(options: PtyOptions) {
-    const { binding, spec } = options;
+    const { spec } = options;
     this.#options = options;
     this.#opened = binding.open(spec.cols, spec.rows);
     try {
@@ -99,7 +117,7 @@ export class Pty {
   }
 
   resize(cols: number, rows: number): void {
-    if (this.#phase === 'open') this.#options.binding.resize(this.master, cols, rows);
+    if (this.#phase === 'open') binding.resize(this.master, cols, rows);
   }
 
   taken(count: number): void {

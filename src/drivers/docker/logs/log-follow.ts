@@ -133,8 +133,8 @@ export class LogFollow {
         await session.change(next.untilMs);
         continue;
       }
-      const { entries, runs, positions } = next.batch;
-      if (!journal.append(seq, { runs, positions })) return false;
+      const { entries, records } = next.batch;
+      if (!journal.append(seq, ...records)) return false;
       const first = seq + 1;
       seq += entries.length;
       const fresh = entries.map((entry, at) => numbered(entry, first + at));

@@ -70,20 +70,19 @@ export class MergeJournal {
   }
 
   /** Whether it is written: not when somebody else merged meanwhile, behind `afterSeq`. */
-  append(afterSeq: number, merged: Merged): boolean {
+  append(afterSeq: number, ...merged: readonly Merged[]): boolean {
     const loaded = this.#current();
     if (loaded.seq !== afterSeq) return false;
-    const line = `${JSON.stringify(merged)}\n`;
     const fd = fs.openSync(this.#file, 'a', 0o600);
     try {
-      fs.writeSync(fd, line);
+      fs.writeSync(fd, linesOf(merged));
       const { ino: inode, size: bytes } = fs.fstatSync(fd);
       loaded.file = { inode, bytes };
     } finally {
       fs.closeSync(fd);
     }
-    loaded.records.push(merged);
-    loaded.seq += lengthOf(merged);
+    loaded.records.push(...merged);
+    loaded.seq = merged.reduce((seq, record) => seq + lengthOf(record), loaded.seq);
     return true;
   }
 
@@ -117,8 +116,7 @@ export class MergeJournal {
       counts: pick(base.counts, isKept),
       positions: pick(base.positions, isKept),
     };
-    const lines = [{ base: loaded.base }, ...records].map((line) => `${JSON.stringify(line)}\n`);
-    writeFileWhole(this.#file, lines.join(''), false);
+    writeFileWhole(this.#file, linesOf([{ base: loaded.base }, ...records]), false);
     loaded.file = fileAt(this.#file);
   }
 
@@ -155,6 +153,10 @@ export class MergeJournals {
     this.of(id).forget();
     this.#journals.delete(id);
   }
+}
+
+function linesOf(records: readonly object[]): string {
+  return records.map((record) => `${JSON.stringify(record)}\n`).join('');
 }
 
 function lengthOf({ runs }: Merged): number {

@@ -6,10 +6,13 @@
  */
 import type { Clock } from '../../../lib/clock.ts';
 import type { ContainerEntry, ContainerLog } from './container-log.ts';
+import type { Position } from './log-cursor.ts';
 import type { Merged } from './merge-journal.ts';
 
-export interface MergedBatch extends Merged {
+export interface MergedBatch {
   entries: readonly ContainerEntry[];
+  /** For the journal. One ends with each anchor, whose position has to stand there. */
+  records: readonly Merged[];
 }
 
 /** The daemon sends what was written within a few milliseconds. */
@@ -23,8 +26,8 @@ export type Next =
 
 export function nextBatch(logs: readonly ContainerLog[], clock: Clock): Next {
   const entries: ContainerEntry[] = [];
-  const runs: [string, number][] = [];
-  const positions: Merged['positions'] & Record<string, ContainerEntry['position']> = {};
+  const records: Merged[] = [];
+  let open: { runs: [string, number][]; positions: Record<string, Position> } | undefined;
   let wait: number | null = null;
   while (entries.length < batchMax) {
     const first = earliest(logs);
@@ -37,15 +40,15 @@ export function nextBatch(logs: readonly ContainerLog[], clock: Clock): Next {
     }
     log.take();
     entries.push(head);
-    const run = runs.at(-1);
+    if (!open) records.push((open = { runs: [], positions: {} }));
+    const run = open.runs.at(-1);
     if (run?.[0] === log.id) run[1]++;
-    else runs.push([log.id, 1]);
-    if (head.position) positions[log.id] = head.position;
-    // Its position has to stand in the journal.
-    if (head.isAnchor) break;
+    else open.runs.push([log.id, 1]);
+    if (head.position) open.positions[log.id] = head.position;
+    if (head.isAnchor) open = undefined;
   }
   if (entries.length === 0) return { kind: 'wait', untilMs: wait };
-  return { kind: 'batch', batch: { entries, runs, positions } };
+  return { kind: 'batch', batch: { entries, records } };
 }
 
 function earliest(

@@ -25,7 +25,7 @@ export function openBareLimits(perUid: boolean): Limits {
       'cpus',
       ...(prlimit === undefined || !perUid ? (['pids'] as const) : []),
     ],
-    confinementOf: (_id, resources) => new BareConfinement(placeOf(prlimit, perUid, resources)),
+    confinementOf: (_id, resources) => bareConfinement(placeOf(prlimit, perUid, resources)),
     sweep: () => undefined,
     close: () => undefined,
   };
@@ -40,34 +40,15 @@ function placeOf(prlimit: string | undefined, perUid: boolean, resources: Resour
   return limits.length === 0 ? null : { join: [], limiter: [prlimit, ...limits, '--'] };
 }
 
-class BareConfinement implements Confinement {
-  readonly place: Place | null;
-
-  constructor(place: Place | null) {
-    this.place = place;
-  }
-
-  open(): void {
-    // Nothing is made.
-  }
-
-  pids(): number[] {
-    return [];
-  }
-
-  kill(): void {
-    // Its processes are found by their mark.
-  }
-
-  usage(): undefined {
-    return undefined;
-  }
-
-  oomKills(): number {
-    return 0;
-  }
-
-  close(): boolean {
-    return true; // Nothing was made.
-  }
+/** Nothing is made for it, and its processes are found by their mark. */
+function bareConfinement(place: Place | null): Confinement {
+  return {
+    place,
+    open: () => undefined,
+    pids: () => [],
+    kill: () => undefined,
+    usage: () => undefined,
+    oomKills: () => 0,
+    close: () => true,
+  };
 }

@@ -164,12 +164,9 @@ export class CgroupLimits implements Limits {
     this.#tree = tree;
     this.#logger = logger;
     this.kind = tree.version === 1 ? 'cgroup-v1' : 'cgroup-v2';
-    const lacks = (controller: Controller): boolean => !tree.dirs.has(controller);
-    this.missing = [
-      ...(lacks('memory') ? (['memory'] as const) : []),
-      ...(lacks('cpu') ? (['cpus'] as const) : []),
-      ...(lacks('pids') ? (['pids'] as const) : []),
-    ];
+    const limits = { memory: 'memory', cpus: 'cpu', pids: 'pids' } as const;
+    const names = ['memory', 'cpus', 'pids'] as const;
+    this.missing = names.filter((name) => !tree.dirs.has(limits[name]));
   }
 
   confinementOf(id: string, resources: Resources): Confinement {

@@ -1,6 +1,6 @@
 /** Owns who hears a driver's events. A listener that throws is logged; the others still hear. */
-import type { Logger } from '../../../lib/log.ts';
-import type { DriverEvent } from '../../driver.ts';
+import type { Logger } from '../lib/log.ts';
+import type { DriverEvent } from './driver.ts';
 
 type Listener = (event: DriverEvent) => void;
 
