@@ -146,8 +146,9 @@ export abstract class DaemonWorkloads<S extends Seen> {
   protected async fail(spec: Workload['spec'], failed: Exit): Promise<Workload> {
     const { notes, clock, logger } = this.#parts;
     notes.set({ ...notes.get(spec.id), spec: shortOf(spec), failed, atMs: clock.now() });
-    const event = { container: 'container_not_started', service: 'service_not_started' };
-    logger.warn({ workload: spec.id, detail: failed.detail }, event[this.#what]);
+    const fields = { workload: spec.id, detail: failed.detail };
+    if (this.#what === 'container') logger.warn(fields, 'container_not_started');
+    else logger.warn(fields, 'service_not_started');
     await this.giveUp(spec.id);
     return { spec: shortOf(spec), state: { phase: 'ended', exit: failed } };
   }
