@@ -1,10 +1,8 @@
-/** Owns the messages between this process's threads. All are plain data. */
+/** Owns the messages to the threads that touch archives (`workers/tasks/bulk.ts`). All are plain data. */
 import type { MessagePort } from 'node:worker_threads';
 import type { PlainServiceError } from '../lib/errors.ts';
 import type { ArchiveFormat } from './formats/format.ts';
 import type { ArchiveLimits } from './formats/limits.ts';
-
-// ---- bulk: the tasks of tasks/bulk.ts --------------------------------------------------------
 
 /**
  * The bytes of uploads travel in slots of memory that both threads see. A slot is as long as the most

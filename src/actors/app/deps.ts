@@ -1,5 +1,5 @@
 /** Owns what the app actor is given: the parts it works with and the bounds it keeps. */
-import type { Extractor } from '../../archives/extracting/extractor.ts';
+import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
 import { type Bounds, trashMs, type WorkloadDeps, type WorkloadOptions } from '../workload/deps.ts';
@@ -52,7 +52,7 @@ export const appDefaults = {
 } as const;
 
 export interface AppDeps extends WorkloadDeps {
-  extractor: Extractor;
+  extractor: Pick<BulkPool, 'extract'>;
   buildQueue: BuildQueue;
   options: AppOptions;
   /** Asks an instance whether it is well; a test brings its own. */

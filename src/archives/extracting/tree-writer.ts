@@ -63,9 +63,7 @@ export class TreeWriter implements ArchiveVisitor {
         return;
       case 'hardlink':
         this.#makeFolder(parentOf(path));
-        this.#anew(path, () => {
-          linkSync(join(this.#root, target), join(this.#root, path));
-        });
+        this.#anew(path, () => linkSync(join(this.#root, target), join(this.#root, path)));
     }
   }
 

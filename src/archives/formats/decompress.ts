@@ -55,52 +55,52 @@ async function decompress(
   inputMax: number,
   sink: InflateSink,
 ): Promise<number> {
-  let failure: unknown = null;
-  let settle: (() => void) | null = null;
-  let ended = false;
-  const wake = (): void => settle?.();
-  const out: { bytes: Uint8Array<ArrayBuffer>; consumed: number }[] = [];
-  const drain = (): void => {
-    for (let next = out.shift(); next !== undefined && failure === null; next = out.shift()) {
-      try {
-        sink(next.bytes, next.consumed);
-        free(next.bytes);
-      } catch (error) {
-        failure = error;
-        engine.destroy();
-        wake();
-      }
-    }
+  const over = Promise.withResolvers<undefined>();
+  let failure: Error | null = null;
+  const fail = (error: Error): void => {
+    failure ??= error;
+    engine.destroy();
+    over.resolve(undefined);
   };
   engine.on('data', (bytes: Uint8Array<ArrayBuffer>) => {
-    out.push({ bytes, consumed: engine.bytesWritten });
+    const consumed = engine.bytesWritten;
     // Not here and now: first the library shall send its thread the next piece of work.
-    if (out.length === 1) queueMicrotask(drain);
-  });
-  engine.on('error', (error: Error) => {
-    failure ??= corrupt(`its compressed data is broken (${error.message})`);
-    wake();
-  });
-  engine.on('end', () => {
-    drain();
-    ended = true;
-    wake();
-  });
-  const until = (start: (done: () => void) => void): Promise<void> =>
-    new Promise((resolve) => {
-      settle = resolve;
-      start(resolve);
+    queueMicrotask(() => {
+      if (failure !== null) return;
+      try {
+        sink(bytes, consumed);
+        free(bytes);
+      } catch (error) {
+        fail(error as Error);
+      }
     });
+  });
+  engine.on('error', ({ message }) => fail(corrupt(`its compressed data is broken (${message})`)));
+  engine.on('end', () => over.resolve(undefined));
+  /** Waits for it, or for the end of the data. Throws what the sink threw. */
+  const settled = async (work: Promise<unknown>): Promise<void> => {
+    await Promise.race([over.promise, work]);
+    if (failure !== null) throw failure;
+  };
   try {
-    return await feed(reader, inputMax, {
-      engine,
-      until,
-      ended: () => ended,
-      check: () => {
-        drain();
-        if (failure !== null) throw asError(failure);
-      },
-    });
+    for (let fed = 0; ;) {
+      const chunk = fed < inputMax ? await reader.chunk() : null;
+      if (chunk === null) {
+        // The end of the input: either the data is over as well, or it is cut off, which is an error.
+        engine.end();
+        await settled(over.promise);
+        return fed;
+      }
+      const piece = chunk.subarray(0, inputMax - fed);
+      await settled(new Promise((resolve) => engine.write(piece, resolve)));
+      const used = engine.bytesWritten - fed;
+      reader.skip(used);
+      fed += used;
+      if (used === piece.length) continue;
+      // The library leaves what it has no use for: the data was over before.
+      await settled(over.promise);
+      return fed;
+    }
   } finally {
     engine.destroy();
   }
@@ -113,44 +113,6 @@ async function decompress(
 function free(bytes: Uint8Array<ArrayBuffer>): void {
   const { buffer, byteOffset, length } = bytes;
   if (buffer.byteLength === outputBytes && byteOffset + length === outputBytes) buffer.transfer(0);
-}
-
-interface Running {
-  engine: Engine;
-  until(start: (done: () => void) => void): Promise<void>;
-  ended(): boolean;
-  check(): void;
-}
-
-async function feed(reader: ByteReader, inputMax: number, run: Running): Promise<number> {
-  let fed = 0;
-  for (;;) {
-    const chunk = fed < inputMax ? await reader.chunk() : null;
-    run.check();
-    if (chunk === null) {
-      // The end of the input: either the data is over as well, or it is cut off.
-      await run.until(() => run.engine.end());
-      run.check();
-      if (!run.ended()) throw corrupt('its compressed data is cut off');
-      return fed;
-    }
-    const piece = chunk.length > inputMax - fed ? chunk.subarray(0, inputMax - fed) : chunk;
-    await run.until((done) => run.engine.write(piece, () => done()));
-    run.check();
-    const used = run.engine.bytesWritten - fed;
-    reader.skip(used);
-    fed += used;
-    if (used < piece.length) {
-      // The library leaves what it has no use for: the data was over before.
-      if (!run.ended()) await run.until(() => undefined);
-      run.check();
-      return fed;
-    }
-  }
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error('reading failed', { cause: thrown });
 }
 
 /** Inflates data that is all there and ends where it should. Throws ARCHIVE_CORRUPT. */

@@ -47,7 +47,7 @@ export async function inspectArchive(inspection: Inspection): Promise<Inspected>
     case 'tar.gz': {
       await expectMagic(reader, [gzipMagic], '.tar.gz');
       const notTar = (): ServiceError => corrupt('there is no tar inside the gzip');
-      const scanner = new TarScanner({ tree, visitor, meter, notTar });
+      const scanner = new TarScanner(tree, visitor, meter, notTar);
       await gunzip(reader, (bytes, consumed) => {
         meter.expand(bytes.length, consumed);
         scanner.push(bytes);
@@ -56,7 +56,7 @@ export async function inspectArchive(inspection: Inspection): Promise<Inspected>
       break;
     }
     case 'tar': {
-      const scanner = new TarScanner({ tree, visitor, meter, notTar: () => mismatch('.tar') });
+      const scanner = new TarScanner(tree, visitor, meter, () => mismatch('.tar'));
       for (let chunk = await reader.chunk(); chunk !== null; chunk = await reader.chunk()) {
         scanner.push(chunk);
         reader.skip(chunk.length);

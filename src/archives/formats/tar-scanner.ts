@@ -37,7 +37,6 @@ export class TarScanner {
   readonly #tree: EntryTree;
   readonly #visitor: ArchiveVisitor;
   readonly #meter: Meter;
-  /** Thrown when the very first block is none of tar. */
   readonly #notTar: () => Error;
   readonly #partial = new Uint8Array(blockBytes);
   #partialBytes = 0;
@@ -46,16 +45,12 @@ export class TarScanner {
   #metaRun = 0;
   #blocks = 0;
 
-  constructor(options: {
-    tree: EntryTree;
-    visitor: ArchiveVisitor;
-    meter: Meter;
-    notTar: () => Error;
-  }) {
-    this.#tree = options.tree;
-    this.#visitor = options.visitor;
-    this.#meter = options.meter;
-    this.#notTar = options.notTar;
+  /** `notTar` is thrown when the very first block is none of tar. */
+  constructor(tree: EntryTree, visitor: ArchiveVisitor, meter: Meter, notTar: () => Error) {
+    this.#tree = tree;
+    this.#visitor = visitor;
+    this.#meter = meter;
+    this.#notTar = notTar;
   }
 
   push(chunk: Uint8Array): void {

@@ -11,10 +11,10 @@ import type { ByteReader } from './byte-reader.ts';
 import { inflateRaw, inflateWhole } from './decompress.ts';
 import { normalName } from './names.ts';
 import { corrupt, encrypted, quoted } from './refusals.ts';
-import { searchStored } from './stored-search.ts';
 import { type EntryRecord, ZipDirectory, type ZipReading } from './zip-directory.ts';
 import {
   applyZip64,
+  asBuffer,
   decodeZipName,
   deflated,
   descriptorBytesMax,
@@ -30,6 +30,7 @@ import {
 // Below this an entry is inflated in one call: setting up a stream costs more than the data.
 const smallPacked = 64 * 1024;
 const smallSize = 512 * 1024;
+const descriptorSignature = Buffer.from([0x50, 0x4b, 0x07, 0x08]);
 
 export class ZipScanner {
   readonly #zip: ZipReading;
@@ -93,7 +94,7 @@ export class ZipScanner {
     const known = !header.described || (header.method !== deflated && header.packed > 0);
     if (header.method === deflated) await this.#inflate(header, known, take);
     else if (known) await this.#copy(header.packed, take);
-    else await searchStored(this.#reader, found, take);
+    else await this.#search(found, take);
     found.packed = this.#reader.position - before;
     if (header.described) await this.#descriptor(path, found);
     const isSaid = (promise: number, value: number): boolean =>
@@ -127,6 +128,34 @@ export class ZipScanner {
       take(piece, length - left);
       this.#reader.skip(piece.length);
     }
+  }
+
+  /**
+   * Copies stored data whose length nobody said, up to the first place where a data descriptor stands that
+   * is true of all before it. The directory confirms the length later.
+   */
+  async #search(found: Found, take: Take): Promise<void> {
+    for (let consumed = 0; ;) {
+      const chunk = await this.#reader.chunk();
+      if (chunk === null) throw corrupt('it is cut off');
+      const at = asBuffer(chunk).indexOf(descriptorSignature);
+      let data = chunk.subarray(0, at < 0 ? Math.max(chunk.length - 3, 0) : at);
+      if (data.length === 0) {
+        if (await this.#isAtDescriptor(found)) return;
+        data = (await this.#reader.peek(1)) ?? data;
+      }
+      consumed += data.length;
+      take(data, consumed);
+      this.#reader.skip(data.length);
+    }
+  }
+
+  async #isAtDescriptor({ crc, size }: Found): Promise<boolean> {
+    const bytes =
+      (await this.#reader.peek(descriptorBytesMax)) ??
+      (await this.#reader.peek(descriptorBytesMin + descriptorSignature.length));
+    if (bytes === null || asBuffer(bytes).indexOf(descriptorSignature) !== 0) return false;
+    return descriptorLength(bytes, { crc, packed: size, size }) !== null;
   }
 
   async #descriptor(path: string, found: Found): Promise<void> {

@@ -105,9 +105,7 @@ export class BulkLane {
     this.#memory = new Uint8Array(options.memory);
     this.#slots = options.memory.byteLength / slotBytes;
     this.#freeSlots = Array.from({ length: this.#slots }, (_, slot) => slot);
-    options.port.on('message', (reply: ReceiveReply) => {
-      this.#onReply(reply);
-    });
+    options.port.on('message', (reply: ReceiveReply) => this.#onReply(reply));
   }
 
   get transfers(): number {
@@ -265,9 +263,7 @@ export class BulkLane {
           this.#over(transfer);
         } else {
           // It was aborted when the file was already in its place.
-          void removeFiles(transfer).then(() => {
-            this.#over(transfer);
-          });
+          void removeFiles(transfer).then(() => this.#over(transfer));
         }
         return;
       case 'failed':

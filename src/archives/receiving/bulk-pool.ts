@@ -17,7 +17,6 @@ import { type ArchiveLimits, archiveLimits } from '../formats/limits.ts';
 import { fromFailure } from '../failure.ts';
 import { BulkLane, type IncomingFile, type ReceiveOptions } from './bulk-lane.ts';
 import { ZipLane, type ZipRequest } from '../sending/zip-lane.ts';
-import type { Extracted, Extractor, ExtractOptions } from '../extracting/extractor.ts';
 import {
   type ExtractReply,
   type ExtractTask,
@@ -67,13 +66,27 @@ const defaults = {
   idleMs: 30_000,
 };
 
+export interface ExtractOptions {
+  /** User and group id that own what is written; null or absent: the process's own. */
+  uid?: number | null;
+  /** Cancels; what was written so far is removed. Rejects with `signal.reason`. */
+  signal?: AbortSignal;
+}
+
+export interface Extracted {
+  /** Entries of the archive, folders included. */
+  entries: number;
+  /** Bytes of the files written. */
+  bytes: number;
+}
+
 interface Lane<L = BulkLane> {
   lane: L;
   /** Stops the timer of an empty lane. */
   keep: () => void;
 }
 
-export class BulkPool implements Extractor {
+export class BulkPool {
   readonly #options: Required<Omit<BulkPoolOptions, 'limits'>>;
   readonly #limits: ArchiveLimits;
   readonly #lanes: Lane[] = [];
@@ -109,6 +122,11 @@ export class BulkPool implements Extractor {
     return this.#sending.lane.send({ ...request, limits: this.#limits }, signal);
   }
 
+  /**
+   * Unpacks `archivePath` into `intoDir`, which is emptied first and so may be asked for again after a
+   * crash. All checks of the upload are repeated; rejects with the same ARCHIVE_* codes, and with
+   * STORAGE_FULL. An archive whose only top-level entry is one folder is unpacked without it.
+   */
   async extract(
     archivePath: string,
     format: ArchiveFormat,
@@ -118,23 +136,16 @@ export class BulkPool implements Extractor {
     const { uid = null, signal } = options;
     signal?.throwIfAborted();
     const canceled = new SharedArrayBuffer(4);
-    const cancel = (): void => {
-      Atomics.store(new Int32Array(canceled), 0, 1);
-    };
+    const cancel = (): unknown => Atomics.store(new Int32Array(canceled), 0, 1);
     signal?.addEventListener('abort', cancel, { once: true });
     await this.#turn();
     try {
       signal?.throwIfAborted();
       const pool = await this.#start();
       if (this.#closed !== null) throw shuttingDown();
-      const limits = this.#limits;
       const task: ExtractTask = {
-        archive: archivePath,
-        format,
-        into: intoDir,
-        uid,
-        limits,
-        canceled,
+        ...{ archive: archivePath, format, into: intoDir, uid, canceled },
+        limits: this.#limits,
       };
       const reply = (await pool.run(task, { name: 'extract' })) as ExtractReply;
       if (reply.type === 'failed') {
@@ -217,9 +228,7 @@ export class BulkPool implements Extractor {
     const entry: Lane = { lane, keep: () => undefined };
     this.#lanes.push(entry);
 
-    const forget = (): void => {
-      this.#lanes.splice(this.#lanes.indexOf(entry), 1);
-    };
+    const forget = (): unknown => this.#lanes.splice(this.#lanes.indexOf(entry), 1);
     pool
       .run(task, { name: 'serve', transferList: [port2] })
       .then(forget, async (error: unknown) => {
@@ -227,9 +236,7 @@ export class BulkPool implements Extractor {
         if (this.#closed === null) logger.error({ err: error }, 'bulk_thread_lost');
         await lane.die();
       })
-      .catch((error: unknown) => {
-        logger.error({ err: error }, 'bulk_files_not_removed');
-      });
+      .catch((error: unknown) => logger.error({ err: error }, 'bulk_files_not_removed'));
     return lane;
   }
 

@@ -60,9 +60,7 @@ export class ChunkQueue implements ByteSource {
       this.#waiting.push({ kind: 'memory', held });
       this.#wake?.();
     } else held.users--;
-    return () => {
-      release(held);
-    };
+    return () => release(held);
   }
 
   end(): void {
@@ -108,9 +106,7 @@ export class ChunkQueue implements ByteSource {
     waiting.at += length;
     waiting.bytes -= length;
     if (waiting.bytes === 0) this.#waiting.shift();
-    const free = (): void => {
-      this.#options.onRead(length);
-    };
+    const free = (): void => this.#options.onRead(length);
     return this.#hand({ bytes: into.subarray(0, length), users: 1, free });
   }
 
@@ -118,9 +114,7 @@ export class ChunkQueue implements ByteSource {
     const reading = { held, hashed: false };
     this.#reading = reading;
     // Later in this turn: first the reader gives the piece to the library, which has threads of its own.
-    setImmediate(() => {
-      this.#hashOnce(reading);
-    });
+    setImmediate(() => this.#hashOnce(reading));
     return held.bytes;
   }
 

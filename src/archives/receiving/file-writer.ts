@@ -38,9 +38,7 @@ export class FileWriter {
     this.#file = open(options.path, constants.O_RDWR | constants.O_NOFOLLOW);
     this.#written = this.#file.then(
       () => undefined,
-      (error: unknown) => {
-        this.#fail(error);
-      },
+      (error: unknown) => this.#fail(error),
     );
   }
 
@@ -109,9 +107,7 @@ export class FileWriter {
     this.#unsyncedBytes = 0;
     this.#syncing = this.#syncing
       .then(() => file.datasync())
-      .catch((error: unknown) => {
-        this.#fail(error);
-      });
+      .catch((error: unknown) => this.#fail(error));
   }
 
   /** Returns false where the file system cannot do it, and then is not tried again. */

@@ -45,16 +45,12 @@ export class Receiver {
     this.#options = options;
     this.#file = new FileWriter({
       path: options.temporary,
-      onFailure: () => {
-        this.#queue.stop();
-      },
+      onFailure: () => this.#queue.stop(),
     });
     this.#queue = new ChunkQueue({
       hash: this.#hash,
       read: (at, into) => this.#file.read(at, into),
-      onRead: (bytes) => {
-        options.credit(bytes, null);
-      },
+      onRead: (bytes) => options.credit(bytes, null),
     });
   }
 
@@ -62,9 +58,7 @@ export class Receiver {
   chunk(bytes: Uint8Array, slot: number): void {
     const at = this.#sizeBytes;
     this.#sizeBytes += bytes.length;
-    const free = (): void => {
-      this.#options.credit(bytes.length, slot);
-    };
+    const free = (): void => this.#options.credit(bytes.length, slot);
     const written = this.#queue.push({ kind: 'memory', bytes, free });
     void this.#file.write(bytes, at).then(written);
   }

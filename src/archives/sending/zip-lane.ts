@@ -58,9 +58,7 @@ export class ZipLane {
   }
 
   #begin(port: MessagePort, signal: AbortSignal): () => void {
-    const close = (): void => {
-      port.close();
-    };
+    const close = (): void => port.close();
     this.#open++;
     signal.addEventListener('abort', close, { once: true });
     port.once('close', () => {

@@ -7,8 +7,7 @@
  */
 import path from 'node:path';
 import { crc32, deflateRawSync } from 'node:zlib';
-import { Zip, ZipDeflate, ZipPassThrough } from 'fflate';
-import type { ZipInputFile } from 'fflate';
+import { Zip, ZipDeflate, type ZipInputFile, ZipPassThrough } from 'fflate';
 import { ServiceError } from '../../lib/errors.ts';
 import { type ArchiveEntry, type ArchiveVisitor, noVisitor } from '../formats/entry.ts';
 
@@ -37,9 +36,7 @@ export class ZipPlan {
   visitor(): ArchiveVisitor {
     return {
       ...noVisitor,
-      entry: (entry) => {
-        this.#entry(entry);
-      },
+      entry: (entry) => this.#entry(entry),
       data: (bytes) => {
         this.#bytes += bytes.length;
         this.#check();
