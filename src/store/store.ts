@@ -7,6 +7,7 @@
  */
 import { chmodSync, existsSync, mkdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { Activations } from './commit/activations.ts';
@@ -23,7 +24,6 @@ import {
 import { Followers } from './commit/followers.ts';
 import { GroupCommit, type CommitLimits, type Transact } from './commit/group-commit.ts';
 import { migrate, migrations, type Migration } from './records/migrations.ts';
-
 import { takeProcessLock, type ProcessLock } from './files/process-lock.ts';
 import { StoreReader } from './reading/reader.ts';
 import { StoreRefusal } from './refusal.ts';
@@ -304,17 +304,8 @@ const reasonWaitMs = 1_000;
 async function reasonOf(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<never> };
   if (commitError === undefined) return error;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<unknown>((resolve) => {
-    timer = setTimeout(resolve, reasonWaitMs, error);
-  });
-  try {
-    return await Promise.race([commitError, late]);
-  } catch (reason) {
-    return reason;
-  } finally {
-    clearTimeout(timer);
-  }
+  const late = setTimeout(reasonWaitMs, error, { ref: false });
+  return Promise.race([commitError, late]).catch((reason: unknown) => reason);
 }
 
 /**

@@ -28,9 +28,9 @@ import {
   type TableSet,
 } from '../files/environment.ts';
 import type { Followers } from './followers.ts';
-import { encodeRow, entryOf, type Row } from './journal-rows.ts';
-import { GroupPlan, type EncodedChange, type PlanBase } from './plan.ts';
-import type { KnownEntry, StoreReader } from '../reading/reader.ts';
+import { type EncodedChange, encodeRow, entryOf, type Row } from './journal-rows.ts';
+import { GroupPlan, type JudgedChange, type PlanBase } from './plan.ts';
+import type { StoreReader } from '../reading/reader.ts';
 
 /** Runs writes in one transaction; resolves once it is on disk, rejects when nothing of it is. */
 export type Transact = (writes: () => void) => Promise<void>;
@@ -76,8 +76,12 @@ interface Pending {
   reject: (error: ServiceError) => void;
 }
 
+interface JudgedRow extends Row {
+  changes: JudgedChange[];
+}
+
 type Verdict =
-  | { accepted: true; pending: Pending; row: Row; known: KnownEntry }
+  | { accepted: true; pending: Pending; position: number; row: JudgedRow }
   | { accepted: false; pending: Pending; error: ServiceError };
 
 const trimStep = 64;
@@ -110,6 +114,7 @@ export class GroupCommit {
   }
 
   subscribe(listener: (entry: JournalEntry) => void): () => void {
+    // A function of its own: the same listener may subscribe twice.
     const own = (entry: JournalEntry): void => listener(entry);
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
@@ -263,17 +268,8 @@ export class GroupCommit {
         }
         const changes = plan.add(pending.changes);
         position += 1;
-        const atMs = this.#options.clock.now();
-        const row: Row = {
-          actor,
-          epoch,
-          atMs,
-          changes: pending.changes.map((change, i) => ({
-            ...change,
-            fresh: changes[i]?.fresh ?? false,
-          })),
-        };
-        return { accepted: true, pending, row, known: { position, changes } };
+        const row = { actor, epoch, atMs: this.#options.clock.now(), changes };
+        return { accepted: true, pending, position, row };
       } catch (error) {
         refused.add(`${actor}\n${String(epoch)}`);
         return { accepted: false, pending, error: this.#refusal(error, actor) };
@@ -293,7 +289,7 @@ export class GroupCommit {
     }
     for (const verdict of verdicts) {
       if (!verdict.accepted) continue;
-      position = verdict.known.position;
+      position = verdict.position;
       environment.journal.putSync(encodePosition(position), encodeRow(verdict.row) as Buffer);
     }
     if (position === this.#position) return this.#first;
@@ -312,16 +308,18 @@ export class GroupCommit {
 
   #publish(verdicts: readonly Verdict[]): void {
     const accepted = verdicts.filter((verdict) => verdict.accepted);
-    this.#options.reader.advance(accepted.map((verdict) => verdict.known));
+    this.#options.reader.advance(
+      accepted.map(({ position, row }) => ({ position, changes: row.changes })),
+    );
     const last = accepted.at(-1);
     if (last !== undefined) {
-      this.#position = last.known.position;
+      this.#position = last.position;
       Atomics.store(this.#published, 0, BigInt(this.#position));
     }
-    if (this.#listeners.size > 0) for (const { row, known } of accepted) this.#tell(row, known);
+    if (this.#listeners.size > 0) for (const verdict of accepted) this.#tell(verdict);
     for (const [index, verdict] of verdicts.entries()) {
       const { pending } = verdict;
-      if (verdict.accepted) pending.resolve(verdict.known.position);
+      if (verdict.accepted) pending.resolve(verdict.position);
       else {
         this.#reject(pending, verdict.error);
         const behind = verdicts.slice(index + 1).map((later) => later.pending);
@@ -342,9 +340,9 @@ export class GroupCommit {
     queueMicrotask(() => this.#options.activations.forgive(actor, epoch));
   }
 
-  #tell(row: Row, known: KnownEntry): void {
-    const records = known.changes.map((change) => change.record);
-    const entry = entryOf(row, known.position, records);
+  #tell({ row, position }: Verdict & { accepted: true }): void {
+    const records = row.changes.map((change) => change.record);
+    const entry = entryOf(row, position, records);
     for (const listener of this.#listeners) {
       try {
         listener(entry);

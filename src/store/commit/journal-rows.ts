@@ -6,15 +6,19 @@ import { decodeValue, encodeValue } from '../records/codec.ts';
 import type { JournalEntry } from '../reader-and-journal.ts';
 import type { Change, Key } from '../records/table.ts';
 
-/** A change as it is stored. */
-export interface RowChange {
+/** A change as it waits in the queue. */
+export interface EncodedChange {
   op: Change['op'];
   table: string;
   key: Key;
-  /** No record stood under the key before. */
-  fresh: boolean;
   /** The encoded record; null for a delete. */
   value: Uint8Array | null;
+}
+
+/** A change as it is stored. */
+export interface RowChange extends EncodedChange {
+  /** No record stood under the key before. */
+  fresh: boolean;
 }
 
 export interface Row {
@@ -44,24 +48,11 @@ export function decodeRow(bytes: Uint8Array): Row {
   };
 }
 
-/** The entry as subscribers see it; `records` are those of its changes, decoded. */
-export function entryOf(row: Row, position: number, records: readonly unknown[]): JournalEntry {
-  const changes = row.changes.map(({ op, table, key }, i): Change => {
-    if (op === 'put' || op === 'insert') return { op, table, key, value: records[i] };
-    return { op, table, key };
-  });
-  return { position, actor: row.actor, epoch: row.epoch, atMs: row.atMs, changes };
-}
-
 /**
- * The same for subscribers that may not look at every record: one that is not among `records` is
- * decoded when it is asked for.
+ * The entry as subscribers see it; `records` are those of its changes, decoded. One that is not among them
+ * is decoded when it is asked for: subscribers may not look at it.
  */
-export function unreadEntryOf(
-  row: Row,
-  position: number,
-  records: readonly unknown[],
-): JournalEntry {
+export function entryOf(row: Row, position: number, records: readonly unknown[]): JournalEntry {
   const changes = row.changes.map(({ op, table, key, value }, i): Change => {
     if ((op !== 'put' && op !== 'insert') || value === null) return { op, table, key } as Change;
     let record = records[i];

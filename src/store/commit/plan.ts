@@ -9,16 +9,14 @@
 import { ServiceError } from '../../lib/errors.ts';
 import { decodeValue } from '../records/codec.ts';
 import { indexKey, recordKey, sharedIndexKey, type TableSet } from '../files/environment.ts';
-import type { KnownEntry } from '../reading/reader.ts';
 import { keyMaxBytes, keyText } from '../records/keys.ts';
-import type { Change, Key, KeyPart, Table } from '../records/table.ts';
+import type { Key, KeyPart, Table } from '../records/table.ts';
+import type { EncodedChange, RowChange } from './journal-rows.ts';
 
-/** A change with its value encoded, as it waits in the queue. */
-export interface EncodedChange {
-  op: Change['op'];
-  table: string;
-  key: Key;
-  value: Uint8Array | null;
+/** A change that was accepted. */
+export interface JudgedChange extends RowChange {
+  /** The record afterwards; undefined when deleted. */
+  record: unknown;
 }
 
 /** The stored state that a plan builds on. */
@@ -45,8 +43,6 @@ interface Touched {
   value: Uint8Array | null;
 }
 
-type ChangeOutcome = KnownEntry['changes'][number];
-
 export class GroupPlan {
   readonly #tables: TableSet;
   readonly #base: PlanBase;
@@ -64,10 +60,10 @@ export class GroupPlan {
     return this.#writes.values();
   }
 
-  /** Adds an entry and tells its outcome, or throws the ServiceError that refuses it. */
-  add(changes: readonly EncodedChange[]): ChangeOutcome[] {
+  /** Adds an entry, or throws the ServiceError that refuses it. */
+  add(changes: readonly EncodedChange[]): JudgedChange[] {
     const touched = new Map<string, Touched>();
-    const outcomes = changes.map((change) => this.#touch(touched, change));
+    const judged = changes.map((change) => this.#touch(touched, change));
     const owners = new Map<string, Buffer | null>();
     const writes: Write[] = [];
     const moves = [...touched.values()].map(moveOf);
@@ -76,10 +72,10 @@ export class GroupPlan {
     for (const [name, record] of touched) this.#records.set(name, record.after);
     for (const [name, owner] of owners) this.#owners.set(name, owner);
     for (const write of writes) this.#writes.set(nameOf(write.table, write.at), write);
-    return outcomes;
+    return judged;
   }
 
-  #touch(touched: Map<string, Touched>, change: EncodedChange): ChangeOutcome {
+  #touch(touched: Map<string, Touched>, change: EncodedChange): JudgedChange {
     const table = this.#tables.get(change.table);
     if (table === undefined) throw new TypeError(`There is no table ${change.table}.`);
     const text = keyText(change.key);
@@ -103,7 +99,7 @@ export class GroupPlan {
     if (record.after !== undefined && keyText(table.keyOf(record.after)) !== text) {
       throw new TypeError(`A record of ${change.table} is put under another key than its own.`);
     }
-    return { table: change.table, key: change.key, record: record.after, fresh };
+    return { ...change, record: record.after, fresh };
   }
 
   #releaseKeys(move: Move, owners: Map<string, Buffer | null>, writes: Write[]): void {

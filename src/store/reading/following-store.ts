@@ -13,9 +13,8 @@ import type { Logger } from '../../lib/log.ts';
 import type { Journal, JournalEntry } from '../reader-and-journal.ts';
 import { openEnvironment, tableSet } from '../files/environment.ts';
 import { Seat } from '../commit/followers.ts';
-import { unreadEntryOf, type Row } from '../commit/journal-rows.ts';
-
-import { StoreReader, type EntryWitness, type StoreReaderOptions } from './reader.ts';
+import { entryOf, type Row } from '../commit/journal-rows.ts';
+import { StoreReader, type StoreReaderOptions } from './reader.ts';
 import type { ClosableReader, FollowerOptions, ReaderOptions } from '../store.ts';
 import type { Table } from '../records/table.ts';
 import { tables as allTables } from '../records/tables.ts';
@@ -34,9 +33,7 @@ export function openFollowingStore(
 ): FollowingStore {
   const tables = tableSet(parts.tables ?? allTables);
   const environment = openEnvironment({ ...options, tables });
-  const arrivals = new Arrivals();
-  const reading = { ...options, environment, tables, witness: arrivals };
-  return new FollowingStore({ options, parts, arrivals, reading });
+  return new FollowingStore({ ...options, environment, tables }, parts);
 }
 
 /**
@@ -62,43 +59,6 @@ export function announceCommits(
   };
 }
 
-/** Entries that the reads of this thread have passed and its subscribers have not heard of yet. */
-class Arrivals implements EntryWitness {
-  #entries: JournalEntry[] = [];
-  #next = 0;
-  #last = 0;
-  onArrival: () => void = () => undefined;
-  onLost: (position: number) => void = () => undefined;
-
-  readonly entry = (position: number, row: Row, records: readonly unknown[]): void => {
-    // A read that failed half-way passes the same entries again.
-    if (position <= this.#last) return;
-    this.#last = position;
-    this.#entries.push(unreadEntryOf(row, position, records));
-    this.onArrival();
-  };
-
-  readonly lost = (position: number): void => this.onLost(position);
-
-  take(): JournalEntry | undefined {
-    const entry = this.#entries[this.#next++];
-    if (entry === undefined) this.clear();
-    return entry;
-  }
-
-  clear(): void {
-    this.#entries = [];
-    this.#next = 0;
-  }
-}
-
-interface Opened {
-  options: FollowerOptions;
-  parts: FollowingParts;
-  arrivals: Arrivals;
-  reading: StoreReaderOptions;
-}
-
 interface Subscriber {
   listener: (entry: JournalEntry) => void;
   /** The position of the reads when it subscribed. */
@@ -111,30 +71,36 @@ type Phase = 'following' | 'telling' | 'lost' | 'closed';
 const never = -2n;
 
 export class FollowingStore extends StoreReader implements ClosableReader {
-  readonly #opened: Opened;
+  readonly #options: FollowerOptions;
+  readonly #parts: FollowingParts;
   readonly #published: BigInt64Array;
   readonly #seat: Seat;
   readonly #subscribers = new Set<Subscriber>();
   #phase: Phase = 'following';
+  /** Entries that reads have passed and subscribers have not heard of yet. */
+  readonly #arrived: JournalEntry[] = [];
+  #lastArrived = 0;
   /** The published position up to which subscribers were told. */
   #toldUpTo: bigint;
   #tellingSoon = false;
 
-  constructor(opened: Opened) {
-    super(opened.reading);
-    const { arrivals, options } = opened;
-    this.#opened = opened;
+  constructor(options: FollowerOptions & StoreReaderOptions, parts: FollowingParts) {
+    super(options);
+    this.#options = options;
+    this.#parts = parts;
     this.#published = new BigInt64Array(options.shared);
     this.#seat = new Seat(options.shared, options.seat);
-    arrivals.onArrival = () => this.#tellSoon();
-    arrivals.onLost = (position) => this.#lose(position);
+    this.witness = {
+      passed: (position, row, records) => this.#passed(position, row, records),
+      lost: (position) => this.#lose(position),
+    };
     this.#seat.wake();
     this.#seat.read(this.position);
     this.#toldUpTo = this.seen;
   }
 
   readerOptions(): ReaderOptions {
-    const { dir, shared, cacheRecords, mapBytes } = this.#opened.options;
+    const { dir, shared, cacheRecords, mapBytes } = this.#options;
     return { dir, shared, cacheRecords, mapBytes };
   }
 
@@ -173,6 +139,26 @@ export class FollowingStore extends StoreReader implements ClosableReader {
     return super.close();
   }
 
+  #passed(position: number, row: Row, records: readonly unknown[]): void {
+    // A read that failed half-way passes the same entries again.
+    if (position <= this.#lastArrived) return;
+    this.#lastArrived = position;
+    this.#arrived.push(entryOf(row, position, records));
+    this.#tellSoon();
+  }
+
+  #lose(position: number): void {
+    if (this.#phase === 'lost' || this.#phase === 'closed') return;
+    this.#phase = 'lost';
+    this.#toldUpTo = never;
+    this.#arrived.length = 0;
+    this.#seat.leave();
+    const error = new Error(
+      `The journal was cut before this thread read entry ${String(position)}.`,
+    );
+    queueMicrotask(() => this.#parts.onLost(error));
+  }
+
   #tellSoon(): void {
     if (this.#tellingSoon || this.#phase !== 'following') return;
     this.#tellingSoon = true;
@@ -184,12 +170,12 @@ export class FollowingStore extends StoreReader implements ClosableReader {
   }
 
   #tell(): void {
-    const { arrivals } = this.#opened;
     this.#phase = 'telling';
     try {
       this.moveOn();
       // Subscribers read, too: that may bring further entries.
-      for (let entry; (entry = arrivals.take()) !== undefined;) this.#tellOf(entry);
+      for (const entry of this.#arrived) this.#tellOf(entry);
+      this.#arrived.length = 0;
       // A subscriber may have closed the store, or its read may have found a gap.
       if (!this.#is('telling')) return;
       this.#toldUpTo = this.seen;
@@ -210,21 +196,8 @@ export class FollowingStore extends StoreReader implements ClosableReader {
       try {
         listener(entry);
       } catch (err) {
-        this.#opened.parts.logger.error({ err, position: entry.position }, 'subscriber_failed');
+        this.#parts.logger.error({ err, position: entry.position }, 'subscriber_failed');
       }
     }
-  }
-
-  #lose(position: number): void {
-    if (this.#phase === 'lost' || this.#phase === 'closed') return;
-    this.#phase = 'lost';
-    this.#toldUpTo = never;
-    this.#opened.arrivals.clear();
-    this.#seat.leave();
-    const { onLost } = this.#opened.parts;
-    const error = new Error(
-      `The journal was cut before this thread read entry ${String(position)}.`,
-    );
-    queueMicrotask(() => onLost(error));
   }
 }

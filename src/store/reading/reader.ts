@@ -44,15 +44,14 @@ export interface StoreReaderOptions {
   /** Where the writer publishes the newest durable position: one 64-bit integer. */
   shared: SharedArrayBuffer;
   cacheRecords: number;
-  witness?: EntryWitness;
 }
 
 /** Hears of each entry that the reads of this thread pass, in order, before they see it. */
-export interface EntryWitness {
+interface EntryWitness {
   /** `records`: by the index of its change, each record that was decoded anyway. */
-  entry: (position: number, row: Row, records: readonly unknown[]) => void;
+  passed(position: number, row: Row, records: readonly unknown[]): void;
   /** This entry, and maybe later ones, left the journal before it could be read. */
-  lost: (position: number) => void;
+  lost(position: number): void;
 }
 
 /** What the writer's thread knows of an entry already. */
@@ -66,7 +65,6 @@ export class StoreReader implements Reader {
   readonly #tables: TableSet;
   readonly #published: BigInt64Array;
   readonly #cache: RecordCache;
-  readonly #witness: EntryWitness | undefined;
   /** The published position the snapshot was taken after. */
   #seen = -1n;
   #position = 0;
@@ -79,11 +77,12 @@ export class StoreReader implements Reader {
     this.#inStretch = false;
   };
 
+  protected witness: EntryWitness | undefined;
+
   constructor(options: StoreReaderOptions) {
     this.#environment = options.environment;
     this.#tables = options.tables;
     this.#published = new BigInt64Array(options.shared);
-    this.#witness = options.witness;
     this.#cache = new RecordCache(options.tables.values(), { records: options.cacheRecords });
   }
 
@@ -123,15 +122,15 @@ export class StoreReader implements Reader {
   ): Readonly<R> | undefined {
     this.#begin();
     const text = keyText(key);
-    const known = this.#cache.find(from.name, index, text);
-    if (known !== undefined) return known as R;
+    const known = this.#cache.list(from.name, index, text, 1);
+    if (known !== undefined) return known[0] as R | undefined;
     if (from.indexes[index].unique === undefined) return this.list(from, index, key, onlyFirst)[0];
     const at = indexKey(index, key);
     if (at.length > keyMaxBytes) return undefined;
     const owner = this.#read(this.#bytes(from.name), at);
     if (owner === undefined) return undefined;
     const record = this.#owner(from.name, owner);
-    this.#cache.keepFind(from.name, index, text, record);
+    this.#cache.keepList(from.name, index, text, key.length, 1, [record]);
     return record as R;
   }
 
@@ -254,7 +253,7 @@ export class StoreReader implements Reader {
     const first = this.#seen < 0n;
     const forget = first || to - this.#position > catchUpMax;
     if (forget) this.#cache.clear();
-    if (!first && (!forget || this.#witness !== undefined)) this.#walk(to, forget);
+    if (!first && (!forget || this.witness !== undefined)) this.#walk(to, forget);
     this.#position = to;
   }
 
@@ -264,12 +263,12 @@ export class StoreReader implements Reader {
       if (bytes === undefined) {
         // The journal was cut beyond this entry: nobody knows what it changed.
         this.#cache.clear();
-        this.#witness?.lost(at);
+        this.witness?.lost(at);
         return;
       }
       const row = decodeRow(bytes);
       const records = forget ? [] : this.#follow(row);
-      this.#witness?.entry(at, row, records);
+      this.witness?.passed(at, row, records);
     }
   }
 

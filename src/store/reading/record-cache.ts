@@ -1,11 +1,11 @@
 /**
- * Owns what one thread keeps decoded: records, look-ups by unique key, and lists.
+ * Owns what one thread keeps decoded: records, and lists of them by index.
  *
  * 1. All of it is true for one journal position. `change` takes in one changed record, `clear`
  *    forgets everything.
  * 2. Memory is bounded by two generations: when the younger is full, the older is dropped. A hit in
  *    the older moves into the younger.
- * 3. A change drops the look-ups and lists under the index keys of the old and the new record.
+ * 3. A change drops the lists under the index keys of the old and the new record.
  *    Where the old record is no longer known, it drops all of the table.
  */
 import { keyText, partsOf } from '../records/keys.ts';
@@ -22,7 +22,6 @@ interface TableCache {
   readonly table: Table<unknown>;
   young: Map<string, unknown>;
   old: Map<string, unknown>;
-  readonly finds: Map<string, Map<string, unknown>>;
   /** By index, then the text of the prefix, then the limit (negative: from the end). */
   readonly lists: Map<string, Lists>;
 }
@@ -55,7 +54,6 @@ export class RecordCache {
         table,
         young: new Map(),
         old: new Map(),
-        finds: new Map(),
         lists: new Map(),
       });
     }
@@ -78,19 +76,6 @@ export class RecordCache {
 
   #keep(cache: TableCache, text: string, record: unknown): void {
     cache.young.set(text, record);
-    this.#grow(1);
-  }
-
-  find(table: string, index: string, text: string): unknown {
-    return this.#tables.get(table)?.finds.get(index)?.get(text);
-  }
-
-  keepFind(table: string, index: string, text: string, record: unknown): void {
-    const finds = this.#tables.get(table)?.finds;
-    if (finds === undefined) return;
-    const byText = finds.get(index);
-    if (byText === undefined) finds.set(index, new Map([[text, record]]));
-    else byText.set(text, record);
     this.#grow(1);
   }
 
@@ -129,7 +114,6 @@ export class RecordCache {
     cache.old.delete(text);
     cache.young.delete(text);
     if (before === undefined && !change.fresh) {
-      cache.finds.clear();
       cache.lists.clear();
     } else {
       if (before !== undefined) dropIndexed(cache, change.key, before);
@@ -142,14 +126,13 @@ export class RecordCache {
   holds(table: string): boolean {
     const cache = this.#tables.get(table);
     if (cache === undefined) return false;
-    return cache.young.size + cache.old.size + cache.finds.size + cache.lists.size > 0;
+    return cache.young.size + cache.old.size + cache.lists.size > 0;
   }
 
   clear(): void {
     for (const cache of this.#tables.values()) {
       cache.young.clear();
       cache.old.clear();
-      cache.finds.clear();
       cache.lists.clear();
     }
     this.#weight = 0;
@@ -162,8 +145,7 @@ export class RecordCache {
     for (const cache of this.#tables.values()) {
       cache.old = cache.young;
       cache.young = new Map();
-      // Look-ups and lists are cheap to find again from the records that stay.
-      cache.finds.clear();
+      // Lists are cheap to find again from the records that stay.
       cache.lists.clear();
     }
   }
@@ -171,12 +153,9 @@ export class RecordCache {
 
 function dropIndexed(cache: TableCache, key: Key, record: unknown): void {
   for (const [index, spec] of Object.entries(cache.table.indexes)) {
-    const finds = cache.finds.get(index);
     const lists = cache.lists.get(index);
-    if (finds === undefined && lists === undefined) continue;
+    if (lists === undefined) continue;
     for (const parts of spec.keys(record)) {
-      finds?.delete(keyText(parts));
-      if (lists === undefined) continue;
       // A prefix may reach into the record's own key, which ends the entries of a shared index.
       const entry = spec.unique === undefined ? [...parts, ...partsOf(key)] : parts;
       for (const length of lists.lengths) {

@@ -8,8 +8,15 @@
  *    without a step.
  */
 import { decodeValue, encodeRecord } from './codec.ts';
-import { indexRange, metaKeys, recordKey, recordRange } from '../files/environment.ts';
-import type { Bytes, Environment, TableSet } from '../files/environment.ts';
+import {
+  type Bytes,
+  type Environment,
+  indexRange,
+  metaKeys,
+  recordKey,
+  recordRange,
+  type TableSet,
+} from '../files/environment.ts';
 import { entriesOf } from '../commit/plan.ts';
 import { StoreRefusal } from '../refusal.ts';
 import type { Key, Table } from './table.ts';
