@@ -1,11 +1,10 @@
 /**
- * Owns commands that run to their end in an app or a database, for callers that need no console.
- *
- * 1. A command is bounded in time and in output, and so is the number of commands that a person runs at
- *    once.
+ * Owns commands that run to their end in an app or a database, for callers that need no console. They are
+ * bounded in time and in output, and in how many a person runs at once.
  */
 import type { Driver } from '../drivers/driver.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { OwnTally } from '../lib/tally.ts';
 import type { ConsoleTarget, ConsolePrograms } from './console-door.ts';
 
 export interface CommandOutcome {
@@ -42,7 +41,7 @@ export const commandBytesMax = 64 * 1024;
 
 export class ConsoleCommands {
   readonly #options: ConsoleCommandsOptions;
-  readonly #underWay = new Map<string, number>();
+  readonly #underWay = new OwnTally();
 
   constructor(options: ConsoleCommandsOptions) {
     this.#options = options;
@@ -61,11 +60,10 @@ export class ConsoleCommands {
     if (signal?.aborted === true)
       throw new ServiceError('DEADLINE_EXCEEDED', 'Nobody waits for it.');
     const { driver, programs, timeoutMs = 60_000, outputBytes = 64 * 1024 } = this.#options;
-    const count = this.#underWay.get(userId) ?? 0;
-    if (count >= (this.#options.maxPerPerson ?? 16)) {
+    if (this.#underWay.count(userId) >= (this.#options.maxPerPerson ?? 16)) {
       throw new ServiceError('RATE_LIMITED', 'Too many commands of yours are under way.');
     }
-    this.#underWay.set(userId, count + 1);
+    this.#underWay.add(userId);
     try {
       const { workloadId, command, env } = await programs.command(target, container, line);
       const spec = { command, env, timeoutMs, maxBytes: outputBytes };
@@ -73,9 +71,7 @@ export class ConsoleCommands {
       const { output, exitCode, truncated } = await driver.exec(workloadId, spec, given);
       return { output: new TextDecoder().decode(output), exitCode, truncated };
     } finally {
-      const left = (this.#underWay.get(userId) ?? 1) - 1;
-      if (left > 0) this.#underWay.set(userId, left);
-      else this.#underWay.delete(userId);
+      this.#underWay.remove(userId);
     }
   }
 }

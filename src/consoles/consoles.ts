@@ -9,16 +9,15 @@
  *    drains.
  */
 import type { Driver, Terminal, TerminalEvents } from '../drivers/driver.ts';
-import type { Clock } from '../lib/clock.ts';
-import { systemClock } from '../lib/clock.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Logger } from '../lib/log.ts';
+import { OwnTally } from '../lib/tally.ts';
 import { sseEvent } from '../protocol/sse.ts';
 import type { CloseOutcome } from '../logs/viewers/stream-room.ts';
 import type { FrameSink, Person } from '../logs/viewers/viewer.ts';
-import { ConsoleSession } from './console-session.ts';
-import type { ConsoleEnd, ConsoleTimes } from './console-session.ts';
+import { type ConsoleEnd, ConsoleSession, type ConsoleTimes } from './console-session.ts';
 import type {
   ConsoleDoor,
   ConsoleSize,
@@ -71,7 +70,7 @@ export class Consoles implements ConsoleDoor {
   readonly #clock: Clock;
   readonly #sessions = new Map<string, ConsoleSession>();
   /** Places taken, by person. */
-  readonly #taken = new Map<string, number>();
+  readonly #taken = new OwnTally();
   /** Consoles that were reported as opened, and whose end has to be reported. */
   readonly #opened = new Set<string>();
   readonly #stopListening: () => void;
@@ -167,7 +166,8 @@ export class Consoles implements ConsoleDoor {
     const { onEnded, frameBytes, recentBytes } = this.#options;
     const id = newId('str', this.#clock.now());
     const session: ConsoleSession = new ConsoleSession({
-      ...timesOf(this.#options),
+      ...defaultTimes,
+      ...this.#options,
       id,
       opened,
       clock: this.#clock,
@@ -182,7 +182,7 @@ export class Consoles implements ConsoleDoor {
       },
       onForgotten: () => {
         this.#sessions.delete(id);
-        this.#release(opened.person.userId);
+        this.#taken.remove(opened.person.userId);
       },
     });
     this.#sessions.set(id, session);
@@ -259,7 +259,7 @@ export class Consoles implements ConsoleDoor {
 
   #reserve(userId: string): void {
     const { maxPerPerson = defaultMaxPerPerson, max = defaultMax } = this.#options;
-    const isFull = (): boolean => (this.#taken.get(userId) ?? 0) >= maxPerPerson;
+    const isFull = (): boolean => this.#taken.count(userId) >= maxPerPerson;
     if (isFull()) this.#forgetOver((session) => session.person.userId === userId);
     if (isFull()) {
       throw new ServiceError(
@@ -271,7 +271,7 @@ export class Consoles implements ConsoleDoor {
     if (this.#sessions.size >= max) {
       throw new ServiceError('OVERLOADED', 'Too many consoles are open on this instance.');
     }
-    this.#taken.set(userId, (this.#taken.get(userId) ?? 0) + 1);
+    this.#taken.add(userId);
   }
 
   /** Ends the oldest console that is kept only for its last output. */
@@ -280,22 +280,6 @@ export class Consoles implements ConsoleDoor {
     const oldest = kept.find(({ isWatched }) => !isWatched) ?? kept[0];
     oldest?.end('left');
   }
-
-  #release(userId: string): void {
-    const left = (this.#taken.get(userId) ?? 0) - 1;
-    if (left > 0) this.#taken.set(userId, left);
-    else this.#taken.delete(userId);
-  }
-}
-
-function timesOf(given: Partial<ConsoleTimes>): ConsoleTimes {
-  const { keepMs, idleMs, pingMs, flushMs } = defaultTimes;
-  return {
-    keepMs: given.keepMs ?? keepMs,
-    idleMs: given.idleMs ?? idleMs,
-    pingMs: given.pingMs ?? pingMs,
-    flushMs: given.flushMs ?? flushMs,
-  };
 }
 
 function isOf({ opened }: ConsoleSession, { kind, id }: ConsoleTarget): boolean {

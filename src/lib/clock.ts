@@ -42,8 +42,6 @@ export const systemClock: Clock = {
       timer.unref();
     };
     arm(delayMs);
-    return () => {
-      clearTimeout(timer);
-    };
+    return () => clearTimeout(timer);
   },
 };

@@ -15,7 +15,7 @@ export interface Tally {
   remove(key: string): void;
 }
 
-/** The tally of one thread. */
+/** The tally of one thread. `remove` may take back several. */
 export class OwnTally implements Tally {
   readonly #counts = new Map<string, number>();
 
@@ -27,8 +27,8 @@ export class OwnTally implements Tally {
     this.#counts.set(key, this.count(key) + 1);
   }
 
-  remove(key: string): void {
-    const left = this.count(key) - 1;
+  remove(key: string, count = 1): void {
+    const left = this.count(key) - count;
     if (left > 0) this.#counts.set(key, left);
     else this.#counts.delete(key);
   }

@@ -13,10 +13,10 @@ import {
   encodeSlot,
   fineRing,
   mergeSamples,
+  type MetricsSample,
   samplesOf,
   slotAt,
 } from './sample-ring.ts';
-import type { MetricsSample } from './sample-ring.ts';
 
 export interface MetricsReader {
   /** Oldest first (see `samplesOf`); empty for an owner without samples. `minutes`: 1 to 1440. */

@@ -11,8 +11,7 @@ import type { Usage, Workload } from '../protocol/workload.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { MetricsWriter } from './metrics-files.ts';
-import { fineRing } from './sample-ring.ts';
-import type { MetricsSample } from './sample-ring.ts';
+import { fineRing, type MetricsSample } from './sample-ring.ts';
 
 export interface UsageSamplerOptions {
   driver: Pick<Driver, 'usage' | 'usages' | 'watch' | 'list'>;
@@ -101,9 +100,10 @@ export class UsageSampler {
   #schedule(): void {
     if (this.#closed) return;
     const { clock, everyMs = fineRing.stepMs } = this.#options;
-    this.#cancel = clock.after(everyMs - (clock.now() % everyMs), () => {
-      void this.#look().finally(() => this.#schedule());
-    });
+    this.#cancel = clock.after(
+      everyMs - (clock.now() % everyMs),
+      () => void this.#look().finally(() => this.#schedule()),
+    );
   }
 
   async #look(): Promise<void> {

@@ -3,17 +3,11 @@
  * `u32 length of the bytes | u8 stream (1 stdout, 2 stderr) | f64 time (ms) | bytes`, big-endian.
  * Sequence numbers are not written: the first one is known, and the others follow.
  */
+import type { LogEntry } from './workload.ts';
 
 export const recordHeaderBytes = 13;
 /** The longest entry. A longer line continues in the next entry. */
 export const entryMaxBytes = 16 * 1024;
-
-export interface LogRecord {
-  seq: number;
-  atMs: number;
-  stream: 'stdout' | 'stderr';
-  bytes: Uint8Array;
-}
 
 /** Records for the pieces of `bytes` that end at `ends`, ascending, the first one beginning at 0. */
 export function encodeRecords(
@@ -61,9 +55,9 @@ export function scanRecords(
 }
 
 /** The records in `bytes`, as views of it. Throws RangeError on what `writeRecord` never wrote. */
-export function decodeRecords(records: Uint8Array, firstSeq: number): LogRecord[] {
+export function decodeRecords(records: Uint8Array, firstSeq: number): LogEntry[] {
   const bytes = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
-  const entries: LogRecord[] = [];
+  const entries: LogEntry[] = [];
   let position = 0;
   while (position < bytes.length) {
     const length = bytes.readUInt32BE(position);

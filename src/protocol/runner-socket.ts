@@ -22,8 +22,6 @@ export function socketAddress(dir: string, name: string): SocketAddress {
   const fd = fs.openSync(dir, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
   return {
     path: `/proc/self/fd/${String(fd)}/${name}`,
-    release: () => {
-      fs.closeSync(fd);
-    },
+    release: () => fs.closeSync(fd),
   };
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 
 import { LineSplitter } from '../../src/programs/runner/line-splitter.ts';
 import { decodeRecords, entryMaxBytes, scanRecords } from '../../src/protocol/log-records.ts';
-import type { LogRecord } from '../../src/protocol/log-records.ts';
+import type { LogEntry } from '../../src/protocol/workload.ts';
 
 const chunks = fc.array(
   fc.oneof(
@@ -17,9 +17,9 @@ const chunks = fc.array(
   { maxLength: 30 },
 );
 
-function split(pieces: readonly Uint8Array[]): LogRecord[] {
+function split(pieces: readonly Uint8Array[]): LogEntry[] {
   const splitter = new LineSplitter('stderr');
-  const entries: LogRecord[] = [];
+  const entries: LogEntry[] = [];
   const take = ({ records, count }: { records: Buffer; count: number }): void => {
     const decoded = decodeRecords(records, entries.length + 1);
     assert.equal(decoded.length, count);

@@ -6,8 +6,7 @@
  * 2. Nothing that does not belong to the workload is signalled.
  */
 import { type Clock, pause } from '../clock.ts';
-import { findMembers, signalProcess } from './processes.ts';
-import type { Membership } from './processes.ts';
+import { findMembers, type Membership, signalProcess } from './processes.ts';
 
 const freezeRounds = 8;
 const pollMinMs = 10;

@@ -3,15 +3,12 @@ import fs from 'node:fs';
 
 /** A TCP socket that listens. */
 export interface Listener {
-  /** `127.0.0.1`, `0.0.0.0`, `::`, … */
+  /** As people write it: `127.0.0.1`, `0.0.0.0`, `::`, … */
   address: string;
   port: number;
 }
 
-export interface ListeningSocket {
-  /** As people write it: `127.0.0.1`, `0.0.0.0`, `::`, … */
-  address: string;
-  port: number;
+export interface ListeningSocket extends Listener {
   inode: string;
 }
 

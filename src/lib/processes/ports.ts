@@ -2,11 +2,9 @@
 import fs from 'node:fs';
 import net from 'node:net';
 
-import type { Listener } from './listening-sockets.ts';
+import { type Listener, listeningSockets } from './listening-sockets.ts';
 import type { Clock } from '../clock.ts';
-import { listeningSockets } from './listening-sockets.ts';
-import { findMembers } from './processes.ts';
-import type { Membership } from './processes.ts';
+import { findMembers, type Membership } from './processes.ts';
 
 // All addresses, and loopback. An IPv6 socket for all addresses takes IPv4 as well.
 const reachedThroughLoopback: ReadonlySet<string> = new Set(['0.0.0.0', '127.0.0.1', '::']);

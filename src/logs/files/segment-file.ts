@@ -8,8 +8,14 @@
  */
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { decodeFileHeader, fileHeaderReadBytes, sightBlock, visitLines } from './block.ts';
-import type { Block, FileHeader } from './block.ts';
+import {
+  type Block,
+  decodeFileHeader,
+  type FileHeader,
+  fileHeaderReadBytes,
+  sightBlock,
+  visitLines,
+} from './block.ts';
 import type { LogLine, LogName } from './log.ts';
 
 const scanBytes = 256 * 1024;

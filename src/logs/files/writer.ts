@@ -9,15 +9,12 @@
 import { randomBytes } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../lib/clock.ts';
-import { systemClock } from '../../lib/clock.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LogLine, LogName, LogSource } from './log.ts';
-import { OpenLog } from './open-log.ts';
-import type { WriteSync } from './open-log.ts';
-import { listSegments, logFolder, logOfFolder, namesIn } from './segment-file.ts';
-import type { SegmentFile } from './segment-file.ts';
+import { OpenLog, type WriteSync } from './open-log.ts';
+import { listSegments, logFolder, logOfFolder, namesIn, type SegmentFile } from './segment-file.ts';
 import { SegmentReader } from './segments.ts';
 
 const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);

@@ -6,13 +6,11 @@
  * 3. Two workloads may feed one log at a time, as while a new instance takes over.
  */
 import type { Driver } from '../../drivers/driver.ts';
-import { systemClock } from '../../lib/clock.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LogLine, LogName, LogReader, LogSource } from '../files/log.ts';
 import type { LogWriter } from '../files/writer.ts';
-import { LogChannel } from './channel.ts';
-import type { ChannelView, WatchedLogs } from './channel.ts';
+import { type ChannelView, LogChannel, type WatchedLogs } from './channel.ts';
 import type { LogStreams, StreamNotice } from './log-streams.ts';
 import { runFeed } from './feed.ts';
 import { ownLines } from './ring.ts';

@@ -22,6 +22,11 @@ export interface LogFrame {
   gap: number;
 }
 
+interface KeptFrames {
+  byOffset: Map<number, LogFrame>;
+  bytes: number;
+}
+
 export interface LogFramesOptions {
   channel: LogChannel;
   /** Bytes of frames kept for each variant. */
@@ -30,9 +35,8 @@ export interface LogFramesOptions {
 
 export class LogFrames {
   readonly #options: LogFramesOptions;
-  readonly #plain = new Map<number, LogFrame>();
-  readonly #stamped = new Map<number, LogFrame>();
-  readonly #keptBytes = { plain: 0, stamped: 0 };
+  readonly #plain: KeptFrames = { byOffset: new Map(), bytes: 0 };
+  readonly #stamped: KeptFrames = { byOffset: new Map(), bytes: 0 };
   #generation = '';
 
   constructor(options: LogFramesOptions) {
@@ -52,22 +56,20 @@ export class LogFrames {
   ): LogFrame | undefined {
     if (from >= until) return undefined;
     const kept = timestamps ? this.#stamped : this.#plain;
-    const held = kept.get(from);
+    const held = kept.byOffset.get(from);
     if (held !== undefined) return held;
     const frame = this.#encode(from, until, timestamps, maxBytes);
-    if (frame !== undefined && share) this.#keep(from, timestamps, frame);
+    if (frame !== undefined && share) this.#keep(kept, from, frame);
     return frame;
   }
 
-  #keep(from: number, timestamps: boolean, frame: LogFrame): void {
-    const variant = timestamps ? 'stamped' : 'plain';
-    const kept = timestamps ? this.#stamped : this.#plain;
-    kept.set(from, frame);
-    this.#keptBytes[variant] += frame.bytes.length;
-    for (const [offset, oldest] of kept) {
-      if (this.#keptBytes[variant] <= this.#options.keepBytes) break;
-      kept.delete(offset);
-      this.#keptBytes[variant] -= oldest.bytes.length;
+  #keep(kept: KeptFrames, from: number, frame: LogFrame): void {
+    kept.byOffset.set(from, frame);
+    kept.bytes += frame.bytes.length;
+    for (const [offset, oldest] of kept.byOffset) {
+      if (kept.bytes <= this.#options.keepBytes) break;
+      kept.byOffset.delete(offset);
+      kept.bytes -= oldest.bytes.length;
     }
   }
 

@@ -10,8 +10,7 @@
  *    loses the stream within a second.
  * 3. The streams of a person are bounded: each takes a place. None is opened while the service drains.
  */
-import type { Clock } from '../../lib/clock.ts';
-import { systemClock } from '../../lib/clock.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -21,16 +20,14 @@ import type { WatchedLogs } from '../live/channel.ts';
 import { Fanout } from './fanout.ts';
 import { LoopSlices } from './loop-slices.ts';
 import { PingWheel } from './ping-wheel.ts';
-import { startOf } from './stream-start.ts';
-import type { StartPlace, StreamStart } from './stream-start.ts';
+import { startOf, type StartPlace, type StreamStart } from './stream-start.ts';
 import {
   type CloseOutcome,
   OwnStreamRoom,
   type SharedStreams,
   type StreamRoom,
 } from './stream-room.ts';
-import { Viewer } from './viewer.ts';
-import type { FrameSink, Person } from './viewer.ts';
+import type { FrameSink, Person, Viewer } from './viewer.ts';
 
 const exitFrame = Buffer.from(sseEvent('exit', ''));
 const pingComment = Buffer.from(sseComment('ping'));
@@ -142,17 +139,16 @@ export class StreamSessions {
     const { fanout, start } = this.#startOf(init);
     const sessionId = newId('str', this.#clock.now());
     const { nextOffset } = start;
-    const viewer = new Viewer({
-      sessionId,
-      person: init.person,
-      resourceId: init.resourceId,
-      sink,
-      home: fanout,
+    const { person, resourceId, timestamps, notices } = init;
+    const viewer: Viewer = {
+      ...{ sessionId, person, resourceId, sink, home: fanout, timestamps, notices },
+      phase: 'catching',
       nextOffset,
       noticeNumber: fanout.channel.noticeNumber,
-      timestamps: init.timestamps,
-      notices: init.notices,
-    });
+      place: -1,
+      spoke: -1,
+      onWritable: undefined,
+    };
     this.#viewers.set(sessionId, viewer);
     this.#wheel.add(viewer);
     fanout.add(viewer);
@@ -166,10 +162,7 @@ export class StreamSessions {
       this.#recheck.add(viewer);
       this.#slices.add(this.#recheckPiece);
     }
-    return {
-      sessionId,
-      left: () => this.#forget(viewer),
-    };
+    return { sessionId, left: () => this.#forget(viewer) };
   }
 
   /** Ends a stream of any thread with `exit`, if this person opened it. */

@@ -1,4 +1,5 @@
 /** Owns how many streams of a kind a person has open. */
+import { OwnTally } from '../../lib/tally.ts';
 
 export interface StreamRoom {
   /** Takes a place; false when the person has no place left. A promise where another thread decides. */
@@ -25,22 +26,19 @@ export interface SharedStreams extends StreamRoom {
 /** Places of one thread. */
 export class OwnStreamRoom implements StreamRoom {
   readonly #max: number;
-  readonly #taken = new Map<string, number>();
+  readonly #taken = new OwnTally();
 
   constructor(max: number) {
     this.#max = max;
   }
 
   reserve(userId: string): boolean {
-    const taken = this.#taken.get(userId) ?? 0;
-    if (taken >= this.#max) return false;
-    this.#taken.set(userId, taken + 1);
+    if (this.#taken.count(userId) >= this.#max) return false;
+    this.#taken.add(userId);
     return true;
   }
 
   release(userId: string, count = 1): void {
-    const left = (this.#taken.get(userId) ?? 0) - count;
-    if (left > 0) this.#taken.set(userId, left);
-    else this.#taken.delete(userId);
+    this.#taken.remove(userId, count);
   }
 }

@@ -2,6 +2,7 @@
  * Owns what is kept for one open log stream: who opened it, its offset, its socket. It is one flat
  * object without timers, queues or listeners of its own, because there may be very many.
  */
+
 /** What a stream is written to, such as the gateway's response stream. */
 export interface FrameSink {
   readonly closed: boolean;
@@ -34,48 +35,23 @@ export interface ViewerHome {
  */
 export type ViewerPhase = 'live' | 'catching' | 'stalled' | 'closed';
 
-export interface ViewerInit {
-  sessionId: string;
-  person: Person;
-  /** The app or database it watches, for checking the person's rights again. */
-  resourceId: string;
-  sink: FrameSink;
-  home: ViewerHome;
-  nextOffset: number;
-  /** Number of the last notice before it was opened. */
-  noticeNumber: number;
-  timestamps: boolean;
-  notices: boolean;
-}
-
-export class Viewer {
+export interface Viewer {
   readonly sessionId: string;
   readonly person: Person;
+  /** The app or database it watches, for checking the person's rights again. */
   readonly resourceId: string;
   readonly sink: FrameSink;
   readonly home: ViewerHome;
   readonly timestamps: boolean;
   readonly notices: boolean;
-  phase: ViewerPhase = 'catching';
+  phase: ViewerPhase;
   /** Offset of the next line to send. */
   nextOffset: number;
   /** Number of the last notice sent. */
   noticeNumber: number;
-  /** Its index among the fan-out's viewers, and its spoke on the ping wheel. */
-  place = -1;
-  spoke = -1;
+  /** Its index among the fan-out's viewers, and its spoke on the ping wheel; -1: none. */
+  place: number;
+  spoke: number;
   /** Made when it stalls for the first time. */
   onWritable: (() => void) | undefined;
-
-  constructor(init: ViewerInit) {
-    this.sessionId = init.sessionId;
-    this.person = init.person;
-    this.resourceId = init.resourceId;
-    this.sink = init.sink;
-    this.home = init.home;
-    this.nextOffset = init.nextOffset;
-    this.timestamps = init.timestamps;
-    this.notices = init.notices;
-    this.noticeNumber = init.noticeNumber;
-  }
 }
