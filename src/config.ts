@@ -10,8 +10,7 @@ import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
-import { databaseEngines } from './store/records/records.ts';
-import type { DatabaseEngine } from './store/records/records.ts';
+import { type DatabaseEngine, databaseEngines } from './store/records/records.ts';
 import defaults from '../config/default.json' with { type: 'json' };
 
 export class ConfigError extends Error {
@@ -298,4 +297,10 @@ function isNetwork(value: string): boolean {
 /** Sets a variable that a library reads for itself; nothing else writes the environment. */
 export function setVariable(name: string, value: string): void {
   process.env[name] = value;
+}
+
+/** The panel's address where none is configured. */
+export function addressOf(host: string, port: number): string {
+  const shown = host.includes(':') ? `[${host}]` : host;
+  return `http://${shown}:${String(port)}`;
 }

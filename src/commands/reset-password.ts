@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import { userOf } from '../auth/callers/account-reads.ts';
 import { PasswordResets, resetsFolder } from '../auth/sign-in/password-resets.ts';
-import { resolveConfig } from '../config.ts';
-import type { Config } from '../config.ts';
+import { addressOf, type Config, resolveConfig } from '../config.ts';
 import { StoreRefusal } from '../store/refusal.ts';
 import { openReadOnly } from '../store/store.ts';
 import { openSecretBox } from '../store/secrets.ts';
@@ -37,12 +36,11 @@ async function lookUp(config: Config, email: string) {
     const record = reader.find(tables.auth, 'email', [email.trim().toLowerCase()]);
     if (!record) throw new StoreRefusal(`No account has the address ${email}.`);
     const stored = reader.get(tables.instance, 'instance')?.publicUrl ?? null;
-    return { user: userOf(record), publicUrl: stored ?? config.publicUrl ?? addressOf(config) };
+    return {
+      user: userOf(record),
+      publicUrl: stored ?? config.publicUrl ?? addressOf(config.host, config.port),
+    };
   } finally {
     await reader.close();
   }
-}
-
-function addressOf({ host, port }: Config): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
 }

@@ -7,8 +7,12 @@
  */
 import { databaseFiles } from '../actors/database/running/places.ts';
 import { resolveConfig } from '../config.ts';
-import { copyDataDirectory, restoreDataDirectory } from '../store/files/snapshot.ts';
-import type { Copied, Progress } from '../store/files/snapshot.ts';
+import {
+  type Copied,
+  copyDataDirectory,
+  type Progress,
+  restoreDataDirectory,
+} from '../store/files/snapshot.ts';
 
 const tellEveryMs = 200;
 

@@ -1,16 +1,46 @@
 /** Owns the list of actors: what there is, and what each is given. */
+import { readFileSync } from 'node:fs';
 import { accountActorDefinition } from '../actors/account/actor.ts';
 import { activityActorDefinition } from '../actors/activity/actor.ts';
 import { appDefinition } from '../actors/app/app-actor.ts';
+import { type AppDeps, appDefaults } from '../actors/app/deps.ts';
+import { BuildQueue } from '../actors/app/deploying/build-queue.ts';
 import { databaseDefinition } from '../actors/database/database-actor.ts';
+import { type DatabaseDeps, databaseDefaults } from '../actors/database/deps.ts';
+import { engines } from '../actors/database/engines/engines.ts';
 import { edgeDefinition } from '../actors/edge/edge-actor.ts';
 import { instanceActorDefinition } from '../actors/instance/actor.ts';
 import type { ActorRuntime } from '../actors/runtime/runtime.ts';
 import { serversDefinition } from '../actors/server/actor.ts';
 import { teamActorDefinition } from '../actors/team/actor.ts';
-import type { ActorParts } from './actor-parts.ts';
-import { appDeps, hostNameOf } from './app-deps.ts';
-import { databaseDeps } from './database-deps.ts';
+import type { BulkPool } from '../archives/receiving/bulk-pool.ts';
+import { type Config, hostBuildEnv, isDefaultNodeImage } from '../config.ts';
+import type { Driver } from '../drivers/driver.ts';
+import type { AppsRoot } from '../drivers/process/apps-root.ts';
+import { HostPrograms } from '../drivers/process/host-tools.ts';
+import { readStaticServer, toolchainPaths } from '../drivers/process/toolchain.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import type { LiveLogs } from '../logs/live/live-logs.ts';
+import type { Reader } from '../store/reader-and-journal.ts';
+import type { SecretBox } from '../store/secrets.ts';
+import type { DataFolders } from './data-folders.ts';
+
+/** What actors may be given. */
+export interface ActorParts {
+  config: Config;
+  reader: Reader;
+  clock: Clock;
+  logger: Logger;
+  driver: Driver;
+  streams: LiveLogs;
+  secrets: SecretBox;
+  bulk: BulkPool;
+  folders: DataFolders;
+  appsRoot: AppsRoot;
+  /** Makes the tools ready that programs of the machine need. */
+  prepareTools: () => Promise<void>;
+}
 
 export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: ActorParts): void {
   const { activityDays: days, activityMaxPerTeam: perTeamMax, logMaxDays } = parts.config;
@@ -22,4 +52,101 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(edgeDefinition({ ...parts, hostOf: hostNameOf(parts.config) }));
   actors.register(appDefinition(appDeps(parts)));
   actors.register(databaseDefinition(databaseDeps(parts)));
+}
+
+/** Where programs of the machine lie. */
+// prettier-ignore
+const programFolders = [
+  '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
+];
+/** Own uids for apps and databases, above those that people and packages use. */
+const appUids = { first: 200_000, last: 299_999 };
+const databaseUids = { first: 300_000, last: 309_999 };
+
+/** Whether each app and each database runs under a uid of its own; in containers the image says. */
+function hasOwnUids({ appsRoot, driver }: ActorParts): boolean {
+  return appsRoot.perAppUid && driver.runs === 'host';
+}
+
+function appDeps(parts: ActorParts): AppDeps {
+  const { config, reader, driver, streams, secrets, clock, logger, bulk, prepareTools } = parts;
+  const { appsRoot } = parts.appsRoot;
+  const tools = toolchainPaths(appsRoot);
+  const hostOf = hostNameOf(config);
+  return {
+    ...{ reader, driver, streams, secrets, clock, logger },
+    // Every release is extracted before anything of it runs, so the tools are made ready here.
+    extractor: {
+      extract: async (archive, format, into, options) => {
+        await prepareTools();
+        return await bulk.extract(archive, format, into, options);
+      },
+    },
+    buildQueue: new BuildQueue({ concurrency: config.buildConcurrency, clock }),
+    options: {
+      ...appDefaults,
+      appsRoot,
+      uploadsRoot: parts.folders.uploads,
+      uids: hasOwnUids(parts) ? appUids : null,
+      toolchain: {
+        path: [tools.binDir, ...programFolders],
+        node: tools.node,
+        staticServer: tools.staticServer,
+        nodeVersion: process.versions.node,
+      },
+      containers: {
+        images: {
+          node: config.nodeImage,
+          python: config.pythonImage,
+          go: config.goImage,
+          base: config.baseImage,
+        },
+        isDefaultNode: isDefaultNodeImage(config),
+        staticServer: readStaticServer,
+      },
+      buildEnv: hostBuildEnv(),
+      hostOf,
+      urlOf: (slug) => `http://${hostOf(slug)}:${String(config.edgePort)}`,
+      buildTimeoutMs: config.buildTimeoutMinutes * 60_000,
+      healthTimeoutMs: config.healthTimeoutSeconds * 1000,
+      drainMs: config.appDrainSeconds * 1000,
+    },
+  };
+}
+
+/** The host name that the edge knows an app by. */
+function hostNameOf({ appsDomain }: Pick<Config, 'appsDomain'>): (slug: string) => string {
+  return (slug) => `${slug}.${appsDomain}`;
+}
+
+function databaseDeps(parts: ActorParts): DatabaseDeps {
+  const { config, reader, driver, streams, secrets, clock, logger, prepareTools } = parts;
+  const { appsRoot } = parts.appsRoot;
+  /** The node that uids of their own may run. */
+  const node = async (): Promise<string> => {
+    await prepareTools();
+    return toolchainPaths(appsRoot).node;
+  };
+  const own = hasOwnUids(parts);
+  return {
+    ...{ reader, driver, streams, secrets, clock, logger },
+    engines,
+    options: {
+      ...databaseDefaults,
+      root: appsRoot,
+      uids: own ? databaseUids : null,
+      namedUid: own ? namedUid() : null,
+      tools: new HostPrograms({ appsRoot, path: programFolders, node, logger }),
+      images: config.databaseImages,
+      healthTimeoutMs: config.healthTimeoutSeconds * 1000,
+    },
+  };
+}
+
+/** Of the account that stands for nobody, which every machine has; null where this one has none. */
+function namedUid(): number | null {
+  const accounts = readFileSync('/etc/passwd', 'utf8').split('\n');
+  const line = accounts.find((account) => account.startsWith('nobody:'));
+  const uid = Number(line?.split(':')[2]);
+  return Number.isInteger(uid) && uid > 0 ? uid : null;
 }

@@ -2,8 +2,7 @@
 import { activityLog } from '../actors/activity/protocol.ts';
 import { ConsoleCommands } from '../consoles/commands.ts';
 import type { ConsoleEnd } from '../consoles/console-session.ts';
-import { Consoles } from '../consoles/consoles.ts';
-import type { ConsoleStanding } from '../consoles/consoles.ts';
+import { Consoles, type ConsoleStanding } from '../consoles/consoles.ts';
 import type { ConsoleTarget, OpenConsole } from '../consoles/console-door.ts';
 import { WorkloadPrograms } from '../actors/workload/console-programs.ts';
 import type { Person } from '../logs/viewers/viewer.ts';
@@ -32,12 +31,8 @@ export function serveConsoles(core: Core, { driver, store }: Platform): ServedCo
       store.subscribe((entry) => {
         if (entry.changes.some((change) => rightsTables.has(change.table))) callback();
       }),
-    onOpened: (opened) => {
-      note(core, opened, 'open_console', {});
-    },
-    onEnded: (opened, _sessionId, why) => {
-      note(core, opened, 'close_console', { why });
-    },
+    onOpened: (opened) => note(core, opened, 'open_console', {}),
+    onEnded: (opened, _sessionId, why) => note(core, opened, 'close_console', { why }),
   });
   return { consoles, commands: new ConsoleCommands({ driver, programs }) };
 }
@@ -74,7 +69,5 @@ function note(
   const request = { action, principal: person, address, userAgent, targetId: target.id, input };
   audit
     .during({ ...request, always: true }, () => actors.ask(activityLog, { type: 'note' }))
-    .catch((err: unknown) => {
-      logger.warn({ action, target: target.id, err }, 'activity_not_noted');
-    });
+    .catch((err: unknown) => logger.warn({ action, target: target.id, err }, 'activity_not_noted'));
 }

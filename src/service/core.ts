@@ -2,16 +2,13 @@
  * Owns what every serving thread knows of callers: who is calling, what the activity records, and the
  * address under which people reach the panel.
  */
-import { createAccountReads } from '../auth/callers/account-reads.ts';
-import type { AccountReads } from '../auth/callers/account-reads.ts';
+import { type AccountReads, createAccountReads } from '../auth/callers/account-reads.ts';
 import { Audit } from '../auth/audit.ts';
-import { createAuthenticator } from '../auth/callers/authenticator.ts';
-import type { ClosableAuthenticator } from '../auth/callers/authenticator.ts';
+import { type ClosableAuthenticator, createAuthenticator } from '../auth/callers/authenticator.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
 import type { WatchedLogs } from '../logs/live/channel.ts';
-import type { Config } from '../config.ts';
-import { Callers } from '../gateway/credentials.ts';
-import type { PublicUrl } from '../gateway/credentials.ts';
+import { addressOf, type Config } from '../config.ts';
+import { Callers, type PublicUrl } from '../gateway/credentials.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Limit, RateLimit, type RateLimitOptions } from '../lib/rate-limit.ts';
@@ -78,9 +75,7 @@ export class Core {
       renewal: this.authenticator,
       publicUrl: () => this.#address(),
       failures: this.newLimit('failed-tokens', { burst: failedTokensPerMinute, windowMs: 60_000 }),
-      onCaller: (principal) => {
-        this.audit.identify(principal);
-      },
+      onCaller: (principal) => this.audit.identify(principal),
     });
   }
 
@@ -99,9 +94,4 @@ export class Core {
     if (url !== null) return { url, configured: true };
     return { url: addressOf(config.host, port), configured: false };
   }
-}
-
-export function addressOf(host: string, port: number): string {
-  const shown = host.includes(':') ? `[${host}]` : host;
-  return `http://${shown}:${String(port)}`;
 }

@@ -13,11 +13,9 @@ import { setVariable } from '../config.ts';
 import type { LineSink } from '../gateway/access-log.ts';
 import { auditedRoutes } from '../gateway/audited.ts';
 import type { Route } from '../gateway/transport.ts';
-import { singleSample } from '../gateway/metrics-text.ts';
-import type { MetricFamily } from '../gateway/metrics-text.ts';
+import { type MetricFamily, singleSample } from '../gateway/metrics-text.ts';
 import type { Metrics } from '../gateway/metrics.ts';
-import { createGateway } from '../gateway/server.ts';
-import type { Gateway, SharedPort } from '../gateway/server.ts';
+import { createGateway, type Gateway, type SharedPort } from '../gateway/server.ts';
 import { attachRoutes } from '../gateway/transports/attach.ts';
 import { deployHookRoutes } from '../gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from '../gateway/transports/graphql-streams.ts';
@@ -31,7 +29,6 @@ import { systemClock } from '../lib/clock.ts';
 import type { Tally } from '../lib/tally.ts';
 import type { Core } from './core.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
-import { dataFolders } from './data-folders.ts';
 import { type ServedMcp, serveMcp } from './mcp.ts';
 import { tables } from '../store/records/tables.ts';
 
@@ -152,7 +149,7 @@ export class Front {
       }),
       ...sourceRoutes({
         bulk,
-        uploadsRoot: dataFolders(config.dataDir).uploads,
+        uploadsRoot: ground.folders.uploads,
         reader,
         authenticate: (exchange) => callers.cookiePerson(exchange, { changes: false }),
         authorize,

@@ -40,15 +40,11 @@ serveThread(workerData as ThreadStart);
 
 function serveThread(start: ThreadStart): void {
   const { config, port, follower, limits } = start;
-  const write: LineSink = (lines) => {
-    home.log(lines);
-  };
+  const write: LineSink = (lines) => home.log(lines);
   const logger = newLogger(config, { write });
   const calls = openPortCalls(port, { logger });
   const home = openDoor(calls, homeDoors.home);
-  const onLost = ({ message }: Error): void => {
-    home.lost(message);
-  };
+  const onLost = ({ message }: Error): void => home.lost(message);
   const store = openFollowingStore(follower, { logger, onLost });
   const placeAnswers = (): Promise<boolean> => home.placeAnswers();
   const ground = { ...groundOf({ config, logger, calls, store }), placeAnswers };
@@ -80,14 +76,10 @@ function serveThread(start: ThreadStart): void {
     close: ({ sessionId, userId }) => front.closeStream(sessionId, userId),
   });
   serveDoor(calls, threadDoors.logs, {
-    moved: (moves) => {
-      ground.streams.moved(moves);
-    },
+    moved: (moves) => ground.streams.moved(moves),
   });
   serveDoor(calls, threadDoors.thread, {
-    wake: () => {
-      store.wake();
-    },
+    wake: () => store.wake(),
     metrics: () => metrics.families(),
     listen: async () => {
       await front.listen();
@@ -123,9 +115,7 @@ function sharedFront(
   return {
     port: {
       sockets: new Int32Array(sockets),
-      beforeRequest: () => {
-        store.catchUp();
-      },
+      beforeRequest: () => store.catchUp(),
     },
     logStreams: rooms.logs,
     graphqlStreams: rooms.graphql,
@@ -152,12 +142,8 @@ function groundOf({ config, logger, calls, store }: Parts) {
     streams: new MirroredLogs({
       reader: new LogFiles(folders.logs),
       logger,
-      watch: (message) => {
-        logs.watch(message);
-      },
-      unwatch: (message) => {
-        logs.unwatch(message);
-      },
+      watch: (message) => logs.watch(message),
+      unwatch: (message) => logs.unwatch(message),
     }),
     bulk: new BulkPool({
       temporaryDir: folders.arrivingUploads,

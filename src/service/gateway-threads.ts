@@ -141,18 +141,14 @@ export class GatewayThreads {
     this.#serve(calls);
     const door = openDoor(calls, threadDoors.thread);
     metrics.registerRemote(() => door.metrics());
-    const silence = announceCommits(store, follower, () => {
-      door.wake();
-    });
+    const silence = announceCommits(store, follower, () => door.wake());
     const worker = new Worker(new URL('./gateway-thread.ts', import.meta.url), {
       workerData: start,
       transferList: [port],
       // The HTTP library reads a limit from the environment.
       env: SHARE_ENV,
     });
-    worker.on('error', (error) => {
-      this.#lost(error);
-    });
+    worker.on('error', (error) => this.#lost(error));
     const ended = new Promise<void>((resolve) => {
       worker.on('exit', () => {
         silence();
@@ -185,9 +181,7 @@ export class GatewayThreads {
     serveDoor(calls, homeDoors.home, {
       log: this.#options.writeLog,
       placeAnswers: () => platform.placeAnswers(),
-      lost: (reason) => {
-        this.#lost(new Error(reason));
-      },
+      lost: (reason) => this.#lost(new Error(reason)),
     });
     serveDoor(calls, homeDoors.actors, platform.actors);
     serveDoor(calls, homeDoors.mutations, homeMutations(graphql));

@@ -2,8 +2,7 @@
 import type { ConsoleCommands } from '../consoles/commands.ts';
 import { localServerId } from '../actors/workload/deps.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
-import { createGraphql } from '../graphql/graphql.ts';
-import type { Graphql } from '../graphql/graphql.ts';
+import { createGraphql, type Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { MutationDoor } from '../graphql/execution/lanes.ts';
 import type { Core } from './core.ts';

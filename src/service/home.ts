@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
-import { authorize } from '../auth/rights/authorize.ts';
+import { createOAuth } from '../auth/oauth/oauth.ts';
+import { authorize, capabilitiesIn, teamIdsOf } from '../auth/rights/authorize.ts';
 import { resetsFolder } from '../auth/sign-in/password-resets.ts';
 import { newSetupCode } from '../auth/sign-in/typed-codes.ts';
 import type { Route } from '../gateway/transport.ts';
@@ -14,14 +15,20 @@ import { inviteRoutes } from '../gateway/transports/invite.ts';
 import { loginRoutes } from '../gateway/transports/login.ts';
 import { connectRoutes } from '../gateway/transports/mcp-connect.ts';
 import { metricsRoute } from '../gateway/transports/metrics.ts';
+import { oauthRoutes } from '../gateway/transports/oauth.ts';
 import { resetRoutes } from '../gateway/transports/reset.ts';
 import { setupRoutes } from '../gateway/transports/setup.ts';
 import { twoFactorRoutes } from '../gateway/transports/two-factor.ts';
+import { AddressPolicy } from '../lib/address-policy.ts';
 import { systemClock } from '../lib/clock.ts';
+import { GuardedFetch } from '../lib/guarded-fetch.ts';
+import { RateLimit } from '../lib/rate-limit.ts';
 import { McpReads } from '../mcp/reads.ts';
 import type { PanelExposure } from './panel-exposure.ts';
 import type { Core } from './core.ts';
-import { type ServedOAuth, serveOAuth } from './oauth.ts';
+import { tables } from '../store/records/tables.ts';
+
+const registrationsPerHour = 10;
 
 export class Home {
   /** Null for an instance that is set up. */
@@ -30,7 +37,7 @@ export class Home {
   /** Of all threads: a day of a token has one entry in the activity. */
   readonly reads: McpReads;
   readonly #core: Core;
-  readonly #oauth: ServedOAuth;
+  readonly #oauth;
   #accounts: Promise<Accounts> | null = null;
 
   constructor(core: Core, metrics: Metrics, exposure: PanelExposure) {
@@ -39,8 +46,8 @@ export class Home {
     const { logger: log, ground } = core;
     const { store: reader, actors } = ground;
     this.reads = new McpReads({ actors, reader, clock: systemClock, log });
-    this.#oauth = serveOAuth(core);
-    this.routes = [...this.#routes(metrics, exposure), ...this.#oauth.routes];
+    this.#oauth = this.#createOAuth();
+    this.routes = [...this.#routes(metrics, exposure), ...this.#oauthRoutes()];
   }
 
   readonly accounts = (): Promise<Accounts> => (this.#accounts ??= this.#createAccounts());
@@ -61,9 +68,7 @@ export class Home {
         token: config.metricsToken,
         networks: config.metricsNetworks,
         callers,
-        authorizeAdmin: (principal) => {
-          authorize(store, principal, 'admin', { kind: 'instance' });
-        },
+        authorizeAdmin: (principal) => authorize(store, principal, 'admin', { kind: 'instance' }),
       }),
       ...setupRoutes({ accounts, needsSetup, refuseCrossSite, warning: () => exposure.warning() }),
       ...resetRoutes({ accounts, refuseCrossSite }),
@@ -73,6 +78,32 @@ export class Home {
       ...connectRoutes({ reader: store, actors, causes, callers, publicUrl }),
       ...consolePageRoutes({ reader: store, callers }),
     ];
+  }
+
+  #createOAuth() {
+    const { config, ground, logger: log, secret, publicUrl } = this.#core;
+    const { store, actors } = ground;
+    const policy = new AddressPolicy({
+      privateNetworks: config.privateNetworks,
+      ownPorts: () => [this.#core.port, config.edgePort],
+    });
+    return createOAuth({
+      ...{ reader: store, actors, clock: systemClock, log, secret, publicUrl },
+      subscribe: (listener) => store.subscribe(listener),
+      fetch: new GuardedFetch({ policy }),
+    });
+  }
+
+  #oauthRoutes(): Route[] {
+    const { ground, callers, publicUrl } = this.#core;
+    const { store } = ground;
+    return oauthRoutes({
+      ...{ oauth: this.#oauth, callers, publicUrl },
+      registrations: new RateLimit({ burst: registrationsPerHour, windowMs: 3_600_000 }),
+      teamsOf: (person) =>
+        teamIdsOf(store, person).flatMap((id) => store.get(tables.teams, id) ?? []),
+      capabilitiesIn: (person, teamId) => capabilitiesIn(store, person, teamId),
+    });
   }
 
   async #createAccounts(): Promise<Accounts> {

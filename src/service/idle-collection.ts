@@ -46,9 +46,7 @@ export function collectWhenIdle(options: IdleCollectionOptions): () => void {
     cancel = clock.after(everyMs, look);
   };
   cancel = clock.after(everyMs, look);
-  return () => {
-    cancel();
-  };
+  return () => cancel();
 }
 
 function heldByThread(): number {

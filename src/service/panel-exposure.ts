@@ -1,11 +1,12 @@
 /**
- * Owns the warning that browsers may send the panel's cookie to apps. Cookies belong to a host, whatever
- * the port: an app that is reached under the panel's host name is sent the cookie.
+ * Owns what apps and browsers may do to the panel's cookies. Cookies belong to a host, whatever the port:
+ * an app that is reached under the panel's host name is sent the cookie.
  *
- * 1. The warning is shown where the driver does not hide apps, unless the panel is on https behind a
+ * 1. The warning of that is shown where the driver does not hide apps, unless the panel is on https behind a
  *    trusted proxy. Its cookie is then `Secure`, and browsers send it over plain http only to names of
  *    their own machine.
  */
+import { isIP } from 'node:net';
 import type { Driver } from '../drivers/driver.ts';
 import type { Logger } from '../lib/log.ts';
 
@@ -71,4 +72,21 @@ function keepsCookie(publicUrl: string): boolean {
   const { protocol, hostname } = new URL(publicUrl);
   const isLocal = /^(localhost|.+\.localhost|127\..+|\[::1\])$/.test(hostname);
   return protocol === 'https:' && !isLocal;
+}
+
+/**
+ * Whether apps could set cookies that the panel receives (cookie tossing): `appsDomain` is the panel's
+ * host, a parent of it, or a sibling below a public suffix. Without the list of public suffixes two
+ * labels count as one: `example.com` is shared, `com` is not.
+ */
+export function sharesSite(panelHost: string, appsDomain: string): boolean {
+  const panel = panelHost.toLowerCase();
+  if (isIP(panel.replace(/^\[|\]$/g, '')) !== 0) return false;
+  if (panel === appsDomain || panel.endsWith(`.${appsDomain}`)) return true;
+  const parent = parentOf(panel);
+  return parent.includes('.') && parent === parentOf(appsDomain);
+}
+
+function parentOf(host: string): string {
+  return host.slice(host.indexOf('.') + 1);
 }

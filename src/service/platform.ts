@@ -20,20 +20,22 @@ import type { Config } from '../config.ts';
 import { registerActors } from './actors.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from '../drivers/driver.ts';
-import { prepareAppsRoot } from '../drivers/process/apps-root.ts';
-import type { AppsRoot } from '../drivers/process/apps-root.ts';
+import { type AppsRoot, prepareAppsRoot } from '../drivers/process/apps-root.ts';
 import { createProcessDriver } from '../drivers/process/process-driver.ts';
 import { prepareToolchain } from '../drivers/process/toolchain.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { chooseRuntime, logRuntime } from './runtime-choice.ts';
-import type { Runtime, RuntimeChoice } from './runtime-choice.ts';
+import {
+  chooseRuntime,
+  holdsAny,
+  logRuntime,
+  type Runtime,
+  type RuntimeChoice,
+} from './runtime-choice.ts';
 import { LogWriter } from '../logs/files/writer.ts';
 import { MetricsWriter } from '../metrics/metrics-files.ts';
-import { openSecretBox } from '../store/secrets.ts';
-import type { SecretBox } from '../store/secrets.ts';
-import { openStore } from '../store/store.ts';
-import type { Store } from '../store/store.ts';
+import { openSecretBox, type SecretBox } from '../store/secrets.ts';
+import { openStore, type Store } from '../store/store.ts';
 import { tables } from '../store/records/tables.ts';
 import { BulkPool } from '../archives/receiving/bulk-pool.ts';
 
@@ -41,26 +43,6 @@ const clock = systemClock;
 const retentionEveryMs = 60_000;
 const placeAnswerMs = 2_000;
 const dayMs = 24 * 3_600_000;
-
-export interface Platform {
-  readonly store: Store;
-  readonly secrets: SecretBox;
-  readonly actors: ActorRuntime;
-  /** The causes of the requests under way. */
-  readonly causes: Causes;
-  readonly streams: LiveLogs;
-  readonly driver: Driver;
-  readonly bulk: BulkPool;
-  readonly folders: DataFolders;
-  readonly appsRoot: AppsRoot;
-  /** Whether the place where things run gives an answer within two seconds. */
-  placeAnswers(): Promise<boolean>;
-  /** Starts alarms, watches the driver, and resumes what was under way. */
-  start(): Promise<void>;
-  /** Finishes what was accepted. */
-  drain(): Promise<void>;
-  close(): Promise<void>;
-}
 
 /**
  * Opens the data directory. Rejects with a StoreRefusal when it must not be opened. `onBroken` is called
@@ -82,7 +64,7 @@ export async function openPlatform(
     await rm(dataFolders(dataDir).arrivingUploads, { recursive: true, force: true });
     const choice = await chooseRuntime({ config, reader: store });
     const driver = await driverOf(choice.runtime, config, secrets, logger);
-    return new OpenPlatform({ config, logger, store, secrets, appsRoot, driver, choice });
+    return new Platform({ config, logger, store, secrets, appsRoot, driver, choice });
   } catch (error) {
     await store.close();
     throw error;
@@ -118,11 +100,12 @@ async function driverOf(
   return createProcessDriver({ dataDir, edge: { host, port }, logger, runnerKey });
 }
 
-class OpenPlatform implements Platform {
+export class Platform {
   readonly store: Store;
   readonly secrets: SecretBox;
   readonly appsRoot: AppsRoot;
   readonly actors: ActorRuntime;
+  /** The causes of the requests under way. */
   readonly causes = new Causes();
   readonly streams: LiveLogs;
   readonly driver: Driver;
@@ -153,9 +136,7 @@ class OpenPlatform implements Platform {
       causes: this.causes,
       recordCause: recordActivity({
         reader: store,
-        onMany: (teamId) => {
-          this.actors.inside.tell(activityLog, { type: 'trim', teamId });
-        },
+        onMany: (teamId) => this.actors.inside.tell(activityLog, { type: 'trim', teamId }),
       }),
     });
     this.#writer = new LogWriter({ dir: this.folders.logs, logger });
@@ -168,30 +149,20 @@ class OpenPlatform implements Platform {
       lanes: config.bulkThreads,
       extractors: config.bulkThreads,
     });
-    this.#watch = new WorkloadWatch({
-      driver: this.driver,
-      actors: this.actors,
-      reader: store,
-      logger,
-    });
-    const { driver, streams } = this;
+    const { actors, driver, streams } = this;
+    this.#watch = new WorkloadWatch({ driver, actors, reader: store, logger });
     this.#place = new DriverWatch({ driver, streams, reader: store, clock });
-    this.#servers = new ServerWatch({
-      driver: this.driver,
-      actors: this.actors.inside,
-      clock,
-      logger,
-    });
+    this.#servers = new ServerWatch({ driver, actors: this.actors.inside, clock, logger });
     const samples = new MetricsWriter(this.folders.metrics);
-    this.#sampler = new UsageSampler({ driver: this.driver, writer: samples, clock, logger });
-    registerActors(this.actors, {
+    this.#sampler = new UsageSampler({ driver, writer: samples, clock, logger });
+    registerActors(actors, {
       ...{ config, clock, logger, driver, streams, reader: store },
       ...{ secrets: this.secrets, bulk: this.bulk, folders: this.folders, appsRoot: this.appsRoot },
       prepareTools: () => this.#tools(),
     });
   }
 
-  /** Calls at the same time share one question. */
+  /** Whether the place where things run answers within two seconds. Calls at a time share a question. */
   placeAnswers(): Promise<boolean> {
     this.#asking ??= this.driver.answers(placeAnswerMs).finally(() => {
       this.#asking = undefined;
@@ -199,11 +170,12 @@ class OpenPlatform implements Platform {
     return this.#asking;
   }
 
+  /** Starts alarms, watches the driver, and resumes what was under way. */
   async start(): Promise<void> {
     const { logger, store, config, choice } = this.#parts;
     logRuntime(choice, config, logger);
     // Apps that are started again, also after a restore, need the tools.
-    if (!isEmpty(store.scan(tables.apps))) await this.#tools();
+    if (holdsAny(store, tables.apps)) await this.#tools();
     this.actors.start();
     this.actors.inside.tell(activityLog, { type: 'prune' });
     this.#servers.start();
@@ -215,6 +187,7 @@ class OpenPlatform implements Platform {
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
   }
 
+  /** Finishes what was accepted. */
   async drain(): Promise<void> {
     await this.actors.drain();
   }
@@ -255,17 +228,9 @@ class OpenPlatform implements Platform {
     const limits = { maxAgeMs: days * dayMs, quotaBytes: config.logQuotaMb * 2 ** 20 };
     this.#writer
       .retain(limits)
-      .catch((error: unknown) => {
-        logger.error({ err: error }, 'log_retention_failed');
-      })
+      .catch((error: unknown) => logger.error({ err: error }, 'log_retention_failed'))
       .finally(() => {
-        this.#cancelRetention = clock.after(retentionEveryMs, () => {
-          this.#retain();
-        });
+        this.#cancelRetention = clock.after(retentionEveryMs, () => this.#retain());
       });
   }
-}
-
-function isEmpty(records: Iterable<unknown>): boolean {
-  return records[Symbol.iterator]().next().done === true;
 }

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
+import type { Table } from '../store/records/table.ts';
 import { tables } from '../store/records/tables.ts';
 
 export type Runtime = 'process' | 'docker' | 'swarm';
@@ -65,7 +66,7 @@ async function chosen(
 }
 
 function isUsed(reader: Reader): boolean {
-  return !isEmpty(reader.scan(tables.deployments)) || !isEmpty(reader.scan(tables.databases));
+  return holdsAny(reader, tables.deployments) || holdsAny(reader, tables.databases);
 }
 
 async function recorded(dataDir: string): Promise<Runtime | null> {
@@ -92,13 +93,11 @@ export function answersPing(socketPath: string, timeoutMs: number): Promise<bool
       response.resume();
       resolve(response.statusCode === 200);
     });
-    asking.once('error', () => {
-      resolve(false);
-    });
+    asking.once('error', () => resolve(false));
     asking.end();
   });
 }
 
-function isEmpty(records: Iterable<unknown>): boolean {
-  return records[Symbol.iterator]().next().done === true;
+export function holdsAny<R>(reader: Pick<Reader, 'scan'>, table: Table<R>): boolean {
+  return reader.scan(table)[Symbol.iterator]().next().done !== true;
 }

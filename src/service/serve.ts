@@ -5,27 +5,23 @@
  * they accepted; apps stay up. A later signal ends it at once. When the store is broken it ends with exit
  * code 1, so that its supervisor starts it again.
  */
-import type { Config, ResolvedConfig } from '../config.ts';
+import { addressOf, type Config, type ResolvedConfig } from '../config.ts';
 import { auditedRoutes } from '../gateway/audited.ts';
 import type { LineSink } from '../gateway/access-log.ts';
-import { singleSample } from '../gateway/metrics-text.ts';
-import type { MetricFamily } from '../gateway/metrics-text.ts';
+import { type MetricFamily, singleSample } from '../gateway/metrics-text.ts';
 import { Metrics } from '../gateway/metrics.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import { collectWhenIdle } from './idle-collection.ts';
 import type { Logger } from '../lib/log.ts';
 import { type LimitMemory, newLimitMemory, ThreadLimits } from '../threads/shared-limits.ts';
-import { sharesSite } from './same-site.ts';
 import { LastResort } from './uncaught-errors.ts';
-import { openPlatform } from './platform.ts';
-import type { Platform } from './platform.ts';
-import { addressOf, Core } from './core.ts';
+import { openPlatform, type Platform } from './platform.ts';
+import { Core } from './core.ts';
 import { Front } from './front.ts';
 import { serveGraphql } from './graphql.ts';
-import { serveConsoles } from './consoles.ts';
-import type { ServedConsoles } from './consoles.ts';
-import { PanelExposure } from './panel-exposure.ts';
+import { serveConsoles, type ServedConsoles } from './consoles.ts';
+import { PanelExposure, sharesSite } from './panel-exposure.ts';
 import { Home } from './home.ts';
 import { LogOutput, newLogger, wantsAccessLines } from './log-output.ts';
 import { stopOnSignals } from './signals.ts';
@@ -37,9 +33,7 @@ const endMs = 20_000;
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
   const output = new LogOutput();
   const logger = newLogger(config, output);
-  const writeLog: LineSink = (lines) => {
-    output.write(lines);
-  };
+  const writeLog: LineSink = (lines) => output.write(lines);
   // Files are for us alone; those that apps may reach are given their modes.
   process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
@@ -175,9 +169,7 @@ class Service {
 
   endOnSignals(): void {
     stopOnSignals({
-      drain: (signal) => {
-        this.#endOr(() => this.#end(signal));
-      },
+      drain: (signal) => this.#endOr(() => this.#end(signal)),
       endNow: () => void this.#exitNow(),
     });
   }

@@ -131,25 +131,25 @@ export const unnoticed: readonly Break[] = [
   ),
   ignored(
     'buildConcurrency',
-    'src/service/app-deps.ts',
+    'src/service/actors.ts',
     ['concurrency: config.buildConcurrency', 'concurrency: 2'],
     options,
   ),
   ignored(
     'buildTimeoutMinutes',
-    'src/service/app-deps.ts',
+    'src/service/actors.ts',
     ['buildTimeoutMs: config.buildTimeoutMinutes * 60_000,', ''],
     options,
   ),
   ignored(
     'healthTimeoutSeconds',
-    'src/service/app-deps.ts',
-    ['healthTimeoutMs: config.healthTimeoutSeconds * 1000,', ''],
+    'src/service/actors.ts',
+    ['healthTimeoutMs: config.healthTimeoutSeconds * 1000,\n      drainMs', 'drainMs'],
     options,
   ),
   ignored(
     'appDrainSeconds',
-    'src/service/app-deps.ts',
+    'src/service/actors.ts',
     ['drainMs: config.appDrainSeconds * 1000,', ''],
     options,
   ),
@@ -200,8 +200,8 @@ export const unnoticed: readonly Break[] = [
   {
     name: 'surplus activity waits for the next day',
     file: 'src/service/platform.ts',
-    find: "this.actors.inside.tell(activityLog, { type: 'trim', teamId });",
-    replace: 'void teamId;',
+    find: "this.actors.inside.tell(activityLog, { type: 'trim', teamId })",
+    replace: 'void teamId',
     tests: options,
   },
   {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { sharesSite } from '../../../src/service/same-site.ts';
+import { sharesSite } from '../../../src/service/panel-exposure.ts';
 
 describe('sharesSite()', () => {
   const shared: [string, string][] = [
