@@ -7,9 +7,10 @@
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+import { stripped } from '../../lib/stripped-source.mjs';
 
 const sourceRoot = fileURLToPath(new URL('../../', import.meta.url));
 const entryName = path.join('programs', 'runner', 'main');
@@ -53,9 +54,8 @@ export function programFiles(entries: readonly string[]): ProgramFile[] {
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (files.has(name)) continue;
     const source = fs.readFileSync(path.join(sourceRoot, `${name}.ts`), 'utf8');
-    const stripped = stripTypeScriptTypes(source);
     const folder = path.dirname(name);
-    const code = stripped.replace(relativeImport, (_all, lead: string, target: string) => {
+    const code = stripped(source).replace(relativeImport, (_all, lead: string, target: string) => {
       pending.push(path.join(folder, target));
       return `${lead}'${target}.js'`;
     });

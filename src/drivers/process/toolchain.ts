@@ -7,10 +7,11 @@
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
-import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 
 import type { Logger } from '../../lib/log.ts';
+import { stripped } from '../../lib/stripped-source.mjs';
 import { copyTree, makeDir, makeWhole, writeReadable } from './copied-tree.ts';
 
 export interface ToolchainOptions {
@@ -50,22 +51,17 @@ export function toolchainPaths(appsRoot: string): Toolchain {
   };
 }
 
-/**
- * Hashes the source as it is: stripping its types takes 10 MB, which a start without changes does not
- * need.
- */
 async function versionName(npmDir: string): Promise<string> {
   const manifest = JSON.parse(await fs.readFile(path.join(npmDir, 'package.json'), 'utf8')) as {
     version: string;
   };
-  const source = await fs.readFile(staticServer);
-  const hash = createHash('sha256').update(source).digest('hex').slice(0, 8);
-  return `node-${process.versions.node}-npm-${manifest.version}-${hash}`;
+  const hash = createHash('sha256').update(await readStaticServer());
+  return `node-${process.versions.node}-npm-${manifest.version}-${hash.digest('hex').slice(0, 8)}`;
 }
 
 /** The program that serves static releases: one file of JavaScript. */
 export async function readStaticServer(): Promise<string> {
-  return stripTypeScriptTypes(await fs.readFile(staticServer, 'utf8'));
+  return stripped(await fs.readFile(staticServer, 'utf8'));
 }
 
 async function fill(dir: string, npmDir: string): Promise<void> {

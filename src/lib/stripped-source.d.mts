@@ -1,0 +1,3 @@
+export const keptIn: string;
+export function placeOf(source: string): string;
+export function stripped(source: string): string;
