@@ -10,17 +10,16 @@ const bulk = ['unit/archives/receiving/bulk-pool.test.ts'];
 export const core: readonly Break[] = [
   {
     name: 'mailboxes give the newest message first',
-    file: 'src/actors/runtime/mailbox.ts',
-    find: '    const envelope = this.#items[this.#head];\n',
-    replace:
-      '    this.#items.splice(this.#head, 0, this.#items.pop());\n    const envelope = this.#items[this.#head];\n',
+    file: 'src/actors/runtime/cell.ts',
+    find: '        const envelope = this.#mailbox.shift();',
+    replace: '        const envelope = this.#mailbox.pop();',
     tests: runtime,
   },
   {
     name: 'mailboxes have no bound',
-    file: 'src/actors/runtime/mailbox.ts',
-    find: 'if (this.size >= this.#max && envelope.report === undefined) return false;',
-    replace: '',
+    file: 'src/actors/runtime/cell.ts',
+    find: 'if (this.#mailbox.length >= mailboxMax && envelope.report === undefined) {',
+    replace: 'if (mailboxMax < 0) {',
     tests: runtime,
   },
   {

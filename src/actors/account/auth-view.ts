@@ -11,7 +11,6 @@ import { tables } from '../../store/records/tables.ts';
 import { type Condition, matches } from './match.ts';
 import type { AuthWrite, AuthWritten } from './protocol.ts';
 
-const pageSize = 500;
 // Longer values are not in the index of fields; see `tables.auth`.
 const indexedMax = 256;
 
@@ -81,26 +80,17 @@ export class AuthView {
     this.#laid.set(key, { model, id, record, isNew: this.#laid.get(key)?.isNew ?? isNew });
   }
 
-  *#candidates(model: string, where: readonly Condition[]): Iterable<Readonly<AuthRecord>> {
+  #candidates(model: string, where: readonly Condition[]): Iterable<Readonly<AuthRecord>> {
     const exact = where.filter(isExact);
     const byId = exact.find((condition) => condition.field === 'id');
     if (byId) {
       const record = this.#reader.get(tables.auth, [model, byId.value]);
-      if (record) yield record;
-      return;
+      return record ? [record] : [];
     }
     const byField = exact.find((condition) => condition.value.length <= indexedMax);
     const index = byField ? 'field' : 'model';
     const prefix = byField ? [model, byField.field, byField.value] : [model];
-    let after: readonly string[] | undefined;
-    for (;;) {
-      const options = { limit: pageSize, ...(after && { after }) };
-      const page = this.#reader.list(tables.auth, index, prefix, options);
-      yield* page;
-      const last = page.at(-1);
-      if (!last || page.length < pageSize) return;
-      after = [...prefix, last.id];
-    }
+    return this.#reader.list(tables.auth, index, prefix, { limit: Infinity });
   }
 }
 

@@ -11,8 +11,7 @@ import type { ActivityRecord } from '../../store/records/records.ts';
 import { put, removeAll } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { ActorContext, ActorDefinition } from '../runtime/actor.ts';
-import { activityActor } from './protocol.ts';
-import type { ActivityProtocol } from './protocol.ts';
+import { activityActor, type ActivityProtocol } from './protocol.ts';
 import { readsEntry } from './reads.ts';
 
 export interface ActivityActorOptions {

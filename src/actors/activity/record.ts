@@ -8,8 +8,7 @@
  */
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { ActivityRecord, TokenRecord } from '../../store/records/records.ts';
-import { put } from '../../store/records/table.ts';
-import type { Change } from '../../store/records/table.ts';
+import { type Change, put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { Cause, RecordCause } from '../runtime/actor.ts';
 import { subjectOf, subjectOfActor, subjectOfChanges } from './subjects.ts';

@@ -6,10 +6,8 @@
  * 2. A restart is a new instance of the same release; the old one serves until it is healthy.
  */
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
-import { remove } from '../../store/records/table.ts';
-import type { Change } from '../../store/records/table.ts';
+import { type Change, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { MessageOf } from '../runtime/actor.ts';
 import { Recovery } from '../workload/recovery.ts';
@@ -38,7 +36,6 @@ type LifecycleHandlers = Handlers<
   | 'recover'
 >;
 
-const pageSize = 1000;
 /** Until it is asked again whether what was under way is over. */
 const rotatedAgainMs = 1000;
 
@@ -237,7 +234,8 @@ export class Lifecycle {
     await streams.drop(`app:${core.id}`);
     const changes = core.env.map(({ key }) => remove(tables.env, [core.id, key]));
     const services = new Set<string>();
-    for (const { id, buildJob, plan } of allDeployments(reader, core.id)) {
+    const all = reader.list(tables.deployments, 'app', [core.id], { limit: Infinity });
+    for (const { id, buildJob, plan } of all) {
       for (const service of Object.keys(plan?.stack?.images ?? {})) services.add(service);
       await streams.drop(`build:${id}`);
       if (buildJob !== null) await driver.remove(buildJob);
@@ -269,15 +267,4 @@ export class Lifecycle {
 
 function reasonOf(thrown: unknown): string {
   return thrown instanceof WorkFailed ? thrown.message : 'It could not be started.';
-}
-
-function* allDeployments(reader: Reader, appId: string): Iterable<Readonly<DeploymentRecord>> {
-  for (let after: string[] | undefined; ;) {
-    const options = after === undefined ? {} : { after };
-    const batch = reader.list(tables.deployments, 'app', [appId], { limit: pageSize, ...options });
-    yield* batch;
-    const last = batch.at(-1);
-    if (last === undefined || batch.length < pageSize) return;
-    after = [appId, last.id];
-  }
 }

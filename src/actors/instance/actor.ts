@@ -1,5 +1,6 @@
 /**
- * Owns the instance's settings once it is set up; setting it up belongs to the `account` actor.
+ * Owns the instance's settings once it is set up, and the only way they change; setting it up belongs to
+ * the `account` actor.
  *
  * 1. A handler ends only when its commit is durable, so that the next one reads what it wrote.
  */
@@ -8,8 +9,22 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { InstanceRecord } from '../../store/records/records.ts';
 import { put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
-import type { ActorDefinition } from '../runtime/actor.ts';
-import { instanceActor, type InstancePatch, type InstanceProtocol } from './protocol.ts';
+import { type ActorDefinition, actorKind } from '../runtime/actor.ts';
+
+/** Absent means unchanged. */
+export interface InstancePatch {
+  logMaxDays?: number;
+  publicUrl?: string;
+}
+
+// A type, not an interface: it has to be assignable to Protocol's index signature.
+export type InstanceProtocol = {
+  /** Refused: BAD_USER_INPUT; CONFLICT before the instance is set up. */
+  update: { in: { patch: InstancePatch }; out: InstanceRecord };
+};
+
+/** There is one: `instanceActor.at('instance')`. */
+export const instanceActor = actorKind<InstanceProtocol>('instance');
 
 const logDaysMax = 3_650;
 

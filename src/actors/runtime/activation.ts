@@ -12,8 +12,7 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { CommitRequest } from '../../store/reader-and-journal.ts';
-import { put, remove } from '../../store/records/table.ts';
-import type { Change } from '../../store/records/table.ts';
+import { type Change, put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type {
   ActorContext,
@@ -24,7 +23,20 @@ import type {
   Protocol,
   RecordCause,
 } from './actor.ts';
-import type { Envelope } from './mailbox.ts';
+
+/** A message that waits for its actor. */
+export interface Envelope {
+  message: { type: string };
+  /** Set once it was answered, also by its deadline: a message not begun by then is skipped. */
+  answered: boolean;
+  resolve: (reply: unknown) => void;
+  reject: (error: ServiceError) => void;
+  /** Name and time of the alarm that sent it. */
+  alarm?: { name: string; atMs: number };
+  cause?: Cause;
+  /** Of a report of the actor's own work: what it changes, instead of a handler. */
+  report?: () => unknown;
+}
 
 interface Gated {
   seq: number;
@@ -67,7 +79,8 @@ export class Activation implements ActorContext<Protocol> {
   #handling = false;
   /** Of the message being handled, until it is recorded. */
   #cause: Cause | null = null;
-  #settled: (() => void)[] = [];
+  /** The newest commit; never rejects. */
+  #newest: Promise<unknown> = Promise.resolve();
   /** Why it can't go on: no reply may leave that was built on what failed. */
   #failure: ServiceError | null = null;
 
@@ -148,7 +161,8 @@ export class Activation implements ActorContext<Protocol> {
         throw thrown;
       },
     );
-    return handled(commit);
+    this.#newest = commit.catch(() => undefined);
+    return commit;
   }
 
   #caused(changes: Change[], cause: Cause | null): Change[] {
@@ -242,8 +256,7 @@ export class Activation implements ActorContext<Protocol> {
 
   /** Resolves when no commit is on its way. */
   async settled(): Promise<void> {
-    if (this.pendingCommits === 0) return;
-    await new Promise<void>((resolve) => this.#settled.push(resolve));
+    while (this.pendingCommits > 0) await this.#newest;
   }
 
   #advance(seq: number): void {
@@ -251,7 +264,6 @@ export class Activation implements ActorContext<Protocol> {
     while (this.#gated[0] !== undefined && this.#gated[0].seq <= seq) {
       this.#gated.shift()?.release();
     }
-    this.#notifySettled();
   }
 
   #fail(seq: number, thrown: unknown): 'refused' | 'failed' {
@@ -270,16 +282,8 @@ export class Activation implements ActorContext<Protocol> {
     const gated = this.#gated;
     this.#gated = [];
     for (const one of gated) one.reject(error);
-    this.#notifySettled();
     this.#options.onFailedCommit(error);
     return 'failed';
-  }
-
-  #notifySettled(): void {
-    if (this.pendingCommits > 0) return;
-    const settled = this.#settled;
-    this.#settled = [];
-    for (const resolve of settled) resolve();
   }
 }
 

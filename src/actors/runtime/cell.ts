@@ -15,11 +15,9 @@
 import type { Clock } from '../../lib/clock.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { Activation } from './activation.ts';
+import { Activation, type Envelope } from './activation.ts';
 import { Backoff } from './backoff.ts';
 import type { Actor, ActorDefinition, ActorRef, Actors, Protocol, RecordCause } from './actor.ts';
-import { Mailbox } from './mailbox.ts';
-import type { Envelope } from './mailbox.ts';
 import type { CommitRequest } from '../../store/reader-and-journal.ts';
 
 type Phase =
@@ -59,7 +57,8 @@ const reviveMinMs = 1000;
 export class Cell {
   readonly address: string;
   readonly #options: CellOptions;
-  readonly #mailbox: Mailbox;
+  /** First in, first out. */
+  readonly #mailbox: Envelope[] = [];
   readonly #backoff = new Backoff();
   readonly #revivals = new Backoff();
   /** Takes the next revival back; null when there is none. */
@@ -71,7 +70,6 @@ export class Cell {
   constructor(options: CellOptions) {
     this.#options = options;
     this.address = `${options.ref.kind}:${options.ref.id}`;
-    this.#mailbox = new Mailbox(options.definition.mailboxMax ?? 1024);
     this.#lastActiveMs = options.parts.clock.now();
   }
 
@@ -80,12 +78,12 @@ export class Cell {
   }
 
   get waiting(): number {
-    return this.#mailbox.size;
+    return this.#mailbox.length;
   }
 
   /** Nothing waits, nothing runs: what `drain` waits for. */
   get quiet(): boolean {
-    if (this.#mailbox.size > 0 || this.#pumping) return false;
+    if (this.#mailbox.length > 0 || this.#pumping) return false;
     return this.#phase.name !== 'active' || this.#phase.activation.pendingCommits === 0;
   }
 
@@ -94,10 +92,13 @@ export class Cell {
       envelope.reject(new ServiceError('SHUTTING_DOWN', 'The service is stopping.'));
       return;
     }
-    if (!this.#mailbox.push(envelope)) {
+    const { mailboxMax = 1024 } = this.#options.definition;
+    // A report is always taken in: the work that may report is bounded by itself.
+    if (this.#mailbox.length >= mailboxMax && envelope.report === undefined) {
       envelope.reject(new ServiceError('MAILBOX_FULL', 'Too many requests wait for this; retry.'));
       return;
     }
+    this.#mailbox.push(envelope);
     this.#wake();
   }
 
@@ -106,7 +107,7 @@ export class Cell {
    */
   passivate(nowMs: number, idleMaxMs = Infinity): boolean {
     const phase = this.#phase;
-    if (this.#pumping || this.#mailbox.size > 0) return false;
+    if (this.#pumping || this.#mailbox.length > 0) return false;
     if (phase.name === 'dormant') return this.#cancelRevival === null;
     if (phase.name !== 'active' || phase.activation.busy) return false;
     const { idleMs = 60_000 } = this.#options.definition;
@@ -200,7 +201,7 @@ export class Cell {
       this.#lastActiveMs = this.#options.parts.clock.now();
     }
     // A crash may have brought a new activation while the last handler was still returning.
-    if (this.#phase.name === 'active' && this.#mailbox.size > 0) void this.#pump();
+    if (this.#phase.name === 'active' && this.#mailbox.length > 0) void this.#pump();
   }
 
   async #handle(phase: Phase & { name: 'active' }, envelope: Envelope): Promise<void> {
@@ -289,13 +290,13 @@ export class Cell {
     if (restMs > 0) {
       const cancel = this.#options.parts.clock.after(restMs, () => {
         this.#phase = { name: 'dormant' };
-        if (this.#mailbox.size > 0) this.#wake();
+        if (this.#mailbox.length > 0) this.#wake();
       });
       this.#phase = { name: 'resting', cancel };
       return;
     }
     this.#phase = { name: 'dormant' };
-    if (this.#mailbox.size > 0) this.#wake();
+    if (this.#mailbox.length > 0) this.#wake();
   }
 
   async #settle(activation: Activation): Promise<void> {

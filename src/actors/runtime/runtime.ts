@@ -8,9 +8,9 @@ import { pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Journal, Reader } from '../../store/reader-and-journal.ts';
 import type { AlarmRecord } from '../../store/records/records.ts';
+import type { Envelope } from './activation.ts';
 import { Alarms } from './alarms.ts';
 import { Cell, type CellParts } from './cell.ts';
-import type { Envelope } from './mailbox.ts';
 import {
   type ActorDefinition,
   type ActorRef,

@@ -12,9 +12,17 @@ import type { ServerRecord } from '../../store/records/records.ts';
 import { put, remove } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { localServerId } from '../workload/deps.ts';
-import type { ActorDefinition } from '../runtime/actor.ts';
-import { serversActor } from './protocol.ts';
-import type { ServersProtocol } from './protocol.ts';
+import { type ActorDefinition, actorKind } from '../runtime/actor.ts';
+
+export type ServersProtocol = {
+  /** All there are now: others are forgotten. */
+  seen: { in: { servers: readonly ServerInfo[] }; out: null };
+  /** None is reached, and nothing else is known to have changed. */
+  lost: { in: object; out: null };
+};
+
+/** There is one: `serversActor.at('all')`. */
+export const serversActor = actorKind<ServersProtocol>('servers');
 
 export interface ServersActorOptions {
   reader: Reader;

@@ -9,8 +9,7 @@ import type { Driver } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Actors, MessageOf } from '../runtime/actor.ts';
-import { serversActor } from './protocol.ts';
-import type { ServersProtocol } from './protocol.ts';
+import { serversActor, type ServersProtocol } from './actor.ts';
 
 export interface ServerWatchOptions {
   driver: Pick<Driver, 'servers' | 'watch'>;

@@ -9,6 +9,7 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import { type Change, insert, put, type Table } from '../../store/records/table.ts';
+import type { Resources, WorkloadSpec } from '../../protocol/workload.ts';
 import type { ActorContext, Protocol } from '../runtime/actor.ts';
 import type { WorkloadDeps } from './deps.ts';
 import { freeUid } from './free-uid.ts';
@@ -23,6 +24,7 @@ export interface WorkloadRecord {
   status: string;
   desired: 'running' | 'stopped';
   uid: number;
+  resources: Resources;
   updatedAtMs: number;
   deletedAtMs: number | null;
 }
@@ -57,6 +59,7 @@ export abstract class WorkloadCore<
   readonly kind: WorkloadKind<R>;
   readonly care: WorkloadCare;
   #record: R | null;
+  #durable: Promise<void> = Promise.resolve();
 
   constructor(context: ActorContext<P>, deps: D, kind: WorkloadKind<R>) {
     this.context = context;
@@ -95,6 +98,11 @@ export abstract class WorkloadCore<
     return uid > 0 ? uid : null;
   }
 
+  /** Resolves when what was saved last is durable. */
+  get durable(): Promise<void> {
+    return this.#durable;
+  }
+
   /** Whether people want it to run. */
   get isWanted(): boolean {
     return this.#record?.desired === 'running' && this.#record.deletedAtMs === null;
@@ -123,26 +131,29 @@ export abstract class WorkloadCore<
   }
 
   save(patch: Partial<R> | Partial<WorkloadRecord>, changes: readonly Change[] = []): R {
-    return this.#commit(patch, changes).record;
-  }
-
-  /** As `save`; resolves once it is durable. */
-  async saved(
-    patch: Partial<R> | Partial<WorkloadRecord>,
-    changes: readonly Change[] = [],
-  ): Promise<void> {
-    await this.#commit(patch, changes).durable;
-  }
-
-  #commit(
-    patch: Partial<R> | Partial<WorkloadRecord>,
-    changes: readonly Change[],
-  ): { record: R; durable: Promise<void> } {
     if (this.#record === null) throw this.#notFound();
     const changed = { ...this.#record, ...patch, updatedAtMs: this.deps.clock.now() };
     const record = { ...changed, status: this.statusOf(changed) };
     this.#record = record;
-    return { record, durable: this.context.commit([put(this.kind.table, record), ...changes]) };
+    this.#durable = this.context.commit([put(this.kind.table, record), ...changes]);
+    return record;
+  }
+
+  /** What the driver is asked to run; of what is not said there is none, or the usual. */
+  spec(
+    own: Pick<WorkloadSpec, 'id' | 'kind' | 'command' | 'env'> & Partial<WorkloadSpec>,
+  ): WorkloadSpec {
+    return {
+      owner: this.id,
+      workingDir: '',
+      uid: null,
+      port: null,
+      container: null,
+      resources: this.require().resources,
+      deadlineMs: null,
+      stopGraceMs: this.deps.options.stopGraceMs,
+      ...own,
+    };
   }
 
   /** Sees every workload on its way out to its end. */

@@ -6,9 +6,8 @@
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import { insert, remove } from '../../store/records/table.ts';
+import { type Change, insert, remove } from '../../store/records/table.ts';
 import type { TrashRecord } from '../../store/records/records.ts';
-import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { MessageOf, Protocol } from '../runtime/actor.ts';
 import type { WorkloadCore, WorkloadRecord } from './core.ts';

@@ -23,8 +23,7 @@ import type { BuildPlan } from './plan.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { loginsFor, loginsOf, pinned } from './registry-logins.ts';
 import { Source } from './source.ts';
-import { tookTooLong, unpack } from './work.ts';
-import type { BuildWork } from './work.ts';
+import { type BuildWork, tookTooLong, unpack } from './work.ts';
 
 /** How an upload becomes an image. */
 interface Recipe {
@@ -47,7 +46,6 @@ export async function buildImage(work: BuildWork, images: Images): Promise<Relea
 
 async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan> {
   const { core, app, deployment, say } = work;
-  const { reader, secrets } = core.deps;
   const contextDir = await unpack(work, null);
   const recipe = await recipeFor(work, new Source(contextDir));
   say(`Found ${recipe.found}.`);
@@ -59,7 +57,7 @@ async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan
     contextDir,
     dockerfile,
     buildArgs,
-    logins: loginsOf(reader, secrets, app.teamId),
+    logins: loginsOf(core.deps, app.teamId),
   };
   const info = await withOutput(work, (line, signal) => images.build(spec, line, signal));
   // The image has it all.
@@ -69,11 +67,10 @@ async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan
 
 async function pullImage(work: BuildWork, images: Images): Promise<ReleasePlan> {
   const { core, app, deployment, say } = work;
-  const { reader, secrets } = core.deps;
   const reference = app.image;
   if (reference === null) throw new WorkFailed('There is no image to run.');
   say(`Pulling ${reference}.`);
-  const logins = loginsFor(reader, secrets, app.teamId, reference);
+  const logins = loginsFor(core.deps, app.teamId, reference);
   const spec = { owner: app.id, name: deployment.id, reference, logins };
   const info = await withOutput(work, (line, signal) => images.pull(spec, line, signal));
   const pulled = pinned(reference, info.digest ?? null);

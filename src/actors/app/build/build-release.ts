@@ -15,9 +15,8 @@ import { buildEnvironment, failedStepFile, jobCommand } from './environment.ts';
 import { buildImage } from './build-image.ts';
 import { buildStack } from './build-stack.ts';
 import { Source } from './source.ts';
-import { tookTooLong, unpack } from './work.ts';
+import { type BuildWork, tookTooLong, unpack } from './work.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
-import type { BuildWork } from './work.ts';
 import { pause } from '../../../lib/clock.ts';
 
 const retryMs = 1000;
@@ -67,29 +66,25 @@ async function buildAnew(work: BuildWork): Promise<ReleasePlan> {
 }
 
 function jobSpec(
-  { core, deployment }: BuildWork,
+  { core }: BuildWork,
   id: string,
   folder: string,
   steps: readonly string[],
 ): WorkloadSpec {
-  const { deps, folders } = core;
-  const { toolchain, buildEnv, buildTimeoutMs, stopGraceMs } = deps.options;
+  const { deps, folders, uid } = core;
+  const { toolchain, buildEnv, buildTimeoutMs } = deps.options;
   const variables = openVariables(deps, core.require(), 'production');
-  return {
+  return core.spec({
     id,
-    owner: deployment.appId,
     kind: 'job',
-    command: jobCommand(steps),
+    uid,
     workingDir: folder,
+    command: jobCommand(steps),
     env: buildEnvironment({ folders, toolchain, folder, variables }, buildEnv),
-    uid: core.uid,
-    port: null,
-    container: null,
     // The limits of an app are for running it; builds need more for a short time.
     resources: emptyResources,
     deadlineMs: buildTimeoutMs,
-    stopGraceMs,
-  };
+  });
 }
 
 /** Sees a job to its end, with all of its output in the log; rejects when it failed. */

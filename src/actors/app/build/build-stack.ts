@@ -59,7 +59,6 @@ async function imageOf(
   name: string,
 ): Promise<{ info: ImageInfo; pulled: string | null; label: string }> {
   const { core, app, say } = work;
-  const { reader, secrets } = core.deps;
   const { source } = service;
   if ('dockerfile' in source) {
     say(`Building ${service.name}.`);
@@ -70,14 +69,14 @@ async function imageOf(
       dockerfile: { text: source.dockerfile },
       buildArgs: source.args,
       ...(source.target !== null && { target: source.target }),
-      logins: loginsOf(reader, secrets, app.teamId),
+      logins: loginsOf(core.deps, app.teamId),
     };
     const info = await inTime(work, (signal) => images.build(spec, say, signal));
     return { info, pulled: null, label: info.image };
   }
   const { reference } = source;
   say(`Pulling ${reference} for ${service.name}.`);
-  const logins = loginsFor(reader, secrets, app.teamId, reference);
+  const logins = loginsFor(core.deps, app.teamId, reference);
   const spec = { owner: app.id, name, reference, logins };
   const info = await inTime(work, (signal) => images.pull(spec, say, signal));
   return { info, pulled: pinned(reference, info.digest ?? null), label: reference };

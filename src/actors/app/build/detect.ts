@@ -94,15 +94,9 @@ async function detectFiles(source: Source, tools: BuildTools | null): Promise<Bu
     (await detectGo(source, tools));
   const procfile = await source.text('Procfile');
   if (procfile !== null) {
-    const web = webOf(procfile);
-    return {
-      found: 'Procfile',
-      language: language?.language ?? null,
-      steps: language?.steps ?? [],
-      installs: language?.installs ?? 0,
-      notes: language?.notes ?? [],
-      release: { kind: 'procfile', startCommand: web, staticDir: null },
-    };
+    const startCommand = webOf(procfile);
+    const release = { kind: 'procfile', startCommand, staticDir: null } as const;
+    return { ...(language ?? staticFiles('')), found: 'Procfile', release };
   }
   if (language !== null) return language;
   const isStatic =
@@ -121,12 +115,8 @@ async function applySettings(
   let plan = base ?? staticFiles('the configured commands');
   if (buildCommand !== null) {
     const install = installs(buildCommand) ? [] : await installSteps(source);
-    plan = {
-      ...plan,
-      found: 'the configured commands',
-      steps: [...install, buildCommand],
-      installs: install.length,
-    };
+    const steps = [...install, buildCommand];
+    plan = { ...plan, found: 'the configured commands', steps, installs: install.length };
   }
   if (startCommand !== null) {
     return { ...plan, release: { kind: 'command', startCommand, staticDir: null } };

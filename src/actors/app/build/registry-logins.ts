@@ -1,14 +1,15 @@
 /** Owns which image lies where, and with which login a team's images are had. */
 import type { RegistryLogin } from '../../../drivers/driver.ts';
-import type { Reader } from '../../../store/reader-and-journal.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { openRegistryPassword } from '../../team/registries.ts';
-import type { SecretBox } from '../../workload/deps.ts';
+import type { WorkloadDeps } from '../../workload/deps.ts';
+
+type LoginParts = Pick<WorkloadDeps, 'reader' | 'secrets'>;
 
 const dockerHub = 'docker.io';
 
 /** The logins of a team; only the driver is given them, and it gives each to its own host. */
-export function loginsOf(reader: Reader, secrets: SecretBox, teamId: string): RegistryLogin[] {
+export function loginsOf({ reader, secrets }: LoginParts, teamId: string): RegistryLogin[] {
   const registries = reader.list(tables.registries, 'team', [teamId], { limit: Infinity });
   return registries.flatMap((registry) => {
     const { host, username } = registry;
@@ -18,14 +19,9 @@ export function loginsOf(reader: Reader, secrets: SecretBox, teamId: string): Re
 }
 
 /** Those among them that an image may be pulled with. */
-export function loginsFor(
-  reader: Reader,
-  secrets: SecretBox,
-  teamId: string,
-  reference: string,
-): RegistryLogin[] {
+export function loginsFor(parts: LoginParts, teamId: string, reference: string): RegistryLogin[] {
   const host = hostOfReference(reference);
-  return loginsOf(reader, secrets, teamId).filter((login) => login.host === host);
+  return loginsOf(parts, teamId).filter((login) => login.host === host);
 }
 
 /** The registry a reference names: `docker.io` where it names none. */

@@ -6,7 +6,7 @@
  *    team's network too.
  * 3. The limits of the app hold for each service; the file may only ask for less.
  */
-import type { ContainerSettings, ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts';
+import type { ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts';
 import type { Stack, StackService } from './stack.ts';
 
 export interface StackPart {
@@ -92,27 +92,11 @@ function containerOf(
     reachedAt: 'address',
     aliases: [service.name],
     furtherNetworks: isMain ? [{ name: network.team, aliases: network.aliases }] : [],
-    settings: settingsOf(service),
+    settings: service.settings,
   };
 }
 
 /** Its name at the driver, which is no other app's, nor that of the app's own folder. */
 function volumeName(appId: string, name: string): string {
   return `${appId}-volume-${name}`;
-}
-
-function settingsOf(service: StackService): ContainerSettings {
-  return {
-    entrypoint: service.entrypoint,
-    user: service.user,
-    hostname: service.hostname,
-    stopSignal: service.stopSignal,
-    init: service.init,
-    readOnly: service.readOnly,
-    tty: service.tty,
-    tmpfs: service.tmpfs,
-    unnamedVolumes: service.volumes.flatMap(({ name, path }) => (name === null ? [path] : [])),
-    labels: service.labels,
-    health: service.health,
-  };
 }

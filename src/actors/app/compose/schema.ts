@@ -117,22 +117,24 @@ const healthcheck = z.strictObject({
   disable: z.boolean().optional(),
 });
 
-const conditions = [
-  'service_started',
-  'service_healthy',
-  'service_completed_successfully',
-] as const;
+/** How far another service has to have come, by how a file says it. */
+export const conditions = {
+  service_started: 'started',
+  service_healthy: 'healthy',
+  service_completed_successfully: 'completed',
+} as const;
+export type Condition = keyof typeof conditions;
 
 const dependsOn = z.union([
   z
     .array(identifier)
     .transform((names) =>
-      Object.fromEntries(names.map((name) => [name, { condition: conditions[0] }])),
+      Object.fromEntries(names.map((name) => [name, { condition: 'service_started' as const }])),
     ),
   z.record(
     identifier,
     z.strictObject({
-      condition: z.enum(conditions).default('service_started'),
+      condition: z.enum(Object.keys(conditions) as Condition[]).default('service_started'),
       restart: z.boolean().optional(),
       required: z.literal(true).optional(),
     }),

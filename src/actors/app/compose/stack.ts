@@ -5,11 +5,17 @@
  *    trusted for ever.
  * 2. Services stand in the order in which they start; one that others wait for comes first.
  */
-import type { ContainerHealthCheck } from '../../../protocol/workload.ts';
+import type { ContainerHealthCheck, ContainerSettings } from '../../../protocol/workload.ts';
 import { readDocument } from './document.ts';
 import { interpolate, withoutValues, type Variables } from './interpolate.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
-import { checkFile, type ComposeFile, type ComposeService } from './schema.ts';
+import {
+  checkFile,
+  type ComposeFile,
+  type ComposeService,
+  type Condition,
+  conditions,
+} from './schema.ts';
 import type { VolumeUse } from './values.ts';
 
 export interface Stack {
@@ -25,22 +31,13 @@ export interface StackService {
   source: { reference: string } | { dockerfile: string; args: Variables; target: string | null };
   /** Null: the image's own. */
   command: readonly string[] | null;
-  entrypoint: readonly string[] | null;
   env: Variables;
   /** Where it listens; null when the file does not say. */
   port: number | null;
   volumes: readonly VolumeUse[];
-  tmpfs: readonly string[];
-  user: string | null;
   workingDir: string | null;
-  hostname: string | null;
   stopGraceMs: number | null;
-  stopSignal: string | null;
-  init: boolean | null;
-  readOnly: boolean;
-  tty: boolean;
-  labels: Variables;
-  health: ContainerHealthCheck | null;
+  settings: ContainerSettings;
   resources: { memoryMb: number | null; cpus: number | null; pids: number | null };
   /** Runs once and ends, as a migration does. */
   runsOnce: boolean;
@@ -95,14 +92,14 @@ function checkWhole({ services }: ComposeFile): void {
 function checkNames(file: ComposeFile): void {
   for (const [name, service] of Object.entries(file.services)) {
     const place = `services.${name}`;
+    const volumes = (service.volumes ?? []).map(volumeOf);
     const mounted = new Set<string>();
-    for (const path of [...(service.volumes ?? []).map(pathOf), ...(service.tmpfs ?? [])]) {
+    for (const path of [...volumes.map(({ path }) => path), ...(service.tmpfs ?? [])]) {
       const folder = path.replace(/\/$/, '');
       if (mounted.has(folder)) throw new WorkFailed(`${place} mounts ${folder} twice.`);
       mounted.add(folder);
     }
-    for (const use of service.volumes ?? []) {
-      const { name: volume } = volumeOf(use);
+    for (const { name: volume } of volumes) {
       if (volume === null || (file.volumes && Object.hasOwn(file.volumes, volume))) continue;
       throw new WorkFailed(`${place}.volumes names ${volume}, which volumes does not declare.`);
     }
@@ -123,11 +120,8 @@ function serviceOf(name: string, service: ComposeService, variables: Variables):
   const { build, deploy } = service;
   const limits = deploy?.resources?.limits;
   const memory = service.mem_limit ?? limits?.memory ?? null;
-  const waits: Readonly<Record<string, { condition: string }>> = service.depends_on ?? {};
-  const after = Object.entries(waits).map(([other, { condition }]) => ({
-    service: other,
-    until: untilOf(condition),
-  }));
+  const waits: Readonly<Record<string, { condition: Condition }>> = service.depends_on ?? {};
+  const volumes = (service.volumes ?? []).map(volumeOf);
   return {
     name,
     source:
@@ -139,34 +133,35 @@ function serviceOf(name: string, service: ComposeService, variables: Variables):
             target: build.target ?? null,
           },
     command: service.command ?? null,
-    entrypoint: service.entrypoint ?? null,
     env: settled(service.environment, variables),
     port: portsOf(service)[0] ?? null,
-    volumes: (service.volumes ?? []).map(volumeOf),
-    tmpfs: service.tmpfs ?? [],
-    user: service.user ?? null,
+    volumes,
     workingDir: service.working_dir ?? null,
-    hostname: service.hostname ?? null,
     stopGraceMs: service.stop_grace_period ?? null,
-    stopSignal: service.stop_signal ?? null,
-    init: service.init ?? null,
-    readOnly: service.read_only ?? false,
-    tty: service.tty ?? false,
-    labels: service.labels ?? {},
-    health: healthOf(service),
+    settings: {
+      entrypoint: service.entrypoint ?? null,
+      user: service.user ?? null,
+      hostname: service.hostname ?? null,
+      stopSignal: service.stop_signal ?? null,
+      init: service.init ?? null,
+      readOnly: service.read_only ?? false,
+      tty: service.tty ?? false,
+      tmpfs: service.tmpfs ?? [],
+      unnamedVolumes: volumes.flatMap(({ name: volume, path }) => (volume === null ? [path] : [])),
+      labels: service.labels ?? {},
+      health: healthOf(service),
+    },
     resources: {
       memoryMb: memory === null ? null : Math.max(Math.ceil(memory / 2 ** 20), 16),
       cpus: service.cpus ?? limits?.cpus ?? null,
       pids: service.pids_limit ?? limits?.pids ?? null,
     },
     runsOnce: service.restart === 'no',
-    after,
+    after: Object.entries(waits).map(([other, { condition }]) => ({
+      service: other,
+      until: conditions[condition],
+    })),
   };
-}
-
-function untilOf(condition: string): 'started' | 'healthy' | 'completed' {
-  if (condition === 'service_healthy') return 'healthy';
-  return condition === 'service_completed_successfully' ? 'completed' : 'started';
 }
 
 /** A key without a value stands for the app's variable of that name. */
@@ -184,10 +179,6 @@ function settled(
 function volumeOf(use: NonNullable<ComposeService['volumes']>[number]): VolumeUse {
   if ('path' in use) return use;
   return { name: use.source ?? null, path: use.target, readOnly: use.read_only };
-}
-
-function pathOf(use: NonNullable<ComposeService['volumes']>[number]): string {
-  return volumeOf(use).path;
 }
 
 function portsOf(service: ComposeService): number[] {

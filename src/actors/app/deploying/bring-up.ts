@@ -4,8 +4,7 @@
  *
  * 1. The instance is journaled before the driver hears of it, so that a crash finds it again.
  */
-import { ServiceError } from '../../../lib/errors.ts';
-import type { ErrorCode } from '../../../lib/errors.ts';
+import { type ErrorCode, ServiceError } from '../../../lib/errors.ts';
 import type { Instance } from '../../../store/records/records.ts';
 import { lacksImage } from '../../workload/ends.ts';
 import { loginsFor } from '../build/registry-logins.ts';
@@ -19,8 +18,7 @@ import { madeElsewhere, runsHere } from './runtime-fit.ts';
 import { awaitRoom, checkStack, othersOf, stackOf, stackParts, startStack } from './stack-start.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import { awaitDatabases } from '../settings/variables.ts';
-import { innerPort, specOf } from '../running/workload-spec.ts';
-import type { Release } from '../running/workload-spec.ts';
+import { innerPort, type Release, specOf } from '../running/workload-spec.ts';
 
 export interface BringUp extends Release {
   deploymentId: string;
@@ -137,7 +135,7 @@ async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
 async function start(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
   try {
     if (options.plan.stack === undefined) await startOne(core, instance, options);
-    else await startAll(core, instance, options);
+    else await startStack(core, await stackParts(core, instance, options.plan), options);
   } catch (error) {
     // The daemon that is away is asked again; all else it said is the reason.
     if (isCode(error, 'AGENT_UNREACHABLE') || error instanceof WorkFailed) throw error;
@@ -159,30 +157,16 @@ async function startOne(core: AppCore, instance: Instance, options: BringUp): Pr
   core.care.follow(spec.id);
 }
 
-async function startAll(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
-  const { driver, clock, options: limits } = core.deps;
-  const { plan, say, signal } = options;
-  await startStack({
-    driver,
-    clock,
-    parts: await stackParts(core, instance, plan),
-    timeoutMs: limits.healthTimeoutMs,
-    started: (workloadId) => core.care.follow(workloadId),
-    say,
-    signal,
-  });
-}
-
 /** An image that somebody removed: what was pulled is pulled again, by its digest. */
 async function bringImageBack(core: AppCore, options: BringUp): Promise<void> {
-  const { driver, reader, secrets } = core.deps;
+  const { driver } = core.deps;
   const { plan, release, say, signal } = options;
   const reference = plan.image?.pulled ?? null;
   if (reference === null || driver.images === null) {
     throw new WorkFailed('The image of this release is gone. Deploy again.');
   }
   say(`The image is gone. Pulling ${reference} again.`);
-  const logins = loginsFor(reader, secrets, core.require().teamId, reference);
+  const logins = loginsFor(core.deps, core.require().teamId, reference);
   await driver.images.pull({ owner: core.id, name: release, reference, logins }, say, signal);
 }
 

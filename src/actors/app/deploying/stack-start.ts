@@ -6,7 +6,7 @@
  * 2. Starting again, after a crash, goes on with what runs already.
  */
 import type { Driver } from '../../../drivers/driver.ts';
-import { type Clock, pause } from '../../../lib/clock.ts';
+import { pause } from '../../../lib/clock.ts';
 import type { Workload } from '../../../protocol/workload.ts';
 import type { Instance, ReleasePlan, ReleaseStack } from '../../../store/records/records.ts';
 import { endOf } from '../../workload/ends.ts';
@@ -18,14 +18,7 @@ import { makeRoom, type NextInstance } from '../running/instances.ts';
 import { beforeHealthy } from '../running/health.ts';
 import { openVariables } from '../settings/variables.ts';
 
-export interface StackStart {
-  driver: Driver;
-  clock: Clock;
-  parts: readonly StackPart[];
-  /** Over all waiting of one service for others. */
-  timeoutMs: number;
-  /** Called for each that was started. */
-  started: (workloadId: string) => void;
+interface StackLog {
   /** Tells the deployment's log. */
   say: (line: string) => void;
   signal: AbortSignal;
@@ -94,14 +87,20 @@ export async function awaitRoom(
 }
 
 /** Resolves when all are started. Rejects with WorkFailed, with what `driver.start` throws, or when aborted. */
-export async function startStack(start: StackStart): Promise<void> {
-  const { driver, parts, say, signal } = start;
+export async function startStack(
+  core: AppCore,
+  parts: readonly StackPart[],
+  { say, signal }: StackLog,
+): Promise<void> {
+  const { driver } = core.deps;
   for (const { service, spec } of parts) {
-    for (const wait of service.after) await awaitOther(start, service.name, wait);
+    for (const wait of service.after) {
+      await awaitOther(core, parts, service.name, wait, { say, signal });
+    }
     signal.throwIfAborted();
     if ((await driver.inspect(spec.id)) === undefined) say(`Starting ${service.name}.`);
     await driver.start(spec);
-    start.started(spec.id);
+    core.care.follow(spec.id);
   }
 }
 
@@ -115,8 +114,16 @@ export async function checkStack(driver: Driver, parts: readonly StackPart[]): P
   }
 }
 
-async function awaitOther(start: StackStart, name: string, wait: Wait): Promise<void> {
-  const { driver, clock, parts, timeoutMs, say, signal } = start;
+/** For as long as an app may take to be healthy. */
+async function awaitOther(
+  core: AppCore,
+  parts: readonly StackPart[],
+  name: string,
+  wait: Wait,
+  { say, signal }: StackLog,
+): Promise<void> {
+  const { driver, clock } = core.deps;
+  const { healthTimeoutMs: timeoutMs } = core.deps.options;
   const other = parts.find(({ service }) => service.name === wait.service);
   if (other === undefined || wait.until === 'started') return;
   const deadlineMs = clock.now() + timeoutMs;

@@ -23,13 +23,6 @@ const rowMs = 5 * 60_000;
 const retellMs = 10 * 60_000;
 const noneSoFar: AppCrashes = { restarts: 0, last: null, counted: [] };
 
-/** How often a workload ended by itself so far, as its driver says; null: never. */
-function endsOf({ spec, state }: Workload): Counted | null {
-  const ended = endIn(state);
-  if (ended === null) return null;
-  return { workloadId: spec.id, ends: ended.ends, told: ended.ends, atMs: ended.exit.atMs };
-}
-
 /** What is kept of ends once this instance takes the traffic; `counted` are those before that. */
 export function crashesOf(
   before: AppCrashes | undefined,
@@ -97,7 +90,12 @@ export function retellEnd(core: AppCore): void {
 export async function endsBefore(core: AppCore, instance: Instance): Promise<Counted[]> {
   const { driver } = core.deps;
   const found = await Promise.all(workloadsOf(instance).map((id) => driver.inspect(id)));
-  return found.flatMap((workload) => (workload && endsOf(workload)) ?? []);
+  return found.flatMap((workload) => {
+    const ended = workload && endIn(workload.state);
+    if (!ended) return [];
+    const { ends, exit } = ended;
+    return [{ workloadId: workload.spec.id, ends, told: ends, atMs: exit.atMs }];
+  });
 }
 
 /** A daemon that starts anew counts anew: then the time of the end says whether it is another one. */
@@ -120,15 +118,11 @@ interface End {
   inRow: number;
 }
 
-function nextStartOf({ state }: Workload): number | null {
-  return state.phase === 'waiting' ? state.nextStartAtMs : null;
-}
-
 function noticeOf(
-  { workload, restarts }: End,
+  { workload: { state }, restarts }: End,
   { reason, code, signal, inRow, atMs }: AppExit,
 ): Extract<StreamNotice, { kind: 'crash' }> {
-  const nextStartAtMs = nextStartOf(workload);
+  const nextStartAtMs = state.phase === 'waiting' ? state.nextStartAtMs : null;
   return { kind: 'crash', reason, code, signal, restarts, inRow, nextStartAtMs, atMs };
 }
 

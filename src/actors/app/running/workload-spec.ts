@@ -28,36 +28,26 @@ export function specOf(
   { release, plan }: Release,
 ): WorkloadSpec {
   const variables = openVariables(core.deps, core.require(), 'production');
-  const common = {
-    id: instance.workloadId,
-    owner: core.id,
-    kind: 'service',
-    port: instance.port,
-    resources: core.require().resources,
-    deadlineMs: null,
-    stopGraceMs: core.deps.options.stopGraceMs,
-  } as const;
+  const { workloadId: id, port } = instance;
+  const common = { id, kind: 'service', port } as const;
   if (plan.image !== undefined) {
-    return {
+    return core.spec({
       ...common,
       command: plan.startCommand === null ? [] : shellCommand(plan.startCommand),
-      workingDir: '',
-      env: containerEnvironment(variables, innerPort(plan, instance.port)),
-      uid: null,
+      env: containerEnvironment(variables, innerPort(plan, port)),
       container: containerOf(core, plan.image),
-    };
+    });
   }
   const { toolchain } = core.deps.options;
   const folder = core.folders.release(release);
   const parts = { folders: core.folders, toolchain, folder, variables };
-  return {
+  return core.spec({
     ...common,
     command: serviceCommand(plan, toolchain, folder),
     workingDir: folder,
-    env: serviceEnvironment(parts, instance.port),
+    env: serviceEnvironment(parts, port),
     uid: core.uid,
-    container: null,
-  };
+  });
 }
 
 /** Apps of a team reach each other by slug. */

@@ -8,8 +8,7 @@ import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
 import { localServerId } from '../../workload/deps.ts';
 import { newHookToken } from '../deploying/hook-token.ts';
-import type { Handlers } from '../protocol.ts';
-import type { AppPatch, NewApp } from '../protocol.ts';
+import { type AppPatch, type Handlers, type NewApp } from '../protocol.ts';
 import { checkSourceRuns } from '../deploying/runtime-fit.ts';
 import { slugAttempt, slugOf } from './slug.ts';
 import {
@@ -22,6 +21,7 @@ import {
   checkPlace,
   checkPreviewBranches,
   checkResources,
+  checkSourceFields,
   replicasMaxOf,
   checkSource,
   emptyBuild,
@@ -102,15 +102,7 @@ function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
 }
 
 function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<AppRecord> {
-  for (const [field, source] of [
-    ['git', 'GIT'],
-    ['image', 'IMAGE'],
-    ['compose', 'COMPOSE'],
-  ] as const) {
-    if (patch[field] !== undefined && app.source !== source) {
-      throw bad(`An app with source ${app.source} has no ${field}.`);
-    }
-  }
+  checkSourceFields(app.source, patch, false);
   const { teamId, serverId } = app;
   const { folderId } = patch;
   if (folderId !== undefined) checkPlace(core.deps.reader, { teamId, folderId, serverId });

@@ -143,23 +143,30 @@ export function checkPreviewBranches(branches: readonly string[]): string[] {
   return [...new Set(branches.map((branch) => checkBranch('previewBranches', branch)))];
 }
 
+const sourceFields = [
+  ['git', 'GIT'],
+  ['image', 'IMAGE'],
+  ['compose', 'COMPOSE'],
+] as const;
+
+/** An app has the field of its own source alone, and a new one has it. */
+export function checkSourceFields(
+  source: DeploySource,
+  given: Partial<Pick<NewApp, (typeof sourceFields)[number][0]>>,
+  isNew: boolean,
+): void {
+  for (const [field, itsSource] of sourceFields) {
+    const isGiven = given[field] != null;
+    if (isNew && !isGiven && itsSource === source) {
+      throw bad(`An app with source ${source} needs ${field}.`);
+    }
+    if (isGiven && itsSource !== source) throw bad(`An app with source ${source} has no ${field}.`);
+  }
+}
+
 /** What each source needs, and what it may not have. */
 export function checkSource(app: NewApp): Pick<NewApp, 'git' | 'image' | 'compose'> {
-  const needs: Record<DeploySource, 'git' | 'image' | 'compose' | null> = {
-    UPLOAD: null,
-    GIT: 'git',
-    IMAGE: 'image',
-    COMPOSE: 'compose',
-  };
-  const needed = needs[app.source];
-  for (const field of ['git', 'image', 'compose'] as const) {
-    if (field === needed && app[field] === null) {
-      throw bad(`An app with source ${app.source} needs ${field}.`);
-    }
-    if (field !== needed && app[field] !== null) {
-      throw bad(`An app with source ${app.source} has no ${field}.`);
-    }
-  }
+  checkSourceFields(app.source, app, true);
   return {
     git: app.git && checkGit(app.git),
     image: app.image === null ? null : checkImage(app.image),

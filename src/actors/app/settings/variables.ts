@@ -19,8 +19,7 @@ import {
 import type { AppCore } from '../core.ts';
 import type { AppDeps } from '../deps.ts';
 import type { SecretBox } from '../../workload/deps.ts';
-import type { Handlers } from '../protocol.ts';
-import type { EnvEntry } from '../protocol.ts';
+import { type EnvEntry, type Handlers } from '../protocol.ts';
 import { bad } from './validate.ts';
 import { pause } from '../../../lib/clock.ts';
 

@@ -147,11 +147,11 @@ async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime
  * Rejects with WorkFailed and what `Images` rejects with.
  */
 async function pullImage(core: DatabaseCore, signal: AbortSignal): Promise<string> {
-  const { driver, reader, secrets, streams, clock, options } = core.deps;
+  const { driver, streams, clock, options } = core.deps;
   const { images } = driver;
   if (images === null) throw new Error('a driver of images without images');
   const reference = imageReference(core);
-  const logins = loginsFor(reader, secrets, core.require().teamId, reference);
+  const logins = loginsFor(core.deps, core.require().teamId, reference);
   const spec = { owner: core.id, name: `${core.id}-image`, reference, logins };
   const output = new BuildOutput((text) => {
     // One that is given up says nothing any more: its database may be stopped or gone.

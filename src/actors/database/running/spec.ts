@@ -16,63 +16,38 @@ export function volumeOf(databaseId: string): string {
 export async function serverSpec(
   core: DatabaseCore,
   runtime: Runtime,
-  workloadId: string,
+  id: string,
   port: number,
 ): Promise<WorkloadSpec> {
-  const record = core.require();
-  const { databaseName, username } = record;
+  const { databaseName, username, teamId } = core.require();
   const names = { databaseName, username };
-  const common = {
-    id: workloadId,
-    owner: core.id,
-    kind: 'service',
-    port,
-    resources: record.resources,
-    deadlineMs: null,
-    stopGraceMs: core.deps.options.stopGraceMs,
-  } as const;
   if (runtime.kind === 'host') {
-    const { place } = core;
-    const run = await runtime.server.serve(place, port, names, core.passwords);
-    return { ...common, ...run, workingDir: place.data, uid: core.uid, container: null };
+    const { place, passwords, uid } = core;
+    const run = await runtime.server.serve(place, port, names, passwords);
+    return core.spec({ ...run, id, kind: 'service', port, workingDir: place.data, uid });
   }
   const { image } = core.engine;
-  return {
-    ...common,
-    ...image.run(names, core.passwords),
-    workingDir: '',
-    uid: null,
-    container: {
-      image: runtime.image,
-      port: image.port,
-      volumes: [{ name: volumeOf(core.id), path: image.volume }],
-      network: record.teamId,
-      aliases: [aliasOf(core.id)],
-    },
+  const container = {
+    image: runtime.image,
+    port: image.port,
+    volumes: [{ name: volumeOf(core.id), path: image.volume }],
+    network: teamId,
+    aliases: [aliasOf(core.id)],
   };
+  const run = image.run(names, core.passwords);
+  return core.spec({ ...run, id, kind: 'service', port, container });
 }
 
 export function initSpec(
   core: DatabaseCore,
   { command, env }: Command,
-  workloadId: string,
+  id: string,
   uid: number | null,
 ): WorkloadSpec {
-  const { place, deps } = core;
-  return {
-    id: workloadId,
-    owner: core.id,
-    kind: 'job',
-    command,
-    workingDir: place.data,
-    env,
-    uid,
-    port: null,
-    container: null,
-    resources: core.require().resources,
-    deadlineMs: deps.options.initTimeoutMs,
-    stopGraceMs: 1000,
-  };
+  const { data: workingDir } = core.place;
+  const { initTimeoutMs: deadlineMs } = core.deps.options;
+  const limits = { deadlineMs, stopGraceMs: 1000 };
+  return core.spec({ id, kind: 'job', command, env, uid, workingDir, ...limits });
 }
 
 /** The image as it is asked for. */

@@ -15,8 +15,7 @@ import { appActor } from '../../app/protocol.ts';
 import { accessWith, loopback } from './address.ts';
 import type { DatabaseCore } from '../core.ts';
 import { PasswordRefused } from '../engines/engine.ts';
-import type { Handlers } from '../protocol.ts';
-import type { DatabaseClient } from '../protocol.ts';
+import { type DatabaseClient, type Handlers } from '../protocol.ts';
 import { appsReferringTo } from './references.ts';
 import { saidIn } from '../running/said.ts';
 import { newPassword, openNext, sealPassword } from './secrets.ts';
@@ -109,7 +108,8 @@ async function rotate(core: DatabaseCore): Promise<string> {
     type: 'rotation',
   });
   // The journal knows it before the server does.
-  await core.saved({ nextPasswordSealed: sealed }, [retry]);
+  core.save({ nextPasswordSealed: sealed }, [retry]);
+  await core.durable;
   try {
     await settleRotation(core);
   } catch (error) {
@@ -132,7 +132,8 @@ async function settleRotation(core: DatabaseCore, signal = core.context.signal):
     if (!(error instanceof PasswordRefused)) throw error;
     // While the password that was refused is known still, and so kept out of the words.
     const why = error.why ?? (saidIn(core, error).trim() || null);
-    await core.saved({ nextPasswordSealed: null }, [core.context.clearAlarm('rotation')]);
+    core.save({ nextPasswordSealed: null }, [core.context.clearAlarm('rotation')]);
+    await core.durable;
     throw new PasswordRefused(why, { cause: error });
   }
   core.save(

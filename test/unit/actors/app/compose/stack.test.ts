@@ -37,7 +37,7 @@ describe('readStack()', () => {
     );
     assert.equal(stack.main, 'site');
     const [db, migrate, site] = stack.services;
-    assert.deepEqual(db?.health, {
+    assert.deepEqual(db?.settings.health, {
       test: ['CMD', 'pg_isready'],
       intervalMs: 5000,
       timeoutMs: null,
@@ -63,7 +63,7 @@ describe('readStack()', () => {
     );
     const [service] = (await read(text, { A: '1', C: 'c$d' })).services;
     assert.deepEqual(service?.env, { A: '1', P: 'none', C: 'c$d' });
-    assert.deepEqual(service.labels, { v: '$5 1' });
+    assert.deepEqual(service.settings.labels, { v: '$5 1' });
   });
 
   it('does not look again into what a variable brought in', async () => {
@@ -232,7 +232,7 @@ describe('readStack()', () => {
 
   it('knows no variables but the given ones', async () => {
     const [service] = (await read(web('user: "a$constructor$__proto__${toString}"'))).services;
-    assert.equal(service?.user, 'a');
+    assert.equal(service?.settings.user, 'a');
   });
 
   const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
