@@ -10,7 +10,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Journal, JournalEntry } from '../../store/reader-and-journal.ts';
-import type { AppRecord, DatabaseRecord, EnvRecord } from '../../store/records/records.ts';
+import type { AppRecord, DatabaseRecord } from '../../store/records/records.ts';
 import type { Change } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { Redaction } from './redaction.ts';
@@ -102,8 +102,12 @@ export class Redactor {
 
   #follow({ changes }: JournalEntry): void {
     if (this.#teams.size === 0) return;
-    for (const change of changes) {
-      for (const team of this.#teams.values()) followChange(team, change);
+    // Of many variables in one entry each app is read once.
+    const inEnv = changes.filter(({ table }) => table === tables.env.name);
+    const appIds = new Set(inEnv.map(({ key }) => String((key as readonly string[])[0])));
+    for (const team of this.#teams.values()) {
+      for (const appId of appIds) team.followVariables(appId);
+      for (const change of changes) followChange(team, change);
     }
   }
 }
@@ -114,10 +118,7 @@ async function openInTurns(team: TeamSecrets, isForApp: boolean): Promise<void> 
 
 function followChange(team: TeamSecrets, change: Change): void {
   const value = 'value' in change ? change.value : null;
-  if (change.table === tables.env.name) {
-    const [appId = '', key = ''] = change.key as readonly string[];
-    team.followVariable(appId, key, value as EnvRecord | null);
-  } else if (change.table === tables.databases.name) {
+  if (change.table === tables.databases.name) {
     team.followDatabase(change.key as string, value as DatabaseRecord | null);
   } else if (change.table === tables.apps.name) {
     team.followApp(change.key as string, value as AppRecord | null);

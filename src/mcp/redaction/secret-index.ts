@@ -59,10 +59,6 @@ for (const { words, rule } of [...tokenShapes, { words: assignmentWords, rule: a
   }
 }
 
-/** Texts without secrets that are remembered, and the characters of the longest. */
-const cleanMax = 8;
-const cleanCharsMax = 64 * 1024;
-
 const slotsMin = 1 << 14;
 const slotsMax = 1 << 20;
 const ruleBit = 1;
@@ -76,8 +72,6 @@ export class SecretIndex {
   /** For the hash of a key, whether a rule or a value has it. */
   #slots = slotsWith(rules.keys(), ruleBit, new Uint8Array(slotsMin));
   #chars = 0;
-  /** The last texts without secrets: the same answer is often given again. */
-  #clean: string[] = [];
 
   /** Characters of all values, in all their forms. */
   get chars(): number {
@@ -90,7 +84,6 @@ export class SecretIndex {
   }
 
   add(owner: string, what: string, forms: readonly Form[]): void {
-    this.#clean = [];
     const own = this.#byOwner.get(owner) ?? [];
     this.#byOwner.set(owner, own);
     for (const form of forms.flatMap(piecesOf)) {
@@ -114,10 +107,7 @@ export class SecretIndex {
 
   /** Whether `text` holds no secret, of whomever. */
   isClean(text: string): boolean {
-    if (this.#clean.includes(text)) return true;
-    if (this.find(text, undefined, 0).length > 0) return false;
-    if (text.length <= cleanCharsMax) this.#clean = [text, ...this.#clean.slice(0, cleanMax - 1)];
-    return true;
+    return this.find(text, undefined, 0).length === 0;
   }
 
   /** Where secrets stand in `text`. Stops once they are more than `spansMax`. */

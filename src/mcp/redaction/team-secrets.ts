@@ -3,24 +3,27 @@
  * of its databases with the addresses they stand in, all in one index. Databases in trash count: they
  * may come back, and what shows their passwords stays where it is.
  *
- * 1. A value is opened once, and again when what it comes from has changed.
+ * 1. The values of an app, or a database, are opened when they are needed, and again when one of them
+ *    has changed.
  * 2. A value that cannot be opened is told in the log, by name, and is not looked for.
- * 3. Values of so many characters are kept; the log says whose are left out.
+ * 3. The last `replacedMax` values of each that were replaced or removed stay known, since older lines of
+ *    a log still show them. Values that were replaced before it was opened are not known.
+ * 4. Values of so many characters are kept; the log says whose are left out.
  */
 import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AppRecord, DatabaseRecord, EnvRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { AppSecrets, type OpenSecret, type Variable } from './app-secrets.ts';
+import { appSecrets, type Secret, type Variable } from './app-secrets.ts';
 import type { OpenDatabase, OpenedDatabase } from './database-secrets.ts';
-import { KnownSecrets } from './known-secrets.ts';
+import { type Form, formsOf } from './forms.ts';
 import { publicDatabaseValues, publicValues } from './public-values.ts';
 import { SecretIndex } from './secret-index.ts';
 
 export interface TeamSecretsOptions {
   reader: Pick<Reader, 'get' | 'find' | 'list'>;
-  /** Opens a secret variable; what it throws counts as null. */
-  open: OpenSecret;
+  /** Opens a secret variable; null, or a throw, for one that cannot be opened. */
+  open: (record: Readonly<EnvRecord>) => string | null;
   openDatabase: OpenDatabase;
   log: Logger;
   /** Characters of all forms of the team's values. */
@@ -31,14 +34,29 @@ interface Database {
   readonly record: Readonly<DatabaseRecord>;
   /** Undefined: it cannot be opened. */
   readonly opened: OpenedDatabase | undefined;
-  readonly known: KnownSecrets;
 }
+
+interface KnownSecret extends Secret {
+  readonly forms: readonly Form[];
+}
+
+/** Of one app, or one database. */
+interface KnownSecrets {
+  /** By name and value. */
+  readonly current: ReadonlyMap<string, KnownSecret>;
+  readonly replaced: readonly KnownSecret[];
+}
+
+const replacedMax = 32;
+const nothing: KnownSecrets = { current: new Map(), replaced: [] };
 
 export class TeamSecrets {
   readonly index = new SecretIndex();
   readonly #teamId: string;
   readonly #options: TeamSecretsOptions;
-  readonly #apps = new Map<string, AppSecrets>();
+  readonly #known = new Map<string, KnownSecrets>();
+  /** Those that are open, with the databases that their variables name. */
+  readonly #apps = new Map<string, ReadonlySet<string>>();
   readonly #databases = new Map<string, Database>();
   #hasAllApps = false;
   #hasAllDatabases = false;
@@ -79,27 +97,18 @@ export class TeamSecrets {
 
   /** Opens an app of the team, unless it is open. */
   openApp(appId: string): void {
-    if (this.#apps.has(appId)) return;
-    const app = new AppSecrets(appId, (id) => this.#findDatabase(id)?.opened);
-    for (const record of this.#options.reader.list(tables.env, 'app', [appId], all)) {
-      app.set(record.key, this.#open(record));
-    }
-    this.#apps.set(appId, app);
-    this.#enterApp(app);
+    if (!this.#apps.has(appId)) this.#enterApp(appId);
   }
 
   /** Takes in what an app is now; null: it is gone. One in trash is none of the team. */
   followApp(appId: string, app: Readonly<AppRecord> | null): void {
     if (app?.teamId === this.#teamId && app.deletedAtMs === null) this.openApp(appId);
-    else if (this.#apps.delete(appId)) this.index.remove(appId);
+    else if (this.#apps.delete(appId)) this.#leave(appId);
   }
 
-  /** Takes in what a variable is now; null: it is gone. */
-  followVariable(appId: string, key: string, record: Readonly<EnvRecord> | null): void {
-    const app = this.#apps.get(appId);
-    if (app === undefined) return;
-    app.set(key, record && this.#open(record));
-    this.#enterApp(app);
+  /** Takes in the variables of an app, of which one has changed. */
+  followVariables(appId: string): void {
+    if (this.#apps.has(appId)) this.#enterApp(appId);
   }
 
   /** Takes in what a database is now; null: it is gone. Most changes of one change no secret. */
@@ -107,12 +116,14 @@ export class TeamSecrets {
     const known = this.#databases.get(id);
     if (record?.teamId === this.#teamId) {
       if (known !== undefined && hasSameSecrets(known.record, record)) return;
-      this.#enterDatabase(record, known?.known ?? new KnownSecrets(id));
+      this.#enterDatabase(record);
     } else {
       if (!this.#databases.delete(id)) return;
-      this.index.remove(id);
+      this.#leave(id);
     }
-    for (const app of this.#apps.values()) if (app.refresh(id)) this.#enterApp(app);
+    for (const [appId, databaseIds] of this.#apps) {
+      if (databaseIds.has(id)) this.#enterApp(appId);
+    }
   }
 
   /** A database of the team, opened here and now where it has to be. */
@@ -120,37 +131,74 @@ export class TeamSecrets {
     const known = this.#databases.get(id);
     if (known !== undefined) return known;
     const record = this.#options.reader.get(tables.databases, id);
-    if (record?.teamId !== this.#teamId) return undefined;
-    return this.#enterDatabase(record, new KnownSecrets(id));
+    return record?.teamId === this.#teamId ? this.#enterDatabase(record) : undefined;
   }
 
-  #enterApp(app: AppSecrets): void {
-    this.#enter(app.known, publicValues(this.#options.reader, app.known.owner));
+  #enterApp(appId: string): void {
+    const { reader } = this.#options;
+    const records = reader.list(tables.env, 'app', [appId], all);
+    const { secrets, shown, databaseIds } = appSecrets(
+      records.flatMap((record) => this.#open(record) ?? []),
+      (id) => this.#findDatabase(id)?.opened,
+    );
+    this.#apps.set(appId, databaseIds);
+    this.#enter(appId, secrets, publicValues(reader, appId), shown);
   }
 
-  #enterDatabase(record: Readonly<DatabaseRecord>, known: KnownSecrets): Database {
-    const database: Database = { record, opened: this.#openDatabase(record), known };
+  #enterDatabase(record: Readonly<DatabaseRecord>): Database {
+    const database: Database = { record, opened: this.#openDatabase(record) };
     this.#databases.set(record.id, database);
-    known.set('password', 'password', database.opened?.passwords ?? []);
-    known.set('url', 'connection string', database.opened?.urls ?? []);
-    this.#enter(known, publicDatabaseValues(this.#options.reader, record));
+    const { passwords = [], urls = [] } = database.opened ?? {};
+    const secrets = [
+      ...passwords.map((value) => ({ what: 'password', value })),
+      ...urls.map((value) => ({ what: 'connection string', value })),
+    ];
+    this.#enter(record.id, secrets, publicDatabaseValues(this.#options.reader, record));
     return database;
   }
 
-  #enter(known: KnownSecrets, isPublic: (value: string) => boolean): void {
+  /** `shown`: what was replaced and is now shown to everybody is no secret any more. */
+  #enter(
+    owner: string,
+    secrets: readonly Secret[],
+    isPublic: (value: string) => boolean,
+    shown: ReadonlySet<string> = new Set(),
+  ): void {
     const { log, charsMax } = this.#options;
-    this.index.remove(known.owner);
-    if (this.index.chars <= charsMax) known.addTo(this.index, isPublic);
-    else log.warn({ owner: known.owner, teamId: this.#teamId }, 'redaction_values_left_out');
+    const before = this.#known.get(owner) ?? nothing;
+    const current = new Map<string, KnownSecret>();
+    for (const { what, value } of secrets) {
+      const key = `${what}\0${value}`;
+      const known = before.current.get(key) ?? { what, value, forms: formsOf(value) };
+      current.set(key, known);
+    }
+    const gone = [...before.current].flatMap(([key, one]) => (current.has(key) ? [] : [one]));
+    const replaced = [...gone, ...before.replaced]
+      .filter(({ value }) => !shown.has(value))
+      .slice(0, replacedMax);
+    this.#known.set(owner, { current, replaced });
+    this.index.remove(owner);
+    if (this.index.chars > charsMax) {
+      log.warn({ owner, teamId: this.#teamId }, 'redaction_values_left_out');
+      return;
+    }
+    for (const { what, value, forms } of [...current.values(), ...replaced]) {
+      if (!isPublic(value)) this.index.add(owner, what, forms);
+    }
+  }
+
+  #leave(owner: string): void {
+    this.#known.delete(owner);
+    this.index.remove(owner);
   }
 
   #open(record: Readonly<EnvRecord>): Variable | null {
-    if (!record.isSecret) return { value: record.value ?? '', isSecret: false };
+    const { appId, key, isSecret } = record;
+    if (!isSecret) return { key, value: record.value ?? '', isSecret };
     try {
       const value = this.#options.open(record);
-      return value === null ? null : { value, isSecret: true };
+      return value === null ? null : { key, value, isSecret };
     } catch (error) {
-      const { appId, key } = record;
       this.#options.log.error({ err: error, appId, key }, 'redaction_value_unreadable');
       return null;
     }
