@@ -1,5 +1,20 @@
-/** Owns the forms an answer to a message can take; the transport makes HTTP of them. */
+/** Owns what a message comes with, and the forms its answer can take; the transport makes HTTP of them. */
 import { errorJson, type ReadyResult, type RpcFault, type RpcId } from '../protocol/json-rpc.ts';
+import type { Caller } from './graphql-call.ts';
+import type { HeaderOf } from './revision.ts';
+import type { McpPrincipal } from './tool.ts';
+
+export interface McpRequest {
+  /** Lent until `answer` returns. */
+  body: Uint8Array;
+  header: HeaderOf;
+  principal: McpPrincipal;
+  /** The query string. */
+  query: string;
+  /** Whether the client takes Server-Sent Events. */
+  takesEvents: boolean;
+  caller: Caller;
+}
 
 export type McpAnswer =
   | { kind: 'json'; status: number; body: Uint8Array | string }

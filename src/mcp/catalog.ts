@@ -7,16 +7,15 @@
  */
 import type { Capability } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { RecentMap } from '../lib/recent-map.ts';
 import { readyBytes, ReadyResult } from '../protocol/json-rpc.ts';
 import { type HeaderParam, headerParamsOf } from './header-value.ts';
-import { type Effect, type Tool, type ToolGroup, toolGroups } from './tool.ts';
+import { type Tool, type ToolGroup, toolGroups } from './tool.ts';
 
 export interface CatalogOptions {
   tools: readonly Tool[];
   /** Ends the JSON of a result, with its brace. */
   tail: string;
-  /** Milliseconds for which a client may keep the list. */
-  listTtlMs?: number;
 }
 
 /** What the address of a connection asks for: `?tools=apps,logs`, `?tools=read`, `?readonly=1`. */
@@ -31,29 +30,28 @@ interface Entry {
   readonly headerParams: readonly HeaderParam[];
 }
 
-const listsMax = 500;
-const selectionsMax = 500;
+/** Milliseconds for which a client may keep a list. */
+const listTtlMs = 60_000;
+const keptMax = 1_000;
 
 export class Catalog {
   /** By name, in the order of a list. */
   readonly #entries: ReadonlyMap<string, Entry>;
   readonly #tail: string;
-  readonly #listTtlMs: number;
   /** By the names of the tools in it. */
-  readonly #lists = new Map<string, ReadyResult>();
+  readonly #lists = new RecentMap<ReadyResult>(keptMax);
   /** To put the names together costs a tenth of a request: what the same objects led to before. */
   readonly #recent = new WeakMap<ReadonlySet<Capability>, WeakMap<Selection, ReadyResult>>();
   /** By query string. */
-  readonly #selections = new Map<string, Selection>();
+  readonly #selections = new RecentMap<Selection>(keptMax);
 
-  constructor({ tools, tail, listTtlMs = 60_000 }: CatalogOptions) {
+  constructor({ tools, tail }: CatalogOptions) {
     // Stable: within one effect the order of the catalog stays.
-    const sorted = [...tools].sort(
+    const sorted = tools.toSorted(
       (a, b) => Number(a.effect !== 'reads') - Number(b.effect !== 'reads'),
     );
     this.#entries = new Map(sorted.map((tool) => [tool.name, entryOf(tool)]));
     this.#tail = tail;
-    this.#listTtlMs = listTtlMs;
     if (this.#entries.size !== tools.length) throw new Error('Two tools have one name.');
   }
 
@@ -76,28 +74,20 @@ export class Catalog {
     const lists = this.#recent.get(held) ?? new WeakMap<Selection, ReadyResult>();
     const recent = lists.get(selection);
     if (recent) return recent;
-    const list = this.#listOf(held, selection);
+    const shown = [...this.#entries.values()].filter(
+      ({ tool }) => selection.has(tool) && (tool.needs === null || held.has(tool.needs)),
+    );
+    const names = shown.map(({ tool }) => tool.name).join(' ');
+    const list = this.#lists.get(names) ?? this.#listOf(shown);
+    this.#lists.set(names, list);
     this.#recent.set(held, lists.set(selection, list));
     return list;
   }
 
-  #listOf(held: ReadonlySet<Capability>, selection: Selection): ReadyResult {
-    let names = '';
-    const shown: Entry[] = [];
-    for (const entry of this.#entries.values()) {
-      const { name, needs } = entry.tool;
-      if (!selection.has(entry.tool) || (needs !== null && !held.has(needs))) continue;
-      names += `${name} `;
-      shown.push(entry);
-    }
-    const known = this.#lists.get(names);
-    if (known) return known;
+  #listOf(shown: readonly Entry[]): ReadyResult {
     const tools = shown.map(({ json }) => json);
-    const json = `{"tools":[${tools.join()}],"ttlMs":${this.#listTtlMs},"cacheScope":"private",${this.#tail}`;
-    const list = new ReadyResult(readyBytes(json));
-    if (this.#lists.size >= listsMax) this.#lists.clear();
-    this.#lists.set(names, list);
-    return list;
+    const json = `{"tools":[${tools.join()}],"ttlMs":${listTtlMs},"cacheScope":"private",${this.#tail}`;
+    return new ReadyResult(readyBytes(json));
   }
 
   /** What a query string chooses. Throws BAD_REQUEST for what names no group and no tool. */
@@ -105,34 +95,27 @@ export class Catalog {
     const known = this.#selections.get(query);
     if (known) return known;
     const selection = this.#parse(new URLSearchParams(query));
-    if (this.#selections.size >= selectionsMax) this.#selections.clear();
     this.#selections.set(query, selection);
     return selection;
   }
 
   #parse(params: URLSearchParams): Selection {
-    const named = namedIn(params);
-    const unknown = named.find((name) => !this.#isChoice(name));
-    if (unknown !== undefined) {
+    const named = new Set(namedIn(params));
+    for (const name of named) {
+      if (name === 'read' || isGroup(name) || this.#entries.has(name)) continue;
       throw new ServiceError(
         'BAD_REQUEST',
-        `tools names no group or tool "${unknown.slice(0, 64)}"; groups are read, ${toolGroups.join(', ')}.`,
+        `tools names no group or tool "${name.slice(0, 64)}"; groups are read, ${toolGroups.join(', ')}.`,
       );
     }
     const readOnly = isReadOnly(params);
-    const groups = new Set(named);
-    const all = groups.size === 0;
     return {
-      has: (tool) => {
-        if (readOnly && tool.effect !== 'reads') return false;
-        if (all || groups.has(tool.group) || groups.has(tool.name)) return true;
-        return groups.has('read') && tool.effect === 'reads';
+      has: ({ name, group, effect }) => {
+        if (readOnly && effect !== 'reads') return false;
+        if (named.size === 0 || named.has(group) || named.has(name)) return true;
+        return named.has('read') && effect === 'reads';
       },
     };
-  }
-
-  #isChoice(name: string): boolean {
-    return name === 'read' || isGroup(name) || this.#entries.has(name);
   }
 }
 
@@ -142,7 +125,13 @@ function entryOf(tool: Tool): Entry {
     description: tool.description,
     inputSchema: tool.input.schema,
     ...(tool.output && { outputSchema: tool.output }),
-    annotations: annotationsOf(tool.effect, tool.idempotent),
+    // All four: a hint that is left out means destructive, or open.
+    annotations: {
+      readOnlyHint: tool.effect === 'reads',
+      destructiveHint: tool.effect === 'destroys',
+      idempotentHint: tool.idempotent || tool.effect === 'reads',
+      openWorldHint: false,
+    },
   });
   return { tool, json, headerParams: headerParamsOf(tool.input.schema) };
 }
@@ -183,14 +172,4 @@ function valuesOf(params: URLSearchParams, wanted: string): string[] {
 
 function isGroup(name: string): name is ToolGroup {
   return (toolGroups as readonly string[]).includes(name);
-}
-
-/** All four: a hint that is left out means destructive, or open. */
-function annotationsOf(effect: Effect, idempotent: boolean): Record<string, boolean> {
-  return {
-    readOnlyHint: effect === 'reads',
-    destructiveHint: effect === 'destroys',
-    idempotentHint: idempotent || effect === 'reads',
-    openWorldHint: false,
-  };
 }

@@ -1,9 +1,4 @@
-/**
- * Owns the numbers of the MCP server for the metrics: messages by method, calls by tool and outcome.
- *
- * 1. Labels are bounded: the first `namesMax` methods, and tools, that come; every other is `other`.
- * 2. Counting is a look-up and an addition; families are made when somebody asks.
- */
+/** Owns the numbers of the MCP server for the metrics: messages by method, calls by tool and outcome. */
 
 /** `refused`: before the tool was run, such as for a scope, a bound or arguments that do not fit. */
 export type CallOutcome = 'ok' | 'failed' | 'refused';
@@ -16,27 +11,22 @@ export interface CounterFamily {
   samples: { labels: Record<string, string>; value: number }[];
 }
 
-type ByOutcome = Record<CallOutcome, number>;
-
-const outcomes: readonly CallOutcome[] = ['ok', 'failed', 'refused'];
-const other = 'other';
-const namesMax = 100;
-
 export class McpCounts {
-  readonly #requests = new Map<string, { total: number }>();
-  readonly #calls = new Map<string, ByOutcome>();
+  readonly #requests = new Map<string, number>();
+  readonly #calls: Record<CallOutcome, Map<string, number>> = {
+    ok: new Map(),
+    failed: new Map(),
+    refused: new Map(),
+  };
 
-  /** A message came, with a method that there is. */
+  /** A message came; its method is one of those there are, or `other`. */
   request(method: string): void {
-    const counts = this.#requests.get(method) ?? named(this.#requests, method, { total: 0 });
-    counts.total += 1;
+    countIn(this.#requests, method);
   }
 
-  /** A call of a tool ended. */
+  /** A call of one of the tools there are ended. */
   call(tool: string, outcome: CallOutcome): void {
-    const counts =
-      this.#calls.get(tool) ?? named(this.#calls, tool, { ok: 0, failed: 0, refused: 0 });
-    counts[outcome] += 1;
+    countIn(this.#calls[outcome], tool);
   }
 
   families(): CounterFamily[] {
@@ -45,29 +35,20 @@ export class McpCounts {
         name: 'gangway_mcp_requests_total',
         help: 'Messages over MCP, by method.',
         type: 'counter',
-        samples: [...this.#requests].map(([method, { total }]) => ({
-          labels: { method },
-          value: total,
-        })),
+        samples: [...this.#requests].map(([method, value]) => ({ labels: { method }, value })),
       },
       {
         name: 'gangway_mcp_calls_total',
         help: 'Calls of tools over MCP, by tool and outcome.',
         type: 'counter',
-        samples: [...this.#calls].flatMap(([tool, counts]) =>
-          outcomes
-            .filter((outcome) => counts[outcome] > 0)
-            .map((outcome) => ({ labels: { tool, outcome }, value: counts[outcome] })),
+        samples: Object.entries(this.#calls).flatMap(([outcome, tools]) =>
+          [...tools].map(([tool, value]) => ({ labels: { tool, outcome }, value })),
         ),
       },
     ];
   }
 }
 
-/** A new row, or that of all names too many. */
-function named<Counts>(rows: Map<string, Counts>, name: string, fresh: Counts): Counts {
-  const key = rows.size < namesMax ? name : other;
-  const counts = rows.get(key) ?? fresh;
-  rows.set(key, counts);
-  return counts;
+function countIn(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
 }

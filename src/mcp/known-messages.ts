@@ -7,13 +7,8 @@
  * 2. A message is kept when it comes for the second time. What is kept is frozen, and bounded in number
  *    and length.
  */
-import {
-  isObject,
-  readMessage,
-  type RpcId,
-  type RpcMessage,
-  type RpcParams,
-} from '../protocol/json-rpc.ts';
+import { readMessage, type RpcId, type RpcMessage, type RpcParams } from '../protocol/json-rpc.ts';
+import { RecentMap } from '../lib/recent-map.ts';
 import { clientOf, metaOf } from './revision.ts';
 import type { ClientInfo } from './tool.ts';
 
@@ -75,18 +70,17 @@ interface Split {
   id: RpcId;
 }
 
-const knownMax = 500;
+const knownMax = 1_000;
 const bytesMax = 2_048;
-const idMark = '"id":';
-const idDigitsMax = 15;
-const idTextMax = 100;
+/** A number without sign, fraction and leading zeros, or a text that means what it shows. */
+const plainId = /"id":(0|[1-9][0-9]{0,14}|"[ !#-[\]-~]{0,100}")/;
 // Stands in for an id.
 const stranger = 'id of nobody';
 
 export class KnownMessages {
-  readonly #known = new Map<string, MessageContent>();
+  readonly #known = new RecentMap<MessageContent>(knownMax);
   /** What came once. */
-  readonly #seen = new Set<string>();
+  readonly #seen = new RecentMap<true>(knownMax);
 
   /** Reads one message; never throws. */
   read(body: Uint8Array): ReadMessage {
@@ -97,18 +91,13 @@ export class KnownMessages {
     const content = this.#known.get(key);
     if (content !== undefined) return { kind: 'request', id: split.id, content };
     const read = contentOf(readMessage(body));
-    if (read.kind === 'request' && this.#comesAgain(key) && isIdOf(read.id, split)) {
-      if (this.#known.size >= knownMax) this.#known.clear();
-      this.#known.set(key, frozen(read.content));
+    const isFirst = this.#seen.get(key) === undefined;
+    if (isFirst) this.#seen.set(key, true);
+    else if (read.kind === 'request' && isIdOf(read.id, split)) {
+      freeze(read.content.params);
+      this.#known.set(key, read.content);
     }
     return read;
-  }
-
-  #comesAgain(key: string): boolean {
-    if (this.#seen.delete(key)) return true;
-    if (this.#seen.size >= knownMax) this.#seen.clear();
-    this.#seen.add(key);
-    return false;
   }
 }
 
@@ -122,42 +111,12 @@ function contentOf(message: RpcMessage): ReadMessage {
 /** The message around its first plain id, which may be one of an inner object; null without any. */
 function splitOf(body: Uint8Array): Split | null {
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1');
-  const mark = text.indexOf(idMark);
-  if (mark === -1) return null;
-  const start = mark + idMark.length;
-  const end = text.charCodeAt(start) === quote ? textEnd(text, start) : digitsEnd(text, start);
-  if (end === -1) return null;
-  const token = text.slice(start, end);
-  const id = text.charCodeAt(start) === quote ? token.slice(1, -1) : Number(token);
-  return { before: text.slice(0, start), after: text.slice(end), id };
-}
-
-/** Behind a number without sign, fraction and leading zeros; -1 for any other. */
-function digitsEnd(text: string, start: number): number {
-  let end = start;
-  while (isDigit(text.charCodeAt(end))) end++;
-  const digits = end - start;
-  if (digits === 0 || digits > idDigitsMax) return -1;
-  if (digits > 1 && text.charCodeAt(start) === zero) return -1;
-  return end;
-}
-
-const quote = 0x22;
-const zero = 0x30;
-const backslash = 0x5c;
-
-function isDigit(char: number): boolean {
-  return char >= zero && char <= zero + 9;
-}
-
-/** Behind a text in quotes that means what it shows; -1 for any other. */
-function textEnd(text: string, start: number): number {
-  for (let at = start + 1; at <= start + 1 + idTextMax; at++) {
-    const char = text.charCodeAt(at);
-    if (char === quote) return at + 1;
-    if (!(char >= 0x20 && char < 0x7f) || char === backslash) return -1;
-  }
-  return -1;
+  const found = plainId.exec(text);
+  const id = found?.[1];
+  if (!found || id === undefined) return null;
+  const end = found.index + found[0].length;
+  const before = text.slice(0, end - id.length);
+  return { before, after: text.slice(end), id: id.startsWith('"') ? id.slice(1, -1) : Number(id) };
 }
 
 /** Whether what was cut out is the id of the message: what is put in its place must be the id then. */
@@ -167,15 +126,9 @@ function isIdOf(id: RpcId, { before, after, id: cut }: Split): boolean {
   return other.kind === 'request' && other.id === stranger;
 }
 
-/** So that nobody changes what many share. */
-export function frozen(content: MessageContent): MessageContent {
-  freeze(content.params);
-  return content;
-}
-
-// Not deeper than a message may nest.
+/** So that nobody changes what many share. Not deeper than a message may nest. */
 function freeze(value: unknown): void {
-  if (Array.isArray(value)) value.forEach(freeze);
-  else if (isObject(value)) Object.values(value).forEach(freeze);
+  if (typeof value !== 'object' || value === null) return;
+  Object.values(value).forEach(freeze);
   Object.freeze(value);
 }

@@ -43,6 +43,19 @@ export function outputOf(schema: GraphQLSchema, document: string): JsonSchema {
   return { ...object, required: Object.keys(object.properties) };
 }
 
+/** The schema of an answer with a list of objects, whose members are texts where `others` says nothing else. */
+export function listSchema(
+  name: string,
+  texts: readonly string[],
+  others: JsonSchema = {},
+  beside: JsonSchema = {},
+): JsonSchema {
+  const members = Object.fromEntries(texts.map((text) => [text, { type: 'string' }]));
+  const items = { type: 'object', properties: { ...members, ...others } };
+  const properties = { [name]: { type: 'array', items }, ...beside };
+  return { type: 'object', properties, required: Object.keys(properties) };
+}
+
 interface ObjectSchema extends Record<string, unknown> {
   type: 'object';
   properties: Record<string, JsonSchema>;

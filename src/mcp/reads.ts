@@ -36,10 +36,8 @@ export interface McpReadsOptions {
 }
 
 type Row = Omit<ReadsOfDay, 'calls' | 'lastMs'> & {
-  readonly calls: Map<string, number>;
+  readonly calls: Record<string, number>;
   lastMs: number;
-  /** Whether it has reads that are still to be written. */
-  due: boolean;
 };
 
 const dayMs = 86_400_000;
@@ -58,8 +56,8 @@ export class McpReads implements ReadCounter {
   #rowCount = 0;
   #day = '';
   #dayEndMs = 0;
-  /** Rows to be written, also of days before. */
-  #due: Row[] = [];
+  /** Rows with reads that are still to be written, also of days before. */
+  #due = new Set<Row>();
   #writtenAtMs = 0;
   #writeAtMs = Infinity;
   #cancel: () => void = () => undefined;
@@ -79,9 +77,9 @@ export class McpReads implements ReadCounter {
       this.#dropped += 1;
       return;
     }
-    row.calls.set(tool, (row.calls.get(tool) ?? 0) + 1);
+    row.calls[tool] = (row.calls[tool] ?? 0) + 1;
     row.lastMs = now;
-    if (!row.due) this.#markDue(row, now + writeMs);
+    this.#markDue(row, now + writeMs);
   }
 
   /** Writes what is left. */
@@ -95,7 +93,7 @@ export class McpReads implements ReadCounter {
     this.#day = new Date(now).toISOString().slice(0, 10);
     this.#dayEndMs = (Math.floor(now / dayMs) + 1) * dayMs;
     this.#rows.clear();
-    this.#rowCount = this.#due.length;
+    this.#rowCount = this.#due.size;
   }
 
   /** Null: there is no room for one more. */
@@ -116,7 +114,7 @@ export class McpReads implements ReadCounter {
     const tokenId = principal.kind === 'token' ? principal.tokenId : null;
     const times = { firstMs: now, lastMs: now };
     const who = { day: this.#day, teamId, userId, tokenId, client };
-    const row: Row = { id: newId('act', now), ...who, calls: new Map(), ...times, due: false };
+    const row: Row = { id: newId('act', now), ...who, calls: {}, ...times };
     rows.push(row);
     this.#rowCount += 1;
     this.#markDue(row, Math.max(now + firstWriteMs, this.#writtenAtMs + firstWriteApartMs));
@@ -125,18 +123,15 @@ export class McpReads implements ReadCounter {
 
   /** What was written of a token today, before a restart or before it was forgotten here. */
   #rowsBefore(who: string): Row[] {
-    const written = readsOfDay(this.#options.reader, this.#day, who);
-    const rows = written.map(({ calls, ...reads }): Row => {
-      return { ...reads, calls: new Map(Object.entries(calls)), due: false };
-    });
+    const rows: Row[] = readsOfDay(this.#options.reader, this.#day, who);
     this.#rows.set(who, rows);
     this.#rowCount += rows.length;
     return rows;
   }
 
   #markDue(row: Row, atMs: number): void {
-    row.due = true;
-    this.#due.push(row);
+    if (this.#due.has(row)) return;
+    this.#due.add(row);
     this.#writeBy(atMs);
   }
 
@@ -156,24 +151,23 @@ export class McpReads implements ReadCounter {
     this.#writeAtMs = Infinity;
     this.#writing ??= this.#writeDue().finally(() => {
       this.#writing = null;
-      if (this.#due.length > 0) this.#writeBy(this.#options.clock.now() + writeMs);
+      if (this.#due.size > 0) this.#writeBy(this.#options.clock.now() + writeMs);
     });
     return this.#writing;
   }
 
   async #writeDue(): Promise<void> {
     const { actors, clock, log } = this.#options;
-    const rows = this.#due;
-    this.#due = [];
+    const rows = [...this.#due];
+    this.#due.clear();
     this.#writtenAtMs = clock.now();
-    for (const row of rows) row.due = false;
     for (let start = 0; start < rows.length; start += writtenAtOnce) {
       const some = rows.slice(start, start + writtenAtOnce);
       try {
-        await actors.ask(activityLog, { type: 'reads', reads: some.map(plain) });
+        await actors.ask(activityLog, { type: 'reads', reads: structuredClone(some) });
       } catch (thrown) {
         log.warn({ err: thrown, rows: some.length }, 'mcp_reads_not_told');
-        for (const row of some) if (!row.due) this.#markDue(row, clock.now() + writeMs);
+        for (const row of some) this.#markDue(row, clock.now() + writeMs);
       }
     }
     if (this.#dropped > 0) log.warn({ reads: this.#dropped }, 'mcp_reads_not_counted');
@@ -184,7 +178,7 @@ export class McpReads implements ReadCounter {
   /** Makes room: what has been written can be read again. */
   #forget(): void {
     for (const [who, rows] of this.#rows) {
-      if (rows.some(({ due }) => due)) continue;
+      if (rows.some((row) => this.#due.has(row))) continue;
       this.#rows.delete(who);
       this.#rowCount -= rows.length;
     }
@@ -192,8 +186,7 @@ export class McpReads implements ReadCounter {
 }
 
 function find(rows: readonly Row[], teamId: string, client: string | null): Row | undefined {
-  for (const row of rows) if (row.client === client && row.teamId === teamId) return row;
-  return undefined;
+  return rows.find((row) => row.client === client && row.teamId === teamId);
 }
 
 function mayHaveName(rows: readonly Row[], client: string): boolean {
@@ -201,10 +194,4 @@ function mayHaveName(rows: readonly Row[], client: string): boolean {
   names.delete(null);
   names.delete(otherClient);
   return names.has(client) || names.size < clientsMax;
-}
-
-function plain(row: Row): ReadsOfDay {
-  const { id, day, teamId, userId, tokenId, client, firstMs, lastMs } = row;
-  const calls = Object.fromEntries(row.calls);
-  return { id, day, teamId, userId, tokenId, client, calls, firstMs, lastMs };
 }

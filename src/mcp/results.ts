@@ -143,18 +143,6 @@ export function cutText(text: string, bytesMax: number): string {
   return endsInHalf(shown) ? shown.slice(0, -1) : shown;
 }
 
-/** The end of a text within so many bytes of JSON; never half a character. */
-export function endOfText(text: string, bytesMax: number): string {
-  let shown = text.slice(Math.max(0, text.length - Math.max(0, bytesMax)));
-  for (let bytes = escapedBytes(shown); bytes > bytesMax && shown !== '';) {
-    const kept = Math.max(0, Math.floor((shown.length * bytesMax) / bytes) - 1);
-    shown = shown.slice(shown.length - kept);
-    bytes = escapedBytes(shown);
-  }
-  const first = shown.charCodeAt(0);
-  return first >= 0xdc00 && first <= 0xdfff ? shown.slice(1) : shown;
-}
-
 function endsInHalf(text: string): boolean {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last <= 0xdbff;

@@ -11,10 +11,9 @@
  */
 import { shownText } from '../lib/names.ts';
 import { notificationJson, resultJson, rpcCodes, type RpcId } from '../protocol/json-rpc.ts';
-import { answerFault, answerJson, answerReady, type McpAnswer } from './answer.ts';
+import { answerFault, answerJson, answerReady, type McpAnswer, type McpRequest } from './answer.ts';
 import { Catalog, type Selection } from './catalog.ts';
-import type { McpPrincipal, Tool } from './tool.ts';
-import type { Caller } from './graphql-call.ts';
+import type { Tool } from './tool.ts';
 import {
   KnownMessages,
   type MessageContent,
@@ -22,14 +21,7 @@ import {
   type RequestNote,
 } from './known-messages.ts';
 import { resultTail, type ServerInfo } from './results.ts';
-import {
-  currentRevision,
-  earlierRevisions,
-  type Era,
-  eraOf,
-  type HeaderOf,
-  revisionFault,
-} from './revision.ts';
+import { currentRevision, earlierRevisions, type Era, eraOf, revisionFault } from './revision.ts';
 import { ToolCalls, type ToolCallsOptions } from './tool-calls.ts';
 
 export interface McpServerOptions extends ToolCallsOptions {
@@ -37,18 +29,6 @@ export interface McpServerOptions extends ToolCallsOptions {
   tools: readonly Tool[];
   /** Told the method of every message; `other` for one there is not. */
   onMessage?: (method: string) => void;
-}
-
-export interface McpRequest {
-  /** Lent until `answer` returns. */
-  body: Uint8Array;
-  header: HeaderOf;
-  principal: McpPrincipal;
-  /** The query string. */
-  query: string;
-  /** Whether the client takes Server-Sent Events. */
-  takesEvents: boolean;
-  caller: Caller;
 }
 
 const instructions =

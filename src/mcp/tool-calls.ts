@@ -24,21 +24,15 @@ import {
   rpcCodes,
   type RpcId,
 } from '../protocol/json-rpc.ts';
-import { answerFault, answerJson, answerReady, type McpAnswer } from './answer.ts';
+import { answerFault, answerJson, answerReady, type McpAnswer, type McpRequest } from './answer.ts';
 import type { Catalog, Selection } from './catalog.ts';
-import type { McpPrincipal, Tool, ToolArguments, ToolOutcome } from './tool.ts';
-import { type Caller, type CallRedaction, GraphqlCall, type GraphqlDoor } from './graphql-call.ts';
+import type { CallOutcome } from './counts.ts';
+import type { McpPrincipal, Tool, ToolArguments, ToolCall, ToolOutcome } from './tool.ts';
+import { type CallRedaction, graphqlCall, type GraphqlDoor } from './graphql-call.ts';
 import { paramFault } from './header-value.ts';
 import type { MessageContent } from './known-messages.ts';
 import { outcomeJson, ResultBytes } from './results.ts';
-import {
-  capabilityFault,
-  type Era,
-  type HeaderOf,
-  mcpCodes,
-  metaOf,
-  nameFault,
-} from './revision.ts';
+import { capabilityFault, type Era, mcpCodes, metaOf, nameFault } from './revision.ts';
 import type { Rights } from './rights.ts';
 
 export interface ToolCallsOptions {
@@ -55,35 +49,29 @@ export interface ToolCallsOptions {
   underWay?: Tally;
   /** Told of every call of a tool. */
   onCall?: (note: CallNote) => void;
-  /** Bytes of answers that may be given again; default 8 MiB, 0 for none. */
-  reuseBytes?: number;
 }
 
 export interface CallNote {
+  /** In the team of the call; of one that was refused in its own. */
   principal: McpPrincipal;
   tool: Tool;
   /** As the client says; null when it says nothing. */
   client: string | null;
-  outcome: 'ok' | 'failed' | 'refused';
+  outcome: CallOutcome;
 }
 
-export interface CallRequest {
-  /** Of the message. */
-  body: Uint8Array;
+export interface CallRequest extends McpRequest {
   id: RpcId;
   content: MessageContent;
   era: Era;
-  header: HeaderOf;
-  principal: McpPrincipal;
   selection: Selection;
-  takesEvents: boolean;
-  caller: Caller;
 }
 
 /** Milliseconds that a slow tool may take: clients give up on a silent answer after a minute. */
 const patienceMs = 55_000;
 const patienceWithEventsMs = 600_000;
-const defaultReuseBytes = 8 * 1024 * 1024;
+/** Of answers that may be given again. */
+const reuseBytes = 8 * 1024 * 1024;
 /** Arguments that fit are no longer than that: of a longer message no answer is kept. */
 const reusedBytesMax = 16 * 1024;
 
@@ -92,7 +80,7 @@ export class ToolCalls {
   readonly #catalog: Catalog;
   readonly #tail: string;
   readonly #results: ResultBytes;
-  readonly #reuse: AnswerReuse;
+  readonly #reuse = new AnswerReuse(reuseBytes);
   readonly #underWay: Tally;
   readonly #draining = new AbortController();
 
@@ -102,7 +90,6 @@ export class ToolCalls {
     this.#tail = tail;
     this.#results = new ResultBytes(tail);
     this.#underWay = options.underWay ?? new OwnTally();
-    this.#reuse = new AnswerReuse(options.reuseBytes ?? defaultReuseBytes);
   }
 
   /** Ends what waits: it answers with what is so far. */
@@ -135,7 +122,9 @@ export class ToolCalls {
     const key = isRepeatable ? content.callKey : null;
     const known = key && this.#reuse.get(principal, key, this.#options.position());
     if (known) {
-      this.#note(request, tool, 'ok');
+      // At this position of the journal it was answered before: the team is one that may be named.
+      const acting = this.#acting(principal, args['team']);
+      this.#note(request, tool, 'ok', typeof acting === 'string' ? principal : acting);
       return answerReady(id, new ReadyResult(known));
     }
     return this.#run(request, tool, args, key);
@@ -160,7 +149,7 @@ export class ToolCalls {
     const askedAt = this.#options.position();
     const outcome = this.#held(request, () => tool.run(call, read.value));
     const finish = (settled: ToolOutcome): McpAnswer =>
-      this.#finish(request, tool, settled, key && { key, askedAt });
+      this.#finish({ request, tool, acting }, settled, key && { key, askedAt });
     return outcome instanceof Promise ? outcome.then(finish) : finish(outcome);
   }
 
@@ -187,7 +176,7 @@ export class ToolCalls {
         };
         const call = this.#call(request, tool, acting, tell, patienceWithEventsMs);
         const outcome = await this.#held(request, () => tool.run(call, args));
-        this.#note(request, tool, outcome.kind === 'failed' ? 'failed' : 'ok');
+        this.#note(request, tool, outcome.kind === 'failed' ? 'failed' : 'ok', acting);
         send(resultJson(request.id, outcomeJson(outcome, this.#tail)));
       },
     };
@@ -199,18 +188,17 @@ export class ToolCalls {
     principal: McpPrincipal,
     progress: ((message: string) => void) | null,
     patience: number,
-  ): GraphqlCall {
+  ): ToolCall {
     const { door, redaction } = this.#options;
-    const { address, userAgent } = caller;
     const { client } = content;
-    return new GraphqlCall({
+    return graphqlCall({
       door,
       redaction,
       principal,
       caller,
       agent: {
-        address,
-        userAgent,
+        address: caller.address,
+        userAgent: caller.header('user-agent'),
         client: client && `${client.name} ${client.version}`.trim(),
         tool: tool.name,
       },
@@ -255,12 +243,11 @@ export class ToolCalls {
   }
 
   #finish(
-    request: CallRequest,
-    tool: Tool,
+    { request, tool, acting }: { request: CallRequest; tool: Tool; acting: McpPrincipal },
     outcome: ToolOutcome,
     keep: { key: Uint8Array; askedAt: number } | null,
   ): McpAnswer {
-    this.#note(request, tool, outcome.kind === 'failed' ? 'failed' : 'ok');
+    this.#note(request, tool, outcome.kind === 'failed' ? 'failed' : 'ok', acting);
     const result = this.#results.of(outcome);
     if (keep && outcome.kind === 'structured') {
       const now = this.#options.position();
@@ -270,29 +257,14 @@ export class ToolCalls {
   }
 
   #refuse(request: CallRequest, tool: Tool, sentence: string): McpAnswer {
-    this.#note(request, tool, 'refused');
+    this.#note(request, tool, 'refused', request.principal);
     const result = outcomeJson({ kind: 'failed', sentence }, this.#tail);
     return answerJson(resultJson(request.id, result));
   }
 
-  #note({ principal, content }: CallRequest, tool: Tool, outcome: CallNote['outcome']): void {
-    const { onCall } = this.#options;
-    if (!onCall) return;
-    const args = content.params['arguments'];
-    const caller = this.#teamOf(principal, isObject(args) ? args['team'] : undefined);
-    onCall({ principal: caller, tool, client: content.client?.name ?? null, outcome });
-  }
-
-  /** The caller in the team it names, as far as it may still be there. */
-  #teamOf(principal: McpPrincipal, team: unknown): McpPrincipal {
-    try {
-      const acting = this.#acting(principal, team);
-      return typeof acting === 'string' ? principal : acting;
-    } catch (error) {
-      // The caller lost the right while the call ran.
-      if (error instanceof ServiceError) return principal;
-      throw error;
-    }
+  #note({ content }: CallRequest, tool: Tool, outcome: CallOutcome, principal: McpPrincipal): void {
+    const client = content.client?.name ?? null;
+    this.#options.onCall?.({ principal, tool, client, outcome });
   }
 
   /** The caller in the team it names, or a sentence that says why not. */
@@ -307,7 +279,7 @@ export class ToolCalls {
     if (tool.needs === null) return;
     const given = this.#options.rights.givenTo(request.principal);
     if (given.includes(tool.needs)) return;
-    this.#note(request, tool, 'refused');
+    this.#note(request, tool, 'refused', request.principal);
     const scope = [...given, tool.needs].join(' ');
     const metadata = this.#options.resourceMetadata();
     throw new ServiceError('FORBIDDEN', `The token lacks the capability ${tool.needs}.`, {

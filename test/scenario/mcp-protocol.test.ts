@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { after, before, describe, it } from 'node:test';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import { Gangway } from '../support/gangway.ts';
+import { freeTools, neededFor } from '../support/mcp-tool-names.ts';
 import { assertFault, assertResult, McpPeer, meta, metaPrefix } from '../support/mcp-peer.ts';
 import { assertProblem } from '../support/problem.ts';
 
@@ -345,9 +346,4 @@ type AjvClass = new (options: object) => {
 };
 
 const hints = ['destructiveHint', 'idempotentHint', 'openWorldHint', 'readOnlyHint'];
-const expected = [
-  'list_teams', 'list_apps', 'get_app', 'create_app', 'list_deployments', 'get_deployment',
-  'get_deployment_log', 'deploy_app', 'cancel_deployment', 'rollback_app', 'start_app', 'stop_app',
-  'restart_app', 'delete_app', 'read_logs', 'list_env', 'set_env', 'delete_env',
-  'list_databases', 'get_database', 'create_database', 'wait_for_deployment', 'search', 'graphql_schema', 'graphql_query', 'graphql_mutate',
-]; // prettier-ignore
+const expected = [...freeTools, ...Object.values(neededFor).flat()];

@@ -7,21 +7,7 @@ import { inTeam, join, lend, makeFolder, makeRole, userIdOf } from '../support/a
 import { archiveOf, type AppInfo, type Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { type McpAnswer, McpClient, textOf } from '../support/mcp-client.ts';
-
-const needed: Readonly<Record<string, readonly string[]>> = {
-  view_logs: ['read_logs'],
-  manage_env: ['list_env', 'set_env', 'delete_env'],
-  create_apps: ['create_app'],
-  create_databases: ['create_database'],
-  control_apps: ['start_app', 'stop_app', 'restart_app'],
-  delete_apps: ['delete_app'],
-  deploy_apps: ['cancel_deployment', 'rollback_app', 'deploy_app'],
-};
-// prettier-ignore
-const free = [
-  'list_teams', 'list_apps', 'get_app', 'list_deployments', 'get_deployment', 'wait_for_deployment',
-  'get_deployment_log', 'list_databases', 'get_database', 'search', 'graphql_schema', 'graphql_query', 'graphql_mutate',
-];
+import { freeTools, neededFor } from '../support/mcp-tool-names.ts';
 
 const later = cleanups();
 let gangway: Gangway;
@@ -67,7 +53,7 @@ const names = async (token: string, query?: string): Promise<string[]> =>
   (await mcp.tools(token, query === undefined ? {} : { query })).map(({ name }) => name).toSorted();
 
 const toolsFor = (...held: string[]): string[] =>
-  [...free, ...held.flatMap((one) => needed[one] ?? [])].toSorted();
+  [...freeTools, ...held.flatMap((one) => neededFor[one] ?? [])].toSorted();
 
 function argsOf(tool: string, appId: string): Record<string, unknown> {
   const named: Record<string, Record<string, unknown>> = {
@@ -93,7 +79,7 @@ function isRefused(answer: McpAnswer): boolean {
 
 async function assertHolds(token: string, appId: string, held: readonly string[]): Promise<void> {
   assert.deepEqual(await names(token), toolsFor(...held));
-  for (const [capability, tools] of Object.entries(needed)) {
+  for (const [capability, tools] of Object.entries(neededFor)) {
     // What is gone, or runs, would be in the way of the next.
     if (held.includes(capability) && ['delete_apps', 'deploy_apps'].includes(capability)) continue;
     for (const tool of tools) {
@@ -159,7 +145,11 @@ describe('the tools of a token', () => {
     const tools = await mcp.tools(token, { query });
     assert.deepEqual(
       tools.map(({ name }) => name).toSorted(),
-      [...free.filter((name) => name !== 'graphql_mutate'), 'read_logs', 'list_env'].toSorted(),
+      [
+        ...freeTools.filter((name) => name !== 'graphql_mutate'),
+        'read_logs',
+        'list_env',
+      ].toSorted(),
     );
     assert.ok(tools.every(({ annotations }) => annotations['readOnlyHint'] === true));
     const answer = await mcp.call(token, 'stop_app', { appId: kept.id }, { query });

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Tool, ToolArguments } from '../tool.ts';
 import { toolInput } from '../input.ts';
+import { listSchema } from '../output.ts';
 import type { Rights } from '../rights.ts';
 import { appArgument, appNamedIn, noApp, withAppId, without } from './app-argument.ts';
 import { type DocumentTool, documentTool, outcomeOf } from './document-tool.ts';
@@ -145,24 +146,7 @@ export function listTeams(rights: Rights): Tool {
     idempotent: true,
     needs: null,
     input: toolInput({}),
-    output: {
-      type: 'object',
-      properties: {
-        teams: {
-          type: 'array',
-          items: {
-            type: 'object',
-            properties: {
-              id: { type: 'string' },
-              slug: { type: 'string' },
-              name: { type: 'string' },
-              isDefault: { type: 'boolean' },
-            },
-          },
-        },
-      },
-      required: ['teams'],
-    },
+    output: listSchema('teams', ['id', 'slug', 'name'], { isDefault: { type: 'boolean' } }),
     run: async (call) => {
       const reply = await call.graphql('query { myTeams { id slug name } }', {});
       if (!reply.clean) return outcomeOf(reply);

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { toolInput } from '../input.ts';
+import { listSchema } from '../output.ts';
 
 const byName = `query ($text: String) {
   apps(search: $text, first: 20) { nodes { id name slug status } totalCount }
@@ -23,28 +24,12 @@ export function search(): Tool {
     idempotent: true,
     needs: null,
     input: toolInput({ text: z.string().trim().min(1).max(100) }),
-    output: {
-      type: 'object',
-      properties: {
-        results: {
-          type: 'array',
-          items: {
-            type: 'object',
-            properties: {
-              kind: { type: 'string' },
-              id: { type: 'string' },
-              name: { type: 'string' },
-              slug: { type: 'string' },
-              engine: { type: 'string' },
-              appId: { type: 'string' },
-              status: { type: 'string' },
-            },
-          },
-        },
-        more: { type: 'integer' },
-      },
-      required: ['results', 'more'],
-    },
+    output: listSchema(
+      'results',
+      ['kind', 'id', 'name', 'slug', 'engine', 'appId', 'status'],
+      {},
+      { more: { type: 'integer' } },
+    ),
     run,
   };
 }
