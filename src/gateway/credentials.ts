@@ -145,6 +145,19 @@ export class Callers {
   }
 }
 
+/** The person at a page of ours, null for nobody: FORBIDDEN for a token, CROSS_SITE. */
+export function personAt(
+  exchange: Exchange,
+  callers: Pick<Callers, 'either'>,
+  use: CookieUse = { changes: false },
+): Person | null {
+  const principal = callers.either(exchange, use);
+  if (principal.kind === 'token') {
+    throw new ServiceError('FORBIDDEN', 'An API token cannot do this; sign in.');
+  }
+  return principal.kind === 'person' ? principal : null;
+}
+
 /** What accounts need to know of a request's origin. */
 export function originOf(exchange: Exchange): Origin {
   const { address, fromLoopback, secure } = exchange;

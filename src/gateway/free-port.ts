@@ -3,7 +3,18 @@
  * port would also share it with any other process of the same user.
  */
 import { createServer } from 'node:net';
-import { ListenError } from './listen-error.ts';
+
+/** The address is not available. The message is for whoever starts the program. */
+export class ListenError extends Error {
+  override name = 'ListenError';
+
+  constructor(host: string, port: number, options?: ErrorOptions) {
+    super(
+      `Cannot listen on ${host}:${String(port)}: it is taken, or not an address of ours`,
+      options,
+    );
+  }
+}
 
 /**
  * Listens on the port alone for a moment and releases it. Resolves with its number, which the system

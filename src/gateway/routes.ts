@@ -15,9 +15,7 @@ export type Match =
 
 interface Entry {
   path: string;
-  /** One per segment; null where a parameter stands. */
-  segments: (string | null)[];
-  names: string[];
+  segments: string[];
   methods: Map<string, Route>;
   /** Matches without parameters, made once. */
   matches: Map<string, Match>;
@@ -52,16 +50,10 @@ export class RouteTable {
   #entry(path: string): Entry {
     const known = this.#fixed.get(path) ?? this.#templates.find((entry) => entry.path === path);
     if (known !== undefined) return known;
-    const parts = path.split('/');
-    const entry: Entry = {
-      path,
-      segments: parts.map((part) => (part.startsWith(':') ? null : part)),
-      names: parts.filter((part) => part.startsWith(':')).map((part) => part.slice(1)),
-      methods: new Map(),
-      matches: new Map(),
-    };
-    if (entry.names.length === 0) this.#fixed.set(path, entry);
-    else this.#templates.push(entry);
+    const segments = path.split('/');
+    const entry: Entry = { path, segments, methods: new Map(), matches: new Map() };
+    if (segments.some(isParameter)) this.#templates.push(entry);
+    else this.#fixed.set(path, entry);
     return entry;
   }
 }
@@ -92,24 +84,25 @@ function headOf(entry: Entry, method: string): Route | undefined {
   return get?.constant === undefined ? undefined : get;
 }
 
-function fits(entry: Entry, segments: readonly string[]): boolean {
-  if (entry.segments.length !== segments.length) return false;
-  return entry.segments.every((own, index) =>
-    own === null ? segments[index] !== '' : own === segments[index],
-  );
+function isParameter(segment: string): boolean {
+  return segment.startsWith(':');
+}
+
+function fits({ segments: own }: Entry, segments: readonly string[]): boolean {
+  if (own.length !== segments.length) return false;
+  return own.every((one, i) => (isParameter(one) ? segments[i] !== '' : one === segments[i]));
 }
 
 function decode(
-  entry: Entry,
+  { segments: own }: Entry,
   segments: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
   const params: Record<string, string> = {};
-  let name = 0;
-  for (const [index, own] of entry.segments.entries()) {
-    if (own !== null) continue;
-    const value = decodeSegment(segments[index] ?? '');
+  for (const [i, name] of own.entries()) {
+    if (!isParameter(name)) continue;
+    const value = decodeSegment(segments[i] ?? '');
     if (value === undefined) return undefined;
-    params[entry.names[name++] ?? ''] = value;
+    params[name.slice(1)] = value;
   }
   return params;
 }

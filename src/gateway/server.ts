@@ -13,22 +13,22 @@ import { systemClock, type Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { AccessLog, type LineSink } from './access-log.ts';
-import { HeadBlocks } from './http/answer-head.ts';
+import { ListenError } from './free-port.ts';
+import { AnswerLines, headerLines, splitLines } from './http/answer-head.ts';
 import { networks, textAddress } from './http/client-address.ts';
 import type { ConstantAnswer, Route } from './transport.ts';
 import type { Ending, ExchangeHost } from './http/exchange-host.ts';
 import { HttpExchange } from './http/exchange.ts';
-import { HeadReader, type CopiedHead } from './http/head-reader.ts';
+import { HeadReader, type CopiedHead } from './http/request-head.ts';
 import { InFlight } from './http/in-flight.ts';
 import { defaultLimits, shortestMs, type GatewayLimits } from './limits.ts';
-import { ListenError } from './listen-error.ts';
 import { singleSample, type MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { CorkedWrites } from './http/open-stream.ts';
 import { Peers } from './peers.ts';
 import { RequestBody } from './http/request-body.ts';
 import { RouteTable, type Match } from './routes.ts';
-import { notFound, refusing, shuttingDown } from './http/refusals.ts';
+import { notFound, refusing, shuttingDown } from './http/problem.ts';
 import { listenOn, loadUws } from './uws.ts';
 import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
 
@@ -194,7 +194,8 @@ export class Gateway {
   /** Has the library match the path itself: faster than our own table. */
   #addConstant(app: TemplatedApp, path: string, { headers, body }: ConstantAnswer): void {
     const counts = this.metrics.route(path, 'GET');
-    const { first, rest } = this.#host.blocks.fixed(headers);
+    const lines = splitLines(headerLines(headers));
+    const [first, rest] = [Buffer.from(lines.first), Buffer.from(lines.rest)];
     app.get(path, (response, request) => {
       if (
         this.#phase !== 'serving' ||
@@ -314,7 +315,7 @@ export class Gateway {
         this.metrics.dropped(why);
       },
       newRequestId: () => `${this.#idPrefix}${(this.#requests += 1).toString(36).padStart(6, '0')}`,
-      blocks: new HeadBlocks(),
+      lines: new AnswerLines(),
       trusted: networks(this.#options.trustedProxies ?? []),
       answered: (exchange, ending) => {
         this.#answered(exchange, ending);
@@ -355,10 +356,6 @@ export class Gateway {
       family('refused_sockets_total', 'Connections above the limit.', this.#refusedSockets),
     ];
   }
-}
-
-export function createGateway(options: GatewayOptions): Gateway {
-  return new Gateway(options);
 }
 
 function peerOf(response: HttpResponse): string {

@@ -26,6 +26,19 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/** Calls back every `everyMs`, until the returned function is called. */
+export function every(clock: Clock, everyMs: number, callback: () => void): () => void {
+  let cancel = (): void => undefined;
+  const arm = (): void => {
+    cancel = clock.after(everyMs, () => {
+      arm();
+      callback();
+    });
+  };
+  arm();
+  return () => cancel();
+}
+
 // setTimeout fires at once for delays above 2^31-1 ms; longer waits go in stages.
 const stageMaxMs = 2 ** 31 - 1;
 

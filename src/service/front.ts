@@ -15,7 +15,7 @@ import { auditedRoutes } from '../gateway/audited.ts';
 import type { Route } from '../gateway/transport.ts';
 import { type MetricFamily, singleSample } from '../gateway/metrics-text.ts';
 import type { Metrics } from '../gateway/metrics.ts';
-import { createGateway, type Gateway, type SharedPort } from '../gateway/server.ts';
+import { Gateway, type SharedPort } from '../gateway/server.ts';
 import { attachRoutes } from '../gateway/transports/attach.ts';
 import { deployHookRoutes } from '../gateway/transports/deploy-hook.ts';
 import { GraphqlStreams } from '../gateway/transports/graphql-streams.ts';
@@ -109,7 +109,7 @@ export class Front {
   #createGateway(): Gateway {
     const { core, accessLines, metrics, routes, shared } = this.#options;
     const { config, logger } = core;
-    return createGateway({
+    return new Gateway({
       host: config.host,
       port: config.port,
       routes: [...auditedRoutes(this.#routes(), core.audit), ...routes],

@@ -60,7 +60,6 @@ export class Home {
     const { accounts } = this;
     const { config, ground, callers, accountReads, needsSetup, publicUrl } = this.#core;
     const { store, actors, causes } = ground;
-    const refuseCrossSite = callers.refuseCrossSite.bind(callers);
     return [
       metricsRoute({
         metrics,
@@ -70,8 +69,8 @@ export class Home {
         callers,
         authorizeAdmin: (principal) => authorize(store, principal, 'admin', { kind: 'instance' }),
       }),
-      ...setupRoutes({ accounts, needsSetup, refuseCrossSite, warning: () => exposure.warning() }),
-      ...resetRoutes({ accounts, refuseCrossSite }),
+      ...setupRoutes({ accounts, needsSetup, callers, warning: () => exposure.warning() }),
+      ...resetRoutes({ accounts, callers }),
       ...loginRoutes({ accounts, accountReads, needsSetup, callers }),
       ...twoFactorRoutes({ accounts, accountReads, callers }),
       ...inviteRoutes({ accounts, accountReads, callers }),

@@ -16,7 +16,7 @@ import type {
   Method,
   ResponseStream,
 } from '../gateway/transport.ts';
-import { GuardedSink } from '../gateway/http/guarded-sink.ts';
+import { GuardedSink } from '../gateway/http/body-sinks.ts';
 import { RequestHead } from '../gateway/http/request-head.ts';
 
 /** A request as it crosses; plain data. */

@@ -1,6 +1,6 @@
 /** A gateway on a free port of this machine, for tests that speak to real sockets. */
 import type { Route } from '../../src/gateway/transport.ts';
-import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/server.ts';
+import { Gateway, type GatewayOptions } from '../../src/gateway/server.ts';
 import { recordingLogger, type LogRecord } from './silent-logger.ts';
 
 export interface TestGateway {
@@ -17,7 +17,7 @@ export async function startGateway(
   options: Partial<Omit<GatewayOptions, 'routes'>> = {},
 ): Promise<TestGateway> {
   const logger = recordingLogger();
-  const gateway = createGateway({
+  const gateway = new Gateway({
     host: '127.0.0.1',
     port: 0,
     logger,

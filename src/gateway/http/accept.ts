@@ -1,7 +1,14 @@
 /**
- * Owns the choice of a media type by `Accept` (RFC 9110, section 12.5.1): the offer with the highest
+ * Owns media types: that of a request, and the choice of one by `Accept` (RFC 9110, section 12.5.1): the offer with the highest
  * quality, exact names before wildcards, and among equals the first offer.
  */
+import type { Exchange } from '../transport.ts';
+
+/** The media type of a request's body, in small letters and without parameters; '' for none. */
+export function mediaTypeOf(exchange: Exchange): string {
+  const [type = ''] = exchange.header('content-type').split(';', 1);
+  return type.trim().toLowerCase();
+}
 
 interface Range {
   type: string;

@@ -5,8 +5,7 @@
  * 1. Every write is corked.
  * 2. The head is written as one block.
  */
-import { answerLines, headerLine, statusLine, toBlock } from './answer-head.ts';
-import type { HeadBlock } from './answer-head.ts';
+import { headerLine, headerLines, splitLines, statusLine } from './answer-head.ts';
 import type { Headers } from '../transport.ts';
 import type { AnswerHost, ExchangeRequest } from './exchange-host.ts';
 import type { HttpResponse } from '../uws.ts';
@@ -52,8 +51,7 @@ export class AnswerWriter {
   }
 
   addHeader(name: string, value: string): void {
-    const line = headerLine(name, value);
-    this.#extraLines = this.#extraLines === '' ? line : `${this.#extraLines}\r\n${line}`;
+    this.#extraLines += `\r\n${headerLine(name, value)}`;
   }
 
   /** Begins an answer that continues later; `more` runs in the same cork. */
@@ -113,7 +111,7 @@ export class AnswerWriter {
     const padding = this.#request.doubtful && this.corked ? corkBytes : 0;
     const length = bytes.byteLength + padding + 2;
     const lines = `${this.#lines(headers)}\r\nConnection: close\r\nContent-Length: ${length}`;
-    const { first, rest } = toBlock(`${lines}\r\n\r\n`);
+    const { first, rest } = splitLines(`${lines}\r\n\r\n`);
     const content = this.#headOnly ? [] : [bytes, Buffer.alloc(padding, ' ')];
     this.#cork(() => {
       this.#response.writeStatus(statusLine(status));
@@ -129,21 +127,14 @@ export class AnswerWriter {
   #head(status: number, headers: Headers): void {
     const response = this.#response;
     if (status !== 200) response.writeStatus(statusLine(status));
-    const { first, rest } = this.#known(status, headers) ?? toBlock(this.#lines(headers));
+    const isConstant = this.#request.route?.constant !== undefined && status === 200;
+    const { first, rest } = splitLines(isConstant ? headerLines(headers) : this.#lines(headers));
     response.writeHeader(first, rest);
   }
 
-  #known(status: number, headers: Headers): HeadBlock | undefined {
-    if (this.#extraLines !== '') return undefined;
-    const { blocks } = this.#host;
-    if (this.#request.route?.constant !== undefined && status === 200) return blocks.fixed(headers);
-    return blocks.withId(headers, this.#exchange.requestId);
-  }
-
   #lines(headers: Headers): string {
-    const extra = this.#extraLines;
-    const lines = `X-Request-Id: ${this.#exchange.requestId}\r\n${answerLines(headers)}`;
-    return `${lines}${extra && `\r\n${extra}`}`;
+    const lines = this.#host.lines.of(headers);
+    return `X-Request-Id: ${this.#exchange.requestId}\r\n${lines}${this.#extraLines}`;
   }
 
   /**

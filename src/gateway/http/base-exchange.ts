@@ -20,7 +20,7 @@ import type {
 import { problemDocument, problemHeaders } from './problem.ts';
 import type { DroppedAnswer } from '../metrics.ts';
 import type { RequestHead } from './request-head.ts';
-import { WholeBody } from './whole-body.ts';
+import { WholeBody } from './body-sinks.ts';
 
 export interface RequestSide {
   readonly head: RequestHead;

@@ -1,5 +1,5 @@
 /** Owns the types between an exchange and its gateway. */
-import type { HeadBlocks } from './answer-head.ts';
+import type { AnswerLines } from './answer-head.ts';
 import type { FailureHost } from './base-exchange.ts';
 import type { InNetworks } from './client-address.ts';
 import type { Route } from '../transport.ts';
@@ -31,8 +31,7 @@ export interface ExchangeLimits {
 export interface AnswerHost {
   /** Whether every answer now closes its connection. */
   readonly closing: boolean;
-  /** Of headers that never change. */
-  readonly blocks: HeadBlocks;
+  readonly lines: AnswerLines;
 }
 
 /** What an exchange of type `E` needs of its gateway. */

@@ -18,7 +18,7 @@ import { clientAddress, type ClientAddress } from './client-address.ts';
 import type { BodyFlow, BodySink, Headers, Method, ResponseStream, Route } from '../transport.ts';
 import type { ExchangeHost, ExchangeRequest } from './exchange-host.ts';
 import type { RouteCounts } from '../metrics.ts';
-import { GuardedSink } from './guarded-sink.ts';
+import { GuardedSink } from './body-sinks.ts';
 import { OpenStream } from './open-stream.ts';
 import { renewTimer } from './request-body.ts';
 import type { HttpResponse } from '../uws.ts';
@@ -97,10 +97,6 @@ export class HttpExchange extends BaseExchange {
 
   get secure(): boolean {
     return this.#known().secure;
-  }
-
-  get over(): boolean {
-    return this.#state === 'over';
   }
 
   /** Whether the answer is a stream. */

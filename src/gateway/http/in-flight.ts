@@ -1,7 +1,5 @@
-/**
- * Owns the exchanges in flight: their bounds on time, and the wait for their end.
- */
-import type { Clock } from '../../lib/clock.ts';
+/** Owns the exchanges in flight: their bounds on time, and the wait for their end. */
+import { type Clock, every } from '../../lib/clock.ts';
 import type { ServiceError } from '../../lib/errors.ts';
 import type { HttpExchange } from './exchange.ts';
 
@@ -44,12 +42,10 @@ export class InFlight {
   watch(smallestMs: number): void {
     // The library closes stalled sockets after 8 to 12 s unless a tick renews its timer.
     const everyMs = Math.min(Math.max(smallestMs / 4, 10), 4000);
-    const tick = (): void => {
-      this.#stopTicking = this.#clock.after(everyMs, tick);
+    this.#stopTicking = every(this.#clock, everyMs, () => {
       const nowMs = this.#clock.now();
       for (const exchange of [...this.#exchanges]) this.#guarded(() => exchange.tick(nowMs));
-    };
-    this.#stopTicking = this.#clock.after(everyMs, tick);
+    });
   }
 
   refuseBodies(error: ServiceError): void {
@@ -66,13 +62,10 @@ export class InFlight {
    */
   async emptyWithin(ms: number): Promise<void> {
     if (this.size === 0) return;
-    let cancelLook = (): void => undefined;
-    const look = (): void => {
-      cancelLook = this.#clock.after(letGoEveryMs, look);
+    const stopLooking = every(this.#clock, letGoEveryMs, () => {
       const nowMs = this.#clock.now();
       for (const exchange of [...this.#exchanges]) exchange.letGo(nowMs);
-    };
-    cancelLook = this.#clock.after(letGoEveryMs, look);
+    });
     await new Promise<void>((resolve) => {
       const cancel = this.#clock.after(ms, resolve);
       this.#emptied = () => {
@@ -80,7 +73,7 @@ export class InFlight {
         resolve();
       };
     });
-    cancelLook();
+    stopLooking();
   }
 
   stop(): void {

@@ -1,11 +1,12 @@
 /**
- * Owns the body of a refusal: `application/problem+json` (RFC 9457) with our stable code.
+ * Owns refusals: what the gateway answers before any handler is asked, and the body of every refusal,
+ * `application/problem+json` (RFC 9457) with our stable code.
  *
  * 1. Nothing but what the error declares safe is in it.
  * 2. 429 and 503 always say when to try again.
  */
-import type { ServiceError } from '../../lib/errors.ts';
-import type { Headers } from '../transport.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Headers, Route } from '../transport.ts';
 
 export const problemType = 'application/problem+json';
 
@@ -28,5 +29,26 @@ export function problemHeaders(error: ServiceError): Headers {
     'Content-Type': problemType,
     ...error.headers,
     ...(retry !== undefined && { 'Retry-After': String(Math.max(1, Math.ceil(retry))) }),
+  };
+}
+
+export function shuttingDown(): ServiceError {
+  return new ServiceError('SHUTTING_DOWN', 'The service is restarting.', { retryAfterS: 5 });
+}
+
+export function notFound(): ServiceError {
+  return new ServiceError('NOT_FOUND', 'There is nothing at this address.');
+}
+
+/** Answers a refused request in the way of its route, if it has one. */
+export function refusing(
+  refused: ServiceError = notFound(),
+  route: Pick<Route, 'refuse'> = {},
+): Pick<Route, 'handle' | 'refuse'> {
+  return {
+    ...route,
+    handle() {
+      throw refused;
+    },
   };
 }

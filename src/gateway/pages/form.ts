@@ -1,11 +1,13 @@
 /**
- * Owns what the forms of our pages share: how one is read, how a refusal is shown in it, and where
- * a form may lead afterwards.
+ * Owns what the forms of our pages share: fields, how one is read, how a refusal is shown in it, and
+ * where a form may lead afterwards.
  *
  * 1. A form that another site's page sent is refused before it is read.
  * 2. A refusal is shown in the form, with the status of the error and what was typed; a bug is not.
  */
 import { ServiceError } from '../../lib/errors.ts';
+import type { Callers } from '../credentials.ts';
+import { mediaTypeOf } from '../http/accept.ts';
 import type { Exchange } from '../transport.ts';
 import { html, sendPage } from './page.ts';
 import type { Html } from './page.ts';
@@ -18,11 +20,10 @@ const formBytesMax = 16_384;
 /** A form that was posted. Rejects: CROSS_SITE, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE. */
 export async function readForm(
   exchange: Exchange,
-  refuseCrossSite: (exchange: Exchange) => void,
+  callers: Pick<Callers, 'refuseCrossSite'>,
 ): Promise<URLSearchParams> {
-  refuseCrossSite(exchange);
-  const type = exchange.header('content-type').split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/x-www-form-urlencoded') {
+  callers.refuseCrossSite(exchange);
+  if (mediaTypeOf(exchange) !== 'application/x-www-form-urlencoded') {
     throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'Send the form as it is.');
   }
   return new URLSearchParams((await exchange.body(formBytesMax)).toString('utf8'));
@@ -51,6 +52,16 @@ function timeOf(seconds: number): string {
   return `${String(Math.ceil(seconds / 60))} minutes`;
 }
 
+/** Where people sign in, and go on to `next`. */
+export function loginFor(next: string): string {
+  return `/login?next=${encodeURIComponent(next)}`;
+}
+
+/** A page's path with the query it was asked for with. */
+export function asAsked(path: string, { query }: Exchange): string {
+  return query.size === 0 ? path : `${path}?${query.toString()}`;
+}
+
 /**
  * Where a page may lead on to, in the form a browser resolves it to: a path of this origin, else
  * `instead`. What only looks like a path (`//host`, `/\host`, one with a tab in between, or one that
@@ -62,4 +73,38 @@ export function pathOnSite(given: string | null, instead: string): string {
   const url = new URL(given, origin);
   if (url.origin !== origin || url.pathname.startsWith('//')) return instead;
   return `${url.pathname}${url.search}${url.hash}`;
+}
+
+/** Of the field that is typed into first. */
+export const focused = html`autofocus`;
+
+export function nameField(value: string, focus: boolean): Html {
+  return html`<label
+    >Your name
+    <input
+      name="name"
+      value="${value}"
+      required
+      ${focus ? focused : null}
+      maxlength="100"
+      autocomplete="name"
+    />
+  </label>`;
+}
+
+/** For a password that is being chosen. */
+export function newPasswordField(label: string, focus: boolean): Html {
+  return html`<label
+    >${label}
+    <input
+      name="password"
+      type="password"
+      required
+      ${focus ? focused : null}
+      minlength="10"
+      maxlength="128"
+      autocomplete="new-password"
+    />
+    <small>10 characters at least.</small>
+  </label>`;
 }

@@ -57,6 +57,11 @@ export function mcpClients(endpoint: Endpoint): McpClient[] {
   ];
 }
 
+/** One thing to paste, and what else is to be said. */
+function paste(into: string, text: string, more: Omit<Way, 'snippets'> = {}): Way {
+  return { snippets: [{ into, text }], ...more };
+}
+
 function claudeCode({ url, team }: Endpoint): McpClient {
   const server = { type: 'http', url, headers: headersWith(`\${${variable}}`, team) };
   const add = `claude mcp add --transport http ${name} ${sh(url)}`;
@@ -64,10 +69,7 @@ function claudeCode({ url, team }: Endpoint): McpClient {
   return {
     id: 'claudecode',
     name: 'Claude Code',
-    oauth: {
-      snippets: [{ into: 'In a terminal', text: add }],
-      note: 'Then /mcp in Claude Code signs you in.',
-    },
+    oauth: paste('In a terminal', add, { note: 'Then /mcp in Claude Code signs you in.' }),
     token: {
       snippets: [
         { into: '.mcp.json of the project, which may be shared', text: servers(server) },
@@ -79,14 +81,12 @@ function claudeCode({ url, team }: Endpoint): McpClient {
 
 /** Its connectors take an address and nothing else. */
 function claude({ url }: Endpoint): McpClient {
-  const reach = 'Connectors are called from the internet: this address has to be https and public.';
   return {
     id: 'claude',
     name: 'Claude Desktop, claude.ai',
-    oauth: {
-      snippets: [{ into: 'Settings, Connectors, Add custom connector', text: url }],
-      note: reach,
-    },
+    oauth: paste('Settings, Connectors, Add custom connector', url, {
+      note: 'Connectors are called from the internet: this address has to be https and public.',
+    }),
     token: {
       snippets: [],
       note: 'The connectors of claude.ai and Claude Desktop take no token: sign in instead.',
@@ -98,21 +98,13 @@ function cursor({ url, team }: Endpoint): McpClient {
   const into = '.cursor/mcp.json of the project, or ~/.cursor/mcp.json';
   const config = Buffer.from(JSON.stringify({ url })).toString('base64');
   const query = new URLSearchParams({ name, config }).toString();
+  const href = `cursor://anysphere.cursor-deeplink/mcp/install?${query}`;
+  const headers = headersWith(`\${env:${variable}}`, team);
   return {
     id: 'cursor',
     name: 'Cursor',
-    oauth: {
-      snippets: [{ into, text: servers({ url }) }],
-      link: {
-        label: 'Add to Cursor',
-        href: `cursor://anysphere.cursor-deeplink/mcp/install?${query}`,
-      },
-    },
-    token: {
-      snippets: [
-        { into, text: servers({ url, headers: headersWith(`\${env:${variable}}`, team) }) },
-      ],
-    },
+    oauth: paste(into, servers({ url }), { link: { label: 'Add to Cursor', href } }),
+    token: paste(into, servers({ url, headers })),
   };
 }
 
@@ -133,10 +125,9 @@ function vsCode({ url, team }: Endpoint): McpClient {
       ],
       link: { label: 'Add to VS Code', href: `vscode:mcp/install?${encodeURIComponent(named)}` },
     },
-    token: {
-      snippets: [{ into: '.vscode/mcp.json', text: pretty(withToken) }],
+    token: paste('.vscode/mcp.json', pretty(withToken), {
       note: 'VS Code asks for the token once and keeps it encrypted, outside the file.',
-    },
+    }),
   };
 }
 
@@ -144,7 +135,8 @@ function codex({ url, team }: Endpoint): McpClient {
   const into = '~/.codex/config.toml';
   // A JSON string is a basic string of TOML.
   const table = `[mcp_servers.${name}]\nurl = ${JSON.stringify(url)}`;
-  const inTeam = team === null ? '' : `\nhttp_headers = { "${teamHeader}" = ${quoted(team)} }`;
+  const inTeam =
+    team === null ? '' : `\nhttp_headers = { "${teamHeader}" = ${JSON.stringify(team)} }`;
   return {
     id: 'codex',
     name: 'Codex',
@@ -154,65 +146,49 @@ function codex({ url, team }: Endpoint): McpClient {
         { into: 'Then in a terminal', text: `codex mcp login ${name}` },
       ],
     },
-    token: {
-      snippets: [{ into, text: `${table}\nbearer_token_env_var = "${variable}"${inTeam}` }],
-    },
+    token: paste(into, `${table}\nbearer_token_env_var = "${variable}"${inTeam}`),
   };
 }
 
 function gemini({ url, team }: Endpoint): McpClient {
   const into = '~/.gemini/settings.json, or .gemini/settings.json of the project';
   const headers = headersWith(`\${${variable}}`, team);
+  const note = `Then /mcp auth ${name} in Gemini CLI signs you in.`;
   return {
     id: 'gemini',
     name: 'Gemini CLI',
-    oauth: {
-      snippets: [{ into, text: servers({ httpUrl: url }) }],
-      note: `Then /mcp auth ${name} in Gemini CLI signs you in.`,
-    },
-    token: { snippets: [{ into, text: servers({ httpUrl: url, headers }) }] },
+    oauth: paste(into, servers({ httpUrl: url }), { note }),
+    token: paste(into, servers({ httpUrl: url, headers })),
   };
 }
 
 function inspector({ url, team }: Endpoint): McpClient {
   const command = 'npx @modelcontextprotocol/inspector';
-  const headers = shellHeaders(team).map((one) => ` \\\n  --header ${one}`);
+  const list = `${command} --cli ${sh(url)} --transport http --method tools/list`;
+  const headers = shellHeaders(team).map((one) => `--header ${one}`);
   return {
     id: 'inspector',
     name: 'MCP Inspector',
-    oauth: {
-      snippets: [
-        { into: 'In a terminal', text: `${command} --transport http --server-url ${sh(url)}` },
-      ],
+    oauth: paste('In a terminal', `${command} --transport http --server-url ${sh(url)}`, {
       note: 'It opens in the browser; Connect there signs you in.',
-    },
-    token: {
-      snippets: [
-        {
-          into: 'In a terminal',
-          text: `${command} --cli ${sh(url)} --transport http --method tools/list${headers.join('')}`,
-        },
-      ],
-    },
+    }),
+    token: paste('In a terminal', [list, ...headers].join(' \\\n  ')),
   };
 }
 
 function curl({ url, team }: Endpoint): McpClient {
   const headers = ['"Content-Type: application/json"', ...shellHeaders(team)];
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
-  const lines = [`curl -sS ${sh(url)}`, ...headers.map((one) => `-H ${one}`)];
+  const lines = [
+    `curl -sS ${sh(url)}`,
+    ...headers.map((one) => `-H ${one}`),
+    `-d ${sh(JSON.stringify(call))}`,
+  ];
   return {
     id: 'curl',
     name: 'curl',
     oauth: { snippets: [], note: 'curl does not sign in: use a token.' },
-    token: {
-      snippets: [
-        {
-          into: 'In a terminal',
-          text: [...lines, `-d ${sh(JSON.stringify(call))}`].join(' \\\n  '),
-        },
-      ],
-    },
+    token: paste('In a terminal', lines.join(' \\\n  ')),
   };
 }
 
@@ -252,10 +228,6 @@ function servers(server: object): string {
 
 function pretty(value: unknown): string {
   return JSON.stringify(value, null, 2);
-}
-
-function quoted(value: string): string {
-  return JSON.stringify(value);
 }
 
 /** One word of a POSIX shell. */

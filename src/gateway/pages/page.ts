@@ -181,7 +181,33 @@ function scriptTag({ script }: PageExtras): Html {
   return html`<script nonce="${script.nonce}" defer src="${script.src}"></script>`;
 }
 
-/** Answers with a redirect that turns a POST into a GET. */
-export function redirect(exchange: Exchange, to: string): void {
+/**
+ * The headers of a page that is all scripts, which its nonce lets in. It asks this origin alone, and has no
+ * forms. `policy`: what else it may take; `referrer`: its Referrer-Policy.
+ */
+export function scriptPageHeaders(
+  nonce: string,
+  policy: readonly string[],
+  referrer: string,
+): Headers {
+  return {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'Content-Security-Policy': [
+      `default-src 'none'`,
+      `script-src 'nonce-${nonce}'`,
+      ...policy,
+      `connect-src 'self'`,
+      `base-uri 'none'`,
+      `form-action 'none'`,
+      `frame-ancestors 'none'`,
+    ].join('; '),
+    'Referrer-Policy': referrer,
+  };
+}
+
+/** Answers with a redirect that turns a POST into a GET, and sets cookies. */
+export function redirect(exchange: Exchange, to: string, cookies: readonly string[] = []): void {
+  for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
   exchange.send(303, { Location: to, 'Cache-Control': 'no-store' }, '');
 }

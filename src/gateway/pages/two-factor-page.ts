@@ -1,6 +1,6 @@
 /** Owns what the page shows on which people turn two-factor on: a form, a QR code, recovery codes. */
 import type { AskingTeam } from '../../auth/callers/account-reads.ts';
-import { focused } from './fields.ts';
+import { focused } from './form.ts';
 import { html } from './page.ts';
 import type { Html } from './page.ts';
 

@@ -1,9 +1,7 @@
-/**
- * Owns what the query and the body of a console mean. Every bad value is BAD_USER_INPUT with a sentence
- * that says what is allowed; what is not known is passed over.
- */
+/** Owns what the query and the body of a console mean. */
 import type { ConsoleSize } from '../../consoles/console-door.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { badInput, queryNumber, queryValue } from './query-values.ts';
 
 export interface AttachQuery {
   /** The console to come back to; null for a new one. */
@@ -26,16 +24,21 @@ export const defaultConsoleSize: ConsoleSize = { cols: 80, rows: 24 };
 
 /** `lastEventId`: of a browser that connects again by itself, under the address it began with. */
 export function parseAttachQuery(query: URLSearchParams, lastEventId: string): AttachQuery {
-  const cols = sizeOf('cols', one(query, 'cols'));
-  const rows = sizeOf('rows', one(query, 'rows'));
-  const mode = one(query, 'mode') ?? 'shell';
-  if (mode !== 'shell' && mode !== 'attach') throw refused('mode is shell or attach.');
+  const cols = sizeOf(query, 'cols');
+  const rows = sizeOf(query, 'rows');
+  const mode = queryValue(query, 'mode') ?? 'shell';
+  if (mode !== 'shell' && mode !== 'attach') throw badInput('mode is shell or attach.');
   const again = lastEventId.startsWith(sessionPrefix) ? lastEventId : null;
-  const sessionId = one(query, 'sessionId') ?? again;
-  if (sessionId === '') throw refused('sessionId is that of a console, or is left out.');
+  const sessionId = queryValue(query, 'sessionId') ?? again;
+  if (sessionId === '') throw badInput('sessionId is that of a console, or is left out.');
   const given = cols !== undefined || rows !== undefined;
   const size = { cols: cols ?? defaultConsoleSize.cols, rows: rows ?? defaultConsoleSize.rows };
-  return { sessionId, container: one(query, 'container') ?? '', mode, size: given ? size : null };
+  return {
+    sessionId,
+    container: queryValue(query, 'container') ?? '',
+    mode,
+    size: given ? size : null,
+  };
 }
 
 /** `inputBytes`: of the text, as UTF-8; above it PAYLOAD_TOO_LARGE. */
@@ -43,15 +46,15 @@ export function parseConsoleInput(body: Buffer, inputBytes: number): ConsoleInpu
   const wish = objectIn(body);
   const { sessionId, data, resize } = wish;
   if (typeof sessionId !== 'string' || sessionId === '') {
-    throw refused('sessionId is a text: the first event of the console.');
+    throw badInput('sessionId is a text: the first event of the console.');
   }
   if ((data === undefined) === (resize === undefined)) {
-    throw refused('Send either data, a text, or resize, with cols and rows.');
+    throw badInput('Send either data, a text, or resize, with cols and rows.');
   }
   if (resize !== undefined) return { sessionId, size: sizeIn(resize) };
-  if (typeof data !== 'string') throw refused('data is a text.');
+  if (typeof data !== 'string') throw badInput('data is a text.');
   // Half a character would be typed as another one.
-  if (!data.isWellFormed()) throw refused('data ends or begins within a character.');
+  if (!data.isWellFormed()) throw badInput('data ends or begins within a character.');
   const bytes = Buffer.from(data, 'utf8');
   if (bytes.length > inputBytes) {
     throw new ServiceError(
@@ -67,10 +70,10 @@ function objectIn(body: Buffer): Record<string, unknown> {
   try {
     value = JSON.parse(utf8.decode(body));
   } catch {
-    throw refused('The body is a JSON object in UTF-8.'); // Whatever was wrong with it.
+    throw badInput('The body is a JSON object in UTF-8.'); // Whatever was wrong with it.
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw refused('The body is a JSON object.');
+    throw badInput('The body is a JSON object.');
   }
   return value as Record<string, unknown>;
 }
@@ -80,24 +83,14 @@ function sizeIn(resize: unknown): ConsoleSize {
   return { cols: checked('cols', cols), rows: checked('rows', rows) };
 }
 
-function sizeOf(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  return checked(name, /^[0-9]{1,9}$/.test(text) ? Number(text) : NaN);
+function sizeOf(query: URLSearchParams, name: string): number | undefined {
+  const value = queryNumber(query, name);
+  return value === undefined ? undefined : checked(name, value);
 }
 
 function checked(name: string, value: unknown): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= sizeMax) {
     return value;
   }
-  throw refused(`${name} must be an integer from 1 to ${String(sizeMax)}.`);
-}
-
-function one(query: URLSearchParams, name: string): string | undefined {
-  const values = query.getAll(name);
-  if (values.length > 1) throw refused(`${name} may be given once.`);
-  return values[0];
-}
-
-function refused(sentence: string): ServiceError {
-  return new ServiceError('BAD_USER_INPUT', sentence);
+  throw badInput(`${name} must be an integer from 1 to ${String(sizeMax)}.`);
 }

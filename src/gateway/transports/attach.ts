@@ -8,25 +8,20 @@
  */
 import type { ConsoleDoor, NamedConsole } from '../../consoles/console-door.ts';
 import { assertContainer } from '../../actors/workload/console-programs.ts';
-import type { Need, Resource } from '../../auth/rights/authorize.ts';
-import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { sseHeaders } from '../../protocol/sse.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
-import { tables } from '../../store/records/tables.ts';
 import type { Exchange, Route } from '../transport.ts';
 import type { Callers, Person } from '../credentials.ts';
+import { type AppOrDatabase, resourceAt, type ResourceRights } from '../resources.ts';
 import { defaultConsoleSize, parseAttachQuery, parseConsoleInput } from './attach-input.ts';
 import type { AttachQuery } from './attach-input.ts';
 
-export interface AttachRoutesOptions {
-  reader: Reader;
+export interface AttachRoutesOptions extends ResourceRights {
   consoles: ConsoleDoor;
   callers: Pick<Callers, 'cookiePerson'>;
-  authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
 }
 
-type Kind = NamedConsole['target']['kind'];
+type Kind = AppOrDatabase['kind'];
 
 /** What opening a console in it needs. */
 export const consoleCapability = {
@@ -61,7 +56,7 @@ async function attach(options: AttachRoutesOptions, kind: Kind, exchange: Exchan
     throw new ServiceError('CROSS_SITE', 'A console is no page to go to.');
   }
   const target = { kind, id: exchange.param('id') };
-  options.authorize(reader, person, consoleCapability[kind], resourceOf(reader, kind, target.id));
+  options.authorize(reader, person, consoleCapability[kind], resourceAt(reader, kind, target.id));
   const query = parseAttachQuery(exchange.query, exchange.header('last-event-id'));
   assertContainer(reader, target, query.container);
   const sessionId = await sessionFor(consoles, { person, target, query, exchange });
@@ -118,15 +113,4 @@ async function close(options: AttachRoutesOptions, kind: Kind, exchange: Exchang
     throw new ServiceError('FORBIDDEN', 'Only who opened a console may close it.');
   }
   if (!exchange.aborted) exchange.send(204, {}, '');
-}
-
-function resourceOf(reader: Reader, kind: Kind, id: string): Resource {
-  if (kind === 'app') {
-    const app = reader.get(tables.apps, id);
-    if (app !== undefined) return { kind, app };
-  } else {
-    const database = reader.get(tables.databases, id);
-    if (database !== undefined) return { kind, database };
-  }
-  throw new ServiceError('NOT_FOUND', `No such ${kind}.`);
 }

@@ -9,20 +9,15 @@
 import { hashHookToken, sameHash } from '../../actors/app/deploying/hook-token.ts';
 import { appActor } from '../../actors/app/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
-import type { Need, Resource } from '../../auth/rights/authorize.ts';
-import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AppRecord } from '../../store/records/records.ts';
-import { tables } from '../../store/records/tables.ts';
 import type { Exchange, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
+import { permittedApp, type ResourceRights } from '../resources.ts';
 
-export interface DeployHookOptions {
-  reader: Reader;
+export interface DeployHookOptions extends ResourceRights {
   actors: Actors;
   callers: Pick<Callers, 'bearer'>;
-  authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
 }
 
 /** What senders of webhooks put into a body is no more than this. */
@@ -52,16 +47,14 @@ async function queueDeployment(options: DeployHookOptions, exchange: Exchange): 
 
 /** The app, when this caller may deploy it through this hook. */
 function admit(
-  { reader, callers, authorize }: DeployHookOptions,
+  options: DeployHookOptions,
   exchange: Exchange,
   tokenHash: string,
 ): Readonly<AppRecord> {
-  const principal = callers.bearer(exchange);
-  const app = reader.get(tables.apps, exchange.param('id'));
-  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
-  authorize(reader, principal, null, { kind: 'app', app });
+  const principal = options.callers.bearer(exchange);
+  const app = permittedApp(options, principal, exchange.param('id'), null);
   if (!sameHash(app.hookHash, tokenHash)) throw new ServiceError('NOT_FOUND', 'No such hook.');
-  authorize(reader, principal, 'deploy_apps', { kind: 'app', app });
+  options.authorize(options.reader, principal, 'deploy_apps', { kind: 'app', app });
   return app;
 }
 

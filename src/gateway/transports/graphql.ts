@@ -21,9 +21,10 @@ import type { Prepared } from '../../graphql/execution/executor.ts';
 import type { GraphqlAnswer, GraphqlCall, Lanes } from '../../graphql/execution/lanes.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { isObject } from '../../protocol/json-rpc.ts';
 import { negotiate } from '../http/accept.ts';
 import type { Exchange, Headers, Route } from '../transport.ts';
-import type { Callers } from '../credentials.ts';
+import { type Callers, originOf } from '../credentials.ts';
 import { explorerRoutes } from './graphql-explorer.ts';
 import type { GraphqlStreams } from './graphql-streams.ts';
 
@@ -274,10 +275,6 @@ export function parseRequest(body: Uint8Array): GraphqlRequest {
   return { query, operationName: operationName || undefined, variables: variables ?? {} };
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** A request with its exchange; what few of them need is made when they ask. */
 class HttpCall implements GraphqlCall {
   readonly query: string;
@@ -330,8 +327,7 @@ class HttpAnswer implements HttpSide {
 
   // Read when a mutation asks, which few requests are.
   get origin(): Origin {
-    const { address, fromLoopback, secure } = this.#exchange;
-    return { address, fromLoopback, secure, userAgent: this.#exchange.header('user-agent') };
+    return originOf(this.#exchange);
   }
 
   get cookieHeader(): string {

@@ -11,9 +11,8 @@ import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import type { InviteView } from '../../auth/sign-in/invitations.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
-import { type Callers, originOf, type Person } from '../credentials.ts';
-import { nameField, newPasswordField } from '../pages/fields.ts';
-import { explorerPath, readForm, sendRefused } from '../pages/form.ts';
+import { type Callers, originOf, type Person, personAt } from '../credentials.ts';
+import { explorerPath, nameField, newPasswordField, readForm, sendRefused } from '../pages/form.ts';
 import { html, type Html, redirect, sendPage } from '../pages/page.ts';
 import { landing } from './two-factor.ts';
 
@@ -41,7 +40,7 @@ class InvitePages {
   }
 
   async show(exchange: Exchange): Promise<void> {
-    const person = this.#person(exchange, false);
+    const person = personAt(exchange, this.#options.callers);
     const token = exchange.param('token');
     try {
       const accounts = await this.#options.accounts();
@@ -53,10 +52,9 @@ class InvitePages {
   }
 
   async accept(exchange: Exchange): Promise<void> {
-    const form = await readForm(exchange, (one) => {
-      this.#options.callers.refuseCrossSite(one);
-    });
-    const person = this.#person(exchange, true);
+    const { callers, accountReads } = this.#options;
+    const form = await readForm(exchange, callers);
+    const person = personAt(exchange, callers, { changes: true });
     const origin = originOf(exchange);
     const token = exchange.param('token');
     const accounts = await this.#options.accounts();
@@ -64,8 +62,7 @@ class InvitePages {
       const name = form.get('name') ?? '';
       const given = { token, name, password: form.get('password') ?? '' };
       const { user, cookies } = await accounts.invitations.accept(person ?? nobody, given, origin);
-      for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
-      redirect(exchange, landing(this.#options.accountReads, user.id, explorerPath));
+      redirect(exchange, landing(accountReads, user.id, explorerPath), cookies);
     } catch (error) {
       const view = viewAfter(error, () => accounts.invitations.view(token, origin));
       sendRefused(exchange, error, title, (problem) =>
@@ -74,14 +71,6 @@ class InvitePages {
           : this.#page(view, token, person, form.get('name') ?? '', problem),
       );
     }
-  }
-
-  #person(exchange: Exchange, changes: boolean): Person | null {
-    const principal = this.#options.callers.either(exchange, { changes });
-    if (principal.kind === 'token') {
-      throw new ServiceError('FORBIDDEN', 'An API token cannot do this; sign in.');
-    }
-    return principal.kind === 'person' ? principal : null;
   }
 
   #page(

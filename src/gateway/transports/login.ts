@@ -6,20 +6,28 @@
  *    explorer; never to another site. Who lacks the two-factor that a team asks for comes by the page
  *    that turns it on.
  * 2. A form that another site's page sent neither signs in nor out.
+ * 3. The second step asks for a code of the app, or a recovery code. Who did not give the password before
+ *    has nothing to do there.
  */
 import type { AccountReads } from '../../auth/callers/account-reads.ts';
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
+import { pendingCookieName } from '../../auth/sign-in/pending-sign-ins.ts';
+import { soleCookie } from '../../auth/callers/session-cookie.ts';
 import type { Exchange, Route } from '../transport.ts';
-import { originOf } from '../credentials.ts';
-import type { Callers } from '../credentials.ts';
+import { type Callers, originOf } from '../credentials.ts';
 import { connectPath } from '../pages/connect-page.ts';
 import { consolePath } from '../pages/console-page.ts';
-import { focused } from '../pages/fields.ts';
-import { explorerPath, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
+import {
+  explorerPath,
+  focused,
+  loginFor,
+  pathOnSite,
+  readForm,
+  sendRefused,
+} from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
 import { twoFactorPath } from '../pages/two-factor-page.ts';
-import { codePagePath, loginCodeRoutes } from './login-code.ts';
 import { landing } from './two-factor.ts';
 
 export interface LoginRoutesOptions {
@@ -30,87 +38,111 @@ export interface LoginRoutesOptions {
 }
 
 const title = 'Sign in';
+const codePath = '/login/two-factor';
+
 export function loginRoutes(options: LoginRoutesOptions): Route[] {
-  const pages = new LoginPages(options);
   return [
-    { method: 'GET', path: '/', handle: (exchange) => pages.home(exchange) },
-    { method: 'GET', path: '/login', handle: (exchange) => pages.show(exchange) },
+    { method: 'GET', path: '/', handle: (exchange) => home(exchange, options) },
+    { method: 'GET', path: '/login', handle: (exchange) => show(exchange, options) },
     {
       method: 'POST',
       path: '/login',
       audit: 'login',
-      handle: (exchange) => pages.signIn(exchange),
+      handle: (exchange) => signIn(exchange, options),
     },
     {
       method: 'POST',
       path: '/logout',
       audit: 'logout',
-      handle: (exchange) => pages.signOut(exchange),
+      handle: (exchange) => signOut(exchange, options),
     },
-    ...loginCodeRoutes({
-      accounts: options.accounts,
-      refuseCrossSite: (exchange) => {
-        options.callers.refuseCrossSite(exchange);
-      },
-    }),
+    { method: 'GET', path: codePath, handle: showCodePage },
+    {
+      method: 'POST',
+      path: codePath,
+      audit: 'verifyTwoFactorLogin',
+      handle: (exchange) => verify(exchange, options),
+    },
   ];
 }
 
-class LoginPages {
-  readonly #options: LoginRoutesOptions;
-
-  constructor(options: LoginRoutesOptions) {
-    this.#options = options;
+function home(exchange: Exchange, { callers, needsSetup }: LoginRoutesOptions): void {
+  if (needsSetup()) redirect(exchange, '/setup');
+  else {
+    const { kind } = callers.either(exchange, { changes: false });
+    redirect(exchange, kind === 'anonymous' ? '/login' : explorerPath);
   }
+}
 
-  home(exchange: Exchange): void {
-    const { callers, needsSetup } = this.#options;
-    if (needsSetup()) redirect(exchange, '/setup');
-    else {
-      const { kind } = callers.either(exchange, { changes: false });
-      redirect(exchange, kind === 'anonymous' ? '/login' : explorerPath);
-    }
+function show(exchange: Exchange, { accountReads, callers, needsSetup }: LoginRoutesOptions): void {
+  if (needsSetup()) {
+    redirect(exchange, '/setup');
+    return;
   }
+  const principal = callers.either(exchange, { changes: false });
+  const user = principal.kind === 'person' ? accountReads.user(principal.userId) : undefined;
+  const next = pathOnSite(exchange.query.get('next'), explorerPath);
+  if (user) sendPage(exchange, 200, 'Signed in', signedInPage(user, next));
+  else sendPage(exchange, 200, title, signInPage('', next, null));
+}
 
-  show(exchange: Exchange): void {
-    const { accountReads, callers, needsSetup } = this.#options;
-    if (needsSetup()) {
-      redirect(exchange, '/setup');
-      return;
-    }
-    const principal = callers.either(exchange, { changes: false });
-    const user = principal.kind === 'person' ? accountReads.user(principal.userId) : undefined;
-    const next = pathOnSite(exchange.query.get('next'), explorerPath);
-    if (user) sendPage(exchange, 200, 'Signed in', signedInPage(user, next));
-    else sendPage(exchange, 200, title, signInPage('', next, null));
+async function signIn(exchange: Exchange, options: LoginRoutesOptions): Promise<void> {
+  const form = await readForm(exchange, options.callers);
+  const email = form.get('email') ?? '';
+  const next = pathOnSite(form.get('next'), explorerPath);
+  try {
+    const accounts = await options.accounts();
+    const password = form.get('password') ?? '';
+    const origin = originOf(exchange);
+    const { user, requiresTwoFactor, cookies } = await accounts.login({ email, password }, origin);
+    const there = landing(options.accountReads, user.id, next);
+    redirect(exchange, requiresTwoFactor ? codePagePath(next) : there, cookies);
+  } catch (error) {
+    sendRefused(exchange, error, title, (problem) => signInPage(email, next, problem));
   }
+}
 
-  async signIn(exchange: Exchange): Promise<void> {
-    const form = await readForm(exchange, (one) => this.#options.callers.refuseCrossSite(one));
-    const email = form.get('email') ?? '';
-    const next = pathOnSite(form.get('next'), explorerPath);
-    try {
-      const accounts = await this.#options.accounts();
-      const password = form.get('password') ?? '';
-      const origin = originOf(exchange);
-      const signedIn = await accounts.login({ email, password }, origin);
-      for (const cookie of signedIn.cookies) exchange.addHeader('Set-Cookie', cookie);
-      const { user, requiresTwoFactor } = signedIn;
-      const there = landing(this.#options.accountReads, user.id, next);
-      redirect(exchange, requiresTwoFactor ? codePagePath(next) : there);
-    } catch (error) {
-      sendRefused(exchange, error, title, (problem) => signInPage(email, next, problem));
-    }
-  }
+async function signOut(
+  exchange: Exchange,
+  { accounts, callers }: LoginRoutesOptions,
+): Promise<void> {
+  callers.refuseCrossSite(exchange);
+  const principal = callers.either(exchange, { changes: true });
+  const cookies = await (await accounts()).logout(principal, originOf(exchange));
+  redirect(exchange, '/login', cookies);
+}
 
-  async signOut(exchange: Exchange): Promise<void> {
-    const { accounts, callers } = this.#options;
-    callers.refuseCrossSite(exchange);
-    const principal = callers.either(exchange, { changes: true });
-    const cookies = await (await accounts()).logout(principal, originOf(exchange));
-    for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
-    redirect(exchange, '/login');
+function showCodePage(exchange: Exchange): void {
+  const next = pathOnSite(exchange.query.get('next'), explorerPath);
+  if (soleCookie(exchange.header('cookie'), pendingCookieName) === '') {
+    redirect(exchange, loginFor(next));
+    return;
   }
+  const recovery = exchange.query.get('recovery') === '1';
+  sendPage(exchange, 200, title, codePage(next, recovery, null));
+}
+
+async function verify(
+  exchange: Exchange,
+  { accounts, callers }: LoginRoutesOptions,
+): Promise<void> {
+  const form = await readForm(exchange, callers);
+  const next = pathOnSite(form.get('next'), explorerPath);
+  const recoveryCode = form.get('recovery') === '1';
+  try {
+    const { security } = await accounts();
+    const { cookies } = await security.verifyTwoFactorLogin(
+      { code: form.get('code') ?? '', recoveryCode, cookieHeader: exchange.header('cookie') },
+      originOf(exchange),
+    );
+    redirect(exchange, next, cookies);
+  } catch (error) {
+    sendRefused(exchange, error, title, (problem) => codePage(next, recoveryCode, problem));
+  }
+}
+
+function codePagePath(next: string, recovery = false): string {
+  return `${codePath}?${recovery ? 'recovery=1&' : ''}next=${encodeURIComponent(next)}`;
 }
 
 function signInPage(email: string, next: string, problem: Html | null): Html {
@@ -157,3 +189,36 @@ function signedInPage(user: { name: string; email: string }, next: string): Html
       <button>Sign out</button>
     </form>`;
 }
+
+function codePage(next: string, recovery: boolean, problem: Html | null): Html {
+  return html`<h1>Sign in</h1>
+    <p>${recovery ? 'Each recovery code is good once.' : 'Your account asks for a second step.'}</p>
+    ${problem}
+    <form method="post" action="${codePath}">
+      <input type="hidden" name="next" value="${next}" />
+      ${recovery ? recoveryField : codeField}
+      <button>Sign in</button>
+    </form>
+    <a href="${codePagePath(next, !recovery)}"
+      >${recovery ? 'Use the app' : 'Use a recovery code'}</a
+    >
+    <a href="${loginFor(next)}">Start again</a>`;
+}
+
+const codeField = html`<label
+  >Code
+  <input
+    name="code"
+    required
+    autofocus
+    inputmode="numeric"
+    maxlength="20"
+    autocomplete="one-time-code"
+  />
+  <small>Six digits, from your authenticator app.</small>
+</label>`;
+
+const recoveryField = html`<input type="hidden" name="recovery" value="1" /><label
+    >Recovery code
+    <input name="code" required autofocus maxlength="40" autocomplete="off" spellcheck="false" />
+  </label>`;

@@ -9,7 +9,7 @@
  * 4. `drain` ends those that listen; calls are ended by the signal of their exchange.
  */
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, every } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { McpAnswer } from '../../mcp/answer.ts';
 import { sseComment, sseHeaders } from '../../protocol/sse.ts';
@@ -42,30 +42,16 @@ export class McpStreams {
   #draining = false;
 
   constructor(options: McpStreamsOptions) {
-    this.#options = {
-      openMax: 1_024,
-      pingMs: 15_000,
-      checkMs: 500,
-      ...options,
-    };
+    this.#options = { openMax: 1_024, pingMs: 15_000, checkMs: 500, ...options };
   }
 
   get size(): number {
     return this.#open.size;
   }
 
-  /**
-   * Runs a call that sends events, to its response. Throws where there is no room for one more; what
-   * it returns never rejects.
-   */
-  run(exchange: Exchange, answer: Extract<McpAnswer, { kind: 'events' }>): Promise<void> {
-    return this.#carry(this.#begin(exchange, this.#open.size - this.#listeners.size), answer);
-  }
-
-  async #carry(
-    stream: ResponseStream,
-    { run }: Extract<McpAnswer, { kind: 'events' }>,
-  ): Promise<void> {
+  /** Runs a call that sends events, to its response. Rejects where there is no room for one more. */
+  async run(exchange: Exchange, { run }: Extract<McpAnswer, { kind: 'events' }>): Promise<void> {
+    const stream = this.#begin(exchange, this.#open.size - this.#listeners.size);
     try {
       await run((json) => void stream.write(eventOf(json)));
     } catch (error) {
@@ -83,12 +69,13 @@ export class McpStreams {
     { first, last }: Extract<McpAnswer, { kind: 'listen' }>,
     mayStay: () => boolean,
   ): void {
+    const { clock, checkMs } = this.#options;
     const stream = this.#begin(exchange, this.#listeners.size);
     stream.write(eventOf(first));
     const listener = { stream, last, mayStay };
     this.#listeners.add(listener);
     exchange.onAbort(() => this.#listeners.delete(listener));
-    this.#stopChecks ??= this.#every(this.#options.checkMs, () => this.#check());
+    this.#stopChecks ??= every(clock, checkMs, () => this.#check());
   }
 
   drain(): void {
@@ -102,7 +89,7 @@ export class McpStreams {
   }
 
   #begin(exchange: Exchange, alike: number): ResponseStream {
-    const { openMax, pingMs } = this.#options;
+    const { clock, openMax, pingMs } = this.#options;
     if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
     if (alike >= openMax) {
       throw new ServiceError('TOO_MANY_STREAMS', `There are ${openMax} such streams already.`);
@@ -113,7 +100,7 @@ export class McpStreams {
       this.#open.delete(stream);
       this.#rest();
     });
-    this.#stopPings ??= this.#every(pingMs, () => {
+    this.#stopPings ??= every(clock, pingMs, () => {
       for (const one of this.#open) one.write(ping);
     });
     return stream;
@@ -142,18 +129,6 @@ export class McpStreams {
     if (this.#open.size > 0) return;
     this.#stopPings?.();
     this.#stopPings = null;
-  }
-
-  #every(ms: number, work: () => void): () => void {
-    let cancel = (): void => undefined;
-    const arm = (): void => {
-      cancel = this.#options.clock.after(ms, () => {
-        arm();
-        work();
-      });
-    };
-    arm();
-    return () => cancel();
   }
 }
 

@@ -19,10 +19,10 @@ import type { Limit } from '../../lib/rate-limit.ts';
 import type { McpAnswer } from '../../mcp/answer.ts';
 import { asksToRead } from '../../mcp/catalog.ts';
 import type { McpPrincipal } from '../../mcp/tool.ts';
-import type { Caller } from '../../mcp/graphql-call.ts';
 import type { Rights } from '../../mcp/rights.ts';
 import type { McpServer } from '../../mcp/server.ts';
 import type { Exchange, Headers, Route } from '../transport.ts';
+import { mediaTypeOf } from '../http/accept.ts';
 import type { Callers } from '../credentials.ts';
 import type { McpStreams } from './mcp-streams.ts';
 
@@ -88,15 +88,8 @@ class McpTransport {
       bodyMax,
       (lent) => {
         const loaded = server();
-        if (!(loaded instanceof Promise)) {
-          this.#take(exchange, principal, loaded, lent);
-          return;
-        }
-        const body = Buffer.from(lent);
-        loaded.then(
-          (ready) => this.#take(exchange, principal, ready, body),
-          (error: unknown) => this.#fail(exchange, error),
-        );
+        const body = loaded instanceof Promise ? Buffer.from(lent) : lent;
+        this.#settled(exchange, loaded, (one) => this.#take(exchange, principal, one, body));
       },
       (reason) => exchange.problem(reason),
     );
@@ -140,52 +133,52 @@ class McpTransport {
     if (exchange.aborted) return;
     const { rights, rate } = this.#options;
     rate.charge(callerOf(principal), Math.floor(body.length / bytesOfOneCall));
-    try {
-      rights.admit(principal);
-      const answer = server.answer(
-        {
-          body,
-          header: (name) => exchange.header(name),
-          principal,
-          query: exchange.query.toString(),
-          takesEvents: takesEvents(exchange.header('accept')),
-          caller: new ExchangeCaller(exchange),
-        },
-        (note) => exchange.note(note),
-      );
-      if (!(answer instanceof Promise)) this.#send(exchange, principal, answer);
-      else {
-        answer.then(
-          (settled) => this.#send(exchange, principal, settled),
-          (error: unknown) => this.#fail(exchange, error),
-        );
-      }
-    } catch (error) {
-      this.#fail(exchange, error);
-    }
+    rights.admit(principal);
+    const answer = server.answer(
+      {
+        body,
+        header: (name) => exchange.header(name),
+        principal,
+        query: exchange.query.toString(),
+        takesEvents: exchange.header('accept').includes('text/event-stream'),
+        caller: exchange,
+      },
+      (note) => exchange.note(note),
+    );
+    this.#settled(exchange, answer, (one) => this.#send(exchange, principal, one));
   }
 
   #send(exchange: Exchange, principal: McpPrincipal, answer: McpAnswer): void {
     if (exchange.aborted) return;
+    switch (answer.kind) {
+      case 'json':
+        exchange.send(answer.status, jsonHeaders, answer.body);
+        return;
+      case 'ready':
+        exchange.send(200, jsonHeaders, answer.result.response(answer.id));
+        return;
+      case 'accepted':
+        exchange.send(202, noStore, '');
+        return;
+      case 'events':
+        this.#settled(exchange, this.#options.streams.run(exchange, answer), () => undefined);
+        return;
+      case 'listen':
+        this.#options.streams.listen(exchange, answer, () => this.#mayStay(principal));
+    }
+  }
+
+  /** Goes on, at once where there is nothing to wait for; what fails on the way is the answer. */
+  #settled<T>(exchange: Exchange, value: T | Promise<T>, next: (value: T) => void): void {
+    const fail = (error: unknown): void => this.#fail(exchange, error);
+    if (value instanceof Promise) {
+      value.then(next).catch(fail);
+      return;
+    }
     try {
-      switch (answer.kind) {
-        case 'json':
-          exchange.send(answer.status, jsonHeaders, answer.body);
-          return;
-        case 'ready':
-          exchange.send(200, jsonHeaders, answer.result.response(answer.id));
-          return;
-        case 'accepted':
-          exchange.send(202, noStore, '');
-          return;
-        case 'events':
-          void this.#options.streams.run(exchange, answer);
-          return;
-        case 'listen':
-          this.#options.streams.listen(exchange, answer, () => this.#mayStay(principal));
-      }
+      next(value);
     } catch (error) {
-      this.#fail(exchange, error);
+      fail(error);
     }
   }
 
@@ -221,39 +214,10 @@ export function resourceMetadataUrl(publicUrl: string): string {
 }
 
 function requireJson(exchange: Exchange): void {
-  const type = exchange.header('content-type').split(';', 1)[0]?.trim().toLowerCase();
   const encoding = exchange.header('content-encoding');
-  if (type === 'application/json' && (encoding === '' || encoding === 'identity')) return;
+  if (mediaTypeOf(exchange) === 'application/json' && (encoding === '' || encoding === 'identity'))
+    return;
   throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'Send application/json, not encoded.', {
     headers: { 'Accept-Post': 'application/json' },
   });
-}
-
-function takesEvents(accept: string): boolean {
-  return accept.includes('text/event-stream');
-}
-
-/** What a call is told of its exchange, asked for when it is needed. */
-class ExchangeCaller implements Caller {
-  readonly #exchange: Exchange;
-
-  constructor(exchange: Exchange) {
-    this.#exchange = exchange;
-  }
-
-  get aborted(): boolean {
-    return this.#exchange.aborted;
-  }
-
-  get signal(): AbortSignal {
-    return this.#exchange.signal;
-  }
-
-  get address(): string {
-    return this.#exchange.address;
-  }
-
-  get userAgent(): string {
-    return this.#exchange.header('user-agent');
-  }
 }

@@ -13,7 +13,7 @@ import type { Capability } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
-import { readForm, sendRefused } from '../pages/form.ts';
+import { loginFor, readForm, sendRefused } from '../pages/form.ts';
 import { type Html, html, pagePolicy, redirect, sendPage } from '../pages/page.ts';
 
 export interface ConsentTeam {
@@ -35,90 +35,85 @@ const consentPath = '/api/auth/oauth2/consent';
 const title = 'Allow access';
 
 export function consentRoutes(options: ConsentOptions): Route[] {
-  const pages = new ConsentPages(options);
   return [
-    { method: 'GET', path: authorizePath, handle: (exchange) => pages.authorize(exchange) },
-    { method: 'GET', path: consentPath, handle: (exchange) => pages.show(exchange) },
+    { method: 'GET', path: authorizePath, handle: (exchange) => authorize(options, exchange) },
+    { method: 'GET', path: consentPath, handle: (exchange) => show(options, exchange) },
     {
       method: 'POST',
       path: consentPath,
       audit: 'oauth_consent',
-      handle: (exchange) => pages.decide(exchange),
+      handle: (exchange) => decide(options, exchange),
     },
   ];
 }
 
-class ConsentPages {
-  readonly #options: ConsentOptions;
+async function authorize(options: ConsentOptions, exchange: Exchange): Promise<void> {
+  const person = personOf(options, exchange);
+  const { provider } = options.oauth;
+  const cookie = exchange.header('cookie');
+  lead(exchange, await provider.authorize(exchange.query, person, cookie));
+}
 
-  constructor(options: ConsentOptions) {
-    this.#options = options;
+async function show(options: ConsentOptions, exchange: Exchange): Promise<void> {
+  const person = personOf(options, exchange);
+  if (!person) {
+    redirect(exchange, loginFor(`${consentPath}?${exchange.query.toString()}`));
+    return;
   }
+  const request = exchange.query.get('request') ?? '';
+  const asked = await options.oauth.provider.openConsent(request, person);
+  if (!asked) {
+    sendStopped(exchange, 'This request has run out. Start again at the client.');
+    return;
+  }
+  const teamId = exchange.query.get('team') ?? person.teamId;
+  send(options, exchange, 200, person, { asked, request, teamId, problem: null });
+}
 
-  async authorize(exchange: Exchange): Promise<void> {
-    const person = this.#person(exchange);
-    const { provider } = this.#options.oauth;
-    const cookie = exchange.header('cookie');
-    lead(exchange, await provider.authorize(exchange.query, person, cookie));
+async function decide(options: ConsentOptions, exchange: Exchange): Promise<void> {
+  const { callers, oauth } = options;
+  const form = await readForm(exchange, callers);
+  const person = callers.cookiePerson(exchange, { changes: true });
+  const request = form.get('request') ?? '';
+  const cookie = exchange.header('cookie');
+  const teamId = form.get('team') ?? '';
+  try {
+    if (form.get('decision') === 'deny') {
+      leave(exchange, await oauth.provider.deny(person, cookie, request));
+    } else if (form.get('decision') === 'allow') {
+      const capabilities = form.getAll('capability');
+      const choice = { teamId, capabilities };
+      leave(exchange, await oauth.provider.allow(person, cookie, request, choice));
+    } else throw new ServiceError('BAD_USER_INPUT', 'Allow or refuse.');
+  } catch (error) {
+    const asked = await oauth.provider.openConsent(request, person);
+    if (asked && error instanceof ServiceError && error.code !== 'INTERNAL') {
+      const problem = html`<p role="alert">${error.message}</p>`;
+      send(options, exchange, error.status, person, { asked, request, teamId, problem });
+    } else sendRefused(exchange, error, title, stopped);
   }
+}
 
-  async show(exchange: Exchange): Promise<void> {
-    const person = this.#person(exchange);
-    if (!person) {
-      redirect(exchange, loginFor(`${consentPath}?${exchange.query.toString()}`));
-      return;
-    }
-    const request = exchange.query.get('request') ?? '';
-    const asked = await this.#options.oauth.provider.openConsent(request, person);
-    if (!asked) {
-      sendStopped(exchange, 'This request has run out. Start again at the client.');
-      return;
-    }
-    const teamId = exchange.query.get('team') ?? person.teamId;
-    this.#send(exchange, 200, person, { asked, request, teamId, problem: null });
-  }
+function send(
+  options: ConsentOptions,
+  exchange: Exchange,
+  status: number,
+  person: Person,
+  shown: Shown,
+): void {
+  const { teamsOf, capabilitiesIn } = options;
+  const teams = teamsOf(person);
+  const team = teams.find((one) => one.id === shown.teamId) ?? teams[0];
+  const held = team ? capabilitiesIn(person, team.id) : [];
+  const page = consentPage({ ...shown, teams, team, held });
+  sendPage(exchange, status, title, page, {
+    'Content-Security-Policy': pagePolicy([policySource(shown.asked.redirectUri)]),
+  });
+}
 
-  async decide(exchange: Exchange): Promise<void> {
-    const { callers, oauth } = this.#options;
-    const form = await readForm(exchange, (one) => {
-      callers.refuseCrossSite(one);
-    });
-    const person = callers.cookiePerson(exchange, { changes: true });
-    const request = form.get('request') ?? '';
-    const cookie = exchange.header('cookie');
-    const teamId = form.get('team') ?? '';
-    try {
-      if (form.get('decision') === 'deny') {
-        leave(exchange, await oauth.provider.deny(person, cookie, request));
-      } else if (form.get('decision') === 'allow') {
-        const capabilities = form.getAll('capability');
-        const choice = { teamId, capabilities };
-        leave(exchange, await oauth.provider.allow(person, cookie, request, choice));
-      } else throw new ServiceError('BAD_USER_INPUT', 'Allow or refuse.');
-    } catch (error) {
-      const asked = await oauth.provider.openConsent(request, person);
-      if (asked && error instanceof ServiceError && error.code !== 'INTERNAL') {
-        const problem = html`<p role="alert">${error.message}</p>`;
-        this.#send(exchange, error.status, person, { asked, request, teamId, problem });
-      } else sendRefused(exchange, error, title, stopped);
-    }
-  }
-
-  #send(exchange: Exchange, status: number, person: Person, shown: Shown): void {
-    const { teamsOf, capabilitiesIn } = this.#options;
-    const teams = teamsOf(person);
-    const team = teams.find((one) => one.id === shown.teamId) ?? teams[0];
-    const held = team ? capabilitiesIn(person, team.id) : [];
-    const page = consentPage({ ...shown, teams, team, held });
-    sendPage(exchange, status, title, page, {
-      'Content-Security-Policy': pagePolicy([policySource(shown.asked.redirectUri)]),
-    });
-  }
-
-  #person(exchange: Exchange): Person | null {
-    const principal = this.#options.callers.either(exchange, { changes: false });
-    return principal.kind === 'person' ? principal : null;
-  }
+function personOf(options: ConsentOptions, exchange: Exchange): Person | null {
+  const principal = options.callers.either(exchange, { changes: false });
+  return principal.kind === 'person' ? principal : null;
 }
 
 interface Shown {
@@ -148,10 +143,6 @@ function lead(exchange: Exchange, authorization: Authorization): void {
     case 'nobody':
       sendStopped(exchange, authorization.detail);
   }
-}
-
-function loginFor(next: string): string {
-  return `/login?next=${encodeURIComponent(next)}`;
 }
 
 /** To the client, telling it nothing but what stands in the address. */

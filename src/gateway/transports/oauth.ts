@@ -13,8 +13,8 @@ import type { OAuth } from '../../auth/oauth/oauth.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { networkOf } from '../../lib/networks.ts';
 import type { RateLimit } from '../../lib/rate-limit.ts';
+import { mediaTypeOf } from '../http/accept.ts';
 import type { Exchange, Headers, Route } from '../transport.ts';
-
 import { type ConsentOptions, consentRoutes } from './oauth-consent.ts';
 
 export interface OAuthRoutesOptions extends ConsentOptions {
@@ -42,35 +42,36 @@ const preflight = {
 export function oauthRoutes(options: OAuthRoutesOptions): Route[] {
   const { oauth, publicUrl, registrations } = options;
   const { endpoints } = oauth;
+  const userinfo: Answering = (exchange) => endpoints.userinfo(exchange.header('authorization'));
+  const register: Answering = async (exchange) => {
+    const retryAfterS = registrations.take(networkOf(exchange.address));
+    if (retryAfterS > 0) {
+      const said = 'Too many clients from here.';
+      // In the words of OAuth as well: clients show nothing else to their people.
+      const extensions = { error: 'too_many_requests', error_description: said };
+      throw new ServiceError('RATE_LIMITED', said, { retryAfterS, extensions });
+    }
+    mustBe(exchange, 'application/json');
+    return endpoints.register((await exchange.body(bodyMax)).toString('utf8'));
+  };
   return [
     ...discoveryRoutes(publicUrl),
     ...consentRoutes(options),
-    ...clientRoutes('POST', 'register', async (exchange) => {
-      const retryAfterS = registrations.take(networkOf(exchange.address));
-      if (retryAfterS > 0) {
-        const said = 'Too many clients from here.';
-        // In the words of OAuth as well: clients show nothing else to their people.
-        const extensions = { error: 'too_many_requests', error_description: said };
-        throw new ServiceError('RATE_LIMITED', said, { retryAfterS, extensions });
-      }
-      mustBe(exchange, 'application/json');
-      return endpoints.register((await exchange.body(bodyMax)).toString('utf8'));
-    }),
-    ...clientRoutes('POST', 'token', async (one) => endpoints.token(await clientForm(one))),
-    ...clientRoutes(
-      'POST',
-      'revoke',
-      async (one) => endpoints.revoke(await clientForm(one)),
-      'oauth_revoke',
+    ...['register', 'token', 'revoke', 'introspect', 'userinfo'].map((name) =>
+      preflightOf(pathOf(name)),
     ),
-    ...clientRoutes('POST', 'introspect', async (one) =>
-      endpoints.introspect(await clientForm(one)),
-    ),
-    ...clientRoutes('GET', 'userinfo', (one) => endpoints.userinfo(one.header('authorization'))),
+    clientRoute('POST', 'register', register),
+    clientRoute('POST', 'token', async (one) => endpoints.token(await clientForm(one))),
+    {
+      ...clientRoute('POST', 'revoke', async (one) => endpoints.revoke(await clientForm(one))),
+      audit: 'oauth_revoke',
+    },
+    clientRoute('POST', 'introspect', async (one) => endpoints.introspect(await clientForm(one))),
+    clientRoute('GET', 'userinfo', userinfo),
     // A form may come with it (OpenID Connect Core, 5.3.1); nothing in it is needed.
-    clientRoute('POST', 'userinfo', async (one) => {
-      await one.body(bodyMax);
-      return endpoints.userinfo(one.header('authorization'));
+    clientRoute('POST', 'userinfo', async (exchange) => {
+      await exchange.body(bodyMax);
+      return userinfo(exchange);
     }),
   ];
 }
@@ -87,50 +88,32 @@ function discoveryRoutes(publicUrl: () => string): Route[] {
     openid + issuerPath,
     issuerPath + openid,
   ];
-  const documents: [string, () => unknown][] = [
-    ...serverPaths.map((path): [string, () => unknown] => [
-      path,
-      () => serverMetadata(publicUrl()),
-    ]),
-    ...[resource, `${resource}/api/mcp`].map((path): [string, () => unknown] => [
-      path,
-      () => resourceMetadata(publicUrl()),
-    ]),
+  return [
+    ...serverPaths.flatMap((path) => discovery(path, () => serverMetadata(publicUrl()))),
+    ...[resource, `${resource}/api/mcp`].flatMap((path) =>
+      discovery(path, () => resourceMetadata(publicUrl())),
+    ),
   ];
-  return documents.flatMap(([path, make]) => [
-    preflightOf(path),
-    {
-      method: 'GET',
-      path,
-      handle: (exchange) => {
-        exchange.json(200, make(), { ...anyOrigin, 'Cache-Control': 'public, max-age=60' });
-      },
-    },
-  ]);
+}
+
+function discovery(path: string, document: () => unknown): Route[] {
+  const headers = { ...anyOrigin, 'Cache-Control': 'public, max-age=60' };
+  const handle = (exchange: Exchange): void => exchange.json(200, document(), headers);
+  return [preflightOf(path), { method: 'GET', path, handle }];
 }
 
 type Answering = (exchange: Exchange) => Promise<EndpointAnswer>;
 
-function clientRoutes(
-  method: 'GET' | 'POST',
-  name: string,
-  answer: Answering,
-  audit?: string,
-): Route[] {
-  return [preflightOf(`/api/auth/oauth2/${name}`), clientRoute(method, name, answer, audit)];
+function pathOf(name: string): string {
+  return `/api/auth/oauth2/${name}`;
 }
 
-function clientRoute(
-  method: 'GET' | 'POST',
-  name: string,
-  answer: Answering,
-  // Clients register for no team, and tokens renew what a consent began: neither is recorded.
-  audit: string | null = null,
-): Route {
+/** Clients register for no team, and tokens renew what a consent began: neither is recorded. */
+function clientRoute(method: 'GET' | 'POST', name: string, answer: Answering): Route {
   return {
     method,
-    path: `/api/auth/oauth2/${name}`,
-    audit,
+    path: pathOf(name),
+    audit: null,
     handle: async (exchange) => {
       for (const [header, value] of Object.entries(anyOrigin)) exchange.addHeader(header, value);
       const { status, headers, body } = await answer(exchange);
@@ -160,6 +143,6 @@ async function clientForm(
 }
 
 function mustBe(exchange: Exchange, wanted: string): void {
-  const type = exchange.header('content-type').split(';')[0]?.trim().toLowerCase();
-  if (type !== wanted) throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `Send ${wanted}.`);
+  if (mediaTypeOf(exchange) !== wanted)
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `Send ${wanted}.`);
 }

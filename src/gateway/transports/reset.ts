@@ -5,16 +5,14 @@
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
-import { originOf } from '../credentials.ts';
-import { newPasswordField } from '../pages/fields.ts';
-import { readForm, sendRefused } from '../pages/form.ts';
+import { type Callers, originOf } from '../credentials.ts';
+import { newPasswordField, readForm, sendRefused } from '../pages/form.ts';
 import { html, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
 
 export interface ResetRoutesOptions {
   accounts: () => Promise<Accounts>;
-  /** Throws CROSS_SITE for a form that was sent from elsewhere. */
-  refuseCrossSite: (exchange: Exchange) => void;
+  callers: Pick<Callers, 'refuseCrossSite'>;
 }
 
 const title = 'New password';
@@ -41,7 +39,7 @@ async function show(exchange: Exchange, { accounts }: ResetRoutesOptions): Promi
 }
 
 async function submit(exchange: Exchange, options: ResetRoutesOptions): Promise<void> {
-  const form = await readForm(exchange, options.refuseCrossSite);
+  const form = await readForm(exchange, options.callers);
   const token = exchange.param('token');
   const { security } = await options.accounts();
   const reset = await security.findReset(token);

@@ -5,17 +5,15 @@
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
-import { originOf } from '../credentials.ts';
-import { nameField, newPasswordField } from '../pages/fields.ts';
-import { explorerPath, readForm, sendRefused } from '../pages/form.ts';
+import { type Callers, originOf } from '../credentials.ts';
+import { explorerPath, nameField, newPasswordField, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
 
 export interface SetupRoutesOptions {
   accounts: () => Promise<Accounts>;
   needsSetup: () => boolean;
-  /** Throws CROSS_SITE for a form that was sent from elsewhere. */
-  refuseCrossSite: (exchange: Exchange) => void;
+  callers: Pick<Callers, 'refuseCrossSite'>;
   /** What whoever sets it up should know first. */
   warning: () => string | null;
 }
@@ -45,7 +43,7 @@ export function setupRoutes(options: SetupRoutesOptions): Route[] {
 }
 
 async function submit(exchange: Exchange, options: SetupRoutesOptions): Promise<void> {
-  const form = await readForm(exchange, options.refuseCrossSite);
+  const form = await readForm(exchange, options.callers);
   const field = (name: string): string => form.get(name) ?? '';
   try {
     const accounts = await options.accounts();
@@ -59,8 +57,7 @@ async function submit(exchange: Exchange, options: SetupRoutesOptions): Promise<
       },
       originOf(exchange),
     );
-    for (const cookie of cookies) exchange.addHeader('Set-Cookie', cookie);
-    redirect(exchange, explorerPath);
+    redirect(exchange, explorerPath, cookies);
   } catch (error) {
     sendRefused(exchange, error, title, (problem) => {
       const isDone = error instanceof ServiceError && error.code === 'CONFLICT';

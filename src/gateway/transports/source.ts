@@ -9,22 +9,18 @@
  */
 import { join } from 'node:path';
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
-import type { Need, Resource } from '../../auth/rights/authorize.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
-import type { AppRecord } from '../../store/records/records.ts';
-import { tables } from '../../store/records/tables.ts';
-import type { Exchange, ResponseStream, Route } from '../transport.ts';
+import { PacedStream } from '../http/paced-stream.ts';
+import { permittedApp, type ResourceRights } from '../resources.ts';
+import type { Exchange, Route } from '../transport.ts';
 
-export interface SourceRoutesOptions {
+export interface SourceRoutesOptions extends ResourceRights {
   bulk: Pick<BulkPool, 'send'>;
   /** Where archives lie, in a folder for each app. */
   uploadsRoot: string;
-  reader: Reader;
   /** The person behind the session cookie: COOKIE_REQUIRED, UNAUTHENTICATED. */
   authenticate: (exchange: Exchange) => Principal;
-  authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
   /** Resolves when it is in the activity that this request reads the source. */
   note: (exchange: Exchange, principal: Principal) => Promise<unknown>;
 }
@@ -42,7 +38,12 @@ export function sourceRoutes(options: SourceRoutesOptions): Route[] {
 async function sendSource(options: SourceRoutesOptions, exchange: Exchange): Promise<void> {
   const { bulk, uploadsRoot, note } = options;
   const principal = options.authenticate(exchange);
-  const { id, slug, upload } = permittedApp(options, exchange, principal);
+  const { id, slug, upload } = permittedApp(
+    options,
+    principal,
+    exchange.param('id'),
+    'configure_apps',
+  );
   if (upload === null) {
     throw new ServiceError('NO_UPLOAD', 'No archive was uploaded to this app.');
   }
@@ -56,39 +57,13 @@ async function sendSource(options: SourceRoutesOptions, exchange: Exchange): Pro
       'Content-Disposition': `attachment; filename="${slug}.zip"`,
       'Cache-Control': 'no-store',
     });
+    const paced = new PacedStream(stream, exchange.signal);
     for await (const chunk of chunks) {
-      if (!stream.write(chunk)) await room(stream, exchange.signal);
+      if (!(await paced.write(chunk))) return;
     }
     stream.end();
   } catch (error) {
     // Who has left is told nothing.
     if (!exchange.aborted) throw error;
   }
-}
-
-/** The app, for who may read its source: NOT_FOUND, FORBIDDEN. */
-function permittedApp(
-  { reader, authorize }: SourceRoutesOptions,
-  exchange: Exchange,
-  principal: Principal,
-): Readonly<AppRecord> {
-  const app = reader.get(tables.apps, exchange.param('id'));
-  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
-  authorize(reader, principal, 'configure_apps', { kind: 'app', app });
-  return app;
-}
-
-/** Resolves when the socket takes bytes again; rejects when the client leaves. */
-function room(stream: ResponseStream, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => {
-      reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', leave, { once: true });
-    stream.onWritable(() => {
-      signal.removeEventListener('abort', leave);
-      resolve();
-    });
-    if (signal.aborted) leave();
-  });
 }

@@ -11,9 +11,8 @@ import type { AccountReads, User } from '../../auth/callers/account-reads.ts';
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
-import { originOf } from '../credentials.ts';
-import type { Callers, Person } from '../credentials.ts';
-import { explorerPath, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
+import { type Callers, originOf, type Person, personAt } from '../credentials.ts';
+import { explorerPath, loginFor, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
 import { redirect, sendPage } from '../pages/page.ts';
 import {
   enrolPage,
@@ -34,20 +33,19 @@ export interface TwoFactorRoutesOptions {
 const title = 'Two-factor';
 
 export function twoFactorRoutes(options: TwoFactorRoutesOptions): Route[] {
-  const pages = new TwoFactorPages(options);
   return [
-    { method: 'GET', path: twoFactorPath, handle: (exchange) => pages.show(exchange) },
+    { method: 'GET', path: twoFactorPath, handle: (exchange) => show(options, exchange) },
     {
       method: 'POST',
       path: twoFactorPath,
       audit: 'startTwoFactorEnrolment',
-      handle: (exchange) => pages.start(exchange),
+      handle: (exchange) => start(options, exchange),
     },
     {
       method: 'POST',
       path: twoFactorConfirmPath,
       audit: 'confirmTwoFactorEnrolment',
-      handle: (exchange) => pages.confirm(exchange),
+      handle: (exchange) => confirm(options, exchange),
     },
   ];
 }
@@ -62,77 +60,79 @@ export function landing(
   return isThere || reads.askingTwoFactor(userId).length === 0 ? next : twoFactorPageAt(next);
 }
 
-class TwoFactorPages {
-  readonly #options: TwoFactorRoutesOptions;
-
-  constructor(options: TwoFactorRoutesOptions) {
-    this.#options = options;
+function show(options: TwoFactorRoutesOptions, exchange: Exchange): void {
+  const next = pathOnSite(exchange.query.get('next'), explorerPath);
+  const person = personAt(exchange, options.callers);
+  if (person === null) {
+    redirect(exchange, loginFor(twoFactorPageAt(next)));
+    return;
   }
+  const user = userOf(options, person);
+  sendPage(
+    exchange,
+    200,
+    title,
+    user.twoFactorEnabled ? onPage(next) : firstStep(options, user, next),
+  );
+}
 
-  show(exchange: Exchange): void {
-    const next = pathOnSite(exchange.query.get('next'), explorerPath);
-    const principal = this.#options.callers.either(exchange, { changes: false });
-    if (principal.kind === 'token') {
-      throw new ServiceError('FORBIDDEN', 'An API token cannot do this; sign in.');
-    }
-    if (principal.kind === 'anonymous') {
-      redirect(exchange, `/login?next=${encodeURIComponent(twoFactorPageAt(next))}`);
-      return;
-    }
-    const user = this.#userOf(principal);
-    sendPage(exchange, 200, title, user.twoFactorEnabled ? onPage(next) : this.#start(user, next));
+async function start(options: TwoFactorRoutesOptions, exchange: Exchange): Promise<void> {
+  const { person, form, next } = await read(options, exchange);
+  const password = form.get('password') ?? '';
+  const user = userOf(options, person);
+  try {
+    const { security } = await options.accounts();
+    const made = await security.startTwoFactorEnrolment(person, { password }, originOf(exchange));
+    const page = await enrolPage(made, next);
+    sendPage(exchange, 200, title, page(null));
+  } catch (error) {
+    sendRefused(exchange, error, title, (problem) => firstStep(options, user, next, problem));
   }
+}
 
-  async start(exchange: Exchange): Promise<void> {
-    const { person, form, next } = await this.#read(exchange);
-    const password = form.get('password') ?? '';
-    const user = this.#userOf(person);
-    try {
-      const { security } = await this.#options.accounts();
-      const made = await security.startTwoFactorEnrolment(person, { password }, originOf(exchange));
-      const page = await enrolPage(made, next);
-      sendPage(exchange, 200, title, page(null));
-    } catch (error) {
-      sendRefused(exchange, error, title, (problem) => this.#start(user, next, problem));
-    }
+async function confirm(options: TwoFactorRoutesOptions, exchange: Exchange): Promise<void> {
+  const { person, form, next } = await read(options, exchange);
+  const user = userOf(options, person);
+  try {
+    const { security } = await options.accounts();
+    await security.confirmTwoFactorEnrolment(person, { code: form.get('code') ?? '' });
+    sendPage(exchange, 200, title, onPage(next));
+  } catch (error) {
+    const isMistyped = error instanceof ServiceError && error.code === 'BAD_USER_INPUT';
+    const shown = isMistyped ? shownBefore(form) : null;
+    const again = shown && (await enrolPage(shown, next));
+    sendRefused(
+      exchange,
+      error,
+      title,
+      again ?? ((problem) => firstStep(options, user, next, problem)),
+    );
   }
+}
 
-  async confirm(exchange: Exchange): Promise<void> {
-    const { person, form, next } = await this.#read(exchange);
-    const user = this.#userOf(person);
-    try {
-      const { security } = await this.#options.accounts();
-      await security.confirmTwoFactorEnrolment(person, { code: form.get('code') ?? '' });
-      sendPage(exchange, 200, title, onPage(next));
-    } catch (error) {
-      const isMistyped = error instanceof ServiceError && error.code === 'BAD_USER_INPUT';
-      const shown = isMistyped ? shownBefore(form) : null;
-      const again = shown && (await enrolPage(shown, next));
-      sendRefused(exchange, error, title, again ?? ((problem) => this.#start(user, next, problem)));
-    }
-  }
+async function read(
+  options: TwoFactorRoutesOptions,
+  exchange: Exchange,
+): Promise<{ person: Person; form: URLSearchParams; next: string }> {
+  const form = await readForm(exchange, options.callers);
+  const person = options.callers.cookiePerson(exchange, { changes: true });
+  return { person, form, next: pathOnSite(form.get('next'), explorerPath) };
+}
 
-  async #read(
-    exchange: Exchange,
-  ): Promise<{ person: Person; form: URLSearchParams; next: string }> {
-    const { callers } = this.#options;
-    const form = await readForm(exchange, (one) => {
-      callers.refuseCrossSite(one);
-    });
-    const person = callers.cookiePerson(exchange, { changes: true });
-    return { person, form, next: pathOnSite(form.get('next'), explorerPath) };
-  }
+function userOf(options: TwoFactorRoutesOptions, { userId }: Person): User {
+  const user = options.accountReads.user(userId);
+  if (!user) throw new ServiceError('UNAUTHENTICATED', 'Sign in first.');
+  return user;
+}
 
-  #userOf({ userId }: Person): User {
-    const user = this.#options.accountReads.user(userId);
-    if (!user) throw new ServiceError('UNAUTHENTICATED', 'Sign in first.');
-    return user;
-  }
-
-  #start(user: User, next: string, problem: Parameters<typeof startPage>[1] = null) {
-    const teams = this.#options.accountReads.askingTwoFactor(user.id);
-    return startPage({ email: user.email, teams, next }, problem);
-  }
+function firstStep(
+  options: TwoFactorRoutesOptions,
+  user: User,
+  next: string,
+  problem: Parameters<typeof startPage>[1] = null,
+) {
+  const teams = options.accountReads.askingTwoFactor(user.id);
+  return startPage({ email: user.email, teams, next }, problem);
 }
 
 const uriMax = 600;

@@ -11,15 +11,13 @@
 import { randomUUID } from 'node:crypto';
 import { appActor } from '../../actors/app/protocol.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
-import type { Need, Resource } from '../../auth/rights/authorize.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type ArchiveFormat, formatOf, uploadFilename } from '../../archives/formats/format.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
 import type { AppRecord, StoredUpload } from '../../store/records/records.ts';
-import { tables } from '../../store/records/tables.ts';
 import type { BulkPool, IncomingFile, ReceivedFile } from '../../archives/receiving/bulk-pool.ts';
+import { permittedApp, type ResourceRights } from '../resources.ts';
 import type { BodyFlow, Exchange, Route } from '../transport.ts';
 
 export interface UploadLimits {
@@ -29,16 +27,14 @@ export interface UploadLimits {
 
 export const uploadLimits: UploadLimits = { archiveBytes: 512 * 1024 * 1024 };
 
-export interface UploadRoutesOptions {
+export interface UploadRoutesOptions extends ResourceRights {
   bulk: Pick<BulkPool, 'receive'>;
   actors: Actors;
-  reader: Reader;
   /**
    * The person behind the session cookie, of a request that changes something: COOKIE_REQUIRED,
    * UNAUTHENTICATED, CROSS_SITE.
    */
   authenticate: (exchange: Exchange) => Principal;
-  authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
   logger: Logger;
   limits?: Partial<UploadLimits>;
   /** Milliseconds since the epoch; default the system's. */
@@ -82,7 +78,7 @@ export function uploadRoutes(options: UploadRoutesOptions): Route[] {
 
 /** Everything that can be judged before the body is read. */
 function admit(options: UploadRoutesOptions, exchange: Exchange, archiveBytes: number): Upload {
-  const app = permittedApp(options, exchange);
+  const app = appFor(options, exchange);
   if (exchange.headerCount('x-upload-filename') > 1) {
     throw new ServiceError('FILENAME_REQUIRED', 'There is more than one X-Upload-Filename.');
   }
@@ -98,12 +94,8 @@ function admit(options: UploadRoutesOptions, exchange: Exchange, archiveBytes: n
 }
 
 /** The app, for who may upload to it now: UNAUTHENTICATED, CROSS_SITE, NOT_FOUND, FORBIDDEN. */
-function permittedApp(options: UploadRoutesOptions, exchange: Exchange): Readonly<AppRecord> {
-  const principal = options.authenticate(exchange);
-  const app = options.reader.get(tables.apps, exchange.param('id'));
-  if (app === undefined) throw new ServiceError('NOT_FOUND', 'No such app.');
-  options.authorize(options.reader, principal, 'deploy_apps', { kind: 'app', app });
-  return app;
+function appFor(options: UploadRoutesOptions, exchange: Exchange): Readonly<AppRecord> {
+  return permittedApp(options, options.authenticate(exchange), exchange.param('id'), 'deploy_apps');
 }
 
 /** Reserves the app, receives the body, and makes the app point at it. */
@@ -127,7 +119,7 @@ async function store(
       blob: upload.blob,
     };
     // The body may have taken long: whoever sent it may have lost the right, or the session.
-    permittedApp(options, exchange);
+    appFor(options, exchange);
     await actors.ask(ref, { type: 'upload-commit', uploadId: upload.id, upload: stored });
     return stored;
   } catch (error) {

@@ -127,8 +127,7 @@ describe('McpStreams', () => {
     const running = [new Visitor(), new Visitor()].map(({ exchange }) =>
       streams.run(exchange, call),
     );
-    // Thrown, not rejected: who runs a call does not wait for it.
-    assert.throws(() => void streams.run(late.exchange, call), tooMany);
+    await assert.rejects(streams.run(late.exchange, call), tooMany);
     assert.equal(late.written, '');
     visitors[0]?.leave();
     streams.listen(late.exchange, listening, stays);
