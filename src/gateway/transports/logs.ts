@@ -62,7 +62,6 @@ async function open(options: LogRoutesOptions, kind: Kind, exchange: Exchange): 
     const detail = 'What runs this does not answer. Stored lines are in GraphQL: logs, searchLogs.';
     throw new ServiceError('AGENT_UNREACHABLE', detail);
   }
-  if (exchange.aborted) return;
   await sessions.reserve(person);
   if (exchange.aborted) {
     sessions.giveBack(person);
