@@ -1,5 +1,6 @@
 /**
- * Owns the Docker daemons that the files of one run share: one with a swarm, one without.
+ * Owns the Docker daemons that the files of one run share: one with a swarm, one without. Daemons of a
+ * file's own begin with the same images.
  *
  * 1. They are the run's own, started when a file first asks, and end with it.
  * 2. A file that runs alone is lent none; it starts its own.
@@ -11,49 +12,89 @@ import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { folderOf } from './sweep.ts';
 
 export type DaemonKind = 'docker' | 'swarm';
+/** Also a folder: see `takeImages`. */
+type Lent = DaemonKind | 'images';
 
 /** Names the socket at which they are asked for. */
-export const lendingVariable = 'GANGWAY_TESTS_DAEMONS';
+const variable = 'GANGWAY_TESTS_DAEMONS';
 
 /** For the run: from here on the processes that it starts are lent daemons. */
 export async function lendDaemons(): Promise<{ close(): Promise<void> }> {
   // Swept with all that is in it where the run is killed.
   const folder = folderOf(process.pid, process.pid);
   fs.mkdirSync(folder);
-  const started = new Map<DaemonKind, Promise<DockerDaemon>>();
-  const startOnce = (kind: DaemonKind): Promise<DockerDaemon> => {
-    const daemon = started.get(kind) ?? start(kind, folder);
-    started.set(kind, daemon);
-    return daemon;
+  const images = path.join(folder, 'images');
+  const docker = once(() => startDocker(folder, images));
+  const swarm = once(() => docker.get().then(() => startSwarm(folder, images)));
+  const answers: Record<Lent, () => Promise<string>> = {
+    docker: async () => (await docker.get()).socket,
+    swarm: async () => (await swarm.get()).socket,
+    images: () => docker.get().then(() => images),
   };
   const server = http.createServer((request, response) => {
-    startOnce(request.url === '/swarm' ? 'swarm' : 'docker').then(
-      ({ socket }) => response.end(socket),
+    answers[(request.url ?? '').slice(1) as Lent]().then(
+      (answer) => response.end(answer),
       (error: unknown) => response.writeHead(500).end(String(error)),
     );
   });
   const address = path.join(folder, 'daemons.sock');
   await new Promise<void>((resolve) => server.listen(address, resolve));
-  process.env[lendingVariable] = address;
+  process.env[variable] = address;
   return {
     async close() {
-      Reflect.deleteProperty(process.env, lendingVariable);
+      Reflect.deleteProperty(process.env, variable);
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      const daemons = await Promise.allSettled(started.values());
-      for (const one of daemons) if (one.status === 'fulfilled') await one.value.close();
+      await Promise.allSettled([docker, swarm].map(async (one) => (await one.begun())?.close()));
       fs.rmSync(folder, { recursive: true });
     },
   };
 }
 
-async function start(kind: DaemonKind, home: string): Promise<DockerDaemon> {
+interface Once<T> {
+  get(): Promise<T>;
+  /** What was made; undefined when nobody asked. */
+  begun(): Promise<T> | undefined;
+}
+
+function once<T>(make: () => Promise<T>): Once<T> {
+  let made: Promise<T> | undefined;
+  return { get: () => (made ??= make()), begun: () => made };
+}
+
+async function startDocker(home: string, images: string): Promise<DockerDaemon> {
   // Few runs need them.
-  const { ownDaemon } = await import('../support/docker-daemon.ts');
+  const { ownDaemon, takeImages } = await import('../support/docker-daemon.ts');
   const { importImages } = await import('../support/docker-images.ts');
-  const { beSwarm } = await import('../support/swarm.ts');
-  const daemon = await ownDaemon({ home });
+  const daemon = await ownDaemon({ home, images: null });
   await importImages(daemon.socket);
-  if (kind === 'swarm') await beSwarm(daemon.socket);
+  takeImages(daemon, images);
   return daemon;
+}
+
+async function startSwarm(home: string, images: string): Promise<DockerDaemon> {
+  const { ownDaemon } = await import('../support/docker-daemon.ts');
+  const { beSwarm } = await import('../support/swarm.ts');
+  const daemon = await ownDaemon({ home, images });
+  await beSwarm(daemon.socket);
+  return daemon;
+}
+
+/** For a file: the socket of a daemon, or the folder of its images; undefined outside a run that lends any. */
+export function lent(what: Lent): Promise<string | undefined> {
+  const socketPath = process.env[variable];
+  if (socketPath === undefined) return Promise.resolve(undefined);
+  return new Promise((resolve, reject) => {
+    const asking = http.get({ socketPath, path: `/${what}` }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (more: string) => {
+        text += more;
+      });
+      response.once('end', () => {
+        if (response.statusCode === 200) resolve(text);
+        else reject(new Error(text));
+      });
+    });
+    asking.once('error', reject);
+  });
 }

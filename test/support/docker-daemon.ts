@@ -3,6 +3,8 @@
  *
  * 1. Nothing of the machine's own daemon is used or touched: own socket, data, bridge and addresses.
  * 2. What a killed run left (processes, mounts, bridges, folders) is cleaned up by the next one.
+ * 3. Its containerd is a program beside it, as distributions have it, and lives on while it restarts.
+ *    One that the daemon starts itself costs a second of sleep at each end.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -11,6 +13,7 @@ import path from 'node:path';
 
 import Docker from 'dockerode';
 
+import { lent } from '../runner/lent-daemons.ts';
 import { isAlive } from './processes.ts';
 import { programPath } from './programs.ts';
 
@@ -32,22 +35,31 @@ const prefix = 'gangway-dockerd-';
 const bridgesMax = 64;
 const startMs = 30_000;
 
-/** A daemon for the asker alone. `liveRestore`: containers live on while it restarts; `home`: its folder's. */
-export async function ownDaemon(
-  options: { liveRestore?: boolean; buildKit?: boolean; home?: string } = {},
-): Promise<DockerDaemon> {
+export interface OwnDaemonOptions {
+  /** Containers live on while it restarts. */
+  liveRestore?: boolean;
+  /** Its folder's. */
+  home?: string;
+  /** What `takeImages` took of another one; null: it begins with no image. Default what the run lends. */
+  images?: string | null;
+}
+
+/** A daemon for the asker alone. */
+export async function ownDaemon(options: OwnDaemonOptions = {}): Promise<DockerDaemon> {
   const home = options.home ?? os.tmpdir();
   cleanUp(home);
+  const images = options.images === undefined ? await lent('images') : options.images;
   const dir = fs.mkdtempSync(path.join(home, `${prefix}${process.pid}-`));
+  if (images != null) copyImages(images, path.join(dir, 'data'), '--link');
   const bridge = makeBridge();
   fs.writeFileSync(path.join(dir, 'bridge'), bridge.name);
   // Its own configuration: the machine's may hold anything.
-  const features = { buildkit: options.buildKit === true };
-  fs.writeFileSync(path.join(dir, 'daemon.json'), JSON.stringify({ features }));
+  fs.writeFileSync(path.join(dir, 'daemon.json'), '{}');
+  const containerd = launchContainerd(dir);
   const socket = path.join(dir, 'docker.sock');
   let child: ChildProcess | undefined;
   const start = async (): Promise<void> => {
-    child = launch(dir, socket, bridge, options.liveRestore === true);
+    child = launchDaemon(dir, socket, bridge, options.liveRestore === true);
     await answers(socket, child, dir);
   };
   const stop = async (): Promise<void> => {
@@ -56,6 +68,7 @@ export async function ownDaemon(
   };
   const close = async (): Promise<void> => {
     await stop();
+    await end(containerd);
     discard(dir);
   };
   try {
@@ -86,6 +99,19 @@ export async function ownDaemon(
     },
     close,
   };
+}
+
+/** The images of a daemon that is at rest, for others to begin with. `folder`: one that is not there yet. */
+export function takeImages({ socket }: DockerDaemon, folder: string): void {
+  // A daemon's folder is a mount of its own, over which there are no links.
+  copyImages(path.join(path.dirname(socket), 'data'), folder);
+}
+
+/** `as` link: a daemon writes none of these files again, it puts others in their places. */
+function copyImages(from: string, to: string, as: '--link' | '--reflink=auto' = '--reflink=auto') {
+  fs.mkdirSync(to);
+  const parts = ['image', 'overlay2'].map((part) => path.join(from, part));
+  execFileSync('cp', ['--archive', as, ...parts, to], { stdio: 'ignore' });
 }
 
 /** How all addresses in networks of the daemon with this bridge begin. */
@@ -147,20 +173,56 @@ function allowWithin(action: '-I' | '-D', number: number): void {
   }
 }
 
-function launch(dir: string, socket: string, bridge: Bridge, liveRestore: boolean): ChildProcess {
+/** Without what a daemon does not use. */
+function launchContainerd(dir: string): ChildProcess {
+  const without = ['grpc.v1.cri', 'internal.v1.opt', 'internal.v1.restart'];
+  const config = [
+    'version = 2',
+    `root = "${dir}/data/containerd"`,
+    `state = "${dir}/exec/containerd"`,
+    `disabled_plugins = ${JSON.stringify(without.map((name) => `io.containerd.${name}`))}`,
+    `[grpc]\naddress = "${containerdSocket(dir)}"`,
+  ];
+  const file = path.join(dir, 'containerd.toml');
+  fs.writeFileSync(file, config.join('\n'));
+  return launch(dir, 'containerd', ['--config', file]);
+}
+
+function containerdSocket(dir: string): string {
+  return path.join(dir, 'containerd.sock');
+}
+
+function launchDaemon(
+  dir: string,
+  socket: string,
+  bridge: Bridge,
+  liveRestore: boolean,
+): ChildProcess {
+  return launch(
+    dir,
+    'dockerd',
+    [
+      ['--data-root', path.join(dir, 'data')],
+      ['--exec-root', path.join(dir, 'exec')],
+      ['--pidfile', path.join(dir, 'pid')],
+      ['--host', `unix://${socket}`],
+      ['--config-file', path.join(dir, 'daemon.json')],
+      ['--containerd', containerdSocket(dir)],
+      ['--bridge', bridge.name],
+      ['--default-address-pool', `base=${poolOf(bridge.number)}0.0/16,size=24`],
+      ['--iptables=false', '--ip6tables=false', '--ip-masq=false', '--shutdown-timeout=2'],
+      ...(liveRestore ? [['--live-restore']] : []),
+    ].flat(),
+  );
+}
+
+function launch(
+  dir: string,
+  name: 'containerd' | 'dockerd',
+  args: readonly string[],
+): ChildProcess {
   const log = fs.openSync(path.join(dir, 'log'), 'a');
-  const args = [
-    ['--data-root', path.join(dir, 'data')],
-    ['--exec-root', path.join(dir, 'exec')],
-    ['--pidfile', path.join(dir, 'pid')],
-    ['--host', `unix://${socket}`],
-    ['--config-file', path.join(dir, 'daemon.json')],
-    ['--bridge', bridge.name],
-    ['--default-address-pool', `base=${poolOf(bridge.number)}0.0/16,size=24`],
-    ['--iptables=false', '--ip6tables=false', '--ip-masq=false', '--shutdown-timeout=2'],
-    ...(liveRestore ? [['--live-restore']] : []),
-  ].flat();
-  const program = programPath('dockerd') ?? 'dockerd';
+  const program = programPath(name) ?? name;
   const env = { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin` };
   const child = spawn(program, args, { stdio: ['ignore', log, log], env, detached: true });
   child.unref();
