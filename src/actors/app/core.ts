@@ -48,12 +48,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
   #lastFinished: DeploymentRecord | null = null;
 
   constructor(context: ActorContext<AppProtocol>, deps: AppDeps) {
-    super(context, deps, {
-      name: 'app',
-      table: tables.apps,
-      log: `app:${context.ref.id}`,
-      logOf: (workloadId) => partLog(this.record, workloadId),
-    });
+    super(context, deps, { name: 'app', table: tables.apps });
     if (!mayHaveOpen(this.record)) return;
     for (const deployment of deps.reader.list(tables.deployments, 'open', [this.id])) {
       this.#open.set(deployment.id, deployment);
@@ -200,6 +195,10 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
   protected without({ run }: AppRecord, workloadId: string): Partial<AppRecord> {
     const draining = run.draining.filter((instance) => instance.workloadId !== workloadId);
     return { run: { ...run, draining } };
+  }
+
+  logOf(workloadId: string): LogName {
+    return partLog(this.record, workloadId) ?? `app:${this.id}`;
   }
 
   protected logsOf(app: AppRecord): LogName[] {

@@ -14,7 +14,7 @@
  */
 import { mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { handOver, makeOurs, makeTheirs, removeTree } from '../workload/owned-folders.ts';
+import { handOver, OwnedFolders, removeTree } from '../workload/owned-folders.ts';
 
 export interface AppFoldersOptions {
   appsRoot: string;
@@ -24,24 +24,15 @@ export interface AppFoldersOptions {
   uid: number | null;
 }
 
-export class AppFolders {
-  readonly root: string;
-  readonly data: string;
-  readonly home: string;
-  readonly temp: string;
+export class AppFolders extends OwnedFolders {
   readonly uploads: string;
+  readonly #appsRoot: string;
   readonly #releases: string;
-  readonly #uid: number | null;
-  readonly #options: AppFoldersOptions;
 
-  constructor(options: AppFoldersOptions) {
-    this.#options = options;
-    this.#uid = options.uid;
-    this.root = join(options.appsRoot, options.appId);
-    this.data = join(this.root, 'data');
-    this.home = join(this.root, 'home');
-    this.temp = join(this.root, 'tmp');
-    this.uploads = join(options.uploadsRoot, options.appId);
+  constructor({ appsRoot, uploadsRoot, appId, uid }: AppFoldersOptions) {
+    super(appsRoot, appId, uid);
+    this.uploads = join(uploadsRoot, appId);
+    this.#appsRoot = appsRoot;
     this.#releases = join(this.root, 'releases');
   }
 
@@ -55,12 +46,8 @@ export class AppFolders {
 
   /** Makes what an app needs before it builds or starts. Again is fine. */
   async ensure(): Promise<void> {
-    await mkdir(this.#options.appsRoot, { recursive: true, mode: 0o711 });
-    await makeOurs(this.root, this.#uid);
-    await makeOurs(this.#releases, this.#uid);
-    await makeTheirs(this.data, this.#uid);
-    await makeTheirs(this.home, this.#uid);
-    await makeTheirs(this.temp, this.#uid);
+    await mkdir(this.#appsRoot, { recursive: true, mode: 0o711 });
+    await this.makeAll(this.#releases);
   }
 
   async hasUpload(blob: string): Promise<boolean> {
@@ -98,7 +85,7 @@ export class AppFolders {
 
   /** Hands a filled release over to the app. */
   async handOver(name: string): Promise<void> {
-    await handOver(this.release(name), this.#uid);
+    await handOver(this.release(name), this.uid);
   }
 
   async removeRelease(name: string): Promise<void> {

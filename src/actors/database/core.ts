@@ -16,11 +16,7 @@ export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol,
   #start: AbortController | null = null;
 
   constructor(context: ActorContext<DatabaseProtocol>, deps: DatabaseDeps) {
-    super(context, deps, {
-      name: 'database',
-      table: tables.databases,
-      log: `db:${context.ref.id}`,
-    });
+    super(context, deps, { name: 'database', table: tables.databases });
   }
 
   get engine(): Engine {
@@ -70,8 +66,12 @@ export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol,
     return { run: { ...run, ending: run.ending.filter((id) => id !== workloadId) } };
   }
 
-  protected logsOf({ id }: DatabaseRecord): LogName[] {
-    return [`db:${id}`];
+  logOf(): LogName {
+    return `db:${this.id}`;
+  }
+
+  protected logsOf(): LogName[] {
+    return [this.logOf()];
   }
 
   protected statusOf({ deletedAtMs, desired, run, error }: DatabaseRecord): DatabaseStatus {

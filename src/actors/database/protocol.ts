@@ -2,6 +2,7 @@
  * Owns the messages of the `database` actor: the only way a database changes. Who may send them was
  * decided before; the actor checks the state of things.
  */
+import type { ConsoleProgram } from '../../consoles/console-door.ts';
 import type { DatabaseEngine, DatabaseRecord } from '../../store/records/records.ts';
 import type { Resources, Workload } from '../../protocol/workload.ts';
 import { type Actor, actorKind } from '../runtime/actor.ts';
@@ -18,14 +19,6 @@ export interface NewDatabase {
   username: string | null;
   /** Null: one is made up. */
   password: string | null;
-}
-
-/** A client to run beside the server, in its sandbox. */
-export interface DatabaseClient {
-  workloadId: string;
-  command: string[];
-  /** Holds the password. */
-  env: Record<string, string>;
 }
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
@@ -46,10 +39,10 @@ export type DatabaseProtocol = {
   /** Gives its user another password; the new connection string. NOT_RUNNING, CONFLICT. */
   rotate: { in: object; out: string };
   /**
-   * What a console runs; with a statement, what runs that one alone. NOT_RUNNING,
+   * What a console runs, its password in the environment; with a statement, what runs that one alone. NOT_RUNNING,
    * ENGINE_NOT_AVAILABLE without a client.
    */
-  client: { in: { statement: string | null }; out: DatabaseClient };
+  client: { in: { statement: string | null }; out: ConsoleProgram };
   /** Wakes it at start: it goes on with what was under way, and starts when it should run. */
   wake: { in: object; out: boolean };
   /** The driver says that a workload of this database changed. */

@@ -6,14 +6,11 @@
  * 3. An app that runs nothing has a route without targets (503); an unknown host has none (404).
  * 4. What only changes words that visitors read is sent a little later, many changes at once.
  */
-import type { Driver } from '../../drivers/driver.ts';
 import type { EdgeRoute } from '../../protocol/workload.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
-import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
 import { actorKind } from '../runtime/actor.ts';
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
+import type { WorkloadDeps } from '../workload/deps.ts';
 import { isSameRoute, isSameTargets, routeOf } from './app-route.ts';
 
 export type EdgeProtocol = {
@@ -26,16 +23,12 @@ export type EdgeProtocol = {
 /** One a server: `edgeActor.at(serverId)`. */
 export const edgeActor = actorKind<EdgeProtocol>('edge');
 
-export interface EdgeDeps {
-  reader: Reader;
-  driver: Driver;
-  clock: Clock;
-  logger: Logger;
+export interface EdgeDeps extends Pick<WorkloadDeps, 'reader' | 'driver' | 'clock' | 'logger'> {
   hostOf: (slug: string) => string;
-  /** Until routes the edge did not take are sent again. */
-  retryMs?: number;
 }
 
+/** Until routes the edge did not take are sent again. */
+const retryMs = 2000;
 /** Apps after which the walk over all of them gives way to others. */
 const walkStep = 200;
 /** How long changes of words wait for others. */
@@ -119,7 +112,7 @@ class Edge implements Actor<EdgeProtocol> {
       return true;
     } catch (error) {
       this.#deps.logger.warn({ err: error, routes: this.#routes.size }, 'edge_routes_not_set');
-      this.#sendIn(this.#deps.retryMs ?? 2000);
+      this.#sendIn(retryMs);
       return false;
     }
   }

@@ -52,12 +52,12 @@ export interface ActivationOptions {
     store: { commit(request: CommitRequest): Promise<number> };
     recordCause?: RecordCause;
   };
-  /** Puts a report behind the messages that wait. */
-  deliver: (report: Envelope) => void;
-  /** A commit failed: the actor must be activated anew. */
-  onFailedCommit: (error: ServiceError) => void;
-  /** Owned work or an effect threw: a crash. */
-  onCrash: (error: unknown) => void;
+  cell: {
+    /** Puts a report behind the messages that wait. */
+    deliver(report: Envelope): void;
+    /** The actor must be activated anew: a commit failed, or work of its own or an effect crashed. */
+    discard(activation: Activation, error: unknown, crashed: boolean): void;
+  };
 }
 
 export class Activation implements ActorContext<Protocol> {
@@ -177,7 +177,7 @@ export class Activation implements ActorContext<Protocol> {
       try {
         effect();
       } catch (error) {
-        this.#options.onCrash(error);
+        this.#options.cell.discard(this, error, true);
       }
     };
     this.gate(run, () => undefined);
@@ -205,7 +205,7 @@ export class Activation implements ActorContext<Protocol> {
     const done: Promise<void> = work(this.signal)
       .catch((error: unknown) => {
         // It counts as under way: what is stored says how to go on with it.
-        if (!this.ended) this.#options.onCrash(error);
+        if (!this.ended) this.#options.cell.discard(this, error, true);
       })
       .then(() => void this.#works.delete(done));
     this.#works.set(done, name);
@@ -235,7 +235,7 @@ export class Activation implements ActorContext<Protocol> {
       reject: fail,
     };
     signal.addEventListener('abort', drop, { once: true });
-    this.#options.deliver(envelope);
+    this.#options.cell.deliver(envelope);
     return handled(promise);
   }
 
@@ -282,7 +282,7 @@ export class Activation implements ActorContext<Protocol> {
     const gated = this.#gated;
     this.#gated = [];
     for (const one of gated) one.reject(error);
-    this.#options.onFailedCommit(error);
+    this.#options.cell.discard(this, error, false);
     return 'failed';
   }
 }

@@ -152,15 +152,8 @@ export class Cell {
   async #activate(): Promise<void> {
     this.#endRevival();
     const { ref, actors, parts } = this.#options;
-    const activation = new Activation({
-      ref,
-      epoch: parts.store.nextEpoch(this.address),
-      actors,
-      parts,
-      deliver: (report) => this.deliver(report),
-      onFailedCommit: (error) => this.#discard(activation, error, false),
-      onCrash: (error) => this.#discard(activation, error, true),
-    });
+    const epoch = parts.store.nextEpoch(this.address);
+    const activation = new Activation({ ref, epoch, actors, parts, cell: this });
     this.#phase = { name: 'activating', activation };
     try {
       const actor = await this.#options.definition.activate(activation);
@@ -176,7 +169,7 @@ export class Cell {
   #activationFailed(activation: Activation, thrown: unknown): void {
     if (activation.ended) return;
     if (!(thrown instanceof ServiceError)) {
-      this.#discard(activation, thrown, true);
+      this.discard(activation, thrown, true);
       return;
     }
     // An answer, such as NOT_FOUND: what waits gets it, and the address sleeps again.
@@ -228,7 +221,7 @@ export class Cell {
       }
       envelope.reject(asServiceError(thrown));
       if (envelope.alarm) this.#options.onAlarm(this, envelope.alarm, false);
-      this.#discard(activation, thrown, true);
+      this.discard(activation, thrown, true);
     }
   }
 
@@ -245,7 +238,8 @@ export class Cell {
     );
   }
 
-  #discard(activation: Activation, error: unknown, crashed: boolean): void {
+  /** Ends an activation that cannot go on; another follows. */
+  discard(activation: Activation, error: unknown, crashed: boolean): void {
     const phase = this.#phase;
     const current =
       (phase.name === 'active' || phase.name === 'activating') && phase.activation === activation;

@@ -32,9 +32,6 @@ export interface WorkloadRecord {
 export interface WorkloadKind<R> {
   name: 'app' | 'database';
   table: Table<R, 'uid'>;
-  /** The log of its workloads, but for those that have one of their own. */
-  log: LogName;
-  logOf?: (workloadId: string) => LogName | undefined;
 }
 
 /** A workload on its way out. */
@@ -67,16 +64,12 @@ export abstract class WorkloadCore<
     this.id = context.ref.id;
     this.kind = kind;
     this.#record = deps.reader.get(kind.table, this.id) ?? null;
-    const { driver, streams, clock, logger } = deps;
-    const { log, logOf } = kind;
-    const owner = this.id;
-    this.care = new WorkloadCare({
-      ...{ owner, log, driver, streams, clock, logger, context },
-      ...(logOf && { logOf }),
-    });
+    this.care = new WorkloadCare(this);
   }
 
   protected abstract statusOf(record: R): R['status'];
+  /** The log of one of its workloads. */
+  abstract logOf(workloadId: string): LogName;
   protected abstract get leavers(): readonly Leaver[];
   /** What of its record changes when the driver has forgotten one of these. */
   protected abstract without(record: R, workloadId: string): Partial<R>;

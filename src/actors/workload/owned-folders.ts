@@ -7,9 +7,36 @@
  */
 import { execFile } from 'node:child_process';
 import { chmod, chown, lstat, mkdir, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
+
+/** The folders of an app or a database. What lies in those of its own is 0700 and belongs to it. */
+export class OwnedFolders {
+  readonly root: string;
+  readonly data: string;
+  readonly home: string;
+  readonly temp: string;
+  /** Null: everything belongs to the uid of this process. */
+  protected readonly uid: number | null;
+
+  constructor(parent: string, id: string, uid: number | null) {
+    this.root = join(parent, id);
+    this.data = join(this.root, 'data');
+    this.home = join(this.root, 'home');
+    this.temp = join(this.root, 'tmp');
+    this.uid = uid;
+  }
+
+  /** Makes them, and others of ours and of its own beside them. Again is fine. */
+  protected async makeAll(ours: string, theirs: readonly string[] = []): Promise<void> {
+    for (const folder of [this.root, ours]) await makeOurs(folder, this.uid);
+    for (const folder of [this.data, this.home, this.temp, ...theirs]) {
+      await makeTheirs(folder, this.uid);
+    }
+  }
+}
 
 /** Ours, 0710, with the group of `uid`: it may walk through. Null: no uid of its own. */
 export async function makeOurs(folder: string, uid: number | null): Promise<void> {
@@ -19,7 +46,7 @@ export async function makeOurs(folder: string, uid: number | null): Promise<void
 }
 
 /** 0700, belonging to `uid`. */
-export async function makeTheirs(folder: string, uid: number | null): Promise<void> {
+async function makeTheirs(folder: string, uid: number | null): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const { uid: owner } = await lstat(folder);
   if (owner !== (uid ?? owner)) await handOver(folder, uid);

@@ -7,26 +7,23 @@
  * 3. An end is tried until the driver has forgotten the workload. Its last output is waited for, for
  *    a while.
  */
-import type { Driver } from '../../drivers/driver.ts';
-import { type Clock, pause } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
+import { pause } from '../../lib/clock.ts';
 import type { LogName } from '../../logs/files/log.ts';
 import type { LogStreams } from '../../logs/live/log-streams.ts';
 import type { Workload } from '../../protocol/workload.ts';
 import type { ActorContext, Protocol } from '../runtime/actor.ts';
+import type { WorkloadDeps } from './deps.ts';
 import { isAborted, reach } from './reach.ts';
 
-export interface WorkloadCareOptions {
-  /** The id of the app or database. */
-  owner: string;
-  log: LogName;
-  /** Where the output of this one goes instead; undefined: to `log`. */
-  logOf?: (workloadId: string) => LogName | undefined;
-  driver: Driver;
-  streams: Pick<LogStreams, 'feed'>;
-  clock: Clock;
-  logger: Logger;
-  context: Pick<ActorContext<Protocol>, 'work' | 'report' | 'afterCommit'>;
+/** The app or database whose workloads they are. */
+export interface CareOwner {
+  readonly id: string;
+  readonly deps: Pick<WorkloadDeps, 'driver' | 'clock' | 'logger'> & {
+    streams: Pick<LogStreams, 'feed'>;
+  };
+  readonly context: Pick<ActorContext<Protocol>, 'work' | 'report' | 'afterCommit'>;
+  /** Where the output of a workload goes. */
+  logOf(workloadId: string): LogName;
 }
 
 export interface WayBack {
@@ -51,7 +48,7 @@ const recheckMs = 250;
 const outputMs = 5000;
 
 export class WorkloadCare {
-  readonly #options: WorkloadCareOptions;
+  readonly #owner: CareOwner;
   /** Outputs on their way into the log, by workload. */
   readonly #followed = new Map<string, Promise<void>>();
   /** Asked whether they are well again. */
@@ -59,14 +56,14 @@ export class WorkloadCare {
   /** On their way out. */
   readonly #ending = new Set<string>();
 
-  constructor(options: WorkloadCareOptions) {
-    this.#options = options;
+  constructor(owner: CareOwner) {
+    this.#owner = owner;
   }
 
   /** Follows the output of a workload into the log until it has ended. Again is fine. */
   follow(workloadId: string): void {
     if (this.#followed.has(workloadId)) return;
-    const { logger, owner, context } = this.#options;
+    const { context, deps, id: owner } = this.#owner;
     const { promise, resolve } = Promise.withResolvers<undefined>();
     this.#followed.set(workloadId, promise);
     context.work(`follow:${workloadId}`, async (signal) => {
@@ -76,7 +73,7 @@ export class WorkloadCare {
         // Whoever sees it running again follows it again.
         this.#followed.delete(workloadId);
         if (!signal.aborted) {
-          logger.error({ owner, workload: workloadId, err: error }, 'log_lost');
+          deps.logger.error({ owner, workload: workloadId, err: error }, 'log_lost');
         }
       } finally {
         resolve(undefined);
@@ -94,7 +91,7 @@ export class WorkloadCare {
         this.#asked.delete(workloadId);
       });
       if (startedAtMs === null) return;
-      await this.#options.context.report(() => way.recovered(startedAtMs));
+      await this.#owner.context.report(() => way.recovered(startedAtMs));
     });
   }
 
@@ -103,7 +100,7 @@ export class WorkloadCare {
     { isWell }: WayBack,
     signal: AbortSignal,
   ): Promise<number | null> {
-    const { driver, clock } = this.#options;
+    const { driver, clock } = this.#owner.deps;
     for (;;) {
       const workload = await driver.inspect(workloadId);
       if (workload?.state.phase !== 'running') return null;
@@ -120,7 +117,8 @@ export class WorkloadCare {
    * only the driver's own word for this one counts.
    */
   confirm(workloadId: string, port: number | null, notice: (workload: Workload) => void): void {
-    const { driver, clock, owner, context } = this.#options;
+    const { context, deps, id: owner } = this.#owner;
+    const { driver, clock } = deps;
     this.#try(`confirm:${workloadId}`, workloadId, 'workload_not_found', async (signal) => {
       const found = await reach(clock, signal, () => driver.inspect(workloadId));
       const lost = { code: null, signal: null, reason: 'lost', detail: null } as const;
@@ -134,7 +132,8 @@ export class WorkloadCare {
 
   /** Removes what a crash left at the driver and the journal does not know. */
   removeUnknown(workloads: readonly Workload[], known: ReadonlySet<string | null>): void {
-    const { driver, owner, logger } = this.#options;
+    const { deps, id: owner } = this.#owner;
+    const { driver, logger } = deps;
     for (const { spec } of workloads) {
       if (known.has(spec.id)) continue;
       logger.warn({ owner, workload: spec.id }, 'workload_unknown');
@@ -150,7 +149,7 @@ export class WorkloadCare {
   async settled(workloadId: string, signal: AbortSignal): Promise<void> {
     await Promise.race([
       this.#followed.get(workloadId),
-      pause(this.#options.clock, outputMs, signal),
+      pause(this.#owner.deps.clock, outputMs, signal),
     ]);
   }
 
@@ -158,7 +157,7 @@ export class WorkloadCare {
   end(workloadId: string, { ready, others = [], gone }: WayOut): void {
     if (this.#ending.has(workloadId)) return;
     this.#ending.add(workloadId);
-    const { context } = this.#options;
+    const { context } = this.#owner;
     context.afterCommit(() =>
       context.work(`end:${workloadId}`, async (signal) => {
         await this.#seeOff(workloadId, signal, ready);
@@ -177,7 +176,8 @@ export class WorkloadCare {
     signal: AbortSignal,
     ready?: (signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    const { driver, clock, logger, owner } = this.#options;
+    const { deps, id: owner } = this.#owner;
+    const { driver, clock, logger } = deps;
     for (;;) {
       try {
         await ready?.(signal);
@@ -202,19 +202,20 @@ export class WorkloadCare {
     failed: 'workload_not_rechecked' | 'workload_not_found',
     work: (signal: AbortSignal) => Promise<void>,
   ): void {
-    const { context, logger, owner } = this.#options;
+    const { context, deps, id: owner } = this.#owner;
     context.work(name, async (signal) => {
       try {
         await work(signal);
       } catch (error) {
-        if (!signal.aborted) logger.warn({ owner, workload: workloadId, err: error }, failed);
+        if (!signal.aborted) deps.logger.warn({ owner, workload: workloadId, err: error }, failed);
       }
     });
   }
 
   async #feed(workloadId: string, signal: AbortSignal): Promise<void> {
-    const { streams, driver, clock, logger, owner } = this.#options;
-    const log = this.#options.logOf?.(workloadId) ?? this.#options.log;
+    const { deps, id: owner } = this.#owner;
+    const { streams, driver, clock, logger } = deps;
+    const log = this.#owner.logOf(workloadId);
     for (;;) {
       try {
         await streams.feed(log, driver, workloadId, signal);

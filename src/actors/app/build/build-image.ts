@@ -149,7 +149,7 @@ async function ownRecipe(work: BuildWork, source: Source, path: string): Promise
   const text = await source.text(...path.split('/'));
   if (text === null) throw new WorkFailed(`${path} is larger than 1 MiB.`);
   const { proxies, mirrors } = hostArgs(options.buildEnv);
-  const variables = openVariables(core.deps, app, 'production');
+  const variables = openVariables(core.deps, app);
   const declared = declaredArgs(text);
   const given = Object.entries({ ...mirrors, ...variables });
   const { buildCommand, startCommand } = app.build;
@@ -208,7 +208,7 @@ function variablesOf({ core, app }: BuildWork): {
   // A reference stands for a secret, whoever wrote it.
   const isPlain = (value: string | null): boolean => value?.includes('${') === false;
   const plain = new Set(records.filter(({ value }) => isPlain(value)).map(({ key }) => key));
-  const all = Object.entries(openVariables(core.deps, app, 'production'));
+  const all = Object.entries(openVariables(core.deps, app));
   const shown = Object.fromEntries(all.filter(([key]) => plain.has(key)));
   return { shown, hidden: plain.size < records.length };
 }

@@ -73,7 +73,7 @@ function jobSpec(
 ): WorkloadSpec {
   const { deps, folders, uid } = core;
   const { toolchain, buildEnv, buildTimeoutMs } = deps.options;
-  const variables = openVariables(deps, core.require(), 'production');
+  const variables = openVariables(deps, core.require());
   return core.spec({
     id,
     kind: 'job',

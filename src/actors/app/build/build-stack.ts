@@ -21,7 +21,7 @@ export async function buildStack(work: BuildWork, images: Images): Promise<Relea
   const { core, app, deployment, say } = work;
   const { compose } = app;
   if (compose === null) throw new WorkFailed('There is no compose file to run.');
-  const variables = openVariables(core.deps, app, 'production');
+  const variables = openVariables(core.deps, app);
   const { readStack } = await import('../compose/stack.ts');
   const stack = await readStack(compose, { variables, port: app.build.port });
   say(`Found ${String(stack.services.length)} services; ${stack.main} takes the traffic.`);

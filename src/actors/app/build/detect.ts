@@ -17,6 +17,9 @@ export const noSite =
   'It has no start command, and no index.html was found in dist, build, out, public or the ' +
   'top folder. Set a start command, or outputDir for static files.';
 
+export const noFolder = (outputDir: string): string =>
+  `The build made no folder ${outputDir} (outputDir).`;
+
 const lookedFor =
   'a build or start command in the settings, Procfile, package.json, requirements.txt, ' +
   'pyproject.toml, go.mod, index.html';
@@ -71,7 +74,7 @@ export async function settlePlan(
   const { outputDir } = config;
   if (outputDir !== null) {
     if (await source.hasFolder(...split(outputDir))) return { ...plan, staticDir: outputDir };
-    throw new WorkFailed(`The build made no folder ${outputDir} (outputDir).`);
+    throw new WorkFailed(noFolder(outputDir));
   }
   for (const folder of siteFolders) {
     if (await source.hasFile(...split(folder), 'index.html')) return { ...plan, staticDir: folder };

@@ -8,7 +8,7 @@
  * 4. Command lines of strangers stand in JSON, which nothing here or in the builder reads as more.
  */
 import type { BuildConfig } from '../../../store/records/records.ts';
-import { checkStarts, noSite, settlePlan, siteFolders } from './detect.ts';
+import { checkStarts, noFolder, noSite, settlePlan, siteFolders } from './detect.ts';
 import { containerDataDir, quote, shellCommand } from './environment.ts';
 import { installNeedsSource } from './languages.ts';
 import type { BaseImages, BuildPlan } from './plan.ts';
@@ -184,10 +184,6 @@ function findSite(outputDir: string | null): string {
     `  if [ -f "$folder/index.html" ]; then cp -a "./$folder" ${site}; exit 0; fi\n` +
     `done\necho ${quote(`${failureMark}${noSite}`)}\nexit 1`
   );
-}
-
-function noFolder(outputDir: string): string {
-  return `The build made no folder ${outputDir} (outputDir).`;
 }
 
 function argument(name: string): string {

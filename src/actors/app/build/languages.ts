@@ -18,9 +18,8 @@ const npmFlags = '--include=dev --no-audit --no-fund';
 const installScripts = ['preinstall', 'install', 'postinstall', 'prepare'] as const;
 
 export async function detectNode(source: Source): Promise<BuildPlan | null> {
-  const text = await source.text('package.json');
-  if (text === null) return null;
-  const manifest = readManifest(text);
+  const manifest = await readManifest(source);
+  if (manifest === null) return null;
   const steps = await installSteps(source);
   const installs = steps.length;
   if (manifest.scripts['build'] !== undefined) steps.push('npm run build');
@@ -40,19 +39,15 @@ export async function detectNode(source: Source): Promise<BuildPlan | null> {
 
 /** What brings the packages of a package.json; none when there are none to bring. */
 export async function installSteps(source: Source): Promise<string[]> {
-  const text = await source.text('package.json');
-  if (text === null) return [];
-  const locked =
-    (await source.hasFile('package-lock.json')) || (await source.hasFile('npm-shrinkwrap.json'));
-  if (locked) return [`npm ci ${npmFlags}`];
-  return readManifest(text).hasPackages ? [`npm install ${npmFlags}`] : [];
+  const manifest = await readManifest(source);
+  if (manifest === null) return [];
+  if (await isLocked(source)) return [`npm ci ${npmFlags}`];
+  return manifest.hasPackages ? [`npm install ${npmFlags}`] : [];
 }
 
 /** Whether installing reads more than the manifest and its lock: scripts of its own, or packages beside it. */
 export async function installNeedsSource(source: Source): Promise<boolean> {
-  const text = await source.text('package.json');
-  if (text === null) return true;
-  return readManifest(text).needsSource;
+  return (await readManifest(source))?.needsSource ?? true;
 }
 
 async function startOf(source: Source, { scripts, main }: Manifest): Promise<string | null> {
@@ -74,9 +69,7 @@ async function startOf(source: Source, { scripts, main }: Manifest): Promise<str
 }
 
 async function foreignLocks(source: Source): Promise<string[]> {
-  const npm =
-    (await source.hasFile('package-lock.json')) || (await source.hasFile('npm-shrinkwrap.json'));
-  if (npm) return [];
+  if (await isLocked(source)) return [];
   for (const lock of ['yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'bun.lockb']) {
     if (!(await source.hasFile(lock))) continue;
     return [
@@ -87,7 +80,15 @@ async function foreignLocks(source: Source): Promise<string[]> {
   return [];
 }
 
-function readManifest(text: string): Manifest {
+async function isLocked(source: Source): Promise<boolean> {
+  return (
+    (await source.hasFile('package-lock.json')) || (await source.hasFile('npm-shrinkwrap.json'))
+  );
+}
+
+async function readManifest(source: Source): Promise<Manifest | null> {
+  const text = await source.text('package.json');
+  if (text === null) return null;
   let json: unknown;
   try {
     json = JSON.parse(text.replace(/^\uFEFF/, ''));

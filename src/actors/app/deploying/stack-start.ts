@@ -32,7 +32,7 @@ const roomEveryMs = 100;
 
 /** The stack with the variables of now. Rejects with WorkFailed. */
 export async function stackOf(core: AppCore, { compose }: ReleaseStack): Promise<Stack> {
-  const variables = openVariables(core.deps, core.require(), 'production');
+  const variables = openVariables(core.deps, core.require());
   const { readStack } = await import('../compose/stack.ts');
   return readStack(compose, { variables, port: core.require().build.port });
 }

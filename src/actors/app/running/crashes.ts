@@ -11,7 +11,7 @@ import type { LogName } from '../../../logs/files/log.ts';
 import type { AppCrashes, AppExit, Instance } from '../../../store/records/records.ts';
 import { describeEnd, describeNext, endIn, lastWordsMs } from '../../workload/ends.ts';
 import type { StreamNotice } from '../../../logs/live/log-streams.ts';
-import { partLog, workloadsOf } from './containers.ts';
+import { workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
 import { pause } from '../../../lib/clock.ts';
 
@@ -61,7 +61,7 @@ export function countEnd(core: AppCore, workload: Workload): AppCrashes | null {
     signal: exit.signal,
     reason: reasonOf(exit),
     workloadId: spec.id,
-    log: partLog(core.record, spec.id) ?? `app:${core.id}`,
+    log: core.logOf(spec.id),
     inRow: now.inRow,
     told,
     text: sentenceOf(core, now),

@@ -5,7 +5,6 @@
  * 2. They are the instance's own, also while the one before it writes to the same log; bounded.
  */
 import { lastWordsMs } from '../../workload/ends.ts';
-import { partLog } from './containers.ts';
 import type { AppCore } from '../core.ts';
 import { isAborted } from '../../workload/reach.ts';
 
@@ -24,8 +23,7 @@ export async function tellLastWords(
   const untilMs = clock.now() + lastWordsMs;
   try {
     await settleOutput(core, workloadId, signal);
-    const own = partLog(core.record, workloadId) ?? (`app:${core.id}` as const);
-    const lines = streams.reader.lastOf(own, workloadId, untilMs, linesMax);
+    const lines = streams.reader.lastOf(core.logOf(workloadId), workloadId, untilMs, linesMax);
     if (lines.length === 0) {
       streams.write(log, 'The app itself wrote nothing.\n');
       return;

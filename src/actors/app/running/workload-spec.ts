@@ -27,7 +27,7 @@ export function specOf(
   instance: Instance,
   { release, plan }: Release,
 ): WorkloadSpec {
-  const variables = openVariables(core.deps, core.require(), 'production');
+  const variables = openVariables(core.deps, core.require());
   const { workloadId: id, port } = instance;
   const common = { id, kind: 'service', port } as const;
   if (plan.image !== undefined) {

@@ -139,17 +139,16 @@ export type VariableParts = Pick<AppDeps, 'reader' | 'secrets' | 'driver'>;
 export function openVariables(
   parts: VariableParts,
   { id, teamId }: Readonly<Pick<AppRecord, 'id' | 'teamId'>>,
-  target: EnvTarget,
 ): Record<string, string> {
   const { reader, secrets, driver } = parts;
   const options = { reader, secrets, teamId, inContainers: driver.runs === 'image' };
-  const values = storedValues(parts, id, target);
+  const values = storedValues(parts, id);
   return Object.fromEntries(values.map(([key, value]) => [key, resolved(key, value, options)]));
 }
 
 /** Whether the app's processes are told the password of a database. */
 export function areToldPassword(parts: VariableParts, appId: string, databaseId: string): boolean {
-  const values = storedValues(parts, appId, 'production');
+  const values = storedValues(parts, appId);
   return values.some(([, value]) => holdsPassword(value, databaseId));
 }
 
@@ -167,7 +166,7 @@ export async function awaitDatabases(
   }: { timeoutMs: number; say: (line: string) => void; signal: AbortSignal },
 ): Promise<void> {
   const { reader, clock } = parts;
-  const values = storedValues(parts, id, 'production').map(([, value]) => value);
+  const values = storedValues(parts, id).map(([, value]) => value);
   const untilMs = clock.now() + timeoutMs;
   const said = new Set<string>();
   for (let runSinceMs: number | null = null; clock.now() < untilMs;) {
@@ -186,13 +185,9 @@ export async function awaitDatabases(
   }
 }
 
-function storedValues(
-  { reader, secrets }: VariableParts,
-  appId: string,
-  target: EnvTarget,
-): [string, string][] {
+function storedValues({ reader, secrets }: VariableParts, appId: string): [string, string][] {
   const records = reader.list(tables.env, 'app', [appId]);
-  const wanted = records.filter((record) => record.targets.includes(target));
+  const wanted = records.filter((record) => record.targets.includes('production'));
   return wanted.map((record) => [record.key, valueOf(secrets, record)]);
 }
 

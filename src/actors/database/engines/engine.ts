@@ -267,6 +267,11 @@ export function hostEnvironment(
   return { PATH: path.join(':'), HOME: home, TMPDIR: temp, LANG: 'C.UTF-8' };
 }
 
+export function requireHost({ host, label }: Engine): HostEngine {
+  if (host !== null) return host;
+  throw notAvailable(`${label} runs in a container alone: this server has no Docker.`);
+}
+
 /** The address for clients; parts are encoded. */
 export function addressOf(scheme: string, access: Access): string {
   const { host, port, username, password, databaseName } = access;

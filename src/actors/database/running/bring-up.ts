@@ -13,16 +13,9 @@ import { BuildOutput } from '../../app/build/build-output.ts';
 import { loginsFor } from '../../app/build/registry-logins.ts';
 import { describeExit, lacksImage } from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
-import type { HostInit, HostServer } from '../engines/engine.ts';
+import { type HostInit, type HostServer, requireHost } from '../engines/engine.ts';
 import { justBeforeMs, saidIn, saidSince } from './said.ts';
-import {
-  imageReference,
-  initSpec,
-  requireHost,
-  type Runtime,
-  serverSpec,
-  volumeOf,
-} from './spec.ts';
+import { imageReference, initSpec, type Runtime, serverSpec, volumeOf } from './spec.ts';
 import { sentenceOf, WorkFailed } from '../../workload/work-failed.ts';
 import { awaitAnswer, serverOf } from './wellness.ts';
 import { pause } from '../../../lib/clock.ts';
@@ -134,7 +127,7 @@ async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime
     if (!run.made) await reach(clock, signal, () => driver.removeVolume(volumeOf(core.id)));
     return { kind: 'image', image, version };
   }
-  const host = requireHost(core);
+  const host = requireHost(core.engine);
   const server = await host.again(version, options.tools);
   if (!run.made) await makeFiles(core, server, signal);
   else await core.place.ensure();

@@ -10,7 +10,7 @@
  */
 import { chmod, chown, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { handOverTree, makeOurs, makeTheirs, removeTree } from '../../workload/owned-folders.ts';
+import { handOverTree, makeOurs, OwnedFolders, removeTree } from '../../workload/owned-folders.ts';
 import type { DatabaseFiles } from '../../../store/files/snapshot.ts';
 import type { HostPlace } from '../engines/engine.ts';
 
@@ -29,23 +29,14 @@ export const databaseFiles: DatabaseFiles = {
   log: 'data/pg_wal',
 };
 
-export class DatabasePlace implements HostPlace {
-  readonly root: string;
-  readonly data: string;
-  readonly home: string;
-  readonly temp: string;
+export class DatabasePlace extends OwnedFolders implements HostPlace {
   readonly run: string;
   readonly #conf: string;
-  readonly #uid: number | null;
 
   constructor(root: string, databaseId: string, uid: number | null) {
-    this.root = join(root, databaseId);
-    this.data = join(this.root, 'data');
-    this.home = join(this.root, 'home');
-    this.temp = join(this.root, 'tmp');
+    super(root, databaseId, uid);
     this.run = join(this.root, 'run');
     this.#conf = join(this.root, 'conf');
-    this.#uid = uid;
   }
 
   /** Empty folders; what was there is gone. */
@@ -56,15 +47,13 @@ export class DatabasePlace implements HostPlace {
 
   /** Again is fine. */
   async ensure(): Promise<void> {
-    await makeOurs(this.root, this.#uid);
-    await makeOurs(this.#conf, this.#uid);
-    for (const folder of this.#own) await makeTheirs(folder, this.#uid);
+    await this.makeAll(this.#conf, [this.run]);
   }
 
   async write(name: string, text: string): Promise<string> {
     const file = join(this.#conf, name);
     await writeFile(file, text, { mode: 0o640 });
-    await this.#share(file, this.#uid);
+    await this.#share(file, this.uid);
     return file;
   }
 
@@ -75,15 +64,11 @@ export class DatabasePlace implements HostPlace {
 
   /** Gives all files to the database. */
   async handOver(): Promise<void> {
-    if (this.#uid !== null) await this.#give(this.#uid);
+    if (this.uid !== null) await this.#give(this.uid);
   }
 
   async remove(): Promise<void> {
     await removeTree(this.root);
-  }
-
-  get #own(): string[] {
-    return [this.data, this.home, this.temp, this.run];
   }
 
   /** Readable for its programs, whatever the umask. */
@@ -96,6 +81,7 @@ export class DatabasePlace implements HostPlace {
     await makeOurs(this.root, uid);
     await makeOurs(this.#conf, uid);
     for (const name of await readdir(this.#conf)) await this.#share(join(this.#conf, name), uid);
-    for (const folder of this.#own) await handOverTree(folder, uid);
+    const own = [this.data, this.home, this.temp, this.run];
+    for (const folder of own) await handOverTree(folder, uid);
   }
 }

@@ -1,6 +1,5 @@
 /** Owns what the driver is asked to run of a database: its server, and the job that makes its files. */
 import type { WorkloadSpec } from '../../../protocol/workload.ts';
-import { ServiceError } from '../../../lib/errors.ts';
 import { aliasOf } from '../settings/address.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { Command, HostServer } from '../engines/engine.ts';
@@ -56,13 +55,4 @@ export function imageReference(core: DatabaseCore): string {
   const own = core.deps.options.images[engine];
   if (own !== undefined) return own.replaceAll('{version}', version);
   return core.deps.engines[engine].image.reference(version);
-}
-
-export function requireHost(core: DatabaseCore): NonNullable<DatabaseCore['engine']['host']> {
-  const { host, label } = core.engine;
-  if (host !== null) return host;
-  throw new ServiceError(
-    'ENGINE_NOT_AVAILABLE',
-    `${label} runs in a container alone: this server has no Docker.`,
-  );
 }

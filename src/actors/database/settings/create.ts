@@ -9,6 +9,7 @@ import {
   emptyResources,
 } from '../../app/settings/validate.ts';
 import type { DatabaseCore } from '../core.ts';
+import { requireHost } from '../engines/engine.ts';
 import type { NewDatabase } from '../protocol.ts';
 import { newPassword, sealPassword } from './secrets.ts';
 import { checkedImageVersion, checkedName, checkedPassword, checkedVersion } from './validate.ts';
@@ -70,11 +71,5 @@ async function versionFor({ deps }: DatabaseCore, input: NewDatabase): Promise<s
   const engine = deps.engines[input.engine];
   const version = checkedVersion(input.version);
   if (deps.driver.runs === 'image') return checkedImageVersion(engine, version);
-  if (engine.host === null) {
-    throw new ServiceError(
-      'ENGINE_NOT_AVAILABLE',
-      `${engine.label} runs in a container alone: this server has no Docker.`,
-    );
-  }
-  return (await engine.host.find(version, deps.options.tools)).version;
+  return (await requireHost(engine).find(version, deps.options.tools)).version;
 }

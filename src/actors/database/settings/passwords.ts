@@ -10,12 +10,13 @@
  * 4. A password that the server refused is forgotten: the one before is in force, also when it starts.
  */
 import { ServiceError } from '../../../lib/errors.ts';
+import type { ConsoleProgram } from '../../../consoles/console-door.ts';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
 import { appActor } from '../../app/protocol.ts';
 import { accessWith, loopback } from './address.ts';
 import type { DatabaseCore } from '../core.ts';
 import { PasswordRefused } from '../engines/engine.ts';
-import { type DatabaseClient, type Handlers } from '../protocol.ts';
+import type { Handlers } from '../protocol.ts';
 import { appsReferringTo } from './references.ts';
 import { saidIn } from '../running/said.ts';
 import { newPassword, openNext, sealPassword } from './secrets.ts';
@@ -180,7 +181,7 @@ async function rotationAgain(core: DatabaseCore): Promise<boolean> {
   }
 }
 
-async function clientOf(core: DatabaseCore, statement: string | null): Promise<DatabaseClient> {
+async function clientOf(core: DatabaseCore, statement: string | null): Promise<ConsoleProgram> {
   await settle(core);
   const { record, live } = requireLive(core);
   const { driver, options } = core.deps;
