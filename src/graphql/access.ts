@@ -171,8 +171,7 @@ export function askActor<P extends Protocol, T extends keyof P & string>(
 }
 
 export function httpSide(context: GraphContext): HttpSide {
-  if (!context.http) {
-    throw new ServiceError('FORBIDDEN', 'Sign-in works over the GraphQL endpoint only.');
-  }
-  return context.http;
+  const { http } = context.call;
+  if (http) return http;
+  throw new ServiceError('FORBIDDEN', 'Sign-in works over the GraphQL endpoint only.');
 }

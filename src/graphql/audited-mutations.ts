@@ -29,8 +29,9 @@ function audit(field: Field): void {
     const work = (): unknown => resolve(root, args, context, info);
     const audit = context.write?.audit;
     if (!audit) return work();
-    const { principal, via, agent = null } = context;
-    const origin = context.http?.origin ?? context.origin ?? agent;
+    const { principal, via, call } = context;
+    const { http, agent = null } = call;
+    const origin = http?.origin ?? call.origin ?? agent;
     // What somebody unknown types may be a password in the wrong field.
     const isKnown = principal.kind !== 'anonymous';
     return audit.during(

@@ -127,17 +127,22 @@ export interface AgentSide {
   readonly tool: string;
 }
 
-export interface GraphContext {
-  readonly read: ReadSide;
-  readonly write: WriteSide | null;
+/** What few resolvers ask for; some of it is made when it is first asked for. */
+export interface CallSide {
   readonly http: HttpSide | null;
   /** Where a call came from that has no `http`, for the activity; absent for calls from within. */
   readonly origin?: Pick<Origin, 'address' | 'userAgent'> | null;
-  readonly principal: Principal;
-  /** Whether a deployment asked for here was asked for through MCP. */
-  readonly via: 'http' | 'mcp';
-  /** Set on calls over MCP. */
+  /** Who asks over MCP, for the activity. */
   readonly agent?: AgentSide | null;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal | null;
+}
+
+export interface GraphContext {
+  readonly read: ReadSide;
+  readonly write: WriteSide | null;
+  readonly principal: Principal;
+  /** Whether a deployment asked for here was asked for through MCP. */
+  readonly via: 'http' | 'mcp';
+  readonly call: CallSide;
 }

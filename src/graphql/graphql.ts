@@ -5,21 +5,16 @@
  * What is asked from within comes over MCP: it is refused what documents may not name there, and it
  * waits for nothing that is there at once.
  */
-import type { ConsoleCommands } from '../consoles/commands.ts';
-import type { Actors } from '../actors/runtime/actor.ts';
-import type { LogStreams } from '../logs/live/log-streams.ts';
-import type { AccountReads } from '../auth/callers/account-reads.ts';
-import type { Accounts } from '../auth/sign-in/accounts.ts';
-import type { Authenticator } from '../auth/callers/authenticator.ts';
-import type { Audit } from '../auth/audit.ts';
 import type { Principal } from '../auth/callers/principal.ts';
-import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Journal, Reader } from '../store/reader-and-journal.ts';
-import type { LogReader } from '../logs/files/log.ts';
-import type { MetricsReader } from '../metrics/metrics-files.ts';
-import { defaultLimits, type GraphqlLimits, type GraphqlSettings } from './context.ts';
+import {
+  defaultLimits,
+  type GraphqlLimits,
+  type GraphqlSettings,
+  type ReadSide,
+  type WriteSide,
+} from './context.ts';
 import type { Prepared } from './execution/executor.ts';
 import type { Variables } from './execution/operation.ts';
 import type {
@@ -29,24 +24,13 @@ import type {
   MutationDoor,
   QueryLane,
 } from './execution/lanes.ts';
-import { LiveHub } from './live/watchers.ts';
+import { LiveHub, type LiveHubOptions } from './live/watchers.ts';
 
 export interface GraphqlOptions {
-  reader: Reader;
-  logs: LogReader;
-  metrics: MetricsReader;
-  accountReads: AccountReads;
-  accounts: () => Promise<Accounts>;
-  actors: Actors;
-  journal: Pick<Journal, 'subscribe'>;
-  streams: Pick<LogStreams, 'attach'>;
-  authenticator: Pick<Authenticator, 'stillValid'>;
-  clock: Clock;
+  read: Omit<ReadSide, 'settings'>;
+  write: Omit<WriteSide, 'live'>;
+  live: LiveHubOptions;
   logger: Logger;
-  /** Records mutations. */
-  audit?: Pick<Audit, 'during'>;
-  /** Runs commands in apps and databases. */
-  commands?: Pick<ConsoleCommands, 'run'>;
   /** Asked once, at `load`, so that ports picked by the system are known. */
   settings: () => GraphqlSettings;
   limits?: Partial<GraphqlLimits>;
@@ -58,59 +42,16 @@ export interface GraphqlOptions {
   ) => Promise<QueryLane>;
   /** Runs mutations elsewhere, where the actors are on another thread. */
   mutations?: MutationDoor;
-  /** Bytes of answers kept to be given again, for each way they are asked for; default 8 MiB. */
+  /** Bytes of answers kept to be given again; default 8 MiB. */
   reuseBytes?: number;
-}
-
-export interface Graphql {
-  readonly limits: GraphqlLimits;
-  /** Loads what is heavy, once; also a warm-up after start. */
-  load(): Promise<Lanes>;
-  /** What `load` gave, when it has; saves a turn of the loop for every request after the first. */
-  readonly loaded: Lanes | null;
-  /**
-   * Runs a query or a mutation from within, as a principal; `body` is the JSON of the answer. Throws,
-   * or rejects, as `Lanes.answer` does.
-   */
-  execute(
-    query: string,
-    variables: Variables,
-    principal: Principal,
-    options?: CallOptions,
-  ): GraphqlAnswer | Promise<GraphqlAnswer>;
-  /**
-   * The results of a subscription from within, each the JSON of an answer; of anything else its one
-   * answer. It ends with `options.signal`, or when what it follows ends. Unlike `execute` it takes
-   * subscriptions, so the document must be the service's own.
-   */
-  subscribe(
-    query: string,
-    variables: Variables,
-    principal: Principal,
-    options?: CallOptions,
-  ): AsyncGenerator<string, void>;
-  /** What is known of a document before it is executed; a call may carry it. */
-  prepare(query: string, operationName?: string): Prepared | Promise<Prepared>;
-  /** How many compiled queries failed otherwise than they may, on this thread and its workers. */
-  readonly compiledFaults: number;
-  /**
-   * The body of an answer given before to the very bytes that were `options.request`, still true.
-   * They must tell all that the answer depends on besides the principal.
-   */
-  recall(principal: Principal, request: Uint8Array): Uint8Array | undefined;
-  close(): Promise<void>;
 }
 
 /** What may be said of a call from within besides what it asks. */
 export type CallOptions = Partial<
-  Omit<GraphqlCall, 'query' | 'variables' | 'principal' | 'http' | 'via'>
+  Omit<GraphqlCall, 'query' | 'variables' | 'principal' | 'http' | 'via' | 'request'>
 >;
 
-export function createGraphql(options: GraphqlOptions): Graphql {
-  return new LazyGraphql(options);
-}
-
-class LazyGraphql implements Graphql {
+export class Graphql {
   readonly limits: GraphqlLimits;
   readonly #options: GraphqlOptions;
   readonly #live: LiveHub;
@@ -122,22 +63,32 @@ class LazyGraphql implements Graphql {
   constructor(options: GraphqlOptions) {
     this.#options = options;
     this.limits = { ...defaultLimits, ...options.limits };
-    this.#live = new LiveHub(options);
+    this.#live = new LiveHub(options.live);
   }
 
+  /** What `load` gave, when it has; saves a turn of the loop for every request after the first. */
   get loaded(): Lanes | null {
     return this.#lanes;
   }
 
+  /** How many compiled queries failed otherwise than they may, on this thread and its workers. */
   get compiledFaults(): number {
     return this.#compiledFaults;
   }
 
+  /** Loads what is heavy, once; also a warm-up after start. */
   load(): Promise<Lanes> {
-    if (this.#closed) return Promise.reject(shuttingDown());
+    if (this.#closed) {
+      const error = new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
+      return Promise.reject(error);
+    }
     return (this.#loading ??= this.#start());
   }
 
+  /**
+   * Runs a query or a mutation from within, as a principal; `body` is the JSON of the answer. Throws,
+   * or rejects, as `Lanes.answer` does.
+   */
   execute(
     query: string,
     variables: Variables,
@@ -149,6 +100,11 @@ class LazyGraphql implements Graphql {
     return this.load().then((lanes) => lanes.answer(call));
   }
 
+  /**
+   * The results of a subscription from within, each the JSON of an answer; of anything else its one
+   * answer. It ends with `options.signal`, or when what it follows ends. Unlike `execute` it takes
+   * subscriptions, so the document must be the service's own.
+   */
   async *subscribe(
     query: string,
     variables: Variables,
@@ -159,13 +115,10 @@ class LazyGraphql implements Graphql {
     yield* lanes.results(callFrom(query, variables, principal, options));
   }
 
+  /** What is known of a document before it is executed; a call may carry it. */
   prepare(query: string, operationName?: string): Prepared | Promise<Prepared> {
     if (this.#lanes !== null) return this.#lanes.prepare(query, operationName);
     return this.load().then((lanes) => lanes.prepare(query, operationName));
-  }
-
-  recall(principal: Principal, request: Uint8Array): Uint8Array | undefined {
-    return this.#lanes?.recall(principal, request, 'mcp');
   }
 
   async close(): Promise<void> {
@@ -176,8 +129,7 @@ class LazyGraphql implements Graphql {
   }
 
   async #start(): Promise<Lanes> {
-    const { reader, logs, metrics, accountReads, accounts, actors } = this.#options;
-    const { audit, commands, mutations, logger } = this.#options;
+    const { read, write, mutations, logger, reuseBytes = 8 * 1024 * 1024 } = this.#options;
     const { Lanes } = await import('./execution/lanes.ts');
     const settings = this.#options.settings();
     const onFault = (event: string): void => {
@@ -185,20 +137,14 @@ class LazyGraphql implements Graphql {
     };
     const pool = (await this.#options.pool?.(settings, this.limits, onFault)) ?? null;
     this.#lanes = new Lanes({
-      read: { reader, logs, metrics, accounts: accountReads, settings },
-      write: {
-        actors,
-        accounts,
-        live: this.#live,
-        ...(audit && { audit }),
-        ...(commands && { commands }),
-      },
+      read: { ...read, settings },
+      write: { ...write, live: this.#live },
       ...(mutations && { mutations }),
       limits: this.limits,
       pool,
       logger,
       onFault: () => onFault('graphql_compiled_fault'),
-      reuseBytes: this.#options.reuseBytes ?? 8 * 1024 * 1024,
+      reuseBytes,
     });
     return this.#lanes;
   }
@@ -221,8 +167,4 @@ function callFrom(
     request: null,
     ...options,
   };
-}
-
-function shuttingDown(): ServiceError {
-  return new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
 }

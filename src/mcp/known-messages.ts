@@ -27,7 +27,7 @@ export class MessageContent {
   /** Who speaks, where it says so. */
   readonly client: ClientInfo | null;
   #note: RequestNote | undefined;
-  #callKey: Uint8Array | undefined;
+  #callKey: Buffer | undefined;
 
   constructor(method: string, params: RpcParams) {
     this.method = method;
@@ -50,7 +50,7 @@ export class MessageContent {
   }
 
   /** What a call of a tool asks for, as bytes that no other call has. */
-  get callKey(): Uint8Array {
+  get callKey(): Buffer {
     const { name, arguments: args = {} } = this.params;
     this.#callKey ??= Buffer.from(`${String(name)} ${JSON.stringify(args)}`);
     return this.#callKey;

@@ -134,7 +134,7 @@ export class ToolCalls {
     request: CallRequest,
     tool: Tool,
     args: ToolArguments,
-    key: Uint8Array | null,
+    key: Buffer | null,
   ): McpAnswer | Promise<McpAnswer> {
     const read = tool.input.read(args);
     if (!read.ok) return this.#refuse(request, tool, read.sentence);
@@ -245,7 +245,7 @@ export class ToolCalls {
   #finish(
     { request, tool, acting }: { request: CallRequest; tool: Tool; acting: McpPrincipal },
     outcome: ToolOutcome,
-    keep: { key: Uint8Array; askedAt: number } | null,
+    keep: { key: Buffer; askedAt: number } | null,
   ): McpAnswer {
     this.#note(request, tool, outcome.kind === 'failed' ? 'failed' : 'ok', acting);
     const result = this.#results.of(outcome);

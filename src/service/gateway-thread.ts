@@ -21,7 +21,7 @@ import { openSecretBox } from '../store/secrets.ts';
 import { homeDoors, threadDoors } from '../threads/doors.ts';
 import { forwardedRoutes } from '../threads/forwarded-routes.ts';
 import { MirroredLogs } from '../threads/mirrored-logs.ts';
-import { openPortCalls, type PortCalls } from '../threads/port-calls.ts';
+import { PortCalls } from '../threads/port-calls.ts';
 import { RemoteActors } from '../threads/remote-actors.ts';
 import { openDoor, serveDoor } from '../threads/remote-door.ts';
 import { RemoteMutations } from '../threads/remote-mutations.ts';
@@ -42,7 +42,7 @@ function serveThread(start: ThreadStart): void {
   const { config, port, follower, limits } = start;
   const write: LineSink = (lines) => home.log(lines);
   const logger = newLogger(config, { write });
-  const calls = openPortCalls(port, { logger });
+  const calls = new PortCalls(port, { logger });
   const home = openDoor(calls, homeDoors.home);
   const onLost = ({ message }: Error): void => home.lost(message);
   const store = openFollowingStore(follower, { logger, onLost });

@@ -26,7 +26,7 @@ import type { FollowerOptions } from '../store/store.ts';
 import { homeDoors, threadDoors } from '../threads/doors.ts';
 import { homeRoutes, type RouteName } from '../threads/forwarded-routes.ts';
 import { LogWatches } from '../threads/log-watches.ts';
-import { openPortCalls, type PortCalls } from '../threads/port-calls.ts';
+import { PortCalls } from '../threads/port-calls.ts';
 import { type Door, openDoor, serveDoor } from '../threads/remote-door.ts';
 import { homeMutations } from '../threads/remote-mutations.ts';
 import type { LimitMemory } from '../threads/shared-limits.ts';
@@ -137,7 +137,7 @@ export class GatewayThreads {
     const mcpCalls = this.#mcpCalls;
     const homeRoutes = routes.map(({ method, path }) => ({ method, path }));
     const start: ThreadStart = { port, config, follower, sockets, limits, mcpCalls, homeRoutes };
-    const calls = openPortCalls(port1, { logger });
+    const calls = new PortCalls(port1, { logger });
     this.#serve(calls);
     const door = openDoor(calls, threadDoors.thread);
     metrics.registerRemote(() => door.metrics());
@@ -170,7 +170,6 @@ export class GatewayThreads {
       logger,
       tell: (moves) => logs.moved(moves),
     });
-    const streams = this.#streams.join(openDoor(calls, threadDoors.streams));
     const forwarded = homeRoutes({
       routes,
       bodies: openDoor(calls, threadDoors.bodies),
@@ -188,12 +187,10 @@ export class GatewayThreads {
     serveDoor(calls, homeDoors.routes, forwarded);
     serveDoor(calls, homeDoors.consoles, consoles);
     serveDoor(calls, homeDoors.reads, reads);
-    serveDoor(calls, homeDoors.streams, streams.places);
+    const streams = this.#streams.join(openDoor(calls, threadDoors.streams));
+    serveDoor(calls, homeDoors.streams, streams);
     serveDoor(calls, homeDoors.logs, watches);
-    calls.onClose(() => {
-      watches.close();
-      streams.leave();
-    });
+    calls.onClose(() => watches.close());
   }
 
   #lost(error: unknown): void {

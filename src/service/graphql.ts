@@ -2,7 +2,7 @@
 import type { ConsoleCommands } from '../consoles/commands.ts';
 import { localServerId } from '../actors/workload/deps.ts';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
-import { createGraphql, type Graphql } from '../graphql/graphql.ts';
+import { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { MutationDoor } from '../graphql/execution/lanes.ts';
 import type { Core } from './core.ts';
@@ -23,20 +23,21 @@ export interface ServeGraphqlOptions {
 export function serveGraphql(core: Core, options: ServeGraphqlOptions): Graphql {
   const { config, logger, ground, publicUrl } = core;
   const { store, actors, streams, folders } = ground;
-  return createGraphql({
-    reader: store,
-    logs: new LogFiles(folders.logs),
-    metrics: openMetricsReader(folders.metrics),
-    accountReads: core.accountReads,
-    accounts: options.accounts,
+  return new Graphql({
+    read: {
+      reader: store,
+      logs: new LogFiles(folders.logs),
+      metrics: openMetricsReader(folders.metrics),
+      accounts: core.accountReads,
+    },
+    write: {
+      actors,
+      accounts: options.accounts,
+      audit: core.audit,
+      ...(options.commands && { commands: options.commands }),
+    },
+    live: { journal: store, streams, authenticator: core.authenticator, clock: systemClock },
     ...(options.mutations && { mutations: options.mutations }),
-    ...(options.commands && { commands: options.commands }),
-    actors,
-    journal: store,
-    streams,
-    authenticator: core.authenticator,
-    audit: core.audit,
-    clock: systemClock,
     logger,
     limits: { inlineCost: config.inlineQueryCost },
     settings: () => ({

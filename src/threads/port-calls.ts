@@ -21,32 +21,10 @@ import type { Logger } from '../lib/log.ts';
 /** `signal` aborts when nobody waits for the answer any more. */
 export type PortHandler = (input: unknown, signal: AbortSignal) => unknown;
 
-export interface PortCalls {
-  readonly closed: boolean;
-  /** Questions of this side that are not answered. */
-  readonly underWay: number;
-  /**
-   * Rejects with what the handler threw, OVERLOADED or SHUTTING_DOWN. `signal` gives the question up:
-   * `ask` rejects with its reason, and the handler's own signal aborts.
-   */
-  ask(name: string, input: unknown, signal?: AbortSignal | null): Promise<unknown>;
-  /** As `ask`, without an answer: what the handler throws is logged there. */
-  tell(name: string, input: unknown): void;
-  handle(name: string, handler: PortHandler): void;
-  /** Calls back once when the port has closed. */
-  onClose(callback: () => void): void;
-  /** Sends what is waiting to be sent, then closes the port for both sides. Twice is fine. */
-  close(): void;
-}
-
 export interface PortCallsOptions {
   logger: Logger;
   /** Default 100,000. */
   underWayMax?: number;
-}
-
-export function openPortCalls(port: MessagePort, options: PortCallsOptions): PortCalls {
-  return new OpenPortCalls(port, options);
 }
 
 const asked = 0;
@@ -71,7 +49,7 @@ interface Question {
   release: () => void;
 }
 
-class OpenPortCalls implements PortCalls {
+export class PortCalls {
   readonly #port: MessagePort;
   readonly #logger: Logger;
   readonly #underWayMax: number;
@@ -114,10 +92,15 @@ class OpenPortCalls implements PortCalls {
     return this.#closed;
   }
 
+  /** Questions of this side that are not answered. */
   get underWay(): number {
     return this.#questions.size;
   }
 
+  /**
+   * Rejects with what the handler threw, OVERLOADED or SHUTTING_DOWN. `signal` gives the question up:
+   * `ask` rejects with its reason, and the handler's own signal aborts.
+   */
   ask(name: string, input: unknown, signal?: AbortSignal | null): Promise<unknown> {
     if (this.#closed) return Promise.reject(shuttingDown());
     if (this.#questions.size >= this.#underWayMax) {
@@ -133,6 +116,7 @@ class OpenPortCalls implements PortCalls {
     });
   }
 
+  /** As `ask`, without an answer: what the handler throws is logged there. */
   tell(name: string, input: unknown): void {
     this.#send([told, name, input]);
   }
@@ -142,10 +126,12 @@ class OpenPortCalls implements PortCalls {
     this.#handlers.set(name, handler);
   }
 
+  /** Calls back once when the port has closed. */
   onClose(callback: () => void): void {
     this.#closeCallbacks.push(callback);
   }
 
+  /** Sends what is waiting to be sent, then closes the port for both sides. Twice is fine. */
   close(): void {
     if (this.#closed) return;
     this.#flush();
@@ -162,31 +148,14 @@ class OpenPortCalls implements PortCalls {
     try {
       this.#port.postMessage([message]);
     } catch (error) {
-      this.#cannotCross(message, error);
-    }
-  }
-
-  #cannotCross(message: Message, error: unknown): void {
-    switch (message[0]) {
-      case asked: {
+      if (message[0] === asked) {
         const [, id, name] = message;
         this.#take(id)?.reject(new Error(`Cannot ask ${name}: it cannot cross`, { cause: error }));
         return;
       }
-      case answered:
-        this.#logger.error({ err: error }, 'port_answer_uncloneable');
-        this.#send([failed, message[1], null]);
-        return;
-      case told:
-        this.#logger.error({ call: message[1], err: error }, 'port_call_uncloneable');
-        return;
-      case failed:
-        // Only the extensions of a ServiceError can be at fault.
-        this.#logger.error({ err: error }, 'port_answer_uncloneable');
-        this.#send([failed, message[1], null]);
-        return;
-      case givenUp:
-        return;
+      this.#logger.error({ err: error }, 'port_message_uncloneable');
+      // Of a ServiceError only the extensions can be at fault.
+      if (message[0] === answered || message[0] === failed) this.#send([failed, message[1], null]);
     }
   }
 

@@ -25,7 +25,7 @@ export interface CarriedMutation {
   principal: Principal;
   via: GraphqlCall['via'];
   agent: AgentSide | null;
-  origin: GraphqlCall['origin'];
+  origin: NonNullable<GraphqlCall['origin']> | null;
   charsMax: number | undefined;
   http: { origin: Origin; cookieHeader: string } | null;
 }
@@ -60,7 +60,8 @@ export class RemoteMutations implements MutationDoor {
 }
 
 function carried(call: GraphqlCall): CarriedMutation {
-  const { query, operationName, variables, principal, via, agent = null, origin, charsMax } = call;
+  const { query, operationName, variables, principal, via, charsMax } = call;
+  const { agent = null, origin = null } = call;
   const http = call.http && { origin: call.http.origin, cookieHeader: call.http.cookieHeader };
   return { query, operationName, variables, principal, via, agent, origin, charsMax, http };
 }

@@ -1,9 +1,6 @@
 /**
  * Owns how many streams a person has open on all threads together, and how a thread closes a stream of
- * another one.
- *
- * 1. A person never has more than the bound of their kind, over all threads together.
- * 2. The places of a thread that is gone are free.
+ * another one. A thread that ends, ends the process: nobody has to free its places.
  */
 import {
   type CloseOutcome,
@@ -53,26 +50,16 @@ export class StreamLedger {
     this.#rooms = { logs: new OwnStreamRoom(logs), graphql: new OwnStreamRoom(graphql) };
   }
 
-  /** A thread takes part until `leave`. */
-  join(thread: ThreadStreams): { places: Served<StreamPlaces>; leave: () => void } {
-    const held = {
-      logs: new HeldPlaces(this.#rooms.logs),
-      graphql: new HeldPlaces(this.#rooms.graphql),
-    };
+  /** Has a thread take part. */
+  join(thread: ThreadStreams): Served<StreamPlaces> {
     this.#threads.add(thread);
-    const places: Served<StreamPlaces> = {
-      reserve: (kind, userId) => held[kind].reserve(userId),
+    return {
+      reserve: (kind, userId) => this.#rooms[kind].reserve(userId),
       release: (kind, userId) => {
-        held[kind].release(userId);
+        this.#rooms[kind].release(userId);
       },
       closeElsewhere: (stream) => this.#closeElsewhere(stream, thread),
     };
-    const leave = (): void => {
-      this.#threads.delete(thread);
-      held.logs.releaseAll();
-      held.graphql.releaseAll();
-    };
-    return { places, leave };
   }
 
   /** Asks all other threads; the one that knows the stream answers. */
@@ -89,34 +76,5 @@ export class StreamLedger {
       // No thread knows it. A stream of a thread that is gone is gone, too.
       return 'gone';
     }
-  }
-}
-
-/** What one thread holds of a room. */
-class HeldPlaces {
-  readonly #room: OwnStreamRoom;
-  readonly #held = new Map<string, number>();
-
-  constructor(room: OwnStreamRoom) {
-    this.#room = room;
-  }
-
-  reserve(userId: string): boolean {
-    if (!this.#room.reserve(userId)) return false;
-    this.#held.set(userId, (this.#held.get(userId) ?? 0) + 1);
-    return true;
-  }
-
-  release(userId: string): void {
-    const count = this.#held.get(userId);
-    if (count === undefined) return;
-    if (count === 1) this.#held.delete(userId);
-    else this.#held.set(userId, count - 1);
-    this.#room.release(userId);
-  }
-
-  releaseAll(): void {
-    for (const [userId, count] of this.#held) this.#room.release(userId, count);
-    this.#held.clear();
   }
 }

@@ -37,7 +37,7 @@ export interface QueryLineOptions {
   run: RunWorker;
 }
 
-export interface AskedCall extends QueryCall {
+export interface Asker {
   /** Who asks; callers of one key share its turns. */
   key: string;
   /** What it may take, in about microseconds. */
@@ -46,10 +46,8 @@ export interface AskedCall extends QueryCall {
   caller: { readonly aborted: boolean } | null;
 }
 
-interface Pending extends PendingQuery {
-  readonly key: string;
-  readonly caller: { readonly aborted: boolean } | null;
-  readonly askedAtMs: number;
+interface Pending extends PendingQuery, Omit<Asker, 'weight'> {
+  askedAtMs: number;
 }
 
 // Smaller batches are not worth splitting between workers.
@@ -73,11 +71,6 @@ export class QueryLine {
     this.#waiting = new FairQueue({ quantum: options.turnUs });
   }
 
-  /** How many questions are under way. */
-  get underWay(): number {
-    return this.#underWay;
-  }
-
   /** Whether a worker is there to answer at once. */
   get ready(): boolean {
     return this.#workers.some((worker) => worker.ready);
@@ -90,22 +83,11 @@ export class QueryLine {
   }
 
   /** Rejects with OVERLOADED, RATE_LIMITED, DEADLINE_EXCEEDED or INTERNAL. */
-  ask(asked: AskedCall): Promise<QueryAnswer> {
-    const { key, weight, caller } = asked;
+  ask(call: QueryCall, { key, weight, caller }: Asker): Promise<QueryAnswer> {
     const refusal = this.#refusalOf(key);
     if (refusal) return Promise.reject(refusal);
     this.#underWay++;
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
-    // Nothing but what crosses to the worker.
-    const { query, operationName, variables, principal, via, charsMax } = asked;
-    const call: QueryCall = {
-      query,
-      operationName,
-      variables,
-      principal,
-      via,
-      ...(charsMax !== undefined && { charsMax }),
-    };
     return new Promise((resolve, reject) => {
       this.#enqueue({
         call,
@@ -177,10 +159,8 @@ export class QueryLine {
     this.#openWorkers();
     const takers = this.#workers.filter((worker) => worker.takes);
     if (takers.length === 0) {
-      this.#dropWaiting(
-        () => true,
-        new ServiceError('OVERLOADED', 'Queries are not answered for a moment.'),
-      );
+      const error = new ServiceError('OVERLOADED', 'Queries are not answered for a moment.');
+      for (const pending of this.#waiting.remove(() => true)) pending.reject(error);
       return;
     }
     takers.sort((a, b) => a.weight - b.weight);
@@ -220,8 +200,7 @@ export class QueryLine {
       return new ServiceError('DEADLINE_EXCEEDED', 'Nobody waits for this any more.');
     }
     const { clock, deadlineMs } = this.#options;
-    if (clock.now() - askedAtMs < deadlineMs) return null;
-    return new ServiceError('DEADLINE_EXCEEDED', 'The query waited too long for its turn.');
+    return clock.now() - askedAtMs < deadlineMs ? null : tooLate();
   }
 
   /** What nobody waits for gives its memory back before its turn. */
@@ -229,19 +208,10 @@ export class QueryLine {
     if (this.#cancelSweep || this.#waiting.size === 0) return;
     this.#cancelSweep = this.#options.clock.after(sweepMs, () => {
       this.#cancelSweep = null;
-      const late = new Map<Pending, ServiceError>();
-      this.#waiting.remove((pending) => {
-        const error = this.#lateness(pending);
-        if (error) late.set(pending, error);
-        return error !== null;
-      });
-      for (const [pending, error] of late) pending.reject(error);
+      const late = this.#waiting.remove((pending) => this.#lateness(pending) !== null);
+      for (const pending of late) pending.reject(this.#lateness(pending) ?? tooLate());
       this.#sweepLater();
     });
-  }
-
-  #dropWaiting(unwanted: (pending: Pending) => boolean, error: ServiceError): void {
-    for (const pending of this.#waiting.remove(unwanted)) pending.reject(error);
   }
 
   #restLater(): void {
@@ -264,4 +234,8 @@ export class QueryLine {
       );
     }
   }
+}
+
+function tooLate(): ServiceError {
+  return new ServiceError('DEADLINE_EXCEEDED', 'The query waited too long for its turn.');
 }

@@ -14,8 +14,8 @@ import type { Piscina } from 'piscina';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { type AskedCall, QueryLine, type QueryLineOptions } from './query-line.ts';
-import type { QueryFault, QueryWorkerStart } from './query-messages.ts';
+import { type Asker, QueryLine, type QueryLineOptions } from './query-line.ts';
+import type { QueryCall, QueryFault, QueryWorkerStart } from './query-messages.ts';
 import type { QueryAnswer, RunWorker } from './query-worker.ts';
 
 export interface QueryPoolOptions {
@@ -41,9 +41,7 @@ export interface QueryPoolOptions {
   task?: URL;
 }
 
-type LineBounds = Pick<QueryLineOptions, 'workers' | 'windowUs' | 'turnUs' | 'callsMax' | 'idleMs'>;
-
-export interface PoolCall extends AskedCall {
+export interface PoolAsker extends Asker {
   /** Whether it may take so long that light ones must not wait behind it. */
   heavy: boolean;
 }
@@ -62,45 +60,37 @@ export class QueryPool {
   #closing: Promise<void> | null = null;
 
   constructor(options: QueryPoolOptions) {
-    const { clock, logger, onFault, threads, setup } = options;
-    const { callsMax = 10_000, heavyCallsMax = 500, idleMs = 20_000 } = options;
-    const { deadlineMs = 15_000, heapMb = 256 } = options;
+    const { threads, setup, callsMax = 10_000, heavyCallsMax = 500, heapMb = 256 } = options;
     const { task = new URL('./tasks/query.ts', import.meta.url) } = options;
-    const newLine = (yields: boolean, line: LineBounds): QueryLine => {
-      const pool = new Threads({ threads: line.workers, setup, yields, heapMb, task });
+    const newLine = (
+      yields: boolean,
+      bounds: Pick<QueryLineOptions, 'workers' | 'windowUs' | 'turnUs' | 'callsMax'>,
+    ): QueryLine => {
+      const pool = new Threads({ threads: bounds.workers, setup, yields, heapMb, task });
       this.#threads.push(pool);
       const run: RunWorker = (port, signal) => pool.run(port, signal);
-      return new QueryLine({
-        ...line,
-        deadlineMs,
-        clock,
-        logger,
-        run,
-        ...(onFault && { onFault }),
-      });
+      return new QueryLine({ deadlineMs: 15_000, idleMs: 20_000, ...options, ...bounds, run });
     };
     this.#light = newLine(false, {
       workers: threads,
       windowUs: lightWindowUs,
       turnUs: lightTurnUs,
       callsMax,
-      idleMs,
     });
     this.#heavy = newLine(true, {
       workers: 1,
       windowUs: heavyWindowUs,
       turnUs: heavyTurnUs,
       callsMax: heavyCallsMax,
-      idleMs,
     });
   }
 
   /** Rejects with OVERLOADED, RATE_LIMITED, DEADLINE_EXCEEDED, SHUTTING_DOWN or INTERNAL. */
-  ask(call: PoolCall): Promise<QueryAnswer> {
+  ask(call: QueryCall, asker: PoolAsker): Promise<QueryAnswer> {
     if (this.#closing) {
       return Promise.reject(new ServiceError('SHUTTING_DOWN', 'The service is shutting down.'));
     }
-    return (call.heavy ? this.#heavy : this.#light).ask(call);
+    return (asker.heavy ? this.#heavy : this.#light).ask(call, asker);
   }
 
   /** Whether a worker is there to answer a light question at once. */
@@ -111,11 +101,6 @@ export class QueryPool {
   /** Starts the workers for light questions ahead of the first. */
   start(): void {
     if (!this.#closing) this.#light.start();
-  }
-
-  /** How many light questions are under way. */
-  get underWay(): number {
-    return this.#light.underWay;
   }
 
   close(): Promise<void> {

@@ -23,7 +23,7 @@ import {
 
 export interface QueryAnswer {
   kind: AnswerKind;
-  bytes: Uint8Array;
+  body: Uint8Array;
   /** Microseconds the worker took for it. */
   tookUs: number;
   /** Says that nobody looks at the bytes any more, so that their memory may be used again; may be left out. */
@@ -189,8 +189,8 @@ export class QueryWorker<P extends PendingQuery> {
     for (const [i, pending] of batch.pending.entries()) {
       const end = ends[i] ?? from;
       const kind = answerKinds[kinds[i] ?? 1] ?? 'refused';
-      const answer = bytes.subarray(from, end);
-      pending.resolve({ kind, bytes: answer, tookUs: tookUs[i] ?? 0, giveBack: lend() });
+      const body = bytes.subarray(from, end);
+      pending.resolve({ kind, body, tookUs: tookUs[i] ?? 0, giveBack: lend() });
       from = end;
     }
     this.#options.onRoom();

@@ -98,10 +98,10 @@ describe('random documents', () => {
     { query, variables }: RandomDocument,
     principal: Principal,
   ): Promise<string> {
-    const who = { principal, key: 'one', via: 'http', caller: null };
-    const asked = { query, operationName: null, variables, ...who, weight: 1, heavy: false };
-    const { bytes, giveBack } = await data.pool.ask(asked);
-    const text = Buffer.from(bytes).toString();
+    const call = { query, operationName: null, variables, principal, via: 'http' };
+    const asker = { key: 'one', caller: null, weight: 1, heavy: false };
+    const { body, giveBack } = await data.pool.ask(call, asker);
+    const text = Buffer.from(body).toString();
     giveBack();
     return text;
   }
@@ -176,8 +176,8 @@ describe('random documents', () => {
           const live = { watch: () => () => undefined, stillValid: () => true } as never;
           const context = contextOf(principal);
           const write = context.write && { ...context.write, live };
-          const signal = AbortSignal.timeout(60_000);
-          const results = prepared.events(made.variables, { ...context, write, signal });
+          const call = { http: null, signal: AbortSignal.timeout(60_000) };
+          const results = prepared.events(made.variables, { ...context, write, call });
           const { value } = await results.next();
           await results.return();
           return value ?? null;

@@ -180,10 +180,9 @@ export class GraphqlFixture {
         accounts: async () => write.accounts ?? refusing,
         live: write.live ?? refusing,
       },
-      http: null,
       principal,
       via: 'http',
-      signal: null,
+      call: { http: null, signal: null },
     };
   }
 

@@ -11,9 +11,10 @@ import { Callers } from '../../src/gateway/credentials.ts';
 import type { GatewayOptions } from '../../src/gateway/server.ts';
 import { GraphqlStreams } from '../../src/gateway/transports/graphql-streams.ts';
 import { graphqlRoutes } from '../../src/gateway/transports/graphql.ts';
-import { createGraphql, type Graphql, type GraphqlOptions } from '../../src/graphql/graphql.ts';
+import type { WriteSide } from '../../src/graphql/context.ts';
+import { Graphql, type GraphqlOptions } from '../../src/graphql/graphql.ts';
 import { homeDoors } from '../../src/threads/doors.ts';
-import { openPortCalls } from '../../src/threads/port-calls.ts';
+import { PortCalls } from '../../src/threads/port-calls.ts';
 import { openDoor, serveDoor } from '../../src/threads/remote-door.ts';
 import { homeMutations, RemoteMutations } from '../../src/threads/remote-mutations.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -40,10 +41,11 @@ export interface GraphqlGateway {
 }
 
 export async function startGraphql(
-  options: Partial<Pick<GraphqlOptions, 'audit' | 'limits' | 'pool' | 'reuseBytes'>> & {
+  options: Partial<Pick<GraphqlOptions, 'limits' | 'pool' | 'reuseBytes'>> & {
     /** Mutations run over a port, as on another thread. */
     mutationsOverPort?: boolean;
     accounts?: Accounts;
+    audit?: NonNullable<WriteSide['audit']>;
     perPersonMax?: number;
     room?: StreamRoom;
     pingMs?: number;
@@ -67,25 +69,31 @@ export async function startGraphql(
   });
   const live = liveFeeds(fixture);
   const home: GraphqlOptions = {
-    reader: store,
-    logs: fixture.logs,
-    metrics: { read: () => [] },
-    accountReads: createAccountReads(store),
-    accounts: () => Promise.resolve(options.accounts!),
-    actors: fixture.accounts.runtime,
-    journal: store,
-    streams: { attach: (log, wake) => live.attach(log, wake) },
-    authenticator,
-    clock,
+    read: {
+      reader: store,
+      logs: fixture.logs,
+      metrics: { read: () => [] },
+      accounts: createAccountReads(store),
+    },
+    write: {
+      actors: fixture.accounts.runtime,
+      accounts: () => Promise.resolve(options.accounts!),
+      ...(options.audit && { audit: options.audit }),
+    },
+    live: {
+      journal: store,
+      streams: { attach: (log, wake) => live.attach(log, wake) },
+      authenticator,
+      clock,
+    },
     logger,
     settings: () => settings,
     ...(options.limits && { limits: options.limits }),
     ...(options.pool && { pool: options.pool }),
-    ...(options.audit && { audit: options.audit }),
     reuseBytes: options.reuseBytes ?? 0,
   };
   const remote = options.mutationsOverPort === true ? mutationsOverPort(home) : null;
-  const graphql = createGraphql(remote === null ? home : { ...home, ...remote.options });
+  const graphql = new Graphql(remote === null ? home : { ...home, ...remote.options });
   const { perPersonMax, room, pingMs, bodyMax } = options;
   const streams = new GraphqlStreams({
     clock,
@@ -141,14 +149,13 @@ export async function startGraphql(
 /** What a thread without actors has in place of them. */
 function mutationsOverPort(home: GraphqlOptions) {
   const { port1, port2 } = new MessageChannel();
-  const calls = openPortCalls(port1, home);
-  const graphql = createGraphql(home);
+  const calls = new PortCalls(port1, home);
+  const graphql = new Graphql(home);
   serveDoor(calls, homeDoors.mutations, homeMutations(graphql));
   const here = (): never => assert.fail('a mutation runs on the thread that was asked');
   const options = {
-    actors: { ask: here, tell: here },
-    accounts: here,
-    mutations: new RemoteMutations(openDoor(openPortCalls(port2, home), homeDoors.mutations)),
+    write: { actors: { ask: here, tell: here }, accounts: here },
+    mutations: new RemoteMutations(openDoor(new PortCalls(port2, home), homeDoors.mutations)),
   };
   const close = async (): Promise<void> => {
     calls.close();

@@ -283,7 +283,7 @@ class HttpCall implements GraphqlCall {
   readonly principal: Principal;
   readonly via = 'http';
   readonly caller: Exchange;
-  readonly request: Uint8Array | null;
+  readonly request: Buffer | null;
   prepared?: Prepared;
   #http: HttpAnswer | undefined;
 
@@ -291,7 +291,7 @@ class HttpCall implements GraphqlCall {
     exchange: Exchange,
     principal: Principal,
     { query, operationName, variables }: GraphqlRequest,
-    request: Uint8Array | null,
+    request: Buffer | null,
   ) {
     this.query = query;
     this.operationName = operationName;

@@ -8,8 +8,9 @@
  */
 import type { GraphQLFormattedError, GraphQLSchema } from 'graphql';
 import { ServiceError } from '../../lib/errors.ts';
+import { RecentMap } from '../../lib/recent-map.ts';
 import type { GraphContext, GraphqlLimits } from '../context.ts';
-import { DocumentCache, documentKey, type Judgement, prepare } from '../gate/documents.ts';
+import { documentKey, type Judgement, prepare } from '../gate/documents.ts';
 import { type Exposed, Exposure } from '../gate/exposure.ts';
 import { formatServiceError, type InternalSink } from './errors.ts';
 import { type Answer, Operation, refusal, type Runtime, type Variables } from './operation.ts';
@@ -51,12 +52,15 @@ export interface Asked {
   readonly via: GraphContext['via'];
 }
 
+/** Each of `limits.tokens` at most, which bounds their memory. */
+const documentsMax = 500;
+
 export class Executor {
   readonly schema: GraphQLSchema;
   readonly #limits: GraphqlLimits;
   readonly #judgement: Judgement;
   readonly #runtime: Runtime;
-  readonly #documents = new DocumentCache<Prepared>();
+  readonly #documents = new RecentMap<Prepared>(documentsMax);
   readonly #seen = new SeenBefore();
 
   constructor(options: ExecutorOptions) {

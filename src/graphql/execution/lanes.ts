@@ -5,7 +5,7 @@
  *
  * 1. The answer is the same whichever lane it came from.
  * 2. What a request may see is decided by its principal alone; an answer is used again only for the
- *    same principal, request and journal position, and for who came the same way.
+ *    same principal, request and journal position.
  * 3. In one turn of the loop queries take about `inlineTurnUs` here, and then only those for which the
  *    way to a worker would take this thread as long.
  * 4. `drain` ends subscriptions and lets requests finish; `close` also ends the pool.
@@ -13,41 +13,27 @@
 import type { GraphQLSchema } from 'graphql';
 import { callerOf, type Principal } from '../../auth/callers/principal.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { QueryPool } from '../../workers/query-pool.ts';
 import { startOfAnswer } from './answer-start.ts';
 import { AnswerReuse } from './answer-reuse.ts';
-import type {
-  AgentSide,
-  GraphContext,
-  GraphqlLimits,
-  HttpSide,
-  ReadSide,
-  WriteSide,
-} from '../context.ts';
+import type { CallSide, GraphContext, GraphqlLimits, ReadSide, WriteSide } from '../context.ts';
 import { Executor, type Prepared } from './executor.ts';
 import type { Answer, Operation, Variables } from './operation.ts';
 import { Paces } from './pace.ts';
 import { schema } from '../schema/schema.ts';
 import { Turn } from './loop-turn.ts';
 
-export interface GraphqlCall {
+export interface GraphqlCall extends CallSide {
   query: string;
   operationName: string | undefined;
   /** What the document was made into, where that was asked for before. */
   prepared?: Prepared;
   variables: Variables;
   principal: Principal;
-  http: HttpSide | null;
-  /** Where it came from, where `http` is null and nothing can be set on the answer any more. */
-  origin?: GraphContext['origin'];
   via: 'http' | 'mcp';
-  signal: AbortSignal | null;
   /** Who waits, where that can be told without making a signal; default: `signal`. */
   caller?: { readonly aborted: boolean };
-  /** Who asks over MCP, for the activity. */
-  agent?: AgentSide | null;
-  /** The request as it came, when its answer may be used again; lent until the call returns. */
-  request: Uint8Array | null;
+  /** The request as it came over HTTP, when its answer may be used again; lent until the call returns. */
+  request: Buffer | null;
   /** Of longer data only the start is wanted, itself JSON. */
   charsMax?: number;
 }
@@ -61,7 +47,28 @@ export interface GraphqlAnswer {
 }
 
 /** What runs queries on other threads. */
-export type QueryLane = Pick<QueryPool, 'ask' | 'close' | 'ready' | 'start' | 'underWay'>;
+export interface QueryLane {
+  /** Whether a thread is there to answer a light query at once. */
+  readonly ready: boolean;
+  /** Starts the threads for light queries ahead of the first. */
+  start(): void;
+  /** `call` crosses to the thread. */
+  ask(call: LaneCall, asker: LaneAsker): Promise<GraphqlAnswer & { tookUs: number }>;
+  close(): Promise<void>;
+}
+
+type LaneCall = Pick<GraphqlCall, 'query' | 'variables' | 'principal' | 'via' | 'charsMax'> & {
+  operationName: string | null;
+};
+
+interface LaneAsker {
+  /** Callers of one key share its turns. */
+  key: string;
+  caller: { readonly aborted: boolean } | null;
+  heavy: boolean;
+  /** What it may take, in about microseconds. */
+  weight: number;
+}
 
 /** What runs mutations, where that is not this thread. */
 export interface MutationDoor {
@@ -76,7 +83,7 @@ export interface LanesOptions {
   limits: GraphqlLimits;
   pool: QueryLane | null;
   logger: Logger;
-  /** Bytes of answers kept for reuse, for each way they are asked for; 0 for none. */
+  /** Bytes of answers kept for reuse; 0 for none. */
   reuseBytes: number;
   /** Told where a compiled query failed otherwise than it may. */
   onFault?: () => void;
@@ -90,16 +97,14 @@ const deferredUs = 5_000;
 export class Lanes {
   readonly #options: LanesOptions;
   readonly #executor: Executor;
-  // Over MCP less may be named, and a request of one way may read as one of the other.
-  readonly #reuse: Readonly<Record<GraphqlCall['via'], AnswerReuse>>;
+  readonly #reuse: AnswerReuse;
   readonly #paces = new Paces();
   readonly #turn: Turn;
 
   constructor(options: LanesOptions) {
     this.#options = options;
-    const { reuseBytes } = options;
     this.#turn = new Turn(options.limits.inlineTurnUs);
-    this.#reuse = { http: new AnswerReuse(reuseBytes), mcp: new AnswerReuse(reuseBytes) };
+    this.#reuse = new AnswerReuse(options.reuseBytes);
     this.#executor = new Executor({
       schema,
       limits: options.limits,
@@ -124,12 +129,8 @@ export class Lanes {
   }
 
   /** An answer given before to the very same request, still true. */
-  recall(
-    principal: Principal,
-    request: Uint8Array,
-    via: GraphqlCall['via'] = 'http',
-  ): Uint8Array | undefined {
-    return this.#reuse[via].get(principal, request, this.#options.read.reader.position);
+  recall(principal: Principal, request: Buffer): Uint8Array | undefined {
+    return this.#reuse.get(principal, request, this.#options.read.reader.position);
   }
 
   /**
@@ -150,14 +151,14 @@ export class Lanes {
   }
 
   #keep(
-    { principal, via }: GraphqlCall,
-    request: Uint8Array,
+    { principal }: GraphqlCall,
+    request: Buffer,
     answer: GraphqlAnswer,
     askedAt: number,
   ): GraphqlAnswer {
     if (answer.kind === 'executed') {
       const now = this.#options.read.reader.position;
-      this.#reuse[via].keep(principal, request, answer.body, askedAt, now);
+      this.#reuse.keep(principal, request, answer.body, askedAt, now);
     }
     return answer;
   }
@@ -201,20 +202,15 @@ export class Lanes {
     const { pool } = this.#options;
     if (pool === null) throw new Error('There is no other thread to ask.');
     const { query, operationName = null, variables, principal, via, charsMax } = call;
-    const { kind, bytes, tookUs, giveBack } = await pool.ask({
-      query,
-      operationName,
-      variables,
-      principal,
-      via,
-      ...(charsMax !== undefined && { charsMax }),
+    const asked = { query, operationName, variables, principal, via };
+    const answer = await pool.ask(charsMax === undefined ? asked : { ...asked, charsMax }, {
       key: callerOf(principal),
       caller: call.caller ?? call.signal,
       heavy: !document || this.#paces.costOf(document, cost) > this.#options.limits.heavyCost,
       weight: document ? this.#paces.expectUs(document, cost) : deferredUs,
     });
-    if (document) this.#paces.learn(document, cost, tookUs);
-    return { kind, body: bytes, giveBack };
+    if (document) this.#paces.learn(document, cost, answer.tookUs);
+    return answer;
   }
 
   /** Workers take a moment to start: until then this thread answers what is not heavy. */
@@ -244,8 +240,10 @@ export class Lanes {
     yield* admission.operation.events(call.variables, this.context(call));
   }
 
-  context(call: ContextCall): GraphContext {
-    return new CallContext(this.#options, call);
+  context(call: CallSide & Pick<GraphqlCall, 'principal' | 'via'>): GraphContext {
+    const { read, write } = this.#options;
+    const { principal, via } = call;
+    return { read, write, principal, via, call };
   }
 
   async close(): Promise<void> {
@@ -255,39 +253,4 @@ export class Lanes {
 
 function toBytes({ kind, json }: Answer): GraphqlAnswer {
   return { kind, body: Buffer.from(json) };
-}
-
-type ContextCall = Pick<GraphqlCall, 'principal' | 'http' | 'origin' | 'via' | 'agent' | 'signal'>;
-
-/** What few resolvers ask for is read from the call when they do. */
-class CallContext implements GraphContext {
-  readonly read: ReadSide;
-  readonly write: WriteSide;
-  readonly principal: Principal;
-  readonly via: 'http' | 'mcp';
-  readonly #call: ContextCall;
-
-  constructor({ read, write }: Pick<LanesOptions, 'read' | 'write'>, call: ContextCall) {
-    this.read = read;
-    this.write = write;
-    this.principal = call.principal;
-    this.via = call.via;
-    this.#call = call;
-  }
-
-  get http(): HttpSide | null {
-    return this.#call.http;
-  }
-
-  get origin(): NonNullable<GraphContext['origin']> | null {
-    return this.#call.origin ?? null;
-  }
-
-  get agent(): AgentSide | null {
-    return this.#call.agent ?? null;
-  }
-
-  get signal(): AbortSignal | null {
-    return this.#call.signal;
-  }
 }

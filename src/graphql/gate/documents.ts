@@ -1,6 +1,6 @@
 /**
  * Owns what a document is made into, once: parsed, guarded, validated, its operation chosen, its cost
- * known, and what of it may not come over MCP; and the bounded cache of that.
+ * known, and what of it may not come over MCP.
  *
  * 1. The same text and operation name always give the same outcome, refusals included.
  * 2. What is hostile is refused in time linear in its size: text, then tokens, then shape, and only
@@ -153,42 +153,6 @@ export function mentions(document: DocumentNode, names: ReadonlySet<string>, kin
     return Object.entries(node).some(([key, value]) => key !== 'loc' && look(value));
   };
   return look(document);
-}
-
-/** The documents used last, bounded by count and by characters. */
-export class DocumentCache<T> {
-  readonly #entries = new Map<string, T>();
-  readonly #countMax: number;
-  readonly #charsMax: number;
-  #chars = 0;
-
-  constructor(countMax = 1_000, charsMax = 4 * 1024 * 1024) {
-    this.#countMax = countMax;
-    this.#charsMax = charsMax;
-  }
-
-  get(key: string): T | undefined {
-    const entry = this.#entries.get(key);
-    if (entry !== undefined && this.#entries.size > this.#countMax / 2) {
-      this.#entries.delete(key);
-      this.#entries.set(key, entry);
-    }
-    return entry;
-  }
-
-  set(key: string, entry: T): void {
-    if (!this.#entries.has(key)) this.#chars += key.length;
-    this.#entries.set(key, entry);
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#countMax && this.#chars <= this.#charsMax) return;
-      this.#entries.delete(oldest);
-      this.#chars -= oldest.length;
-    }
-  }
-
-  get size(): number {
-    return this.#entries.size;
-  }
 }
 
 /** One key for text and operation name; a name holds no NUL. */

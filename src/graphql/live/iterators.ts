@@ -49,7 +49,7 @@ async function* follow<R>(
   stored: () => Readonly<{ deletedAtMs: number | null }> | undefined,
   look: () => R,
 ): AsyncGenerator<R, void> {
-  const bell = new Bell(context.signal);
+  const bell = new Bell(context.call.signal);
   let changed = true;
   const unwatch = writeSide(context).live.watch(id, (isChange) => {
     changed ||= isChange;
@@ -78,7 +78,7 @@ async function* followBuild(
   { id, appId }: Readonly<DeploymentRecord>,
 ): AsyncGenerator<LineText, void> {
   const { live } = writeSide(context);
-  const bell = new Bell(context.signal);
+  const bell = new Bell(context.call.signal);
   let finishedLooks = 0;
   const unwatch = live.watch(appId, () => bell.ring());
   const view = live.streams.attach(`build:${id}`, () => bell.ring());

@@ -55,5 +55,5 @@ async function run(
   if (!commands) throw new Error('Cannot run a command: nothing runs them here');
   // It changes nothing, but that it was asked for is recorded before it can do anything.
   await actors.ask(activityLog, { type: 'note' });
-  return await commands.run({ userId, ...wanted }, context.signal);
+  return await commands.run({ userId, ...wanted }, context.call.signal);
 }

@@ -38,7 +38,7 @@ export class OwnStreamRoom implements StreamRoom {
     return true;
   }
 
-  release(userId: string, count = 1): void {
-    this.#taken.remove(userId, count);
+  release(userId: string): void {
+    this.#taken.remove(userId);
   }
 }

@@ -86,11 +86,10 @@ function answer(executor: Executor, read: GraphContext['read'], call: QueryCall)
   const context: GraphContext = {
     read,
     write: null,
-    http: null,
     // Resolved by the gateway, which nobody else can post as.
     principal: call.principal as Principal,
     via: call.via === 'mcp' ? 'mcp' : 'http',
-    signal: null,
+    call: { http: null, signal: null },
   };
   const variables = call.variables as Variables;
   const { query, operationName } = call;

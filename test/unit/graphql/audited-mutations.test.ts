@@ -23,7 +23,8 @@ async function audited(
       return Promise.resolve(undefined as never);
     },
   };
-  const context = { write: { audit }, http: null, principal, via: 'http', ...more };
+  const call = { http: null, signal: null };
+  const context = { write: { audit }, principal, via: 'http', call, ...more };
   await mutations[name]?.resolve?.(undefined, args, context, {} as GraphQLResolveInfo);
   assert.ok(seen, `${name} is recorded`);
   return seen;
@@ -37,7 +38,8 @@ describe('auditMutations()', () => {
 
   it('records from where a call over MCP came, by which client and tool', async () => {
     const agent = { address: '192.0.2.9', userAgent: 'node', client: 'Bot 1.0', tool: 'stop_app' };
-    const seen = await audited('stopApp', { id: 'app_1' }, person, { via: 'mcp', agent });
+    const call = { http: null, agent, signal: null };
+    const seen = await audited('stopApp', { id: 'app_1' }, person, { via: 'mcp', call });
     assert.deepEqual([seen.address, seen.userAgent, seen.via], ['192.0.2.9', 'node', 'mcp']);
     assert.deepEqual([seen.agent?.client, seen.agent?.tool], ['Bot 1.0', 'stop_app']);
     const { agent: none, address } = await audited('stopApp', { id: 'app_1' });

@@ -7,27 +7,12 @@ import {
   type GraphqlCall,
   Lanes,
 } from '../../../src/graphql/execution/lanes.ts';
-import type { EnvRecord } from '../../../src/store/records/records.ts';
-import { put } from '../../../src/store/records/table.ts';
-import { tables } from '../../../src/store/records/tables.ts';
 import { type ExposingDocument, harmless, hostile } from '../../support/exposing-documents.ts';
 import { type GraphqlStore, openGraphqlStore } from '../../support/graphql-store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';
 
 const text = ({ body }: Pick<GraphqlAnswer, 'body'>) => Buffer.from(body).toString();
-
-const plainVariable: EnvRecord = {
-  id: 'env_1',
-  appId: 'app_1',
-  key: 'PLAIN',
-  isSecret: false,
-  value: 'plain',
-  sealed: null,
-  masked: '****',
-  targets: ['production'],
-  updatedAtMs: 0,
-};
 
 describe('the lanes, over MCP', () => {
   let data: GraphqlStore;
@@ -61,10 +46,8 @@ describe('the lanes, over MCP', () => {
   /** What a worker says that is asked past the gateway's thread. */
   async function askWorker(one: ExposingDocument, via: 'http' | 'mcp'): Promise<GraphqlAnswer> {
     const { query, operationName = null, variables = {} } = one;
-    const who = { principal: ann, key: 'ann', via, caller: null };
-    const asked = { query, operationName, variables, ...who, weight: 1, heavy: false };
-    const { kind, bytes } = await data.pool.ask(asked);
-    return { kind, body: bytes };
+    const asker = { key: 'ann', caller: null, weight: 1, heavy: false };
+    return data.pool.ask({ query, operationName, variables, principal: ann, via }, asker);
   }
 
   for (const one of hostile) {
@@ -119,30 +102,6 @@ describe('the lanes, over MCP', () => {
     ]) {
       assert.equal(answer.kind, 'executed');
     }
-  });
-
-  it('never give an answer again that was given another way', async () => {
-    await data.commit(put(tables.env, plainVariable));
-    const query = '{ env(appId: "app_1") { key value } }';
-    const request = Buffer.from(JSON.stringify({ query }));
-    const one = { name: '', query };
-    // Answers are kept when they are asked for again.
-    await pooled.answer(call(one, { via: 'http', request }));
-    const http = await pooled.answer(call(one, { via: 'http', request }));
-    assert.match(text(http), /"value":"plain"/);
-    assert.equal(text({ body: pooled.recall(ann, request)! }), text(http));
-    assert.equal(pooled.recall(ann, request, 'mcp'), undefined);
-    for (let times = 0; times < 2; times++) {
-      assert.equal((await pooled.answer(call(one, { request }))).kind, 'refused');
-    }
-    assert.equal(pooled.recall(ann, request, 'mcp'), undefined);
-
-    const mine = { name: '', query: '{ viewerTeam { id } }' };
-    const rpc = Buffer.from('{"method":"tools/call"}');
-    await pooled.answer(call(mine, { request: rpc }));
-    const answer = await pooled.answer(call(mine, { request: rpc }));
-    assert.equal(text({ body: pooled.recall(ann, rpc, 'mcp')! }), text(answer));
-    assert.equal(pooled.recall(ann, rpc), undefined);
   });
 
   it('run the subscriptions of the service itself, and no refused field in them', async () => {

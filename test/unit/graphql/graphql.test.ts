@@ -92,23 +92,6 @@ describe('GraphQL from within', () => {
   );
 
   it(
-    'gives an answer again for the same bytes, until something is written',
-    over(async ({ graphql, fixture }) => {
-      const request = Buffer.from('{"name":"list_apps"}');
-      const query = '{ apps { totalCount } }';
-      assert.equal(graphql.recall(fixture.ann, request), undefined);
-      await graphql.execute(query, {}, fixture.ann, { request });
-      assert.equal(graphql.recall(fixture.ann, request), undefined);
-      const answer = await graphql.execute(query, {}, fixture.ann, { request });
-      assert.equal(text(graphql.recall(fixture.ann, request)), text(answer.body));
-      assert.equal(graphql.recall(fixture.viewer, request), undefined);
-      assert.equal(graphql.loaded?.recall(fixture.ann, request), undefined);
-      fixture.accounts.store.write([put(tables.apps, appRecord('app_new', 'team_a'))]);
-      assert.equal(graphql.recall(fixture.ann, request), undefined);
-    }),
-  );
-
-  it(
     'follows a subscription until its signal aborts',
     over(async ({ graphql, fixture }) => {
       fixture.accounts.addSession('ses_usr_ann', 'usr_ann');

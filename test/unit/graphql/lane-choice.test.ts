@@ -7,7 +7,7 @@ import { Executor } from '../../../src/graphql/execution/executor.ts';
 import { Lanes } from '../../../src/graphql/execution/lanes.ts';
 import { Paces } from '../../../src/graphql/execution/pace.ts';
 import { schema } from '../../../src/graphql/schema/schema.ts';
-import type { PoolCall } from '../../../src/workers/query-pool.ts';
+import type { PoolAsker } from '../../../src/workers/query-pool.ts';
 import { GraphqlFixture } from '../../support/graphql-fixture.ts';
 import { recordingLogger } from '../../support/silent-logger.ts';
 
@@ -16,18 +16,17 @@ after(() => fixture.close());
 
 /** Lanes over a pool that answers nothing of interest, and takes as long as it is told. */
 function newLanes(more: Partial<GraphqlLimits> = {}) {
-  const asked: PoolCall[] = [];
+  const asked: PoolAsker[] = [];
   const pool = {
     ready: true,
-    underWay: 0,
     tookUs: 10,
     start: () => undefined,
     close: () => Promise.resolve(),
-    ask(call: PoolCall) {
-      asked.push(call);
+    ask(_call: object, asker: PoolAsker) {
+      asked.push(asker);
       return Promise.resolve({
         kind: 'executed' as const,
-        bytes: Buffer.from('{}'),
+        body: Buffer.from('{}'),
         tookUs: pool.tookUs,
         giveBack: () => undefined,
       });

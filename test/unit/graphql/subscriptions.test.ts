@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import { createClient } from 'graphql-sse';
 import { homeDoors, threadDoors } from '../../../src/threads/doors.ts';
-import { openPortCalls } from '../../../src/threads/port-calls.ts';
+import { PortCalls } from '../../../src/threads/port-calls.ts';
 import { openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
 import { sharedRooms, StreamLedger } from '../../../src/threads/stream-ledger.ts';
 import { put, remove } from '../../../src/store/records/table.ts';
@@ -202,10 +202,10 @@ describe('subscriptions on several threads', () => {
     const start = (): Promise<GraphqlGateway> => {
       const { port1, port2 } = new MessageChannel();
       const logger = memoryLogger();
-      const home = openPortCalls(port1, { logger });
-      const thread = openPortCalls(port2, { logger });
+      const home = new PortCalls(port1, { logger });
+      const thread = new PortCalls(port2, { logger });
       ports.push(home);
-      const { places } = ledger.join(openDoor(home, threadDoors.streams));
+      const places = ledger.join(openDoor(home, threadDoors.streams));
       serveDoor(home, homeDoors.streams, places);
       const { graphql: room } = sharedRooms(openDoor(thread, homeDoors.streams));
       return startGraphql({ room, perPersonMax: 2 });

@@ -6,7 +6,7 @@ import { homeDoors, threadDoors } from '../../../src/threads/doors.ts';
 import { forwardedRoutes, homeRoutes } from '../../../src/threads/forwarded-routes.ts';
 import { openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import { openPortCalls } from '../../../src/threads/port-calls.ts';
+import { PortCalls } from '../../../src/threads/port-calls.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { memoryLogger } from '../../support/memory-logger.ts';
@@ -147,8 +147,8 @@ async function startForwarding() {
   const { port1, port2 } = new MessageChannel();
   const logger = memoryLogger();
   const refused: string[] = [];
-  const home = openPortCalls(port1, { logger });
-  const thread = openPortCalls(port2, { logger });
+  const home = new PortCalls(port1, { logger });
+  const thread = new PortCalls(port2, { logger });
   const answering = homeRoutes({
     routes,
     bodies: openDoor(home, threadDoors.bodies),

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, describe, it } from 'node:test';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import { openPortCalls, type PortCalls } from '../../../src/threads/port-calls.ts';
+import { PortCalls } from '../../../src/threads/port-calls.ts';
 import { eventually } from '../../support/eventually.ts';
 import { memoryLogger } from '../../support/memory-logger.ts';
 
@@ -17,8 +17,8 @@ afterEach(() => {
 function pair(underWayMax?: number) {
   const { port1, port2 } = new MessageChannel();
   const logger = memoryLogger();
-  const here: PortCalls = openPortCalls(port1, { logger });
-  const there: PortCalls = openPortCalls(port2, {
+  const here: PortCalls = new PortCalls(port1, { logger });
+  const there: PortCalls = new PortCalls(port2, {
     logger: memoryLogger(),
     ...(underWayMax !== undefined && { underWayMax }),
   });
@@ -118,7 +118,7 @@ describe('PortCalls', () => {
     await assert.rejects(bad, /Cannot ask double: it cannot cross/);
     await assert.rejects(back, /Cannot answer fail/);
     assert.deepEqual(await Promise.all([there1, there2]), [2, 4]);
-    assert.equal(logger.events[0]?.event, 'port_answer_uncloneable');
+    assert.equal(logger.events[0]?.event, 'port_message_uncloneable');
   });
 
   it('logs what a told handler throws, and goes on', async () => {
@@ -211,13 +211,13 @@ describe('PortCalls', () => {
     const module = new URL('../../../src/threads/port-calls.ts', import.meta.url).href;
     const worker = new Worker(
       `import { workerData } from 'node:worker_threads';
-       import { openPortCalls } from ${JSON.stringify(module)};
-       const calls = openPortCalls(workerData, { logger: console });
+       import { PortCalls } from ${JSON.stringify(module)};
+       const calls = new PortCalls(workerData, { logger: console });
        calls.handle('double', (n) => n * 2);
        calls.handle('slow', () => process.exit(1));`,
       { eval: true, workerData: port2, transferList: [port2] },
     );
-    const calls: PortCalls = openPortCalls(port1, { logger: memoryLogger() });
+    const calls: PortCalls = new PortCalls(port1, { logger: memoryLogger() });
     opened.push(calls);
     assert.equal(await calls.ask('double', 4), 8);
     await assert.rejects(calls.ask('slow', 'x'), { code: 'SHUTTING_DOWN' });

@@ -8,7 +8,7 @@ import { RemoteActors } from '../../../src/threads/remote-actors.ts';
 import { openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
 import { ActorRuntime } from '../../../src/actors/runtime/runtime.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import { openPortCalls } from '../../../src/threads/port-calls.ts';
+import { PortCalls } from '../../../src/threads/port-calls.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { memoryLogger } from '../../support/memory-logger.ts';
@@ -61,8 +61,8 @@ function setUp() {
   });
   runtime.start();
   const { port1, port2 } = new MessageChannel();
-  const home = openPortCalls(port1, { logger });
-  const thread = openPortCalls(port2, { logger });
+  const home = new PortCalls(port1, { logger });
+  const thread = new PortCalls(port2, { logger });
   serveDoor(home, homeDoors.actors, runtime);
   const causes = new Causes();
   const actors = new RemoteActors({

@@ -6,7 +6,7 @@ import { homeDoors } from '../../../src/threads/doors.ts';
 import { door, openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
 import type { FrameSink } from '../../../src/logs/viewers/viewer.ts';
 import { ServiceError } from '../../../src/lib/errors.ts';
-import { openPortCalls, type PortCalls } from '../../../src/threads/port-calls.ts';
+import { PortCalls } from '../../../src/threads/port-calls.ts';
 import { eventually } from '../../support/eventually.ts';
 import { MemorySink } from '../../support/memory-sink.ts';
 import { noLog } from '../../support/runner.ts';
@@ -26,8 +26,8 @@ describe('consoles behind a door', () => {
 
   beforeEach(() => {
     const { port1, port2 } = new MessageChannel();
-    home = openPortCalls(port1, { logger: noLog });
-    thread = openPortCalls(port2, { logger: noLog });
+    home = new PortCalls(port1, { logger: noLog });
+    thread = new PortCalls(port2, { logger: noLog });
     watched = [];
     left = 0;
     writable = 0;
@@ -126,8 +126,8 @@ describe('a door', () => {
 
   function setUp() {
     const { port1, port2 } = new MessageChannel();
-    const home = openPortCalls(port1, { logger: noLog });
-    const thread = openPortCalls(port2, { logger: noLog });
+    const home = new PortCalls(port1, { logger: noLog });
+    const thread = new PortCalls(port2, { logger: noLog });
     opened.push(home, thread);
     const heard: string[] = [];
     const hanging: { signal: AbortSignal | null; answer: (words: string) => void }[] = [];

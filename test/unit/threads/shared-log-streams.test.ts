@@ -5,7 +5,7 @@ import type { StreamSessionsOptions } from '../../../src/logs/viewers/sessions.t
 import type { SharedStreams } from '../../../src/logs/viewers/stream-room.ts';
 import { logRoutes } from '../../../src/gateway/transports/logs.ts';
 import { homeDoors, threadDoors } from '../../../src/threads/doors.ts';
-import { openPortCalls } from '../../../src/threads/port-calls.ts';
+import { PortCalls } from '../../../src/threads/port-calls.ts';
 import { openDoor, serveDoor } from '../../../src/threads/remote-door.ts';
 import { sharedRooms, StreamLedger } from '../../../src/threads/stream-ledger.ts';
 import type { Reader } from '../../../src/store/reader-and-journal.ts';
@@ -69,12 +69,10 @@ async function startThreads(count = 2) {
   return await Promise.all(
     Array.from({ length: count }, async () => {
       const { port1, port2 } = new MessageChannel();
-      const home = openPortCalls(port1, { logger });
-      const calls = openPortCalls(port2, { logger });
+      const home = new PortCalls(port1, { logger });
+      const calls = new PortCalls(port2, { logger });
       opened.push(home);
-      const { places, leave } = ledger.join(openDoor(home, threadDoors.streams));
-      serveDoor(home, homeDoors.streams, places);
-      home.onClose(leave);
+      serveDoor(home, homeDoors.streams, ledger.join(openDoor(home, threadDoors.streams)));
       const thread = await startThread(sharedRooms(openDoor(calls, homeDoors.streams)).logs);
       serveDoor(calls, threadDoors.streams, {
         close: ({ sessionId, userId }) => thread.sessions.close(sessionId, userId),
@@ -146,21 +144,6 @@ describe('log streams of several threads', () => {
     assert.equal((await other.ask('usr_a', { method: 'DELETE' }, query)).status, 204);
     const none = await other.ask('usr_a', { method: 'DELETE' }, '?sessionId=str_none');
     assert.equal(none.status, 204);
-  });
-
-  it('give their places back when their thread is gone', async () => {
-    const [one, other] = await startThreads();
-    assert.ok(one && other);
-    for (let i = 0; i < maxPerPerson; i += 1) await streamOf(await one.ask('usr_a'));
-    assert.equal((await other.ask('usr_a')).status, 429);
-    one.calls.close();
-    // The port of the thread that is left tells later than the one that closed.
-    for (;;) {
-      const answer = await other.ask('usr_a');
-      if (answer.status === 200) break;
-      await answer.text();
-    }
-    assert.equal((await one.ask('usr_a')).status, 503);
   });
 });
 

@@ -39,7 +39,7 @@ describe('the lanes', () => {
   function call(
     one: CorpusQuery,
     principal: Principal,
-    request: Uint8Array | null = null,
+    request: Buffer | null = null,
   ): GraphqlCall {
     const { query, operationName, variables = {} } = one;
     return {
