@@ -27,7 +27,6 @@ import { migrate, migrations, type Migration } from './records/migrations.ts';
 import { takeProcessLock, type ProcessLock } from './files/process-lock.ts';
 import { StoreReader } from './reading/reader.ts';
 import { StoreRefusal } from './refusal.ts';
-import { type Copied, copyDataDirectory, type SnapshotOptions } from './files/snapshot.ts';
 import { tables as allTables } from './records/tables.ts';
 import type { Table } from './records/table.ts';
 
@@ -81,10 +80,6 @@ export interface Store extends Reader, Journal {
   dismissFollower(follower: FollowerOptions): void;
   /** The epoch of a new activation of an actor; commits with an earlier one are rejected. */
   nextEpoch(actor: string): number;
-  /** Makes a consistent copy of the data directory in `target` while everything goes on. */
-  snapshot(target: string, options: SnapshotOptions): Promise<Copied>;
-  /** Cuts the journal down to its newest entries; it also happens by itself. */
-  trim(keepEntries?: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -254,15 +249,6 @@ class OpenStore extends StoreReader implements Store {
 
   dismissFollower({ seat }: FollowerOptions): void {
     this.#followers.dismiss(seat);
-  }
-
-  snapshot(target: string, options: SnapshotOptions): Promise<Copied> {
-    return copyDataDirectory(this.#options.dir, target, options, this.#opened.environment.root);
-  }
-
-  trim(keepEntries?: number): Promise<void> {
-    const keep = keepEntries ?? this.#options.journalKeep?.entries ?? keepEntriesDefault;
-    return this.#commits.trim(Math.max(1, keep));
   }
 
   override close(): Promise<void> {

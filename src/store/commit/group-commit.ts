@@ -20,6 +20,7 @@ import { decodeValue, encodeRecord } from '../records/codec.ts';
 import { failureOf, isGivenUp } from './commit-failures.ts';
 import type { CommitRequest, JournalEntry } from '../reader-and-journal.ts';
 import {
+  bytesOf,
   decodePosition,
   encodePosition,
   firstPosition,
@@ -137,34 +138,12 @@ export class GroupCommit {
     });
   }
 
-  /** Drops entries down to `keep` of the newest; resolves when that is on disk. */
-  async trim(keep: number): Promise<void> {
-    while (this.#first > 0 && this.#first <= this.#position - keep) {
-      // Not in a method of its own: that would return a microtask after the next group began.
-      while (this.#busy) await this.#groupEnd();
-      this.#busy = true;
-      try {
-        let cut = 0;
-        await this.#options.transact(() => {
-          cut = this.#cut(this.#position, keep, trimStep * 16);
-        });
-        // Followers have not read the rest: later transactions drop it.
-        if (cut === this.#first) return;
-        this.#first = cut;
-      } finally {
-        this.#finish();
-      }
-    }
-  }
-
   /** Refuses new commits and waits for those accepted. */
   async close(): Promise<void> {
     this.#closed = true;
-    while (this.#busy || this.#queue.length > 0) await this.#groupEnd();
-  }
-
-  #groupEnd(): Promise<void> {
-    return new Promise((resolve) => this.#idle.push(resolve));
+    while (this.#busy || this.#queue.length > 0) {
+      await new Promise<void>((resolve) => this.#idle.push(resolve));
+    }
   }
 
   #check({ actor, epoch }: CommitRequest): void {
@@ -215,8 +194,7 @@ export class GroupCommit {
   #finish(): void {
     this.#busy = false;
     for (const resolve of this.#idle.splice(0)) resolve();
-    // Whoever waits for the end of the group (a trim, the close) goes first.
-    queueMicrotask(() => this.#start());
+    this.#start();
   }
 
   async #run(): Promise<void> {
@@ -282,8 +260,7 @@ export class GroupCommit {
     const { environment, keepEntries } = this.#options;
     let position = this.#position;
     for (const { table, at, value } of plan.writes) {
-      const bytes = environment.tables.get(table);
-      if (bytes === undefined) throw new TypeError(`There is no table ${table}.`);
+      const bytes = bytesOf(environment, table);
       if (value === undefined) bytes.removeSync(at);
       else bytes.putSync(at, value as Buffer);
     }
@@ -294,13 +271,14 @@ export class GroupCommit {
     }
     if (position === this.#position) return this.#first;
     environment.meta.putSync(metaKeys.position, encodePosition(position));
-    return this.#cut(position, keepEntries, trimStep + 2 * verdicts.length);
+    return this.#cut(position - keepEntries, trimStep + 2 * verdicts.length);
   }
 
-  #cut(position: number, keep: number, most: number): number {
+  /** Drops entries up to `last`, `most` of them at most. */
+  #cut(last: number, most: number): number {
     let first = this.#first === 0 ? 1 : this.#first;
     const read = this.#options.followers.readTo(this.#position);
-    const end = Math.min(position - keep + 1, read + 1, first + most);
+    const end = Math.min(last + 1, read + 1, first + most);
     for (; first < end; first++)
       this.#options.environment.journal.removeSync(encodePosition(first));
     return first;
@@ -382,9 +360,9 @@ function committedBase(environment: Environment, reader: StoreReader): PlanBase 
     record(table, _key, text, at) {
       const known = reader.peek(table, text);
       if (known !== undefined) return known;
-      const bytes = environment.tables.get(table)?.get(at);
+      const bytes = bytesOf(environment, table).get(at);
       return bytes === undefined ? undefined : decodeValue(bytes);
     },
-    owner: (table, at) => environment.tables.get(table)?.get(at),
+    owner: (table, at) => bytesOf(environment, table).get(at),
   };
 }

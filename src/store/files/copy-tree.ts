@@ -57,26 +57,26 @@ export async function copyTree(from: string, to: string, copy: TreeCopy): Promis
   return copied;
 }
 
-/** How many files, and bytes in them, a copy would look at now. */
+export interface FileCount {
+  files: number;
+  bytes: number;
+}
+
+/** Adds how many files, and bytes in them, a copy would look at now. */
 export async function measureTree(
   from: string,
   leaves: TreeCopy['leaves'],
-): Promise<{ files: number; bytes: number }> {
-  const total = { files: 0, bytes: 0 };
+  total: FileCount,
+): Promise<void> {
   for (const name of (await readdir(from).catch(ignoreGone)) ?? []) {
     const source = join(from, name);
     if (leaves(source)) continue;
     const found = await lstat(source).catch(ignoreGone);
-    if (found?.isDirectory()) {
-      const { files, bytes } = await measureTree(source, leaves);
-      total.files += files;
-      total.bytes += bytes;
-    } else if (found?.isFile()) {
-      total.files += 1;
-      total.bytes += found.size;
-    }
+    if (found?.isDirectory()) await measureTree(source, leaves, total);
+    if (!found?.isFile()) continue;
+    total.files += 1;
+    total.bytes += found.size;
   }
-  return total;
 }
 
 /** Copies a file where it differs. Resolves with whether it did. */

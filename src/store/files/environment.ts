@@ -90,6 +90,13 @@ function checkFile(file: string): void {
   }
 }
 
+/** The bytes of a table. Throws for a table that is not there. */
+export function bytesOf({ tables }: Environment, table: string): Bytes {
+  const bytes = tables.get(table);
+  if (bytes === undefined) throw new Error(`There is no table ${table}.`);
+  return bytes;
+}
+
 export function tableSet(tables: Readonly<Record<string, Table<never>>>): TableSet {
   const set = new Map<string, Table<unknown>>();
   for (const table of Object.values(tables)) {

@@ -26,7 +26,15 @@ import {
 } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { open } from 'lmdb';
-import { copyChanged, copyTree, ignoreGone, isGone, measureTree, syncFile } from './copy-tree.ts';
+import {
+  copyChanged,
+  copyTree,
+  type FileCount,
+  ignoreGone,
+  isGone,
+  measureTree,
+  syncFile,
+} from './copy-tree.ts';
 import { storeFolder } from './environment.ts';
 import { StoreRefusal } from '../refusal.ts';
 import { instanceKeyFile } from '../secrets.ts';
@@ -49,16 +57,12 @@ export interface DatabaseFiles {
 }
 
 /** How much was copied, and how much there was at the beginning. */
-export interface Progress {
-  files: number;
-  bytes: number;
+export interface Progress extends FileCount {
   totalFiles: number;
   totalBytes: number;
 }
 
-export interface Copied {
-  files: number;
-  bytes: number;
+export interface Copied extends FileCount {
   /** Folders of databases that were written to throughout; their copies may not start. */
   unsettled: string[];
 }
@@ -66,19 +70,11 @@ export interface Copied {
 /** How often the files of a database are copied before they are taken as they are. */
 const settleTries = 5;
 
-interface BackupSource {
-  backup(path: string, compact: boolean): Promise<void>;
-}
-
-/**
- * Copies `dir` into the new folder `target`. `root` is the open environment. Without it, the
- * store's file is read while another process may have it open.
- */
+/** Copies `dir` into the new folder `target`, also while a process has its store open. */
 export async function copyDataDirectory(
   dir: string,
   target: string,
   options: SnapshotOptions,
-  root?: BackupSource,
 ): Promise<Copied> {
   const from = resolve(dir);
   const to = resolve(target);
@@ -91,11 +87,11 @@ export async function copyDataDirectory(
   skip.add(storeFolder(from));
   if (!options.withKey) skip.add(join(from, instanceKeyFile));
   const places = await placesOf(from, skip, options.databases);
-  const counter = await Counter.of(places, options.onProgress);
+  const counter = await counterOf(places, options.onProgress);
   const unsettled: string[] = [];
   await fillWhole(to, async (partial) => {
     for (const place of places) await copyPlace(place, partial, counter.seen);
-    await copyStore(from, partial, root);
+    await copyStore(from, partial);
     for (const place of places) await copyPlace(place, partial);
     unsettled.push(...(await settleDatabases(places, partial, options.databases)));
   });
@@ -115,7 +111,7 @@ export async function restoreDataDirectory(
   });
   await refuseTarget(from, to);
   const places = await placesOf(from, new Set(), options.databases);
-  const counter = await Counter.of(places, options.onProgress);
+  const counter = await counterOf(places, options.onProgress);
   await fillWhole(to, async (partial) => {
     for (const place of places) await copyPlace(place, partial, counter.seen);
   });
@@ -212,38 +208,20 @@ async function copyBehindCheckpoint(
   return after !== undefined && after.equals(before) && copied.equals(before);
 }
 
-/** Counts what was copied against what there was at the beginning. */
-class Counter {
-  readonly done = { files: 0, bytes: 0 };
-  readonly #report: (() => void) | undefined;
-
-  private constructor(
-    total: { files: number; bytes: number },
-    onProgress: SnapshotOptions['onProgress'],
-  ) {
-    this.#report =
-      onProgress &&
-      (() => onProgress({ ...this.done, totalFiles: total.files, totalBytes: total.bytes }));
-  }
-
-  static async of(
-    places: readonly CopiedPlace[],
-    onProgress: SnapshotOptions['onProgress'],
-  ): Promise<Counter> {
-    const total = { files: 0, bytes: 0 };
-    for (const { from, leaves } of onProgress ? places : []) {
-      const { files, bytes } = await measureTree(from, leaves);
-      total.files += files;
-      total.bytes += bytes;
-    }
-    return new Counter(total, onProgress);
-  }
-
-  readonly seen = (bytes: number): void => {
-    this.done.files += 1;
-    this.done.bytes += bytes;
-    this.#report?.();
+/** Counts what was copied; `onProgress` is told of it against what there was at the beginning. */
+async function counterOf(
+  places: readonly CopiedPlace[],
+  onProgress: SnapshotOptions['onProgress'],
+): Promise<{ done: FileCount; seen: (bytes: number) => void }> {
+  const done = { files: 0, bytes: 0 };
+  const total = { files: 0, bytes: 0 };
+  for (const { from, leaves } of onProgress ? places : []) await measureTree(from, leaves, total);
+  const seen = (bytes: number): void => {
+    done.files += 1;
+    done.bytes += bytes;
+    onProgress?.({ ...done, totalFiles: total.files, totalBytes: total.bytes });
   };
+  return { done, seen };
 }
 
 /** Makes the folder `to` by filling another one and renaming it (invariant 2). */
@@ -275,20 +253,16 @@ async function refuseTarget(from: string, to: string): Promise<void> {
   if (present.length > 0) throw new StoreRefusal(`Cannot copy to ${to}: it is not empty.`);
 }
 
-async function copyStore(from: string, to: string, root?: BackupSource): Promise<void> {
+async function copyStore(from: string, to: string): Promise<void> {
   const folder = storeFolder(to);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  if (root !== undefined) {
+  const path = storeFolder(from);
+  await stat(join(path, 'data.mdb'));
+  const root = open({ path, readOnly: true, maxReaders: 1024 });
+  try {
     await root.backup(folder, true);
-  } else {
-    const path = storeFolder(from);
-    await stat(join(path, 'data.mdb'));
-    const beside = open({ path, readOnly: true, maxReaders: 1024 });
-    try {
-      await beside.backup(folder, true);
-    } finally {
-      await beside.close();
-    }
+  } finally {
+    await root.close();
   }
   await syncFile(join(folder, 'data.mdb'));
 }

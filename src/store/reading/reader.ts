@@ -12,6 +12,7 @@ import type { Transaction } from 'lmdb';
 import { decodeValue } from '../records/codec.ts';
 import type { ListOptions, Reader } from '../reader-and-journal.ts';
 import {
+  bytesOf,
   decodePosition,
   encodePosition,
   endOf,
@@ -127,7 +128,7 @@ export class StoreReader implements Reader {
     if (from.indexes[index].unique === undefined) return this.list(from, index, key, onlyFirst)[0];
     const at = indexKey(index, key);
     if (at.length > keyMaxBytes) return undefined;
-    const owner = this.#read(this.#bytes(from.name), at);
+    const owner = this.#read(bytesOf(this.#environment, from.name), at);
     if (owner === undefined) return undefined;
     const record = this.#owner(from.name, owner);
     this.#cache.keepList(from.name, index, text, key.length, 1, [record]);
@@ -164,7 +165,10 @@ export class StoreReader implements Reader {
     // of its start.
     snapshot.use();
     try {
-      const range = this.#bytes(from.name).getRange({ ...recordRange, transaction: snapshot });
+      const range = bytesOf(this.#environment, from.name).getRange({
+        ...recordRange,
+        transaction: snapshot,
+      });
       for (const { value } of range) yield decodeValue(value) as R;
     } finally {
       snapshot.done();
@@ -179,7 +183,7 @@ export class StoreReader implements Reader {
     const start = indexKey(index, prefix);
     if (start.length > keyMaxBytes) return 0;
     const range = { start, end: endOf(start), transaction: this.#held() };
-    const count = this.#bytes(from.name).getKeysCount(range);
+    const count = bytesOf(this.#environment, from.name).getKeysCount(range);
     this.#cache.keepList(from.name, index, text, prefix.length, countShape, [count]);
     return count;
   }
@@ -287,12 +291,6 @@ export class StoreReader implements Reader {
     return this.#snapshot;
   }
 
-  #bytes(table: string): Bytes {
-    const bytes = this.#environment.tables.get(table);
-    if (bytes === undefined) throw new Error(`Cannot read: there is no table ${table}.`);
-    return bytes;
-  }
-
   #read(from: Bytes, key: Buffer): Buffer | undefined {
     return from.get(key, { transaction: this.#held() });
   }
@@ -306,7 +304,7 @@ export class StoreReader implements Reader {
   }
 
   #load(table: string, at: Buffer, text: string): unknown {
-    const bytes = this.#read(this.#bytes(table), at);
+    const bytes = this.#read(bytesOf(this.#environment, table), at);
     if (bytes === undefined) return undefined;
     const record = decodeValue(bytes);
     this.#cache.keep(table, text, record);
@@ -334,7 +332,7 @@ export class StoreReader implements Reader {
     if (Math.max(low.length, behind?.length ?? 0) > keyMaxBytes) return [];
     const range = { limit, reverse, transaction: this.#held(), ...between(low, behind, reverse) };
     const found: unknown[] = [];
-    for (const { value } of this.#bytes(table).getRange(range)) {
+    for (const { value } of bytesOf(this.#environment, table).getRange(range)) {
       found.push(this.#owner(table, value));
     }
     return found;

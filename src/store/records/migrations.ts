@@ -9,7 +9,7 @@
  */
 import { decodeValue, encodeRecord } from './codec.ts';
 import {
-  type Bytes,
+  bytesOf,
   type Environment,
   indexRange,
   metaKeys,
@@ -91,22 +91,16 @@ function contextOf(environment: Environment): MigrationContext {
   return {
     *records(table) {
       // Collected first: a step may write to what it reads.
-      const found = [...tableOf(environment, table).getRange(recordRange)];
+      const found = [...bytesOf(environment, table).getRange(recordRange)];
       for (const { value } of found) yield decodeValue(value);
     },
     put(table, key, record) {
-      tableOf(environment, table).putSync(recordKey(key), Buffer.from(encodeRecord(table, record)));
+      bytesOf(environment, table).putSync(recordKey(key), Buffer.from(encodeRecord(table, record)));
     },
     remove(table, key) {
-      tableOf(environment, table).removeSync(recordKey(key));
+      bytesOf(environment, table).removeSync(recordKey(key));
     },
   };
-}
-
-function tableOf(environment: Environment, name: string): Bytes {
-  const bytes = environment.tables.get(name);
-  if (bytes === undefined) throw new Error(`There is no table ${name}.`);
-  return bytes;
 }
 
 function indexChanged(environment: Environment, tables: TableSet): void {
@@ -133,7 +127,7 @@ function indexNames(table: Table<unknown>): string {
 }
 
 function reindex(environment: Environment, tables: TableSet, name: string): void {
-  const bytes = tableOf(environment, name);
+  const bytes = bytesOf(environment, name);
   const table = tables.get(name);
   if (table === undefined) return;
   const stale = [...bytes.getKeys(indexRange)];

@@ -1,14 +1,5 @@
 import assert from 'node:assert/strict';
-import {
-  appendFile,
-  lstat,
-  mkdir,
-  readFile,
-  readdir,
-  readlink,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { lstat, mkdir, readFile, readdir, readlink, symlink, writeFile } from 'node:fs/promises';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -35,7 +26,7 @@ function round(store: Store, rank: number): Promise<number> {
   return store.commit({ actor: 'a', epoch: 1, changes });
 }
 
-describe('Store.snapshot()', () => {
+describe('copyDataDirectory()', () => {
   it('copies one state while commits go on, and the copy opens as a store', async (t) => {
     const folder = await temporaryFolder(t);
     const store = await openedStore(t, { dir: join(folder, 'data'), tables: modelTables });
@@ -45,7 +36,7 @@ describe('Store.snapshot()', () => {
     const storm = (async () => {
       for (let rank = 2; !stopped(); rank++) await round(store, rank);
     })();
-    await store.snapshot(join(folder, 'copy'), { withKey: false });
+    await copyDataDirectory(join(folder, 'data'), join(folder, 'copy'), { withKey: false });
     const after = store.position;
     end.abort();
     await storm;
@@ -61,14 +52,14 @@ describe('Store.snapshot()', () => {
   it('copies files, links and modes, and leaves out sockets and the process lock', async (t) => {
     const folder = await temporaryFolder(t);
     const dir = join(folder, 'data');
-    const store = await openedStore(t, { dir, tables: modelTables });
+    await openedStore(t, { dir, tables: modelTables });
     await mkdir(join(dir, 'logs', 'a'), { recursive: true });
     await writeFile(join(dir, 'logs', 'a', 'segment'), 'lines', { mode: 0o640 });
     await symlink('segment', join(dir, 'logs', 'a', 'link'));
     const server = createServer().listen(join(dir, 'socket'));
     t.after(() => server.close());
     const to = join(folder, 'copy');
-    await store.snapshot(to, { withKey: false });
+    await copyDataDirectory(dir, to, { withKey: false });
     assert.deepEqual((await readdir(to)).sort(), ['logs', 'store']);
     assert.deepEqual(await readdir(join(to, 'store')), ['data.mdb']);
     assert.equal(await readFile(join(to, 'logs', 'a', 'segment'), 'utf8'), 'lines');
@@ -85,18 +76,14 @@ describe('Store.snapshot()', () => {
     const store = await openedStore(t, { dir, tables: modelTables });
     const file = join(dir, 'segment');
     await writeFile(file, 'one\n');
-    await copyDataDirectory(
-      dir,
-      join(folder, 'copy'),
-      { withKey: false },
-      {
-        async backup(path) {
-          await appendFile(file, 'two\n');
-          await writeFile(join(dir, 'upload'), 'new');
-          await writeFile(join(path, 'data.mdb'), '');
-        },
+    await copyDataDirectory(dir, join(folder, 'copy'), {
+      withKey: false,
+      // Called when it was copied for the first time.
+      onProgress: () => {
+        appendFileSync(file, 'two\n');
+        writeFileSync(join(dir, 'upload'), 'new');
       },
-    );
+    });
     assert.equal(await readFile(join(folder, 'copy', 'segment'), 'utf8'), 'one\ntwo\n');
     assert.equal(await readFile(join(folder, 'copy', 'upload'), 'utf8'), 'new');
     await store.close();
@@ -106,9 +93,9 @@ describe('Store.snapshot()', () => {
     const folder = await temporaryFolder(t);
     const dir = join(folder, 'data');
     const sealed = openSecretBox({ dir }).seal('secret', 'c');
-    const store = await openedStore(t, { dir, tables: modelTables });
-    await store.snapshot(join(folder, 'without'), { withKey: false });
-    await store.snapshot(join(folder, 'with'), { withKey: true });
+    await openedStore(t, { dir, tables: modelTables });
+    await copyDataDirectory(dir, join(folder, 'without'), { withKey: false });
+    await copyDataDirectory(dir, join(folder, 'with'), { withKey: true });
     assert.throws(() => openSecretBox({ dir: join(folder, 'without') }), StoreRefusal);
     assert.equal(openSecretBox({ dir: join(folder, 'with') }).open(sealed, 'c'), 'secret');
   });
@@ -116,14 +103,14 @@ describe('Store.snapshot()', () => {
   it('refuses a target that is not empty or lies in the data directory', async (t) => {
     const folder = await temporaryFolder(t);
     const dir = join(folder, 'data');
-    const store = await openedStore(t, { dir, tables: modelTables });
+    await openedStore(t, { dir, tables: modelTables });
     await mkdir(join(folder, 'full'));
     await writeFile(join(folder, 'full', 'file'), '');
     for (const target of [join(folder, 'full'), join(dir, 'inside'), dir]) {
-      await assert.rejects(store.snapshot(target, { withKey: false }), StoreRefusal);
+      await assert.rejects(copyDataDirectory(dir, target, { withKey: false }), StoreRefusal);
     }
     await mkdir(join(folder, 'empty'));
-    await store.snapshot(join(folder, 'empty'), { withKey: false });
+    await copyDataDirectory(dir, join(folder, 'empty'), { withKey: false });
     assert.deepEqual(await readdir(join(folder, 'empty')), ['store']);
   });
 
@@ -154,7 +141,7 @@ describe('restoreDataDirectory()', () => {
     await writeFile(join(dir, 'runner', 'instance'), 'pid');
 
     const copy = join(folder, 'copy');
-    await store.snapshot(copy, { withKey: true });
+    await copyDataDirectory(join(folder, 'data'), copy, { withKey: true });
     assert.deepEqual((await readdir(copy)).sort(), ['apps', 'store']);
     const back = join(folder, 'back');
     await restoreDataDirectory(copy, back);
@@ -168,9 +155,9 @@ describe('restoreDataDirectory()', () => {
   it('refuses a folder that is no snapshot, and a data directory that is not empty', async (t) => {
     const folder = await temporaryFolder(t);
     const dir = join(folder, 'data');
-    const store = await openedStore(t, { dir, tables: modelTables });
+    await openedStore(t, { dir, tables: modelTables });
     const copy = join(folder, 'copy');
-    await store.snapshot(copy, { withKey: false });
+    await copyDataDirectory(join(folder, 'data'), copy, { withKey: false });
     await assert.rejects(
       restoreDataDirectory(join(folder, 'none'), join(folder, 'a')),
       StoreRefusal,
@@ -185,35 +172,35 @@ describe('the files of a database', () => {
   async function opened(t: Parameters<typeof temporaryFolder>[0]) {
     const folder = await temporaryFolder(t);
     const dir = join(folder, 'data');
-    const store = await openedStore(t, { dir, tables: modelTables });
+    await openedStore(t, { dir, tables: modelTables });
     const put = async (path: string, text: string): Promise<void> => {
       const file = join(dir, 'apps', path);
       await mkdir(join(file, '..'), { recursive: true });
       await writeFile(file, text);
     };
-    return { folder, dir, store, put };
+    return { folder, dir, put };
   }
 
   it('are copied without those of its processes, which a copy made before loses as it is put back', async (t) => {
-    const { folder, store, put } = await opened(t);
+    const { folder, put } = await opened(t);
     for (const name of ['data/postmaster.pid', 'data/host.pid', 'run/.s.lock', 'tmp/x']) {
       await put(`db_1/${name}`, '1');
     }
     await put('db_1/data/base/1', 'rows');
     await put('app_1/data/postmaster.pid', 'of an app');
     const copy = join(folder, 'copy');
-    await store.snapshot(copy, withDatabases);
+    await copyDataDirectory(join(folder, 'data'), copy, withDatabases);
     assert.deepEqual(await readdir(join(copy, 'apps', 'db_1', 'data')), ['base']);
     assert.deepEqual(await readdir(join(copy, 'apps', 'db_1', 'run')), []);
     assert.equal(await readFile(join(copy, 'apps/app_1/data/postmaster.pid'), 'utf8'), 'of an app');
     const old = join(folder, 'old');
-    await store.snapshot(old, { withKey: false });
+    await copyDataDirectory(join(folder, 'data'), old, { withKey: false });
     await restoreDataDirectory(old, join(folder, 'back'), { databases: databaseFiles });
     assert.deepEqual(await readdir(join(folder, 'back', 'apps', 'db_1', 'data')), ['base']);
   });
 
   it('are copied until nothing changed since, and named where that never comes', async (t) => {
-    const { dir, store, put, folder } = await opened(t);
+    const { dir, put, folder } = await opened(t);
     await put('db_1/data/rows', 'x');
     await put('db_2/data/rows', 'x');
     let writes = 0;
@@ -229,14 +216,17 @@ describe('the files of a database', () => {
       return false;
     };
     const databases = { ...databaseFiles, isFolder, isOfProcesses };
-    const { unsettled } = await store.snapshot(join(folder, 'copy'), { withKey: false, databases });
+    const { unsettled } = await copyDataDirectory(dir, join(folder, 'copy'), {
+      withKey: false,
+      databases,
+    });
     assert.deepEqual(unsettled, ['db_2']);
     const copied = await readFile(join(folder, 'copy', 'apps', 'db_1', 'data', 'rows'), 'utf8');
     assert.equal(copied, await readFile(file('db_1'), 'utf8'));
   });
 
   it('are copied from the checkpoint on, and anew when there was another one meanwhile', async (t) => {
-    const { dir, store, put, folder } = await opened(t);
+    const { dir, put, folder } = await opened(t);
     const control = join(dir, 'apps/db_1/data/global/pg_control');
     await put('db_1/data/global/pg_control', 'one');
     await put('db_1/data/base/1', 'rows');
@@ -252,7 +242,10 @@ describe('the files of a database', () => {
       return false;
     };
     const databases = { ...databaseFiles, isOfProcesses };
-    const { unsettled } = await store.snapshot(join(folder, 'copy'), { withKey: false, databases });
+    const { unsettled } = await copyDataDirectory(dir, join(folder, 'copy'), {
+      withKey: false,
+      databases,
+    });
     assert.deepEqual(unsettled, [], 'it is always written to, and that does not matter');
     const copied = join(folder, 'copy/apps/db_1/data');
     assert.equal(await readFile(join(copied, 'global/pg_control'), 'utf8'), 'two');
@@ -263,14 +256,14 @@ describe('the files of a database', () => {
   });
 
   it('and all others are counted as they are copied', async (t) => {
-    const { folder, store, put } = await opened(t);
+    const { folder, put } = await opened(t);
     await put('app_1/data/a', 'x'.repeat(100));
     await put('app_1/data/b', 'x'.repeat(50));
     const told: string[] = [];
     const { onProgress } = progressOn({ isTTY: true, write: (text) => told.push(text) }, () => 0);
     assert.ok(onProgress);
     const seen: Progress[] = [];
-    const copied = await store.snapshot(join(folder, 'copy'), {
+    const copied = await copyDataDirectory(join(folder, 'data'), join(folder, 'copy'), {
       withKey: false,
       onProgress: (progress) => {
         seen.push(progress);
