@@ -36,11 +36,18 @@ export type ReceiveRequest =
   | { type: 'end'; transfer: number }
   | { type: 'abort'; transfer: number };
 
+export interface ReceivedFile {
+  sizeBytes: number;
+  /** Hex. */
+  sha256: string;
+  entries: number;
+}
+
 /** What comes back. `received`, `failed` and `aborted` are the last of a transfer. */
 export type ReceiveReply =
   /** So many bytes are written, hashed and read: as many more may be sent. The slot is free again. */
   | { type: 'credit'; transfer: number; bytes: number; slot: number | null }
-  | { type: 'received'; transfer: number; sizeBytes: number; sha256: string; entries: number }
+  | ({ type: 'received'; transfer: number } & ReceivedFile)
   /** Nothing of it is left. */
   | { type: 'failed'; transfer: number; failure: Failure }
   | { type: 'aborted'; transfer: number };

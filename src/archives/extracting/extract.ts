@@ -7,10 +7,10 @@
  * 3. However it fails, neither `into` nor `.partial` is left.
  */
 import { execFile } from 'node:child_process';
-import { chmod, chown, type FileHandle, mkdir, open, rename, rmdir, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, open, rename, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { ByteSource } from '../formats/byte-reader.ts';
+import { fileSource } from '../formats/byte-reader.ts';
 import { type Inspected, inspectArchive } from '../formats/inspect.ts';
 import type { ExtractTask } from '../bulk-messages.ts';
 import { TreeWriter } from './tree-writer.ts';
@@ -52,7 +52,7 @@ async function readInto(task: ExtractTask, writer: TreeWriter): Promise<Inspecte
     const inspected = await inspectArchive({
       format: task.format,
       limits: task.limits,
-      source: new FileSource(file),
+      source: fileSource(file, readBytes),
       file: {
         read: async (offset, length) => {
           const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, offset);
@@ -75,20 +75,6 @@ async function place(task: ExtractTask, folder: string, mode: number | null): Pr
   if (task.uid !== null) await chown(folder, task.uid, task.uid);
   await chmod(folder, mode ?? (task.uid === null ? 0o755 : 0o700));
   await rename(folder, task.into);
-}
-
-class FileSource implements ByteSource {
-  readonly #file: FileHandle;
-  readonly #buffer = new Uint8Array(readBytes);
-
-  constructor(file: FileHandle) {
-    this.#file = file;
-  }
-
-  async next(): Promise<Uint8Array | null> {
-    const { bytesRead } = await this.#file.read(this.#buffer, 0, readBytes);
-    return bytesRead === 0 ? null : this.#buffer.subarray(0, bytesRead);
-  }
 }
 
 async function modeOf(folder: string): Promise<number | null> {

@@ -20,6 +20,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { ArchiveEntry, ArchiveVisitor } from '../formats/entry.ts';
+import { parentOf } from '../formats/names.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 const newFile = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
@@ -129,8 +130,4 @@ export class TreeWriter implements ArchiveVisitor {
       return make();
     }
   }
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }

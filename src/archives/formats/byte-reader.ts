@@ -1,10 +1,8 @@
 /**
- * Owns reading bytes by count out of chunks of any size.
- *
- * 1. A chunk of the source is dead once the next one is asked for; what still has to be seen of it
- *    is copied before (never more than was peeked for).
- * 2. What `take` and `peek` return is valid until the next call that may ask the source.
+ * Owns reading bytes by count out of chunks of any size. A chunk of the source is dead once the next one
+ * is asked for; what still has to be seen of it is copied before.
  */
+import type { FileHandle } from 'node:fs/promises';
 import { corrupt } from './refusals.ts';
 
 export interface ByteSource {
@@ -12,13 +10,22 @@ export interface ByteSource {
   next(): Promise<Uint8Array | null>;
 }
 
-const nothing = new Uint8Array(0);
+/** A file from its beginning, in chunks of `chunkBytes`. */
+export function fileSource(file: FileHandle, chunkBytes: number): ByteSource {
+  const buffer = new Uint8Array(chunkBytes);
+  let position = 0;
+  return {
+    next: async () => {
+      const { bytesRead } = await file.read(buffer, 0, chunkBytes, position);
+      position += bytesRead;
+      return bytesRead === 0 ? null : buffer.subarray(0, bytesRead);
+    },
+  };
+}
 
 export class ByteReader {
   readonly #source: ByteSource;
-  #head: Uint8Array = nothing;
-  /** Follows `#head` when that is a copied rest. */
-  #behind: Uint8Array | null = null;
+  #head: Uint8Array = new Uint8Array(0);
   #ended = false;
   #position = 0;
 
@@ -33,64 +40,34 @@ export class ByteReader {
 
   /** What can be had at once: at least one byte, or null at the end. */
   async chunk(): Promise<Uint8Array | null> {
-    if (this.#head.length > 0) return this.#head;
-    return (await this.#more()) ? this.#head : null;
+    return this.#head.length > 0 || (await this.#more()) ? this.#head : null;
   }
 
   skip(bytes: number): void {
     this.#head = this.#head.subarray(bytes);
     this.#position += bytes;
-    if (this.#head.length === 0 && this.#behind !== null) {
-      this.#head = this.#behind;
-      this.#behind = null;
-    }
   }
 
-  /** Exactly `count` bytes. Throws ARCHIVE_CORRUPT when the end comes before. */
+  /** Exactly `count` bytes, valid as those of `peek`. Throws ARCHIVE_CORRUPT when the end comes before. */
   async take(count: number): Promise<Uint8Array> {
     const bytes = await this.peek(count);
     if (bytes === null) throw corrupt('it is cut off');
-    let left = count;
-    while (left > 0) {
-      const step = Math.min(left, this.#head.length);
-      this.skip(step);
-      left -= step;
-    }
+    this.skip(count);
     return bytes;
   }
 
-  /** As `take`, without moving on; null when the end comes before. */
+  /** The next `count` bytes, valid until the next call that may ask the source; null when there are fewer. */
   async peek(count: number): Promise<Uint8Array | null> {
-    while (this.#head.length < count) {
-      if (this.#behind !== null && this.#head.length + this.#behind.length >= count) {
-        const joined = new Uint8Array(count);
-        joined.set(this.#head);
-        joined.set(this.#behind.subarray(0, count - this.#head.length), this.#head.length);
-        return joined;
-      }
-      if (!(await this.#more())) return null;
-    }
+    while (this.#head.length < count) if (!(await this.#more())) return null;
     return this.#head.subarray(0, count);
   }
 
   async #more(): Promise<boolean> {
     if (this.#ended) return false;
-    const rest = this.#head;
-    const behind = this.#behind;
-    if (rest.length > 0 || behind !== null) {
-      const copy = new Uint8Array(rest.length + (behind?.length ?? 0));
-      copy.set(rest);
-      if (behind !== null) copy.set(behind, rest.length);
-      this.#head = copy;
-      this.#behind = null;
-    }
+    const rest = Buffer.from(this.#head);
     const chunk = await this.#source.next();
-    if (chunk === null) {
-      this.#ended = true;
-      return false;
-    }
-    if (this.#head.length === 0) this.#head = chunk;
-    else this.#behind = chunk;
-    return true;
+    if (chunk === null) this.#ended = true;
+    this.#head = chunk === null ? rest : rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    return !this.#ended;
   }
 }

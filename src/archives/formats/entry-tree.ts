@@ -7,7 +7,7 @@
  *    the finished tree, the way the kernel would walk it.
  */
 import type { Meter } from './limits.ts';
-import { checkLinkTarget } from './names.ts';
+import { checkLinkTarget, parentOf } from './names.ts';
 import { bomb, corrupt, quoted, unsafe } from './refusals.ts';
 
 type Node = 'file' | 'directory' | { target: string };
@@ -161,10 +161,6 @@ export class EntryTree {
       if (typeof node !== 'object') at.push(path);
     }
   }
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }
 
 function prefixesOf(path: string): string[] {

@@ -59,6 +59,11 @@ export function checkLinkTarget(path: string, target: string): void {
   }
 }
 
+/** The folder that a normal name lies in; '' for the root. */
+export function parentOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
+}
+
 function refuseUnsafeText(text: string, entry = text): void {
   if (text.includes('\0')) throw unsafe(entry, 'has a NUL in its name');
   if (text.includes('\\')) throw unsafe(entry, 'has a backslash in its name');

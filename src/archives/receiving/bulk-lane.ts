@@ -18,7 +18,12 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { ArchiveFormat } from '../formats/format.ts';
 import type { ArchiveLimits } from '../formats/limits.ts';
 import { asFailure, fromFailure } from '../failure.ts';
-import { type ReceiveReply, type ReceiveRequest, slotBytes } from '../bulk-messages.ts';
+import {
+  type ReceivedFile,
+  type ReceiveReply,
+  type ReceiveRequest,
+  slotBytes,
+} from '../bulk-messages.ts';
 
 export interface ReceiveOptions {
   format: ArchiveFormat;
@@ -30,13 +35,6 @@ export interface ReceiveOptions {
   onRoom(): void;
   /** It failed before `end` was called: a refusal, or a fault of ours. */
   onFailure(error: Error): void;
-}
-
-export interface ReceivedFile {
-  sizeBytes: number;
-  /** Hex. */
-  sha256: string;
-  entries: number;
 }
 
 export interface IncomingFile {

@@ -25,8 +25,6 @@ import {
   slotBytes,
 } from '../bulk-messages.ts';
 
-export type { IncomingFile, ReceivedFile, ReceiveOptions } from './bulk-lane.ts';
-
 // Declared here, since the compiler knows it from browsers alone.
 declare const WebAssembly: {
   Memory: new (size: { initial: number; maximum: number; shared: true }) => {

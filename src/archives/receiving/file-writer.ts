@@ -12,8 +12,6 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { slotBytes } from '../bulk-messages.ts';
 
 const cachedBytes = 16 * 1024 * 1024;
-// The kernel begins to write to the disk while the rest arrives, so that the last sync is short.
-const syncEveryBytes = 64 * 1024 * 1024;
 
 export interface FileWriterOptions {
   path: string;
@@ -27,8 +25,6 @@ export class FileWriter {
   #direct: Promise<FileHandle | null> | null = null;
   /** All writes so far. */
   #written: Promise<void>;
-  #syncing: Promise<void> = Promise.resolve();
-  #unsyncedBytes = 0;
   #failure: { error: unknown } | null = null;
   #stopped = false;
 
@@ -78,7 +74,6 @@ export class FileWriter {
   /** Resolves once everything is on disk. */
   async sync(): Promise<void> {
     await this.#written;
-    await this.#syncing;
     if (this.#failure !== null) throw this.#failure.error;
     await (await this.#file).sync();
   }
@@ -86,7 +81,6 @@ export class FileWriter {
   /** Fine also twice, and after a failure. */
   async close(): Promise<void> {
     await this.#written;
-    await this.#syncing;
     for (const opening of [this.#file, this.#direct]) {
       const file = await Promise.resolve(opening).catch(() => null);
       // Closing a second time fails.
@@ -102,12 +96,6 @@ export class FileWriter {
       const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done);
       done += bytesWritten;
     }
-    this.#unsyncedBytes += bytes.length;
-    if (this.#unsyncedBytes < syncEveryBytes) return;
-    this.#unsyncedBytes = 0;
-    this.#syncing = this.#syncing
-      .then(() => file.datasync())
-      .catch((error: unknown) => this.#fail(error));
   }
 
   /** Returns false where the file system cannot do it, and then is not tried again. */

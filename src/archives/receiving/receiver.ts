@@ -9,25 +9,17 @@ import { createHash, type Hash } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { noVisitor } from '../formats/entry.ts';
-import type { ArchiveFormat } from '../formats/format.ts';
 import { inspectArchive } from '../formats/inspect.ts';
-import type { ArchiveLimits } from '../formats/limits.ts';
+import type { ReceivedFile, ReceiveRequest } from '../bulk-messages.ts';
 import { ChunkQueue } from './chunk-queue.ts';
 import { FileWriter } from './file-writer.ts';
 
-export interface ReceiverOptions {
-  format: ArchiveFormat;
-  limits: ArchiveLimits;
-  temporary: string;
-  final: string;
+export interface ReceiverOptions extends Pick<
+  Extract<ReceiveRequest, { type: 'begin' }>,
+  'format' | 'limits' | 'temporary' | 'final'
+> {
   /** The receiver needs so many bytes no more; `slot`: where they lay, null for those in the file. */
   credit(bytes: number, slot: number | null): void;
-}
-
-export interface ReceivedBytes {
-  sizeBytes: number;
-  sha256: string;
-  entries: number;
 }
 
 /** What a transfer ends with that the sender called off. */
@@ -79,7 +71,7 @@ export class Receiver {
     this.#queue.stop();
   }
 
-  async run(): Promise<ReceivedBytes | typeof calledOff> {
+  async run(): Promise<ReceivedFile | typeof calledOff> {
     try {
       const { entries } = await inspectArchive({
         format: this.#options.format,

@@ -10,7 +10,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { MessagePort } from 'node:worker_threads';
 import { ServiceError } from '../../lib/errors.ts';
-import type { ByteSource } from '../formats/byte-reader.ts';
+import { type ByteSource, fileSource } from '../formats/byte-reader.ts';
 import { inspectArchive } from '../formats/inspect.ts';
 import { asFailure } from '../failure.ts';
 import type { SendReply, SendRequest } from '../bulk-messages.ts';
@@ -38,7 +38,7 @@ export async function sendArchive(request: SendRequest): Promise<void> {
 }
 
 async function sendFile(file: FileHandle, outlet: Outlet): Promise<void> {
-  const source = new PacedSource(file, outlet);
+  const source = pacedSource(file, outlet);
   outlet.begin();
   for (let bytes = await source.next(); bytes !== null; bytes = await source.next()) {
     outlet.write(bytes);
@@ -53,7 +53,7 @@ async function sendPacked(file: FileHandle, request: SendRequest, outlet: Outlet
   const plan = new ZipPlan();
   await inspectArchive({
     ...common,
-    source: new PacedSource(file, outlet),
+    source: pacedSource(file, outlet),
     visitor: plan.visitor(),
   });
   outlet.begin();
@@ -62,7 +62,7 @@ async function sendPacked(file: FileHandle, request: SendRequest, outlet: Outlet
     if (directory === null) outlet.write(bytes);
     else directory.push(bytes);
   });
-  await inspectArchive({ ...common, source: new PacedSource(file, outlet), visitor: writer });
+  await inspectArchive({ ...common, source: pacedSource(file, outlet), visitor: writer });
   directory = [];
   writer.finish();
   for (const bytes of directory) {
@@ -87,23 +87,14 @@ function neverRead(): Promise<Uint8Array> {
 }
 
 /** A file from its beginning, read while there is room for what comes of it. */
-class PacedSource implements ByteSource {
-  readonly #file: FileHandle;
-  readonly #outlet: Outlet;
-  readonly #buffer = new Uint8Array(readBytes);
-  #position = 0;
-
-  constructor(file: FileHandle, outlet: Outlet) {
-    this.#file = file;
-    this.#outlet = outlet;
-  }
-
-  async next(): Promise<Uint8Array | null> {
-    await this.#outlet.room();
-    const { bytesRead } = await this.#file.read(this.#buffer, 0, readBytes, this.#position);
-    this.#position += bytesRead;
-    return bytesRead === 0 ? null : this.#buffer.subarray(0, bytesRead);
-  }
+function pacedSource(file: FileHandle, outlet: Outlet): ByteSource {
+  const source = fileSource(file, readBytes);
+  return {
+    next: async () => {
+      await outlet.room();
+      return source.next();
+    },
+  };
 }
 
 class Outlet {

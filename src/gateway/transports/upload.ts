@@ -16,7 +16,9 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type ArchiveFormat, formatOf, uploadFilename } from '../../archives/formats/format.ts';
 import type { AppRecord, StoredUpload } from '../../store/records/records.ts';
-import type { BulkPool, IncomingFile, ReceivedFile } from '../../archives/receiving/bulk-pool.ts';
+import type { ReceivedFile } from '../../archives/bulk-messages.ts';
+import type { IncomingFile } from '../../archives/receiving/bulk-lane.ts';
+import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import { permittedApp, type ResourceRights } from '../resources.ts';
 import type { BodyFlow, Exchange, Route } from '../transport.ts';
 
