@@ -62,7 +62,9 @@ const parsers = {
   ),
   metricsNetworks: networks,
   /** 32 bytes in hex or base64; null: the file `instance.key`. */
-  instanceKey: optional(key32),
+  instanceKey: optional(
+    matching(/^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)$/i, '32 bytes in hex or base64'),
+  ),
   maxLogStreamsPerUser: integer(1, 100_000),
   maxConsolesPerUser: integer(1, 1_000),
   maxUploadMb: integer(1, 65_536),
@@ -239,14 +241,6 @@ function httpUrl(value: unknown): string {
   const plain = url.pathname === '/' && !url.search && !url.hash && !url.username && !url.password;
   if (!plain || !/^https?:$/.test(url.protocol)) throw allowed;
   return url.origin;
-}
-
-function key32(value: unknown): string {
-  const isKey =
-    typeof value === 'string' &&
-    (/^[0-9a-fA-F]{64}$/.test(value) || Buffer.from(value, 'base64').length === 32);
-  if (!isKey) throw new Error('32 bytes in hex or base64');
-  return value;
 }
 
 function databaseImages(value: unknown): Partial<Record<DatabaseEngine, string>> {

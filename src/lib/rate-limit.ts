@@ -47,21 +47,13 @@ export class RateLimit {
   take(key: string): number {
     const bucket = this.#refilled(key);
     const waitS = this.#wait(bucket);
-    if (waitS === 0) bucket.tokens -= 1;
-    this.#buckets.delete(key);
-    this.#buckets.set(key, bucket);
-    this.#shrink();
+    this.#spend(key, bucket, waitS === 0 ? 1 : 0);
     return waitS;
   }
 
   /** Counts `count` more events for one that was allowed, such as when it turned out to be large. */
   charge(key: string, count: number): void {
-    if (count <= 0) return;
-    const bucket = this.#refilled(key);
-    bucket.tokens -= count;
-    this.#buckets.delete(key);
-    this.#buckets.set(key, bucket);
-    this.#shrink();
+    if (count > 0) this.#spend(key, this.#refilled(key), count);
   }
 
   /** As `take`, without counting. */
@@ -89,13 +81,16 @@ export class RateLimit {
     return bucket;
   }
 
-  #shrink(): void {
+  #spend(key: string, bucket: Bucket, tokens: number): void {
+    bucket.tokens -= tokens;
+    this.#buckets.delete(key);
+    this.#buckets.set(key, bucket);
     const nowMs = this.#clock.now();
-    for (const [key, bucket] of this.#buckets) {
-      const full = bucket.tokens + (nowMs - bucket.atMs) * this.#tokensPerMs >= this.#burst;
+    for (const [oldest, { tokens: left, atMs }] of this.#buckets) {
+      const full = left + (nowMs - atMs) * this.#tokensPerMs >= this.#burst;
       // One step at a time: the oldest goes when it is worth nothing or when there are too many.
       if (!full && this.#buckets.size <= this.#keysMax) return;
-      this.#buckets.delete(key);
+      this.#buckets.delete(oldest);
     }
   }
 }

@@ -6,7 +6,7 @@ import { Consoles, type ConsoleStanding } from '../consoles/consoles.ts';
 import type { ConsoleTarget, OpenConsole } from '../consoles/console-door.ts';
 import { WorkloadPrograms } from '../actors/workload/console-programs.ts';
 import type { Person } from '../logs/viewers/viewer.ts';
-import { can, type Resource, rightsTables } from '../auth/rights/authorize.ts';
+import { can, type Resource } from '../auth/rights/authorize.ts';
 import { consoleCapability } from '../gateway/transports/attach.ts';
 import type { Platform } from './platform.ts';
 import type { Core } from './core.ts';
@@ -27,10 +27,7 @@ export function serveConsoles(core: Core, { driver, store }: Platform): ServedCo
     logger: core.logger,
     maxPerPerson: core.config.maxConsolesPerUser,
     standing: (person, target) => standingOf(core, person, target),
-    onRightsChange: (callback) =>
-      store.subscribe((entry) => {
-        if (entry.changes.some((change) => rightsTables.has(change.table))) callback();
-      }),
+    onRightsChange: core.onRightsChange,
     onOpened: (opened) => note(core, opened, 'open_console', {}),
     onEnded: (opened, _sessionId, why) => note(core, opened, 'close_console', { why }),
   });

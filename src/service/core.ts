@@ -4,6 +4,7 @@
  */
 import { type AccountReads, createAccountReads } from '../auth/callers/account-reads.ts';
 import { Audit } from '../auth/audit.ts';
+import { rightsTables } from '../auth/rights/authorize.ts';
 import { type ClosableAuthenticator, createAuthenticator } from '../auth/callers/authenticator.ts';
 import type { Actors } from '../actors/runtime/actor.ts';
 import type { WatchedLogs } from '../logs/live/channel.ts';
@@ -86,6 +87,12 @@ export class Core {
     const instance = this.ground.store.get(tables.instance, 'instance');
     return (instance?.setUpAtMs ?? null) === null;
   };
+
+  /** Calls back after each change that may give or take rights; the returned function ends it. */
+  readonly onRightsChange = (callback: () => void): (() => void) =>
+    this.ground.store.subscribe(({ changes }) => {
+      if (changes.some(({ table }) => rightsTables.has(table))) callback();
+    });
 
   #address(): PublicUrl {
     const { config, ground, port } = this;

@@ -5,7 +5,7 @@
  * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` lets go of all.
  */
 import { activityLog } from '../actors/activity/protocol.ts';
-import { authorize, can, rightsTables } from '../auth/rights/authorize.ts';
+import { authorize, can } from '../auth/rights/authorize.ts';
 import type { ConsoleDoor } from '../consoles/console-door.ts';
 import { StreamSessions } from '../logs/viewers/sessions.ts';
 import type { CloseOutcome, SharedStreams, StreamRoom } from '../logs/viewers/stream-room.ts';
@@ -195,7 +195,7 @@ export class Front {
 }
 
 function newSessions(
-  { config, logger, ground, authenticator }: Core,
+  { config, logger, ground, authenticator, onRightsChange }: Core,
   shared: SharedStreams | undefined,
 ): StreamSessions {
   const { store, streams } = ground;
@@ -215,9 +215,6 @@ function newSessions(
       if (database === undefined) return false;
       return can(store, person, 'view_logs', { kind: 'database', database, trashed: true });
     },
-    onRightsChange: (callback) =>
-      store.subscribe((entry) => {
-        if (entry.changes.some((change) => rightsTables.has(change.table))) callback();
-      }),
+    onRightsChange,
   });
 }

@@ -39,8 +39,8 @@ export const core: readonly Break[] = [
   {
     name: 'rates never run out',
     file: 'src/lib/rate-limit.ts',
-    find: 'if (waitS === 0) bucket.tokens -= 1;',
-    replace: '',
+    find: 'waitS === 0 ? 1 : 0',
+    replace: '0',
     tests: rates,
   },
   {

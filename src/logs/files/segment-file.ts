@@ -198,15 +198,7 @@ export class SegmentFile {
   }
 
   #markBefore(offset: number): Mark {
-    let low = 0;
-    let high = this.#marks.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const mark = this.#marks[middle];
-      if (mark !== undefined && mark.offset <= offset) low = middle + 1;
-      else high = middle;
-    }
-    const mark = this.#marks[low - 1] ?? this.#marks[0];
+    const mark = this.#marks.findLast((one) => one.offset <= offset) ?? this.#marks[0];
     if (mark === undefined) throw new Error('Cannot seek in a segment: nothing of it is known');
     return mark;
   }

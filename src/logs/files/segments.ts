@@ -113,16 +113,12 @@ function lastOfSource(
 
 /** The offset of the next line to come, when all lines are older. */
 function offsetAtTime(segments: readonly SegmentFile[], atMs: number): number {
-  let low = 0;
-  let high = segments.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    const firstAtMs = segments[middle]?.peekFirstAtMs() ?? null;
-    // A segment without lines or without its file tells no time. Only the last one may be empty.
-    if (firstAtMs !== null && firstAtMs < atMs) low = middle + 1;
-    else high = middle;
-  }
-  for (let i = Math.max(0, low - 1); i < segments.length; i++) {
+  const before = segments.findLastIndex((segment) => {
+    const firstAtMs = segment.peekFirstAtMs();
+    // A segment without lines or without its file tells no time.
+    return firstAtMs !== null && firstAtMs < atMs;
+  });
+  for (let i = Math.max(0, before); i < segments.length; i++) {
     const segment = segments[i];
     if (segment === undefined || !prepare(segment, segments[i + 1])) continue;
     const offset = segment.offsetAt(atMs);

@@ -36,8 +36,7 @@ export interface FeedOptions {
 
 /** Runs until the workload's end is stored, or the signal aborts. Never rejects. */
 export async function runFeed(options: FeedOptions): Promise<void> {
-  const feed = new Feed(options);
-  await feed.run();
+  await new Feed(options).run();
 }
 
 class Feed {

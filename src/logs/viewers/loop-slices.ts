@@ -18,6 +18,10 @@ export class LoopSlices {
   /** Calls `piece` until it has no more to do. Adding it again meanwhile changes nothing. */
   add(piece: Piece): void {
     this.#pieces.add(piece);
+    this.#schedule();
+  }
+
+  #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(this.#slice);
@@ -26,22 +30,12 @@ export class LoopSlices {
   readonly #slice = (): void => {
     this.#scheduled = false;
     const endMs = performance.now() + this.#sliceMs;
-    while (this.#pieces.size > 0) {
-      for (const piece of this.#pieces) {
-        // It is put back at the end of the set, so that all take turns.
-        this.#pieces.delete(piece);
-        if (piece()) this.#pieces.add(piece);
-        if (performance.now() >= endMs) {
-          if (this.#pieces.size > 0) this.#reschedule();
-          return;
-        }
-      }
+    // A piece with more to do is put back at the end of the set, so that all take turns.
+    for (const piece of this.#pieces) {
+      this.#pieces.delete(piece);
+      if (piece()) this.#pieces.add(piece);
+      if (performance.now() >= endMs) break;
     }
+    if (this.#pieces.size > 0) this.#schedule();
   };
-
-  #reschedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(this.#slice);
-  }
 }

@@ -34,7 +34,7 @@ const pingComment = Buffer.from(sseComment('ping'));
 const rightsPerPiece = 32;
 const defaultMaxPerPerson = 256;
 /** Part of the second within which a lost right has to take effect. */
-const recheckPauseMs = 250;
+const recheckPauseMs = 100;
 
 export interface StreamSessionsOptions {
   streams: Pick<WatchedLogs, 'attach'>;
@@ -70,15 +70,6 @@ export interface OpenStream {
   notices: boolean;
 }
 
-/**
- * Whether viewers may still watch. Rights may change with every entry of the journal, and checking all
- * viewers takes time for each of them:
- * - `known`: nothing changed since all were checked
- * - `pausing`: all were checked a moment ago
- * - `changed`: and something changed since; all are checked again when the pause is over
- */
-type RightsState = 'known' | 'pausing' | 'changed';
-
 export class StreamSessions {
   readonly #options: StreamSessionsOptions;
   readonly #clock: Clock;
@@ -90,8 +81,7 @@ export class StreamSessions {
   readonly #stopListening: () => void;
   /** Viewers whose rights are to be checked again, in turns. */
   readonly #recheck = new Set<Viewer>();
-  #rights: RightsState = 'known';
-  #endPause: () => void = () => undefined;
+  #cancelRecheck: (() => void) | undefined;
   #draining = false;
 
   constructor(options: StreamSessionsOptions) {
@@ -104,9 +94,13 @@ export class StreamSessions {
       everyS: options.pingEveryS ?? 15,
       ping: (viewers) => this.#ping(viewers),
     });
+    // Rights may change with every entry of the journal, and each viewer takes time to check.
     this.#stopListening = options.onRightsChange(() => {
-      if (this.#rights === 'known') this.#recheckAll();
-      else this.#rights = 'changed';
+      this.#cancelRecheck ??= this.#clock.after(recheckPauseMs, () => {
+        this.#cancelRecheck = undefined;
+        for (const viewer of this.#viewers.values()) this.#recheck.add(viewer);
+        this.#slices.add(this.#recheckPiece);
+      });
     });
   }
 
@@ -185,7 +179,7 @@ export class StreamSessions {
   drain(): Promise<void> {
     this.#draining = true;
     this.#stopListening();
-    this.#endPause();
+    this.#cancelRecheck?.();
     return new Promise((resolve) => {
       this.#slices.add(() => {
         let left = rightsPerPiece;
@@ -273,16 +267,6 @@ export class StreamSessions {
       }
       this.#slices.add(this.#recheckPiece);
       return waiting.length > 0;
-    });
-  }
-
-  #recheckAll(): void {
-    for (const viewer of this.#viewers.values()) this.#recheck.add(viewer);
-    this.#slices.add(this.#recheckPiece);
-    this.#rights = 'pausing';
-    this.#endPause = this.#clock.after(recheckPauseMs, () => {
-      if (this.#rights === 'changed') this.#recheckAll();
-      else this.#rights = 'known';
     });
   }
 
