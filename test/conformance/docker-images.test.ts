@@ -29,10 +29,6 @@ describe('images of the Docker driver', { skip: needs('docker') }, () => {
   let images: Images;
   let docker: Docker;
   let registry: TestRegistry;
-  const lines: string[] = [];
-  const say = (line: string): void => {
-    lines.push(line);
-  };
 
   before(async () => {
     daemon = await ownDaemon();
@@ -70,19 +66,21 @@ describe('images of the Docker driver', { skip: needs('docker') }, () => {
       buildArgs?: Record<string, string>;
       signal?: AbortSignal;
       logins?: RegistryLogin[];
+      /** Takes what it says. */
+      lines?: string[];
     } = {},
   ): Promise<ImageInfo> => {
     const contextDir = folder(files);
-    lines.length = 0;
     try {
       const {
         dockerfile = { path: 'Dockerfile' },
         buildArgs = {},
         logins = [],
         signal = never,
+        lines = [],
       } = more;
       const spec = { owner, name, contextDir, dockerfile, buildArgs, logins };
-      return await images.build(spec, say, signal);
+      return await images.build(spec, (line) => lines.push(line), signal);
     } finally {
       fs.rmSync(contextDir, { recursive: true });
     }
@@ -108,15 +106,16 @@ describe('images of the Docker driver', { skip: needs('docker') }, () => {
     }
   };
 
-  describe('build()', () => {
+  describe('build()', { concurrency: 4 }, () => {
     it('builds what the Dockerfile says, with its arguments, and says each line', async () => {
+      const lines: string[] = [];
       const { image, ports } = await build(
         'plain',
         {
           Dockerfile: `FROM ${baseImage}\nARG GREETING\nCOPY said /said\nEXPOSE 3000 53/udp 80\nRUN echo one; echo two >&2; echo "$GREETING" >> /said\nCMD ["cat", "/said"]\n`,
           said: 'from a file\n',
         },
-        { buildArgs: { GREETING: 'and an argument' } },
+        { buildArgs: { GREETING: 'and an argument' }, lines },
       );
       assert.deepEqual(ports, [80, 3000]);
       assert.ok(lines.includes('one') && lines.includes('two'), lines.join('\n'));
@@ -157,8 +156,9 @@ describe('images of the Docker driver', { skip: needs('docker') }, () => {
     });
 
     it('says what failed, in the words of the builder', async () => {
+      const lines: string[] = [];
       await assert.rejects(
-        build('fails', { Dockerfile: `FROM ${baseImage}\nRUN echo before; exit 3\n` }),
+        build('fails', { Dockerfile: `FROM ${baseImage}\nRUN echo before; exit 3\n` }, { lines }),
         { code: 'IMAGE_BUILD_FAILED', message: /^The build failed: .+ ended with exit code 3\.$/ },
       );
       assert.ok(lines.includes('before'));
@@ -192,7 +192,8 @@ describe('images of the Docker driver', { skip: needs('docker') }, () => {
       registry.serve({ repository: 'team/private', tag: '1', files: contents, config, login });
       const files = { Dockerfile: `FROM ${reference}\nLABEL which=private\n` };
       const logins = [{ host: registry.host, ...login }];
-      const { image } = await build('private', files, { logins });
+      const lines: string[] = [];
+      const { image } = await build('private', files, { logins, lines });
       // Who knows the digest needs no login as long as BuildKit keeps what it fetched.
       assert.ok(!lines.some((line) => line.includes('sha256:')), lines.join('\n'));
       assert.equal(await printed(image), 'private\n');
@@ -245,35 +246,38 @@ describe('images of the Docker driver', { skip: needs('docker') }, () => {
       const same = await build('again', dockerfile('second'));
       assert.equal(await printed(same.image), 'second\n');
     });
+  });
 
-    it('sends a large folder without keeping it in memory', async () => {
-      const contextDir = tempDir();
-      try {
-        fs.writeFileSync(path.join(contextDir, 'Dockerfile'), `FROM ${baseImage}\nCOPY large /\n`);
-        execFileSync('truncate', ['-s', '300M', path.join(contextDir, 'large')]);
-        const spec = { owner, name: 'large', contextDir, buildArgs: {}, logins: [] };
-        const before = process.memoryUsage().rss;
-        let most = before;
-        const look = setInterval(() => {
-          most = Math.max(most, process.memoryUsage().rss);
-        }, 10);
-        await images.build({ ...spec, dockerfile: { path: 'Dockerfile' } }, say, never);
-        clearInterval(look);
-        assert.ok(most - before < 100_000_000, `${String((most - before) / 1e6)} MB more`);
-      } finally {
-        fs.rmSync(contextDir, { recursive: true });
-      }
-    });
+  // Alone, for it is this process that is measured.
+  it('build() sends a large folder without keeping it in memory', async () => {
+    const contextDir = tempDir();
+    try {
+      fs.writeFileSync(path.join(contextDir, 'Dockerfile'), `FROM ${baseImage}\nCOPY large /\n`);
+      execFileSync('truncate', ['-s', '150M', path.join(contextDir, 'large')]);
+      const spec = { owner, name: 'large', contextDir, buildArgs: {}, logins: [] };
+      const before = process.memoryUsage().rss;
+      let most = before;
+      const look = setInterval(() => {
+        most = Math.max(most, process.memoryUsage().rss);
+      }, 10);
+      const dockerfile = { path: 'Dockerfile' };
+      await images.build({ ...spec, dockerfile }, () => undefined, never);
+      clearInterval(look);
+      assert.ok(most - before < 75_000_000, `${String((most - before) / 1e6)} MB more`);
+    } finally {
+      fs.rmSync(contextDir, { recursive: true });
+    }
   });
 
   describe('pull()', () => {
+    const lines: string[] = [];
     const pull = (
       name: string,
       reference: string,
       logins: { host: string; username: string; password: string }[] = [],
     ): Promise<ImageInfo> => {
       lines.length = 0;
-      return images.pull({ owner, name, reference, logins }, say, never);
+      return images.pull({ owner, name, reference, logins }, (line) => lines.push(line), never);
     };
 
     it('pulls from a registry that wants a login, and says how far it is', async () => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { before, describe, it } from 'node:test';
@@ -13,7 +12,7 @@ import type { LogEntry } from '../../src/protocol/workload.ts';
 import { ownDaemon } from '../support/docker-daemon.ts';
 import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
-import { baseImage, importImages, nodeImage } from '../support/docker-images.ts';
+import { baseImage, importImages } from '../support/docker-images.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
 import { assertCounted, assertOnce, counting } from '../support/counted-lines.ts';
 import { allAre, callsOf, codesOf } from '../support/driver-calls.ts';
@@ -78,34 +77,6 @@ describe('the Docker driver and the lives of others', { skip: needs('docker') },
       await other.close();
     });
 
-    it('loses and repeats nothing when who follows is killed again and again', async () => {
-      const file = path.join(place.dataDir, 'got');
-      await place.driver.start(containerSpec({ id: 'kills-1', command: counting(4000, 40) }));
-      const script = path.join(import.meta.dirname, '../support/docker-follower.ts');
-      const { socket } = daemon;
-      const follow = () => {
-        const args = [script, socket, place.dataDir, place.instance, 'kills-1', file, '250'];
-        return spawn(process.execPath, ['--no-warnings', ...args], { stdio: 'ignore' });
-      };
-      const got = (): number => (fs.existsSync(file) ? fs.statSync(file).size : 0);
-      for (let kill = 0; kill < 3; kill++) {
-        const child = follow();
-        const before = got();
-        await until('more of it', () => got() > before + 4000);
-        child.kill('SIGKILL');
-        await new Promise((resolve) => child.once('exit', resolve));
-      }
-      const last = follow();
-      const code = await new Promise((resolve) => last.once('exit', resolve));
-      assert.equal(code, 0);
-      const lines = fs.readFileSync(file, 'utf8').trim().split('\n');
-      assert.deepEqual(
-        lines.map((line) => Number(line.split(' ')[0])),
-        lines.map((_line, index) => index + 1),
-      );
-      assertCounted(lines.join('\n'), 4000);
-    });
-
     it('loses and repeats nothing when the daemon hangs for a while', async () => {
       const driver = place.open({ requestTimeoutMs: 1000 });
       await place.driver.start(containerSpec({ id: 'hangs-1', command: counting(1000, 20) }));
@@ -120,120 +91,6 @@ describe('the Docker driver and the lives of others', { skip: needs('docker') },
       assertAscending(entries);
       assertCounted(textOf(entries), 1000);
       await driver.close();
-    });
-
-    it('goes on with what is newer when its place was rotated away', async () => {
-      const driver = place.open({ log: { fileMb: 1, files: 2 } });
-      const line = 'x'.repeat(1000);
-      const many = `i=0; while [ $i -lt 6000 ]; do i=$((i+1)); echo "n $i ${line}"; done`;
-      const command = sh(`echo first; sleep 3; ${many}; echo last`);
-      await driver.start(containerSpec({ id: 'rotate-1', command }));
-      const whole: LogEntry[] = [];
-      const { signal } = new AbortController();
-      // On another data directory: it knows nothing of what the first has told.
-      const other = place.open({ dataDir: path.join(place.dataDir, 'other') });
-      const following = other.follow('rotate-1', 0, collectInto(whole), signal);
-      const enough = new AbortController();
-      await driver.follow(
-        'rotate-1',
-        0,
-        ([entry]) => {
-          driver.acknowledge('rotate-1', entry?.seq ?? 0);
-          enough.abort();
-        },
-        enough.signal,
-      );
-      await ended(driver, 'rotate-1');
-      const rest = await readAll(driver, 'rotate-1', 1);
-      assertAscending(rest, 2);
-      const numbers = [...textOf(rest).matchAll(/n (\d+)/g)].map(([, n]) => Number(n));
-      assert.ok(numbers.length > 500 && numbers.length < 6000);
-      assert.deepEqual(
-        numbers,
-        numbers.map((_n, index) => 6001 - numbers.length + index),
-      );
-      assert.match(textOf(rest), /last\n$/);
-      await following;
-      assertAscending(whole);
-      // The daemon tells some again while it rotates: nobody is told them.
-      const told = [...textOf(whole).matchAll(/n (\d+)/g)].map(([, n]) => Number(n));
-      assert.deepEqual(
-        told,
-        [...new Set(told)].sort((a, b) => a - b),
-      );
-      assert.ok(told.length > 500);
-      await Promise.all([driver.close(), other.close()]);
-    });
-  });
-
-  describe('others on the same daemon', () => {
-    it('are not listed, stopped, removed or told of', async () => {
-      const theirs = await dockerPlace({ daemon });
-      const foreign = await docker.createContainer({
-        name: `gangway-${place.instance}-mine-1`,
-        Image: baseImage,
-        Cmd: ['sleep', '1000'],
-      });
-      await foreign.start();
-      const told: DriverEvent[] = [];
-      place.driver.watch((event) => told.push(event));
-      const spec = containerSpec({ id: 'theirs-1', command: sh('sleep 1000'), kind: 'service' });
-      await theirs.driver.start({ ...spec, stopGraceMs: 100 });
-      const ids = (await place.driver.list()).map((workload) => workload.spec.id);
-      assert.ok(!ids.includes('theirs-1') && !ids.includes('mine-1'));
-      for (const id of ['theirs-1', 'mine-1']) {
-        assert.equal(await place.driver.inspect(id), undefined);
-        await place.driver.stop(id);
-        await place.driver.remove(id);
-      }
-      // Its name is taken by who has nothing to do with us.
-      const refused = await place.driver.start(
-        containerSpec({ id: 'mine-1', command: sh('true') }),
-      );
-      assert.equal(refused.state.phase, 'ended');
-      assert.equal((await foreign.inspect()).State.Running, true);
-      assert.equal((await theirs.driver.inspect('theirs-1'))?.state.phase, 'running');
-      const seen = told.flatMap((event) => (event.type === 'state' ? event.workload.spec.id : []));
-      assert.ok(!seen.includes('theirs-1'));
-      await foreign.remove({ force: true });
-      await place.driver.remove('mine-1');
-      await theirs.close();
-    });
-
-    it('keep volumes and networks of theirs', async () => {
-      const container = {
-        image: nodeImage,
-        port: null,
-        volumes: [{ name: 'store', path: '/data' }],
-        network: 'team',
-        aliases: ['one'],
-      };
-      const command = sh('echo kept > /data/file; exec sleep 1000');
-      const spec = containerSpec({ id: 'holds-1', command, kind: 'service', container });
-      const { owner } = spec;
-      await place.driver.start({ ...spec, stopGraceMs: 100 });
-      const connect = `require('net').connect(1, 'one').on('error', (e) => console.log(e.code))`;
-      const asks = sh(`node -e "${connect}"; cat /data/file`);
-      await place.driver.start(
-        containerSpec({ id: 'asks-1', command: asks, container: { ...container, aliases: [] } }),
-      );
-      await ended(place.driver, 'asks-1');
-      assert.match(textOf(await readAll(place.driver, 'asks-1')), /^ECONNREFUSED\nkept\n$/);
-      await docker.createVolume({ Name: `gangway-${place.instance}-foreign` });
-      await place.driver.removeVolume('foreign');
-      await assert.rejects(place.driver.removeVolume('store'), { code: 'CONFLICT' });
-      await place.driver.remove('holds-1');
-      await place.driver.remove('asks-1');
-      const names = (await docker.listNetworks()).map(({ Name: name }) => name);
-      assert.ok(!names.includes(`gangway-${place.instance}-net-team`));
-      await place.driver.removeVolumesOf('app_other');
-      assert.ok((await docker.getVolume(`gangway-${place.instance}-store`).inspect()).Name);
-      await place.driver.removeVolumesOf(owner);
-      await place.driver.removeVolume('store');
-      const { Volumes: volumes } = await docker.listVolumes();
-      const left = volumes.map(({ Name: name }) => name);
-      assert.ok(left.includes(`gangway-${place.instance}-foreign`));
-      assert.ok(!left.includes(`gangway-${place.instance}-store`));
     });
   });
 
@@ -343,55 +200,5 @@ describe('the Docker driver and the lives of others', { skip: needs('docker') },
     await place.driver.remove('mid-1');
   });
 
-  describe('a job', () => {
-    it('is ended at its deadline also when its driver was opened anew', async () => {
-      const first = place.open();
-      const command = sh('sleep 98821 & echo begun; wait');
-      await first.start(containerSpec({ id: 'late-2', command, deadlineMs: 2500 }));
-      await first.close();
-      const second = await place.reopen();
-      const { exit } = (await ended(second, 'late-2')).state;
-      assert.equal(exit.reason, 'deadline');
-      assert.deepEqual(running('sleep 98821'), []);
-      // What it ended for is known for good.
-      const third = await place.reopen();
-      assert.equal((await ended(third, 'late-2')).state.exit.reason, 'deadline');
-      await second.close();
-      await third.close();
-    });
-  });
-
-  it('says of an image that is not there why nothing starts, also after a restart', async () => {
-    const container = { image: 'none:1', port: null, volumes: [], network: null, aliases: [] };
-    await place.driver.start(containerSpec({ id: 'none-1', command: [], container }));
-    const other = await place.reopen();
-    const { exit } = (await ended(other, 'none-1')).state;
-    assert.equal(exit.reason, 'failed_to_start');
-    assert.match(exit.detail ?? '', /no such image/);
-    assert.ok((await other.list()).some(({ spec }) => spec.id === 'none-1'));
-    await other.remove('none-1');
-    assert.equal(await other.inspect('none-1'), undefined);
-    await other.close();
-  });
-
   addresses(() => ({ place, docker, daemon }));
-
-  it('keeps variables out of labels, and ports on loopback', async () => {
-    const port = await place.driver.freePort();
-    const command = sh('exec sleep 1000');
-    const spec = containerSpec({ id: 'plain-1', command, kind: 'service', port });
-    await place.driver.start({ ...spec, env: { SECRET: 'hidden' }, stopGraceMs: 100 });
-    const view = await docker.getContainer(`gangway-${place.instance}-plain-1`).inspect();
-    assert.ok(!JSON.stringify(view.Config.Labels).includes('hidden'));
-    const bindings = Object.values(view.HostConfig.PortBindings as object).flat() as {
-      HostIp: string;
-    }[];
-    assert.deepEqual(
-      bindings.map(({ HostIp: host }) => host),
-      ['127.0.0.1'],
-    );
-    assert.deepEqual(view.HostConfig.CapDrop, ['ALL']);
-    assert.equal(view.HostConfig.Privileged, false);
-    await place.driver.remove('plain-1');
-  });
 });

@@ -23,7 +23,7 @@ import {
 import type { SpecOverrides } from '../support/driver-specs.ts';
 import { type SwarmPlace, swarmPlace } from '../support/swarm-place.ts';
 
-describe('services of a Docker swarm', { skip: needs('docker') }, () => {
+describe('services of a Docker swarm', { skip: needs('docker'), concurrency: 4 }, () => {
   let place: SwarmPlace;
   let driver: SwarmPlace['driver'];
   before(async () => {
