@@ -24,7 +24,7 @@ import { MirroredLogs } from '../threads/mirrored-logs.ts';
 import { PortCalls } from '../threads/port-calls.ts';
 import { RemoteActors } from '../threads/remote-actors.ts';
 import { openDoor, serveDoor } from '../threads/remote-door.ts';
-import { RemoteMutations } from '../threads/remote-mutations.ts';
+import { remoteMutations } from '../threads/remote-mutations.ts';
 import { ThreadLimits } from '../threads/shared-limits.ts';
 import { sharedRooms } from '../threads/stream-ledger.ts';
 import { Core } from './core.ts';
@@ -55,7 +55,7 @@ function serveThread(start: ThreadStart): void {
   const graphql = serveGraphql(core, {
     accounts: () => Promise.reject(new Error('Cannot sign in here: accounts are at home')),
     queryThreads: config.queryThreads,
-    mutations: new RemoteMutations(openDoor(calls, homeDoors.mutations)),
+    mutations: remoteMutations(openDoor(calls, homeDoors.mutations)),
   });
   const forwarded = forwardedRoutes({
     routes: start.homeRoutes,

@@ -6,10 +6,7 @@
  *    the same wait after too many attempts.
  * 2. When nobody waits for the answer any more, it is dropped, and the mutation's signal aborts.
  */
-import type { Principal } from '../auth/callers/principal.ts';
-import type { Origin } from '../auth/sign-in/sign-in.ts';
-import type { AgentSide, HttpSide } from '../graphql/context.ts';
-import type { Variables } from '../graphql/execution/operation.ts';
+import type { HttpSide } from '../graphql/context.ts';
 import type {
   GraphqlAnswer,
   GraphqlCall,
@@ -17,17 +14,12 @@ import type {
   MutationDoor,
 } from '../graphql/execution/lanes.ts';
 
+type Carried = 'query' | 'operationName' | 'variables' | 'principal' | 'via' | 'agent' | 'origin';
+
 /** A call as it crosses; plain data. */
-export interface CarriedMutation {
-  query: string;
-  operationName: string | undefined;
-  variables: Variables;
-  principal: Principal;
-  via: GraphqlCall['via'];
-  agent: AgentSide | null;
-  origin: NonNullable<GraphqlCall['origin']> | null;
+export interface CarriedMutation extends Pick<GraphqlCall, Carried> {
   charsMax: number | undefined;
-  http: { origin: Origin; cookieHeader: string } | null;
+  http: Pick<HttpSide, 'origin' | 'cookieHeader'> | null;
 }
 
 /** An answer as it crosses; plain data. */
@@ -42,21 +34,18 @@ export interface HomeMutations {
   run(call: CarriedMutation, signal: AbortSignal | null): Promise<CarriedAnswer>;
 }
 
-export class RemoteMutations implements MutationDoor {
-  readonly #home: HomeMutations;
-
-  constructor(home: HomeMutations) {
-    this.#home = home;
-  }
-
-  async answer(call: GraphqlCall): Promise<GraphqlAnswer> {
-    const { http, signal } = call;
-    const answer = await this.#home.run(carried(call), signal);
-    const { kind, body, cookies, tooManyRetryAfterS } = answer;
-    if (cookies.length > 0) http?.setCookies(cookies);
-    if (tooManyRetryAfterS !== null) http?.tooMany(tooManyRetryAfterS);
-    return { kind, body };
-  }
+/** Has mutations run at home. */
+export function remoteMutations(home: HomeMutations): MutationDoor {
+  return {
+    answer: async (call) => {
+      const { http, signal } = call;
+      const answer = await home.run(carried(call), signal);
+      const { kind, body, cookies, tooManyRetryAfterS } = answer;
+      if (cookies.length > 0) http?.setCookies(cookies);
+      if (tooManyRetryAfterS !== null) http?.tooMany(tooManyRetryAfterS);
+      return { kind, body };
+    },
+  };
 }
 
 function carried(call: GraphqlCall): CarriedMutation {
@@ -66,47 +55,28 @@ function carried(call: GraphqlCall): CarriedMutation {
   return { query, operationName, variables, principal, via, agent, origin, charsMax, http };
 }
 
-/** Runs here what another thread's `RemoteMutations` asks for. */
+/** Runs here what another thread's `remoteMutations` asks for. */
 export function homeMutations(graphql: { load(): Promise<Pick<Lanes, 'answer'>> }): HomeMutations {
   return {
     run: async ({ http, charsMax, ...call }, signal) => {
       const lanes = await graphql.load();
-      const side = http && new CarriedHttp(http);
+      const cookies: string[] = [];
+      let tooManyRetryAfterS: number | null = null;
       const { kind, body } = await lanes.answer({
         ...call,
         ...(charsMax !== undefined && { charsMax }),
-        http: side,
+        http: http && {
+          ...http,
+          setCookies: (set) => cookies.push(...set),
+          tooMany: (retryAfterS) => {
+            tooManyRetryAfterS = Math.max(retryAfterS, tooManyRetryAfterS ?? 0);
+          },
+        },
         signal,
         request: null,
       });
-      return {
-        kind,
-        // A copy: the body shares memory with other answers, which would cross with it.
-        body: new Uint8Array(body),
-        cookies: side?.cookies ?? [],
-        tooManyRetryAfterS: side?.retryAfterS ?? null,
-      };
+      // A copy: the body shares memory with other answers, which would cross with it.
+      return { kind, body: new Uint8Array(body), cookies, tooManyRetryAfterS };
     },
   };
-}
-
-/** Keeps what a mutation does to the answer of its exchange. */
-class CarriedHttp implements HttpSide {
-  readonly origin: Origin;
-  readonly cookieHeader: string;
-  readonly cookies: string[] = [];
-  retryAfterS: number | null = null;
-
-  constructor({ origin, cookieHeader }: NonNullable<CarriedMutation['http']>) {
-    this.origin = origin;
-    this.cookieHeader = cookieHeader;
-  }
-
-  setCookies(cookies: readonly string[]): void {
-    this.cookies.push(...cookies);
-  }
-
-  tooMany(retryAfterS: number): void {
-    this.retryAfterS = Math.max(retryAfterS, this.retryAfterS ?? 0);
-  }
 }

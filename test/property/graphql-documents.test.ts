@@ -11,7 +11,7 @@ import { execute, type ExecutionResult, isObjectType, parse } from 'graphql';
 import { anonymous, type Principal } from '../../src/auth/callers/principal.ts';
 import { defaultLimits, type GraphContext } from '../../src/graphql/context.ts';
 import { compileQuery } from '../../src/graphql/execution/compile-query.ts';
-import { formatError } from '../../src/graphql/execution/errors.ts';
+import { formatError } from '../../src/graphql/errors.ts';
 import { Executor } from '../../src/graphql/execution/executor.ts';
 import { Lanes } from '../../src/graphql/execution/lanes.ts';
 import { RecordTexts } from '../../src/graphql/execution/record-texts.ts';

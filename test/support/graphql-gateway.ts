@@ -16,7 +16,7 @@ import { Graphql, type GraphqlOptions } from '../../src/graphql/graphql.ts';
 import { homeDoors } from '../../src/threads/doors.ts';
 import { PortCalls } from '../../src/threads/port-calls.ts';
 import { openDoor, serveDoor } from '../../src/threads/remote-door.ts';
-import { homeMutations, RemoteMutations } from '../../src/threads/remote-mutations.ts';
+import { homeMutations, remoteMutations } from '../../src/threads/remote-mutations.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { LogName } from '../../src/logs/files/log.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
@@ -155,7 +155,7 @@ function mutationsOverPort(home: GraphqlOptions) {
   const here = (): never => assert.fail('a mutation runs on the thread that was asked');
   const options = {
     write: { actors: { ask: here, tell: here }, accounts: here },
-    mutations: new RemoteMutations(openDoor(new PortCalls(port2, home), homeDoors.mutations)),
+    mutations: remoteMutations(openDoor(new PortCalls(port2, home), homeDoors.mutations)),
   };
   const close = async (): Promise<void> => {
     calls.close();

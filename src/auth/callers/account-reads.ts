@@ -23,14 +23,12 @@ export interface AccountReads {
   user(userId: string): User | undefined;
   /** The teams of a person that require two-factor while the person has none. */
   askingTwoFactor(userId: string): AskingTeam[];
-  memberships(userId: string): readonly Readonly<MemberRecord>[];
 }
 
 export function createAccountReads(reader: Reader): AccountReads {
   return {
     user: (userId) => readUser(reader, userId),
     askingTwoFactor: (userId) => askingTwoFactor(reader, userId),
-    memberships: (userId) => readMemberships(reader, userId),
   };
 }
 

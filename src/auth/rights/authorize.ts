@@ -210,7 +210,8 @@ function judge(reader: Reader, principal: Principal, need: Need, resource: Resou
   return personHolds(reader, principal.userId, place, need) ? 'yes' : 'lacking';
 }
 
-function placeOf(resource: Exclude<Resource, { kind: 'instance' }>): Place | undefined {
+/** Where a thing lies; undefined for what does not exist, as in trash. */
+export function placeOf(resource: Exclude<Resource, { kind: 'instance' }>): Place | undefined {
   switch (resource.kind) {
     case 'team':
       return { teamId: resource.teamId, folderId: null, nodeId: null };

@@ -13,7 +13,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { RoleRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
-import { authorize, type Resource } from './authorize.ts';
+import { authorize, placeOf, type Resource } from './authorize.ts';
+import { roleIn } from './holdings.ts';
 import type { Principal, SignedIn } from '../callers/principal.ts';
 
 /**
@@ -28,7 +29,8 @@ export function assertMayGive(
   given: readonly Capability[],
   place: Resource = { kind: 'team', teamId },
 ): asserts principal is SignedIn {
-  if (teamOf(place) !== teamId) throw new ServiceError('NOT_FOUND', `No such ${place.kind}.`);
+  const within = place.kind === 'instance' ? undefined : placeOf(place);
+  if (within?.teamId !== teamId) throw new ServiceError('NOT_FOUND', `No such ${place.kind}.`);
   authorize(reader, principal, null, place);
   for (const capability of given) authorize(reader, principal, capability, place);
 }
@@ -54,10 +56,11 @@ export function assertMayChangeMember(
   userId: string,
 ): asserts principal is SignedIn {
   authorize(reader, principal, null, { kind: 'team', teamId });
-  const member = reader.get(tables.members, [teamId, userId]);
-  if (!member) throw new ServiceError('NOT_FOUND', 'No such member.');
-  const role = reader.get(tables.roles, member.roleId);
-  if (role?.teamId === teamId) assertMayGiveRole(reader, principal, role);
+  if (!reader.get(tables.members, [teamId, userId])) {
+    throw new ServiceError('NOT_FOUND', 'No such member.');
+  }
+  const role = roleIn(reader, teamId, userId);
+  if (role) assertMayGiveRole(reader, principal, role);
 }
 
 /**
@@ -70,23 +73,7 @@ export function assertOwner(
   teamId: string,
 ): asserts principal is SignedIn {
   authorize(reader, principal, null, { kind: 'team', teamId });
-  const member = reader.get(tables.members, [teamId, principal.userId]);
-  const role = member && reader.get(tables.roles, member.roleId);
-  if (principal.kind === 'person' && role?.teamId === teamId && role.builtIn === 'owner') return;
+  const role = roleIn(reader, teamId, principal.userId);
+  if (principal.kind === 'person' && role?.builtIn === 'owner') return;
   throw new ServiceError('FORBIDDEN', 'This needs an owner of the team, signed in.');
-}
-
-function teamOf(place: Resource): string | null {
-  switch (place.kind) {
-    case 'team':
-      return place.teamId;
-    case 'folder':
-      return place.folder.teamId;
-    case 'app':
-      return place.app.teamId;
-    case 'database':
-      return place.database.teamId;
-    case 'instance':
-      return null;
-  }
 }

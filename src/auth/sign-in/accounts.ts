@@ -64,7 +64,6 @@ export class Accounts {
     this.#passwords = new Passwords(options.reader, () => this.#open());
     this.invitations = new Invitations({
       ...options,
-      isEmail: async (text) => (await this.#open()).isEmail(text),
       hashPassword: (password) => this.#passwords.hash(password),
       startSession: (person, origin) => this.#startSession(person, origin, false),
     });
@@ -95,10 +94,6 @@ export class Accounts {
     if (!this.needsSetup()) throw new ServiceError('CONFLICT', 'This instance has been set up.');
     if (!origin.fromLoopback) await this.#mustKnowCode(input.setupCode, origin);
     const { email, password, name, teamName } = checkedSetup(input);
-    const library = await this.#open();
-    if (!library.isEmail(email)) {
-      throw new ServiceError('BAD_USER_INPUT', 'This is not an e-mail address.');
-    }
     const passwordHash = await this.#passwords.hash(password);
     const userId = newId('usr');
     const person = { userId, email, name, passwordHash, teamId: newId('team'), teamName };

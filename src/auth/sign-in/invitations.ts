@@ -9,7 +9,7 @@
  * 3. An account is made only with the address of the invite. Where that address has an account, its
  *    owner has to sign in first: an invite never opens an existing account.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Actors } from '../../actors/runtime/actor.ts';
 import { isOpen, noSuchInvite } from '../../actors/team/invites.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
@@ -27,7 +27,8 @@ import type { Origin, SignIn } from './sign-in.ts';
 import { actingTeam, authorize } from '../rights/authorize.ts';
 import { assertMayGiveRole } from '../rights/escalation.ts';
 import type { Principal, SignedIn } from '../callers/principal.ts';
-import { checkedPassword, checkedPersonName, emailKey } from './sign-in-input.ts';
+import { tokenHash } from '../callers/token-codec.ts';
+import { checkedEmail, checkedPassword, checkedPersonName } from './sign-in-input.ts';
 
 /** What the holder of an invite's link learns before joining. */
 export interface InviteView {
@@ -43,7 +44,6 @@ export interface InvitationsOptions {
   actors: Actors;
   clock: Clock;
   log: Logger;
-  isEmail(text: string): Promise<boolean>;
   hashPassword(password: string): Promise<string>;
   /** Starts a session for a person whose password was just set. */
   startSession(person: { userId: string; passwordHash: string }, origin: Origin): Promise<SignIn>;
@@ -71,12 +71,7 @@ export class Invitations {
     const { actors, clock } = this.#options;
     const teamId = actingTeam(principal);
     this.#mustInvite(principal, teamId, given.roleId);
-    const email = emailKey(given.email);
-    if (!(await this.#options.isEmail(email))) {
-      throw new ServiceError('BAD_USER_INPUT', 'This is not an e-mail address.');
-    }
-    // Checked again, because the check of the address may have waited for the library.
-    this.#mustInvite(principal, teamId, given.roleId);
+    const email = checkedEmail(given.email);
     const token = randomBytes(tokenBytes).toString('base64url');
     const now = clock.now();
     const invite: InviteRecord = {
@@ -84,7 +79,7 @@ export class Invitations {
       teamId,
       email,
       roleId: given.roleId,
-      hash: hashOf(token),
+      hash: tokenHash(token),
       invitedBy: principal.userId,
       createdAtMs: now,
       expiresAtMs: now + inviteMs,
@@ -175,7 +170,7 @@ export class Invitations {
   #find(token: string, origin: Origin): Readonly<InviteRecord> {
     const { reader, clock } = this.#options;
     const found = wellFormed.test(token)
-      ? reader.find(tables.invites, 'hash', [hashOf(token)])
+      ? reader.find(tables.invites, 'hash', [tokenHash(token)])
       : undefined;
     if (isOpen(reader, found, clock.now())) return found;
     const retryAfterS = this.#failures.take(networkOf(origin.address));
@@ -184,8 +179,4 @@ export class Invitations {
       retryAfterS,
     });
   }
-}
-
-function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
 }

@@ -6,10 +6,11 @@
  * 2. A link is good once, for an hour: whoever removes its file has claimed it.
  * 3. A new link for a person ends the earlier ones.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { chown, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { SecretBox } from '../../store/secrets.ts';
+import { tokenHash } from '../callers/token-codec.ts';
 
 /** Below the data directory. */
 export const resetsFolder = 'resets';
@@ -46,7 +47,7 @@ export class PasswordResets {
     await mkdir(dir, { recursive: true, mode: 0o700 });
     await this.#clear(reset.userId);
     const token = randomBytes(32).toString('base64url');
-    const name = nameOf(token);
+    const name = tokenHash(token);
     const full: PasswordReset = { ...reset, expiresAtMs: now() + resetLengthMs };
     const draft = join(dir, `.${name}`);
     const file = await open(draft, 'wx', 0o600);
@@ -67,7 +68,7 @@ export class PasswordResets {
 
   /** What a link is for; null when there is none, or it was used, or is too old. */
   async find(token: string): Promise<PasswordReset | null> {
-    return tokenForm.test(token) ? await this.#read(nameOf(token)) : null;
+    return tokenForm.test(token) ? await this.#read(tokenHash(token)) : null;
   }
 
   /** The same, and the link is used up. Of two that claim it, one gets it. */
@@ -75,7 +76,7 @@ export class PasswordResets {
     const found = await this.find(token);
     if (found === null) return null;
     try {
-      await unlink(join(this.#options.dir, nameOf(token)));
+      await unlink(join(this.#options.dir, tokenHash(token)));
       return found;
     } catch (error) {
       if (isGone(error)) return null;
@@ -107,10 +108,6 @@ export class PasswordResets {
       if (reset === null || reset.userId === userId) await rm(join(dir, name), { force: true });
     }
   }
-}
-
-function nameOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
 }
 
 function contextOf(name: string): string {

@@ -1,5 +1,6 @@
 /** Owns the checks of what people type when they sign in or set up. */
 import { randomBytes } from 'node:crypto';
+import * as z from 'zod';
 import { ServiceError } from '../../lib/errors.ts';
 import { checkedName } from '../../lib/names.ts';
 
@@ -18,15 +19,21 @@ export function emailKey(given: string): string {
   return given.trim().toLowerCase();
 }
 
-/**
- * BAD_USER_INPUT with a sentence about the first thing that is wrong. The library checks whether the
- * address is one, because it has to accept it at every sign-in.
- */
+/** BAD_USER_INPUT with a sentence about the first thing that is wrong. */
 export function checkedSetup(given: SetupInput): SetupInput {
-  const email = emailKey(given.email);
   const name = checkedPersonName(given.name);
   const password = checkedPassword(given.password);
-  return { email, password, name, teamName: checkedName(given.teamName, 'A team name') };
+  const teamName = checkedName(given.teamName, 'A team name');
+  return { email: checkedEmail(given.email), password, name, teamName };
+}
+
+const address = z.email().max(254);
+
+/** An address as it is compared; BAD_USER_INPUT. */
+export function checkedEmail(given: string): string {
+  const email = emailKey(given);
+  if (address.safeParse(email).success) return email;
+  throw new ServiceError('BAD_USER_INPUT', 'This is not an e-mail address.');
 }
 
 /** A person's name as stored; BAD_USER_INPUT. */

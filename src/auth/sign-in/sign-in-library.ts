@@ -6,7 +6,6 @@
  * 2. Its cookie is the one `session-cookie.ts` reads: same name, same signature.
  */
 import { betterAuth } from 'better-auth/minimal';
-import * as z from 'zod';
 import { newId } from '../../lib/ids.ts';
 import type { Logger } from '../../lib/log.ts';
 import { readMemberships } from '../callers/account-reads.ts';
@@ -22,23 +21,18 @@ export interface SignInLibraryOptions extends AuthAdapterOptions {
 }
 
 export interface SignInLibrary {
-  /** Whether it accepts a text as an address. */
-  isEmail(text: string): boolean;
   hashPassword(password: string): Promise<string>;
   isPassword(password: string, hash: string): Promise<boolean>;
   /** A new session of a person, and the raw value of its cookie. */
   startSession(userId: string, origin: Origin): Promise<{ sessionId: string; cookie: string }>;
 }
 
-const emailMax = 254;
 const userAgentMax = 512;
 
 export async function openSignInLibrary(options: SignInLibraryOptions): Promise<SignInLibrary> {
   const auth = createLibrary(options);
   const context = await auth.$context;
-  const address = z.email().max(emailMax);
   return {
-    isEmail: (text) => address.safeParse(text).success,
     hashPassword: (password) => context.password.hash(password),
     isPassword: (password, hash) => context.password.verify({ password, hash }),
     startSession: async (userId, { address: ipAddress, userAgent }) => {

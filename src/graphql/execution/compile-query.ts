@@ -35,12 +35,17 @@ import {
   type SelectionSetNode,
   visit,
 } from 'graphql';
-import { argumentsReader, type Values, variablesReader } from './compiled-values.ts';
+import {
+  argumentsReader,
+  leafWriter,
+  Unclear,
+  type Values,
+  variablesReader,
+} from './compiled-values.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { GraphContext } from '../context.ts';
 import type { ReadyDocument } from '../gate/documents.ts';
 import type { RecordResolver } from '../record-fields.ts';
-import { leafWriter, Unclear } from './leaf-texts.ts';
 import type { RecordRun, RecordTexts } from './record-texts.ts';
 
 /** The JSON of the answer; null where graphql-js must find it out. */

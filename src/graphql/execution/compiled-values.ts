@@ -1,6 +1,6 @@
 /**
- * Owns the variables and the arguments of compiled queries: what graphql-js works out for each request
- * is worked out once for each document, where that can be.
+ * Owns the values of compiled queries: variables and arguments, of which as much as can be is worked out
+ * once for each document, and the JSON of scalars and enums.
  *
  * 1. Values are those that graphql-js gives. What is not plain to see is left to it: types of our own,
  *    presets of variables, numbers for ids, and everything that is an error.
@@ -16,9 +16,11 @@ import {
   type GraphQLField,
   GraphQLID,
   GraphQLInt,
+  type GraphQLLeafType,
   type GraphQLNamedType,
   type GraphQLSchema,
   GraphQLString,
+  isEnumType,
   isNonNullType,
   Kind,
   type VariableDefinitionNode,
@@ -152,4 +154,31 @@ function hasVariable(nodes: readonly ArgumentNode[]): boolean {
   };
   for (const node of nodes) visit(node, { Variable: look });
   return found;
+}
+
+/** What a writer refuses: graphql-js answers it. */
+export class Unclear extends Error {}
+
+/** Writes a value that is not null. Throws what the type throws, and `Unclear` for what has no JSON. */
+export function leafWriter(type: GraphQLLeafType): (value: unknown) => string {
+  if (isEnumType(type)) {
+    const names = new Map(
+      type.getValues().map(({ name, value }) => [value as unknown, `"${name}"`]),
+    );
+    return (value) => names.get(value) ?? textOf(type.serialize(value));
+  }
+  const write = (value: unknown): string => {
+    if (value instanceof Error || value instanceof Promise || typeof value === 'function') {
+      throw new Unclear();
+    }
+    return textOf(type.serialize(value));
+  };
+  if (type.name !== 'String' && type.name !== 'ID') return write;
+  return (value) => (typeof value === 'string' ? JSON.stringify(value) : write(value));
+}
+
+function textOf(value: unknown): string {
+  const text = value == null ? undefined : JSON.stringify(value);
+  if (text === undefined) throw new Unclear();
+  return text;
 }

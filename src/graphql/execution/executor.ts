@@ -12,7 +12,7 @@ import { RecentMap } from '../../lib/recent-map.ts';
 import type { GraphContext, GraphqlLimits } from '../context.ts';
 import { documentKey, type Judgement, prepare } from '../gate/documents.ts';
 import { type Exposed, Exposure } from '../gate/exposure.ts';
-import { formatServiceError, type InternalSink } from './errors.ts';
+import { formatServiceError, type InternalSink } from '../errors.ts';
 import { type Answer, Operation, refusal, type Runtime, type Variables } from './operation.ts';
 import { RecordTexts } from './record-texts.ts';
 import { hashOfText, SeenBefore } from './seen-before.ts';

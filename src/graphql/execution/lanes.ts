@@ -13,14 +13,12 @@
 import type { GraphQLSchema } from 'graphql';
 import { callerOf, type Principal } from '../../auth/callers/principal.ts';
 import type { Logger } from '../../lib/log.ts';
-import { startOfAnswer } from './answer-start.ts';
 import { AnswerReuse } from './answer-reuse.ts';
 import type { CallSide, GraphContext, GraphqlLimits, ReadSide, WriteSide } from '../context.ts';
 import { Executor, type Prepared } from './executor.ts';
-import type { Answer, Operation, Variables } from './operation.ts';
-import { Paces } from './pace.ts';
+import { type Answer, type Operation, startOfAnswer, type Variables } from './operation.ts';
+import { Paces, Turn } from './pace.ts';
 import { schema } from '../schema/schema.ts';
-import { Turn } from './loop-turn.ts';
 
 export interface GraphqlCall extends CallSide {
   query: string;

@@ -19,12 +19,13 @@ import {
   Kind,
 } from 'graphql';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
+import { jsonStart } from '../../protocol/json-structure.ts';
 import type { GraphContext } from '../context.ts';
 import type { CostOf } from '../gate/cost.ts';
 import { mentions, type ReadyDocument } from '../gate/documents.ts';
 import type { Exposed } from '../gate/exposure.ts';
 import { type CompiledQuery, compileQuery } from './compile-query.ts';
-import { formatError, formatServiceError, type InternalSink } from './errors.ts';
+import { formatError, formatServiceError, type InternalSink } from '../errors.ts';
 import type { RecordTexts } from './record-texts.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
@@ -157,4 +158,27 @@ const jitCostMax = 1_000;
 
 export function refusal(errors: readonly GraphQLFormattedError[]): Answer {
   return { kind: 'refused', json: JSON.stringify({ errors }) };
+}
+
+const dataStart = '{"data":';
+const errorsMax = 20;
+
+/**
+ * The same answer, of longer data the start alone, so that the rest never crosses to another thread. It is
+ * JSON still, and one value, however long, stays whole.
+ */
+export function startOfAnswer(answer: Answer, charsMax: number | undefined): Answer {
+  const { kind, json } = answer;
+  if (charsMax === undefined || json.length <= charsMax || kind === 'refused') return answer;
+  if (kind === 'executed') {
+    const start = jsonStart(json.slice(dataStart.length), charsMax);
+    return start === null ? answer : { kind, json: `${dataStart}${start}}` };
+  }
+  const { data, errors } = JSON.parse(json) as { data?: unknown; errors: unknown[] };
+  const whole = JSON.stringify(data ?? null);
+  const shown = jsonStart(whole, charsMax) ?? whole;
+  return {
+    kind,
+    json: `${dataStart}${shown},"errors":${JSON.stringify(errors.slice(0, errorsMax))}}`,
+  };
 }

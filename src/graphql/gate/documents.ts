@@ -21,10 +21,9 @@ import {
 import { ServiceError } from '../../lib/errors.ts';
 import type { GraphqlLimits } from '../context.ts';
 import { type CostOf, staticCost } from './cost.ts';
-import { formatRefusal, formatServiceError } from '../execution/errors.ts';
+import { formatRefusal, formatServiceError, PlacedSource } from '../errors.ts';
 import { type Exposed, exposesNothing, type Exposure } from './exposure.ts';
 import { guardShape } from './guards.ts';
-import { PlacedSource } from './error-positions.ts';
 
 export interface ReadyDocument {
   kind: 'ready';

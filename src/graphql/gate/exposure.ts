@@ -24,7 +24,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import { ServiceError } from '../../lib/errors.ts';
-import { formatRefusalAt } from '../execution/errors.ts';
+import { formatRefusalAt } from '../errors.ts';
 
 /** Why a field is refused. */
 export type Exposing = 'secret' | 'exec' | 'account';

@@ -108,26 +108,15 @@ builder.objectFields(AppType, (t) => ({
   }),
 }));
 
-/** One shape for all of them: an object with a getter of its own would be a class of its own. */
-class AppPage implements Page<Readonly<AppRecord>> {
-  readonly nodes: readonly Readonly<AppRecord>[];
-  readonly pageInfo: Page<unknown>['pageInfo'];
-  readonly #count: () => number;
-
-  constructor({ nodes, pageInfo }: Page<Readonly<AppRecord>>, count: () => number) {
-    this.nodes = nodes;
-    this.pageInfo = pageInfo;
-    this.#count = count;
-  }
-
-  /** Counted when it is asked for. */
-  get totalCount(): number {
-    return this.#count();
-  }
+interface AppPage extends Page<Readonly<AppRecord>> {
+  /** Of all pages; counted when it is asked for. */
+  count: () => number;
 }
 
 const AppConnectionType = connectionType<Readonly<AppRecord>, AppPage>('AppConnection', AppType);
-builder.objectField(AppConnectionType, 'totalCount', (t) => t.exposeInt('totalCount'));
+builder.objectField(AppConnectionType, 'totalCount', (t) =>
+  t.int({ resolve: ({ count }) => count() }),
+);
 
 builder.queryFields((t) => ({
   apps: t.field({
@@ -207,10 +196,7 @@ function listApps(context: GraphContext, args: ListArgs): AppPage {
     });
     return sum;
   };
-  return new AppPage(
-    pageOf('app', rows, first, (app) => app.id),
-    count,
-  );
+  return { ...pageOf('app', rows, first, (app) => app.id), count };
 }
 
 const chunkApps = 1_000;

@@ -3,7 +3,7 @@ import { after, describe, it } from 'node:test';
 import { execute, type ExecutionResult, parse } from 'graphql';
 import { anonymous } from '../../../../src/auth/callers/principal.ts';
 import { Executor } from '../../../../src/graphql/execution/executor.ts';
-import { formatError } from '../../../../src/graphql/execution/errors.ts';
+import { formatError } from '../../../../src/graphql/errors.ts';
 import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { corpus, type CorpusQuery } from '../../../support/graphql-corpus.ts';
 import { GraphqlFixture } from '../../../support/graphql-fixture.ts';

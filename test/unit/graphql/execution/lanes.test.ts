@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { execute, type ExecutionResult, parse } from 'graphql';
 import { anonymous, type Principal } from '../../../../src/auth/callers/principal.ts';
 import { defaultLimits } from '../../../../src/graphql/context.ts';
-import { formatError } from '../../../../src/graphql/execution/errors.ts';
+import { formatError } from '../../../../src/graphql/errors.ts';
 import { type GraphqlCall, Lanes } from '../../../../src/graphql/execution/lanes.ts';
 import { schema } from '../../../../src/graphql/schema/schema.ts';
 import { put } from '../../../../src/store/records/table.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Turn } from '../../../../src/graphql/execution/loop-turn.ts';
+import { Turn } from '../../../../src/graphql/execution/pace.ts';
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

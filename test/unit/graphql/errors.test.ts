@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { getLocation, GraphQLError, parse, Source, validate, visit } from 'graphql';
-import { formatRefusal } from '../../../../src/graphql/execution/errors.ts';
-import { PlacedSource, placesOf } from '../../../../src/graphql/gate/error-positions.ts';
-import { schema } from '../../../../src/graphql/schema/schema.ts';
+import { formatRefusal, PlacedSource, placesOf } from '../../../src/graphql/errors.ts';
+import { schema } from '../../../src/graphql/schema/schema.ts';
 const gap = fc.array(fc.constantFrom(' ', '\n', '\r', '\r\n', ',', '# a comment\n', '\uFEFF'), {
   maxLength: 5,
 });
