@@ -28,7 +28,6 @@ export interface AccountActorOptions {
   logMaxDays?: number;
 }
 
-/** Teams that a person may own. */
 const teamsMax = 50;
 
 export function accountActorDefinition(
@@ -138,7 +137,6 @@ function ownedTeams(reader: Reader, userId: string): number {
     .filter((member) => reader.get(tables.roles, member.roleId)?.builtIn === 'owner').length;
 }
 
-/** The ids of a person's expired sessions, and of the oldest beyond `keep`. */
 function surplusSessions(reader: Reader, userId: string, keep: number, now: number): string[] {
   const sessions = reader.list(tables.auth, 'field', ['session', 'userId', userId]);
   const age = (session: Readonly<AuthRecord>): number => numberOf(session.fields['updatedAt']);

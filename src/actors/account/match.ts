@@ -20,7 +20,6 @@ export interface Condition {
   operator: Operator;
   value: Scalar | Scalar[];
   connector: 'AND' | 'OR';
-  /** Whether strings compare without regard to case. */
   insensitive: boolean;
 }
 

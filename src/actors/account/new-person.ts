@@ -38,7 +38,6 @@ export function newPersonChanges(
   ];
 }
 
-/** The record that holds a person's password. */
 export function newCredential(userId: string, password: string, atMs: number): AuthRecord {
   const stamps = { createdAt: atMs, updatedAt: atMs };
   return {

@@ -89,9 +89,6 @@ export type AccountProtocol = {
 };
 
 /** The handlers of one concern. */
-export type AccountHandlers<T extends keyof AccountProtocol> = Pick<
-  Actor<AccountProtocol>['handlers'],
-  T
->;
+export type AccountHandlers = Partial<Actor<AccountProtocol>['handlers']>;
 
 export const accountActor = actorKind<AccountProtocol>('account');

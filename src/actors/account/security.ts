@@ -21,13 +21,7 @@ export interface SecurityOptions {
   commit: (changes: Change[]) => Promise<void>;
 }
 
-export function securityHandlers({
-  reader,
-  clock,
-  commit,
-}: SecurityOptions): AccountHandlers<
-  'password-set' | 'two-factor-start' | 'two-factor-confirm' | 'two-factor-use' | 'sessions-seen'
-> {
+export function securityHandlers({ reader, clock, commit }: SecurityOptions) {
   return {
     'password-set': async (message) => {
       const { userId, passwordHash, seenHash, keepSessionId, endTwoFactor } = message;
@@ -75,10 +69,9 @@ export function securityHandlers({
       if (seen.length > 0) await commit(seen);
       return true;
     },
-  };
+  } satisfies AccountHandlers;
 }
 
-/** Whether an enrolment may still be confirmed. */
 export function isOpen(record: Readonly<TwoFactorRecord>, now: number): boolean {
   return record.confirmedAtMs === null && now - record.createdAtMs < enrolmentMs;
 }
@@ -96,7 +89,6 @@ export function staleSightings(reader: Reader, userId: string): Change[] {
     .map(({ sessionId }) => remove(tables.sightings, sessionId));
 }
 
-/** The record that holds a person's password. */
 export function credentialOf(reader: Reader, userId: string): Readonly<AuthRecord> | undefined {
   return reader
     .list(tables.auth, 'field', ['account', 'userId', userId])

@@ -84,7 +84,6 @@ class Pruning {
     }
   }
 
-  /** Drops what any team has too many of. */
   async surplus(): Promise<number> {
     let dropped = await this.trim(null);
     for (const { id } of this.#options.reader.scan(tables.teams)) dropped += await this.trim(id);

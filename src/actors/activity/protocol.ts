@@ -15,7 +15,6 @@ export type ActivityProtocol = {
   reads: { in: { reads: readonly ReadsOfDay[] }; out: boolean };
   /** Drops what is older than the days kept, and more than a team may have; comes again daily. */
   prune: { in: object; out: number };
-  /** Drops what a team has too many of. */
   trim: { in: { teamId: string | null }; out: number };
 };
 

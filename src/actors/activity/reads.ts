@@ -1,8 +1,7 @@
 /**
  * Owns how reads over MCP stand in a team's activity: counted, in one entry for each day, token (or
- * OAuth grant), client and team. Reads are too many to have an entry each.
- *
- * 1. An entry becomes what it was made of again, so that counting goes on where it was.
+ * OAuth grant), client and team. Reads are too many to have an entry each. An entry becomes what it
+ * was made of again, so that counting goes on where it was.
  */
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { ActivityRecord } from '../../store/records/records.ts';

@@ -79,7 +79,6 @@ export function subjectOfChanges(reader: Reader, changes: readonly Change[]): Su
   return null;
 }
 
-/** The thing an actor is for. */
 export function subjectOfActor(reader: Reader, address: string): Subject | null {
   const colon = address.indexOf(':');
   const [kind, id] = [address.slice(0, colon), address.slice(colon + 1)];

@@ -1,8 +1,7 @@
 /**
  * Owns the state of one app while its actor is active: its record, its open deployments, and what
- * lives in memory only: the reservation of an upload, the work under way.
- *
- * 1. Every change goes through `save`, which also tells the edge where that concerns it.
+ * lives in memory only: the reservation of an upload, the work under way. Every change goes through
+ * `save`, which also tells the edge where that concerns it.
  */
 import type {
   AppRecord,
@@ -121,7 +120,6 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     return this.open.find(({ status }) => status === 'queued');
   }
 
-  /** The deployment that builds or starts. */
   get underWay(): DeploymentRecord | undefined {
     return this.open.find(({ status }) => status === 'building' || status === 'starting');
   }

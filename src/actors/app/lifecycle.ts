@@ -24,23 +24,10 @@ import type { AppProtocol, Handlers } from './protocol.ts';
 import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
 import { areToldPassword } from './settings/variables.ts';
 
-type LifecycleHandlers = Handlers<
-  | 'start'
-  | 'stop'
-  | 'restart'
-  | 'delete'
-  | 'restore'
-  | 'purge'
-  | 'database-rotated'
-  | 'wake'
-  | 'recover'
->;
-
 /** Until it is asked again whether what was under way is over. */
 const rotatedAgainMs = 1000;
 
 export class Lifecycle {
-  readonly handlers: LifecycleHandlers;
   readonly #core: AppCore;
   readonly #queue: DeploymentQueue;
   readonly #recovery: Recovery<AppProtocol>;
@@ -50,7 +37,11 @@ export class Lifecycle {
     this.#core = core;
     this.#queue = queue;
     this.#recovery = new Recovery(core.context, core.deps);
-    this.handlers = {
+  }
+
+  get handlers() {
+    const core = this.#core;
+    return {
       start: () => {
         const app = core.require();
         return app.run.live === null ? this.#start() : app;
@@ -70,7 +61,7 @@ export class Lifecycle {
         this.ensureRunning();
         return true;
       },
-    };
+    } satisfies Handlers;
   }
 
   /** Starts the current release when it should run and nothing does or is about to. */
@@ -84,7 +75,6 @@ export class Lifecycle {
     else this.#core.deps.logger.warn({ app: app.id }, 'release_of_other_runtime');
   }
 
-  /** The work under way is over: the next may begin. */
   workEnded(): void {
     const core = this.#core;
     core.endWork();
@@ -144,7 +134,6 @@ export class Lifecycle {
     return true;
   }
 
-  /** The deployment whose release is current. */
   #current(app: AppRecord): Readonly<DeploymentRecord> | undefined {
     if (app.liveDeploymentId === null) return undefined;
     const deployment = this.#core.deployment(app.liveDeploymentId);

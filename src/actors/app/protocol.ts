@@ -103,13 +103,12 @@ export type AppProtocol = {
   'build-turn': { in: { deploymentId: string }; out: boolean };
   /** The driver says that a workload of this app changed. */
   workload: { in: { workload: Workload }; out: boolean };
-  /** All workloads of this app the driver has. */
   workloads: { in: { workloads: Workload[] }; out: boolean };
   /** An alarm: what should run and does not is started again. */
   recover: { in: object; out: boolean };
 };
 
 /** The handlers of one concern. */
-export type Handlers<T extends keyof AppProtocol> = Pick<Actor<AppProtocol>['handlers'], T>;
+export type Handlers = Partial<Actor<AppProtocol>['handlers']>;
 
 export const appActor = actorKind<AppProtocol>('app');

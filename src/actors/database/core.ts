@@ -12,7 +12,6 @@ import { DatabasePlace } from './running/places.ts';
 import { openPasswords, type Passwords } from './settings/secrets.ts';
 
 export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol, DatabaseDeps> {
-  /** The start under way. */
   #start: AbortController | null = null;
 
   constructor(context: ActorContext<DatabaseProtocol>, deps: DatabaseDeps) {

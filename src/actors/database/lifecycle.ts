@@ -20,12 +20,7 @@ import { withoutSecrets } from './running/said.ts';
 import { volumeOf } from './running/spec.ts';
 import { leaving } from './running/workloads.ts';
 
-type LifecycleHandlers = Handlers<
-  'create' | 'set-running' | 'delete' | 'restore' | 'purge' | 'wake' | 'recover'
->;
-
 export class Lifecycle {
-  readonly handlers: LifecycleHandlers;
   readonly #core: DatabaseCore;
   readonly #recovery: Recovery<DatabaseProtocol>;
   /** Resolves when the latest start has let go of everything, which one that is aborted does soon. */
@@ -34,7 +29,11 @@ export class Lifecycle {
   constructor(core: DatabaseCore) {
     this.#core = core;
     this.#recovery = new Recovery(core.context, core.deps);
-    this.handlers = {
+  }
+
+  get handlers() {
+    const core = this.#core;
+    return {
       create: async ({ database }) => {
         const made = await create(core, database);
         this.ensureRunning();
@@ -50,7 +49,7 @@ export class Lifecycle {
         this.ensureRunning();
         return true;
       },
-    };
+    } satisfies Handlers;
   }
 
   /** Starts it when it should run and nothing does or is about to. */

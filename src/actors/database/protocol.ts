@@ -47,7 +47,6 @@ export type DatabaseProtocol = {
   wake: { in: object; out: boolean };
   /** The driver says that a workload of this database changed. */
   workload: { in: { workload: Workload }; out: boolean };
-  /** All workloads of this database the driver has. */
   workloads: { in: { workloads: Workload[] }; out: boolean };
   /** An alarm: goes on with a rotation that the server has not taken yet. */
   rotation: { in: object; out: boolean };
@@ -58,9 +57,6 @@ export type DatabaseProtocol = {
 };
 
 /** The handlers of one concern. */
-export type Handlers<T extends keyof DatabaseProtocol> = Pick<
-  Actor<DatabaseProtocol>['handlers'],
-  T
->;
+export type Handlers = Partial<Actor<DatabaseProtocol>['handlers']>;
 
 export const databaseActor = actorKind<DatabaseProtocol>('database');

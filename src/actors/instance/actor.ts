@@ -1,8 +1,7 @@
 /**
- * Owns the instance's settings once it is set up, and the only way they change; setting it up belongs to
- * the `account` actor.
- *
- * 1. A handler ends only when its commit is durable, so that the next one reads what it wrote.
+ * Owns the instance's settings once it is set up, and the only way they change; setting it up belongs
+ * to the `account` actor. A handler ends only when its commit is durable, so that the next one reads
+ * what it wrote.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';

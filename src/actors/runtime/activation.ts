@@ -113,7 +113,6 @@ export class Activation implements ActorContext<Protocol> {
     return this.#works.size > 0 || this.#durable < this.#committed;
   }
 
-  /** Names of the owned work that runs. */
   get works(): string[] {
     return [...this.#works.values()];
   }
@@ -249,12 +248,10 @@ export class Activation implements ActorContext<Protocol> {
     return new Error(`${this.address} ended: ${String(this.#endReason)}`);
   }
 
-  /** Resolves when owned work has returned. */
   async idle(): Promise<void> {
     await Promise.all(this.#works.keys());
   }
 
-  /** Resolves when no commit is on its way. */
   async settled(): Promise<void> {
     while (this.pendingCommits > 0) await this.#newest;
   }

@@ -23,9 +23,7 @@ const lookEveryMs = 30_000;
 export class ServerWatch {
   readonly #options: ServerWatchOptions;
   #looking = false;
-  /** Something changed while it was looked at. */
   #again = false;
-  /** How often the driver was lost so far. */
   #losses = 0;
   #cancel: () => void = () => undefined;
   #unwatch: () => void = () => undefined;

@@ -27,9 +27,7 @@ const folderDepthMax = 16;
 const grantsMax = 1_000;
 const databasesMax = 1_000;
 
-export function folderHandlers(
-  team: Team,
-): TeamHandlers<'folder-create' | 'folder-delete' | 'folder-grant-set'> {
+export function folderHandlers(team: Team) {
   const { id: teamId, reader, context } = team;
   const grantsOn = (folderId: string): Readonly<FolderGrantRecord>[] =>
     reader.list(tables.folderGrants, 'folder', [folderId], { limit: grantsMax });
@@ -76,12 +74,10 @@ export function folderHandlers(
       }
       return grantsOn(folderId);
     },
-  };
+  } satisfies TeamHandlers;
 }
 
-export function placeHandlers(
-  team: Team,
-): TeamHandlers<'app-create' | 'app-move' | 'database-create'> {
+export function placeHandlers(team: Team) {
   const { context } = team;
   // The change is the app's, and so is the record of who asked for it.
   const asked = (): AskOptions => (context.cause === null ? {} : { cause: context.cause });
@@ -104,7 +100,7 @@ export function placeHandlers(
       }
       return context.actors.ask(appActor.at(appId), { type: 'update', patch }, asked());
     },
-  };
+  } satisfies TeamHandlers;
 }
 
 /** How many folders stand above a new one in `parentId`; NOT_FOUND for a parent of another team. */

@@ -26,7 +26,6 @@ export function noSuchInvite(): ServiceError {
   return new ServiceError('NOT_FOUND', 'This invite is not valid: ask for a new one.');
 }
 
-/** Whether the invite can be redeemed now. */
 export function isOpen(
   reader: Reader,
   invite: Readonly<InviteRecord> | undefined,
@@ -46,9 +45,7 @@ export function inviteEnd(context: Context, invite: Readonly<InviteRecord>): Cha
   return [remove(tables.invites, invite.id), context.clearAlarm(alarmOf(invite.id))];
 }
 
-export function inviteHandlers(
-  team: Team,
-): TeamHandlers<'invite-create' | 'invite-revoke' | 'invite-expire' | 'invite-accept'> {
+export function inviteHandlers(team: Team) {
   const { id: teamId, reader, clock, context } = team;
   return {
     'invite-create': async ({ invite }) => {
@@ -85,7 +82,7 @@ export function inviteHandlers(
       return true;
     },
     'invite-accept': (message) => accept(team, message),
-  };
+  } satisfies TeamHandlers;
 }
 
 async function accept(

@@ -21,7 +21,7 @@ import { type Team, worthOf } from './team.ts';
 /** Besides the built-in ones. */
 const rolesMax = 100;
 
-export function memberHandlers(team: Team): TeamHandlers<'member-update' | 'member-remove'> {
+export function memberHandlers(team: Team) {
   const { id: teamId, reader, context } = team;
   const standing = (userId: string): { member: Readonly<MemberRecord>; role: RoleRecord } => {
     const member = reader.get(tables.members, [teamId, userId]);
@@ -49,12 +49,10 @@ export function memberHandlers(team: Team): TeamHandlers<'member-update' | 'memb
       await context.commit([take(tables.members, [teamId, userId]), ...belongings(team, userId)]);
       return true;
     },
-  };
+  } satisfies TeamHandlers;
 }
 
-export function roleHandlers(
-  team: Team,
-): TeamHandlers<'role-create' | 'role-update' | 'role-delete'> {
+export function roleHandlers(team: Team) {
   const { id: teamId, reader, context } = team;
   const ownRole = (roleId: string): Readonly<RoleRecord> => {
     const role = team.role(roleId);
@@ -102,7 +100,7 @@ export function roleHandlers(
       await context.commit([take(tables.roles, role.id)]);
       return true;
     },
-  };
+  } satisfies TeamHandlers;
 }
 
 /** What acts for a person in the team and goes with them. */

@@ -119,6 +119,6 @@ export type TeamProtocol = {
 };
 
 /** The handlers of one concern. */
-export type TeamHandlers<T extends keyof TeamProtocol> = Pick<Actor<TeamProtocol>['handlers'], T>;
+export type TeamHandlers = Partial<Actor<TeamProtocol>['handlers']>;
 
 export const teamActor = actorKind<TeamProtocol>('team');

@@ -20,7 +20,7 @@ const loginMax = 255;
 /** Tokens of cloud providers come close to it. */
 const passwordMax = 16 * 1024;
 
-export function registryHandlers(team: Team): TeamHandlers<'registry-add' | 'registry-remove'> {
+export function registryHandlers(team: Team) {
   const { id: teamId, reader, clock, secrets, context } = team;
   return {
     'registry-add': async ({ registry: input }) => {
@@ -41,7 +41,7 @@ export function registryHandlers(team: Team): TeamHandlers<'registry-add' | 'reg
       await context.commit([take(tables.registries, registryId)]);
       return true;
     },
-  };
+  } satisfies TeamHandlers;
 }
 
 /** The password of a registry; null for one without. */

@@ -20,9 +20,7 @@ export const graceDaysDefault = 7;
 const dayMs = 24 * 3_600_000;
 const graceAlarm = 'two-factor';
 
-export function teamLifeHandlers(
-  team: Team,
-): TeamHandlers<'mcp-set' | 'team-update' | 'team-delete' | 'two-factor-due'> {
+export function teamLifeHandlers(team: Team) {
   const { id: teamId, reader, clock, context } = team;
   return {
     'mcp-set': async ({ enabled }) => {
@@ -72,7 +70,7 @@ export function teamLifeHandlers(
       ]);
       return true;
     },
-  };
+  } satisfies TeamHandlers;
 }
 
 /** Until when people without two-factor may go on; null: nobody has to have it, or all have at once. */

@@ -11,9 +11,7 @@ import type { Team } from './team.ts';
 
 const tokensMax = 1_000;
 
-export function tokenHandlers(
-  team: Team,
-): TeamHandlers<'token-create' | 'token-revoke' | 'tokens-used' | 'grant-extend'> {
+export function tokenHandlers(team: Team) {
   const { reader, context } = team;
   return {
     'token-create': async ({ token }) => {
@@ -48,7 +46,7 @@ export function tokenHandlers(
       await context.commit([put(tables.tokens, { ...grant, expiresAtMs })]);
       return true;
     },
-  };
+  } satisfies TeamHandlers;
 }
 
 function changedUses({ id, reader }: Team, uses: readonly TokenUse[]): TokenRecord[] {

@@ -15,7 +15,6 @@ import type { WorkloadDeps } from './deps.ts';
 import { freeUid } from './free-uid.ts';
 import { WorkloadCare, type WayOut } from './workload-care.ts';
 
-/** What the records of apps and of databases have in common. */
 export interface WorkloadRecord {
   id: string;
   teamId: string;
@@ -34,7 +33,6 @@ export interface WorkloadKind<R> {
   table: Table<R, 'uid'>;
 }
 
-/** A workload on its way out. */
 export interface Leaver extends Omit<WayOut, 'gone'> {
   workloadId: string;
 }
@@ -68,7 +66,6 @@ export abstract class WorkloadCore<
   }
 
   protected abstract statusOf(record: R): R['status'];
-  /** The log of one of its workloads. */
   abstract logOf(workloadId: string): LogName;
   protected abstract get leavers(): readonly Leaver[];
   /** What of its record changes when the driver has forgotten one of these. */
@@ -96,7 +93,6 @@ export abstract class WorkloadCore<
     return this.#durable;
   }
 
-  /** Whether people want it to run. */
   get isWanted(): boolean {
     return this.#record?.desired === 'running' && this.#record.deletedAtMs === null;
   }

@@ -12,7 +12,6 @@ const firstPauseMs = 15_000;
 const lastPauseMs = 10 * 60_000;
 const alarmName = 'recover';
 
-/** The actor handles `recover`. */
 export class Recovery<P extends Protocol & { recover: { in: object; out: boolean } }> {
   readonly #context: Pick<ActorContext<P>, 'address' | 'alarm' | 'clearAlarm'>;
   readonly #parts: { clock: Clock; reader: Pick<Reader, 'get'> };
@@ -54,7 +53,6 @@ export class Recovery<P extends Protocol & { recover: { in: object; out: boolean
     return { pauseMs, alarm: this.#context.alarm(alarmName, this.#nextMs, message) };
   }
 
-  /** Takes the next try back. */
   clear(): Change {
     this.#nextMs = null;
     return this.#context.clearAlarm(alarmName);

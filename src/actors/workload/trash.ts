@@ -1,8 +1,6 @@
 /**
- * Owns the way of an app or a database into trash, and out of it: back, or for ever.
- *
- * 1. What is removed for ever goes before its record, so that a removal that failed can be asked for
- *    again.
+ * Owns the way of an app or a database into trash, and out of it: back, or for ever. What is removed
+ * for ever goes before its record, so that a removal that failed can be asked for again.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';

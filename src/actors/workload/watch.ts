@@ -1,9 +1,7 @@
 /**
  * Owns the way from the driver's events to the apps and databases they concern, and waking them at
- * start.
- *
- * 1. After start, and whenever the driver connects again, each that has something under way or should
- *    run is told what the driver has of it; so is each the driver has something of.
+ * start. After start, and whenever the driver connects again, each that has something under way or
+ * should run is told what the driver has of it; so is each the driver has something of.
  */
 import type { Driver, DriverEvent } from '../../drivers/driver.ts';
 import type { Workload } from '../../protocol/workload.ts';
@@ -23,7 +21,6 @@ export interface WorkloadWatchOptions {
   logger: Logger;
 }
 
-/** What apps and databases are told alike. */
 type WatchMessage =
   | { type: 'wake' }
   | { type: 'workload'; workload: Workload }

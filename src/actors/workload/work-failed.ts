@@ -25,7 +25,6 @@ export function isExpected(thrown: unknown): boolean {
   return thrown instanceof WorkFailed || isDiskFull(thrown);
 }
 
-/** What people are told of a failure. */
 export function sentenceOf(thrown: unknown): string {
   if (isDiskFull(thrown)) return 'The disk of this server is full.';
   if (isExpected(thrown)) return (thrown as Error).message;

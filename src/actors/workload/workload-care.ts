@@ -15,14 +15,12 @@ import type { ActorContext, Protocol } from '../runtime/actor.ts';
 import type { WorkloadDeps } from './deps.ts';
 import { isAborted, reach } from './reach.ts';
 
-/** The app or database whose workloads they are. */
 export interface CareOwner {
   readonly id: string;
   readonly deps: Pick<WorkloadDeps, 'driver' | 'clock' | 'logger'> & {
     streams: Pick<LogStreams, 'feed'>;
   };
   readonly context: Pick<ActorContext<Protocol>, 'work' | 'report' | 'afterCommit'>;
-  /** Where the output of a workload goes. */
   logOf(workloadId: string): LogName;
 }
 
@@ -49,11 +47,8 @@ const outputMs = 5000;
 
 export class WorkloadCare {
   readonly #owner: CareOwner;
-  /** Outputs on their way into the log, by workload. */
   readonly #followed = new Map<string, Promise<void>>();
-  /** Asked whether they are well again. */
   readonly #asked = new Set<string>();
-  /** On their way out. */
   readonly #ending = new Set<string>();
 
   constructor(owner: CareOwner) {

@@ -1,9 +1,8 @@
 /**
- * Owns making a release from an upload as programs of the machine: unpack it, see what it is, run
- * its build as a job of the driver, find what to start. What runs in images is made beside it.
- *
- * 1. The job and the plan are journaled before the job starts. A job found again is not run again:
- *    its output goes on in the log and its exit code counts.
+ * Owns making a release from an upload as programs of the machine: unpack it, see what it is, run its
+ * build as a job of the driver, find what to start. What runs in images is made beside it. The job and
+ * the plan are journaled before the job starts. A job found again is not run again: its output goes on
+ * in the log and its exit code counts.
  */
 import type { Exit, WorkloadSpec } from '../../../protocol/workload.ts';
 import type { ReleasePlan } from '../../../store/records/records.ts';
@@ -119,7 +118,6 @@ async function failedStep({ core, deployment }: BuildWork): Promise<string | nul
   return line.length <= stepMaxChars ? line : `${line.slice(0, stepMaxChars)} …`;
 }
 
-/** A sentence about a build job that did not succeed. */
 function describeBuildExit(exit: Exit, step: string | null, timeoutMs: number): string {
   switch (exit.reason) {
     case 'deadline':

@@ -141,7 +141,6 @@ function staticFiles(found: string): BuildPlan {
   };
 }
 
-/** Whether a build command brings the packages itself. */
 function installs(command: string): boolean {
   return /\b(npm|pnpm|yarn|bun)\s+(ci|i|install|add)\b|(^|[;&|]\s*)(yarn|pnpm)\s*($|[;&|])/.test(
     command,

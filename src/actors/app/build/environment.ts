@@ -75,7 +75,6 @@ export function serviceCommand(plan: ReleasePlan, toolchain: Toolchain, folder: 
   return [toolchain.node, toolchain.staticServer, join(folder, plan.staticDir ?? '.')];
 }
 
-/** What runs a command line of the settings, of a Procfile or of a script. */
 export function shellCommand(line: string): string[] {
   return ['/bin/sh', '-c', withoutShell(line)];
 }
@@ -88,7 +87,6 @@ export function containerEnvironment(
   return { ...variables, APP_DATA_DIR: containerDataDir, PORT: String(port) };
 }
 
-/** Where the volume of an app is mounted. */
 export const containerDataDir = '/data';
 
 /** One program replaces the shell that starts it, so that signals and exit codes are its own. */

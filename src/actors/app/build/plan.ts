@@ -8,7 +8,6 @@ export interface BuildTools {
   nodeVersion: string;
 }
 
-/** What images of apps without a Dockerfile are made from. */
 export interface BaseImages {
   node: string;
   python: string;
@@ -26,7 +25,6 @@ export interface BuildPlan {
   steps: string[];
   /** So many of the first steps bring packages and do nothing else. */
   installs: number;
-  /** Lines for the build log. */
   notes: string[];
   /** Without command and folder: files to serve are looked for once it is built. */
   release: ReleasePlan;

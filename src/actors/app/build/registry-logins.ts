@@ -18,7 +18,6 @@ export function loginsOf({ reader, secrets }: LoginParts, teamId: string): Regis
   });
 }
 
-/** Those among them that an image may be pulled with. */
 export function loginsFor(parts: LoginParts, teamId: string, reference: string): RegistryLogin[] {
   const host = hostOfReference(reference);
   return loginsOf(parts, teamId).filter((login) => login.host === host);

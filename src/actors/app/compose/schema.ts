@@ -1,8 +1,7 @@
 /**
  * Owns the allowlist of a compose file: every key that may stand in it, with what its value may be.
- *
- * 1. What is not named here is refused with its name, so that nothing reaches the host that was
- *    not thought of: no privileges, devices, namespaces or folders of the host.
+ * What is not named here is refused with its name, so that nothing reaches the host that was not
+ * thought of: no privileges, devices, namespaces or folders of the host.
  */
 import { constants } from 'node:os';
 import { z } from 'zod';

@@ -1,19 +1,17 @@
 /**
- * Owns starting a release: name an instance, start it, wait until it is healthy, give it the
- * traffic. The instance before it serves until then.
- *
- * 1. The instance is journaled before the driver hears of it, so that a crash finds it again.
+ * Owns starting a release: name an instance, start it, wait until it is healthy, give it the traffic.
+ * The instance before it serves until then. The instance is journaled before the driver hears of it,
+ * so that a crash finds it again.
  */
 import { type ErrorCode, ServiceError } from '../../../lib/errors.ts';
 import type { Instance } from '../../../store/records/records.ts';
-import { lacksImage } from '../../workload/ends.ts';
+import { lacksImage, lastWordsMs } from '../../workload/ends.ts';
 import { loginsFor } from '../build/registry-logins.ts';
 import type { AppCore } from '../core.ts';
 import { endsBefore } from '../running/crashes.ts';
 import { awaitHealth, checkOverNetwork } from '../running/health.ts';
 import { goLive, nameNext } from '../running/instances.ts';
-import { tellLastWords } from '../running/last-words.ts';
-import { reach } from '../../workload/reach.ts';
+import { isAborted, reach } from '../../workload/reach.ts';
 import { madeElsewhere, runsHere } from './runtime-fit.ts';
 import { awaitRoom, checkStack, othersOf, stackOf, stackParts, startStack } from './stack-start.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
@@ -31,6 +29,9 @@ export interface BringUp extends Release {
 
 // A port can be taken by somebody else between its choice and its use.
 const portsTried = 3;
+// Of what an instance said last.
+const linesMax = 40;
+const lineMaxBytes = 2048;
 const notWanted = 'It is not wanted any more.';
 
 /**
@@ -172,4 +173,50 @@ async function bringImageBack(core: AppCore, options: BringUp): Promise<void> {
 
 function isCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof ServiceError && error.code === code;
+}
+
+/**
+ * Tells the deployment's log what an instance that failed to start said last: lines of its own, on its
+ * own streams, so that none is taken for one of ours. Never rejects: what cannot be had is left out.
+ */
+async function tellLastWords(
+  core: AppCore,
+  deploymentId: string,
+  workloadId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { streams, clock, logger } = core.deps;
+  const log = `build:${deploymentId}` as const;
+  const untilMs = clock.now() + lastWordsMs;
+  try {
+    await settleOutput(core, workloadId, signal);
+    const lines = streams.reader.lastOf(core.logOf(workloadId), workloadId, untilMs, linesMax);
+    if (lines.length === 0) {
+      streams.write(log, 'The app itself wrote nothing.\n');
+      return;
+    }
+    streams.write(log, 'What the app itself wrote last:\n');
+    const atMs = clock.now();
+    streams.copy(
+      log,
+      lines.map(({ stream, bytes }) => ({ atMs, stream, bytes: wholeLine(bytes) })),
+    );
+  } catch (error) {
+    if (!isAborted(signal)) logger.warn({ workload: workloadId, err: error }, 'last_words_lost');
+  }
+}
+
+/** What has ended has said all; what waits for its next start is not started any more. */
+async function settleOutput(core: AppCore, workloadId: string, signal: AbortSignal): Promise<void> {
+  const { driver } = core.deps;
+  const workload = await driver.inspect(workloadId);
+  if (workload?.state.phase === 'running') return;
+  if (workload?.state.phase === 'waiting') await driver.stop(workloadId);
+  await core.care.settled(workloadId, signal);
+}
+
+/** One line, cut where it is very long, with its end. */
+function wholeLine(bytes: Uint8Array): Uint8Array {
+  if (bytes.length <= lineMaxBytes && bytes.at(-1) === 0x0a) return bytes;
+  return Buffer.concat([bytes.subarray(0, lineMaxBytes), Buffer.from('\n')]);
 }

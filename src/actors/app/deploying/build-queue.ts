@@ -86,12 +86,10 @@ export class BuildQueue {
     };
   }
 
-  /** Whether this deployment waits for a slot. */
   isWaiting(deploymentId: string): boolean {
     return this.#at(this.#placeOf(deploymentId), deploymentId) !== undefined;
   }
 
-  /** Where it stands in line, or would. */
   #placeOf(deploymentId: string): number {
     return this.#line.findLastIndex((waiter) => waiter.deploymentId < deploymentId) + 1;
   }

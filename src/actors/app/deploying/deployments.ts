@@ -26,8 +26,6 @@ import { leaving } from '../running/instances.ts';
 import { canceledLine, type DeploymentSteps, runDeployment } from './pipeline.ts';
 import { checkRunsHere, checkSourceRuns } from './runtime-fit.ts';
 
-type DeploymentHandlers = Handlers<'redeploy' | 'rollback' | 'cancel' | 'build-turn'>;
-
 /** An actor that does not answer for so long holds up those behind it no longer. */
 const turnDeadlineMs = 10_000;
 
@@ -40,7 +38,6 @@ interface Wanted {
 }
 
 export class DeploymentQueue implements DeploymentSteps {
-  readonly handlers: DeploymentHandlers;
   readonly #core: AppCore;
   readonly #workEnded: () => void;
 
@@ -48,12 +45,15 @@ export class DeploymentQueue implements DeploymentSteps {
   constructor(core: AppCore, workEnded: () => void) {
     this.#core = core;
     this.#workEnded = workEnded;
-    this.handlers = {
+  }
+
+  get handlers() {
+    return {
       redeploy: (message) => this.request(message),
       rollback: ({ deploymentId, trigger }) => this.#rollback(deploymentId, trigger),
       cancel: ({ deploymentId }) => this.#cancel(deploymentId),
       'build-turn': ({ deploymentId }) => this.#turn(deploymentId),
-    };
+    } satisfies Handlers;
   }
 
   /** The newest source, built and started: a new deployment, or the one that waits already. */

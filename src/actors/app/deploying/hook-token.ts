@@ -1,7 +1,6 @@
 /**
- * Owns the URL token of a deploy hook.
- *
- * 1. It is stored hashed, to compare in constant time, and sealed, to reveal; never in clear.
+ * Owns the URL token of a deploy hook. It is stored hashed, to compare in constant time, and sealed,
+ * to reveal; never in clear.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AppRecord } from '../../../store/records/records.ts';

@@ -5,10 +5,7 @@ import type { DeploymentQueue } from './deployments.ts';
 import { hookContext, newHookToken, sameHash } from './hook-token.ts';
 import type { Handlers } from '../protocol.ts';
 
-export function hookHandlers(
-  core: AppCore,
-  queue: DeploymentQueue,
-): Handlers<'hook' | 'hook-reveal' | 'hook-rotate' | 'hook-enable'> {
+export function hookHandlers(core: AppCore, queue: DeploymentQueue) {
   const { deps } = core;
   return {
     hook: ({ tokenHash }) => {
@@ -34,5 +31,5 @@ export function hookHandlers(
       core.require();
       return core.save({ deployHookEnabled: enabled });
     },
-  };
+  } satisfies Handlers;
 }

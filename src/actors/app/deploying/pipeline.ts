@@ -177,7 +177,6 @@ function keptReleases(core: AppCore, building?: string): Set<string> {
   return new Set(building === undefined ? names : [...names, building]);
 }
 
-/** The images that a restart or a rollback needs. */
 function keptImages(core: AppCore): Set<string> {
   const images = withRelease(core).flatMap(({ plan }) => [
     ...(plan?.image ? [plan.image] : []),

@@ -31,7 +31,6 @@ export function runsHere(plan: ReleasePlan | null, { runs }: Pick<Driver, 'runs'
   return plan === null || (plan.image === undefined) === (runs === 'host');
 }
 
-/** What people are told of a release that does not run here. */
 export function madeElsewhere(plan: ReleasePlan): string {
   const made = plan.image === undefined ? 'process' : 'docker';
   return `This release was made for the ${made} runtime, which this server does not run now. Deploy again.`;

@@ -12,10 +12,7 @@ import type { AppCore } from '../core.ts';
 import type { DeploymentQueue } from './deployments.ts';
 import type { Handlers } from '../protocol.ts';
 
-export function uploadHandlers(
-  core: AppCore,
-  queue: DeploymentQueue,
-): Handlers<'upload-begin' | 'upload-commit' | 'upload-abort'> {
+export function uploadHandlers(core: AppCore, queue: DeploymentQueue) {
   return {
     'upload-begin': async ({ uploadId }) => {
       checkFree(core);
@@ -51,7 +48,7 @@ export function uploadHandlers(
       queue.advance();
       return isReserved;
     },
-  };
+  } satisfies Handlers;
 }
 
 /** The name of an archive in the upload folder until the app points at it. */

@@ -172,7 +172,6 @@ class Elsewhere {
     this.seen = `nothing listened on its port ${String(options.shownPort)}${where} (the variable PORT)`;
   }
 
-  /** Looks where it listens, and says so the first time that it does. */
   async look(): Promise<void> {
     const { driver, clock, workloadId, shownPort, say } = this.#options;
     if (this.#told || clock.now() < this.#fromMs) return;

@@ -16,10 +16,7 @@ import type { Handlers } from '../protocol.ts';
 /** Called when nothing of the app runs and something should. */
 export type EnsureRunning = () => void;
 
-export function instanceHandlers(
-  core: AppCore,
-  ensureRunning: EnsureRunning,
-): Handlers<'workload' | 'workloads'> {
+export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning) {
   return {
     workload: ({ workload }) => {
       notice(core, workload, ensureRunning);
@@ -40,7 +37,7 @@ export function instanceHandlers(
       core.care.removeUnknown(workloads, knownWorkloads(core));
       return true;
     },
-  };
+  } satisfies Handlers;
 }
 
 function knownWorkloads({ record, open }: AppCore): Set<string | null> {

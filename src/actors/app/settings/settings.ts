@@ -29,7 +29,7 @@ import {
 } from './validate.ts';
 import { checkEntries, checkTotal, toRecord, valueOf } from './variables.ts';
 
-export function settingsHandlers(core: AppCore): Handlers<'create' | 'update'> {
+export function settingsHandlers(core: AppCore) {
   return {
     create: ({ app }) => create(core, app),
     update: async ({ patch }) => {
@@ -37,7 +37,7 @@ export function settingsHandlers(core: AppCore): Handlers<'create' | 'update'> {
       if (checked.compose != null) await checkStackFile(core, checked.compose, core.env);
       return core.save(checked);
     },
-  };
+  } satisfies Handlers;
 }
 
 async function create(core: AppCore, input: NewApp): Promise<AppRecord> {

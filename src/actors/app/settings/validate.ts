@@ -164,7 +164,6 @@ export function checkSourceFields(
   }
 }
 
-/** What each source needs, and what it may not have. */
 export function checkSource(app: NewApp): Pick<NewApp, 'git' | 'image' | 'compose'> {
   checkSourceFields(app.source, app, true);
   return {

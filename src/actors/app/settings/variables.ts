@@ -1,8 +1,7 @@
 /**
- * Owns the environment variables of an app: what they may be, how they are stored, and what they
- * are when a process starts.
- *
- * 1. A secret value is stored sealed and leaves only by `env-reveal` and to the app's processes.
+ * Owns the environment variables of an app: what they may be, how they are stored, and what they are
+ * when a process starts. A secret value is stored sealed and leaves only by `env-reveal` and to the
+ * app's processes.
  */
 import { newId } from '../../../lib/ids.ts';
 import { ServiceError } from '../../../lib/errors.ts';
@@ -33,9 +32,7 @@ const databasePollMs = 250;
 const passwordWaitMs = 5000;
 const mask = '••••••••';
 
-export function variableHandlers(
-  core: AppCore,
-): Handlers<'env-upsert' | 'env-delete' | 'env-reveal'> {
+export function variableHandlers(core: AppCore) {
   const { context, deps } = core;
   return {
     'env-upsert': async ({ entries }) => {
@@ -64,7 +61,7 @@ export function variableHandlers(
       if (record === undefined) throw new ServiceError('NOT_FOUND', 'No such variable.');
       return valueOf(deps.secrets, record);
     },
-  };
+  } satisfies Handlers;
 }
 
 /** Keys in order of appearance, the last of a repeated one. */

@@ -1,7 +1,6 @@
 /**
- * Owns ClickHouse, by its image alone. It is reached by its native protocol.
- *
- * 1. Its user is one of SQL: those of the image's variables cannot be given another password.
+ * Owns ClickHouse, by its image alone. It is reached by its native protocol. Its user is one of SQL:
+ * those of the image's variables cannot be given another password.
  */
 import { createHash } from 'node:crypto';
 import {

@@ -14,7 +14,6 @@ export interface Command {
   env: Record<string, string>;
 }
 
-/** What a client needs to reach a database. */
 export interface Access {
   host: string;
   port: number;
@@ -23,7 +22,6 @@ export interface Access {
   databaseName: string;
 }
 
-/** What an engine makes, and is told of. */
 export interface Names {
   databaseName: string;
   username: string;
@@ -36,7 +34,6 @@ export interface Secrets {
   adminPassword: string;
 }
 
-/** A running server, seen from here. */
 export interface Server extends Names, Secrets {
   host: string;
   port: number;
@@ -79,9 +76,7 @@ export interface HostServer {
   serve(place: HostPlace, port: number, names: Names, secrets: Secrets): Promise<Command>;
 }
 
-/** What engines look for and find on the machine. */
 export interface HostTools {
-  /** PATH of the programs they run. */
   path: readonly string[];
   /** The whole path of the first program found by one of these names, in PATH or in these folders. */
   find(names: readonly string[], folders?: readonly string[]): Promise<string | null>;
@@ -170,7 +165,6 @@ export class PasswordRefused extends Error {
 }
 
 export interface PasswordChange {
-  /** Changes it. */
   change: Command;
   /** Whether what that said is the server's own no, and not the client's about its connection. */
   isRefusal: (said: string) => boolean;
@@ -259,7 +253,6 @@ export function notAvailable(sentence: string): ServiceError {
   return new ServiceError('ENGINE_NOT_AVAILABLE', sentence);
 }
 
-/** Of an engine's programs on the machine. */
 export function hostEnvironment(
   { home, temp }: HostPlace,
   path: readonly string[],

@@ -11,7 +11,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import {
-  type Access,
   addressOf,
   changeByClient,
   checkByClient,
@@ -117,7 +116,18 @@ function shared(
         },
         signal,
       ),
-    client: (access, statement, tools) => client(access, program, statement, tools),
+    async client(access, statement, tools) {
+      const path = tools === null ? program : await tools.find([program, 'mysql']);
+      if (path === null) throw notAvailable(`This server has no ${program} client.`);
+      const { host, port, username, databaseName } = access;
+      const command = [
+        ...[path, '--no-defaults', '--protocol=tcp', `--host=${host}`, `--port=${String(port)}`],
+        ...[`--user=${username}`, databaseName],
+      ];
+      const env = { MYSQL_PWD: access.password };
+      if (statement === null) return { command, env };
+      return fedByShell([...command, '--table'].join(' '), statement, env);
+    },
   };
 }
 
@@ -241,22 +251,4 @@ function sql(
 ): Command {
   const client = `${program} --no-defaults --protocol=tcp --host=${loopback} --port=${String(port)} --user=${user} --connect-timeout=5 --batch`;
   return fedByShell(client, text, { MYSQL_PWD: password });
-}
-
-async function client(
-  access: Access,
-  program: Program,
-  statement: string | null,
-  tools: HostTools | null,
-): Promise<Command> {
-  const path = tools === null ? program : await tools.find([program, 'mysql']);
-  if (path === null) throw notAvailable(`This server has no ${program} client.`);
-  const { host, port, username, databaseName } = access;
-  const command = [
-    ...[path, '--no-defaults', '--protocol=tcp', `--host=${host}`, `--port=${String(port)}`],
-    ...[`--user=${username}`, databaseName],
-  ];
-  const env = { MYSQL_PWD: access.password };
-  if (statement === null) return { command, env };
-  return fedByShell([...command, '--table'].join(' '), statement, env);
 }

@@ -4,13 +4,12 @@
  * 1. Its user owns its database and is no superuser; the superuser is ours.
  * 2. Passwords are given to the server as verifiers, never as they are.
  */
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
 import {
-  type Access,
   addressOf,
-  type Command,
   type Engine,
   fedByShell,
   hostEnvironment,
@@ -24,15 +23,14 @@ import {
   PasswordRefused,
   type Secrets,
   type Server,
-  type Wellness,
 } from './engine.ts';
-import { scramVerifier } from './scram.ts';
 
 const admin = 'postgres';
 const connectTimeoutMs = 5000;
 const queryTimeoutMs = 15_000;
 /** Longer socket paths are cut by the system. */
 const socketPathMax = 107;
+const scramIterations = 4096;
 const hostFolder = '/usr/lib/postgresql';
 // prettier-ignore
 const reserved = [
@@ -64,10 +62,74 @@ export const postgres: Engine = {
     }),
   },
   url: (access) => addressOf('postgres', access),
-  check,
-  setUp,
-  setPassword,
-  client,
+  async check(server, signal) {
+    try {
+      await asAdmin(server, admin, signal, async (client) => {
+        await client.query('SELECT 1');
+      });
+      return { kind: 'well' };
+    } catch (error) {
+      signal.throwIfAborted();
+      // cannot_connect_now: it starts, or replays its log after a crash.
+      const { code } = error as { code?: unknown };
+      if (code === '57P03') return { kind: 'starting', seen: 'it replays its log' };
+      return { kind: 'unwell', seen: whatIsWrong(error) };
+    }
+  },
+  async setUp(server, signal) {
+    const user = quoted(server.username);
+    const name = quoted(server.databaseName);
+    await asAdmin(server, admin, signal, async (client) => {
+      const roles = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [
+        server.username,
+      ]);
+      const verb = roles.rowCount === 0 ? 'CREATE' : 'ALTER';
+      await client.query(`${verb} ROLE ${user} LOGIN PASSWORD '${scramVerifier(server.password)}'`);
+      const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [
+        server.databaseName,
+      ]);
+      if (found.rowCount === 0) await client.query(`CREATE DATABASE ${name} OWNER ${user}`);
+      await client.query(`REVOKE ALL ON DATABASE ${name} FROM PUBLIC`);
+    });
+    await asAdmin(server, server.databaseName, signal, async (client) => {
+      await client.query(`ALTER SCHEMA public OWNER TO ${user}`);
+    });
+  },
+  async setPassword(server, password, signal) {
+    const statement = `ALTER ROLE ${quoted(server.username)} PASSWORD '${scramVerifier(password)}'`;
+    try {
+      await asAdmin(server, admin, signal, async (client) => {
+        await client.query(statement);
+      });
+    } catch (error) {
+      // Of the statement alone: what ends a connection may come behind its success.
+      if ((error as { severity?: unknown }).severity !== 'ERROR') throw error;
+      const own = { user: server.username, password: server.password };
+      await connected(server, { ...own, database: server.databaseName }, signal, async (client) => {
+        await client.query('SELECT 1');
+      });
+      throw new PasswordRefused(null, { cause: error });
+    }
+  },
+  async client(access, statement, tools) {
+    const env = {
+      PGHOST: access.host,
+      PGPORT: String(access.port),
+      PGUSER: access.username,
+      PGPASSWORD: access.password,
+      PGDATABASE: access.databaseName,
+      PGCONNECT_TIMEOUT: '10',
+    };
+    const psql = tools === null ? 'psql' : await tools.find(['psql']);
+    if (psql === null && tools !== null) {
+      const { node, program } = await tools.sqlPrompt();
+      if (statement === null) return { command: [node, program], env };
+      return { command: [node, program, '--statement'], env: { ...env, SQL_STATEMENT: statement } };
+    }
+    if (statement === null) return { command: [psql ?? 'psql'], env };
+    // `--no-psqlrc`: what a console left there must not speak for a program.
+    return fedByShell('psql --no-psqlrc --set ON_ERROR_STOP=1 --file -', statement, env);
+  },
 };
 
 interface Found {
@@ -88,7 +150,6 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
   throw noVersion('PostgreSQL', String(version), there);
 }
 
-/** The newest first. */
 async function findAll(tools: HostTools): Promise<Found[]> {
   const own = await tools.ownPostgres();
   const found: Found[] = own === null ? [] : [own];
@@ -157,61 +218,11 @@ function socketFolder(run: string, port: number): string {
   return Buffer.byteLength(path) <= socketPathMax ? run : '';
 }
 
-async function check(server: Server, signal: AbortSignal): Promise<Wellness> {
-  try {
-    await asAdmin(server, admin, signal, async (client) => {
-      await client.query('SELECT 1');
-    });
-    return { kind: 'well' };
-  } catch (error) {
-    signal.throwIfAborted();
-    // cannot_connect_now: it starts, or replays its log after a crash.
-    const { code } = error as { code?: unknown };
-    if (code === '57P03') return { kind: 'starting', seen: 'it replays its log' };
-    return { kind: 'unwell', seen: whatIsWrong(error) };
-  }
-}
-
 function whatIsWrong(error: unknown): string {
   const { code, severity } = error as { code?: unknown; severity?: unknown };
   // What the server says itself holds nothing of ours.
   if (typeof severity === 'string' && error instanceof Error) return `it said: ${error.message}`;
   return `no connection was accepted (${typeof code === 'string' ? code : 'no answer'})`;
-}
-
-async function setUp(server: Server, signal: AbortSignal): Promise<void> {
-  const user = quoted(server.username);
-  const name = quoted(server.databaseName);
-  await asAdmin(server, admin, signal, async (client) => {
-    const roles = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [server.username]);
-    const verb = roles.rowCount === 0 ? 'CREATE' : 'ALTER';
-    await client.query(`${verb} ROLE ${user} LOGIN PASSWORD '${scramVerifier(server.password)}'`);
-    const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [
-      server.databaseName,
-    ]);
-    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${name} OWNER ${user}`);
-    await client.query(`REVOKE ALL ON DATABASE ${name} FROM PUBLIC`);
-  });
-  await asAdmin(server, server.databaseName, signal, async (client) => {
-    await client.query(`ALTER SCHEMA public OWNER TO ${user}`);
-  });
-}
-
-async function setPassword(server: Server, password: string, signal: AbortSignal): Promise<void> {
-  const statement = `ALTER ROLE ${quoted(server.username)} PASSWORD '${scramVerifier(password)}'`;
-  try {
-    await asAdmin(server, admin, signal, async (client) => {
-      await client.query(statement);
-    });
-  } catch (error) {
-    // Of the statement alone: what ends a connection may come behind its success.
-    if ((error as { severity?: unknown }).severity !== 'ERROR') throw error;
-    const own = { user: server.username, password: server.password };
-    await connected(server, { ...own, database: server.databaseName }, signal, async (client) => {
-      await client.query('SELECT 1');
-    });
-    throw new PasswordRefused(null, { cause: error });
-  }
 }
 
 /** Runs `work` over one connection of the superuser, which ends with it. */
@@ -262,31 +273,21 @@ async function connected(
   }
 }
 
-async function client(
-  access: Access,
-  statement: string | null,
-  tools: HostTools | null,
-): Promise<Command> {
-  const env = {
-    PGHOST: access.host,
-    PGPORT: String(access.port),
-    PGUSER: access.username,
-    PGPASSWORD: access.password,
-    PGDATABASE: access.databaseName,
-    PGCONNECT_TIMEOUT: '10',
-  };
-  const psql = tools === null ? 'psql' : await tools.find(['psql']);
-  if (psql === null && tools !== null) {
-    const { node, program } = await tools.sqlPrompt();
-    if (statement === null) return { command: [node, program], env };
-    return { command: [node, program, '--statement'], env: { ...env, SQL_STATEMENT: statement } };
-  }
-  if (statement === null) return { command: [psql ?? 'psql'], env };
-  // `--no-psqlrc`: what a console left there must not speak for a program.
-  return fedByShell('psql --no-psqlrc --set ON_ERROR_STOP=1 --file -', statement, env);
-}
-
 /** As an identifier; the rules for names leave nothing to escape, this does not rely on it. */
 function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
+}
+
+/**
+ * The verifier that PostgreSQL keeps for a password (RFC 5803, SCRAM-SHA-256): made here, so that the
+ * password itself never reaches the server, its files or its log. It is printable ASCII, which SASLprep
+ * leaves as it is.
+ */
+export function scramVerifier(password: string, salt: Uint8Array = randomBytes(16)): string {
+  const salted = pbkdf2Sync(password, salt, scramIterations, 32, 'sha256');
+  const mac = (text: string): Buffer => createHmac('sha256', salted).update(text).digest();
+  const storedKey = createHash('sha256').update(mac('Client Key')).digest('base64');
+  const serverKey = mac('Server Key').toString('base64');
+  const saltText = Buffer.from(salt).toString('base64');
+  return `SCRAM-SHA-256$${String(scramIterations)}:${saltText}$${storedKey}:${serverKey}`;
 }

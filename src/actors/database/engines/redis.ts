@@ -1,15 +1,13 @@
 /**
  * Owns Redis: the one of the machine, or its image. Each change is written to its append-only file.
- *
- * 1. The password lies in its configuration file alone, which Redis rewrites when it is changed: what
- *    a driver starts again by itself has the newest. One that cannot be written is not taken.
+ * The password lies in its configuration file alone, which Redis rewrites when it is changed: what a
+ * driver starts again by itself has the newest. One that cannot be written is not taken.
  */
 import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import {
-  type Access,
   addressOf,
-  type Command,
   type Engine,
   fedByShell,
   findProgram,
@@ -18,11 +16,11 @@ import {
   type HostTools,
   notAvailable,
   PasswordRefused,
-  type Server,
-  type Wellness,
+  ServerRefusal,
 } from './engine.ts';
-import { RedisRefusal, talkToRedis } from './redis-talk.ts';
 
+const timeoutMs = 5000;
+const answerMaxBytes = 16 * 1024;
 const configName = 'redis.conf';
 const passwordVariable = 'GANGWAY_REDIS_PASSWORD';
 
@@ -44,10 +42,49 @@ export const redis: Engine = {
     }),
   },
   url: (access) => addressOf('redis', { ...access, databaseName: '0' }),
-  check,
+  async check(server, signal) {
+    try {
+      const [answer = ''] = await talkToRedis(server, [['PING']], signal);
+      return answer === '+PONG' ? { kind: 'well' } : { kind: 'unwell', seen: 'PING got no PONG' };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof RedisRefusal)) return { kind: 'unwell', seen: 'PING got no answer' };
+      const loads = error.message.startsWith('LOADING');
+      return { kind: loads ? 'starting' : 'unwell', seen: `PING got: ${error.message}` };
+    }
+  },
   setUp: () => Promise.resolve(),
-  setPassword,
-  client,
+  async setPassword(server, password, signal) {
+    const set = (to: string): string[] => ['CONFIG', 'SET', 'requirepass', to];
+    let isSetNow = true;
+    try {
+      await talkToRedis(server, [set(password)], signal);
+    } catch (error) {
+      if (!(error instanceof RedisRefusal)) throw error;
+      if (error.signedIn) throw new PasswordRefused(null, { cause: error });
+      // Done before, by a try that could not tell.
+      if (!error.message.startsWith('WRONGPASS')) throw error;
+      isSetNow = false;
+    }
+    const changed = { ...server, password };
+    try {
+      await talkToRedis(changed, [['CONFIG', 'REWRITE']], signal);
+    } catch (error) {
+      // Behind a try that could not tell, its file may have the new one.
+      if (!(error instanceof RedisRefusal) || !isSetNow) throw error;
+      // As with a full disk: its file has the old one, and so has it again.
+      await talkToRedis(changed, [set(server.password)], signal);
+      throw new PasswordRefused(null, { cause: error });
+    }
+  },
+  async client(access, statement, tools) {
+    const program = tools === null ? 'redis-cli' : await tools.find(['redis-cli']);
+    if (program === null) throw notAvailable('This server has no redis-cli.');
+    const command = [program, '-h', access.host, '-p', String(access.port)];
+    const env = { REDISCLI_AUTH: access.password };
+    if (statement === null) return { command, env };
+    return fedByShell(`${[...command, '--no-raw'].join(' ')} | ${failsOnError}`, statement, env);
+  },
 };
 
 const settings = (password: string): string[] => [
@@ -100,54 +137,67 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
   };
 }
 
-async function setPassword(server: Server, password: string, signal: AbortSignal): Promise<void> {
-  const set = (to: string): string[] => ['CONFIG', 'SET', 'requirepass', to];
-  let isSetNow = true;
-  try {
-    await talkToRedis(server, [set(password)], signal);
-  } catch (error) {
-    if (!(error instanceof RedisRefusal)) throw error;
-    if (error.signedIn) throw new PasswordRefused(null, { cause: error });
-    // Done before, by a try that could not tell.
-    if (!error.message.startsWith('WRONGPASS')) throw error;
-    isSetNow = false;
-  }
-  const changed = { ...server, password };
-  try {
-    await talkToRedis(changed, [['CONFIG', 'REWRITE']], signal);
-  } catch (error) {
-    // Behind a try that could not tell, its file may have the new one.
-    if (!(error instanceof RedisRefusal) || !isSetNow) throw error;
-    // As with a full disk: its file has the old one, and so has it again.
-    await talkToRedis(changed, [set(server.password)], signal);
-    throw new PasswordRefused(null, { cause: error });
-  }
-}
-
-async function check(server: Server, signal: AbortSignal): Promise<Wellness> {
-  try {
-    const [answer = ''] = await talkToRedis(server, [['PING']], signal);
-    return answer === '+PONG' ? { kind: 'well' } : { kind: 'unwell', seen: 'PING got no PONG' };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof RedisRefusal)) return { kind: 'unwell', seen: 'PING got no answer' };
-    const loads = error.message.startsWith('LOADING');
-    return { kind: loads ? 'starting' : 'unwell', seen: `PING got: ${error.message}` };
-  }
-}
-
 /** redis-cli succeeds whatever Redis said; values are quoted, so that nothing else looks like an error. */
 const failsOnError = `{ bad=0; while IFS= read -r line; do printf '%s\\n' "$line"; case "$line" in '(error)'*) bad=1;; esac; done; exit "$bad"; }`;
 
-async function client(
-  access: Access,
-  statement: string | null,
-  tools: HostTools | null,
-): Promise<Command> {
-  const program = tools === null ? 'redis-cli' : await tools.find(['redis-cli']);
-  if (program === null) throw notAvailable('This server has no redis-cli.');
-  const command = [program, '-h', access.host, '-p', String(access.port)];
-  const env = { REDISCLI_AUTH: access.password };
-  if (statement === null) return { command, env };
-  return fedByShell(`${[...command, '--no-raw'].join(' ')} | ${failsOnError}`, statement, env);
+interface RedisPlace {
+  host: string;
+  port: number;
+  password: string;
+}
+
+/**
+ * A short talk by RESP 2: a password, some commands, their one-line answers. Rejects with what Redis
+ * said, with the error of the connection, or when it took too long.
+ */
+function talkToRedis(
+  { host, port, password }: RedisPlace,
+  commands: readonly (readonly string[])[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({
+      host,
+      port,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    });
+    let text = '';
+    const end = (settle: () => void): void => {
+      socket.destroy();
+      settle();
+    };
+    socket.setEncoding('latin1');
+    socket.once('connect', () =>
+      socket.write([['AUTH', password], ...commands].map(encoded).join('')),
+    );
+    socket.on('data', (chunk: string) => {
+      text += chunk;
+      const lines = text.split('\r\n').slice(0, -1);
+      const refused = lines.findIndex((line) => line.startsWith('-'));
+      if (refused !== -1)
+        end(() => reject(new RedisRefusal(lines[refused]?.slice(1, 200) ?? '', refused > 0)));
+      else if (lines.length > commands.length) end(() => resolve(lines.slice(1)));
+      else if (text.length > answerMaxBytes)
+        end(() => reject(new RedisRefusal('it is no Redis', false)));
+    });
+    socket.once('error', (error) => end(() => reject(error)));
+    socket.once('close', () => reject(new Error('the connection was closed')));
+  });
+}
+
+/** What Redis says instead of doing it, such as `LOADING …`. */
+class RedisRefusal extends ServerRefusal {
+  override readonly name = 'RedisRefusal';
+  /** Whether the password was right. */
+  readonly signedIn: boolean;
+
+  constructor(message: string, signedIn: boolean) {
+    super(message);
+    this.signedIn = signedIn;
+  }
+}
+
+function encoded(words: readonly string[]): string {
+  const parts = words.map((word) => `$${String(Buffer.byteLength(word))}\r\n${word}\r\n`);
+  return `*${String(words.length)}\r\n${parts.join('')}`;
 }

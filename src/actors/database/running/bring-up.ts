@@ -55,7 +55,6 @@ export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<
   }
 }
 
-/** Its user and its database. */
 async function setUp(core: DatabaseCore, workloadId: string, signal: AbortSignal): Promise<void> {
   try {
     await core.engine.setUp(serverOf(core, workloadId), signal);
@@ -116,7 +115,6 @@ function ofRuntime(runtime: Runtime): { version: string; image: string | null } 
   return { version: runtime.version, image: runtime.image };
 }
 
-/** All that has to be there before the server starts. */
 async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime> {
   const { driver, clock, options } = core.deps;
   // Two servers on the same files would be the end of them.

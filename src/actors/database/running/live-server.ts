@@ -22,19 +22,21 @@ import { look } from './wellness.ts';
 import { leaving } from './workloads.ts';
 
 export class LiveServer {
-  readonly handlers: Handlers<'workload' | 'workloads'>;
   readonly #core: DatabaseCore;
   readonly #ensureRunning: () => void;
   /** The latest end by itself that nothing newer was asked about; null: none. */
   #exitedAtMs: number | null = null;
-  /** Which end was told last. */
   #toldEnd: string | null = null;
 
   /** `ensureRunning` is called when nothing of the database runs and something should. */
   constructor(core: DatabaseCore, ensureRunning: () => void) {
     this.#core = core;
     this.#ensureRunning = ensureRunning;
-    this.handlers = {
+  }
+
+  get handlers() {
+    const core = this.#core;
+    return {
       workload: ({ workload }) => {
         this.#notice(workload);
         return true;
@@ -52,7 +54,7 @@ export class LiveServer {
         core.care.removeUnknown(workloads, new Set(known));
         return true;
       },
-    };
+    } satisfies Handlers;
   }
 
   #notice(workload: Workload): void {

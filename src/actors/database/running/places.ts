@@ -62,7 +62,6 @@ export class DatabasePlace extends OwnedFolders implements HostPlace {
     if (uid !== null) await this.#give(uid);
   }
 
-  /** Gives all files to the database. */
   async handOver(): Promise<void> {
     if (this.uid !== null) await this.#give(this.uid);
   }

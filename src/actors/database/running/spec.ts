@@ -4,7 +4,6 @@ import { aliasOf } from '../settings/address.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { Command, HostServer } from '../engines/engine.ts';
 
-/** What runs a database: a server of this machine, or an image. */
 export type Runtime =
   { kind: 'host'; server: HostServer } | { kind: 'image'; image: string; version: string };
 
@@ -49,7 +48,6 @@ export function initSpec(
   return core.spec({ id, kind: 'job', command, env, uid, workingDir, ...limits });
 }
 
-/** The image as it is asked for. */
 export function imageReference(core: DatabaseCore): string {
   const { engine, version } = core.require();
   const own = core.deps.options.images[engine];

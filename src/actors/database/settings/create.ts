@@ -1,18 +1,24 @@
-/** Owns making the record of a database; the database itself is made by its first start. */
+/**
+ * Owns making the record of a database, and what it may be; the database itself is made by its first
+ * start. Every refusal is BAD_USER_INPUT with a sentence that names the field and what is allowed.
+ */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
 import { localServerId } from '../../workload/deps.ts';
 import {
+  bad,
   checkName,
   checkPlace,
   checkResources,
   emptyResources,
 } from '../../app/settings/validate.ts';
 import type { DatabaseCore } from '../core.ts';
-import { requireHost } from '../engines/engine.ts';
+import { type Engine, requireHost } from '../engines/engine.ts';
 import type { NewDatabase } from '../protocol.ts';
 import { newPassword, sealPassword } from './secrets.ts';
-import { checkedImageVersion, checkedName, checkedPassword, checkedVersion } from './validate.ts';
+
+const passwordMin = 8;
+const passwordMax = 128;
 
 export async function create(core: DatabaseCore, input: NewDatabase): Promise<DatabaseRecord> {
   if (core.record !== null) throw new ServiceError('CONFLICT', 'This database exists.');
@@ -72,4 +78,48 @@ async function versionFor({ deps }: DatabaseCore, input: NewDatabase): Promise<s
   const version = checkedVersion(input.version);
   if (deps.driver.runs === 'image') return checkedImageVersion(engine, version);
   return (await requireHost(engine).find(version, deps.options.tools)).version;
+}
+
+function checkedName(
+  engine: Engine,
+  field: 'databaseName' | 'username',
+  given: string | null,
+): string {
+  const rule = engine.rules[field];
+  const name = given?.trim() ?? '';
+  if (name === '') return engine.defaults[field];
+  if (rule === null) throw bad(`${engine.label} has no ${field} to choose.`);
+  if (!rule.pattern.test(name)) throw bad(`${field} ${rule.what}.`);
+  if (rule.reserved.includes(name)) throw bad(`${field} is a name that ${engine.label} keeps.`);
+  return name;
+}
+
+/** Of printable ASCII, so that it reads the same wherever it is typed; null: none was given. */
+function checkedPassword(given: string | null): string | null {
+  if (given === null) return null;
+  if (!/^[\x20-\x7e]*$/.test(given) || given !== given.trim()) {
+    throw bad('password must be printable ASCII characters, with no space at its ends.');
+  }
+  if (given.length < passwordMin || given.length > passwordMax) {
+    throw bad(`password must have ${String(passwordMin)} to ${String(passwordMax)} characters.`);
+  }
+  return given;
+}
+
+/** One of the engine's images; null: its default. */
+function checkedImageVersion(engine: Engine, given: string | null): string {
+  const { versions } = engine.image;
+  const version = given ?? versions[0] ?? '';
+  if (versions.includes(version)) return version;
+  throw bad(`There is no ${engine.label} ${version} here. There is: ${versions.join(', ')}.`);
+}
+
+/** As it may be asked for; null: none was. */
+function checkedVersion(given: string | null): string | null {
+  const version = given?.trim() ?? '';
+  if (version === '') return null;
+  if (!/^\d{1,4}(\.\d{1,4}){0,3}$/.test(version)) {
+    throw bad('version must be a number such as 18 or 18.4.');
+  }
+  return version;
 }

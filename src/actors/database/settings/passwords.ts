@@ -26,16 +26,14 @@ const retryMs = 15_000;
 /** Passwords before the one in force that are still known by their look. */
 const retiredMax = 3;
 
-export function passwordHandlers(
-  core: DatabaseCore,
-): Handlers<'reveal' | 'rotate' | 'rotation' | 'rotated' | 'client'> {
+export function passwordHandlers(core: DatabaseCore) {
   return {
     reveal: () => reveal(core),
     rotate: () => rotate(core),
     rotation: () => rotationAgain(core),
     rotated: () => tellApps(core),
     client: ({ statement }) => clientOf(core, statement),
-  };
+  } satisfies Handlers;
 }
 
 async function reveal(core: DatabaseCore): Promise<string> {

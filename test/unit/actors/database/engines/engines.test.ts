@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import type { Command, Server } from '../../../../../src/actors/database/engines/engine.ts';
 import { PasswordRefused } from '../../../../../src/actors/database/engines/engine.ts';
 import { engines } from '../../../../../src/actors/database/engines/engines.ts';
-import { scramVerifier } from '../../../../../src/actors/database/engines/scram.ts';
+import { scramVerifier } from '../../../../../src/actors/database/engines/postgres.ts';
 import type { DatabaseEngine } from '../../../../../src/store/records/records.ts';
 
 const names = { databaseName: 'shop', username: 'ann' };
