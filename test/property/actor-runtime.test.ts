@@ -25,17 +25,15 @@ function listDefinition(store: ScriptedStore, violations: string[]) {
       const stored = store.get(tables.alarms, [address, 'row']);
       const values = [...((stored?.message as number[] | undefined) ?? [])];
       return (commit: (values: number[]) => void) => ({
-        handlers: {
-          async append({ value, pause, crash }: { value: number; pause: boolean; crash: boolean }) {
-            running += 1;
-            if (running > 1) violations.push(`two at a time at ${String(value)}`);
-            if (pause) await Promise.resolve();
-            running -= 1;
-            if (crash) throw new Error('bug');
-            values.push(value);
-            commit([...values]);
-            return [...values];
-          },
+        async append({ value, pause, crash }: { value: number; pause: boolean; crash: boolean }) {
+          running += 1;
+          if (running > 1) violations.push(`two at a time at ${String(value)}`);
+          if (pause) await Promise.resolve();
+          running -= 1;
+          if (crash) throw new Error('bug');
+          values.push(value);
+          commit([...values]);
+          return [...values];
         },
       });
     },

@@ -35,16 +35,14 @@ export function accountActorDefinition(
 ): ActorDefinition<AccountProtocol> {
   return {
     kind: accountActor,
-    activate: (context) => ({
-      handlers: accountHandlers(options, (changes) => context.commit(changes)),
-    }),
+    activate: (context) => accountHandlers(options, (changes) => context.commit(changes)),
   };
 }
 
 function accountHandlers(
   options: AccountActorOptions,
   commit: (changes: Change[]) => Promise<void>,
-): Actor<AccountProtocol>['handlers'] {
+): Actor<AccountProtocol> {
   const { reader, clock } = options;
   const sessionOf = (sessionId: string): Readonly<AuthRecord> | undefined =>
     reader.get(tables.auth, ['session', sessionId]);

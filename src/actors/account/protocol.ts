@@ -89,6 +89,6 @@ export type AccountProtocol = {
 };
 
 /** The handlers of one concern. */
-export type AccountHandlers = Partial<Actor<AccountProtocol>['handlers']>;
+export type AccountHandlers = Partial<Actor<AccountProtocol>>;
 
 export const accountActor = actorKind<AccountProtocol>('account');

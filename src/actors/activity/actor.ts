@@ -32,28 +32,26 @@ export function activityActorDefinition(
     activate: (context) => {
       const pruning = new Pruning(options, context);
       return {
-        handlers: {
-          note: () => true,
-          failed: async ({ id, code }) => {
-            const entry = options.reader.get(tables.activity, id);
-            if (entry === undefined) return false;
-            const details = { ...entry.details, failed: code };
-            await context.commit([put(tables.activity, { ...entry, details })]);
-            return true;
-          },
-          reads: async ({ reads }) => {
-            const entries = reads.map((one) => readsEntry(options.reader, one));
-            await context.commit(entries.map((entry) => put(tables.activity, entry)));
-            return true;
-          },
-          prune: async () => {
-            const dropped = (await pruning.old()) + (await pruning.surplus());
-            const again = context.alarm('prune', options.clock.now() + dayMs, { type: 'prune' });
-            await context.commit([again]);
-            return dropped;
-          },
-          trim: ({ teamId }) => pruning.trim(teamId),
+        note: () => true,
+        failed: async ({ id, code }) => {
+          const entry = options.reader.get(tables.activity, id);
+          if (entry === undefined) return false;
+          const details = { ...entry.details, failed: code };
+          await context.commit([put(tables.activity, { ...entry, details })]);
+          return true;
         },
+        reads: async ({ reads }) => {
+          const entries = reads.map((one) => readsEntry(options.reader, one));
+          await context.commit(entries.map((entry) => put(tables.activity, entry)));
+          return true;
+        },
+        prune: async () => {
+          const dropped = (await pruning.old()) + (await pruning.surplus());
+          const again = context.alarm('prune', options.clock.now() + dayMs, { type: 'prune' });
+          await context.commit([again]);
+          return dropped;
+        },
+        trim: ({ teamId }) => pruning.trim(teamId),
       };
     },
   };

@@ -26,14 +26,12 @@ function activate(context: ActorContext<AppProtocol>, deps: AppDeps): Actor<AppP
     void context.report(() => lifecycle.resume());
   }
   return {
-    handlers: {
-      ...settingsHandlers(core),
-      ...variableHandlers(core),
-      ...hookHandlers(core, queue),
-      ...uploadHandlers(core, queue),
-      ...queue.handlers,
-      ...lifecycle.handlers,
-      ...instanceHandlers(core, () => lifecycle.ensureRunning()),
-    },
+    ...settingsHandlers(core),
+    ...variableHandlers(core),
+    ...hookHandlers(core, queue),
+    ...uploadHandlers(core, queue),
+    ...queue.handlers,
+    ...lifecycle.handlers,
+    ...instanceHandlers(core, () => lifecycle.ensureRunning()),
   };
 }

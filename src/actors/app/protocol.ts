@@ -109,6 +109,6 @@ export type AppProtocol = {
 };
 
 /** The handlers of one concern. */
-export type Handlers = Partial<Actor<AppProtocol>['handlers']>;
+export type Handlers = Partial<Actor<AppProtocol>>;
 
 export const appActor = actorKind<AppProtocol>('app');

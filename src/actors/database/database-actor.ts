@@ -22,10 +22,8 @@ function activate(
     void context.report(() => lifecycle.resume());
   }
   return {
-    handlers: {
-      ...lifecycle.handlers,
-      ...passwordHandlers(core),
-      ...liveServer.handlers,
-    },
+    ...lifecycle.handlers,
+    ...passwordHandlers(core),
+    ...liveServer.handlers,
   };
 }

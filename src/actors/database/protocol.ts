@@ -57,6 +57,6 @@ export type DatabaseProtocol = {
 };
 
 /** The handlers of one concern. */
-export type Handlers = Partial<Actor<DatabaseProtocol>['handlers']>;
+export type Handlers = Partial<Actor<DatabaseProtocol>>;
 
 export const databaseActor = actorKind<DatabaseProtocol>('database');

@@ -39,7 +39,8 @@ export function edgeDefinition(deps: EdgeDeps): ActorDefinition<EdgeProtocol> {
     kind: edgeActor,
     // What it knows takes a walk over all apps to find again.
     idleMs: Infinity,
-    activate: async (context) => new Edge(deps, context, await storedRoutes(deps, context)),
+    activate: async (context) =>
+      new Edge(deps, context, await storedRoutes(deps, context)).handlers,
   };
 }
 
@@ -65,8 +66,7 @@ async function storedRoutes(
   return routes;
 }
 
-class Edge implements Actor<EdgeProtocol> {
-  readonly handlers: Actor<EdgeProtocol>['handlers'];
+class Edge {
   readonly #deps: EdgeDeps;
   readonly #context: ActorContext<EdgeProtocol>;
   readonly #routes: Map<string, EdgeRoute>;
@@ -77,7 +77,10 @@ class Edge implements Actor<EdgeProtocol> {
     this.#deps = deps;
     this.#context = context;
     this.#routes = routes;
-    this.handlers = {
+  }
+
+  get handlers(): Actor<EdgeProtocol> {
+    return {
       sync: () => this.#send(),
       route: ({ appId, route }) => this.#change(appId, route),
     };

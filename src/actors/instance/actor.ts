@@ -33,14 +33,12 @@ export function instanceActorDefinition(options: {
   return {
     kind: instanceActor,
     activate: (context) => ({
-      handlers: {
-        update: async ({ patch }) => {
-          const record = options.reader.get(tables.instance, 'instance');
-          if (!record) throw new ServiceError('CONFLICT', 'The instance is not set up yet.');
-          const next = patched(record, patch);
-          await context.commit([put(tables.instance, next)]);
-          return next;
-        },
+      update: async ({ patch }) => {
+        const record = options.reader.get(tables.instance, 'instance');
+        if (!record) throw new ServiceError('CONFLICT', 'The instance is not set up yet.');
+        const next = patched(record, patch);
+        await context.commit([put(tables.instance, next)]);
+        return next;
       },
     }),
   };

@@ -144,14 +144,12 @@ export interface ActorContext<P extends Protocol> {
   report<T>(change: () => T | Promise<T>, stop?: AbortSignal): Promise<T>;
 }
 
-export interface Actor<P extends Protocol> {
-  /** One handler a message type. A thrown ServiceError is an answer; anything else a crash. */
-  readonly handlers: {
-    [T in keyof P & string]: (
-      message: { type: T } & P[T]['in'],
-    ) => P[T]['out'] | Promise<P[T]['out']>;
-  };
-}
+/** One handler a message type. A thrown ServiceError is an answer; anything else a crash. */
+export type Actor<P extends Protocol> = {
+  readonly [T in keyof P & string]: (
+    message: { type: T } & P[T]['in'],
+  ) => P[T]['out'] | Promise<P[T]['out']>;
+};
 
 export interface ActorDefinition<P extends Protocol> {
   readonly kind: ActorKind<P>;

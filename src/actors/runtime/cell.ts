@@ -199,7 +199,7 @@ export class Cell {
 
   async #handle(phase: Phase & { name: 'active' }, envelope: Envelope): Promise<void> {
     const { activation, actor } = phase;
-    const handler = envelope.report ?? actor.handlers[envelope.message.type];
+    const handler = envelope.report ?? actor[envelope.message.type];
     if (handler === undefined) {
       envelope.reject(new ServiceError('INTERNAL', 'This message is not known here.'));
       return;

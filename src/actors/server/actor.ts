@@ -38,28 +38,26 @@ export function serversDefinition({
   return {
     kind: serversActor,
     activate: (context) => ({
-      handlers: {
-        seen: async ({ servers }) => {
-          const nowMs = clock.now();
-          const found = servers.map((server) => recordOf(server, reader, nowMs));
-          const there = new Set(found.map(({ id }) => id));
-          const gone = [...reader.scan(tables.servers)].filter(({ id }) => !there.has(id));
-          const changes = [
-            ...found.flatMap((record) =>
-              isNew(record, reader) ? [put(tables.servers, record)] : [],
-            ),
-            ...gone.map(({ id }) => remove(tables.servers, id)),
-          ];
-          if (changes.length > 0) await context.commit(changes);
-          return null;
-        },
-        lost: async () => {
-          const changes = [...reader.scan(tables.servers)]
-            .filter(({ connected }) => connected)
-            .map((record) => put(tables.servers, { ...record, connected: false }));
-          if (changes.length > 0) await context.commit(changes);
-          return null;
-        },
+      seen: async ({ servers }) => {
+        const nowMs = clock.now();
+        const found = servers.map((server) => recordOf(server, reader, nowMs));
+        const there = new Set(found.map(({ id }) => id));
+        const gone = [...reader.scan(tables.servers)].filter(({ id }) => !there.has(id));
+        const changes = [
+          ...found.flatMap((record) =>
+            isNew(record, reader) ? [put(tables.servers, record)] : [],
+          ),
+          ...gone.map(({ id }) => remove(tables.servers, id)),
+        ];
+        if (changes.length > 0) await context.commit(changes);
+        return null;
+      },
+      lost: async () => {
+        const changes = [...reader.scan(tables.servers)]
+          .filter(({ connected }) => connected)
+          .map((record) => put(tables.servers, { ...record, connected: false }));
+        if (changes.length > 0) await context.commit(changes);
+        return null;
       },
     }),
   };

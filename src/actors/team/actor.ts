@@ -19,16 +19,14 @@ export function teamActorDefinition(parts: TeamParts): ActorDefinition<TeamProto
     activate: (context) => {
       const team = new Team(parts, context);
       return {
-        handlers: {
-          ...teamLifeHandlers(team),
-          ...memberHandlers(team),
-          ...roleHandlers(team),
-          ...inviteHandlers(team),
-          ...tokenHandlers(team),
-          ...registryHandlers(team),
-          ...folderHandlers(team),
-          ...placeHandlers(team),
-        },
+        ...teamLifeHandlers(team),
+        ...memberHandlers(team),
+        ...roleHandlers(team),
+        ...inviteHandlers(team),
+        ...tokenHandlers(team),
+        ...registryHandlers(team),
+        ...folderHandlers(team),
+        ...placeHandlers(team),
       };
     },
   };

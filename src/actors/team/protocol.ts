@@ -119,6 +119,6 @@ export type TeamProtocol = {
 };
 
 /** The handlers of one concern. */
-export type TeamHandlers = Partial<Actor<TeamProtocol>['handlers']>;
+export type TeamHandlers = Partial<Actor<TeamProtocol>>;
 
 export const teamActor = actorKind<TeamProtocol>('team');

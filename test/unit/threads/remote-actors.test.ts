@@ -41,21 +41,19 @@ function setUp() {
     kind: desk,
     mailboxMax: 2,
     activate: (context) => ({
-      handlers: {
-        say: ({ words }) => {
-          heard.push(words);
-          return { words, cause: context.cause };
-        },
-        refuse: () => {
-          throw refused;
-        },
-        crash: () => {
-          throw new Error('bug');
-        },
-        hang: () => {
-          heard.push('hangs');
-          return new Promise(() => undefined);
-        },
+      say: ({ words }) => {
+        heard.push(words);
+        return { words, cause: context.cause };
+      },
+      refuse: () => {
+        throw refused;
+      },
+      crash: () => {
+        throw new Error('bug');
+      },
+      hang: () => {
+        heard.push('hangs');
+        return new Promise(() => undefined);
       },
     }),
   });

@@ -39,56 +39,54 @@ function setUp(options: { mailboxMax?: number; activate?: () => void } = {}) {
   const handlers = (context: ActorContext<CounterProtocol>): Actor<CounterProtocol> => {
     let count = 0;
     return {
-      handlers: {
-        add({ by }) {
-          count += by;
-          void context.commit([change]);
-          return count;
-        },
-        async conflict() {
-          await context.commit([change]);
-          return 'committed';
-        },
-        crash() {
-          throw new Error('bug');
-        },
-        hang: () =>
-          new Promise((resolve) => {
-            seen.unhang = () => {
-              resolve('done');
-            };
-          }),
-        work() {
-          context.work(
-            'work',
-            (signal) =>
-              new Promise((resolve) => {
-                signal.addEventListener('abort', () => {
-                  resolve();
-                });
-              }),
-          );
-          return true;
-        },
-        lend() {
-          seen.report = (stop) =>
-            context.report(() => {
-              seen.reported += 1;
-              count += 100;
-              void context.commit([change]);
-              return count;
-            }, stop);
-          return true;
-        },
-        'alarm-in'({ ms }) {
-          const message = { type: 'alarmed' as const, note: `after ${String(ms)}` };
-          void context.commit([context.alarm('only', clock.now() + ms, message)]);
-          return true;
-        },
-        alarmed({ note }) {
-          seen.alarmed.push(note);
-          return true;
-        },
+      add({ by }) {
+        count += by;
+        void context.commit([change]);
+        return count;
+      },
+      async conflict() {
+        await context.commit([change]);
+        return 'committed';
+      },
+      crash() {
+        throw new Error('bug');
+      },
+      hang: () =>
+        new Promise((resolve) => {
+          seen.unhang = () => {
+            resolve('done');
+          };
+        }),
+      work() {
+        context.work(
+          'work',
+          (signal) =>
+            new Promise((resolve) => {
+              signal.addEventListener('abort', () => {
+                resolve();
+              });
+            }),
+        );
+        return true;
+      },
+      lend() {
+        seen.report = (stop) =>
+          context.report(() => {
+            seen.reported += 1;
+            count += 100;
+            void context.commit([change]);
+            return count;
+          }, stop);
+        return true;
+      },
+      'alarm-in'({ ms }) {
+        const message = { type: 'alarmed' as const, note: `after ${String(ms)}` };
+        void context.commit([context.alarm('only', clock.now() + ms, message)]);
+        return true;
+      },
+      alarmed({ note }) {
+        seen.alarmed.push(note);
+        return true;
       },
     };
   };
@@ -315,11 +313,9 @@ describe('ActorRuntime', () => {
     runtime.register<{ alarmed: { in: { note: string }; out: boolean } }>({
       kind: actorKind('counter'),
       activate: () => ({
-        handlers: {
-          alarmed({ note }) {
-            seen.push(note);
-            return true;
-          },
+        alarmed({ note }) {
+          seen.push(note);
+          return true;
         },
       }),
     });
