@@ -15,7 +15,6 @@ export interface Toolchain {
   nodeVersion: string;
 }
 
-/** What images are built with, on a driver of containers. */
 export interface ContainerOptions {
   images: BaseImages;
   /** Whether `images.node` is what it is without a word of the operator: then an app may choose its version. */

@@ -83,7 +83,6 @@ export class AppFolders extends OwnedFolders {
     return folder;
   }
 
-  /** Hands a filled release over to the app. */
   async handOver(name: string): Promise<void> {
     await handOver(this.release(name), this.uid);
   }
@@ -99,7 +98,6 @@ export class AppFolders extends OwnedFolders {
     }
   }
 
-  /** Removes every file of the upload folder but those named. */
   async keepUploads(blobs: ReadonlySet<string>): Promise<void> {
     for (const name of await list(this.uploads)) {
       if (!blobs.has(name)) await rm(this.upload(name), { recursive: true, force: true });

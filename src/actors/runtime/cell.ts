@@ -28,7 +28,6 @@ type Phase =
   | { name: 'resting'; cancel: () => void }
   | { name: 'closed' };
 
-/** What all cells are given alike. */
 export interface CellParts {
   store: {
     commit(request: CommitRequest): Promise<number>;
@@ -57,11 +56,9 @@ const reviveMinMs = 1000;
 export class Cell {
   readonly address: string;
   readonly #options: CellOptions;
-  /** First in, first out. */
   readonly #mailbox: Envelope[] = [];
   readonly #backoff = new Backoff();
   readonly #revivals = new Backoff();
-  /** Takes the next revival back; null when there is none. */
   #cancelRevival: (() => void) | null = null;
   #phase: Phase = { name: 'dormant' };
   #pumping = false;
@@ -238,7 +235,6 @@ export class Cell {
     );
   }
 
-  /** Ends an activation that cannot go on; another follows. */
   discard(activation: Activation, error: unknown, crashed: boolean): void {
     const phase = this.#phase;
     const current =

@@ -103,7 +103,6 @@ export function roleHandlers(team: Team) {
   } satisfies TeamHandlers;
 }
 
-/** What acts for a person in the team and goes with them. */
 function belongings({ id: teamId, reader, context }: Team, userId: string): Change[] {
   const all = { limit: Infinity };
   const elsewhere = reader.count(tables.members, 'user', [userId]) > 1;

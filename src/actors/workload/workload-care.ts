@@ -13,6 +13,7 @@ import type { LogStreams } from '../../logs/live/log-streams.ts';
 import type { Workload } from '../../protocol/workload.ts';
 import type { ActorContext, Protocol } from '../runtime/actor.ts';
 import type { WorkloadDeps } from './deps.ts';
+import { lastWordsMs } from './ends.ts';
 import { isAborted, reach } from './reach.ts';
 
 export interface CareOwner {
@@ -138,6 +139,14 @@ export class WorkloadCare {
           logger.warn({ workload: spec.id, err: error }, 'workload_not_removed'),
         );
     }
+  }
+
+  /** Says that it ended by itself, behind its own last words as far as they come soon. */
+  tellEnd(workloadId: string, say: () => void): void {
+    this.#owner.context.work(`tell:${workloadId}`, async (signal) => {
+      await pause(this.#owner.deps.clock, lastWordsMs, signal).catch(() => undefined);
+      say();
+    });
   }
 
   /** Waits, for a while, until all output of what has ended is in the log. */

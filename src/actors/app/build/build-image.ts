@@ -25,7 +25,6 @@ import { loginsFor, loginsOf, pinned } from './registry-logins.ts';
 import { Source } from './source.ts';
 import { type BuildWork, tookTooLong, unpack } from './work.ts';
 
-/** How an upload becomes an image. */
 interface Recipe {
   found: string;
   notes: string[];

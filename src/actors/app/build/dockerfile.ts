@@ -59,7 +59,6 @@ export async function generateDockerfile(options: GenerateOptions): Promise<stri
   return `${lines.join('\n')}\n`;
 }
 
-/** The image a plan is built in. */
 export function buildImageOf(plan: BuildPlan, images: BaseImages): string {
   return images[plan.language ?? 'node'];
 }

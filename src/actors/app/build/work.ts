@@ -46,7 +46,6 @@ export async function unpack(
   return folder;
 }
 
-/** The error of a build that did not end in its time. */
 export function tookTooLong(timeoutMs: number): string {
   return `The build took longer than ${String(Math.round(timeoutMs / 60_000))} minutes.`;
 }

@@ -20,7 +20,6 @@ const hiddenMinChars = 3;
 
 interface Filling {
   variables: Variables;
-  /** Names of those that were put in. */
   used: Set<string>;
   /** Characters that variables may still bring in. */
   left: number;

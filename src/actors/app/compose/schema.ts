@@ -229,7 +229,7 @@ const named = z.record(
 const composeFile = z.strictObject({
   version: scalar.optional(),
   name: z.string().optional(),
-  services: z.record(identifier, service),
+  services: z.record(identifier, z.preprocess(withoutNotes, service)),
   volumes: named.optional(),
   networks: named.optional(),
 });
@@ -239,8 +239,11 @@ export type ComposeFile = z.infer<typeof composeFile>;
 
 /** Checks keys and values. Throws WorkFailed, which names the first that may not be. */
 export function checkFile(value: unknown): ComposeFile {
-  const file = composeFile.safeParse(withoutExtensions(value));
-  if (!file.success) throw refusalOf(file.error);
+  const file = composeFile.safeParse(withoutNotes(value));
+  if (!file.success) {
+    const [issue] = file.error.issues;
+    throw new WorkFailed(issue === undefined ? 'compose is not valid.' : sentenceOf(issue, []));
+  }
   const count = Object.keys(file.data.services).length;
   if (count > servicesMax) {
     throw new WorkFailed(`services may hold ${String(servicesMax)} at most.`);
@@ -248,30 +251,10 @@ export function checkFile(value: unknown): ComposeFile {
   return file.data;
 }
 
-/** `x-…` keys are for anchors and notes; they stand for nothing, in the file and in a service. */
-function withoutExtensions(value: unknown): unknown {
-  if (!isMap(value)) return value;
-  const file = withoutNotes(value);
-  if (!isMap(file['services'])) return file;
-  const services = Object.entries(file['services']).map(([name, service]) => [
-    name,
-    isMap(service) ? withoutNotes(service) : service,
-  ]);
-  return { ...file, services: Object.fromEntries(services) as unknown };
-}
-
-function withoutNotes(map: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(map).filter(([key]) => !key.startsWith('x-')));
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function refusalOf(error: z.ZodError): WorkFailed {
-  const [issue] = error.issues;
-  if (issue === undefined) return new WorkFailed('compose is not valid.');
-  return new WorkFailed(sentenceOf(issue, []));
+/** A map without its `x-…` keys, which are for anchors and notes and stand for nothing. */
+function withoutNotes(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !key.startsWith('x-')));
 }
 
 type Issue = z.ZodError['issues'][number];

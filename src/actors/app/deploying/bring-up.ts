@@ -90,7 +90,6 @@ async function bringUpNext(core: AppCore, options: BringUp): Promise<void> {
   }
 }
 
-/** Gives it the traffic; false when it is not wanted any more. */
 async function isLive(
   core: AppCore,
   instance: Instance,

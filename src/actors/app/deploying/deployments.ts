@@ -104,12 +104,10 @@ export class DeploymentQueue implements DeploymentSteps {
     return false;
   }
 
-  /** Whether nothing is under way and nothing waits. */
   get idle(): boolean {
     return this.#core.work === null && this.#core.open.length === 0;
   }
 
-  /** Ends every open deployment as canceled. */
   cancelAll(): void {
     for (const deployment of this.#core.open) this.#finish(deployment, 'canceled', null);
   }

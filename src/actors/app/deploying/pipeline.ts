@@ -120,10 +120,9 @@ async function build(way: Way, app: AppRecord): Promise<DeploymentRecord> {
 async function start({ core, steps, deployment, signal, say }: Way): Promise<void> {
   const { id: deploymentId, plan } = deployment;
   const release = deployment.release ?? deploymentId;
-  const started = core.record?.run.live?.deploymentId === deploymentId;
-  if (!started) {
-    const wanted = { deploymentId, release, plan: startable(plan) };
-    await bringUp(core, { ...wanted, say, tellsLastWords: true, signal });
+  if (core.record?.run.live?.deploymentId !== deploymentId) {
+    if (plan === null) throw new WorkFailed('It is not known how this release starts.');
+    await bringUp(core, { deploymentId, release, plan, say, tellsLastWords: true, signal });
   }
   // The traffic is there before anybody reads `ready`.
   if (!(await core.route())) say('The edge is not reached; the traffic follows when it is.');
@@ -132,7 +131,6 @@ async function start({ core, steps, deployment, signal, say }: Way): Promise<voi
   await dropOutdated(core);
 }
 
-/** Releases that no rollback can go back to any more. */
 async function dropOutdated(core: AppCore): Promise<void> {
   const { driver, logger } = core.deps;
   try {
@@ -171,7 +169,6 @@ async function removeJob(core: AppCore, buildJob: string): Promise<void> {
   }
 }
 
-/** The names of the release folders that are still needed. */
 function keptReleases(core: AppCore, building?: string): Set<string> {
   const names = withRelease(core).flatMap(({ release }) => release ?? []);
   return new Set(building === undefined ? names : [...names, building]);
@@ -189,11 +186,6 @@ function withRelease(core: AppCore): Readonly<DeploymentRecord>[] {
   const { reader } = core.deps;
   const deployments = reader.list(tables.deployments, 'app', [core.id], { reverse: true });
   return [...deployments, ...core.open].filter(({ release }) => release !== null);
-}
-
-function startable(plan: ReleasePlan | null): ReleasePlan {
-  if (plan === null) throw new WorkFailed('It is not known how this release starts.');
-  return plan;
 }
 
 function reasonOf(core: AppCore, thrown: unknown): string {

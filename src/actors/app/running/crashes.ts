@@ -9,11 +9,10 @@
 import type { Exit, Workload } from '../../../protocol/workload.ts';
 import type { LogName } from '../../../logs/files/log.ts';
 import type { AppCrashes, AppExit, Instance } from '../../../store/records/records.ts';
-import { describeEnd, describeNext, endIn, lastWordsMs } from '../../workload/ends.ts';
+import { describeEnd, describeNext, endIn } from '../../workload/ends.ts';
 import type { StreamNotice } from '../../../logs/live/log-streams.ts';
 import { workloadsOf } from './containers.ts';
 import type { AppCore } from '../core.ts';
-import { pause } from '../../../lib/clock.ts';
 
 type Counted = AppCrashes['counted'][number];
 
@@ -134,11 +133,9 @@ function sentenceOf(core: AppCore, { workload, exit, fresh, restarts, inRow }: E
   return `${unseen}${describeEnd(exit, 'The app')}${row} ${next} ${count}.`;
 }
 
-/** Behind its own last words, as far as they come soon. */
 function tellSoon(core: AppCore, last: AppExit, notice: StreamNotice): void {
   core.context.afterCommit(() =>
-    core.context.work(`tell:${last.workloadId}`, async (signal) => {
-      await pause(core.deps.clock, lastWordsMs, signal).catch(() => undefined);
+    core.care.tellEnd(last.workloadId, () => {
       tell(core, last);
       core.deps.streams.notice(last.log as LogName, notice);
     }),

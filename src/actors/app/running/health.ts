@@ -47,7 +47,6 @@ export interface HealthGateOptions {
 const hosts = ['127.0.0.1', '::1'] as const;
 const firstDelayMs = 50;
 const lastDelayMs = 500;
-/** One answer may take this long. */
 const checkTimeoutMs = 5000;
 /** An app that listens elsewhere by then is told so; it may still come to listen where it should. */
 const elsewhereMs = 10_000;
@@ -114,12 +113,10 @@ function neverStarted(workload: Workload | undefined): boolean {
   return workload?.state.phase === 'ended' && workload.state.exit.reason === 'failed_to_start';
 }
 
-/** A sentence about the end of a process that was to become healthy. */
 export function beforeHealthy(exit: Exit): string {
   return describeExit(exit, 'The app', ' before it was healthy');
 }
 
-/** The check of real instances, over TCP or HTTP. */
 export const checkOverNetwork: Check = (target, signal) =>
   target.path === null ? checkConnection(target, signal) : checkPath(target, target.path, signal);
 

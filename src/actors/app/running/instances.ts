@@ -90,29 +90,20 @@ export function makeRoom(core: AppCore, deploymentId: string): void {
   core.endAll();
 }
 
-/** Gives a healthy instance the traffic; false when it is not wanted any more. */
+/** Gives a healthy instance the traffic; false when it is not wanted any more. `counted`: ends before. */
 export function goLive(
   core: AppCore,
   { workloadId }: Instance,
   { host, port, startedAtMs }: { host: string; port: number; startedAtMs: number },
   counted: AppCrashes['counted'],
 ): boolean {
-  const { next } = core.require().run;
+  const { run, liveDeploymentId } = core.require();
+  const { next, crashes: before, ...rest } = run;
   if (next?.workloadId !== workloadId) return false;
   const elsewhere = port !== next.port && { targetPort: port };
-  switchTo(core, { ...next, host, ...elsewhere, startedAtMs }, counted);
-  return true;
-}
-
-/** `counted`: ends of its workloads before. */
-function switchTo(core: AppCore, live: Instance, counted: AppCrashes['counted']): void {
-  const { run, liveDeploymentId } = core.require();
-  const draining = [...run.draining];
-  if (run.live !== null) {
-    const stopAtMs = core.deps.clock.now() + core.deps.options.drainMs;
-    draining.push({ ...run.live, stopAtMs });
-  }
-  const { crashes: before, ...rest } = run;
+  const live = { ...next, host, ...elsewhere, startedAtMs };
+  const stopAtMs = core.deps.clock.now() + core.deps.options.drainMs;
+  const draining = run.live === null ? run.draining : [...run.draining, { ...run.live, stopAtMs }];
   const crashes = crashesOf(before, counted, live.deploymentId === liveDeploymentId);
   core.save({
     run: { ...rest, live, next: null, draining, crashing: false, ...(crashes && { crashes }) },
@@ -120,6 +111,7 @@ function switchTo(core: AppCore, live: Instance, counted: AppCrashes['counted'])
     desired: 'running',
   });
   core.endAll();
+  return true;
 }
 
 /** `run` without its live or next instance, which is to end at once. */
@@ -135,7 +127,6 @@ function notice(core: AppCore, workload: Workload, ensureRunning: EnsureRunning)
   noticeLive(core, workload, ensureRunning);
 }
 
-/** What the driver says of the live instance. */
 function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunning): void {
   const crashes = countEnd(core, workload);
   const { run } = core.require();
@@ -164,14 +155,12 @@ function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): voi
 /** The app is well again once the instance that crashed listens. */
 function recheck(core: AppCore, workloadId: string): void {
   core.care.recheck(workloadId, {
-    recovered: (startedAtMs) => recovered(core, workloadId, startedAtMs),
+    recovered: (startedAtMs) => {
+      const run = core.record?.run;
+      if (run?.live?.workloadId !== workloadId || !run.crashing) return;
+      core.save({ run: { ...run, live: { ...run.live, startedAtMs }, crashing: false } });
+    },
   });
-}
-
-function recovered(core: AppCore, workloadId: string, startedAtMs: number): void {
-  const run = core.record?.run;
-  if (run?.live?.workloadId !== workloadId || !run.crashing) return;
-  core.save({ run: { ...run, live: { ...run.live, startedAtMs }, crashing: false } });
 }
 
 /** Whether the app should run, could run, and does not. */

@@ -150,39 +150,25 @@ interface RedisPlace {
  * A short talk by RESP 2: a password, some commands, their one-line answers. Rejects with what Redis
  * said, with the error of the connection, or when it took too long.
  */
-function talkToRedis(
+async function talkToRedis(
   { host, port, password }: RedisPlace,
   commands: readonly (readonly string[])[],
   signal: AbortSignal,
 ): Promise<string[]> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({
-      host,
-      port,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-    });
-    let text = '';
-    const end = (settle: () => void): void => {
-      socket.destroy();
-      settle();
-    };
-    socket.setEncoding('latin1');
-    socket.once('connect', () =>
-      socket.write([['AUTH', password], ...commands].map(encoded).join('')),
-    );
-    socket.on('data', (chunk: string) => {
-      text += chunk;
-      const lines = text.split('\r\n').slice(0, -1);
-      const refused = lines.findIndex((line) => line.startsWith('-'));
-      if (refused !== -1)
-        end(() => reject(new RedisRefusal(lines[refused]?.slice(1, 200) ?? '', refused > 0)));
-      else if (lines.length > commands.length) end(() => resolve(lines.slice(1)));
-      else if (text.length > answerMaxBytes)
-        end(() => reject(new RedisRefusal('it is no Redis', false)));
-    });
-    socket.once('error', (error) => end(() => reject(error)));
-    socket.once('close', () => reject(new Error('the connection was closed')));
-  });
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const socket = connect({ host, port, signal: inTime }).setEncoding('latin1');
+  socket.write([['AUTH', password], ...commands].map(encoded).join(''));
+  let text = '';
+  // What leaves the loop ends the connection.
+  for await (const chunk of socket as AsyncIterable<string>) {
+    text += chunk;
+    const lines = text.split('\r\n').slice(0, -1);
+    const refused = lines.findIndex((line) => line.startsWith('-'));
+    if (refused !== -1) throw new RedisRefusal(lines[refused]?.slice(1, 200) ?? '', refused > 0);
+    if (lines.length > commands.length) return lines.slice(1);
+    if (text.length > answerMaxBytes) throw new RedisRefusal('it is no Redis', false);
+  }
+  throw new Error('the connection was closed');
 }
 
 /** What Redis says instead of doing it, such as `LOADING …`. */

@@ -5,15 +5,8 @@
  * 1. Only the driver's own word for the live server counts: a list may be older than it.
  * 2. It is well again by an answer of its latest start alone.
  */
-import { pause } from '../../../lib/clock.ts';
 import type { Exit, Workload } from '../../../protocol/workload.ts';
-import {
-  describeEnd,
-  describeExit,
-  describeNext,
-  endIn,
-  lastWordsMs,
-} from '../../workload/ends.ts';
+import { describeEnd, describeExit, describeNext, endIn } from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { Handlers } from '../protocol.ts';
 import { finishRotation } from '../settings/passwords.ts';
@@ -86,9 +79,9 @@ export class LiveServer {
     }
   }
 
-  /** In its log, once, behind its own last words as far as they come soon. */
+  /** In its log, once. */
   #tellEnd({ spec, state }: Workload): void {
-    const { id, context, deps } = this.#core;
+    const { id, care, deps } = this.#core;
     const { clock, streams } = deps;
     const ended = endIn(state);
     if (ended === null) return;
@@ -96,10 +89,9 @@ export class LiveServer {
     if (this.#toldEnd === end) return;
     this.#toldEnd = end;
     const text = `${describeEnd(ended.exit, 'The database')} ${describeNext(state, clock.now())}.`;
-    context.work(`tell:${spec.id}`, async (signal) => {
-      await pause(clock, lastWordsMs, signal).catch(() => undefined);
-      streams.write(`db:${id}`, text, { id: `${spec.id}!`, seq: ended.ends });
-    });
+    care.tellEnd(spec.id, () =>
+      streams.write(`db:${id}`, text, { id: `${spec.id}!`, seq: ended.ends }),
+    );
   }
 
   /** Adds to the error what the server said as it ended, which may come behind the news of it. */
