@@ -11,7 +11,7 @@ import { setTimeout } from 'node:timers/promises';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { Activations } from './commit/activations.ts';
-import type { CommitRequest, Journal, JournalEntry, Reader } from './reader-and-journal.ts';
+import type { CommitRequest, Journal, JournalEntry } from './reader-and-journal.ts';
 import {
   metaKeys,
   openEnvironment,
@@ -67,26 +67,6 @@ export interface FollowerOptions extends ReaderOptions {
   seat: number;
 }
 
-export interface Store extends Reader, Journal {
-  /**
-   * Memory whose first 64-bit integer is the newest durable position. It is published before its
-   * commit resolves.
-   */
-  readonly shared: SharedArrayBuffer;
-  readerOptions(): ReaderOptions;
-  /** From now on entries stay in the journal until this thread has read them. */
-  admitFollower(): FollowerOptions;
-  /** The thread has ended, however it did. */
-  dismissFollower(follower: FollowerOptions): void;
-  /** The epoch of a new activation of an actor; commits with an earlier one are rejected. */
-  nextEpoch(actor: string): number;
-  close(): Promise<void>;
-}
-
-export interface ClosableReader extends Reader {
-  close(): Promise<void>;
-}
-
 const limitDefaults: CommitLimits = {
   pendingMax: 100_000,
   pendingMaxBytes: 256 * 2 ** 20,
@@ -110,7 +90,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const environment = environmentOf({ dir, tables, mapBytes });
     try {
       migrate({ environment, tables, dir, migrations: options.migrations ?? migrations });
-      return new OpenStore(options, { lock, environment, tables, mapBytes });
+      return new Store(options, { lock, environment, tables, mapBytes });
     } catch (error) {
       await environment.root.close();
       throw error;
@@ -150,7 +130,7 @@ function reason(cause: unknown): string {
 export function openReader(
   options: ReaderOptions,
   tables: Readonly<Record<string, Table<never>>> = allTables,
-): ClosableReader {
+): StoreReader {
   const set = tableSet(tables);
   const environment = openEnvironment({ ...options, tables: set });
   return new StoreReader({ ...options, environment, tables: set });
@@ -163,7 +143,7 @@ const oldestTables = { auth: allTables.auth, instance: allTables.instance };
  * Opens accounts and the instance's record for a command, whether another process has the store open
  * or none. What is read is as it was at the opening. Throws a StoreRefusal where there is no store.
  */
-export function openReadOnly(dir: string): Pick<ClosableReader, 'get' | 'find' | 'close'> {
+export function openReadOnly(dir: string): Pick<StoreReader, 'get' | 'find' | 'close'> {
   if (!existsSync(join(storeFolder(dir), 'data.mdb'))) {
     throw new StoreRefusal(`There is no data directory at ${dir}.`);
   }
@@ -184,7 +164,11 @@ interface Opened {
   mapBytes: number;
 }
 
-class OpenStore extends StoreReader implements Store {
+export class Store extends StoreReader implements Journal {
+  /**
+   * Memory whose first 64-bit integer is the newest durable position. It is published before its
+   * commit resolves.
+   */
   readonly shared: SharedArrayBuffer;
   readonly #options: StoreOptions;
   readonly #opened: Opened;
@@ -230,6 +214,7 @@ class OpenStore extends StoreReader implements Store {
     return this.#commits.subscribe(listener);
   }
 
+  /** The epoch of a new activation of an actor; commits with an earlier one are rejected. */
   nextEpoch(actor: string): number {
     return this.#activations.next(actor);
   }
@@ -243,17 +228,18 @@ class OpenStore extends StoreReader implements Store {
     };
   }
 
+  /** From now on entries stay in the journal until this thread has read them. */
   admitFollower(): FollowerOptions {
     return { ...this.readerOptions(), seat: this.#followers.admit(this.#commits.position) };
   }
 
+  /** The thread has ended, however it did. */
   dismissFollower({ seat }: FollowerOptions): void {
     this.#followers.dismiss(seat);
   }
 
   override close(): Promise<void> {
-    this.#finishing ??= this.#finish();
-    return this.#finishing;
+    return (this.#finishing ??= this.#finish());
   }
 
   async #finish(): Promise<void> {

@@ -15,7 +15,7 @@ import { openEnvironment, tableSet } from '../files/environment.ts';
 import { Seat } from '../commit/followers.ts';
 import { entryOf, type Row } from '../commit/journal-rows.ts';
 import { StoreReader, type StoreReaderOptions } from './reader.ts';
-import type { ClosableReader, FollowerOptions, ReaderOptions } from '../store.ts';
+import type { FollowerOptions, ReaderOptions } from '../store.ts';
 import type { Table } from '../records/table.ts';
 import { tables as allTables } from '../records/tables.ts';
 
@@ -70,7 +70,7 @@ type Phase = 'following' | 'telling' | 'lost' | 'closed';
 /** No position is published under this number. */
 const never = -2n;
 
-export class FollowingStore extends StoreReader implements ClosableReader {
+export class FollowingStore extends StoreReader {
   readonly #options: FollowerOptions;
   readonly #parts: FollowingParts;
   readonly #published: BigInt64Array;

@@ -7,21 +7,7 @@
  * 2. A record without a shape is stored with its names, as every record was before version 2 of the
  *    store.
  */
-import type {
-  ActivityRecord,
-  AlarmRecord,
-  AppRecord,
-  AppRun,
-  BuildConfig,
-  DeploymentRecord,
-  EnvRecord,
-  Instance,
-  MemberRecord,
-  ReleasePlan,
-  SightingRecord,
-  StoredUpload,
-  TokenRecord,
-} from './records.ts';
+import type * as stored from './records.ts';
 import type { Resources } from '../../protocol/workload.ts';
 
 type Shape = readonly string[];
@@ -36,91 +22,48 @@ function shapeOf<R>() {
   ): Shape => keys;
 }
 
-const app = shapeOf<AppRecord>()(
-  'id',
-  'teamId',
-  'slug',
-  'name',
-  'source',
-  'status',
-  'folderId',
-  'serverId',
-  'upload',
-  'git',
-  'image',
-  'compose',
-  'build',
-  'resources',
-  'previewBranches',
-  'autoDeploy',
-  'deployHookEnabled',
-  'hookHash',
-  'hookSealed',
-  'latestDeploymentId',
-  'liveDeploymentId',
-  'run',
-  'desired',
-  'uid',
-  'createdAtMs',
-  'updatedAtMs',
-  'deletedAtMs',
+// prettier-ignore
+const app = shapeOf<stored.AppRecord>()(
+  'id', 'teamId', 'slug', 'name', 'source', 'status', 'folderId', 'serverId', 'upload', 'git',
+  'image', 'compose', 'build', 'resources', 'previewBranches', 'autoDeploy', 'deployHookEnabled',
+  'hookHash', 'hookSealed', 'latestDeploymentId', 'liveDeploymentId', 'run', 'desired', 'uid',
+  'createdAtMs', 'updatedAtMs', 'deletedAtMs',
 );
-const upload = shapeOf<StoredUpload>()(
-  'filename',
-  'sizeBytes',
-  'sha256',
-  'format',
-  'uploadedAtMs',
-  'blob',
+// prettier-ignore
+const upload = shapeOf<stored.StoredUpload>()(
+  'filename', 'sizeBytes', 'sha256', 'format', 'uploadedAtMs', 'blob',
 );
-const build = shapeOf<BuildConfig>()(
-  'buildCommand',
-  'startCommand',
-  'dockerfile',
-  'outputDir',
-  'nodeVersion',
-  'port',
-  'healthPath',
+// prettier-ignore
+const build = shapeOf<stored.BuildConfig>()(
+  'buildCommand', 'startCommand', 'dockerfile', 'outputDir', 'nodeVersion', 'port', 'healthPath',
 );
 const resources = shapeOf<Resources>()('memoryMb', 'cpus', 'pids', 'replicas');
-const run = shapeOf<Omit<AppRun, 'crashes'>>()('seq', 'live', 'next', 'draining', 'crashing');
-const instance = shapeOf<Omit<Instance, 'targetPort' | 'image' | 'service' | 'parts'>>()(
-  'deploymentId',
-  'workloadId',
-  'host',
-  'port',
-  'startedAtMs',
+const run = shapeOf<Omit<stored.AppRun, 'crashes'>>()(
+  'seq',
+  'live',
+  'next',
+  'draining',
+  'crashing',
 );
-const deployment = shapeOf<DeploymentRecord>()(
-  'id',
-  'appId',
-  'teamId',
-  'status',
-  'trigger',
-  'url',
-  'commitSha',
-  'commitMessage',
-  'branch',
-  'error',
-  'upload',
-  'rollbackOf',
-  'release',
-  'plan',
-  'buildJob',
-  'createdAtMs',
-  'startedAtMs',
+// prettier-ignore
+const instance = shapeOf<Omit<stored.Instance, 'targetPort' | 'image' | 'service' | 'parts'>>()(
+  'deploymentId', 'workloadId', 'host', 'port', 'startedAtMs',
+);
+// prettier-ignore
+const deployment = shapeOf<stored.DeploymentRecord>()(
+  'id', 'appId', 'teamId', 'status', 'trigger', 'url', 'commitSha', 'commitMessage', 'branch',
+  'error', 'upload', 'rollbackOf', 'release', 'plan', 'buildJob', 'createdAtMs', 'startedAtMs',
   'finishedAtMs',
 );
 // A plan or an instance with an image is stored with its names: there are few.
-const plan = shapeOf<Omit<ReleasePlan, 'image' | 'stack'>>()('kind', 'startCommand', 'staticDir');
-const activity = shapeOf<ActivityRecord>()(
-  'id',
-  'teamId',
-  'atMs',
-  'actor',
-  'action',
-  'target',
-  'details',
+const plan = shapeOf<Omit<stored.ReleasePlan, 'image' | 'stack'>>()(
+  'kind',
+  'startCommand',
+  'staticDir',
+);
+// prettier-ignore
+const activity = shapeOf<stored.ActivityRecord>()(
+  'id', 'teamId', 'atMs', 'actor', 'action', 'target', 'details',
 );
 const byToken = ['userId', 'tokenId', 'targetId', 'address', 'userAgent'];
 const byPerson = ['userId', 'targetId', 'address', 'userAgent'];
@@ -129,36 +72,17 @@ const byPerson = ['userId', 'targetId', 'address', 'userAgent'];
 const segment = [
   'log', 'generation', 'firstOffset', 'firstAtMs', 'lastAtMs', 'lines', 'sizeBytes', 'file',
 ];
-const alarm = shapeOf<AlarmRecord>()('actor', 'name', 'atMs', 'message');
-const sighting = shapeOf<SightingRecord>()('sessionId', 'userId', 'lastSeenAtMs');
-const env = shapeOf<Omit<EnvRecord, 'refersTo'>>()(
-  'id',
-  'appId',
-  'key',
-  'isSecret',
-  'value',
-  'sealed',
-  'masked',
-  'targets',
-  'updatedAtMs',
+const alarm = shapeOf<stored.AlarmRecord>()('actor', 'name', 'atMs', 'message');
+const sighting = shapeOf<stored.SightingRecord>()('sessionId', 'userId', 'lastSeenAtMs');
+// prettier-ignore
+const env = shapeOf<Omit<stored.EnvRecord, 'refersTo'>>()(
+  'id', 'appId', 'key', 'isSecret', 'value', 'sealed', 'masked', 'targets', 'updatedAtMs',
 );
-const member = shapeOf<MemberRecord>()('teamId', 'userId', 'roleId', 'joinedAtMs');
-const token = shapeOf<Omit<TokenRecord, 'oauth'>>()(
-  'id',
-  'name',
-  'userId',
-  'hash',
-  'prefix',
-  'capabilities',
-  'allTeams',
-  'teamIds',
-  'folderIds',
-  'appIds',
-  'databaseIds',
-  'homeTeamId',
-  'createdAtMs',
-  'lastUsedAtMs',
-  'expiresAtMs',
+const member = shapeOf<stored.MemberRecord>()('teamId', 'userId', 'roleId', 'joinedAtMs');
+// prettier-ignore
+const token = shapeOf<Omit<stored.TokenRecord, 'oauth'>>()(
+  'id', 'name', 'userId', 'hash', 'prefix', 'capabilities', 'allTeams', 'teamIds', 'folderIds',
+  'appIds', 'databaseIds', 'homeTeamId', 'createdAtMs', 'lastUsedAtMs', 'expiresAtMs',
 );
 
 /** In the order of their numbers (promise 1). */

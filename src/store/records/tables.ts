@@ -1,54 +1,33 @@
 /** Owns the list of tables: what is stored, by which key, and how it is found. */
-import type {
-  ActivityRecord,
-  AlarmRecord,
-  AppRecord,
-  AuthRecord,
-  DatabaseRecord,
-  DeploymentRecord,
-  EnvRecord,
-  FolderGrantRecord,
-  FolderRecord,
-  InstanceRecord,
-  InviteRecord,
-  MemberRecord,
-  RegistryRecord,
-  RoleRecord,
-  ServerRecord,
-  SightingRecord,
-  TeamRecord,
-  TokenRecord,
-  TrashRecord,
-  TwoFactorRecord,
-} from './records.ts';
+import type * as stored from './records.ts';
 import { table } from './table.ts';
 
 export const tables = {
-  instance: table<InstanceRecord>()('instance', (r) => r.id, {}),
-  servers: table<ServerRecord>()('servers', (r) => r.id, {}),
-  teams: table<TeamRecord>()('teams', (r) => r.id, {
+  instance: table<stored.InstanceRecord>()('instance', (r) => r.id, {}),
+  servers: table<stored.ServerRecord>()('servers', (r) => r.id, {}),
+  teams: table<stored.TeamRecord>()('teams', (r) => r.id, {
     slug: { keys: (r) => [[r.slug]], unique: 'A team with this slug exists.' },
   }),
-  roles: table<RoleRecord>()('roles', (r) => r.id, {
+  roles: table<stored.RoleRecord>()('roles', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.id]] },
     name: {
       keys: (r) => [[r.teamId, r.name]],
       unique: 'A role with this name exists in the team.',
     },
   }),
-  members: table<MemberRecord>()('members', (r) => [r.teamId, r.userId], {
+  members: table<stored.MemberRecord>()('members', (r) => [r.teamId, r.userId], {
     user: { keys: (r) => [[r.userId, r.joinedAtMs, r.teamId]] },
     team: { keys: (r) => [[r.teamId, r.joinedAtMs, r.userId]] },
     role: { keys: (r) => [[r.roleId, r.userId]] },
   }),
-  folders: table<FolderRecord>()('folders', (r) => r.id, {
+  folders: table<stored.FolderRecord>()('folders', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.name, r.id]] },
     name: {
       keys: (r) => [[r.teamId, r.parentId, r.name]],
       unique: 'A folder with this name exists here.',
     },
   }),
-  auth: table<AuthRecord>()('auth', (r) => [r.model, r.id], {
+  auth: table<stored.AuthRecord>()('auth', (r) => [r.model, r.id], {
     model: { keys: (r) => [[r.model, r.id]] },
     field: {
       keys: (r) =>
@@ -69,14 +48,14 @@ export const tables = {
       unique: 'A session with this token exists.',
     },
   }),
-  tokens: table<TokenRecord>()('tokens', (r) => r.id, {
+  tokens: table<stored.TokenRecord>()('tokens', (r) => r.id, {
     hash: { keys: (r) => [[r.hash]], unique: 'This token exists.' },
     team: { keys: (r) => [[r.homeTeamId, r.id]] },
     user: { keys: (r) => [[r.userId, r.id]] },
     // Grants of OAuth clients, by the time they end.
     grants: { keys: (r) => (r.oauth ? [[r.expiresAtMs, r.id]] : []) },
   }),
-  apps: table<AppRecord>()('apps', (r) => r.id, {
+  apps: table<stored.AppRecord>()('apps', (r) => r.id, {
     // A slug stays taken while its app is in trash, so that it can come back.
     slug: { keys: (r) => [[r.slug]], unique: 'An app with this slug exists.' },
     uid: { keys: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
@@ -85,18 +64,18 @@ export const tables = {
     // Apps of which something runs, or should run: few of very many.
     runs: { keys: (r) => (hasRun(r) ? [[r.id]] : []) },
   }),
-  databases: table<DatabaseRecord>()('databases', (r) => r.id, {
+  databases: table<stored.DatabaseRecord>()('databases', (r) => r.id, {
     uid: { keys: (r) => (r.uid > 0 ? [[r.uid]] : []), unique: 'This uid is taken.' },
     team: { keys: (r) => (r.deletedAtMs === null ? [[r.teamId, r.id]] : []) },
     folder: { keys: (r) => (r.deletedAtMs === null ? [[r.teamId, r.folderId, r.id]] : []) },
     // Databases of which something runs, or should run.
     runs: { keys: (r) => (databaseRuns(r) ? [[r.id]] : []) },
   }),
-  env: table<EnvRecord>()('env', (r) => [r.appId, r.key], {
+  env: table<stored.EnvRecord>()('env', (r) => [r.appId, r.key], {
     app: { keys: (r) => [[r.appId, r.key]] },
     database: { keys: (r) => (r.refersTo ?? []).map((id) => [id, r.appId, r.key]) },
   }),
-  deployments: table<DeploymentRecord>()('deployments', (r) => r.id, {
+  deployments: table<stored.DeploymentRecord>()('deployments', (r) => r.id, {
     app: { keys: (r) => [[r.appId, r.id]] },
     open: {
       keys: (r) =>
@@ -107,33 +86,33 @@ export const tables = {
     // In the order in which they were made, which tells a deployment's place in the queue.
     queued: { keys: (r) => (r.status === 'queued' ? [[r.id]] : []) },
   }),
-  registries: table<RegistryRecord>()('registries', (r) => r.id, {
+  registries: table<stored.RegistryRecord>()('registries', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.id]] },
     host: { keys: (r) => [[r.teamId, r.host]], unique: 'The team has a registry of this host.' },
   }),
-  trash: table<TrashRecord>()('trash', (r) => r.id, {
+  trash: table<stored.TrashRecord>()('trash', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.deletedAtMs, r.id]] },
     target: { keys: (r) => [[r.targetId]], unique: 'This is in trash already.' },
   }),
-  alarms: table<AlarmRecord>()('alarms', (r) => [r.actor, r.name], {
+  alarms: table<stored.AlarmRecord>()('alarms', (r) => [r.actor, r.name], {
     due: { keys: (r) => [[r.atMs, r.actor, r.name]] },
     actor: { keys: (r) => [[r.actor, r.name]] },
   }),
-  folderGrants: table<FolderGrantRecord>()('folderGrants', (r) => [r.folderId, r.userId], {
+  folderGrants: table<stored.FolderGrantRecord>()('folderGrants', (r) => [r.folderId, r.userId], {
     folder: { keys: (r) => [[r.folderId, r.userId]] },
     member: { keys: (r) => [[r.teamId, r.userId, r.folderId]] },
   }),
-  twoFactor: table<TwoFactorRecord>()('twoFactor', (r) => r.userId, {}),
-  sightings: table<SightingRecord>()('sightings', (r) => r.sessionId, {
+  twoFactor: table<stored.TwoFactorRecord>()('twoFactor', (r) => r.userId, {}),
+  sightings: table<stored.SightingRecord>()('sightings', (r) => r.sessionId, {
     user: { keys: (r) => [[r.userId, r.sessionId]] },
   }),
-  invites: table<InviteRecord>()('invites', (r) => r.id, {
+  invites: table<stored.InviteRecord>()('invites', (r) => r.id, {
     hash: { keys: (r) => [[r.hash]], unique: 'This invite exists.' },
     team: { keys: (r) => [[r.teamId, r.id]] },
     address: { keys: (r) => [[r.teamId, r.email]], unique: 'This address is invited already.' },
     role: { keys: (r) => [[r.roleId, r.id]] },
   }),
-  activity: table<ActivityRecord>()('activity', (r) => r.id, {
+  activity: table<stored.ActivityRecord>()('activity', (r) => r.id, {
     // By id, which is by time, the oldest first. What no team sees stands under null.
     team: { keys: (r) => [[r.teamId, r.id]] },
     // Reads over MCP, which are counted by day and by reader.
@@ -145,12 +124,12 @@ export const tables = {
 } as const;
 
 /** Whether it should run, or an instance of it is starting or ending. */
-function hasRun({ desired, deletedAtMs, run }: AppRecord): boolean {
+function hasRun({ desired, deletedAtMs, run }: stored.AppRecord): boolean {
   const wanted = desired === 'running' && deletedAtMs === null;
   return wanted || run.next !== null || run.draining.length > 0;
 }
 
-function databaseRuns({ desired, deletedAtMs, run }: DatabaseRecord): boolean {
+function databaseRuns({ desired, deletedAtMs, run }: stored.DatabaseRecord): boolean {
   const wanted = desired === 'running' && deletedAtMs === null;
   return wanted || run.next !== null || run.initJob !== null || run.ending.length > 0;
 }
