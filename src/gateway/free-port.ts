@@ -23,14 +23,12 @@ export class ListenError extends Error {
 export function checkPort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
-    server.once('error', (cause) => {
-      reject(new ListenError(host, port, { cause }));
-    });
+    server.once('error', (cause) => reject(new ListenError(host, port, { cause })));
     server.listen({ host, port, exclusive: true }, () => {
       const address = server.address();
-      server.close(() => {
-        resolve(typeof address === 'object' && address !== null ? address.port : port);
-      });
+      server.close(() =>
+        resolve(typeof address === 'object' && address !== null ? address.port : port),
+      );
     });
   });
 }

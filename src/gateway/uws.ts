@@ -50,7 +50,7 @@ export function listenOn(
   port: number,
   shared: boolean,
 ): Promise<uws.us_listen_socket | false> {
-  return new Promise((resolve) => {
-    (app as unknown as Listens).listen(host, port, shared ? sharing : exclusive, resolve);
-  });
+  return new Promise((resolve) =>
+    (app as unknown as Listens).listen(host, port, shared ? sharing : exclusive, resolve),
+  );
 }

@@ -76,12 +76,9 @@ export interface ServiceErrorOptions {
 }
 
 /** A ServiceError as it crosses a thread or a socket. */
-export interface PlainServiceError {
+export interface PlainServiceError extends Omit<ServiceErrorOptions, 'cause'> {
   code: ErrorCode;
   detail: string;
-  retryAfterS?: number;
-  headers?: Readonly<Record<string, string>>;
-  extensions?: Readonly<Record<string, unknown>>;
 }
 
 /** An expected failure: a stable code, its status, and a sentence safe to show. */

@@ -140,9 +140,7 @@ export class McpReads implements ReadCounter {
     this.#cancel();
     this.#writeAtMs = atMs;
     const { clock } = this.#options;
-    this.#cancel = clock.after(atMs - clock.now(), () => {
-      void this.#write();
-    });
+    this.#cancel = clock.after(atMs - clock.now(), () => void this.#write());
   }
 
   /** Never rejects. One at a time: the next one writes what came meanwhile. */

@@ -9,8 +9,7 @@
  *    their JSON, which is all they are made of: to write one takes a tenth of a call.
  */
 import { readyBytes } from '../protocol/json-rpc.ts';
-import type { ContentBlock, ToolOutcome } from './tool.ts';
-import { resultBytesMax } from './tool.ts';
+import { type ContentBlock, resultBytesMax, type ToolOutcome } from './tool.ts';
 
 export interface ServerInfo {
   readonly name: string;

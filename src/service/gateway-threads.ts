@@ -17,7 +17,7 @@ import type { Metrics } from '../gateway/metrics.ts';
 import type { Route } from '../gateway/transport.ts';
 import { graphqlStreamsMax } from '../gateway/transports/graphql-streams.ts';
 import type { Graphql } from '../graphql/graphql.ts';
-import { systemClock } from '../lib/clock.ts';
+import { pause, systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { newTallyMemory, type TallyMemory } from '../lib/tally.ts';
 import type { ReadCounter } from '../mcp/reads.ts';
@@ -208,10 +208,5 @@ function partOf(config: Config): Pick<Config, 'queryThreads' | 'bulkThreads'> {
 }
 
 async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let cancel = (): void => undefined;
-  const late = new Promise<void>((resolve) => {
-    cancel = systemClock.after(ms, resolve);
-  });
-  await Promise.race([work.catch(() => undefined), late]);
-  cancel();
+  await Promise.race([work.catch(() => undefined), pause(systemClock, ms)]);
 }

@@ -113,16 +113,8 @@ function requestOf(id: number, exchange: Exchange): ForwardedRequest {
 
 function bodyOf(exchange: Exchange, maxBytes: number): Promise<Uint8Array | null> {
   return new Promise((resolve, reject) => {
-    exchange.onAbort(() => {
-      resolve(null);
-    });
-    exchange.lendBody(
-      maxBytes,
-      (body) => {
-        resolve(new Uint8Array(body));
-      },
-      reject,
-    );
+    exchange.onAbort(() => resolve(null));
+    exchange.lendBody(maxBytes, (body) => resolve(new Uint8Array(body)), reject);
   });
 }
 

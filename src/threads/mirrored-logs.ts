@@ -7,8 +7,7 @@
  *    under the log's name later, even when the new files are seen before the drop is announced.
  * 3. A move for a watch that has ended changes nothing.
  */
-import type { Clock } from '../lib/clock.ts';
-import { systemClock } from '../lib/clock.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LogName, LogReader } from '../logs/files/log.ts';
 import { type ChannelView, LogChannel, type WatchedLogs } from '../logs/live/channel.ts';

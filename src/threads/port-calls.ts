@@ -80,12 +80,10 @@ export class PortCalls {
     port.on('message', (messages: Message[]) => {
       for (const message of messages) this.#receive(message);
     });
-    port.on('messageerror', (error) => {
-      this.#logger.error({ err: error }, 'port_message_unreadable');
-    });
-    port.once('close', () => {
-      this.#ended();
-    });
+    port.on('messageerror', (error) =>
+      this.#logger.error({ err: error }, 'port_message_unreadable'),
+    );
+    port.once('close', () => this.#ended());
   }
 
   get closed(): boolean {
@@ -166,9 +164,7 @@ export class PortCalls {
       this.#send([givenUp, id]);
     };
     signal.addEventListener('abort', giveUp);
-    question.release = () => {
-      signal.removeEventListener('abort', giveUp);
-    };
+    question.release = () => signal.removeEventListener('abort', giveUp);
   }
 
   #receive(message: Message): void {
@@ -228,9 +224,8 @@ export class PortCalls {
   }
 
   #heard(name: string, input: unknown): void {
-    const fail = (error: unknown): void => {
+    const fail = (error: unknown): void =>
       this.#logger.warn({ call: name, err: error }, 'port_tell_failed');
-    };
     try {
       const output = this.#handlerOf(name)(input, neverAborted);
       if (output instanceof Promise) output.catch(fail);

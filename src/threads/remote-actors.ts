@@ -46,9 +46,7 @@ export class RemoteActors implements Actors {
     const reply = home.ask(to, message, { deadlineMs, ...(cause && { cause }) });
     let cancel = (): void => undefined;
     const late = new Promise<never>((_, reject) => {
-      cancel = clock.after(deadlineMs, () => {
-        reject(deadlineExceeded());
-      });
+      cancel = clock.after(deadlineMs, () => reject(deadlineExceeded()));
     });
     try {
       return await Promise.race([reply, late]);

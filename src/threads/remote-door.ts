@@ -65,9 +65,7 @@ function crossing(port: PortCalls, call: string, way: Way): Method {
     case 'askUntil':
       return (...args) => port.ask(call, args.slice(0, -1), args.at(-1) as AbortSignal | null);
     case 'tell':
-      return (...args) => {
-        port.tell(call, args);
-      };
+      return (...args) => port.tell(call, args);
     case 'watch': {
       const sinks = new RemoteSinks(port, call);
       return (...args) => {

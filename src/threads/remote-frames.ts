@@ -44,9 +44,7 @@ export class RemoteSinks {
   constructor(port: PortCalls, call: string) {
     this.#port = port;
     this.#call = call;
-    port.handle(`${call}.frame`, (input) => {
-      this.#frame(input as Frame);
-    });
+    port.handle(`${call}.frame`, (input) => this.#frame(input as Frame));
     port.handle(`${call}.end`, (input) => {
       const { viewer, bytes } = input as End;
       const remote = this.#sinks.get(viewer);
@@ -97,9 +95,7 @@ export class PortSinks {
       const { viewer, count } = input as Taken;
       this.#watched.get(viewer)?.sink.taken(count);
     });
-    port.handle(`${call}.left`, (viewer) => {
-      this.#leave(viewer as number);
-    });
+    port.handle(`${call}.left`, (viewer) => this.#leave(viewer as number));
     port.onClose(() => {
       for (const viewer of [...this.#watched.keys()]) this.#leave(viewer);
     });

@@ -32,9 +32,7 @@ export interface ThreadStreams {
 export function sharedRooms(places: StreamPlaces): { logs: SharedStreams; graphql: StreamRoom } {
   const roomOf = (kind: StreamKind): StreamRoom => ({
     reserve: (userId) => places.reserve(kind, userId),
-    release: (userId) => {
-      places.release(kind, userId);
-    },
+    release: (userId) => places.release(kind, userId),
   });
   const close: SharedStreams['close'] = (stream) => places.closeElsewhere(stream);
   return { logs: { ...roomOf('logs'), close }, graphql: roomOf('graphql') };
@@ -55,9 +53,7 @@ export class StreamLedger {
     this.#threads.add(thread);
     return {
       reserve: (kind, userId) => this.#rooms[kind].reserve(userId),
-      release: (kind, userId) => {
-        this.#rooms[kind].release(userId);
-      },
+      release: (kind, userId) => this.#rooms[kind].release(userId),
       closeElsewhere: (stream) => this.#closeElsewhere(stream, thread),
     };
   }

@@ -2,8 +2,7 @@
  * Owns what OAuth clients were granted. Each grant is a token record, to which the client's access and
  * refresh tokens refer. When the record ends, all of them end at once; their rows are removed here.
  */
-import { accountActor, directory } from '../../actors/account/protocol.ts';
-import type { AuthWrite } from '../../actors/account/protocol.ts';
+import { accountActor, type AuthWrite, directory } from '../../actors/account/protocol.ts';
 import type { Condition } from '../../actors/account/match.ts';
 import type { Actors } from '../../actors/runtime/actor.ts';
 import { teamActor } from '../../actors/team/protocol.ts';

@@ -11,8 +11,7 @@ import type { Forward } from '../../protocol/forwarding.ts';
 import { writeFileWhole } from '../../lib/whole-file.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Found } from './states.ts';
-import { hasOwnPorts } from './tasks.ts';
-import type { TaskView } from './tasks.ts';
+import { hasOwnPorts, type TaskView } from './tasks.ts';
 
 export interface ForwardingParts {
   /** Absolute. */

@@ -2,8 +2,14 @@
 import type { Exit, WorkloadState } from '../../protocol/workload.ts';
 import type { KnownSpec } from '../docker/engine/names.ts';
 import type { EndNote } from '../docker/workloads/end-notes.ts';
-import { exitOf, failedExit, healthOf, sentenceOf, signalOf } from '../docker/workloads/states.ts';
-import type { ContainerView } from '../docker/workloads/states.ts';
+import {
+  type ContainerView,
+  exitOf,
+  failedExit,
+  healthOf,
+  sentenceOf,
+  signalOf,
+} from '../docker/workloads/states.ts';
 import { restartDelayMs } from './service-spec.ts';
 import {
   containerOf,
@@ -13,8 +19,9 @@ import {
   isGone,
   isOver,
   isServiceParked,
+  type ServiceView,
+  type TaskView,
 } from './tasks.ts';
-import type { ServiceView, TaskView } from './tasks.ts';
 
 /** A workload as it is found. */
 export interface Found {

@@ -98,17 +98,11 @@ export class RequestBody {
     const declared = this.#framing.kind === 'length' ? this.#framing.bytes : 0;
     const refusal = this.#arrived ? null : this.#refusal;
     if (refusal !== null) {
-      queueMicrotask(() => {
-        this.fail(refusal);
-      });
+      queueMicrotask(() => this.fail(refusal));
     } else if (declared > maxBytes || this.#receivedBytes > maxBytes) {
-      queueMicrotask(() => {
-        this.#failTooLarge(maxBytes);
-      });
+      queueMicrotask(() => this.#failTooLarge(maxBytes));
     } else if (this.#paused || this.#ended || this.#held.length > 0) {
-      queueMicrotask(() => {
-        this.#pump();
-      });
+      queueMicrotask(() => this.#pump());
     }
     return {
       resume: () => {

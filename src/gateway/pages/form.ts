@@ -9,8 +9,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Callers } from '../credentials.ts';
 import { mediaTypeOf } from '../http/accept.ts';
 import type { Exchange } from '../transport.ts';
-import { html, sendPage } from './page.ts';
-import type { Html } from './page.ts';
+import { html, type Html, sendPage } from './page.ts';
 
 /** The page that people come to when nothing else was meant. */
 export const explorerPath = '/api/graphql';

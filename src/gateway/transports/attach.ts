@@ -13,8 +13,12 @@ import { sseHeaders } from '../../protocol/sse.ts';
 import type { Exchange, Route } from '../transport.ts';
 import type { Callers, Person } from '../credentials.ts';
 import { type AppOrDatabase, resourceAt, type ResourceRights } from '../resources.ts';
-import { defaultConsoleSize, parseAttachQuery, parseConsoleInput } from './attach-input.ts';
-import type { AttachQuery } from './attach-input.ts';
+import {
+  type AttachQuery,
+  defaultConsoleSize,
+  parseAttachQuery,
+  parseConsoleInput,
+} from './attach-input.ts';
 
 export interface AttachRoutesOptions extends ResourceRights {
   consoles: ConsoleDoor;

@@ -18,8 +18,13 @@ import { tables } from '../../store/records/tables.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { type Callers, type Person, personAt } from '../credentials.ts';
 import { Assets, ownAsset } from '../pages/assets.ts';
-import { connectPage, connectPath, connectStyle } from '../pages/connect-page.ts';
-import type { ConnectTeam, Standing } from '../pages/connect-page.ts';
+import {
+  connectPage,
+  connectPath,
+  connectStyle,
+  type ConnectTeam,
+  type Standing,
+} from '../pages/connect-page.ts';
 import { asAsked, loginFor, readForm } from '../pages/form.ts';
 import { redirect, sendPage } from '../pages/page.ts';
 

@@ -128,9 +128,7 @@ function preflightOf(path: string): Route {
   return {
     method: 'OPTIONS',
     path,
-    handle: (exchange) => {
-      exchange.send(204, preflight, '');
-    },
+    handle: (exchange) => exchange.send(204, preflight, ''),
   };
 }
 

@@ -1,14 +1,12 @@
 /** Owns databases in the schema. Their passwords leave only by what is marked as secret. */
 import { maskedUrl } from '../../actors/database/settings/address.ts';
-import { databaseActor } from '../../actors/database/protocol.ts';
-import type { NewDatabase } from '../../actors/database/protocol.ts';
+import { databaseActor, type NewDatabase } from '../../actors/database/protocol.ts';
 import { appsReferringTo } from '../../actors/database/settings/references.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import { seenNodes } from '../../auth/rights/authorize.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
-import { databaseEngines } from '../../store/records/records.ts';
-import type { DatabaseRecord } from '../../store/records/records.ts';
+import { databaseEngines, type DatabaseRecord } from '../../store/records/records.ts';
 import type { Resources } from '../../protocol/workload.ts';
 import { tables } from '../../store/records/tables.ts';
 import {

@@ -1,6 +1,5 @@
 /** Owns an app's variables in the schema. A secret's value leaves only through `revealEnv`. */
-import { appActor } from '../../actors/app/protocol.ts';
-import type { EnvEntry } from '../../actors/app/protocol.ts';
+import { appActor, type EnvEntry } from '../../actors/app/protocol.ts';
 import { referencesIn } from '../../actors/database/settings/references.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { EnvRecord, EnvTarget } from '../../store/records/records.ts';

@@ -1,6 +1,5 @@
 /** Owns what the instance says of itself in the schema: its settings, servers and MCP switch. */
-import { instanceActor } from '../../actors/instance/actor.ts';
-import type { InstancePatch } from '../../actors/instance/actor.ts';
+import { instanceActor, type InstancePatch } from '../../actors/instance/actor.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import type { ServerRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';

@@ -13,8 +13,7 @@ import type { ProxyServer } from 'httpxy';
 
 import type { Logger } from '../../lib/log.ts';
 import { loadProxyServer } from './lean-http.ts';
-import { noticeOf, rawNotice, sendNotice, vacancyNotice } from './pages.ts';
-import type { Notice } from './pages.ts';
+import { type Notice, noticeOf, rawNotice, sendNotice, vacancyNotice } from './pages.ts';
 import {
   hasBody,
   isWebSocketUpgrade,

@@ -5,8 +5,7 @@
  *    gone.
  * 2. What it writes beyond the bound is read and dropped, so that it does not wait for us.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { constants } from 'node:os';
 import type { Socket } from 'node:net';
@@ -17,8 +16,12 @@ import { ServiceError } from '../../lib/errors.ts';
 import { killAll } from '../../lib/processes/ending.ts';
 import { confined } from './limits/launch.ts';
 import { makePipes } from './pipes.ts';
-import { markVariable, readProcess, sessionVariable } from '../../lib/processes/processes.ts';
-import type { Membership } from '../../lib/processes/processes.ts';
+import {
+  markVariable,
+  type Membership,
+  readProcess,
+  sessionVariable,
+} from '../../lib/processes/processes.ts';
 import type { Ground } from './workload.ts';
 
 /** As `timeout` of coreutils says it. */

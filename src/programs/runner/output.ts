@@ -12,10 +12,8 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ReadAnswer } from '../../protocol/runner-messages.ts';
-import { LineSplitter } from './line-splitter.ts';
-import type { EncodedEntries } from './line-splitter.ts';
-import { Spool } from './spool.ts';
-import type { SpoolOptions } from './spool.ts';
+import { type EncodedEntries, LineSplitter } from './line-splitter.ts';
+import { Spool, type SpoolOptions } from './spool.ts';
 
 export interface OutputOptions extends SpoolOptions {
   lineIdleMs: number;

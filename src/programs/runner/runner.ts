@@ -18,14 +18,11 @@ import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { runCommand } from './command.ts';
 import { killAll } from '../../lib/processes/ending.ts';
 import type { Limits } from './limits/confinement.ts';
-import { Output } from './output.ts';
-import type { OutputOptions } from './output.ts';
+import { Output, type OutputOptions } from './output.ts';
 import { FreePorts, listenersOf, probePort } from '../../lib/processes/ports.ts';
-import { isWorkloadId } from './records.ts';
-import type { Records, WorkloadRecord } from './records.ts';
+import { isWorkloadId, type Records, type WorkloadRecord } from './records.ts';
 import { Terminals } from './terminals.ts';
-import { Workload } from './workload.ts';
-import type { Backoff, Ground } from './workload.ts';
+import { type Backoff, type Ground, Workload } from './workload.ts';
 
 export interface RunnerOptions {
   records: Records;

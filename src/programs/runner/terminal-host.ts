@@ -2,8 +2,7 @@
  * Owns the process that holds the PTYs of a runner: started for the first terminal, let go of when the last
  * one has been gone for a while.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 

@@ -18,10 +18,8 @@ import type { Confinement } from './limits/confinement.ts';
 import type { Place } from '../../protocol/terminal-messages.ts';
 import { usageOf } from './limits/proc-usage.ts';
 import type { Output } from './output.ts';
-import { findMembers, readProcess } from '../../lib/processes/processes.ts';
-import type { Membership } from '../../lib/processes/processes.ts';
-import { failedToStart, startProgram } from './program-process.ts';
-import type { ProgramProcess } from './program-process.ts';
+import { findMembers, type Membership, readProcess } from '../../lib/processes/processes.ts';
+import { failedToStart, type ProgramProcess, startProgram } from './program-process.ts';
 import type { WorkloadRecord } from './records.ts';
 
 export interface Backoff {

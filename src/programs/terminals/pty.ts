@@ -6,8 +6,7 @@
  * 2. Input the program does not take waits here; no turn of the loop is spent on it.
  * 3. The program has the PTY as its controlling terminal and none of this process's other descriptors.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { constants } from 'node:os';
 import { ReadStream } from 'node:tty';

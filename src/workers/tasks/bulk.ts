@@ -25,9 +25,7 @@ const yieldingPriority = 5;
 export async function serve({ port, memory }: ServeTask): Promise<void> {
   yieldToOthers();
   const receivers = new Map<number, Receiver>();
-  const reply = (message: ReceiveReply): void => {
-    port.postMessage(message);
-  };
+  const reply = (message: ReceiveReply): void => port.postMessage(message);
   port.on('message', (request: ReceiveRequest) => {
     const { transfer } = request;
     const receiver = receivers.get(transfer);
@@ -36,9 +34,7 @@ export async function serve({ port, memory }: ServeTask): Promise<void> {
         const { format, limits, temporary, final } = request;
         const begun = new Receiver({
           ...{ format, limits, temporary, final },
-          credit: (bytes, slot) => {
-            reply({ type: 'credit', transfer, bytes, slot });
-          },
+          credit: (bytes, slot) => reply({ type: 'credit', transfer, bytes, slot }),
         });
         receivers.set(transfer, begun);
         void follow(transfer, begun, reply).then(() => receivers.delete(transfer));
@@ -62,9 +58,7 @@ export async function serve({ port, memory }: ServeTask): Promise<void> {
         receiver?.callOff();
     }
   });
-  await new Promise<void>((resolve) => {
-    port.on('close', resolve);
-  });
+  await new Promise<void>((resolve) => port.on('close', resolve));
 }
 
 async function follow(
@@ -93,9 +87,7 @@ export async function extract(task: ExtractTask): Promise<ExtractReply> {
 export async function send({ port }: SendTask): Promise<void> {
   yieldToOthers();
   port.on('message', (request: SendRequest) => void sendArchive(request));
-  await new Promise<void>((resolve) => {
-    port.on('close', resolve);
-  });
+  await new Promise<void>((resolve) => port.on('close', resolve));
 }
 
 /** Only on Linux does it hold for the calling thread alone. */

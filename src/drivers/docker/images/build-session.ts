@@ -15,8 +15,7 @@ import type {
 import type Dockerode from 'dockerode';
 
 import type { RegistryLogin } from '../../driver.ts';
-import { dial } from './buildkit.ts';
-import type { BuildSession } from './buildkit.ts';
+import { type BuildSession, dial } from './buildkit.ts';
 
 type LoginOf = (host: string) => RegistryLogin | undefined;
 type Call = ServerUnaryCall<{ Host: string }, Credentials>;

@@ -16,13 +16,11 @@ import type { Clock } from '../../../lib/clock.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type { ImageBuild, ImageInfo, ImagePull, Images, RegistryLogin } from '../../driver.ts';
-import { buildContext } from './build-context.ts';
-import type { BuildContext } from './build-context.ts';
+import { buildContext, type BuildContext } from './build-context.ts';
 import { checkBuildRules, checkRegistry, checkedArgs } from './build-rules.ts';
 import { buildWithBuildKit } from './buildkit.ts';
 import { openSession } from './build-session.ts';
-import { orGone, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
-import type { Engine } from '../engine/engine.ts';
+import { type Engine, orGone, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
 import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
 import { tellProgress } from './image-progress.ts';
 import type { ImageTags } from './image-tags.ts';
@@ -78,9 +76,7 @@ export class DockerImages implements Images {
     const before = await this.#find(tag, signal);
     const context = await buildContext(spec);
     const over = new AbortController();
-    context.stream.once('error', () => {
-      over.abort();
-    });
+    context.stream.once('error', () => over.abort());
     void engine.watchOver(over);
     const both = AbortSignal.any([signal, over.signal]);
     try {
@@ -301,9 +297,7 @@ export class DockerImages implements Images {
  */
 function sayWithout(logins: readonly RegistryLogin[], say: Say): Say {
   if (logins.length === 0) return say;
-  return (line) => {
-    say(line.startsWith('[') ? line.replaceAll(/@sha256:[0-9a-f]{64}/g, '') : line);
-  };
+  return (line) => say(line.startsWith('[') ? line.replaceAll(/@sha256:[0-9a-f]{64}/g, '') : line);
 }
 
 function loginFor({ reference, logins }: ImagePull): RegistryLogin | undefined {

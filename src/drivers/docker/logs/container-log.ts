@@ -6,12 +6,9 @@
  */
 import type { Logger } from '../../../lib/log.ts';
 import type { LogEntry } from '../../../protocol/workload.ts';
-import { isBroken, pause, statusOf } from '../engine/engine.ts';
-import type { Engine } from '../engine/engine.ts';
-import { LogReading, timed } from './log-cursor.ts';
-import type { Position } from './log-cursor.ts';
-import { FrameReader, RawLogReader } from './stream-frames.ts';
-import type { Frame } from './stream-frames.ts';
+import { type Engine, isBroken, pause, statusOf } from '../engine/engine.ts';
+import { LogReading, type Position, timed } from './log-cursor.ts';
+import { type Frame, FrameReader, RawLogReader } from './stream-frames.ts';
 
 /** One of the logs of a workload. */
 export interface LogSource {

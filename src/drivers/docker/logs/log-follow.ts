@@ -12,10 +12,8 @@ import { ServiceError } from '../../../lib/errors.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type { LogEntry } from '../../../protocol/workload.ts';
 import type { Driver } from '../../driver.ts';
-import { isAway, pause, statusOf } from '../engine/engine.ts';
-import type { Engine } from '../engine/engine.ts';
-import { ContainerLog } from './container-log.ts';
-import type { ContainerEntry, LogSource } from './container-log.ts';
+import { type Engine, isAway, pause, statusOf } from '../engine/engine.ts';
+import { type ContainerEntry, ContainerLog, type LogSource } from './container-log.ts';
 import type { MergeJournal, Plan, Run } from './merge-journal.ts';
 import { nextBatch } from './merging.ts';
 

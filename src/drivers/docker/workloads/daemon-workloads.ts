@@ -12,18 +12,15 @@ import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type { ContainerSpec, Exit, Workload, WorkloadSpec } from '../../../protocol/workload.ts';
 import { Deadlines } from '../engine/deadlines.ts';
-import { statusOf, unreachable, wordsOf } from '../engine/engine.ts';
-import type { Engine } from '../engine/engine.ts';
+import { type Engine, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
 import { KeyedQueue } from '../engine/keyed-queue.ts';
-import { checkId, shortOf } from '../engine/names.ts';
-import type { KnownSpec, Names } from '../engine/names.ts';
+import { checkId, type KnownSpec, type Names, shortOf } from '../engine/names.ts';
 import type { Networks } from '../engine/networks.ts';
 import type { LogSource } from '../logs/container-log.ts';
 import type { WorkloadLogs } from '../logs/log-follow.ts';
 import type { LogLimits } from './create-options.ts';
 import type { EndNotes } from './end-notes.ts';
-import { failedExit, sentenceOf } from './states.ts';
-import type { ContainerView } from './states.ts';
+import { type ContainerView, failedExit, sentenceOf } from './states.ts';
 
 export interface WorkloadsParts {
   engine: Engine;

@@ -1,6 +1,5 @@
 /** Owns asking why docker-init could not start a program. It says so only in the container's log. */
-import { orGone, pause } from '../engine/engine.ts';
-import type { Engine } from '../engine/engine.ts';
+import { type Engine, orGone, pause } from '../engine/engine.ts';
 import { initFailure } from './states.ts';
 
 /** A daemon under load reports the end of a container before its last lines are in the log. */

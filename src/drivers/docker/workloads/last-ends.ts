@@ -10,8 +10,7 @@ import type { Logger } from '../../../lib/log.ts';
 import type { Exit } from '../../../protocol/workload.ts';
 import type { Engine } from '../engine/engine.ts';
 import { LineReader } from '../logs/line-reader.ts';
-import { exitBy, exitOf, unknownExit } from './states.ts';
-import type { ContainerView } from './states.ts';
+import { type ContainerView, exitBy, exitOf, unknownExit } from './states.ts';
 
 export interface LastEndsParts {
   engine: Engine;

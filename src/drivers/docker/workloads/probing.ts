@@ -3,12 +3,10 @@ import type Dockerode from 'dockerode';
 
 import type { Usage } from '../../../protocol/workload.ts';
 import type { Listener } from '../../../lib/processes/listening-sockets.ts';
-import { orGone, statusOf } from '../engine/engine.ts';
-import type { Engine } from '../engine/engine.ts';
+import { type Engine, orGone, statusOf } from '../engine/engine.ts';
 import { answersAt, isHere, listenersIn, listensIn } from '../engine/host-view.ts';
 import type { DaemonWorkloads, Seen } from './daemon-workloads.ts';
-import { isPortTaken } from './states.ts';
-import type { ContainerView } from './states.ts';
+import { type ContainerView, isPortTaken } from './states.ts';
 
 type Seeing = Pick<DaemonWorkloads<Seen>, 'see' | 'inspect'>;
 

@@ -9,8 +9,7 @@
 import fs from 'node:fs';
 
 import type { Resources } from '../../../protocol/workload.ts';
-import { defaultPidsMax, mebibyte } from './confinement.ts';
-import type { Confinement, Limits } from './confinement.ts';
+import { type Confinement, defaultPidsMax, type Limits, mebibyte } from './confinement.ts';
 import type { Place } from '../../../protocol/terminal-messages.ts';
 
 const prlimitPlaces = ['/usr/bin/prlimit', '/bin/prlimit'];
