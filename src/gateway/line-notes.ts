@@ -7,7 +7,7 @@
  * 3. A request without any of it costs one look for the header.
  */
 import { shownText } from '../lib/names.ts';
-import { parseTraceparent } from '../protocol/traceparent.ts';
+import { parseTraceparent, type TraceParent } from '../protocol/traceparent.ts';
 import type { LineNotes } from './transport.ts';
 
 /** The parts of a request that notes come from. */
@@ -24,23 +24,40 @@ const names = ['rpc', 'tool', 'client'] as const;
 
 /** The members to add to a request's line, each with its comma; '' for none. */
 export function noteMembers(request: Noted): string {
-  if (request.notes === undefined && request.header('traceparent') === '') return '';
-  const members = JSON.stringify(noteFields(request)).slice(1, -1);
-  return members === '' ? '' : `${members},`;
+  const { notes } = request;
+  const header = request.header('traceparent');
+  if (notes === undefined && header === '') return '';
+  const trace = traceOf(header, notes);
+  const members =
+    trace === null ? '' : `"traceId":"${trace.traceId}","parentId":"${trace.parentId}",`;
+  if (notes === undefined) return members;
+  return (
+    members + member('rpc', notes.rpc) + member('tool', notes.tool) + member('client', notes.client)
+  );
 }
 
 /** The same as an object. */
 export function noteFields(request: Noted): Record<string, string> {
-  const { notes } = request;
-  const inHeader = parseTraceparent(request.header('traceparent'));
   const fields: Record<string, string> = {
-    ...(inHeader ?? parseTraceparent(notes?.traceparent ?? '')),
+    ...traceOf(request.header('traceparent'), request.notes),
   };
   for (const name of names) {
-    const value = notes?.[name] ?? '';
-    const isPlain = value.length <= valueMax && plain.test(value);
-    const shown = isPlain ? value : shownText(value, valueMax);
+    const shown = shownText(request.notes?.[name] ?? '', valueMax);
     if (shown !== '') fields[name] = shown;
   }
   return fields;
+}
+
+function traceOf(header: string, notes: LineNotes | undefined): TraceParent | null {
+  const fromHeader = header === '' ? null : parseTraceparent(header);
+  if (fromHeader !== null) return fromHeader;
+  const inBody = notes?.traceparent ?? '';
+  return inBody === '' ? null : parseTraceparent(inBody);
+}
+
+function member(name: string, value: string | null | undefined): string {
+  if (value === null || value === undefined) return '';
+  if (value.length <= valueMax && plain.test(value)) return `"${name}":"${value}",`;
+  const shown = shownText(value, valueMax);
+  return shown === '' ? '' : `"${name}":${JSON.stringify(shown)},`;
 }

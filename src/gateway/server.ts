@@ -14,14 +14,19 @@ import { ServiceError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { AccessLog, type LineSink } from './access-log.ts';
 import { ListenError } from './free-port.ts';
-import { AnswerLines, headerLines, splitLines } from './http/answer-head.ts';
+import { HeadBlocks } from './http/answer-head.ts';
 import { networks, textAddress } from './http/client-address.ts';
 import type { ConstantAnswer, Route } from './transport.ts';
-import type { Ending, ExchangeHost } from './http/exchange-host.ts';
+import {
+  defaultLimits,
+  type Ending,
+  type ExchangeHost,
+  type GatewayLimits,
+  shortestMs,
+} from './http/exchange-host.ts';
 import { HttpExchange } from './http/exchange.ts';
 import { HeadReader, type CopiedHead } from './http/request-head.ts';
 import { InFlight } from './http/in-flight.ts';
-import { defaultLimits, shortestMs, type GatewayLimits } from './limits.ts';
 import { singleSample, type MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { CorkedWrites } from './http/open-stream.ts';
@@ -31,8 +36,6 @@ import { RouteTable, type Match } from './routes.ts';
 import { notFound, refusing, shuttingDown } from './http/problem.ts';
 import { listenOn, loadUws } from './uws.ts';
 import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
-
-export type { GatewayLimits } from './limits.ts';
 
 /** What the gateways of several threads share when they listen on one port. */
 export interface SharedPort {
@@ -194,8 +197,7 @@ export class Gateway {
   /** Has the library match the path itself: faster than our own table. */
   #addConstant(app: TemplatedApp, path: string, { headers, body }: ConstantAnswer): void {
     const counts = this.metrics.route(path, 'GET');
-    const lines = splitLines(headerLines(headers));
-    const [first, rest] = [Buffer.from(lines.first), Buffer.from(lines.rest)];
+    const { first, rest } = this.#host.blocks.fixed(headers);
     app.get(path, (response, request) => {
       if (
         this.#phase !== 'serving' ||
@@ -315,7 +317,7 @@ export class Gateway {
         this.metrics.dropped(why);
       },
       newRequestId: () => `${this.#idPrefix}${(this.#requests += 1).toString(36).padStart(6, '0')}`,
-      lines: new AnswerLines(),
+      blocks: new HeadBlocks(),
       trusted: networks(this.#options.trustedProxies ?? []),
       answered: (exchange, ending) => {
         this.#answered(exchange, ending);

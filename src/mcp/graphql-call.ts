@@ -6,10 +6,11 @@
  *    There MCP may be off, and its secrets are not among those that are taken out.
  */
 import type { AgentSide } from '../graphql/context.ts';
+import type { Variables } from '../graphql/execution/operation.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import type { GraphqlAnswer } from '../graphql/execution/lanes.ts';
 import { isObject } from '../protocol/json-rpc.ts';
-import type { GraphqlReply, McpPrincipal, ToolCall } from './tool.ts';
+import type { DocumentOptions, GraphqlReply, McpPrincipal, ToolCall } from './tool.ts';
 
 /** What the MCP server needs of GraphQL. */
 export type GraphqlDoor = Pick<Graphql, 'execute' | 'subscribe' | 'prepare'>;
@@ -45,28 +46,58 @@ export interface CallOptions {
   draining: AbortSignal;
 }
 
-export function graphqlCall(options: CallOptions): ToolCall {
-  const { door, redaction, principal, caller, agent, progress, patienceMs, draining } = options;
-  const confined: McpPrincipal = { ...principal, confined: true };
-  return {
-    principal,
-    patienceMs,
-    get signal() {
-      return caller.signal;
-    },
-    graphql: (document, variables, more) => {
-      const answer = door.execute(document, variables, confined, { caller, agent, ...more });
-      return answer instanceof Promise ? answer.then(replyOf) : replyOf(answer);
-    },
-    subscribe: (document, variables, until) => {
-      const signal = AbortSignal.any([caller.signal, until, draining]);
-      return door.subscribe(document, variables, confined, { signal, agent });
-    },
-    prepare: (document, operationName) => door.prepare(document, operationName),
-    redact: (text, appId) => redaction.redact(text, principal, appId),
-    openSecrets: (appId) => redaction.open(principal.teamId, appId !== undefined),
-    progress: (message) => progress?.(message),
-  };
+export class GraphqlCall implements ToolCall {
+  readonly #options: CallOptions;
+  readonly #confined: McpPrincipal;
+
+  constructor(options: CallOptions) {
+    this.#options = options;
+    this.#confined = { ...options.principal, confined: true };
+  }
+
+  get principal(): McpPrincipal {
+    return this.#options.principal;
+  }
+
+  get signal(): AbortSignal {
+    return this.#options.caller.signal;
+  }
+
+  get patienceMs(): number {
+    return this.#options.patienceMs;
+  }
+
+  graphql(document: string, variables: Variables, options?: DocumentOptions) {
+    const { door, caller, agent } = this.#options;
+    const answer = door.execute(document, variables, this.#confined, { caller, agent, ...options });
+    return answer instanceof Promise ? answer.then(replyOf) : replyOf(answer);
+  }
+
+  subscribe(
+    document: string,
+    variables: Variables,
+    signal: AbortSignal,
+  ): AsyncGenerator<string, void> {
+    const { door, caller, agent, draining } = this.#options;
+    const any = AbortSignal.any([caller.signal, signal, draining]);
+    return door.subscribe(document, variables, this.#confined, { signal: any, agent });
+  }
+
+  prepare(document: string, operationName?: string) {
+    return this.#options.door.prepare(document, operationName);
+  }
+
+  redact(text: string, appId?: string): string {
+    return this.#options.redaction.redact(text, this.#options.principal, appId);
+  }
+
+  openSecrets(appId?: string): Promise<void> | null {
+    return this.#options.redaction.open(this.#options.principal.teamId, appId !== undefined);
+  }
+
+  progress(message: string): void {
+    this.#options.progress?.(message);
+  }
 }
 
 const dataStart = '{"data":'.length;

@@ -28,7 +28,7 @@ import { answerFault, answerJson, answerReady, type McpAnswer, type McpRequest }
 import type { Catalog, Selection } from './catalog.ts';
 import type { CallOutcome } from './counts.ts';
 import type { McpPrincipal, Tool, ToolArguments, ToolCall, ToolOutcome } from './tool.ts';
-import { type CallRedaction, graphqlCall, type GraphqlDoor } from './graphql-call.ts';
+import { type CallRedaction, GraphqlCall, type GraphqlDoor } from './graphql-call.ts';
 import { paramFault } from './header-value.ts';
 import type { MessageContent } from './known-messages.ts';
 import { outcomeJson, ResultBytes } from './results.ts';
@@ -191,7 +191,7 @@ export class ToolCalls {
   ): ToolCall {
     const { door, redaction } = this.#options;
     const { client } = content;
-    return graphqlCall({
+    return new GraphqlCall({
       door,
       redaction,
       principal,

@@ -144,7 +144,7 @@ export class Front {
         reader,
         authenticate: (exchange) => callers.cookiePerson(exchange, { changes: true }),
         authorize,
-        limits: { archiveBytes: config.maxUploadMb * 2 ** 20 },
+        archiveBytes: config.maxUploadMb * 2 ** 20,
         logger,
       }),
       ...sourceRoutes({

@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Actors } from '../../src/actors/runtime/actor.ts';
-import type { GatewayLimits } from '../../src/gateway/server.ts';
+import type { GatewayLimits } from '../../src/gateway/http/exchange-host.ts';
 import { uploadRoutes } from '../../src/gateway/transports/upload.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
@@ -61,7 +61,7 @@ export async function startUploads(options: UploadFixtureOptions = {}): Promise<
     authorize: options.authorize ?? (() => undefined),
     logger,
     now: () => 1_763_000_000_123,
-    ...(options.archiveBytes !== undefined && { limits: { archiveBytes: options.archiveBytes } }),
+    ...(options.archiveBytes !== undefined && { archiveBytes: options.archiveBytes }),
   });
   const gateway = await startGateway(routes, { limits: options.gateway ?? {} });
   return {

@@ -5,9 +5,10 @@
  * 1. Every write is corked.
  * 2. The head is written as one block.
  */
-import { headerLine, headerLines, splitLines, statusLine } from './answer-head.ts';
+import { answerLines, headerLine, statusLine, toBlock } from './answer-head.ts';
+import type { HeadBlock } from './answer-head.ts';
 import type { Headers } from '../transport.ts';
-import type { AnswerHost, ExchangeRequest } from './exchange-host.ts';
+import type { ExchangeHost, ExchangeRequest } from './exchange-host.ts';
 import type { HttpResponse } from '../uws.ts';
 
 export interface LargeAnswer {
@@ -17,12 +18,14 @@ export interface LargeAnswer {
   sent: () => void;
 }
 
+type Host = Pick<ExchangeHost<never>, 'closing' | 'blocks'>;
+
 /** The library collects so many bytes before it writes. */
 const corkBytes = 16 * 1024;
 
 export class AnswerWriter {
   readonly #response: HttpResponse;
-  readonly #host: AnswerHost;
+  readonly #host: Host;
   readonly #request: ExchangeRequest;
   readonly #exchange: { readonly requestId: string };
   #extraLines = '';
@@ -31,7 +34,7 @@ export class AnswerWriter {
 
   constructor(
     response: HttpResponse,
-    host: AnswerHost,
+    host: Host,
     request: ExchangeRequest,
     exchange: { readonly requestId: string },
   ) {
@@ -51,7 +54,8 @@ export class AnswerWriter {
   }
 
   addHeader(name: string, value: string): void {
-    this.#extraLines += `\r\n${headerLine(name, value)}`;
+    const line = headerLine(name, value);
+    this.#extraLines = this.#extraLines === '' ? line : `${this.#extraLines}\r\n${line}`;
   }
 
   /** Begins an answer that continues later; `more` runs in the same cork. */
@@ -111,7 +115,7 @@ export class AnswerWriter {
     const padding = this.#request.doubtful && this.corked ? corkBytes : 0;
     const length = bytes.byteLength + padding + 2;
     const lines = `${this.#lines(headers)}\r\nConnection: close\r\nContent-Length: ${length}`;
-    const { first, rest } = splitLines(`${lines}\r\n\r\n`);
+    const { first, rest } = toBlock(`${lines}\r\n\r\n`);
     const content = this.#headOnly ? [] : [bytes, Buffer.alloc(padding, ' ')];
     this.#cork(() => {
       this.#response.writeStatus(statusLine(status));
@@ -127,14 +131,21 @@ export class AnswerWriter {
   #head(status: number, headers: Headers): void {
     const response = this.#response;
     if (status !== 200) response.writeStatus(statusLine(status));
-    const isConstant = this.#request.route?.constant !== undefined && status === 200;
-    const { first, rest } = splitLines(isConstant ? headerLines(headers) : this.#lines(headers));
+    const { first, rest } = this.#known(status, headers) ?? toBlock(this.#lines(headers));
     response.writeHeader(first, rest);
   }
 
+  #known(status: number, headers: Headers): HeadBlock | undefined {
+    if (this.#extraLines !== '') return undefined;
+    const { blocks } = this.#host;
+    if (this.#request.route?.constant !== undefined && status === 200) return blocks.fixed(headers);
+    return blocks.withId(headers, this.#exchange.requestId);
+  }
+
   #lines(headers: Headers): string {
-    const lines = this.#host.lines.of(headers);
-    return `X-Request-Id: ${this.#exchange.requestId}\r\n${lines}${this.#extraLines}`;
+    const extra = this.#extraLines;
+    const lines = `X-Request-Id: ${this.#exchange.requestId}\r\n${answerLines(headers)}`;
+    return `${lines}${extra && `\r\n${extra}`}`;
   }
 
   /**

@@ -1,11 +1,11 @@
-/** Owns the types between an exchange and its gateway. */
-import type { AnswerLines } from './answer-head.ts';
+/** Owns the types between an exchange and its gateway, and the bounds of both with their defaults. */
+import type { HeadBlocks } from './answer-head.ts';
 import type { FailureHost } from './base-exchange.ts';
 import type { InNetworks } from './client-address.ts';
 import type { Route } from '../transport.ts';
 import type { RouteCounts } from '../metrics.ts';
 import type { CorkedWrites } from './open-stream.ts';
-import type { RequestBody } from './request-body.ts';
+import type { BodyLimits, RequestBody } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** How an exchange ended, for the access log and the metrics. */
@@ -27,15 +27,40 @@ export interface ExchangeLimits {
   lingerMs: number;
 }
 
-/** What an answer needs of its gateway. */
-export interface AnswerHost {
-  /** Whether every answer now closes its connection. */
-  readonly closing: boolean;
-  readonly lines: AnswerLines;
+export interface GatewayLimits extends ExchangeLimits, BodyLimits {
+  /** Of request line and header fields together; above it 431. */
+  headerBytes: number;
+  maxSockets: number;
+  /** How long `drain` waits. */
+  drainMs: number;
+}
+
+export const defaultLimits: GatewayLimits = {
+  headerBytes: 16 * 1024,
+  maxSockets: 50_000,
+  idleMs: 60_000,
+  minBytesPerS: 1024,
+  windowMs: 60_000,
+  answerMs: 120_000,
+  sendStallMs: 60_000,
+  streamStallMs: 30 * 60_000,
+  lingerBytes: 1024 ** 3,
+  lingerMs: 15_000,
+  drainMs: 10_000,
+};
+
+/** The shortest bound on time, which says how often time must be checked. */
+export function shortestMs(limits: GatewayLimits): number {
+  const { idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs } = limits;
+  return Math.min(idleMs, windowMs, answerMs, sendStallMs, streamStallMs, lingerMs);
 }
 
 /** What an exchange of type `E` needs of its gateway. */
-export interface ExchangeHost<E> extends AnswerHost, FailureHost {
+export interface ExchangeHost<E> extends FailureHost {
+  /** Whether every answer now closes its connection. */
+  readonly closing: boolean;
+  /** Of headers that never change. */
+  readonly blocks: HeadBlocks;
   readonly limits: ExchangeLimits;
   /** Whether a peer is a trusted proxy. */
   readonly trusted: InNetworks;

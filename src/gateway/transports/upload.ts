@@ -22,13 +22,6 @@ import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import { permittedApp, type ResourceRights } from '../resources.ts';
 import type { BodyFlow, Exchange, Route } from '../transport.ts';
 
-export interface UploadLimits {
-  /** Bytes of an archive; above it PAYLOAD_TOO_LARGE. */
-  archiveBytes: number;
-}
-
-export const uploadLimits: UploadLimits = { archiveBytes: 512 * 1024 * 1024 };
-
 export interface UploadRoutesOptions extends ResourceRights {
   bulk: Pick<BulkPool, 'receive'>;
   actors: Actors;
@@ -38,7 +31,8 @@ export interface UploadRoutesOptions extends ResourceRights {
    */
   authenticate: (exchange: Exchange) => Principal;
   logger: Logger;
-  limits?: Partial<UploadLimits>;
+  /** Of an archive; above it PAYLOAD_TOO_LARGE. Default 512 MiB. */
+  archiveBytes?: number;
   /** Milliseconds since the epoch; default the system's. */
   now?: () => number;
 }
@@ -55,7 +49,7 @@ interface Upload {
 class ClientLeft extends Error {}
 
 export function uploadRoutes(options: UploadRoutesOptions): Route[] {
-  const { archiveBytes } = { ...uploadLimits, ...options.limits };
+  const { archiveBytes = 512 * 1024 * 1024 } = options;
   return [
     {
       method: 'POST',
