@@ -8,13 +8,20 @@
  * 3. To be shown a tool is no right: GraphQL decides when the document runs.
  */
 import { tokenTeam } from '../auth/callers/acting-team.ts';
-import { authorize, can, capabilitiesIn, teamIdsOf } from '../auth/rights/authorize.ts';
+import {
+  authorize,
+  can,
+  capabilitiesIn,
+  rightsTables,
+  teamIdsOf,
+} from '../auth/rights/authorize.ts';
 import type { Principal, SignedIn } from '../auth/callers/principal.ts';
 import type { Capability } from '../lib/capabilities.ts';
 import { capabilities } from '../lib/capabilities.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Journal, Reader } from '../store/reader-and-journal.ts';
 import type { TeamRecord } from '../store/records/records.ts';
+import type { Change } from '../store/records/table.ts';
 import { tables } from '../store/records/tables.ts';
 import type { McpPrincipal } from './tool.ts';
 
@@ -22,20 +29,6 @@ export interface RightsOptions {
   reader: Reader;
   subscribe: Journal['subscribe'];
 }
-
-// What `authorize` and `capabilitiesIn` read.
-const decisive: ReadonlySet<string> = new Set(
-  [
-    tables.auth,
-    tables.tokens,
-    tables.members,
-    tables.roles,
-    tables.teams,
-    tables.folders,
-    tables.folderGrants,
-    tables.apps,
-  ].map((table) => table.name),
-);
 
 interface Standing {
   refusal: ServiceError | null;
@@ -51,9 +44,9 @@ export class Rights {
   constructor({ reader, subscribe }: RightsOptions) {
     this.#reader = reader;
     this.#unsubscribe = subscribe((entry) => {
-      if (entry.changes.some((change) => decisive.has(change.table))) {
-        this.#standings = new WeakMap();
-      }
+      const isDecisive = ({ table }: Change): boolean =>
+        rightsTables.has(table) || table === tables.tokens.name;
+      if (entry.changes.some(isDecisive)) this.#standings = new WeakMap();
     });
   }
 

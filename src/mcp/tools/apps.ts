@@ -1,5 +1,4 @@
 /** Owns the tools for teams and apps. */
-import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Tool, ToolArguments } from '../tool.ts';
@@ -7,7 +6,7 @@ import { toolInput } from '../input.ts';
 import { listSchema } from '../output.ts';
 import type { Rights } from '../rights.ts';
 import { appArgument, appNamedIn, noApp, withAppId, without } from './app-argument.ts';
-import { type DocumentTool, documentTool, outcomeOf } from './document-tool.ts';
+import { type DocumentTool, outcomeOf } from './document-tool.ts';
 
 export const pageArguments = {
   first: z.int().min(1).max(100).default(50),
@@ -15,10 +14,6 @@ export const pageArguments = {
 };
 
 const appFields = 'id name slug source status url';
-
-export function appTools(schema: GraphQLSchema): Tool[] {
-  return [...readTools, ...changeTools].map((tool) => documentTool(schema, tool));
-}
 
 const readTools: readonly DocumentTool[] = [
   {
@@ -135,6 +130,8 @@ const changeTools: readonly DocumentTool[] = [
     variables: withAppId(),
   },
 ];
+
+export const appTools = [...readTools, ...changeTools];
 
 /** The teams of the connection, which `team` of the other tools takes. */
 export function listTeams(rights: Rights): Tool {

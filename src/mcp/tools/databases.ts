@@ -1,22 +1,16 @@
 /** Owns the tools for databases. No credential is among what they tell: people reveal those. */
-import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
 import { databaseEngines } from '../../store/records/records.ts';
-import type { Tool } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import { without } from './app-argument.ts';
-import { type DocumentTool, documentTool } from './document-tool.ts';
+import type { DocumentTool } from './document-tool.ts';
 
 const fields = 'id name engine version status error';
 /** A name is anybody's text, and what keeps a server from running is what it said. */
 const ofAny = (): undefined => undefined;
 const noDatabase = 'There is no such database here; see list_databases, or name its team.';
 
-export function databaseTools(schema: GraphQLSchema): Tool[] {
-  return documents.map((tool) => documentTool(schema, tool));
-}
-
-const documents: readonly DocumentTool[] = [
+export const databaseTools: readonly DocumentTool[] = [
   {
     name: 'list_databases',
     description: 'Databases of the team.',

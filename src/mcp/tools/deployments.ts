@@ -6,7 +6,7 @@ import { toolInput } from '../input.ts';
 import { outputOf } from '../output.ts';
 import { appArgument, appNamedIn, appIdOf, noApp, withAppId } from './app-argument.ts';
 import { pageArguments } from './apps.ts';
-import { type DocumentTool, documentTool, outcomeOf } from './document-tool.ts';
+import { type DocumentTool, outcomeOf } from './document-tool.ts';
 import { awaitDeployment, isOpen, noDeployment } from './await-deployment.ts';
 import { chooseLines } from './log-lines.ts';
 import { asData } from './logs.ts';
@@ -15,13 +15,8 @@ const deploymentFields =
   'id appId status trigger url error commitSha branch createdAt startedAt finishedAt';
 const deploymentArgument = z.string().min(1).max(100);
 
-export function deploymentTools(schema: GraphQLSchema): Tool[] {
-  return [
-    ...documents.map((tool) => documentTool(schema, tool)),
-    rollbackApp(schema),
-    deployApp(),
-    waitForDeployment(),
-  ];
+export function deploymentTools(schema: GraphQLSchema): readonly (Tool | DocumentTool)[] {
+  return [...documents, rollbackApp(schema), deployApp, waitForDeployment];
 }
 
 const documents: readonly DocumentTool[] = [
@@ -124,46 +119,42 @@ const timeoutArgument = z
   .default(55)
   .describe('Answers with the state so far after this; 55 at most without a progress token.');
 
-function deployApp(): Tool {
-  return {
-    name: 'deploy_app',
-    description:
-      'Build and run the newest source of an app. With wait, answers when it has ended; else see wait_for_deployment.',
-    group: 'deployments',
-    effect: 'changes',
-    idempotent: false,
-    needs: 'deploy_apps',
-    input: toolInput({
-      appId: appArgument,
-      wait: z.boolean().default(false),
-      timeoutSeconds: timeoutArgument,
-    }),
-    output: null,
-    slow: true,
-    run: async (call, args) => {
-      const reply = await call.graphql(redeploy, { appId: await appIdOf(args, call) });
-      if (!reply.clean) return outcomeOf(reply);
-      if (args['wait'] !== true) return { kind: 'text', text: reply.dataJson };
-      const { redeploy: queued } = JSON.parse(reply.dataJson) as { redeploy: { id: string } };
-      return await waited(call, 'redeploy', queued.id, args);
-    },
-  };
-}
+const deployApp: Tool = {
+  name: 'deploy_app',
+  description:
+    'Build and run the newest source of an app. With wait, answers when it has ended; else see wait_for_deployment.',
+  group: 'deployments',
+  effect: 'changes',
+  idempotent: false,
+  needs: 'deploy_apps',
+  input: toolInput({
+    appId: appArgument,
+    wait: z.boolean().default(false),
+    timeoutSeconds: timeoutArgument,
+  }),
+  output: null,
+  slow: true,
+  run: async (call, args) => {
+    const reply = await call.graphql(redeploy, { appId: await appIdOf(args, call) });
+    if (!reply.clean) return outcomeOf(reply);
+    if (args['wait'] !== true) return { kind: 'text', text: reply.dataJson };
+    const { redeploy: queued } = JSON.parse(reply.dataJson) as { redeploy: { id: string } };
+    return await waited(call, 'redeploy', queued.id, args);
+  },
+};
 
-function waitForDeployment(): Tool {
-  return {
-    name: 'wait_for_deployment',
-    description: 'Wait until a deployment has ended; a failed one comes with the end of its log.',
-    group: 'deployments',
-    effect: 'reads',
-    idempotent: true,
-    needs: null,
-    input: toolInput({ deploymentId: deploymentArgument, timeoutSeconds: timeoutArgument }),
-    output: null,
-    slow: true,
-    run: (call, args) => waited(call, 'deployment', String(args['deploymentId']), args),
-  };
-}
+const waitForDeployment: Tool = {
+  name: 'wait_for_deployment',
+  description: 'Wait until a deployment has ended; a failed one comes with the end of its log.',
+  group: 'deployments',
+  effect: 'reads',
+  idempotent: true,
+  needs: null,
+  input: toolInput({ deploymentId: deploymentArgument, timeoutSeconds: timeoutArgument }),
+  output: null,
+  slow: true,
+  run: (call, args) => waited(call, 'deployment', String(args['deploymentId']), args),
+};
 
 async function waited(
   call: ToolCall,

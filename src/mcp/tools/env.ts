@@ -1,19 +1,13 @@
 /** Owns the tools for variables. No value is ever read: a list shows keys and masks. */
-import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
-import type { Tool } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import { appArgument, withAppId } from './app-argument.ts';
-import { type DocumentTool, documentTool } from './document-tool.ts';
+import type { DocumentTool } from './document-tool.ts';
 
 const keyArgument = z.string().min(1).max(200);
 const variable = 'key masked isSecret targets updatedAt';
 
-export function envTools(schema: GraphQLSchema): Tool[] {
-  return documents.map((tool) => documentTool(schema, tool));
-}
-
-const documents: readonly DocumentTool[] = [
+export const envTools: readonly DocumentTool[] = [
   {
     name: 'list_env',
     description: 'Variables of an app; every value is masked.',

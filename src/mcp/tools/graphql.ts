@@ -17,15 +17,22 @@ import {
 } from 'graphql';
 import * as z from 'zod';
 import { Exposure } from '../../graphql/gate/exposure.ts';
-import type { Effect, Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
+import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { toolInput } from '../input.ts';
 import { fits } from '../results.ts';
 
-const documentArguments = {
-  query: z.string().min(1).max(65_536).describe('A GraphQL document.'),
-  variables: z.record(z.string(), z.unknown()).optional(),
-  operationName: z.string().max(200).optional(),
-};
+const ofDocument = {
+  group: 'graphql',
+  idempotent: false,
+  needs: null,
+  input: toolInput({
+    query: z.string().min(1).max(65_536).describe('A GraphQL document.'),
+    variables: z.record(z.string(), z.unknown()).optional(),
+    operationName: z.string().max(200).optional(),
+  }),
+  // It has the shape the agent asked for.
+  output: null,
+} as const;
 
 export function graphqlTools(schema: GraphQLSchema): Tool[] {
   const exposure = new Exposure(schema);
@@ -41,39 +48,22 @@ export function graphqlTools(schema: GraphQLSchema): Tool[] {
       output: null,
       run: (_call, args) => describe(schema, exposure, args['name']),
     },
-    documentTool(
-      'graphql_query',
-      'query',
-      'reads',
-      'Run a GraphQL query; graphql_schema says what there is.',
-    ),
-    documentTool(
-      'graphql_mutate',
-      'mutation',
-      'destroys',
-      'Run a GraphQL mutation. Fields that show a credential or run a command are refused.',
-    ),
+    {
+      ...ofDocument,
+      name: 'graphql_query',
+      description: 'Run a GraphQL query; graphql_schema says what there is.',
+      effect: 'reads',
+      run: (call, args) => runDocument(call, args, 'query'),
+    },
+    {
+      ...ofDocument,
+      name: 'graphql_mutate',
+      description:
+        'Run a GraphQL mutation. Fields that show a credential or run a command are refused.',
+      effect: 'destroys',
+      run: (call, args) => runDocument(call, args, 'mutation'),
+    },
   ];
-}
-
-function documentTool(
-  name: string,
-  kind: 'query' | 'mutation',
-  effect: Effect,
-  description: string,
-): Tool {
-  return {
-    name,
-    description,
-    group: 'graphql',
-    effect,
-    idempotent: false,
-    needs: null,
-    input: toolInput(documentArguments),
-    // It has the shape the agent asked for.
-    output: null,
-    run: (call, args) => runDocument(call, args, name, kind),
-  };
 }
 
 // More than can be shown; what is more than this is not even looked at.
@@ -82,7 +72,6 @@ const readChars = 65_536;
 async function runDocument(
   call: ToolCall,
   args: ToolArguments,
-  name: string,
   wanted: 'query' | 'mutation',
 ): Promise<ToolOutcome> {
   const { query, variables, operationName } = args as {
@@ -90,7 +79,8 @@ async function runDocument(
     variables?: Record<string, unknown>;
     operationName?: string;
   };
-  const other = wanted === 'query' ? 'graphql_mutate' : 'graphql_query';
+  const [name, other] =
+    wanted === 'query' ? ['graphql_query', 'graphql_mutate'] : ['graphql_mutate', 'graphql_query'];
   const prepared = await call.prepare(query, operationName);
   const kind = prepared.kind === 'deferred' ? 'query' : prepared.kind;
   if (kind !== 'refused' && kind !== wanted) {
@@ -127,10 +117,8 @@ function describe(schema: GraphQLSchema, exposure: Exposure, name: unknown): Too
     return field ? [`${kind} ${signature(field)}`, ...inputsOf(schema, field)] : [];
   });
   if (lines.length > 0) return { kind: 'text', text: lines.join('\n') };
-  return {
-    kind: 'failed',
-    sentence: `There is no type or operation ${name}; without name all are listed.`,
-  };
+  const sentence = `There is no type or operation ${name}; without name all are listed.`;
+  return { kind: 'failed', sentence };
 }
 
 /** Every operation in a line, and the names of the types. */

@@ -36,37 +36,35 @@ const logArguments = {
   contains: z.string().max(200).optional().describe('Only lines with this text.'),
 };
 
-export function logTools(): Tool[] {
-  return [
-    {
-      name: 'read_logs',
-      description: 'Output of an app or a database: its last lines, or what came after a cursor.',
-      group: 'logs',
-      effect: 'reads',
-      idempotent: true,
-      needs: 'view_logs',
-      input: toolInput({
-        appId: appArgument.optional(),
-        databaseId: z.string().max(100).optional(),
-        ...logArguments,
-        container: z.string().max(100).optional(),
-      }),
-      output: null,
-      run: readLogs,
-    },
-    {
-      name: 'get_deployment_log',
-      description: 'Log of a build and release: its last lines, or what came after a cursor.',
-      group: 'deployments',
-      effect: 'reads',
-      idempotent: true,
-      needs: null,
-      input: toolInput({ deploymentId: z.string().min(1).max(100), ...logArguments }),
-      output: null,
-      run: deploymentLog,
-    },
-  ];
-}
+export const logTools: readonly Tool[] = [
+  {
+    name: 'read_logs',
+    description: 'Output of an app or a database: its last lines, or what came after a cursor.',
+    group: 'logs',
+    effect: 'reads',
+    idempotent: true,
+    needs: 'view_logs',
+    input: toolInput({
+      appId: appArgument.optional(),
+      databaseId: z.string().max(100).optional(),
+      ...logArguments,
+      container: z.string().max(100).optional(),
+    }),
+    output: null,
+    run: readLogs,
+  },
+  {
+    name: 'get_deployment_log',
+    description: 'Log of a build and release: its last lines, or what came after a cursor.',
+    group: 'deployments',
+    effect: 'reads',
+    idempotent: true,
+    needs: null,
+    input: toolInput({ deploymentId: z.string().min(1).max(100), ...logArguments }),
+    output: null,
+    run: deploymentLog,
+  },
+];
 
 const logFields = 'nodes { at stream text } pageInfo { hasNextPage endCursor }';
 const ofEither = `query ($appId: ID, $databaseId: ID, $tail: Int, $after: String, $container: String) {

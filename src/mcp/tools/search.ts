@@ -14,25 +14,23 @@ const byDeployment = 'query ($id: ID!) { deployment(id: $id) { id appId status }
 /** Of one kind. */
 const shownMax = 20;
 
-export function search(): Tool {
-  return {
-    name: 'search',
-    description:
-      'Find apps, databases and folders by part of a name; apps, databases and deployments by id.',
-    group: 'search',
-    effect: 'reads',
-    idempotent: true,
-    needs: null,
-    input: toolInput({ text: z.string().trim().min(1).max(100) }),
-    output: listSchema(
-      'results',
-      ['kind', 'id', 'name', 'slug', 'engine', 'appId', 'status'],
-      {},
-      { more: { type: 'integer' } },
-    ),
-    run,
-  };
-}
+export const search: Tool = {
+  name: 'search',
+  description:
+    'Find apps, databases and folders by part of a name; apps, databases and deployments by id.',
+  group: 'search',
+  effect: 'reads',
+  idempotent: true,
+  needs: null,
+  input: toolInput({ text: z.string().trim().min(1).max(100) }),
+  output: listSchema(
+    'results',
+    ['kind', 'id', 'name', 'slug', 'engine', 'appId', 'status'],
+    {},
+    { more: { type: 'integer' } },
+  ),
+  run,
+};
 
 interface Named {
   id: string;

@@ -5,20 +5,22 @@ import type { Rights } from '../rights.ts';
 import { appTools, listTeams } from './apps.ts';
 import { databaseTools } from './databases.ts';
 import { deploymentTools } from './deployments.ts';
+import { documentTool } from './document-tool.ts';
 import { envTools } from './env.ts';
 import { graphqlTools } from './graphql.ts';
 import { logTools } from './logs.ts';
 import { search } from './search.ts';
 
 export function createTools(schema: GraphQLSchema, rights: Rights): Tool[] {
-  return [
+  const all = [
     listTeams(rights),
-    ...appTools(schema),
+    ...appTools,
     ...deploymentTools(schema),
-    ...logTools(),
-    ...envTools(schema),
-    ...databaseTools(schema),
-    search(),
+    ...logTools,
+    ...envTools,
+    ...databaseTools,
+    search,
     ...graphqlTools(schema),
   ];
+  return all.map((tool) => ('document' in tool ? documentTool(schema, tool) : tool));
 }
