@@ -4,6 +4,7 @@
  * adds the copy buttons and the test.
  */
 import { toolGroups } from '../../mcp/tool.ts';
+import type { TeamRecord } from '../../store/records/records.ts';
 import { html, pageStyle } from './page.ts';
 import type { Html } from './page.ts';
 import { mcpClients } from './mcp-clients.ts';
@@ -16,11 +17,7 @@ export const offeredGroups = toolGroups.filter((group) => group !== 'backups');
 /** Where the explorer opens with the mutation that makes a token. */
 const tokenPath = '/api/graphql#create-token';
 
-export interface ConnectTeam {
-  readonly id: string;
-  readonly name: string;
-  readonly slug: string;
-}
+export type ConnectTeam = Readonly<Pick<TeamRecord, 'id' | 'name' | 'slug'>>;
 
 /** What holds for the person in the team. */
 export type Standing =

@@ -1,17 +1,13 @@
 /**
  * Owns `POST /api/graphql`: GraphQL over HTTP, and over Server-Sent Events for who accepts them.
  *
- * 1. A body that is no GraphQL request is 400 whatever the client accepts. A request that is refused
- *    before it runs is 400 as `application/graphql-response+json`, 200 as `application/json`.
- * 2. `Accept: *\/*` gets `application/json`, no Accept at all the newer type, as the specification
- *    says; neither type acceptable is 406.
- * 3. Only JSON is taken, so that no form of another site can be sent here (415); a mutation without
- *    a bearer token, with a cookie or not, is refused where a page of another site sent it, which
- *    covers sign-in as well. Queries cannot be read by other sites and change nothing.
- * 4. A bearer token is judged before the body is read; with one, the cookie is not looked at.
- * 5. An error in the place of an answer, also where the answer took too long, is a GraphQL error of the
+ * 1. A request that is refused before it runs is 400 as `application/graphql-response+json`, 200 as
+ *    `application/json`. What is no request is 400 in either.
+ * 2. Only JSON is taken, so that no form of another site can be sent here; a mutation without a bearer
+ *    token, with a cookie or not, is refused where a page of another site sent it, which covers sign-in
+ *    as well. Queries cannot be read by other sites and change nothing.
+ * 3. An error in the place of an answer, also where the answer took too long, is a GraphQL error of the
  *    media type that the client takes, with the status of its code.
- * 6. Too many failed sign-ins are 429 with `Retry-After`, whatever the client accepts.
  */
 import type { Origin } from '../../auth/sign-in/sign-in.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
@@ -253,26 +249,24 @@ export function parseRequest(body: Uint8Array): GraphqlRequest {
     request = JSON.parse(utf8.decode(body));
   } catch {
     // The parser's own words would quote the body.
-    throw new ServiceError('BAD_REQUEST', 'The body is no JSON in UTF-8.');
+    throw badRequest('The body is no JSON in UTF-8.');
   }
-  if (Array.isArray(request)) {
-    throw new ServiceError('BAD_REQUEST', 'One request at a time: lists of them are not taken.');
-  }
-  if (!isObject(request)) throw new ServiceError('BAD_REQUEST', 'The body is no JSON object.');
+  if (Array.isArray(request))
+    throw badRequest('One request at a time: lists of them are not taken.');
+  if (!isObject(request)) throw badRequest('The body is no JSON object.');
   const { query, operationName, variables, extensions } = request;
-  if (typeof query !== 'string' || query === '') {
-    throw new ServiceError('BAD_REQUEST', 'query must be a string that holds a document.');
-  }
-  if (operationName != null && typeof operationName !== 'string') {
-    throw new ServiceError('BAD_REQUEST', 'operationName must be a string.');
-  }
-  if (variables != null && !isObject(variables)) {
-    throw new ServiceError('BAD_REQUEST', 'variables must be an object.');
-  }
-  if (extensions != null && !isObject(extensions)) {
-    throw new ServiceError('BAD_REQUEST', 'extensions must be an object.');
-  }
+  if (typeof query !== 'string' || query === '')
+    throw badRequest('query must be a string that holds a document.');
+  if (operationName != null && typeof operationName !== 'string')
+    throw badRequest('operationName must be a string.');
+  if (variables != null && !isObject(variables)) throw badRequest('variables must be an object.');
+  if (extensions != null && !isObject(extensions))
+    throw badRequest('extensions must be an object.');
   return { query, operationName: operationName || undefined, variables: variables ?? {} };
+}
+
+function badRequest(sentence: string): ServiceError {
+  return new ServiceError('BAD_REQUEST', sentence);
 }
 
 /** A request with its exchange; what few of them need is made when they ask. */
@@ -325,7 +319,6 @@ class HttpAnswer implements HttpSide {
     this.#exchange = exchange;
   }
 
-  // Read when a mutation asks, which few requests are.
   get origin(): Origin {
     return originOf(this.#exchange);
   }

@@ -6,24 +6,16 @@
  * 2. A form that another site's page sent neither joins nor makes an account.
  * 3. The link is the credential: no page repeats it but in the address it was opened with.
  */
-import type { AccountReads } from '../../auth/callers/account-reads.ts';
-import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import type { InviteView } from '../../auth/sign-in/invitations.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
-import { type Callers, originOf, type Person, personAt } from '../credentials.ts';
+import { originOf, type Person, personAt } from '../credentials.ts';
 import { explorerPath, nameField, newPasswordField, readForm, sendRefused } from '../pages/form.ts';
 import { html, type Html, redirect, sendPage } from '../pages/page.ts';
-import { landing } from './two-factor.ts';
-
-export interface InviteRoutesOptions {
-  accounts: () => Promise<Accounts>;
-  accountReads: Pick<AccountReads, 'user' | 'askingTwoFactor'>;
-  callers: Pick<Callers, 'either' | 'refuseCrossSite'>;
-}
+import { type AccountPagesOptions, landing } from './two-factor.ts';
 
 const title = 'Invite';
-export function inviteRoutes(options: InviteRoutesOptions): Route[] {
+export function inviteRoutes(options: AccountPagesOptions): Route[] {
   const pages = new InvitePages(options);
   const path = '/invite/:token';
   return [
@@ -33,9 +25,9 @@ export function inviteRoutes(options: InviteRoutesOptions): Route[] {
 }
 
 class InvitePages {
-  readonly #options: InviteRoutesOptions;
+  readonly #options: AccountPagesOptions;
 
-  constructor(options: InviteRoutesOptions) {
+  constructor(options: AccountPagesOptions) {
     this.#options = options;
   }
 

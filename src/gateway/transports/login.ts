@@ -9,14 +9,12 @@
  * 3. The second step asks for a code of the app, or a recovery code. Who did not give the password before
  *    has nothing to do there.
  */
-import type { AccountReads } from '../../auth/callers/account-reads.ts';
-import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { pendingCookieName } from '../../auth/sign-in/pending-sign-ins.ts';
 import { soleCookie } from '../../auth/callers/session-cookie.ts';
 import type { Exchange, Route } from '../transport.ts';
-import { type Callers, originOf } from '../credentials.ts';
+import { originOf } from '../credentials.ts';
 import { connectPath } from '../pages/connect-page.ts';
-import { consolePath } from '../pages/console-page.ts';
+import { consolePath } from './console-pages.ts';
 import {
   explorerPath,
   focused,
@@ -27,14 +25,10 @@ import {
 } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
-import { twoFactorPath } from '../pages/two-factor-page.ts';
-import { landing } from './two-factor.ts';
+import { type AccountPagesOptions, landing, twoFactorPath } from './two-factor.ts';
 
-export interface LoginRoutesOptions {
-  accounts: () => Promise<Accounts>;
-  accountReads: Pick<AccountReads, 'user' | 'askingTwoFactor'>;
+export interface LoginRoutesOptions extends AccountPagesOptions {
   needsSetup: () => boolean;
-  callers: Pick<Callers, 'either' | 'refuseCrossSite'>;
 }
 
 const title = 'Sign in';

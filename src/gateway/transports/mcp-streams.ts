@@ -20,8 +20,6 @@ export interface McpStreamsOptions {
   logger: Logger;
   /** Calls, and listeners besides; default 1,024. */
   openMax?: number;
-  pingMs?: number;
-  checkMs?: number;
 }
 
 interface Listener {
@@ -32,6 +30,8 @@ interface Listener {
 }
 
 const ping = sseComment('ping');
+const pingMs = 15_000;
+const checkMs = 500;
 
 export class McpStreams {
   readonly #options: Required<McpStreamsOptions>;
@@ -42,7 +42,7 @@ export class McpStreams {
   #draining = false;
 
   constructor(options: McpStreamsOptions) {
-    this.#options = { openMax: 1_024, pingMs: 15_000, checkMs: 500, ...options };
+    this.#options = { openMax: 1_024, ...options };
   }
 
   get size(): number {
@@ -69,13 +69,12 @@ export class McpStreams {
     { first, last }: Extract<McpAnswer, { kind: 'listen' }>,
     mayStay: () => boolean,
   ): void {
-    const { clock, checkMs } = this.#options;
     const stream = this.#begin(exchange, this.#listeners.size);
     stream.write(eventOf(first));
     const listener = { stream, last, mayStay };
     this.#listeners.add(listener);
     exchange.onAbort(() => this.#listeners.delete(listener));
-    this.#stopChecks ??= every(clock, checkMs, () => this.#check());
+    this.#stopChecks ??= every(this.#options.clock, checkMs, () => this.#check());
   }
 
   drain(): void {
@@ -89,7 +88,7 @@ export class McpStreams {
   }
 
   #begin(exchange: Exchange, alike: number): ResponseStream {
-    const { clock, openMax, pingMs } = this.#options;
+    const { clock, openMax } = this.#options;
     if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
     if (alike >= openMax) {
       throw new ServiceError('TOO_MANY_STREAMS', `There are ${openMax} such streams already.`);

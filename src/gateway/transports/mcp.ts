@@ -1,14 +1,9 @@
 /**
- * Owns `POST /api/mcp`: the Model Context Protocol over HTTP.
+ * Owns `POST /api/mcp`: the Model Context Protocol over HTTP. In which order a request is looked at,
+ * `docs/behaviour.md` says.
  *
- * 1. In this order: 403 for an Origin that is not ours; 401 without a usable token, with where to get
- *    one; 429 above the token's rate; 403 where the team has MCP off or the token's owner may not use
- *    it; 415, 413; then what the protocol says.
- *    A page of ours, or on this machine while we are, may read what it is answered.
- *    What holds for the team is asked again when a body was long on its way.
- *    A large message counts as several calls, as it takes several times as long.
- * 2. There are no sessions: no id of one is sent, and what clients send of it is ignored.
- * 3. Nothing heavy is loaded for who has no token.
+ * 1. What holds for the team is asked again when a body was long on its way.
+ * 2. Nothing heavy is loaded for who has no token.
  */
 import { mcpResource } from '../../auth/oauth/metadata.ts';
 import type { Authenticator } from '../../auth/callers/authenticator.ts';

@@ -11,15 +11,13 @@ import type { OAuth } from '../../auth/oauth/oauth.ts';
 import { isLoopbackTarget, policySource } from '../../auth/oauth/redirects.ts';
 import type { Capability } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { TeamRecord } from '../../store/records/records.ts';
 import type { Exchange, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
 import { loginFor, readForm, sendRefused } from '../pages/form.ts';
 import { type Html, html, pagePolicy, redirect, sendPage } from '../pages/page.ts';
 
-export interface ConsentTeam {
-  id: string;
-  name: string;
-}
+export type ConsentTeam = Readonly<Pick<TeamRecord, 'id' | 'name'>>;
 
 export interface ConsentOptions {
   oauth: OAuth;

@@ -5,15 +5,13 @@
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
-import { type Callers, originOf } from '../credentials.ts';
+import { originOf } from '../credentials.ts';
 import { newPasswordField, readForm, sendRefused } from '../pages/form.ts';
 import { html, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
+import type { AccountPagesOptions } from './two-factor.ts';
 
-export interface ResetRoutesOptions {
-  accounts: () => Promise<Accounts>;
-  callers: Pick<Callers, 'refuseCrossSite'>;
-}
+export type ResetRoutesOptions = Pick<AccountPagesOptions, 'accounts' | 'callers'>;
 
 const title = 'New password';
 const path = '/reset/:token';

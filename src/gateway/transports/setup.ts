@@ -2,18 +2,15 @@
  * Owns the first page of an empty instance: a form, without script, that makes the first account,
  * which owns the instance. Afterwards it leads on to where people sign in.
  */
-import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
-import { type Callers, originOf } from '../credentials.ts';
+import { originOf } from '../credentials.ts';
 import { explorerPath, nameField, newPasswordField, readForm, sendRefused } from '../pages/form.ts';
 import { html, redirect, sendPage } from '../pages/page.ts';
 import type { Html } from '../pages/page.ts';
+import type { LoginRoutesOptions } from './login.ts';
 
-export interface SetupRoutesOptions {
-  accounts: () => Promise<Accounts>;
-  needsSetup: () => boolean;
-  callers: Pick<Callers, 'refuseCrossSite'>;
+export interface SetupRoutesOptions extends LoginRoutesOptions {
   /** What whoever sets it up should know first. */
   warning: () => string | null;
 }

@@ -7,32 +7,33 @@
  * 3. What is shown once travels in the form of the person it was shown to, for a code that is mistyped;
  *    what confirms is what the service stored.
  */
-import type { AccountReads, User } from '../../auth/callers/account-reads.ts';
+import type { AccountReads, AskingTeam, User } from '../../auth/callers/account-reads.ts';
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
 import { type Callers, originOf, type Person, personAt } from '../credentials.ts';
-import { explorerPath, loginFor, pathOnSite, readForm, sendRefused } from '../pages/form.ts';
-import { redirect, sendPage } from '../pages/page.ts';
 import {
-  enrolPage,
-  onPage,
-  startPage,
-  twoFactorConfirmPath,
-  twoFactorPageAt,
-  twoFactorPath,
-} from '../pages/two-factor-page.ts';
-import type { Enrolment } from '../pages/two-factor-page.ts';
+  explorerPath,
+  focused,
+  loginFor,
+  pathOnSite,
+  readForm,
+  sendRefused,
+} from '../pages/form.ts';
+import { type Html, html, redirect, sendPage } from '../pages/page.ts';
 
-export interface TwoFactorRoutesOptions {
+/** What pages on accounts work with. */
+export interface AccountPagesOptions {
   accounts: () => Promise<Accounts>;
   accountReads: Pick<AccountReads, 'user' | 'askingTwoFactor'>;
   callers: Pick<Callers, 'cookiePerson' | 'either' | 'refuseCrossSite'>;
 }
 
 const title = 'Two-factor';
+export const twoFactorPath = '/account/two-factor';
+const confirmPath = `${twoFactorPath}/confirm`;
 
-export function twoFactorRoutes(options: TwoFactorRoutesOptions): Route[] {
+export function twoFactorRoutes(options: AccountPagesOptions): Route[] {
   return [
     { method: 'GET', path: twoFactorPath, handle: (exchange) => show(options, exchange) },
     {
@@ -43,7 +44,7 @@ export function twoFactorRoutes(options: TwoFactorRoutesOptions): Route[] {
     },
     {
       method: 'POST',
-      path: twoFactorConfirmPath,
+      path: confirmPath,
       audit: 'confirmTwoFactorEnrolment',
       handle: (exchange) => confirm(options, exchange),
     },
@@ -60,7 +61,7 @@ export function landing(
   return isThere || reads.askingTwoFactor(userId).length === 0 ? next : twoFactorPageAt(next);
 }
 
-function show(options: TwoFactorRoutesOptions, exchange: Exchange): void {
+function show(options: AccountPagesOptions, exchange: Exchange): void {
   const next = pathOnSite(exchange.query.get('next'), explorerPath);
   const person = personAt(exchange, options.callers);
   if (person === null) {
@@ -76,7 +77,7 @@ function show(options: TwoFactorRoutesOptions, exchange: Exchange): void {
   );
 }
 
-async function start(options: TwoFactorRoutesOptions, exchange: Exchange): Promise<void> {
+async function start(options: AccountPagesOptions, exchange: Exchange): Promise<void> {
   const { person, form, next } = await read(options, exchange);
   const password = form.get('password') ?? '';
   const user = userOf(options, person);
@@ -90,7 +91,7 @@ async function start(options: TwoFactorRoutesOptions, exchange: Exchange): Promi
   }
 }
 
-async function confirm(options: TwoFactorRoutesOptions, exchange: Exchange): Promise<void> {
+async function confirm(options: AccountPagesOptions, exchange: Exchange): Promise<void> {
   const { person, form, next } = await read(options, exchange);
   const user = userOf(options, person);
   try {
@@ -111,7 +112,7 @@ async function confirm(options: TwoFactorRoutesOptions, exchange: Exchange): Pro
 }
 
 async function read(
-  options: TwoFactorRoutesOptions,
+  options: AccountPagesOptions,
   exchange: Exchange,
 ): Promise<{ person: Person; form: URLSearchParams; next: string }> {
   const form = await readForm(exchange, options.callers);
@@ -119,17 +120,17 @@ async function read(
   return { person, form, next: pathOnSite(form.get('next'), explorerPath) };
 }
 
-function userOf(options: TwoFactorRoutesOptions, { userId }: Person): User {
+function userOf(options: AccountPagesOptions, { userId }: Person): User {
   const user = options.accountReads.user(userId);
   if (!user) throw new ServiceError('UNAUTHENTICATED', 'Sign in first.');
   return user;
 }
 
 function firstStep(
-  options: TwoFactorRoutesOptions,
+  options: AccountPagesOptions,
   user: User,
   next: string,
-  problem: Parameters<typeof startPage>[1] = null,
+  problem: Html | null = null,
 ) {
   const teams = options.accountReads.askingTwoFactor(user.id);
   return startPage({ email: user.email, teams, next }, problem);
@@ -144,4 +145,115 @@ function shownBefore(form: URLSearchParams): Enrolment | null {
   const recoveryCodes = (form.get('recoveryCodes') ?? '').split(' ').slice(0, codesMax);
   if (!uri.startsWith('otpauth://totp/') || uri.length > uriMax) return null;
   return { uri, recoveryCodes };
+}
+
+/** The page, and where it leads on to. */
+function twoFactorPageAt(next: string): string {
+  return `${twoFactorPath}?next=${encodeURIComponent(next)}`;
+}
+
+interface Enrolment {
+  /** `otpauth://totp/…` */
+  uri: string;
+  recoveryCodes: readonly string[];
+}
+
+/** The first step: who asks for it, and the password. */
+function startPage(
+  { email, teams, next }: { email: string; teams: readonly AskingTeam[]; next: string },
+  problem: Html | null,
+): Html {
+  return html`<h1>Two-factor</h1>
+    ${teams.map(teamNotice)}
+    <p>A code from an app on your telephone, asked for after the password when you sign in.</p>
+    ${problem}
+    <form method="post" action="${twoFactorPath}">
+      <input type="hidden" name="next" value="${next}" />
+      <input type="hidden" name="email" value="${email}" autocomplete="username" />
+      <label
+        >Your password
+        <input
+          name="password"
+          type="password"
+          required
+          ${focused}
+          maxlength="128"
+          autocomplete="current-password"
+        />
+      </label>
+      <button>Turn on two-factor</button>
+    </form>
+    <a href="${next}">Not now</a>`;
+}
+
+function teamNotice({ name, graceUntilMs }: AskingTeam): Html {
+  if (graceUntilMs === null) {
+    return html`<p role="alert">
+      <b>${name}</b> requires two-factor: until it is on, you and your tokens are kept out of it.
+    </p>`;
+  }
+  return html`<p role="alert">
+    <b>${name}</b> requires two-factor. From ${timeText(graceUntilMs)} on, you and your tokens are
+    kept out of it without.
+  </p>`;
+}
+
+/** To the minute, rounded down: nobody is told of more time than there is. */
+function timeText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** The second step: what is shown once, and the first code. */
+async function enrolPage(
+  { uri, recoveryCodes }: Enrolment,
+  next: string,
+): Promise<(problem: Html | null) => Html> {
+  // Loaded when first asked for: most starts never come here.
+  const { renderSVG } = await import('uqr');
+  const picture = renderSVG(uri, { border: 3 });
+  return (problem) =>
+    html`<h1>Two-factor</h1>
+      <p>Scan this with an authenticator app.</p>
+      <img src="data:image/svg+xml,${encodeURIComponent(picture)}" alt="QR code" />
+      <p>Or type the key into it: <code>${keyOf(uri)}</code></p>
+      <a href="${uri}" class="plain">Open an app on this device</a>
+      <p>
+        Keep these recovery codes in a safe place: each signs you in once when the app is lost. They
+        are not shown again.
+      </p>
+      <ul>
+        ${recoveryCodes.map((code) => html`<li><code>${code}</code></li>`)}
+      </ul>
+      ${problem}
+      <form method="post" action="${confirmPath}">
+        <input type="hidden" name="next" value="${next}" />
+        <input type="hidden" name="uri" value="${uri}" />
+        <input type="hidden" name="recoveryCodes" value="${recoveryCodes.join(' ')}" />
+        <label
+          >Code
+          <input
+            name="code"
+            required
+            ${focused}
+            inputmode="numeric"
+            maxlength="20"
+            autocomplete="one-time-code"
+          />
+          <small>Six digits, from the app. Two-factor is on with the first.</small>
+        </label>
+        <button>Confirm</button>
+      </form>
+      <a href="${twoFactorPageAt(next)}">Start again</a>`;
+}
+
+/** The secret of an otpauth URI in groups of four. */
+function keyOf(uri: string): string {
+  const secret = URL.parse(uri)?.searchParams.get('secret') ?? '';
+  return secret.replace(/(.{4})(?=.)/g, '$1 ');
+}
+
+function onPage(next: string): Html {
+  return html`<h1>Two-factor is on</h1>
+    <p>You are asked for a code after the password when you sign in.</p>
+    <a href="${next}">Continue</a>`;
 }
