@@ -66,10 +66,11 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
 
   it('serve on, and no viewer misses or repeats a line, over kill -9', async () => {
     const env = [{ key: 'COUNT_MS', value: '5' }];
-    const apps: AppInfo[] = [];
-    for (const name of ['One', 'Two', 'Three']) {
-      apps.push(await client.runningApp(name, archiveOf(appOf(name)), { env }));
-    }
+    const apps = await Promise.all(
+      ['One', 'Two', 'Three'].map((name) =>
+        client.runningApp(name, archiveOf(appOf(name)), { env }),
+      ),
+    );
     const [first] = apps;
     assert.ok(first);
     const visitor = new Visitor(client, first.slug);
@@ -148,15 +149,15 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
 
   it('come back with their daemon, and deployments wait for it', async () => {
     const { id, slug } = await client.runningApp('Daemon', archiveOf(appOf('before')));
+    const shell = await ConsoleClient.open(client, `/api/apps/${id}/attach`);
     const building = await client.createApp('Building');
-    const dockerfile = appOf('after', 'RUN echo begun && sleep 3')['Dockerfile'] ?? '';
+    const dockerfile = appOf('after', 'RUN echo begun && sleep 2')['Dockerfile'] ?? '';
     const files = { ...appOf('after'), Dockerfile: dockerfile };
     await client.mustUpload(building.id, archiveOf(files));
     const deployment = await client.redeploy(building.id);
     await until('it builds', 20_000, async () =>
       /^begun$/m.test((await client.deployment(deployment))?.log ?? ''),
     );
-    const shell = await ConsoleClient.open(client, `/api/apps/${id}/attach`);
     await daemon.stop();
     // By itself, for its container ends before the daemon, or as lost.
     await until('it is told', 20_000, () => shell.stream.ended);

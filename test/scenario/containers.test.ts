@@ -11,11 +11,11 @@ import { until } from '../support/gangway.ts';
 import { startRegistry } from '../support/registry.ts';
 import type { RegistryImage } from '../support/registry.ts';
 
-describe('apps in containers', { skip: needs('docker') }, () => {
+describe('apps in containers', { skip: needs('docker'), concurrency: 3 }, () => {
   let place: ContainerPlace;
   let client: Client;
   before(async () => {
-    place = await containerPlace();
+    place = await containerPlace({ GANGWAY_HEALTH_TIMEOUT_SECONDS: '10' });
     client = place.gangway.client;
   });
   after(() => place.close());
@@ -44,6 +44,8 @@ describe('apps in containers', { skip: needs('docker') }, () => {
     const query = 'query($id: ID!) { app(id: $id) { containers { name image state startedAt } } }';
     return (await client.must<{ app: { containers: Shown[] } }>(query, { id })).app.containers;
   };
+  const ownedBy = async (id: string) =>
+    (await place.containers()).filter(({ Labels }) => Labels['gangway.owner'] === id);
   const rollback = async (deploymentId: string): Promise<string> => {
     const { rollbackDeployment } = await client.must<{ rollbackDeployment: { id: string } }>(
       'mutation($id: ID!) { rollbackDeployment(deploymentId: $id) { id } }',
@@ -80,9 +82,8 @@ describe('apps in containers', { skip: needs('docker') }, () => {
     assert.equal(shown?.name, 'app');
     assert.equal(shown.state, 'running');
     assert.match(shown.image ?? '', new RegExp(first));
-    const { HostConfig } = await place.docker
-      .getContainer((await place.containers())[0]?.Id ?? '')
-      .inspect();
+    const [container] = await ownedBy(app.id);
+    const { HostConfig } = await place.docker.getContainer(container?.Id ?? '').inspect();
     assert.equal(HostConfig.Memory, 128 * 2 ** 20);
     assert.equal(HostConfig.PidsLimit, 64);
 
@@ -147,12 +148,10 @@ describe('apps in containers', { skip: needs('docker') }, () => {
       return now?.state === 'running' && now.startedAt !== before?.startedAt;
     });
     assert.equal((await client.visit(slug)).text, 'alive');
-    const shown = async () =>
-      (await place.containers()).filter(({ Labels }) => Labels['gangway.owner'] === id);
-    const [container] = await shown();
+    const [container] = await ownedBy(id);
     await place.docker.getContainer(container?.Id ?? '').kill();
     await until('another container runs', 30_000, async () => {
-      const running = (await shown()).filter(({ State }) => State === 'running');
+      const running = (await ownedBy(id)).filter(({ State }) => State === 'running');
       return running.length === 1 && (await client.visit(slug)).text === 'alive';
     });
     assert.equal((await containersOf(id))[0]?.state, 'running');
@@ -192,8 +191,8 @@ describe('apps in containers', { skip: needs('docker') }, () => {
     await dying.ends('exit');
     await until('it runs again', 30_000, async () => (await client.visit(slug)).status === 200);
     const removed = await ConsoleClient.open(client, path);
-    const its = (await place.containers()).filter(({ Labels }) => Labels['gangway.owner'] === id);
-    for (const { Id } of its) await place.docker.getContainer(Id).remove({ force: true });
+    for (const { Id } of await ownedBy(id))
+      await place.docker.getContainer(Id).remove({ force: true });
     await removed.ends('exit');
     assert.equal((await removed.back()).code, 'NO_SUCH_SESSION');
   });
@@ -226,8 +225,10 @@ describe('apps in containers', { skip: needs('docker') }, () => {
   });
 
   it('reach each other by slug in the network of their team', async () => {
-    const one = await client.runningApp('One', archiveOf(appOf('one')));
-    const two = await client.runningApp('Two', archiveOf(appOf('two')));
+    const both = Promise.all([
+      client.runningApp('One', archiveOf(appOf('one'))),
+      client.runningApp('Two', archiveOf(appOf('two'))),
+    ]);
     const { createTeam } = await client.must<{ createTeam: { id: string } }>(
       'mutation { createTeam(name: "Others") { id } }',
     );
@@ -239,6 +240,7 @@ describe('apps in containers', { skip: needs('docker') }, () => {
     );
     await client.mustUpload(createApp.id, archiveOf(appOf('other')));
     await client.deployed(createApp.id);
+    const [one, two] = await both;
     const ask = (slug: string) => client.visit(one.slug, `/ask?http://${slug}:3000/`);
     assert.equal((await ask(two.slug)).text, 'two');
     assert.match((await ask(createApp.slug)).text, /ENOTFOUND|EAI_AGAIN/);
@@ -253,7 +255,7 @@ describe('apps in containers', { skip: needs('docker') }, () => {
       ['what is no Dockerfile', 'HELLO\n', /HELLO/i, /HELLO/i],
       ['an end at once', dockerfileOf('CMD ["false"]'), /exited with code 1/, /exited with code 1/],
       ['no such program', dockerfileOf('CMD ["/none"]'), /\/none/, /\/none/],
-      ['never healthy', dockerfileOf('CMD ["sleep", "1000"]'), /not healthy within 5 s: nothing listened/, /Failed: /],
+      ['never healthy', dockerfileOf('CMD ["sleep", "1000"]'), /not healthy within 10 s: nothing listened/, /Failed: /],
     ];
     for (const [what, dockerfile, error, log] of trials) {
       await client.mustUpload(id, archiveOf({ Dockerfile: dockerfile }));

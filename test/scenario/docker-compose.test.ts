@@ -42,7 +42,7 @@ services:
     <<: *base
     command: ${JSON.stringify(['node', '-e', counter])}
     volumes: [state:/state]
-    healthcheck: { test: [CMD-SHELL, "wget -q -O - http://127.0.0.1:3000/health"], interval: 1s, retries: 30 }
+    healthcheck: { test: [CMD-SHELL, "wget -q -O - http://127.0.0.1:3000/health"], interval: 300ms, retries: 100 }
     mem_limit: 256m
   once: { <<: *base, command: "echo migrated", restart: "no" }
   term: { <<: *base, command: sh, tty: true, stop_signal: SIGHUP }

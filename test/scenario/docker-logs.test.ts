@@ -14,13 +14,13 @@ import { dockerDaemon } from '../support/shared-daemons.ts';
 import { socketProxy } from '../support/socket-proxy.ts';
 import type { SocketProxy } from '../support/socket-proxy.ts';
 
-const containers = 20;
+const containers = 10;
 const viewers = 500;
 const names = Array.from({ length: containers }, (_, i) => (i === 0 ? 'web' : `s${String(i)}`));
 
-/** Each counts without end, ten lines at a time. */
+/** Each counts without end, twenty lines at a time. */
 function composeText(): string {
-  const count = `i=0; while true; do i=$$((i+1)); echo "$$NAME $$i"; [ $$((i % 10)) = 0 ] && sleep 0.2; done`;
+  const count = `i=0; while true; do i=$$((i+1)); echo "$$NAME $$i"; [ $$((i % 20)) = 0 ] && sleep 0.1; done`;
   const build = { dockerfile_inline: `FROM ${baseImage}` };
   const services = names.map((name) => {
     const command = ['sh', '-c', name === 'web' ? `httpd -p 3000 -h /tmp; ${count}` : count];
@@ -57,7 +57,7 @@ describe('logs of containers', { skip: needs('docker') }, () => {
       if (daemon.isShared) await removeAllOf(gangway, new Docker({ socketPath: daemon.socket }));
     });
     ({ client } = gangway);
-    app = await client.createApp('Twenty', { source: 'COMPOSE', compose: composeText() });
+    app = await client.createApp('Ten', { source: 'COMPOSE', compose: composeText() });
     await client.deployed(app.id);
   });
 
@@ -83,7 +83,7 @@ describe('logs of containers', { skip: needs('docker') }, () => {
       tailOf(names[i] ?? '', 'tail=0', { 'last-event-id': lastId }),
     );
     try {
-      await until('more lines of each', 90_000, () => have(rest, 300));
+      await until('more lines of each', 90_000, () => have(rest, 600));
     } finally {
       for (const tail of rest) tail.close();
     }

@@ -60,9 +60,10 @@ function labelOf({ dataDir }: Gangway): { label: string[] } {
 export async function removeAllOf(gangway: Gangway, docker: Docker): Promise<void> {
   const filters = labelOf(gangway);
   const busy = (): undefined => undefined;
-  for (const { Id } of await docker.listContainers({ all: true, filters })) {
-    await docker.getContainer(Id).remove({ force: true, v: true }).catch(busy);
-  }
+  const containers = await docker.listContainers({ all: true, filters });
+  const remove = (id: string): Promise<unknown> =>
+    docker.getContainer(id).remove({ force: true, v: true });
+  await Promise.all(containers.map(({ Id }) => remove(Id).catch(busy)));
   const { Volumes } = await docker.listVolumes({ filters });
   for (const { Name } of Volumes) await docker.getVolume(Name).remove().catch(busy);
   for (const { Id } of await docker.listNetworks({ filters })) {

@@ -197,11 +197,16 @@ export class Client {
   async finished(id: string, timeoutMs = 120_000): Promise<string> {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
-      const found = await this.deployment(id);
-      assert.ok(found, `deployment ${id} exists`);
-      if (!['queued', 'building', 'starting'].includes(found.status)) return found.status;
+      const { deployment } = await this.must<{ deployment: { status: string } | null }>(
+        'query($id: ID!) { deployment(id: $id) { status } }',
+        { id },
+      );
+      assert.ok(deployment, `deployment ${id} exists`);
+      const { status } = deployment;
+      if (!['queued', 'building', 'starting'].includes(status)) return status;
       if (performance.now() > deadline) {
-        throw new Error(`Waited in vain for deployment ${id}: ${found.status}\n${found.log}`);
+        const log = (await this.deployment(id))?.log ?? '';
+        throw new Error(`Waited in vain for deployment ${id}: ${status}\n${log}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
