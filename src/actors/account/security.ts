@@ -29,7 +29,8 @@ export function securityHandlers({ reader, clock, commit }: SecurityOptions) {
       if (seenHash !== null && account?.fields['password'] !== seenHash) return false;
       await commit([
         passwordChange(account, userId, passwordHash, clock.now()),
-        ...sessionsOf(reader, userId)
+        ...reader
+          .list(tables.auth, 'field', ['session', 'userId', userId])
           .filter((session) => session.id !== keepSessionId)
           .flatMap((session) => sessionEnd(session.id)),
         ...(endTwoFactor ? twoFactorEnd(reader, userId) : []),
@@ -93,10 +94,6 @@ export function credentialOf(reader: Reader, userId: string): Readonly<AuthRecor
   return reader
     .list(tables.auth, 'field', ['account', 'userId', userId])
     .find((account) => account.fields['providerId'] === 'credential');
-}
-
-function sessionsOf(reader: Reader, userId: string): Readonly<AuthRecord>[] {
-  return reader.list(tables.auth, 'field', ['session', 'userId', userId]);
 }
 
 /** The record with the proof used up; null for one that is none, or was used before. */

@@ -48,7 +48,8 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
 
   constructor(context: ActorContext<AppProtocol>, deps: AppDeps) {
     super(context, deps, { name: 'app', table: tables.apps });
-    if (!mayHaveOpen(this.record)) return;
+    // An app with an open deployment says so in its status, which `save` derives from them.
+    if (this.record?.status !== 'queued' && this.record?.status !== 'building') return;
     for (const deployment of deps.reader.list(tables.deployments, 'open', [this.id])) {
       this.#open.set(deployment.id, deployment);
     }
@@ -248,11 +249,6 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
         : this.deps.reader.get(tables.deployments, latest);
     return known?.status === 'failed' ? 'error' : 'idle';
   }
-}
-
-/** An app with an open deployment says so in its status, which `save` derives from them. */
-function mayHaveOpen(app: AppRecord | null): boolean {
-  return app?.status === 'queued' || app?.status === 'building';
 }
 
 export function isOpen({ status }: Pick<DeploymentRecord, 'status'>): boolean {

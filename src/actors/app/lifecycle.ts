@@ -155,7 +155,9 @@ export class Lifecycle {
       } catch (error) {
         if (core.context.signal.aborted) return;
         core.deps.logger.warn({ app: core.id, err: error }, 'app_not_started');
-        if (!isAborted(cancel.signal)) reason = reasonOf(error);
+        if (!isAborted(cancel.signal)) {
+          reason = error instanceof WorkFailed ? error.message : 'It could not be started.';
+        }
       }
       await core.context.report(() => {
         if (reason !== null && core.wants(deploymentId)) this.#startFailed(reason);
@@ -252,8 +254,4 @@ export class Lifecycle {
     }
     this.ensureRunning();
   }
-}
-
-function reasonOf(thrown: unknown): string {
-  return thrown instanceof WorkFailed ? thrown.message : 'It could not be started.';
 }

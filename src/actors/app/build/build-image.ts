@@ -46,7 +46,11 @@ export async function buildImage(work: BuildWork, images: Images): Promise<Relea
 async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan> {
   const { core, app, deployment, say } = work;
   const contextDir = await unpack(work, null);
-  const recipe = await recipeFor(work, new Source(contextDir));
+  const source = new Source(contextDir);
+  const path = await ownDockerfile(source, app.build);
+  const recipe = await (path === null
+    ? generatedRecipe(work, source)
+    : ownRecipe(work, source, path));
   say(`Found ${recipe.found}.`);
   for (const note of recipe.notes) say(note);
   const { dockerfile, buildArgs, startCommand, kind } = recipe;
@@ -125,11 +129,6 @@ export async function inTime<T>(
     if (deadline.aborted) throw new WorkFailed(tookTooLong(options.buildTimeoutMs));
     throw error;
   }
-}
-
-async function recipeFor(work: BuildWork, source: Source): Promise<Recipe> {
-  const path = await ownDockerfile(source, work.app.build);
-  return path === null ? await generatedRecipe(work, source) : await ownRecipe(work, source, path);
 }
 
 async function ownDockerfile(source: Source, config: BuildConfig): Promise<string | null> {

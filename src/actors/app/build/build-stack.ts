@@ -4,7 +4,6 @@
  * 1. The file is read anew, with the variables of now; what it may not say it says never.
  * 2. The release keeps the text and the very images, so that a rollback starts what ran.
  */
-import { mkdir } from 'node:fs/promises';
 import type { ImageInfo, Images } from '../../../drivers/driver.ts';
 import type { ReleasePlan, ReleaseStack } from '../../../store/records/records.ts';
 import type { StackService } from '../compose/stack.ts';
@@ -65,7 +64,8 @@ async function imageOf(
     const spec = {
       owner: app.id,
       name,
-      contextDir: await emptyFolder(work),
+      // Nothing lies beside a Dockerfile in a compose file.
+      contextDir: await core.folders.prepareRelease(work.deployment.id),
       dockerfile: { text: source.dockerfile },
       buildArgs: source.args,
       ...(source.target !== null && { target: source.target }),
@@ -80,11 +80,4 @@ async function imageOf(
   const spec = { owner: app.id, name, reference, logins };
   const info = await inTime(work, (signal) => images.pull(spec, say, signal));
   return { info, pulled: pinned(reference, info.digest ?? null), label: reference };
-}
-
-/** What a Dockerfile in a compose file is built from: nothing lies beside it. */
-async function emptyFolder({ core, deployment }: BuildWork): Promise<string> {
-  const folder = await core.folders.prepareRelease(deployment.id);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  return folder;
 }

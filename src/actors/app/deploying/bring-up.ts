@@ -3,7 +3,7 @@
  * The instance before it serves until then. The instance is journaled before the driver hears of it,
  * so that a crash finds it again.
  */
-import { type ErrorCode, ServiceError } from '../../../lib/errors.ts';
+import { ServiceError } from '../../../lib/errors.ts';
 import type { Instance } from '../../../store/records/records.ts';
 import { lacksImage, lastWordsMs } from '../../workload/ends.ts';
 import { loginsFor } from '../build/registry-logins.ts';
@@ -138,8 +138,9 @@ async function start(core: AppCore, instance: Instance, options: BringUp): Promi
     else await startStack(core, await stackParts(core, instance, options.plan), options);
   } catch (error) {
     // The daemon that is away is asked again; all else it said is the reason.
-    if (isCode(error, 'AGENT_UNREACHABLE') || error instanceof WorkFailed) throw error;
-    const reason = error instanceof ServiceError ? error.message : 'The app could not be started.';
+    const said = error instanceof ServiceError ? error : null;
+    if (said?.code === 'AGENT_UNREACHABLE' || error instanceof WorkFailed) throw error;
+    const reason = said?.message ?? 'The app could not be started.';
     throw new WorkFailed(reason, { cause: error });
   }
 }
@@ -168,10 +169,6 @@ async function bringImageBack(core: AppCore, options: BringUp): Promise<void> {
   say(`The image is gone. Pulling ${reference} again.`);
   const logins = loginsFor(core.deps, core.require().teamId, reference);
   await driver.images.pull({ owner: core.id, name: release, reference, logins }, say, signal);
-}
-
-function isCode(error: unknown, code: ErrorCode): boolean {
-  return error instanceof ServiceError && error.code === code;
 }
 
 /**

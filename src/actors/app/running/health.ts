@@ -57,9 +57,9 @@ const goneApp = 'The app is gone: the driver does not know it any more.';
 /** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
 export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
   const { driver, clock, workloadId, timeoutMs, signal } = options;
-  const startedAtMs = clock.now();
-  const deadlineMs = startedAtMs + timeoutMs;
-  const elsewhere = new Elsewhere(options, Math.min(startedAtMs + elsewhereMs, deadlineMs));
+  const beganAtMs = clock.now();
+  const deadlineMs = beganAtMs + timeoutMs;
+  const elsewhere = new Elsewhere(options, Math.min(beganAtMs + elsewhereMs, deadlineMs));
   let wrongAnswer: string | null = null;
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 1.5, lastDelayMs)) {
     signal.throwIfAborted();
@@ -76,8 +76,9 @@ export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
       for (const place of places) {
         const wrong = await checkOnce(options, place);
         if (wrong === null) {
-          const runsSinceMs = startOf(workload) ?? clock.now();
-          return { kind: 'healthy', found: { ...place, startedAtMs: runsSinceMs } };
+          const state = workload?.state;
+          const startedAtMs = state?.phase === 'running' ? state.startedAtMs : clock.now();
+          return { kind: 'healthy', found: { ...place, startedAtMs } };
         }
         if (place === places[0]) wrongAnswer = wrong;
       }
@@ -103,10 +104,6 @@ function checkOnce(options: HealthGateOptions, place: Place): Promise<string | n
   const { path, hostHeader } = options;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(checkTimeoutMs)]);
   return options.check({ ...place, path, hostHeader }, signal);
-}
-
-function startOf(workload: Workload | undefined): number | null {
-  return workload?.state.phase === 'running' ? workload.state.startedAtMs : null;
 }
 
 function neverStarted(workload: Workload | undefined): boolean {

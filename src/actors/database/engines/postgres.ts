@@ -21,7 +21,6 @@ import {
   notAvailable,
   noVersion,
   PasswordRefused,
-  type Secrets,
   type Server,
 } from './engine.ts';
 
@@ -169,8 +168,14 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
   const path = [bin, ...tools.path];
   return {
     version,
-    init: async (place, secrets) => ({
-      command: initCommand(bin, version, place, await passwordFile(place, secrets)),
+    init: async (place, { adminPassword }) => ({
+      // The verifier alone: whoever reads it cannot sign in by it.
+      command: initCommand(
+        bin,
+        version,
+        place,
+        await place.write('admin', `${scramVerifier(adminPassword)}\n`),
+      ),
       env: hostEnvironment(place, path),
       needsName: true,
     }),
@@ -195,11 +200,6 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
 
 // Whoever connects says the password, from wherever.
 const hostRules = 'local all all scram-sha-256\nhost all all samehost scram-sha-256\n';
-
-function passwordFile(place: HostPlace, { adminPassword }: Secrets): Promise<string> {
-  // Only the verifier: whoever reads it cannot sign in by it.
-  return place.write('admin', `${scramVerifier(adminPassword)}\n`);
-}
 
 function initCommand(bin: string, version: string, place: HostPlace, passwords: string): string[] {
   const locale =

@@ -122,7 +122,9 @@ function valueOf(key: string, id: string, part: ReferencePart, options: ResolveO
     new ServiceError('NOT_RUNNING', `The variable ${key} refers to the database ${id}, ${why}.`);
   if (record?.teamId !== options.teamId) throw refuse('which does not exist');
   if (record.deletedAtMs !== null) throw refuse('which is deleted');
-  if (record.status !== 'running') throw refuse(`which does not run: it is ${told(record)}`);
+  const { status } = record;
+  const now = status === 'error' ? 'in error' : status;
+  if (status !== 'running') throw refuse(`which does not run: it is ${now}`);
   const access = accessFor(options, record);
   if (access === null) throw refuse('which has no address yet');
   switch (part) {
@@ -137,8 +139,4 @@ function valueOf(key: string, id: string, part: ReferencePart, options: ResolveO
     case 'password':
       return access[part];
   }
-}
-
-function told({ status }: Readonly<DatabaseRecord>): string {
-  return status === 'error' ? 'in error' : status;
 }
