@@ -4,11 +4,12 @@
  * 1. What has nothing to be taken out comes back as the same string, and costs one walk over it.
  * 2. Doing it twice changes nothing more: what stands between the marks is looked at until nothing
  *    more is found.
- * 3. JSON stays JSON, with the same structure, keys and numbers.
+ * 3. JSON stays JSON (see `changeStrings`).
  * 4. In one text, or one JSON text, `spansMax` places are looked at one by one; of what has more, the
  *    texts behind are withheld whole. Nobody is shown as many marks, and to make them takes long.
  */
 import { isSecretKey, isSecretValue, kindOf } from './assignments.ts';
+import { changeStrings } from './json-strings.ts';
 import type { SecretIndex, Sees } from './secret-index.ts';
 import { betweenMarks, markOf, replaceSpans } from './spans.ts';
 
@@ -19,12 +20,12 @@ const pemLine = /^(?:\S{1,40}\s)?(?:[0-9A-Za-z+/=]{16,80}|[0-9A-Za-z+/]{2,80}={1
 const pemLinesMax = 200;
 /** As wide as encoders make the lines of a key: a page of a log may begin in the middle of one. */
 const keyLine = /^\s*(?:[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]{70}|[0-9A-Za-z+/]{76})\s*$/;
-const longWordInJson = /"\s{0,8}[0-9A-Za-z+/]{64}/;
+const keyLineInJson =
+  /"\s{0,8}(?:[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]{70}|[0-9A-Za-z+/]{76})(?:\s|\\[nrt]){0,8}"/;
+const keyLineMin = 64;
 const keyOfCursor = /cursor$/i;
 const wholeMark = /^\[redacted: [a-zA-Z0-9_ ]{1,80}\]$/;
 const spansMax = 2_000;
-/** Far deeper than any answer. What lies deeper in a text made for it is withheld. */
-const levelsMax = 500;
 const withheld = markOf('secret');
 const keyMark = markOf('private key');
 
@@ -43,7 +44,11 @@ export class Redaction {
 
   /** Of either: as JSON where it is an object or a list, else as plain text. */
   any(text: string): string {
-    return /^[{[]/.test(text) && /[}\]]$/.test(text) ? this.json(text) : this.text(text);
+    if (!/^[{[]/.test(text) || !/[}\]]$/.test(text)) return this.text(text);
+    // To parse it takes longer than to find nothing.
+    if (!hidesSecrets(text) && this.#index.isClean(text)) return text;
+    // A log may begin like JSON and be none.
+    return isJson(text) ? this.json(text) : this.text(text);
   }
 
   /** Of plain text. */
@@ -52,27 +57,26 @@ export class Redaction {
     return this.#index.isClean(text) ? text : this.#text(text);
   }
 
-  /** Of a JSON text: string values are looked at, decoded. A log may begin like JSON and be none. */
+  /** Of a JSON text: string values are looked at, decoded. */
   json(json: string): string {
-    // What would be found is found in the encoded text, too, unless it is hidden there.
-    if (this.#index.isClean(json) && !hidesSecrets(json)) return json;
-    const value = parsed(json);
-    if (value === undefined) return this.text(json);
     this.#spansLeft = spansMax;
+    // What would be found is found in the encoded text, too, unless an escape hides it.
+    const isClean = this.#index.isClean(json);
+    if (isClean && !hidesSecrets(json)) return json;
     let pemLines = 0;
-    const changed = changeStrings(value, '', 0, (text, key) => {
-      if (isKeyLine(text) && !keyOfCursor.test(key)) return keyMark;
+    return changeStrings(json, (value, key, isEscaped) => {
+      if (isKeyLine(value) && !keyOfCursor.test(key)) return keyMark;
+      if (isClean && !isEscaped) return value;
       if (pemLines > 0) {
-        pemLines = text.includes('-----END') ? 0 : pemLines - 1;
-        if (pemLine.test(text.trim())) return keyMark;
+        pemLines = value.includes('-----END') ? 0 : pemLines - 1;
+        if (pemLine.test(value.trim())) return keyMark;
       }
-      if (pemBegins.test(text) && !text.includes('-----END')) pemLines = pemLinesMax;
-      if (isSecretKey(key) && isSecretValue(text) && !wholeMark.test(text)) {
+      if (pemBegins.test(value) && !value.includes('-----END')) pemLines = pemLinesMax;
+      if (isSecretKey(key) && isSecretValue(value) && !wholeMark.test(value)) {
         return markOf(kindOf(key));
       }
-      return this.#text(text);
+      return this.#text(value);
     });
-    return JSON.stringify(changed);
   }
 
   #text(text: string): string {
@@ -96,36 +100,37 @@ export class Redaction {
   };
 }
 
-/** Undefined for what is no JSON. */
-function parsed(json: string): unknown {
+function isJson(text: string): boolean {
   try {
-    return JSON.parse(json);
+    JSON.parse(text);
+    return true;
   } catch {
-    return undefined;
+    return false;
   }
-}
-
-/** A value of JSON with other strings. `key` is the key that a string, or its list, stands under. */
-function changeStrings(
-  value: unknown,
-  key: string,
-  level: number,
-  change: (text: string, key: string) => string,
-): unknown {
-  if (typeof value === 'string') return change(value, key);
-  if (typeof value !== 'object' || value === null) return value;
-  if (level === levelsMax) return withheld;
-  if (Array.isArray(value)) return value.map((one) => changeStrings(one, key, level + 1, change));
-  const entries = Object.entries(value);
-  return Object.fromEntries(
-    entries.map(([name, one]) => [name, changeStrings(one, name, level + 1, change)]),
-  );
 }
 
 /** Whether strings of a JSON text may hold what is not found in the whole: behind an escape, or for the
  * place of a line. */
 function hidesSecrets(json: string): boolean {
-  return json.includes('\\') || longWordInJson.test(json);
+  return json.includes('\\') || (hasKeyRun(json) && keyLineInJson.test(json));
+}
+
+/** Whether so many letters of base64 stand in a row as a line of a key has. Most texts are looked at in
+ * one place of sixty-four. */
+function hasKeyRun(text: string): boolean {
+  for (let last = keyLineMin - 1; last < text.length;) {
+    let before = last;
+    while (before > last - keyLineMin && isBase64(text.charCodeAt(before))) before--;
+    if (before === last - keyLineMin) return true;
+    last = before + keyLineMin;
+  }
+  return false;
+}
+
+function isBase64(code: number): boolean {
+  const letter = code | 0x20;
+  // Digits, with the slash before them.
+  return (letter >= 0x61 && letter <= 0x7a) || (code >= 0x2f && code <= 0x39) || code === 0x2b;
 }
 
 /** Whether a value is a line of a key and nothing else; a digest in hex is none. */
