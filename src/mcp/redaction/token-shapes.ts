@@ -90,21 +90,17 @@ export const tokenShapes: readonly Shape[] = [
     /cookie(?:\\*["'])?\s{0,4}:\s{0,4}(?:\\*["'])?([\w.$!#%&*+^`|~-]{1,128}=[^\r\n"'\\]+)/iy,
     'cookie',
   ),
-  {
-    words: ['authorization'],
-    rule: matching(
-      /authorization(?:\\*["'])?\s{0,4}[:=]\s{0,4}(?:\\*["'])?(?:bearer|basic|digest|negotiate|apikey)\s{1,4}([^\s"'\\]{4,})/iy,
-      'authorization',
-    ),
-  },
-  {
-    words: ['authorization'],
-    rule: matching(
-      /authorization(?:\\*["'])?\s{0,4}[:=]\s{0,4}(?:\\*["'])?(?:token\s{1,4})?([0-9A-Za-z._~+/=-]{16,})/iy,
-      'authorization',
-      looksRandom,
-    ),
-  },
+  shape(
+    'authorization',
+    /authorization(?:\\*["'])?\s{0,4}[:=]\s{0,4}(?:\\*["'])?(?:bearer|basic|digest|negotiate|apikey)\s{1,4}([^\s"'\\]{4,})/iy,
+    'authorization',
+  ),
+  shape(
+    'authorization',
+    /authorization(?:\\*["'])?\s{0,4}[:=]\s{0,4}(?:\\*["'])?(?:token\s{1,4})?([0-9A-Za-z._~+/=-]{16,})/iy,
+    'authorization',
+    looksRandom,
+  ),
   shape('bearer', /bearer\s{1,4}([0-9A-Za-z._~+/=-]{12,})/iy, 'authorization', looksRandom),
   shape('basic', /basic\s{1,4}([0-9A-Za-z+/]{8,4096}={0,2})/iy, 'authorization', isPair),
 ];
