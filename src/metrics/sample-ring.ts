@@ -53,18 +53,20 @@ export function encodeSlot(sample: MetricsSample): Buffer {
   return bytes;
 }
 
+/** Null where none is known. */
+export function sumOfKnown(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
+}
+
 /** One sample for the time of several, in order: CPU on average, memory at its highest. */
 export function mergeSamples(samples: readonly MetricsSample[]): MetricsSample {
-  const sum = (valueOf: (sample: MetricsSample) => number | null): number | null => {
-    const known = samples.map(valueOf).filter((value) => value !== null);
-    return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
-  };
   return {
     atMs: Math.max(...samples.map(({ atMs }) => atMs)),
-    cpu: (sum(({ cpu }) => cpu) ?? 0) / Math.max(samples.length, 1),
+    cpu: (sumOfKnown(samples.map(({ cpu }) => cpu)) ?? 0) / Math.max(samples.length, 1),
     memoryBytes: Math.max(...samples.map(({ memoryBytes }) => memoryBytes)),
-    networkInBytes: sum(({ networkInBytes }) => networkInBytes),
-    networkOutBytes: sum(({ networkOutBytes }) => networkOutBytes),
+    networkInBytes: sumOfKnown(samples.map(({ networkInBytes }) => networkInBytes)),
+    networkOutBytes: sumOfKnown(samples.map(({ networkOutBytes }) => networkOutBytes)),
   };
 }
 

@@ -11,7 +11,7 @@ import type { Usage, Workload } from '../protocol/workload.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { MetricsWriter } from './metrics-files.ts';
-import { fineRing, type MetricsSample } from './sample-ring.ts';
+import { fineRing, type MetricsSample, sumOfKnown } from './sample-ring.ts';
 
 export interface UsageSamplerOptions {
   driver: Pick<Driver, 'usage' | 'usages' | 'watch' | 'list'>;
@@ -179,13 +179,11 @@ function sampleOf(
 
 /** The sum of two workloads of one owner at one time. */
 function together(a: MetricsSample, b: MetricsSample): MetricsSample {
-  const sum = (one: number | null, other: number | null): number | null =>
-    one === null && other === null ? null : (one ?? 0) + (other ?? 0);
   return {
     atMs: Math.max(a.atMs, b.atMs),
     cpu: a.cpu + b.cpu,
     memoryBytes: a.memoryBytes + b.memoryBytes,
-    networkInBytes: sum(a.networkInBytes, b.networkInBytes),
-    networkOutBytes: sum(a.networkOutBytes, b.networkOutBytes),
+    networkInBytes: sumOfKnown([a.networkInBytes, b.networkInBytes]),
+    networkOutBytes: sumOfKnown([a.networkOutBytes, b.networkOutBytes]),
   };
 }

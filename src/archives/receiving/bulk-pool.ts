@@ -78,19 +78,13 @@ export interface Extracted {
   bytes: number;
 }
 
-interface Lane<L = BulkLane> {
-  lane: L;
-  /** Stops the timer of an empty lane. */
-  keep: () => void;
-}
-
 export class BulkPool {
   readonly #options: Required<Omit<BulkPoolOptions, 'limits'>>;
   readonly #limits: ArchiveLimits;
-  readonly #lanes: Lane[] = [];
+  readonly #lanes: BulkLane[] = [];
   readonly #waiting: (() => void)[] = [];
   #extracting = 0;
-  #sending: Lane<ZipLane> | null = null;
+  #sending: ZipLane | null = null;
   #pool: Promise<Piscina> | null = null;
   #closed: Promise<void> | null = null;
 
@@ -116,8 +110,7 @@ export class BulkPool {
     const pool = await this.#start();
     if (this.#closed !== null) throw shuttingDown();
     this.#sending ??= this.#newZipLane(pool);
-    this.#sending.keep();
-    return this.#sending.lane.send({ ...request, limits: this.#limits }, signal);
+    return this.#sending.send({ ...request, limits: this.#limits }, signal);
   }
 
   /**
@@ -164,13 +157,9 @@ export class BulkPool {
   }
 
   async #close(): Promise<void> {
-    await Promise.all(this.#lanes.map(({ lane }) => lane.abortAll()));
-    for (const { lane, keep } of this.#lanes) {
-      keep();
-      lane.close();
-    }
-    this.#sending?.keep();
-    this.#sending?.lane.close();
+    await Promise.all(this.#lanes.map((lane) => lane.abortAll()));
+    for (const lane of this.#lanes) lane.close();
+    this.#sending?.close();
     if (this.#pool !== null) await (await this.#pool).destroy();
   }
 
@@ -198,35 +187,27 @@ export class BulkPool {
 
   /** The lane with the fewest transfers; a new one while all are busy and there may be more. */
   #lane(pool: Piscina): BulkLane {
-    const living = this.#lanes.filter(({ lane }) => !lane.dead);
-    living.sort((a, b) => a.lane.transfers - b.lane.transfers);
+    const living = this.#lanes.filter((lane) => !lane.dead);
+    living.sort((a, b) => a.transfers - b.transfers);
     const [least] = living;
     const full = living.length >= this.#options.lanes;
-    if (least !== undefined && (full || least.lane.transfers === 0)) {
-      least.keep();
-      return least.lane;
-    }
-    return this.#newLane(pool);
+    return least !== undefined && (full || least.transfers === 0) ? least : this.#newLane(pool);
   }
 
   #newLane(pool: Piscina): BulkLane {
     const { port1, port2 } = new MessageChannel();
-    const { temporaryDir, windowBytes, slots, idleMs, clock, logger } = this.#options;
+    const { temporaryDir, windowBytes, slots, logger } = this.#options;
     const memory = slotMemory(slots);
     const task: ServeTask = { port: port2, memory };
     const lane: BulkLane = new BulkLane({
       ...{ port: port1, memory, limits: this.#limits, temporaryDir, windowBytes },
-      onEmpty: () => {
-        entry.keep();
-        entry.keep = clock.after(idleMs, () => {
-          if (lane.transfers === 0) lane.close();
-        });
-      },
+      onEmpty: this.#whenIdle(
+        () => lane.transfers === 0,
+        () => lane.close(),
+      ),
     });
-    const entry: Lane = { lane, keep: () => undefined };
-    this.#lanes.push(entry);
-
-    const forget = (): unknown => this.#lanes.splice(this.#lanes.indexOf(entry), 1);
+    this.#lanes.push(lane);
+    const forget = (): unknown => this.#lanes.splice(this.#lanes.indexOf(lane), 1);
     pool
       .run(task, { name: 'serve', transferList: [port2] })
       .then(forget, async (error: unknown) => {
@@ -238,25 +219,36 @@ export class BulkPool {
     return lane;
   }
 
-  #newZipLane(pool: Piscina): Lane<ZipLane> {
+  #newZipLane(pool: Piscina): ZipLane {
     const { port1, port2 } = new MessageChannel();
-    const { idleMs, clock, logger } = this.#options;
-    const lane = new ZipLane(port1, () => {
-      entry.keep();
-      entry.keep = clock.after(idleMs, end);
-    });
-    const entry: Lane<ZipLane> = { lane, keep: () => undefined };
+    const { logger } = this.#options;
     const end = (): void => {
-      if (this.#sending === entry) this.#sending = null;
+      if (this.#sending === lane) this.#sending = null;
       lane.close();
     };
+    const lane: ZipLane = new ZipLane(
+      port1,
+      this.#whenIdle(() => lane.open === 0, end),
+    );
     pool
       .run({ port: port2 } satisfies SendTask, { name: 'send', transferList: [port2] })
       .catch((error: unknown) => {
         if (this.#closed === null) logger.error({ err: error }, 'bulk_thread_lost');
       })
       .finally(end);
-    return entry;
+    return lane;
+  }
+
+  /** What a lane calls when it gets empty: `end` is called once it stayed so for `idleMs`. */
+  #whenIdle(isEmpty: () => boolean, end: () => void): () => void {
+    const { clock, idleMs } = this.#options;
+    let emptied = 0;
+    return () => {
+      const before = ++emptied;
+      clock.after(idleMs, () => {
+        if (before === emptied && isEmpty()) end();
+      });
+    };
   }
 
   async #turn(): Promise<void> {
