@@ -9,7 +9,11 @@
  * 4. Failed tokens are counted by address; above the limit, failures are 429. A good token is never
  *    held up by what others on its address do.
  */
-import type { Authenticator, Credentials, SessionRenewal } from '../auth/callers/authenticator.ts';
+import type {
+  Authenticator,
+  ClosableAuthenticator,
+  Credentials,
+} from '../auth/callers/authenticator.ts';
 import type { Origin } from '../auth/sign-in/sign-in.ts';
 import type { Principal, SignedIn } from '../auth/callers/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -27,7 +31,7 @@ export interface PublicUrl {
 export interface CallersOptions {
   authenticator: Authenticator;
   /** Prolongs sessions by `Set-Cookie`; without it they end at their time. */
-  renewal?: SessionRenewal;
+  renewal?: Pick<ClosableAuthenticator, 'renew'>;
   /** Asked at each check, since it may change while we run. */
   publicUrl: () => PublicUrl;
   /** Failed tokens by network. */
@@ -169,7 +173,6 @@ function credentialsOf(exchange: Exchange): Credentials {
     cookieHeader: exchange.header('cookie'),
     authorization: exchange.header('authorization'),
     team: exchange.header('x-service-team'),
-    address: exchange.address,
   };
 }
 

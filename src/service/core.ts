@@ -2,7 +2,11 @@
  * Owns what every serving thread knows of callers: who is calling, what the activity records, and the
  * address under which people reach the panel.
  */
-import { type AccountReads, createAccountReads } from '../auth/callers/account-reads.ts';
+import {
+  type AccountReads,
+  createAccountReads,
+  needsSetup,
+} from '../auth/callers/account-reads.ts';
 import { Audit } from '../auth/audit.ts';
 import { rightsTables } from '../auth/rights/authorize.ts';
 import { type ClosableAuthenticator, createAuthenticator } from '../auth/callers/authenticator.ts';
@@ -83,10 +87,7 @@ export class Core {
   /** Where people reach the panel: final once it listens. */
   readonly publicUrl = (): string => this.#address().url;
 
-  readonly needsSetup = (): boolean => {
-    const instance = this.ground.store.get(tables.instance, 'instance');
-    return (instance?.setUpAtMs ?? null) === null;
-  };
+  readonly needsSetup = (): boolean => needsSetup(this.ground.store);
 
   /** Calls back after each change that may give or take rights; the returned function ends it. */
   readonly onRightsChange = (callback: () => void): (() => void) =>

@@ -75,15 +75,10 @@ export class ForwardedExchange extends BaseExchange {
     this.#host = host;
   }
 
-  /** The body comes as one chunk, within the bound of the client's thread. */
+  /** The body comes as one chunk, within the bound of the client's thread: there is nothing to pause. */
   streamBody(maxBytes: number, sink: BodySink): BodyFlow {
-    const guarded = new GuardedSink(sink, this);
-    let resume = (): void => undefined;
-    const resumed = new Promise<void>((resolve) => {
-      resume = resolve;
-    });
-    void this.#deliver(maxBytes, guarded, resumed);
-    return { resume };
+    void this.#deliver(maxBytes, new GuardedSink(sink, this));
+    return { resume: () => undefined };
   }
 
   addHeader(name: string, value: string): void {
@@ -116,25 +111,18 @@ export class ForwardedExchange extends BaseExchange {
     if (!this.#answered && !this.aborted) this.refuse(error);
   }
 
-  async #deliver(maxBytes: number, sink: BodySink, resumed: Promise<void>): Promise<void> {
+  async #deliver(maxBytes: number, sink: BodySink): Promise<void> {
     try {
       const bytes = await this.#host.body(maxBytes);
       if (bytes === null || this.aborted) {
         sink.fail('aborted');
         return;
       }
-      const { buffer } = new Uint8Array(bytes);
-      if (bytes.byteLength > 0 && !sink.chunk(buffer)) await resumed;
-      this.#end(sink);
+      if (bytes.byteLength > 0) sink.chunk(new Uint8Array(bytes).buffer);
+      sink.end();
     } catch (error) {
       sink.fail(this.aborted ? 'aborted' : asServiceError(error));
     }
-  }
-
-  /** The client may have left while the sink was paused. */
-  #end(sink: BodySink): void {
-    if (this.aborted) sink.fail('aborted');
-    else sink.end();
   }
 }
 

@@ -37,16 +37,17 @@ export interface ForwardedRoutesOptions {
   /** The routes that are answered over there. */
   routes: readonly RouteName[];
   home: HomeRoutes;
-  /** Bytes of a body, even when a handler would take more; default 1 MiB. */
-  bodyMax?: number;
 }
+
+/** Bytes of a body, even when a handler would take more. */
+const bodyMax = 1024 * 1024;
 
 /** Routes for the thread that has the clients, and their bodies, for the one that answers. */
 export function forwardedRoutes(options: ForwardedRoutesOptions): {
   routes: Route[];
   bodies: RequestBodies;
 } {
-  const { home, bodyMax = 1024 * 1024 } = options;
+  const { home } = options;
   const open = new Map<number, Exchange>();
   let lastId = 0;
   const forward = async (exchange: Exchange): Promise<void> => {

@@ -7,7 +7,7 @@
  *    under the log's name later, even when the new files are seen before the drop is announced.
  * 3. A move for a watch that has ended changes nothing.
  */
-import { type Clock, systemClock } from '../lib/clock.ts';
+import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LogName, LogReader } from '../logs/files/log.ts';
 import { type ChannelView, LogChannel, type WatchedLogs } from '../logs/live/channel.ts';
@@ -22,7 +22,6 @@ export interface MirroredLogsOptions {
   /** Tells home (`LogWatches`); messages arrive in order. */
   watch: (message: WatchLog) => void;
   unwatch: (message: UnwatchLog) => void;
-  clock?: Clock;
   /** Cost of the ring of a log that is watched; default 512 KiB. */
   ringBytes?: number;
 }
@@ -77,7 +76,7 @@ export class MirroredLogs implements WatchedLogs {
     const channel = new LogChannel({
       log,
       reader,
-      clock: this.#options.clock ?? systemClock,
+      clock: systemClock,
       ringBytes: this.#ringBytes,
       // Moves come once a flush.
       flushMs: 0,

@@ -1,11 +1,10 @@
 /**
- * Owns the way to the actors for a thread that has none: its messages go through a door.
+ * Owns the way to the actors for a thread that has none: its messages go through a door, which alone
+ * would do neither of these.
  *
  * 1. A sender sees no difference: the replies and errors are the same, and the cause of the request that
  *    is under way on this thread goes along.
  * 2. A deadline holds on both sides: nobody waits here for a thread that hangs.
- *
- * These two are why the door alone does not do.
  */
 import {
   type ActorRef,

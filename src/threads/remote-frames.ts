@@ -13,20 +13,9 @@ import type { PortCalls } from './port-calls.ts';
 
 const unreadBytes = 256 * 1024;
 
-interface Frame {
-  viewer: number;
-  bytes: Uint8Array;
-}
-
-interface End {
-  viewer: number;
-  bytes: Uint8Array | null;
-}
-
-interface Taken {
-  viewer: number;
-  count: number;
-}
+type Frame = [viewer: number, bytes: Uint8Array];
+type End = [viewer: number, bytes: Uint8Array | null];
+type Taken = [viewer: number, count: number];
 
 interface RemoteSink {
   sink: FrameSink;
@@ -44,9 +33,9 @@ export class RemoteSinks {
   constructor(port: PortCalls, call: string) {
     this.#port = port;
     this.#call = call;
-    port.handle(`${call}.frame`, (input) => this.#frame(input as Frame));
+    port.handle(`${call}.frame`, (input) => this.#frame(...(input as Frame)));
     port.handle(`${call}.end`, (input) => {
-      const { viewer, bytes } = input as End;
+      const [viewer, bytes] = input as End;
       const remote = this.#sinks.get(viewer);
       this.#sinks.delete(viewer);
       remote?.sink.end(bytes ?? undefined);
@@ -61,7 +50,7 @@ export class RemoteSinks {
     sink.onWritable(() => {
       const count = remote.heldBytes;
       remote.heldBytes = 0;
-      if (count > 0) this.#taken({ viewer, count });
+      if (count > 0) this.#taken(viewer, count);
     });
     const leave = (): void => {
       if (this.#sinks.delete(viewer)) this.#port.tell(`${this.#call}.left`, viewer);
@@ -69,15 +58,15 @@ export class RemoteSinks {
     return { viewer, leave };
   }
 
-  #frame({ viewer, bytes }: Frame): void {
+  #frame(viewer: number, bytes: Uint8Array): void {
     const remote = this.#sinks.get(viewer);
     if (remote === undefined) return;
     const taken = remote.sink.write(bytes) && remote.heldBytes === 0;
-    if (taken) this.#taken({ viewer, count: bytes.length });
+    if (taken) this.#taken(viewer, bytes.length);
     else remote.heldBytes += bytes.length;
   }
 
-  #taken(taken: Taken): void {
+  #taken(...taken: Taken): void {
     this.#port.tell(`${this.#call}.taken`, taken);
   }
 }
@@ -92,7 +81,7 @@ export class PortSinks {
     this.#port = port;
     this.#call = call;
     port.handle(`${call}.taken`, (input) => {
-      const { viewer, count } = input as Taken;
+      const [viewer, count] = input as Taken;
       this.#watched.get(viewer)?.sink.taken(count);
     });
     port.handle(`${call}.left`, (viewer) => this.#leave(viewer as number));
@@ -141,7 +130,7 @@ class PortSink implements FrameSink {
     if (this.#closed) return false;
     this.#unreadBytes += chunk.length;
     // A copy: the whole pool would cross with bytes of it.
-    const frame: Frame = { viewer: this.#viewer, bytes: new Uint8Array(chunk) };
+    const frame: Frame = [this.#viewer, new Uint8Array(chunk)];
     this.#port.tell(`${this.#call}.frame`, frame);
     return this.#unreadBytes < unreadBytes;
   }
@@ -160,7 +149,7 @@ class PortSink implements FrameSink {
     if (this.#closed) return;
     this.#closed = true;
     const bytes = lastChunk === undefined ? null : new Uint8Array(lastChunk);
-    const end: End = { viewer: this.#viewer, bytes };
+    const end: End = [this.#viewer, bytes];
     this.#port.tell(`${this.#call}.end`, end);
     this.#ended();
   }

@@ -69,26 +69,23 @@ class SharedLimit implements Limit {
   }
 
   take(key: string): number {
-    const nowUs = this.#nowUs();
-    const place = this.#buckets.placeOf(this.#keyOf(key), nowUs);
-    for (;;) {
-      const fullAtUs = this.#buckets.fullAtUs(place);
-      const nextUs = (fullAtUs > nowUs ? fullAtUs : nowUs) + this.#eachUs;
-      const waitUs = nextUs - nowUs - this.#windowUs;
-      if (waitUs > 0n) return secondsOf(waitUs);
-      if (this.#buckets.move(place, fullAtUs, nextUs)) return 0;
-    }
+    return this.#spend(key, 1n, this.#windowUs);
   }
 
   charge(key: string, count: number): void {
-    if (count <= 0) return;
+    if (count > 0) this.#spend(key, BigInt(count), null);
+  }
+
+  /** Empties the bucket by so much, unless it would then take longer than `maxUs` to fill: the wait in s. */
+  #spend(key: string, count: bigint, maxUs: bigint | null): number {
     const nowUs = this.#nowUs();
     const place = this.#buckets.placeOf(this.#keyOf(key), nowUs);
-    const spentUs = this.#eachUs * BigInt(count);
     for (;;) {
       const fullAtUs = this.#buckets.fullAtUs(place);
-      const nextUs = (fullAtUs > nowUs ? fullAtUs : nowUs) + spentUs;
-      if (this.#buckets.move(place, fullAtUs, nextUs)) return;
+      const nextUs = (fullAtUs > nowUs ? fullAtUs : nowUs) + count * this.#eachUs;
+      const waitUs = maxUs === null ? 0n : nextUs - nowUs - maxUs;
+      if (waitUs > 0n) return secondsOf(waitUs);
+      if (this.#buckets.move(place, fullAtUs, nextUs)) return 0;
     }
   }
 

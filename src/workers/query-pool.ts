@@ -3,11 +3,9 @@
  * processor to the others, so that no light query waits behind a heavy one.
  *
  * 1. No thread runs before the first question of its kind; it ends when none came for a while.
- * 2. What is under way is bounded: beyond `callsMax` OVERLOADED, and before that RATE_LIMITED for a
- *    caller who holds more than is left for all others. Callers take turns.
- * 3. Each question is answered or fails by its deadline. A worker that holds one for longer is ended
- *    and started anew; so is one that crashes. What others had asked it is asked once more.
- * 4. `close` lets what is under way finish; twice is fine.
+ * 2. Whose turn it is, and how much may be under way, `query-line.ts` says; what becomes of a worker,
+ *    `query-worker.ts`.
+ * 3. `close` lets what is under way finish; twice is fine.
  */
 import type { MessagePort } from 'node:worker_threads';
 import type { Piscina } from 'piscina';

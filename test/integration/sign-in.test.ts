@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { teamActor } from '../../src/actors/team/protocol.ts';
+import { needsSetup } from '../../src/auth/callers/account-reads.ts';
 import { createToken } from '../../src/auth/callers/tokens.ts';
 import { Accounts } from '../../src/auth/sign-in/accounts.ts';
 import type { Origin, SignIn } from '../../src/auth/sign-in/sign-in.ts';
@@ -61,7 +62,7 @@ function cookieOf(signIn: SignIn): string {
 }
 
 function byCookie(auth: ClosableAuthenticator, cookieHeader: string): Principal {
-  return auth.byCookie({ cookieHeader, authorization: '', team: '', address: '' });
+  return auth.byCookie({ cookieHeader, authorization: '', team: '' });
 }
 
 /** How many records a set-up instance has that an untouched one has not. */
@@ -121,7 +122,7 @@ describe('signing in, over the real store', () => {
         databaseIds: [],
         expiresAtMs: null,
       });
-      const bearer = { cookieHeader: '', authorization: `Bearer ${text}`, team: '', address: '' };
+      const bearer = { cookieHeader: '', authorization: `Bearer ${text}`, team: '' };
       assert.equal(auth.byToken(bearer).kind, 'token');
       const revoke = { type: 'token-revoke', tokenId: token.id } as const;
       await actors.ask(teamActor.at(token.homeTeamId), revoke);
@@ -140,8 +141,8 @@ describe('signing in, over the real store', () => {
         try {
           through = await setUpAndDie(dir, transaction, place);
           await within(dir, async ({ stored, accounts, auth }) => {
-            found.add(accounts.needsSetup() ? 'untouched' : 'complete');
-            if (accounts.needsSetup()) {
+            found.add(needsSetup(stored.store) ? 'untouched' : 'complete');
+            if (needsSetup(stored.store)) {
               assert.deepEqual(countOf(stored), untouched);
               await accounts.completeSetup(setup, here);
             }

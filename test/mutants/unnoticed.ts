@@ -73,8 +73,8 @@ export const unnoticed: readonly Break[] = [
   {
     name: 'a remembered token outlives its expiry',
     file: 'src/auth/callers/authenticator.ts',
-    find: 'if (found === null || found.expiresAtMs <= now || !isFor) {',
-    replace: 'if (found === null || !isFor) {',
+    find: 'if (found === null || found.expiresAtMs <= now || !isFor) throw badToken();',
+    replace: 'if (found === null || !isFor) throw badToken();',
     tests: times,
   },
   {

@@ -46,6 +46,11 @@ function askingTwoFactor(reader: Reader, userId: string): AskingTeam[] {
   });
 }
 
+/** Whether nobody has set the instance up yet. */
+export function needsSetup(reader: Reader): boolean {
+  return (reader.get(tables.instance, 'instance')?.setUpAtMs ?? null) === null;
+}
+
 /** The teams a person is in; the one joined first comes first. */
 export function readMemberships(reader: Reader, userId: string): readonly Readonly<MemberRecord>[] {
   return reader.list(tables.members, 'user', [userId]);

@@ -35,7 +35,6 @@ export interface Credentials {
   authorization: string;
   /** `X-Service-Team`: a team's id or slug; '' for none. */
   team: string;
-  address: string;
   /** What the token must be good for; default `api`. A token for the API is good for MCP as well. */
   audience?: 'api' | 'mcp';
 }
@@ -55,15 +54,6 @@ export interface Authenticator {
   stillValid(principal: Principal): boolean;
 }
 
-/** Renews sessions, for transports that answer a browser. */
-export interface SessionRenewal {
-  /**
-   * A `Set-Cookie` that keeps the session cookie for another seven days, once a day; null when that is
-   * not due. Call it after `byCookie` gave a person.
-   */
-  renew(credentials: Credentials, secure: boolean): string | null;
-}
-
 export interface AuthenticatorOptions {
   reader: Reader;
   subscribe: Journal['subscribe'];
@@ -72,8 +62,6 @@ export interface AuthenticatorOptions {
   log: Logger;
   /** What better-auth signs its cookies with. */
   secret: string;
-  /** Called for every token that is unknown, malformed, expired or without an owner. */
-  onFailure?: (address: string) => void;
   /**
    * How many credentials of each kind are remembered, at least half of them for certain; default
    * 30,000.
@@ -106,7 +94,12 @@ interface RememberedToken extends Remembered<SignedIn> {
   mcpOnly: boolean;
 }
 
-export interface ClosableAuthenticator extends Authenticator, SessionRenewal {
+export interface ClosableAuthenticator extends Authenticator {
+  /**
+   * A `Set-Cookie` that keeps the session cookie for another seven days, once a day; null when that is
+   * not due. For transports that answer a browser, after `byCookie` gave a person.
+   */
+  renew(credentials: Credentials, secure: boolean): string | null;
   /** Writes what is pending and stops listening. */
   close(): void;
 }
@@ -155,17 +148,14 @@ class JournaledAuthenticator implements ClosableAuthenticator {
   }
 
   byToken(credentials: Credentials): SignedIn {
-    const { authorization, team, address, audience } = credentials;
+    const { authorization, team, audience } = credentials;
     const secret = bearerOf(authorization);
     if (secret === null) throw noToken();
     const key = keyOf(secret, team);
     const found = this.#tokens.get(key) ?? this.#resolveToken(secret, team, key);
     const now = this.#options.clock.now();
     const isFor = audience === 'mcp' || found?.mcpOnly !== true;
-    if (found === null || found.expiresAtMs <= now || !isFor) {
-      this.#options.onFailure?.(address);
-      throw badToken();
-    }
+    if (found === null || found.expiresAtMs <= now || !isFor) throw badToken();
     this.#uses.noteToken(found, now);
     return found.principal;
   }

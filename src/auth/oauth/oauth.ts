@@ -37,8 +37,11 @@ export function createOAuth(options: OAuthOptions): OAuth {
   const library = (): Promise<OAuthLibrary> => {
     const publicUrl = options.publicUrl();
     if (open?.publicUrl !== publicUrl) {
-      open = { publicUrl, library: openLibrary({ ...options, publicUrl }) };
-      open.library.catch(() => {
+      const opening = import('./library.ts').then(({ openOAuthLibrary }) =>
+        openOAuthLibrary({ ...options, publicUrl }),
+      );
+      open = { publicUrl, library: opening };
+      opening.catch(() => {
         // The caller gets the error; the next one tries again.
         open = null;
       });
@@ -51,11 +54,4 @@ export function createOAuth(options: OAuthOptions): OAuth {
     endpoints: new OAuthEndpoints(parts),
     close: () => grants.close(),
   };
-}
-
-async function openLibrary(
-  options: Omit<OAuthOptions, 'publicUrl'> & { publicUrl: string },
-): Promise<OAuthLibrary> {
-  const { openOAuthLibrary } = await import('./library.ts');
-  return openOAuthLibrary(options);
 }

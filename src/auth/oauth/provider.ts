@@ -11,6 +11,7 @@ import type { Capability } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { FetchRefused, type GuardedFetch } from '../../lib/guarded-fetch.ts';
 import type { Logger } from '../../lib/log.ts';
+import { RecentMap } from '../../lib/recent-map.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { OAuthClientRef } from '../../store/records/records.ts';
 import { assertMayGive } from '../rights/escalation.ts';
@@ -61,8 +62,8 @@ const firstTokensMs = 120_000;
 
 export class OAuthProvider {
   readonly #options: OAuthProviderOptions;
-  /** Requests that were consented to. Each expires long before it is the oldest here. */
-  readonly #allowed = new Set<string>();
+  /** Requests that were consented to. Each expires long before it is forgotten here. */
+  readonly #allowed = new RecentMap<true>(2 * consentsKept);
 
   constructor(options: OAuthProviderOptions) {
     this.#options = options;
@@ -163,13 +164,8 @@ export class OAuthProvider {
   }
 
   #allowOnce(request: string): void {
-    if (this.#allowed.has(request)) throw runOut();
-    this.#allowed.add(request);
-    if (this.#allowed.size <= consentsKept) return;
-    for (const oldest of this.#allowed) {
-      this.#allowed.delete(oldest);
-      return;
-    }
+    if (this.#allowed.get(request)) throw runOut();
+    this.#allowed.set(request, true);
   }
 
   async #decide(cookie: string, body: object, occasion: LibraryOccasion): Promise<string> {

@@ -15,7 +15,7 @@ import type { Reader } from '../../store/reader-and-journal.ts';
 import type { TeamRecord } from '../../store/records/records.ts';
 import type { SecretBox } from '../../store/secrets.ts';
 import { tables } from '../../store/records/tables.ts';
-import { readUser } from '../callers/account-reads.ts';
+import { needsSetup, readUser } from '../callers/account-reads.ts';
 import type { Origin, RefusedSignIn, SignIn } from './sign-in.ts';
 import { isMember } from '../callers/acting-team.ts';
 import { AccountSecurity, personOf } from './account-security.ts';
@@ -75,11 +75,6 @@ export class Accounts {
     });
   }
 
-  needsSetup(): boolean {
-    const instance = this.#options.reader.get(tables.instance, 'instance');
-    return (instance?.setUpAtMs ?? null) === null;
-  }
-
   /** SETUP_CODE_REQUIRED off loopback, CONFLICT when done before, BAD_USER_INPUT. */
   async completeSetup(
     input: {
@@ -91,7 +86,8 @@ export class Accounts {
     },
     origin: Origin,
   ): Promise<SignIn> {
-    if (!this.needsSetup()) throw new ServiceError('CONFLICT', 'This instance has been set up.');
+    if (!needsSetup(this.#options.reader))
+      throw new ServiceError('CONFLICT', 'This instance has been set up.');
     if (!origin.fromLoopback) await this.#mustKnowCode(input.setupCode, origin);
     const { email, password, name, teamName } = checkedSetup(input);
     const passwordHash = await this.#passwords.hash(password);

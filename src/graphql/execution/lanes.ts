@@ -8,7 +8,6 @@
  *    same principal, request and journal position.
  * 3. In one turn of the loop queries take about `inlineTurnUs` here, and then only those for which the
  *    way to a worker would take this thread as long.
- * 4. `drain` ends subscriptions and lets requests finish; `close` also ends the pool.
  */
 import type { GraphQLSchema } from 'graphql';
 import { callerOf, type Principal } from '../../auth/callers/principal.ts';

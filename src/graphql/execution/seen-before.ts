@@ -1,8 +1,6 @@
 /**
  * Owns the guess whether something came before, told by a hash of it: most that comes once never
- * comes again, and is not worth keeping.
- *
- * 1. Bounded: a hash is forgotten when another one takes its place.
+ * comes again, and is not worth keeping. A hash is forgotten when another one takes its place.
  */
 
 const placesMax = 4_096;

@@ -1,7 +1,7 @@
 /** Owns people, teams, roles and sign-in in the schema. */
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import type { Origin, SignIn } from '../../auth/sign-in/sign-in.ts';
-import type { User } from '../../auth/callers/account-reads.ts';
+import { needsSetup, type User } from '../../auth/callers/account-reads.ts';
 import { authorize, capabilitiesIn, teamIdsOf } from '../../auth/rights/authorize.ts';
 import { withoutTwoFactor, type WithoutTwoFactor } from '../../auth/rights/two-factor-policy.ts';
 import type { Capability } from '../../lib/capabilities.ts';
@@ -131,8 +131,7 @@ builder.objectField(TeamType, 'withoutTwoFactor', (t) =>
 builder.queryFields((t) => ({
   needsSetup: t.boolean({
     description: 'True until `completeSetup`; needs no sign-in.',
-    resolve: (_root, _args, { read }) =>
-      (read.reader.get(tables.instance, 'instance')?.setUpAtMs ?? null) === null,
+    resolve: (_root, _args, { read }) => needsSetup(read.reader),
   }),
   me: t.field({
     type: ViewerType,
