@@ -22,10 +22,8 @@ import type { DroppedAnswer } from '../metrics.ts';
 import type { RequestHead } from './request-head.ts';
 import { WholeBody } from './body-sinks.ts';
 
-export interface RequestSide {
-  readonly head: RequestHead;
-  readonly params: Readonly<Record<string, string>>;
-}
+/** The parts of a request that are plain data. */
+type RequestSide = Pick<Exchange, 'head' | 'params'>;
 
 export interface FailureHost {
   readonly logger: Logger;

@@ -8,7 +8,7 @@
 import type { LogStreams } from '../../logs/live/log-streams.ts';
 import type { Authenticator } from '../../auth/callers/authenticator.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, every } from '../../lib/clock.ts';
 import type { Journal, JournalEntry } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { LiveSource } from '../context.ts';
@@ -63,18 +63,13 @@ export class LiveHub implements LiveSource {
   #listen(): () => void {
     const unsubscribe = this.#options.journal.subscribe((entry) => this.#tell(entry));
     const { clock, checkMs = 500 } = this.#options;
-    let cancel = (): void => undefined;
-    const arm = (): void => {
-      cancel = clock.after(checkMs, () => {
-        arm();
-        for (const watchers of [...this.#watchers.values()]) {
-          for (const wake of [...watchers]) wake(false);
-        }
-      });
-    };
-    arm();
+    const stopChecks = every(clock, checkMs, () => {
+      for (const watchers of [...this.#watchers.values()]) {
+        for (const wake of [...watchers]) wake(false);
+      }
+    });
     return () => {
-      cancel();
+      stopChecks();
       unsubscribe();
     };
   }
