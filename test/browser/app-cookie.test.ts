@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { openBrowser } from '../support/browser.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { type ContainerPlace, containerPlace, dockerfileOf } from '../support/container-place.ts';
 import { type AppInfo, archiveOf, owner } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
@@ -44,12 +45,19 @@ async function toldAt(page: Page, url: string): Promise<Told> {
   return JSON.parse(await page.locator('body').innerText()) as Told;
 }
 
+const atEnd = cleanups();
+let browser: Browser;
+before(async () => {
+  if (needs('chromium') !== false) return;
+  browser = await openBrowser(['panel.example.test']);
+  atEnd(() => browser.close());
+});
+
 describe(
   'the cookie of the panel, where programs of the machine are run',
   { skip: needs('chromium') },
   () => {
     let gangway: Gangway;
-    let browser: Browser;
     let app: AppInfo;
     before(async () => {
       gangway = await Gangway.open({ env: { GANGWAY_TRUSTED_PROXIES: '127.0.0.1' } });
@@ -57,10 +65,6 @@ describe(
       app = await gangway.client.runningApp('Evil', archive);
     });
     after(() => gangway.end());
-    before(async () => {
-      browser = await openBrowser(['panel.example.test']);
-    });
-    after(() => browser.close());
 
     it('reaches an app in the default setup, which the log warns of', async (t) => {
       const context = await browser.newContext();
@@ -117,7 +121,6 @@ describe(
   { skip: needs('docker', 'chromium') },
   () => {
     let place: ContainerPlace;
-    let browser: Browser;
     let app: AppInfo;
     before(async () => {
       place = await containerPlace();
@@ -126,10 +129,6 @@ describe(
       app = await place.gangway.client.runningApp('Evil', archive);
     });
     after(() => place.close());
-    before(async () => {
-      browser = await openBrowser();
-    });
-    after(() => browser.close());
 
     it('reaches no app, for none is at any port of the panel', async () => {
       const { gangway } = place;

@@ -22,18 +22,25 @@ async function sendUnchecked(page: Page): Promise<void> {
   await page.getByRole('button').click();
 }
 
+/** A browser says nothing of sites where the address is neither https nor of this machine. */
+const host = 'panel.test';
+const atEnd = cleanups();
+let browser: Browser;
+before(async () => {
+  if (needs('chromium') !== false) return;
+  browser = await openBrowser([host]);
+  atEnd(() => browser.close());
+});
+
 const account = { 'Your name': 'Me', Email: owner.email, Password: owner.password, Team: 'Home' };
 
 describe('the pages of an instance, in a browser', { skip: needs('chromium') }, () => {
   const later = cleanups();
   let gangway: Gangway;
-  let browser: Browser;
   let context: BrowserContext;
   let page: Page;
   let complaints: string[];
   before(async () => {
-    browser = await openBrowser();
-    later(() => browser.close());
     gangway = await Gangway.create();
     later(() => gangway.end());
     await gangway.start();
@@ -166,12 +173,9 @@ function assertUnbroken(text: string): void {
 describe('an app and its log, in a browser', { skip: needs('chromium') }, () => {
   const later = cleanups();
   let gangway: Gangway;
-  let browser: Browser;
   let context: BrowserContext;
   let app: { id: string; url: string };
   before(async () => {
-    browser = await openBrowser();
-    later(() => browser.close());
     gangway = await Gangway.open();
     later(() => gangway.end());
     const env = [{ key: 'LINES_PER_SECOND', value: '200', isSecret: false }];
@@ -248,13 +252,8 @@ describe('an app and its log, in a browser', { skip: needs('chromium') }, () => 
 
 describe('the pages without scripts, over plain http', { skip: needs('chromium') }, () => {
   const later = cleanups();
-  // A browser says nothing of sites where the address is neither https nor of this machine.
-  const host = 'panel.test';
   let gangway: Gangway;
-  let browser: Browser;
   before(async () => {
-    browser = await openBrowser([host]);
-    later(() => browser.close());
     const port = String(await freePort());
     const env = { GANGWAY_PORT: port, GANGWAY_PUBLIC_URL: `http://${host}:${port}` };
     gangway = await Gangway.create({ env });

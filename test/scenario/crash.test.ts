@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { tarEntry } from '../support/archives.ts';
@@ -12,25 +13,46 @@ import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
 import { isAlive } from '../support/processes.ts';
 
-/** Says which release it is; listens only after a while. */
-function server(name: string, afterMs = 0): string {
-  return `const answer = (_request, response) => response.end('${name}');
-    const listen = () => require('node:http').createServer(answer).listen(process.env.PORT);
-    setTimeout(listen, ${String(afterMs)});`;
+/** Files that apps wait for. */
+const gates = mkdtempSync(join(tmpdir(), 'gangway-gates-'));
+// The uids of apps may walk through it.
+chmodSync(gates, 0o711);
+after(() => {
+  rmSync(gates, { recursive: true });
+});
+
+/** Does it once the gate of this name is open; at once without a name. */
+function behind(gate: string | null, code: string): string {
+  if (gate === null) return code;
+  const file = JSON.stringify(join(gates, gate));
+  return `(function wait() {
+    if (!require('node:fs').existsSync(${file})) return setTimeout(wait, 20);
+    ${code}
+  })();`;
 }
 
-function slowBuild(name: string, buildMs: number): Buffer {
-  const scripts = { build: 'node build.js', start: 'node server.js' };
+function openGate(gate: string): void {
+  writeFileSync(join(gates, gate), '');
+}
+
+/** Says which release it is; listens only once its gate is open. */
+function server(name: string, gate: string | null = null): string {
+  const answer = `(_request, response) => response.end('${name}')`;
+  return behind(gate, `require('node:http').createServer(${answer}).listen(process.env.PORT);`);
+}
+
+const built = { build: { buildCommand: 'node build.js' } };
+
+function slowBuild(name: string, gate: string | null = null): Buffer {
   return archiveOf({
-    'package.json': JSON.stringify({ name: 'slow', private: true, scripts }),
-    'package-lock.json': JSON.stringify({ name: 'slow', lockfileVersion: 3, packages: {} }),
-    'build.js': `setTimeout(() => console.log('built at last'), ${String(buildMs)});`,
+    Procfile: 'web: node server.js',
+    'build.js': behind(gate, "console.log('built at last');"),
     'server.js': server(name),
   });
 }
 
-function release(name: string, listenAfterMs = 0): Buffer {
-  return archiveOf({ Procfile: 'web: node server.js', 'server.js': server(name, listenAfterMs) });
+function release(name: string, gate: string | null = null): Buffer {
+  return archiveOf({ Procfile: 'web: node server.js', 'server.js': server(name, gate) });
 }
 
 describe('kill -9 of the service', () => {
@@ -77,13 +99,14 @@ describe('kill -9 of the service', () => {
   });
 
   it('during a build lets it go on and come to its end', async () => {
-    const app = await client.runningApp('Builder', slowBuild('first', 0));
-    await client.mustUpload(app.id, slowBuild('second', 4000));
+    const app = await client.runningApp('Builder', slowBuild('first'), built);
+    await client.mustUpload(app.id, slowBuild('second', 'built'));
     const id = await client.redeploy(app.id);
     await until('it builds', 20_000, async () => (await statusOf(id)) === 'building');
     await gangway.restart();
     assert.equal((await client.visit(app.slug)).text, 'first');
     await gangway.restart();
+    openGate('built');
     assert.equal(await client.finished(id), 'ready');
     assert.equal((await client.visit(app.slug)).text, 'second');
     const { log = '' } = (await client.deployment(id)) ?? {};
@@ -93,11 +116,12 @@ describe('kill -9 of the service', () => {
   it('while a release starts leaves the traffic where it is until that is healthy', async () => {
     const app = await client.runningApp('Starter', release('first'));
     const guest = new Visitor(client, app.slug);
-    await client.mustUpload(app.id, release('second', 3000));
+    await client.mustUpload(app.id, release('second', 'healthy'));
     const id = await client.redeploy(app.id);
     await until('it starts', 20_000, async () => (await statusOf(id)) === 'starting');
     await gangway.restart();
     assert.equal((await client.visit(app.slug)).text, 'first');
+    openGate('healthy');
     assert.equal(await client.finished(id), 'ready');
     assert.equal((await client.visit(app.slug)).text, 'second');
     await guest.end();
@@ -207,14 +231,15 @@ describe('kill -9 of the runner', () => {
   });
 
   it('during a build ends the deployment in bounded time', async () => {
-    const app = await client.runningApp('Rebuilt', slowBuild('first', 0));
-    await client.mustUpload(app.id, slowBuild('second', 3000));
+    const app = await client.runningApp('Rebuilt', slowBuild('first'), built);
+    await client.mustUpload(app.id, slowBuild('second', 'rebuilt'));
     const id = await client.redeploy(app.id);
     await until('it builds', 20_000, async () => {
       const found = await client.deployment(id);
       return found?.log.includes('node build.js') === true;
     });
     await gangway.killRunner();
+    openGate('rebuilt');
     const status = await client.finished(id, 60_000);
     assert.ok(['ready', 'failed'].includes(status), status);
     await answers(app, status === 'ready' ? /second/ : /first/);

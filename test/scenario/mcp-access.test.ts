@@ -286,16 +286,15 @@ describe('how often', () => {
   });
 
   it('is bounded for failures by their address, which good tokens do not feel', async () => {
-    const statuses: number[] = [];
-    for (let i = 0; i < 61; i++) {
-      statuses.push(
-        (await peerOf(`gwy_${String(i).repeat(20).slice(0, 40)}`).post(pingBody)).status,
-      );
-    }
-    // Some failed before.
-    assert.equal(statuses[0], 401);
-    assert.equal(statuses.at(-1), 429);
-    const refused = await peerOf('x').post(pingBody);
+    // Twice as many as a minute has, so that it is no matter how long they take.
+    const answers = await Promise.all(
+      Array.from({ length: 120 }, (_, i) =>
+        peerOf(`gwy_${String(i).repeat(20).slice(0, 40)}`).post(pingBody),
+      ),
+    );
+    assert.ok(answers.some(({ status }) => status === 401));
+    const refused = answers.find(({ status }) => status !== 401);
+    assert.ok(refused);
     assertProblem(refused, 429, 'RATE_LIMITED');
     assert.ok(Number(refused.headers.get('retry-after')) >= 1);
     assert.equal((await peerOf(token).post(pingBody)).status, 200);

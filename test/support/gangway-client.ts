@@ -268,7 +268,7 @@ export class Visitor {
         const { status, text } = await client.visit(slug, path);
         this.visits += 1;
         if (status !== 200) this.failures.push({ at: new Date().toISOString(), status, text });
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })();
   }

@@ -31,6 +31,8 @@ const nodeFlags = ['--disable-warning=ExperimentalWarning', ...preloads];
 const threads = process.env['GANGWAY_GATEWAY_THREADS'];
 const startMs = 30_000;
 const endMs = 30_000;
+/** More than the service gives itself. */
+const stopMs = 60_000;
 
 export interface GangwayOptions {
   /** Further variables, by their whole name. */
@@ -196,10 +198,15 @@ export class Gangway {
     await this.start();
   }
 
-  /** Ends the service as an operator does; runner and apps live on. */
+  /** Ends the service as an operator does; runner and apps live on. Rejects when it ends too late. */
   async stop(): Promise<Exit> {
-    signal(this.pid, 'SIGTERM');
-    return await this.#exit;
+    const { pid } = this;
+    const late = setTimeout(() => signal(pid, 'SIGKILL'), stopMs);
+    signal(pid, 'SIGTERM');
+    const exit = await this.#exit;
+    clearTimeout(late);
+    if (exit.signal !== 'SIGKILL') return exit;
+    throw new Error(`It did not end when told to: ${this.output.slice(-2000)}`);
   }
 
   /** Its end, whoever brings it about. */

@@ -98,10 +98,12 @@ AbortSignal.timeout = (delayMs) => {
 /** What the jump leapt over goes off; the rest waits for less. */
 function land(): void {
   const nowMs = now();
-  const due = [...waiting.values()].filter(({ dueMs }) => dueMs <= nowMs);
-  for (const { timer, fire } of due.sort((a, b) => a.dueMs - b.dueMs)) {
-    clearSystemTimeout(timer);
-    fire();
+  const due = [...waiting].filter(([, { dueMs }]) => dueMs <= nowMs);
+  for (const [handle, one] of due.sort(([, a], [, b]) => a.dueMs - b.dueMs)) {
+    // One that went off before may have cleared it.
+    if (waiting.get(handle) !== one) continue;
+    clearSystemTimeout(one.timer);
+    one.fire();
   }
   for (const one of waiting.values()) {
     clearSystemTimeout(one.timer);
