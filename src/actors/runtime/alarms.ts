@@ -46,6 +46,7 @@ export class Alarms {
     }
   }
 
+  /** A message of an alarm was handled (`done`), or must come again. */
   handled(actor: string, alarm: { name: string; atMs: number }, done: boolean): void {
     const key = keyOf({ actor, ...alarm });
     if (done) {

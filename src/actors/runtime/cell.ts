@@ -16,6 +16,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Activation, type Envelope } from './activation.ts';
+import type { Alarms } from './alarms.ts';
 import { Backoff } from './backoff.ts';
 import type { Actor, ActorDefinition, ActorRef, Actors, Protocol, RecordCause } from './actor.ts';
 import type { CommitRequest } from '../../store/reader-and-journal.ts';
@@ -47,8 +48,7 @@ export interface CellOptions {
   definition: ActorDefinition<Protocol>;
   actors: Actors;
   parts: CellParts;
-  /** Told when a message of an alarm was handled (`done`) or must come again. */
-  onAlarm: (cell: Cell, alarm: { name: string; atMs: number }, done: boolean) => void;
+  alarms: Pick<Alarms, 'handled'>;
 }
 
 const reviveMinMs = 1000;
@@ -172,7 +172,7 @@ export class Cell {
     // An answer, such as NOT_FOUND: what waits gets it, and the address sleeps again.
     for (let next = this.#mailbox.shift(); next; next = this.#mailbox.shift()) {
       next.reject(thrown);
-      if (next.alarm) this.#options.onAlarm(this, next.alarm, true);
+      if (next.alarm) this.#options.alarms.handled(this.address, next.alarm, true);
     }
     void this.#end(activation, thrown.code, 0);
   }
@@ -217,7 +217,7 @@ export class Cell {
         return;
       }
       envelope.reject(asServiceError(thrown));
-      if (envelope.alarm) this.#options.onAlarm(this, envelope.alarm, false);
+      if (envelope.alarm) this.#options.alarms.handled(this.address, envelope.alarm, false);
       this.discard(activation, thrown, true);
     }
   }
@@ -230,8 +230,8 @@ export class Cell {
       void activation.commit([activation.clearAlarm(alarm.name)]);
     }
     activation.gate(
-      () => this.#options.onAlarm(this, alarm, true),
-      () => this.#options.onAlarm(this, alarm, false),
+      () => this.#options.alarms.handled(this.address, alarm, true),
+      () => this.#options.alarms.handled(this.address, alarm, false),
     );
   }
 

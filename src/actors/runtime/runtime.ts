@@ -221,7 +221,7 @@ export class ActorRuntime implements Actors {
       definition,
       actors: this.inside,
       parts: this.#options,
-      onAlarm: (cell, alarm, done) => this.#alarms.handled(cell.address, alarm, done),
+      alarms: this.#alarms,
     });
   }
 

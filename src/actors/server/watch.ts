@@ -6,16 +6,13 @@
  * 2. One look at a time; what it finds counts only if the driver was reached all the while.
  */
 import type { Driver } from '../../drivers/driver.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { Actors, MessageOf } from '../runtime/actor.ts';
+import type { WorkloadDeps } from '../workload/deps.ts';
 import { serversActor, type ServersProtocol } from './actor.ts';
 
-export interface ServerWatchOptions {
+export interface ServerWatchOptions extends Pick<WorkloadDeps, 'clock' | 'logger'> {
   driver: Pick<Driver, 'servers' | 'watch'>;
   actors: Pick<Actors, 'tell'>;
-  clock: Clock;
-  logger: Logger;
 }
 
 const lookEveryMs = 30_000;

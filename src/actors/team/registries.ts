@@ -12,6 +12,7 @@ import type { RegistryRecord } from '../../store/records/records.ts';
 import { insert, take } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { SecretBox } from '../workload/deps.ts';
+import { bad } from '../app/settings/validate.ts';
 import type { NewRegistry, TeamHandlers } from './protocol.ts';
 import type { Team } from './team.ts';
 
@@ -95,10 +96,6 @@ function checkHost(given: string): string {
 
 /** Other names of the registry that images without a host come from. */
 const hubNames: ReadonlySet<string> = new Set(['index.docker.io', 'registry-1.docker.io']);
-
-function bad(sentence: string): ServiceError {
-  return new ServiceError('BAD_USER_INPUT', sentence);
-}
 
 function contextOf(registryId: string): string {
   return `registry:${registryId}`;

@@ -3,22 +3,18 @@
  * start. After start, and whenever the driver connects again, each that has something under way or
  * should run is told what the driver has of it; so is each the driver has something of.
  */
-import type { Driver, DriverEvent } from '../../drivers/driver.ts';
+import type { DriverEvent } from '../../drivers/driver.ts';
 import type { Workload } from '../../protocol/workload.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
 import { edgeActor } from '../edge/edge-actor.ts';
 import type { Actors } from '../runtime/actor.ts';
 import { appActor } from '../app/protocol.ts';
 import { databaseActor } from '../database/protocol.ts';
-import { localServerId } from './deps.ts';
+import { localServerId, type WorkloadDeps } from './deps.ts';
 
-export interface WorkloadWatchOptions {
-  driver: Driver;
+export interface WorkloadWatchOptions extends Pick<WorkloadDeps, 'driver' | 'reader' | 'logger'> {
   actors: Actors;
-  reader: Reader;
-  logger: Logger;
 }
 
 type WatchMessage =

@@ -19,7 +19,7 @@ export function uploadHandlers(core: AppCore, queue: DeploymentQueue) {
       core.reserve(uploadId);
       try {
         const dir = await core.folders.ensureUploads();
-        await dropUnneeded(core);
+        await core.folders.keepUploads(neededBlobs(core));
         return { dir, name: arrivingName(uploadId) };
       } catch (error) {
         core.releaseUpload();
@@ -44,7 +44,7 @@ export function uploadHandlers(core: AppCore, queue: DeploymentQueue) {
       const isReserved = core.uploadId === uploadId;
       if (isReserved) core.releaseUpload();
       // A commit that failed has ended the reservation too, and left its file.
-      if (core.uploadId === null) await dropUnneeded(core);
+      if (core.uploadId === null) await core.folders.keepUploads(neededBlobs(core));
       queue.advance();
       return isReserved;
     },
@@ -54,11 +54,6 @@ export function uploadHandlers(core: AppCore, queue: DeploymentQueue) {
 /** The name of an archive in the upload folder until the app points at it. */
 function arrivingName(uploadId: string): string {
   return `${uploadId}.new`;
-}
-
-/** Call it while nothing arrives. */
-async function dropUnneeded(core: AppCore): Promise<void> {
-  await core.folders.keepUploads(neededBlobs(core));
 }
 
 function checkFree(core: AppCore): void {

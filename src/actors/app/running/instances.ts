@@ -13,10 +13,8 @@ import type { AppCore } from '../core.ts';
 import { countEnd, crashesOf } from './crashes.ts';
 import type { Handlers } from '../protocol.ts';
 
-/** Called when nothing of the app runs and something should. */
-export type EnsureRunning = () => void;
-
-export function instanceHandlers(core: AppCore, ensureRunning: EnsureRunning) {
+/** `ensureRunning` is called when nothing of the app runs and something should. */
+export function instanceHandlers(core: AppCore, ensureRunning: () => void) {
   return {
     workload: ({ workload }) => {
       notice(core, workload, ensureRunning);
@@ -122,12 +120,12 @@ export function leaving(core: AppCore, run: AppRun, which: 'live' | 'next'): App
   return { ...run, [which]: null, draining };
 }
 
-function notice(core: AppCore, workload: Workload, ensureRunning: EnsureRunning): void {
+function notice(core: AppCore, workload: Workload, ensureRunning: () => void): void {
   if (!workloadsOf(core.record?.run.live).includes(workload.spec.id)) return;
   noticeLive(core, workload, ensureRunning);
 }
 
-function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunning): void {
+function noticeLive(core: AppCore, workload: Workload, ensureRunning: () => void): void {
   const crashes = countEnd(core, workload);
   const { run } = core.require();
   const ended = { ...run, ...(crashes && { crashes, crashing: true }) };
@@ -145,7 +143,7 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: EnsureRunn
   }
 }
 
-function loseLive(core: AppCore, run: AppRun, ensureRunning: EnsureRunning): void {
+function loseLive(core: AppCore, run: AppRun, ensureRunning: () => void): void {
   core.deps.logger.warn({ app: core.id, workload: run.live?.workloadId }, 'app_lost');
   core.save({ run: leaving(core, run, 'live') });
   core.endAll();
