@@ -106,7 +106,7 @@ describe('images of the Docker driver', { skip: needs('docker') }, () => {
     }
   };
 
-  describe('build()', { concurrency: 4 }, () => {
+  describe('build()', () => {
     it('builds what the Dockerfile says, with its arguments, and says each line', async () => {
       const lines: string[] = [];
       const { image, ports } = await build(

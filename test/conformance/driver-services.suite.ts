@@ -80,7 +80,7 @@ export function services(place: () => DriverPlace): void {
 
 /** The same for jobs. */
 export function jobs(place: () => DriverPlace): void {
-  describe('a job', () => {
+  describe('a job', { concurrency: 2 }, () => {
     it('is ended at its deadline, with what it started', async () => {
       const command = sh('sleep 98781 & echo begun; wait');
       await place().driver.start(place().specOf({ id: 'late-1', command, deadlineMs: 1000 }));

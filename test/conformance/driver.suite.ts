@@ -39,11 +39,11 @@ function endsIn(entries: readonly LogEntry[]): number {
   return entries.filter(({ bytes }) => bytes.at(-1) === 10).length;
 }
 
-/** Groups of tests, and tests of each of them. */
-const atATime = 3;
+/** Tests of a group; not where another client is opened, which removes networks that nobody is in yet. */
+const atATime = 5;
 
 export function run(name: string, create: () => Promise<DriverPlace>): void {
-  describe(`${name} as a driver`, { concurrency: atATime }, () => {
+  describe(`${name} as a driver`, () => {
     let place: DriverPlace;
     let driver: Driver;
     let listedAtFirst: readonly unknown[];
@@ -59,7 +59,7 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
     /** An image keeps to itself what a host shows, and Docker keeps logs in lines. */
     const inImage = (): boolean => driver.runs === 'image';
 
-    describe('start()', () => {
+    describe('start()', { concurrency: atATime }, () => {
       it('knows nothing before the first start', async () => {
         assert.deepEqual(listedAtFirst, []);
         assert.equal(await driver.inspect('never-1'), undefined);
@@ -141,7 +141,7 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
       });
     });
 
-    describe('follow()', () => {
+    describe('follow()', { concurrency: atATime }, () => {
       it('delivers a burst of 5,000 lines completely and in order', async () => {
         const command = js(`for (let i = 1; i <= 5000; i++) console.log('line ' + i)`);
         await driver.start(specOf({ id: 'burst-1', command }));
@@ -281,7 +281,7 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
       });
     });
 
-    describe('stop()', () => {
+    describe('stop()', { concurrency: atATime }, () => {
       it('ends every descendant, also one that left the session', async () => {
         const command = sh(`setsid sleep 98761 & setsid sh -c 'sleep 98762 & sleep 98763' &
           (trap '' TERM; sleep 98764) & echo started; wait`);
@@ -331,7 +331,7 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
     services(() => place);
     jobs(() => place);
 
-    describe('probe()', () => {
+    describe('probe()', { concurrency: atATime }, () => {
       const listenOn = (port: number): readonly string[] =>
         js(`require('http').createServer().listen(${String(port)}, () => console.log('up')); `);
       const begin = async (id: string, port: number, command: readonly string[]): Promise<void> => {

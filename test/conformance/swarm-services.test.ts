@@ -23,7 +23,7 @@ import {
 import type { SpecOverrides } from '../support/driver-specs.ts';
 import { type SwarmPlace, swarmPlace } from '../support/swarm-place.ts';
 
-describe('services of a Docker swarm', { skip: needs('docker'), concurrency: 4 }, () => {
+describe('services of a Docker swarm', { skip: needs('docker') }, () => {
   let place: SwarmPlace;
   let driver: SwarmPlace['driver'];
   before(async () => {
@@ -112,71 +112,6 @@ describe('services of a Docker swarm', { skip: needs('docker'), concurrency: 4 }
     await driver.remove('three-1');
   });
 
-  it('goes on with the same numbers when it was killed while tasks log', async () => {
-    const command = sh(
-      'i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo "$HOSTNAME $i"; sleep 0.005; done',
-    );
-    await driver.start(
-      several({
-        id: 'killed-1',
-        command: [...command.slice(0, 2), `${command[2] ?? ''}; exec sleep 1000`],
-      }),
-    );
-    const read: LogEntry[] = [];
-    // Each reader goes without a word, somewhere in the middle.
-    while (read.length < 1200) {
-      const reader = place.open();
-      const some = 100 + Math.floor(Math.random() * 150);
-      const wanted = Math.min(some, 1200 - read.length);
-      const more = await readUntil(
-        reader,
-        'killed-1',
-        read.length,
-        ({ length }) => length >= wanted,
-      );
-      // What came with the last batch was not noted by who was killed.
-      read.push(...more.slice(0, wanted));
-      await reader.close();
-    }
-    assertAscending(read);
-    for (const told of Map.groupBy(lines(read), (line) => line.split(' ')[0]).values()) {
-      assert.deepEqual(
-        told.map((line) => Number(line.split(' ')[1])),
-        Array.from({ length: 400 }, (_, at) => at + 1),
-      );
-    }
-    await driver.remove('killed-1');
-  });
-
-  it('tells of a task that is killed from outside, and counts its restart', async () => {
-    const told: DriverEvent[] = [];
-    const unwatch = driver.watch((event) => told.push(event));
-    await driver.start(several({ id: 'outside-1', command: sh('echo up; exec sleep 1000') }, 1));
-    const [container = ''] = await containersOf('outside-1');
-    await place.docker.getContainer(container).kill();
-    const phases = (): string[] =>
-      told.flatMap((event) =>
-        event.type === 'state' && event.workload.spec.id === 'outside-1'
-          ? [event.workload.state.phase]
-          : [],
-      );
-    await until('it is told', () => phases().includes('waiting'));
-    const state = await until('it runs again', async () => {
-      const found = (await driver.inspect('outside-1'))?.state;
-      return found?.phase === 'running' && found.restarts === 1 ? found : undefined;
-    });
-    assert.equal(state.phase, 'running');
-    await until(
-      'both starts in its log',
-      async () =>
-        lines(await readUntil(driver, 'outside-1', 0, ({ length }) => length >= 2)).length === 2,
-    );
-    unwatch();
-    await driver.stop('outside-1');
-    assert.deepEqual(lines(await readAll(driver, 'outside-1')), ['up', 'up']);
-    await driver.remove('outside-1');
-  });
-
   it('leads one port to all replicas in turn, where the kernel has no balancer', async () => {
     const own = place.open({ publishing: 'host' });
     const port = await own.freePort();
@@ -207,99 +142,167 @@ describe('services of a Docker swarm', { skip: needs('docker'), concurrency: 4 }
     await own.close();
   });
 
-  it('says which image there is none of, and what ended for its memory', async () => {
-    const none = containerSpec({ id: 'image-1', command: sh('true') });
-    await driver.start({ ...none, container: { ...container(none), image: 'gangway-none:1' } });
-    const { exit } = (await ended(driver, 'image-1')).state;
-    assert.equal(exit.reason, 'failed_to_start');
-    assert.match(exit.detail ?? '', /no such image/);
-    const greedy = containerSpec({
-      id: 'memory-1',
-      command: sh('head -c 300000000 /dev/zero | tail; exit 9'),
+  // Not beside those that open another client, which removes networks that nobody is in yet.
+  describe('side by side', { concurrency: 4 }, () => {
+    it('goes on with the same numbers when it was killed while tasks log', async () => {
+      const command = sh(
+        'i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo "$HOSTNAME $i"; sleep 0.005; done',
+      );
+      await driver.start(
+        several({
+          id: 'killed-1',
+          command: [...command.slice(0, 2), `${command[2] ?? ''}; exec sleep 1000`],
+        }),
+      );
+      const read: LogEntry[] = [];
+      // Each reader goes without a word, somewhere in the middle.
+      while (read.length < 1200) {
+        const reader = place.open();
+        const some = 100 + Math.floor(Math.random() * 150);
+        const wanted = Math.min(some, 1200 - read.length);
+        const more = await readUntil(
+          reader,
+          'killed-1',
+          read.length,
+          ({ length }) => length >= wanted,
+        );
+        // What came with the last batch was not noted by who was killed.
+        read.push(...more.slice(0, wanted));
+        await reader.close();
+      }
+      assertAscending(read);
+      for (const told of Map.groupBy(lines(read), (line) => line.split(' ')[0]).values()) {
+        assert.deepEqual(
+          told.map((line) => Number(line.split(' ')[1])),
+          Array.from({ length: 400 }, (_, at) => at + 1),
+        );
+      }
+      await driver.remove('killed-1');
     });
-    await driver.start({ ...greedy, resources: { ...greedy.resources, memoryMb: 64 } });
-    const { detail } = (await ended(driver, 'memory-1')).state.exit;
-    assert.match(detail ?? '', /used more than its 64 MB of memory/);
-  });
 
-  it('keeps what a volume holds, and shares a network by names', async () => {
-    const base = containerSpec({ id: 'keep-1', command: sh('echo kept > /data/file') });
-    const shared = {
-      ...container(base),
-      image: baseImage,
-      network: 'team-a',
-      volumes: [{ name: 'keep', path: '/data' }],
-    };
-    await driver.start({ ...base, container: shared });
-    await ended(driver, 'keep-1');
-    const serve = sh('while :; do nc -l -p 9000 -e cat /data/file; done');
-    await driver.start({
-      ...several({ id: 'keep-2', command: serve }, 1),
-      container: { ...shared, aliases: ['store'] },
+    it('tells of a task that is killed from outside, and counts its restart', async () => {
+      const told: DriverEvent[] = [];
+      const unwatch = driver.watch((event) => told.push(event));
+      await driver.start(several({ id: 'outside-1', command: sh('echo up; exec sleep 1000') }, 1));
+      const [container = ''] = await containersOf('outside-1');
+      await place.docker.getContainer(container).kill();
+      const phases = (): string[] =>
+        told.flatMap((event) =>
+          event.type === 'state' && event.workload.spec.id === 'outside-1'
+            ? [event.workload.state.phase]
+            : [],
+        );
+      await until('it is told', () => phases().includes('waiting'));
+      const state = await until('it runs again', async () => {
+        const found = (await driver.inspect('outside-1'))?.state;
+        return found?.phase === 'running' && found.restarts === 1 ? found : undefined;
+      });
+      assert.equal(state.phase, 'running');
+      await until(
+        'both starts in its log',
+        async () =>
+          lines(await readUntil(driver, 'outside-1', 0, ({ length }) => length >= 2)).length === 2,
+      );
+      unwatch();
+      await driver.stop('outside-1');
+      assert.deepEqual(lines(await readAll(driver, 'outside-1')), ['up', 'up']);
+      await driver.remove('outside-1');
     });
-    const ask = sh('until nc store 9000 < /dev/null; do sleep 0.1; done');
-    await driver.start({
-      ...containerSpec({ id: 'keep-3', command: ask }),
-      container: { ...shared, volumes: [] },
-    });
-    await ended(driver, 'keep-3');
-    assert.match(textOf(await readAll(driver, 'keep-3'), 'stdout'), /kept/);
-    await Promise.all(['keep-1', 'keep-2', 'keep-3'].map((id) => driver.remove(id)));
-    await until('the volume can go', () =>
-      driver.removeVolume('keep').then(
-        () => true,
-        () => false,
-      ),
-    );
-  });
 
-  it('leaves services of others alone, and tells of one of ours that others remove', async () => {
-    const foreign = await place.docker.createService({
-      Name: `other-${place.instance}`,
-      TaskTemplate: { ContainerSpec: { Image: baseImage, Command: ['sleep', '1000'] } },
-      Labels: { 'gangway.instance': 'somebody', 'gangway.workload': 'mine-1' },
+    it('says which image there is none of, and what ended for its memory', async () => {
+      const none = containerSpec({ id: 'image-1', command: sh('true') });
+      await driver.start({ ...none, container: { ...container(none), image: 'gangway-none:1' } });
+      const { exit } = (await ended(driver, 'image-1')).state;
+      assert.equal(exit.reason, 'failed_to_start');
+      assert.match(exit.detail ?? '', /no such image/);
+      const greedy = containerSpec({
+        id: 'memory-1',
+        command: sh('head -c 300000000 /dev/zero | tail; exit 9'),
+      });
+      await driver.start({ ...greedy, resources: { ...greedy.resources, memoryMb: 64 } });
+      const { detail } = (await ended(driver, 'memory-1')).state.exit;
+      assert.match(detail ?? '', /used more than its 64 MB of memory/);
     });
-    const told: DriverEvent[] = [];
-    driver.watch((event) => told.push(event));
-    await driver.start(several({ id: 'mine-1', command: sh('exec sleep 1000') }, 1));
-    assert.ok((await driver.list()).every(({ spec }) => spec.owner === 'app_test'));
-    const [mine] = await place.docker.listServices({
-      filters: { label: [`gangway.instance=${place.instance}`, 'gangway.workload=mine-1'] },
-    });
-    await place.docker.getService(mine?.ID ?? '').remove();
-    await until('its loss is told', () =>
-      told.some(
-        (event) =>
-          event.type === 'state' &&
-          event.workload.state.phase === 'ended' &&
-          event.workload.state.exit.reason === 'lost',
-      ),
-    );
-    await driver.remove('mine-1');
-    assert.ok(await foreign.inspect());
-    await foreign.remove();
-  });
 
-  it('names the nodes as servers, and keeps nothing of what is removed', async () => {
-    const [node, ...others] = await driver.servers();
-    assert.deepEqual(others, []);
-    assert.ok(node?.isOwn && node.connected && !node.draining);
-    assert.match(node.version ?? '', /^\d+\./);
-    await driver.start(containerSpec({ id: 'gone-1', command: sh('echo hi') }));
-    await readAll(driver, 'gone-1');
-    await driver.remove('gone-1');
-    const folder = path.join(place.dataDir, 'swarm');
-    const left = fs.readdirSync(folder, { recursive: true }).map(String);
-    assert.deepEqual(
-      left.filter((name) => name.includes('gone-1')),
-      [],
-    );
-    assert.deepEqual(await containersOf('gone-1'), []);
-    await until('its network goes', async () => {
-      const filters = { label: [`gangway.instance=${place.instance}`] };
-      // Those of workloads that earlier tests left are theirs.
-      const left = await place.docker.listNetworks({ filters });
-      return !left.some(({ Name: name }) => name.endsWith('-gone-1'));
+    it('keeps what a volume holds, and shares a network by names', async () => {
+      const base = containerSpec({ id: 'keep-1', command: sh('echo kept > /data/file') });
+      const shared = {
+        ...container(base),
+        image: baseImage,
+        network: 'team-a',
+        volumes: [{ name: 'keep', path: '/data' }],
+      };
+      await driver.start({ ...base, container: shared });
+      await ended(driver, 'keep-1');
+      const serve = sh('while :; do nc -l -p 9000 -e cat /data/file; done');
+      await driver.start({
+        ...several({ id: 'keep-2', command: serve }, 1),
+        container: { ...shared, aliases: ['store'] },
+      });
+      const ask = sh('until nc store 9000 < /dev/null; do sleep 0.1; done');
+      await driver.start({
+        ...containerSpec({ id: 'keep-3', command: ask }),
+        container: { ...shared, volumes: [] },
+      });
+      await ended(driver, 'keep-3');
+      assert.match(textOf(await readAll(driver, 'keep-3'), 'stdout'), /kept/);
+      await Promise.all(['keep-1', 'keep-2', 'keep-3'].map((id) => driver.remove(id)));
+      await until('the volume can go', () =>
+        driver.removeVolume('keep').then(
+          () => true,
+          () => false,
+        ),
+      );
+    });
+
+    it('leaves services of others alone, and tells of one of ours that others remove', async () => {
+      const foreign = await place.docker.createService({
+        Name: `other-${place.instance}`,
+        TaskTemplate: { ContainerSpec: { Image: baseImage, Command: ['sleep', '1000'] } },
+        Labels: { 'gangway.instance': 'somebody', 'gangway.workload': 'mine-1' },
+      });
+      const told: DriverEvent[] = [];
+      driver.watch((event) => told.push(event));
+      await driver.start(several({ id: 'mine-1', command: sh('exec sleep 1000') }, 1));
+      assert.ok((await driver.list()).every(({ spec }) => spec.owner === 'app_test'));
+      const [mine] = await place.docker.listServices({
+        filters: { label: [`gangway.instance=${place.instance}`, 'gangway.workload=mine-1'] },
+      });
+      await place.docker.getService(mine?.ID ?? '').remove();
+      await until('its loss is told', () =>
+        told.some(
+          (event) =>
+            event.type === 'state' &&
+            event.workload.state.phase === 'ended' &&
+            event.workload.state.exit.reason === 'lost',
+        ),
+      );
+      await driver.remove('mine-1');
+      assert.ok(await foreign.inspect());
+      await foreign.remove();
+    });
+
+    it('names the nodes as servers, and keeps nothing of what is removed', async () => {
+      const [node, ...others] = await driver.servers();
+      assert.deepEqual(others, []);
+      assert.ok(node?.isOwn && node.connected && !node.draining);
+      assert.match(node.version ?? '', /^\d+\./);
+      await driver.start(containerSpec({ id: 'gone-1', command: sh('echo hi') }));
+      await readAll(driver, 'gone-1');
+      await driver.remove('gone-1');
+      const folder = path.join(place.dataDir, 'swarm');
+      const left = fs.readdirSync(folder, { recursive: true }).map(String);
+      assert.deepEqual(
+        left.filter((name) => name.includes('gone-1')),
+        [],
+      );
+      assert.deepEqual(await containersOf('gone-1'), []);
+      await until('its network goes', async () => {
+        const filters = { label: [`gangway.instance=${place.instance}`] };
+        // Those of workloads that earlier tests left are theirs.
+        const left = await place.docker.listNetworks({ filters });
+        return !left.some(({ Name: name }) => name.endsWith('-gone-1'));
+      });
     });
   });
 });
