@@ -6,16 +6,13 @@
  */
 import type { Terminal, TerminalEvents } from '../driver.ts';
 import type { TerminalSpec } from '../../protocol/workload.ts';
-import type { RunnerRequest, TerminalFrame } from '../../protocol/runner-messages.ts';
+import type { TerminalFrame } from '../../protocol/runner-messages.ts';
+import type { Connection } from './connection.ts';
 
 /** Output is acknowledged to the runner in steps of this size. */
 const takenLump = 32 * 1024;
 
-/** The part of the connection that terminals need. */
-export interface RunnerLink {
-  request(request: Extract<RunnerRequest, { op: 'terminal-open' }>): Promise<null>;
-  tell(request: RunnerRequest): void;
-}
+type RunnerLink = Pick<Connection, 'request' | 'tell'>;
 
 export class Terminals {
   readonly #connection: RunnerLink;

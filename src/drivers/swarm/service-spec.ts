@@ -18,7 +18,7 @@ import {
   logDriver,
   logOptions,
   programOf,
-  userOf,
+  programSettings,
   volumeMounts,
 } from '../docker/workloads/create-options.ts';
 import type { LogLimits } from '../docker/workloads/create-options.ts';
@@ -124,7 +124,6 @@ function taskContainer(
   { names, image }: ServiceParts,
 ): TaskContainer {
   const { settings } = container;
-  const user = userOf(spec, container);
   const { Entrypoint: entrypoint, Cmd: args } = programOf(spec, container);
   return {
     Image: image,
@@ -134,13 +133,9 @@ function taskContainer(
     ...(Array.isArray(entrypoint) && { Command: entrypoint }),
     ...(args !== undefined && { Args: args }),
     ...(spec.workingDir !== '' && { Dir: spec.workingDir }),
-    ...(user !== null && { User: user }),
-    ...(settings?.hostname != null && { Hostname: settings.hostname }),
-    ...(settings?.stopSignal != null && { StopSignal: settings.stopSignal }),
+    ...programSettings(spec, container),
     ...(settings?.health && { HealthCheck: healthCheck(settings.health) }),
     TTY: settings?.tty ?? false,
-    OpenStdin: settings?.tty ?? false,
-    Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
     Init: settings?.init ?? true,
     ReadOnly: settings?.readOnly ?? false,
     StopGracePeriod: graceSeconds(spec.stopGraceMs) * 1000 * nsPerMs,

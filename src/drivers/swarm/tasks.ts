@@ -48,14 +48,14 @@ export function isAwaiting({ Status: status }: TaskView): boolean {
   return awaitingStates.has(status.State);
 }
 
-/** Made only so that the service has no room for others: it never runs. */
-export function isParked(task: { Spec: TaskView['Spec'] }): boolean {
-  return task.Spec.Placement?.Constraints?.includes(stopConstraint) ?? false;
+type Placed = { Placement?: { Constraints?: string[] | null } | null } | undefined;
+
+function isParkedBy(template: Placed): boolean {
+  return template?.Placement?.Constraints?.includes(stopConstraint) ?? false;
 }
 
 export function isServiceParked({ Spec: spec }: ServiceView): boolean {
-  const template = spec.TaskTemplate as Dockerode.ContainerTaskSpec | undefined;
-  return template?.Placement?.Constraints?.includes(stopConstraint) ?? false;
+  return isParkedBy(spec.TaskTemplate as Placed);
 }
 
 /** Whether each task has a port of its node's choice, for there are several. */
@@ -64,10 +64,13 @@ export function hasOwnPorts({ Spec: spec }: ServiceView): boolean {
   return port?.PublishMode === 'host' && !port.PublishedPort;
 }
 
-/** Those that run or ran the workload, the oldest first. */
+/**
+ * Those that run or ran the workload, the oldest first. The others are made only so that a parked service
+ * has no room for more, and never run.
+ */
 export function realTasks(tasks: readonly TaskView[]): TaskView[] {
   return tasks
-    .filter((task) => !isParked(task))
+    .filter(({ Spec: spec }) => !isParkedBy(spec))
     .sort((a, b) => (a.CreatedAt < b.CreatedAt ? -1 : a.CreatedAt > b.CreatedAt ? 1 : 0));
 }
 

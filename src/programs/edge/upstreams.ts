@@ -8,26 +8,15 @@ import type { ClientRequestArgs } from 'node:http';
 import net from 'node:net';
 import type { Duplex } from 'node:stream';
 
+import { connectWithin } from '../../lib/connect.ts';
 import { http } from './lean-http.ts';
 import type { Target } from './routes.ts';
 
 const connectMs = 5000;
 const idlePerTargetMax = 64;
 
-/** Resolves when the target has accepted; rejects with what the system says, or ETIMEDOUT. */
 export function connectTo({ host, port }: Target): Promise<net.Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect({ host, port, noDelay: true });
-    socket.setTimeout(connectMs, () =>
-      socket.destroy(Object.assign(new Error('Cannot connect: no answer'), { code: 'ETIMEDOUT' })),
-    );
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.off('error', reject);
-      socket.setTimeout(0);
-      resolve(socket);
-    });
-  });
+  return connectWithin({ host, port, noDelay: true }, connectMs);
 }
 
 type Created = (error: Error | null, stream: Duplex) => void;

@@ -5,9 +5,11 @@
  * 1. A connection goes to the next target that takes it; when none does it is closed.
  * 2. A new table holds for the next connection; what stands goes on where it began.
  */
-import type { Forward } from '../../protocol/forwarding.ts';
 import fs from 'node:fs';
 import net from 'node:net';
+
+import { connectWithin } from '../../lib/connect.ts';
+import type { Forward } from '../../protocol/forwarding.ts';
 
 export interface Forwarding {
   close(): void;
@@ -104,27 +106,15 @@ class LivePort {
 }
 
 async function connectFirst(targets: Forward['targets']): Promise<net.Socket> {
-  for (const target of targets) {
+  for (const { host, port } of targets) {
     try {
-      return await connect(target);
+      const address = { host, port, noDelay: true, allowHalfOpen: true };
+      return await connectWithin(address, connectMs);
     } catch {
       // The next one may take it.
     }
   }
   throw new Error('Cannot connect: no target takes it');
-}
-
-function connect({ host, port }: Forward['targets'][number]): Promise<net.Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect({ host, port, noDelay: true, allowHalfOpen: true });
-    socket.setTimeout(connectMs, () => socket.destroy(new Error('Cannot connect: no answer')));
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.setTimeout(0);
-      socket.off('error', reject);
-      resolve(socket);
-    });
-  });
 }
 
 /** Each side's end is the other's; when one breaks, both do. */

@@ -5,6 +5,7 @@
  * 2. It ends by itself when nothing runs, no route leads anywhere and nobody is connected, or when its
  *    data directory is gone; on SIGTERM it ends all workloads and leaves on record what is to run.
  */
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -20,7 +21,6 @@ import {
 import { socketAddress } from '../../protocol/runner-socket.ts';
 import { Edge } from '../edge/edge.ts';
 import { openLimits } from './limits/limits.ts';
-import { createLineLogger } from './log.ts';
 import { Records } from './records.ts';
 import { Runner } from './runner.ts';
 import { EnvSeal } from './sealed-env.ts';
@@ -39,18 +39,6 @@ const backoff = { firstMs: 250, maxMs: 30_000, goodRunMs: 30_000 };
 /** Alone and idle for two looks in a row: it ends. */
 const lookMs = 2000;
 
-/** From the kernel itself: node:crypto would stay in memory for this one call. */
-function randomHex(bytes: number): string {
-  const fd = fs.openSync('/dev/urandom', 'r');
-  const random = Buffer.alloc(bytes);
-  try {
-    fs.readSync(fd, random);
-  } finally {
-    fs.closeSync(fd);
-  }
-  return random.toString('hex');
-}
-
 /**
  * A name for the lock and the marks, the same as long as the data directory lives, and another one
  * for a copy of it.
@@ -59,7 +47,7 @@ function instanceOf(stateDir: string): string {
   const file = path.join(stateDir, 'instance');
   if (!fs.existsSync(file)) {
     const fresh = `${file}.${String(process.pid)}`;
-    fs.writeFileSync(fresh, randomHex(12), { mode: 0o600 });
+    fs.writeFileSync(fresh, randomBytes(12).toString('hex'), { mode: 0o600 });
     try {
       // Of two runners that start at once, both go by the name of the first.
       fs.linkSync(fresh, file);
@@ -108,8 +96,25 @@ function closeInherited(): void {
   }
 }
 
+/** The smallest logger that reads like pino's: the runner has no room for pino itself. */
+function createLogger(): Logger {
+  const at =
+    (level: number) =>
+    (fields: object, event: string): void => {
+      const line = { level, time: Date.now(), pid: process.pid, name: 'runner' };
+      const text = JSON.stringify({ ...line, ...fields, msg: event }, plainError);
+      process.stdout.write(`${text}\n`);
+    };
+  return { debug: () => undefined, info: at(30), warn: at(40), error: at(50), fatal: at(60) };
+}
+
+function plainError(_key: string, value: unknown): unknown {
+  if (!(value instanceof Error)) return value;
+  const { name: type, message, stack, cause } = value;
+  return { type, message, stack, ...Object.fromEntries(Object.entries(value)), cause };
+}
+
 interface Ending {
-  dataDir: string;
   logger: Logger;
   runner: Runner;
   server: RunnerServer;
@@ -162,7 +167,7 @@ async function main(): Promise<void> {
   closeInherited();
   // Whoever starts a runner hands it the key on standard input: it stands in no file and no list.
   const key = Buffer.from(fs.readFileSync(0, 'latin1').trim(), 'hex');
-  const logger = createLineLogger((line) => process.stdout.write(line), 'info');
+  const logger = createLogger();
   // A bug of one request must not take every app with it: they are children of this process.
   process.on('uncaughtException', (err) => logger.error({ err }, 'exception_not_caught'));
   process.on('unhandledRejection', (err) => logger.error({ err }, 'rejection_not_handled'));
@@ -191,7 +196,8 @@ async function main(): Promise<void> {
     logger,
     handover: () => end('handover'),
   });
-  end = onceEnded({ dataDir, logger, runner, server, edge });
+  const parts = { logger, runner, server, edge };
+  end = onceEnded(parts);
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => end(signal));
   }
@@ -199,7 +205,7 @@ async function main(): Promise<void> {
   fs.rmSync(socketFile, { force: true });
   await server.listen(socketAddress(socketDir, runnerSocketName).path);
   fs.chmodSync(socketFile, 0o600);
-  endWhenUseless({ dataDir, logger, runner, server, edge }, socketFile, end);
+  endWhenUseless(parts, socketFile, end);
   logger.info({ dataDir }, 'runner_ready');
 }
 

@@ -7,6 +7,7 @@
  * 1. A statement ends with a semicolon; until then lines are taken together.
  * 2. What is shown is bounded: rows beyond are counted, not kept.
  */
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Interface } from 'node:readline';
 import pg from 'pg';
@@ -28,7 +29,7 @@ class Session {
   readonly #client: pg.Client;
   #expanded = false;
   #pid = 0;
-  #isBusy = false;
+  isBusy = false;
 
   constructor() {
     this.#client = newClient();
@@ -47,12 +48,8 @@ class Session {
     this.#pid = rows[0]?.pid ?? 0;
   }
 
-  async close(): Promise<void> {
-    await this.#client.end();
-  }
-
-  get isBusy(): boolean {
-    return this.#isBusy;
+  close(): Promise<void> {
+    return this.#client.end();
   }
 
   toggleExpanded(): boolean {
@@ -75,7 +72,7 @@ class Session {
 
   /** Shows what came of it; whether it succeeded. */
   async run(text: string, values: readonly string[] = []): Promise<boolean> {
-    this.#isBusy = true;
+    this.isBusy = true;
     try {
       write(await this.#ask(text, values));
       return true;
@@ -83,7 +80,7 @@ class Session {
       write(errorText(error, text));
       return false;
     } finally {
-      this.#isBusy = false;
+      this.isBusy = false;
     }
   }
 
@@ -190,7 +187,7 @@ async function runCommand(session: Session, line: string): Promise<'done' | 'fai
 }
 
 /** Until `\q`, the end of the input, or the end of the connection. */
-function converse(session: Session): Promise<void> {
+async function converse(session: Session): Promise<void> {
   const database = process.env['PGDATABASE'] ?? '';
   const reader = new StatementReader();
   const lines = createInterface({
@@ -206,28 +203,23 @@ function converse(session: Session): Promise<void> {
   write('SQL prompt. Statements end with ";", \\? shows what else there is, \\q leaves.\n');
   prompt();
   let work: Promise<unknown> = Promise.resolve();
-  return new Promise((resolve) => {
-    lines.on('line', (line) => {
-      work = work.then(async () => {
-        if (await takeLine(session, reader, lines, line)) prompt();
-      });
-    });
-    lines.on('SIGINT', () => {
-      if (session.isBusy) {
-        void session.cancel();
-        return;
-      }
-      reader.flush();
-      write('^C\n');
-      lines.write(null, { ctrl: true, name: 'u' });
-      prompt();
-    });
-    lines.once('close', () => {
-      void work.then(() => {
-        resolve();
-      });
+  lines.on('line', (line) => {
+    work = work.then(async () => {
+      if (await takeLine(session, reader, lines, line)) prompt();
     });
   });
+  lines.on('SIGINT', () => {
+    if (session.isBusy) {
+      void session.cancel();
+      return;
+    }
+    reader.flush();
+    write('^C\n');
+    lines.write(null, { ctrl: true, name: 'u' });
+    prompt();
+  });
+  await once(lines, 'close');
+  await work;
 }
 
 /** Whether it goes on. */

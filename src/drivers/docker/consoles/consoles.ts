@@ -178,20 +178,14 @@ export class Consoles {
     let room = spec.maxBytes;
     let truncated = false;
     const timeUp = new AbortController();
-    let cut = (): void => undefined;
-    const broken = new Promise<'cut'>((resolve) => {
-      cut = (): void => resolve('cut');
-    });
-    const cancel = this.#parts.clock.after(spec.timeoutMs, () => {
-      timeUp.abort();
-      cut();
-    });
-    signal.addEventListener('abort', cut, { once: true });
+    const cancel = this.#parts.clock.after(spec.timeoutMs, () => timeUp.abort());
+    const gone = new AbortController();
     const endNow = async (): Promise<void> => {
       await end();
-      cut();
+      gone.abort();
     };
     this.#open.add(endNow);
+    const cut = AbortSignal.any([signal, timeUp.signal, gone.signal]);
     const frames = new FrameReader();
     socket.on('data', (chunk: Buffer) => {
       for (const { bytes } of frames.push(chunk)) {
@@ -201,14 +195,13 @@ export class Consoles {
       }
     });
     try {
-      const how = await Promise.race([closed(socket), broken]);
-      if (how === 'cut') await end();
+      await closed(socket, cut);
+      if (cut.aborted) await end();
       signal.throwIfAborted();
       const exitCode = timeUp.signal.aborted ? timeoutCode : await this.#codeOf(started);
       return { output: Buffer.concat(output), exitCode, truncated };
     } finally {
       cancel();
-      signal.removeEventListener('abort', cut);
       this.#open.delete(endNow);
       socket.destroy();
     }
@@ -369,11 +362,12 @@ function asNotRunning(error: unknown): unknown {
   return new ServiceError('NOT_RUNNING', 'It does not run.', { cause: error });
 }
 
-function closed(socket: Duplex): Promise<'closed'> {
+/** Resolves when it has ended, or `cut` aborts. */
+function closed(socket: Duplex, cut: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const done = (): void => resolve('closed');
-    socket.once('end', done);
-    socket.once('close', done);
-    socket.once('error', done);
+    const done = (): void => resolve();
+    for (const event of ['end', 'close', 'error']) socket.once(event, done);
+    cut.addEventListener('abort', done, { once: true });
+    if (cut.aborted) done();
   });
 }

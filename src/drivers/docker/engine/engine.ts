@@ -11,13 +11,13 @@
 import { setTimeout } from 'node:timers/promises';
 import { EventEmitter } from 'node:events';
 import { Agent } from 'node:http';
-import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
 
 import type Dockerode from 'dockerode';
 
 import type { Clock } from '../../../lib/clock.ts';
+import { accepts } from '../../../lib/connect.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import { LogBroken } from '../logs/stream-frames.ts';
 
@@ -128,15 +128,13 @@ export class Engine {
     const { clock, requestTimeoutMs } = this.#options;
     const client = await this.client();
     const timeoutMs = asking.timeoutMs ?? requestTimeoutMs;
-    // Each question has its own controller, so that its listeners go with it.
     const over = new AbortController();
-    const end = (): void => over.abort();
-    const cancel = timeoutMs === Infinity ? null : clock.after(timeoutMs, end);
-    for (const outer of [this.#closed.signal, asking.signal]) {
-      if (outer?.aborted) end();
-      else outer?.addEventListener('abort', end);
-    }
-    const { signal } = over;
+    const cancel = timeoutMs === Infinity ? null : clock.after(timeoutMs, () => over.abort());
+    const signal = AbortSignal.any([
+      over.signal,
+      this.#closed.signal,
+      asking.signal ?? over.signal,
+    ]);
     const docker = within(client, signal);
     const abort = abortOf(signal);
     try {
@@ -154,8 +152,6 @@ export class Engine {
       }
     } finally {
       cancel?.();
-      this.#closed.signal.removeEventListener('abort', end);
-      asking.signal?.removeEventListener('abort', end);
     }
   }
 
@@ -163,18 +159,8 @@ export class Engine {
    * Whether the daemon takes no new connections. A daemon that ends stops taking them first; the
    * failures that it then reports on open connections are no answers.
    */
-  isEnding(): Promise<boolean> {
-    const { socket } = this.#options;
-    return new Promise((resolve) => {
-      const visitor = connect(addressOf(socket));
-      const done = (isEnding: boolean): void => {
-        visitor.destroy();
-        resolve(isEnding);
-      };
-      visitor.setTimeout(visitMs, () => done(true));
-      visitor.once('connect', () => done(false));
-      visitor.once('error', () => done(true));
-    });
+  async isEnding(): Promise<boolean> {
+    return !(await accepts(addressOf(this.#options.socket), visitMs));
   }
 
   close(): void {

@@ -3,8 +3,8 @@
  * a container's network, and its processes.
  */
 import fs from 'node:fs';
-import net from 'node:net';
 
+import { accepts } from '../../../lib/connect.ts';
 import { listeningSockets } from '../../../lib/processes/listening-sockets.ts';
 import type { Listener } from '../../../lib/processes/listening-sockets.ts';
 
@@ -40,14 +40,5 @@ export function listenersIn(pid: number): Listener[] {
 
 /** Whether a connection is taken, for where /proc does not show listeners. */
 export function answersAt(host: string, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect({ host, port });
-    const done = (answers: boolean): void => {
-      socket.destroy();
-      resolve(answers);
-    };
-    socket.setTimeout(connectTimeoutMs, () => done(false));
-    socket.once('connect', () => done(true));
-    socket.once('error', () => done(false));
-  });
+  return accepts({ host, port }, connectTimeoutMs);
 }

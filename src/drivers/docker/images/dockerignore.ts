@@ -3,8 +3,8 @@
  * client reads it.
  *
  * 1. Its text is a stranger's: each name costs a look at each character of the patterns for each of
- *    its own at most, and all names of a build no more steps than one may have. Nothing of it becomes
- *    a regular expression.
+ *    its own at most, and there is a bound on the steps of all names of a build. Nothing of it becomes a
+ *    regular expression.
  */
 import path from 'node:path';
 
@@ -23,7 +23,7 @@ type Token =
 interface Rule {
   isException: boolean;
   /** Null: it says `text` alone. */
-  run: Run | null;
+  tokens: readonly Token[] | null;
   text: string;
 }
 
@@ -33,7 +33,7 @@ const stepsMax = 1_000_000_000;
 /** Names are given without a leading slash. */
 export class DockerIgnore {
   readonly #rules: readonly Rule[];
-  /** One step is one way of one pattern along one character. */
+  /** One step is one token held against one place of a name. */
   #stepsLeft: number;
 
   /** Throws IMAGE_BUILD_FAILED for a pattern that is none. */
@@ -50,22 +50,81 @@ export class DockerIgnore {
     let out = false;
     for (const rule of this.#rules) {
       // The last one that fits has it: the others need no look.
-      if (rule.isException === out && this.#count(fits(rule, name), rule)) out = !rule.isException;
+      if (rule.isException === out && this.#fits(rule, name)) out = !rule.isException;
     }
-    return (
-      out &&
-      !this.#rules.some((rule) => rule.isException && this.#count(mayFitBelow(rule, name), rule))
-    );
+    return out && !this.#rules.some((rule) => rule.isException && this.#mayFitBelow(rule, name));
   }
 
-  #count(outcome: boolean, { run }: Rule): boolean {
-    this.#stepsLeft -= run?.steps ?? 1;
-    if (this.#stepsLeft >= 0) return outcome;
-    throw new ServiceError(
-      'IMAGE_BUILD_FAILED',
-      '.dockerignore takes too long: it has too many patterns with ** for so many files.',
-    );
+  /** Whether the rule names it, or a folder above it. */
+  #fits({ tokens, text }: Rule, name: string): boolean {
+    if (tokens === null) return name === text || name.startsWith(`${text}/`);
+    const chars = Array.from(name);
+    let passed = -1;
+    let ends = new Uint8Array();
+    for (const places of this.#places(tokens, chars)) {
+      ends = places;
+      passed++;
+    }
+    if (passed < tokens.length) return false;
+    return ends.some((isEnd, at) => isEnd === 1 && (chars[at] ?? '/') === '/');
   }
+
+  /** Whether the rule may name something in this folder. */
+  #mayFitBelow({ tokens, text }: Rule, folder: string): boolean {
+    if (tokens === null) return text.startsWith(`${folder}/`);
+    for (const places of this.#places(tokens, Array.from(`${folder}/`))) {
+      if (places.at(-1) === 1) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Which places of a name the pattern may have come to: at its beginning, and behind each token. Ends
+   * where it fits no more.
+   */
+  *#places(
+    tokens: readonly Token[],
+    chars: readonly string[],
+  ): Generator<Uint8Array<ArrayBuffer>, void> {
+    let places = new Uint8Array(chars.length + 1);
+    places[0] = 1;
+    yield places;
+    for (const token of tokens) {
+      this.#stepsLeft -= places.length;
+      if (this.#stepsLeft < 0) throw tooLong();
+      places = behind(token, places, chars);
+      if (!places.includes(1)) return;
+      yield places;
+    }
+  }
+}
+
+/** The places behind a token that begins at one of `places`. */
+function behind(
+  token: Token,
+  places: Uint8Array,
+  chars: readonly string[],
+): Uint8Array<ArrayBuffer> {
+  const found = new Uint8Array(places.length);
+  // Whether the token may have begun further ahead, and go on.
+  let isOpen = false;
+  for (let at = 0; at < places.length; at++) {
+    const begins = places[at] === 1;
+    const char = chars[at - 1] ?? '';
+    let ends: boolean;
+    if (token.kind === 'one') {
+      ends = isOpen && token.fits(char);
+      isOpen = begins;
+    } else if (token.kind === 'folders') {
+      ends = begins || (isOpen && char === '/');
+      isOpen ||= begins;
+    } else {
+      ends = begins || (isOpen && (token.kind === 'rest' || char !== '/'));
+      isOpen = ends;
+    }
+    if (ends) found[at] = 1;
+  }
+  return found;
 }
 
 function ruleOf(line: string): Rule[] {
@@ -77,8 +136,8 @@ function ruleOf(line: string): Rule[] {
   }
   const cleaned = path.posix.normalize(given).replace(/(?<=.)\/$/, '');
   const text = cleaned.length > 1 && cleaned.startsWith('/') ? cleaned.slice(1) : cleaned;
-  const run = /[*?[\\]/.test(text) ? new Run(tokensOf(Array.from(text), line)) : null;
-  return [{ isException, run, text }];
+  const tokens = /[*?[\\]/.test(text) ? tokensOf(Array.from(text), line) : null;
+  return [{ isException, tokens, text }];
 }
 
 function tokensOf(chars: readonly string[], line: string): Token[] {
@@ -139,112 +198,11 @@ function classOf(inside: readonly string[]): (char: string) => boolean {
     char !== '/' && ranges.some(([low, high]) => low <= char && char <= high) !== isNot;
 }
 
-/** Whether the rule names it, or a folder above it. */
-function fits({ run, text }: Rule, name: string): boolean {
-  if (run === null) return name === text || name.startsWith(`${text}/`);
-  run.begin();
-  for (const char of name) {
-    if (char === '/' && run.isThrough) return true;
-    if (!run.step(char)) return false;
-  }
-  return run.isThrough;
-}
-
-/** Whether the rule may name something in this folder. */
-function mayFitBelow({ run, text }: Rule, folder: string): boolean {
-  if (run === null) return text.startsWith(`${folder}/`);
-  run.begin();
-  for (const char of folder) if (!run.step(char)) return false;
-  return run.step('/');
-}
-
-/**
- * All the ways a pattern may be followed along a name, at once. A place is twice the number of the
- * token that comes next; one more: within a folder that this token passes over.
- */
-class Run {
-  readonly #tokens: readonly Token[];
-  #here: Int32Array;
-  #next: Int32Array;
-  #count = 0;
-  #nextCount = 0;
-  /** The step in which a place was last taken. */
-  readonly #takenIn: Uint32Array;
-  #steps = 0;
-  /** How many ways were followed along how many characters of the last name. */
-  steps = 0;
-
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens;
-    const places = 2 * (tokens.length + 1);
-    this.#here = new Int32Array(places);
-    this.#next = new Int32Array(places);
-    this.#takenIn = new Uint32Array(places);
-  }
-
-  /** To the beginning of another name. */
-  begin(): void {
-    this.#steps += 1;
-    this.steps = 0;
-    this.#nextCount = 0;
-    this.#enter(0);
-    this.#swap();
-  }
-
-  /** Whether what came so far is what the pattern says. */
-  get isThrough(): boolean {
-    return this.#takenIn[2 * this.#tokens.length] === this.#steps;
-  }
-
-  /** Takes one more character; false: no name that begins so fits. */
-  step(char: string): boolean {
-    this.#steps += 1;
-    this.steps += this.#count + 1;
-    this.#nextCount = 0;
-    for (let i = 0; i < this.#count; i++) {
-      const at = (this.#here[i] ?? 0) >> 1;
-      const token = this.#tokens[at];
-      switch (token?.kind) {
-        case 'one':
-          if (token.fits(char)) this.#enter(at + 1);
-          break;
-        case 'star':
-          if (char !== '/') this.#enter(at);
-          break;
-        case 'folders':
-          // The folder has to end before the pattern goes on.
-          this.#take(2 * at + 1);
-          if (char === '/') this.#enter(at + 1);
-          break;
-        case 'rest':
-          this.#enter(at);
-          break;
-        case undefined:
-      }
-    }
-    this.#swap();
-    return this.#count > 0;
-  }
-
-  /** With what may be left out from there, which is taken already where the place is. */
-  #enter(token: number): void {
-    for (let at = token; this.#take(2 * at); at++) {
-      const kind = this.#tokens[at]?.kind;
-      if (kind === undefined || kind === 'one') return;
-    }
-  }
-
-  #take(place: number): boolean {
-    if (this.#takenIn[place] === this.#steps) return false;
-    this.#takenIn[place] = this.#steps;
-    this.#next[this.#nextCount++] = place;
-    return true;
-  }
-
-  #swap(): void {
-    [this.#here, this.#next] = [this.#next, this.#here];
-    this.#count = this.#nextCount;
-  }
+function tooLong(): ServiceError {
+  return new ServiceError(
+    'IMAGE_BUILD_FAILED',
+    '.dockerignore takes too long: it has too many patterns with ** for so many files.',
+  );
 }
 
 function bad(line: string): ServiceError {

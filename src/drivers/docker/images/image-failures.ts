@@ -49,7 +49,7 @@ export function registryFailure(
 export function buildFailure(all: string, hosts: ReadonlySet<string>): ServiceError {
   const words = all.slice(0, wordsMax);
   // A step that ran says nothing of the daemon or of registries, whatever words stand in it.
-  const step = /(?:non-zero code|exit code): (\d+)\s*$/.exec(all.slice(-64));
+  const step = /exit code: (\d+)\s*$/.exec(all.slice(-64));
   if (step) {
     const said = `${commandIn(all)} ended with exit code ${step[1] ?? ''}.`;
     return new ServiceError('IMAGE_BUILD_FAILED', `The build failed: ${said}`);
@@ -69,7 +69,7 @@ export function buildFailure(all: string, hosts: ReadonlySet<string>): ServiceEr
 
 /** The first line of the command that a step ran, as the builder repeats it. */
 function commandIn(words: string): string {
-  const [, open = ''] = /^[^'"[]{0,200}(['"[])/.exec(words) ?? [];
+  const [, open = ''] = /^[^"[]{0,200}(["[])/.exec(words) ?? [];
   const from = words.indexOf(open) + open.length;
   const to = words.lastIndexOf(open === '[' ? ']' : open);
   const command = open === '' || to < from ? words : words.slice(from, to);

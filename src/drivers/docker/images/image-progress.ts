@@ -1,13 +1,12 @@
 /**
- * Owns the way from the daemon's messages to lines for people: output of steps as it is, what is
- * pulled as a sum over all layers, about one line a second.
+ * Owns the way from the daemon's messages to lines for people: what BuildKit tells of its steps, and
+ * what is pulled as a sum over all layers, about one line a second.
  */
 import type { Clock } from '../../../lib/clock.ts';
 import { BuildKitTrace, traceId } from './buildkit.ts';
 import { LineReader } from '../logs/line-reader.ts';
 
 interface Message {
-  stream?: string;
   status?: string;
   id?: string;
   progressDetail?: { current?: number; total?: number };
@@ -23,7 +22,6 @@ interface Layer {
 }
 
 const everyMs = 1000;
-const lineMax = 16 * 1024;
 const layersMax = 1000;
 const megabyte = 1_000_000;
 const layerStates =
@@ -46,19 +44,10 @@ export async function tellProgress(
   return progress.failure;
 }
 
-/** Without the colour that the builder puts around whatever a step wrote as an error. */
-function plain(text: string): string {
-  const [begin, end] = ['\u001b[91m', '\u001b[0m'];
-  return text.startsWith(begin) && text.endsWith(end)
-    ? text.slice(begin.length, -end.length)
-    : text;
-}
-
 class ImageProgress {
   readonly #say: (line: string) => void;
   readonly #clock: Clock;
   readonly #layers = new Map<string, Layer>();
-  #text = '';
   #saidAtMs = -Infinity;
   #said = '';
   readonly #trace = new BuildKitTrace();
@@ -70,12 +59,11 @@ class ImageProgress {
   }
 
   hear(message: Message): void {
-    const { stream, status, error, errorDetail } = message;
+    const { status, error, errorDetail } = message;
     if (error !== undefined || errorDetail) this.failure = errorDetail?.message ?? error ?? '';
     if (message.id === traceId && typeof message.aux === 'string') {
       for (const line of this.#trace.push(message.aux)) this.#line(line);
     }
-    if (stream !== undefined) this.#write(plain(stream));
     if (status === undefined) return;
     if (message.id !== undefined && layerStates.test(status)) this.#layer(message.id, message);
     else if (!layerStates.test(status)) this.#line(status);
@@ -83,23 +71,10 @@ class ImageProgress {
 
   end(): void {
     if (this.#layers.size > 0) this.#sum();
-    if (this.#text !== '') this.#write('\n');
     for (const line of this.#trace.end()) this.#line(line);
   }
 
-  #write(stream: string): void {
-    const lines = (this.#text + stream).split('\n');
-    this.#text = lines.pop() ?? '';
-    for (const line of lines) this.#line(line);
-    if (this.#text.length > lineMax) {
-      this.#line(this.#text);
-      this.#text = '';
-    }
-  }
-
   #line(line: string): void {
-    // What we call it is nothing to those who build.
-    if (line.startsWith('Successfully tagged ')) return;
     this.#say(line.replace(/\r$/, ''));
   }
 

@@ -45,21 +45,15 @@ export function createOptions(
   const innerPort = container.port ?? spec.port;
   const exposed = spec.port === null || innerPort === null ? undefined : `${innerPort}/tcp`;
   const { settings } = container;
-  const user = userOf(spec, container);
   const network = names.network(container.network);
   return {
     name: names.container(spec.id),
     Image: container.image,
     ...programOf(spec, container),
     ...(spec.workingDir !== '' && { WorkingDir: spec.workingDir }),
-    ...(user !== null && { User: user }),
-    ...(settings?.hostname != null && { Hostname: settings.hostname }),
-    ...(settings?.stopSignal != null && { StopSignal: settings.stopSignal }),
+    ...programSettings(spec, container),
     ...(settings?.health && { Healthcheck: healthCheck(settings.health) }),
     Tty: settings?.tty ?? false,
-    // People at its terminal may type.
-    OpenStdin: settings?.tty ?? false,
-    Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
     // Ours come last, so that no label of an app makes it another's.
     Labels: { ...settings?.labels, ...names.labelsOf(spec, address) },
     ...(exposed !== undefined && { ExposedPorts: { [exposed]: {} } }),
@@ -129,9 +123,19 @@ export function logOptions({ fileMb, files }: LogLimits): Record<string, string>
   return { 'max-size': `${fileMb}m`, 'max-file': String(files), compress: 'false' };
 }
 
-/** Null: the user of the image. */
-export function userOf({ uid }: WorkloadSpec, { settings }: ContainerSpec): string | null {
-  return settings?.user ?? (uid === null ? null : `${uid}:${uid}`);
+/** What a container and the task of a service are told by the same names. */
+export function programSettings(spec: WorkloadSpec, { settings }: ContainerSpec) {
+  const { uid, env } = spec;
+  // Without one it is the user of the image.
+  const user = settings?.user ?? (uid === null ? null : `${uid}:${uid}`);
+  return {
+    ...(user !== null && { User: user }),
+    ...(settings?.hostname != null && { Hostname: settings.hostname }),
+    ...(settings?.stopSignal != null && { StopSignal: settings.stopSignal }),
+    // People at its terminal may type.
+    OpenStdin: settings?.tty ?? false,
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+  };
 }
 
 export function volumeMounts(

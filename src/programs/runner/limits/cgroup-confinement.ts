@@ -9,10 +9,16 @@ import path from 'node:path';
 
 import type { Logger } from '../../../lib/log.ts';
 import type { Resources } from '../../../protocol/workload.ts';
-import { findFlat, parseNumber, parsePids } from './cgroup-files.ts';
-import type { Controller } from './cgroup-files.ts';
-import { control, readControl, removeGroup, wholeGroup } from './cgroup-tree.ts';
-import type { Tree } from './cgroup-tree.ts';
+import {
+  control,
+  findFlat,
+  parseNumber,
+  parsePids,
+  readControl,
+  removeGroup,
+  wholeGroup,
+} from './cgroup-files.ts';
+import type { Controller, Tree } from './cgroup-files.ts';
 import { defaultPidsMax, mebibyte } from './confinement.ts';
 import type { Confinement, GroupUsage } from './confinement.ts';
 import type { Place } from '../../../protocol/terminal-messages.ts';

@@ -15,11 +15,19 @@ import path from 'node:path';
 
 import type { Logger } from '../../../lib/log.ts';
 import type { Resources } from '../../../protocol/workload.ts';
-import { parseMounts, parseOwnV2, parsePids, parseWords, placeIn } from './cgroup-files.ts';
-import type { Controller } from './cgroup-files.ts';
+import {
+  control,
+  groupsIn,
+  parseMounts,
+  parseOwnV2,
+  parsePids,
+  parseWords,
+  placeIn,
+  readControl,
+  removeGroup,
+} from './cgroup-files.ts';
+import type { Controller, Tree } from './cgroup-files.ts';
 import { CgroupConfinement } from './cgroup-confinement.ts';
-import { control, groupsIn, readControl, removeGroup } from './cgroup-tree.ts';
-import type { Tree } from './cgroup-tree.ts';
 import type { Confinement, Limits } from './confinement.ts';
 
 /** What there is to find control groups by; files of `/proc` and who we are. */

@@ -9,10 +9,9 @@ describe('buildFailure()', () => {
   it('takes no word of a step for a word of the daemon', () => {
     const command = 'echo context canceled; pull access denied for x; shutting down; false';
     for (const words of [
-      `The command '/bin/sh -c ${command}' returned a non-zero code: 1`,
       `executor failed running [/bin/sh -c ${command}]: exit code: 1`,
       `process "/bin/sh -c ${command}" did not complete successfully: exit code: 1`,
-      `The command '/bin/sh -ec ${command}\nrm -rf "$HOME/.npm"' returned a non-zero code: 1`,
+      `process "/bin/sh -ec ${command}\nrm -rf" did not complete successfully: exit code: 1`,
     ]) {
       const { code, message } = buildFailure(words, none);
       assert.equal(code, 'IMAGE_BUILD_FAILED');
@@ -28,7 +27,7 @@ describe('buildFailure()', () => {
   it('is short and done soon, however long the words', () => {
     const words = `failed: ${'manifest for '.repeat(100_000)}`;
     assert.ok(buildFailure(words, none).message.length < 600);
-    const step = `The command '${'x'.repeat(100_000)}' returned a non-zero code: 7`;
+    const step = `process "${'x'.repeat(100_000)}" did not complete successfully: exit code: 7`;
     assert.match(
       buildFailure(step, none).message,
       /^The build failed: x{200} … ended with exit code 7\.$/,

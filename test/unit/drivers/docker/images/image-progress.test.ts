@@ -24,24 +24,6 @@ async function told(messages: readonly object[], stepMs = 0): Promise<[string[],
 }
 
 describe('the progress of an image', () => {
-  it('puts the output of steps together to lines, without what the builder colours', async () => {
-    const [lines, failure] = await told([
-      { stream: 'Step 1/2 : FROM x\n' },
-      { stream: 'half ' },
-      { stream: 'a line\n\u001b[91mred' },
-      { stream: '\u001b[91man error\n\u001b[0m' },
-      { stream: 'Successfully tagged ours:1\n' },
-      { stream: 'no end' },
-    ]);
-    assert.deepEqual(lines, [
-      'Step 1/2 : FROM x',
-      'half a line',
-      '\u001b[91mredan error',
-      'no end',
-    ]);
-    assert.equal(failure, null);
-  });
-
   it('sums layers up, at most once a second, and once at the end', async () => {
     const layer = (id: string, current: number): object => ({
       id,

@@ -1,0 +1,28 @@
+/** Owns opening a connection within a time. */
+import net from 'node:net';
+
+/** Resolves when the other side has accepted; rejects with what the system says, or ETIMEDOUT. */
+export function connectWithin(address: net.NetConnectOpts, withinMs: number): Promise<net.Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(address);
+    socket.setTimeout(withinMs, () =>
+      socket.destroy(Object.assign(new Error('Cannot connect: no answer'), { code: 'ETIMEDOUT' })),
+    );
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.off('error', reject);
+      socket.setTimeout(0);
+      resolve(socket);
+    });
+  });
+}
+
+/** Whether the other side accepts within that time. */
+export async function accepts(address: net.NetConnectOpts, withinMs: number): Promise<boolean> {
+  try {
+    (await connectWithin(address, withinMs)).destroy();
+    return true;
+  } catch {
+    return false; // Refused or not answered is the same here.
+  }
+}
