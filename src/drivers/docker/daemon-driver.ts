@@ -8,20 +8,9 @@ import { FreePorts } from '../../lib/processes/ports.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Driver, DriverEvent, Terminal, TerminalEvents } from '../driver.ts';
-import type {
-  EdgeRoute,
-  ExecOutcome,
-  ExecSpec,
-  TerminalSpec,
-  Usage,
-  Workload,
-  WorkloadSpec,
-} from '../../protocol/workload.ts';
-import type { Listener } from '../../lib/processes/listening-sockets.ts';
+import type { Driver } from '../driver.ts';
 import { Consoles } from './consoles/consoles.ts';
 import { LogFollow } from './logs/log-follow.ts';
-import type { Sink } from './logs/log-follow.ts';
 import { MergeJournals } from './logs/merge-journal.ts';
 import type { LogLimits } from './workloads/create-options.ts';
 import type { DaemonWorkloads, Seen } from './workloads/daemon-workloads.ts';
@@ -56,23 +45,9 @@ export interface DockerDriverOptions {
 }
 
 /** What such a driver is made of, whatever it runs. */
-export interface DaemonGround {
-  /** Of the driver alone, in the data directory. */
-  dir: string;
-  edge: DockerDriverOptions['edge'];
-  logger: Logger;
-  clock: Clock;
-  engine: Engine;
-  names: Names;
-  imageTags: ImageTags;
-  networks: Networks;
-  listeners: EventListeners;
-  notes: EndNotes;
-  log: LogLimits;
-  defaultPids: number;
-}
+export type DaemonGround = ReturnType<typeof daemonGround>;
 
-export function daemonGround(name: string, options: DockerDriverOptions): DaemonGround {
+export function daemonGround(name: 'docker' | 'swarm', options: DockerDriverOptions) {
   const { dataDir, edge, logger, socket, instance } = options;
   const { clock = systemClock, requestTimeoutMs = 20_000 } = options;
   if (!path.isAbsolute(dataDir)) {
@@ -82,7 +57,9 @@ export function daemonGround(name: string, options: DockerDriverOptions): Daemon
   const names = new Names(instance);
   const dir = path.join(dataDir, name);
   return {
-    ...{ dir, edge, logger, clock, engine, names },
+    // Of the driver alone, in the data directory.
+    dir,
+    ...{ edge, logger, clock, engine, names },
     // The runtimes docker and swarm share their images.
     imageTags: new ImageTags(path.join(dataDir, 'docker'), names),
     networks: new Networks(engine, names),
@@ -102,148 +79,83 @@ export interface DaemonParts {
 }
 
 /** A driver, but for what is done otherwise with containers than with services. */
-export class DaemonDriver {
-  readonly runs = 'image';
-  readonly images: DockerImages;
-  readonly #parts: DaemonParts;
-  readonly #journals: MergeJournals;
-  readonly #consoles: Consoles;
-  readonly #ports: FreePorts;
-  #closing = false;
-
-  constructor(parts: DaemonParts) {
-    const { ground, workloads } = parts;
-    const { dir, clock } = ground;
-    this.#parts = parts;
-    this.#journals = new MergeJournals(path.join(dir, 'positions'));
-    this.#ports = new FreePorts(clock);
-    this.images = new DockerImages(ground);
-    const sessions = new OpenExecs(path.join(dir, 'sessions'));
-    this.#consoles = new Consoles({ ...ground, workloads, sessions });
-  }
-
-  async open(): Promise<void> {
-    const { ground, watching } = this.#parts;
-    await Promise.all([ground.edge.open(), watching.begin()]);
-    void this.#consoles.endLeft();
-    void this.images.open();
-  }
-
-  async answers(withinMs: number): Promise<boolean> {
-    const asking = { timeoutMs: withinMs, once: true };
-    return this.#parts.ground.engine
-      .ask((docker) => docker.ping(), asking)
-      .then(
-        () => true,
-        () => false,
+export function daemonDriver(parts: DaemonParts): Omit<Driver, 'name'> {
+  const { ground, workloads, watching } = parts;
+  const { dir, engine, networks, edge, listeners } = ground;
+  const journals = new MergeJournals(path.join(dir, 'positions'));
+  const ports = new FreePorts(ground.clock);
+  const images = new DockerImages(ground);
+  const sessions = new OpenExecs(path.join(dir, 'sessions'));
+  const consoles = new Consoles({ ...ground, workloads, sessions });
+  const watch: Driver['watch'] = (listener) => listeners.add(listener);
+  let closing = false;
+  return {
+    runs: 'image',
+    images,
+    async open() {
+      await Promise.all([edge.open(), watching.begin()]);
+      void consoles.endLeft();
+      void images.open();
+    },
+    answers: (withinMs) =>
+      engine
+        .ask((docker) => docker.ping(), { timeoutMs: withinMs, once: true })
+        .then(
+          () => true,
+          () => false,
+        ),
+    async start(spec) {
+      void watching.begin();
+      const { container } = spec;
+      if (container === null) return workloads.start(spec);
+      const image = await images.tagOf(container.image);
+      return workloads.start({ ...spec, container: { ...container, image } });
+    },
+    inspect: (id) => workloads.inspect(id),
+    list: () => workloads.list(),
+    stop: (id) => workloads.end(id, 'stopped'),
+    async remove(id) {
+      await workloads.remove(id);
+      journals.forget(id);
+    },
+    watch,
+    follow(id, afterSeq, sink, signal) {
+      const own = {
+        ...ground,
+        journal: journals.of(id),
+        look: () => workloads.logs(id),
+        watch: (changed: () => void) =>
+          watch((event) => {
+            if (event.type === 'state' && event.workload.spec.id === id) changed();
+          }),
+      };
+      return new LogFollow(own, id, afterSeq, sink, signal).run();
+    },
+    acknowledge: (id, seq) => journals.of(id).acknowledge(seq),
+    probe: (id) => probe(workloads, id),
+    listeners: (id) => listenersOf(workloads, id),
+    openTerminal: (id, spec, events) => consoles.openTerminal(id, spec, events),
+    attach: (id, size, events) => consoles.attach(id, size, events),
+    exec: (id, spec, signal) => consoles.exec(id, spec, signal),
+    usage: (id) => usageOf(engine, workloads, id),
+    removeVolume: (name) => networks.removeVolume(name),
+    removeVolumesOf: (owner) => networks.removeVolumesOf(owner),
+    async freePort() {
+      const taken = (await workloads.list()).flatMap(({ spec, state }) =>
+        spec.port !== null && state.phase !== 'ended' ? [spec.port] : [],
       );
-  }
-
-  async start(spec: WorkloadSpec): Promise<Workload> {
-    const { workloads, watching } = this.#parts;
-    void watching.begin();
-    const { container } = spec;
-    if (container === null) return workloads.start(spec);
-    const image = await this.images.tagOf(container.image);
-    return workloads.start({ ...spec, container: { ...container, image } });
-  }
-
-  inspect(id: string): Promise<Workload | undefined> {
-    return this.#parts.workloads.inspect(id);
-  }
-
-  list(): Promise<Workload[]> {
-    return this.#parts.workloads.list();
-  }
-
-  stop(id: string): Promise<void> {
-    return this.#parts.workloads.end(id, 'stopped');
-  }
-
-  async remove(id: string): Promise<void> {
-    await this.#parts.workloads.remove(id);
-    this.#journals.forget(id);
-  }
-
-  watch(listener: (event: DriverEvent) => void): () => void {
-    return this.#parts.ground.listeners.add(listener);
-  }
-
-  follow(id: string, afterSeq: number, sink: Sink, signal: AbortSignal): Promise<void> {
-    const { ground, workloads } = this.#parts;
-    const parts = {
-      ...ground,
-      journal: this.#journals.of(id),
-      look: () => workloads.logs(id),
-      watch: (changed: () => void) =>
-        this.watch((event) => {
-          if (event.type === 'state' && event.workload.spec.id === id) changed();
-        }),
-    };
-    return new LogFollow(parts, id, afterSeq, sink, signal).run();
-  }
-
-  acknowledge(id: string, seq: number): void {
-    this.#journals.of(id).acknowledge(seq);
-  }
-
-  probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
-    return probe(this.#parts.workloads, id);
-  }
-
-  listeners(id: string): Promise<Listener[]> {
-    return listenersOf(this.#parts.workloads, id);
-  }
-
-  usage(id: string): Promise<Usage | undefined> {
-    return usageOf(this.#parts.ground.engine, this.#parts.workloads, id);
-  }
-
-  openTerminal(id: string, spec: TerminalSpec, events: TerminalEvents): Promise<Terminal> {
-    return this.#consoles.openTerminal(id, spec, events);
-  }
-
-  attach(
-    id: string,
-    spec: Omit<TerminalSpec, 'command' | 'env'>,
-    events: TerminalEvents,
-  ): Promise<Terminal> {
-    return this.#consoles.attach(id, spec, events);
-  }
-
-  exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
-    return this.#consoles.exec(id, spec, signal);
-  }
-
-  removeVolume(name: string): Promise<void> {
-    return this.#parts.ground.networks.removeVolume(name);
-  }
-
-  removeVolumesOf(owner: string): Promise<void> {
-    return this.#parts.ground.networks.removeVolumesOf(owner);
-  }
-
-  async freePort(): Promise<number> {
-    const workloads = await this.list();
-    const taken = workloads.flatMap(({ spec, state }) =>
-      spec.port !== null && state.phase !== 'ended' ? [spec.port] : [],
-    );
-    return this.#ports.next(new Set(taken));
-  }
-
-  setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
-    return this.#parts.ground.edge.setRoutes(routes);
-  }
-
-  async close(): Promise<void> {
-    const { ground, workloads, release } = this.#parts;
-    ground.listeners.close();
-    if (this.#closing) return;
-    this.#closing = true;
-    await this.#consoles.close();
-    ground.engine.close();
-    workloads.close();
-    release?.();
-    await ground.edge.close();
-  }
+      return ports.next(new Set(taken));
+    },
+    setRoutes: (routes) => edge.setRoutes(routes),
+    async close() {
+      listeners.close();
+      if (closing) return;
+      closing = true;
+      await consoles.close();
+      engine.close();
+      workloads.close();
+      parts.release?.();
+      await edge.close();
+    },
+  };
 }

@@ -8,38 +8,28 @@
  * 3. What lacks our label is never touched: another Gangway may use the same daemon.
  */
 import type { Driver } from '../driver.ts';
-import { DaemonDriver, daemonGround } from './daemon-driver.ts';
-import type { DaemonGround, DockerDriverOptions } from './daemon-driver.ts';
+import { daemonDriver, daemonGround } from './daemon-driver.ts';
+import type { DockerDriverOptions } from './daemon-driver.ts';
 import { EventStream } from './engine/event-stream.ts';
 import { Workloads } from './workloads/workloads.ts';
 
 export type { DockerDriverOptions } from './daemon-driver.ts';
 
 export function createDockerDriver(options: DockerDriverOptions): Driver {
-  return new DockerDriver(daemonGround('docker', options));
-}
-
-class DockerDriver extends DaemonDriver implements Driver {
-  readonly name = 'docker';
-  readonly #networks: DaemonGround['networks'];
-
-  constructor(ground: DaemonGround) {
-    const { listeners } = ground;
-    const workloads = new Workloads({
-      ...ground,
-      changed: (workload) => listeners.tell({ type: 'state', workload }),
-    });
-    const watching = new EventStream({
-      ...ground,
-      list: () => workloads.list(),
-      refresh: (id) => workloads.refresh(id),
-      vanished: (container, spec) => workloads.vanished(container, spec),
-    });
-    super({ ground, workloads, watching });
-    this.#networks = ground.networks;
-  }
-
-  hidesApps(): Promise<boolean> {
-    return this.#networks.reachesContainers();
-  }
+  const ground = daemonGround('docker', options);
+  const workloads = new Workloads({
+    ...ground,
+    changed: (workload) => ground.listeners.tell({ type: 'state', workload }),
+  });
+  const watching = new EventStream({
+    ...ground,
+    list: () => workloads.list(),
+    refresh: (id) => workloads.refresh(id),
+    vanished: (container, spec) => workloads.vanished(container, spec),
+  });
+  return {
+    ...daemonDriver({ ground, workloads, watching }),
+    name: 'docker',
+    hidesApps: () => ground.networks.reachesContainers(),
+  };
 }

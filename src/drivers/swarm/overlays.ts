@@ -29,14 +29,11 @@ export class Overlays {
 
   /** `work` runs while all these surely exist. */
   withinAll<T>(all: readonly string[], work: () => Promise<T>): Promise<T> {
-    // Always in the same order, so that two that want the same ones do not wait for each other.
-    const [next, ...rest] = [...new Set(all)].sort();
-    if (next === undefined) return work();
-    return this.#turns.take(next, async () => {
-      this.#unused.delete(next);
-      await this.#ensure(next);
-      return this.withinAll(rest, work);
-    });
+    const prepare = (network: string): Promise<void> => {
+      this.#unused.delete(network);
+      return this.#ensure(network);
+    };
+    return this.#turns.takeAll(all, prepare, work);
   }
 
   /** Removes it as soon as nothing is in it any more; not waited for. */

@@ -1,7 +1,7 @@
 /** Owns the services of ours: how they are made, seen, ended and removed. */
 import type { ContainerSpec, WorkloadSpec } from '../../protocol/workload.ts';
 import { orGone, pause, settled, statusOf, unreachable } from '../docker/engine/engine.ts';
-import { label, shortOf } from '../docker/engine/names.ts';
+import { shortOf } from '../docker/engine/names.ts';
 import type { KnownSpec } from '../docker/engine/names.ts';
 import type { LogSource } from '../docker/logs/container-log.ts';
 import { graceSeconds } from '../docker/workloads/create-options.ts';
@@ -166,9 +166,7 @@ export class Services extends DaemonWorkloads<SeenService> {
   /** The containers of all its tasks go at once, with their logs. */
   async #removeContainers(id: string): Promise<void> {
     const { engine, names } = this.#parts;
-    const filters = {
-      label: [`${label.instance}=${names.instance}`, `${label.workload}=${id}`],
-    };
+    const filters = { label: names.labelFilter(id) };
     const gone = await this.#until(endingMs, async () => {
       const left = await engine.ask((docker) => docker.listContainers({ all: true, filters }));
       await Promise.all(

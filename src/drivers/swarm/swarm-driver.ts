@@ -13,7 +13,7 @@ import path from 'node:path';
 
 import type { Driver, ServerInfo } from '../driver.ts';
 import type { Workload } from '../../protocol/workload.ts';
-import { DaemonDriver, daemonGround } from '../docker/daemon-driver.ts';
+import { daemonDriver, daemonGround } from '../docker/daemon-driver.ts';
 import type { DaemonGround, DockerDriverOptions } from '../docker/daemon-driver.ts';
 import { EventStream } from '../docker/engine/event-stream.ts';
 import { Attention } from './attention.ts';
@@ -43,50 +43,32 @@ const balancerFile = '/proc/net/ip_vs';
 
 export function createSwarmDriver(options: SwarmDriverOptions): SwarmDriver {
   const ground = daemonGround('swarm', options);
-  return new ServicesDriver(ground, swarmParts(options, ground));
+  const parts = swarmParts(options, ground);
+  const { swarm, services, attention, forwarding } = parts;
+  const watching = watchingOf(ground, parts);
+  const release = (): void => attention.close();
+  const driver = daemonDriver({ ground, workloads: services, watching, release });
+  return {
+    ...driver,
+    name: 'swarm',
+    async open() {
+      await driver.open();
+      // After the edge, whose runner runs it.
+      await forwarding.open();
+    },
+    check: () => swarm.check(),
+    servers: () => swarm.servers(),
+    async remove(id) {
+      await driver.remove(id);
+      attention.drop(id);
+    },
+  };
 }
+
+type SwarmParts = ReturnType<typeof swarmParts>;
 
 /** What there is for services alone. */
-interface SwarmParts {
-  swarm: Swarm;
-  services: Services;
-  attention: Attention;
-  forwarding: Forwarding;
-  overlays: Overlays;
-}
-
-class ServicesDriver extends DaemonDriver implements SwarmDriver {
-  readonly name = 'swarm';
-  readonly #parts: SwarmParts;
-
-  constructor(ground: DaemonGround, parts: SwarmParts) {
-    const { services: workloads, attention } = parts;
-    const watching = watchingOf(ground, parts);
-    super({ ground, workloads, watching, release: () => attention.close() });
-    this.#parts = parts;
-  }
-
-  override async open(): Promise<void> {
-    await super.open();
-    // After the edge, whose runner runs it.
-    await this.#parts.forwarding.open();
-  }
-
-  check(): Promise<'manager' | 'no-manager' | 'away'> {
-    return this.#parts.swarm.check();
-  }
-
-  servers(): Promise<ServerInfo[]> {
-    return this.#parts.swarm.servers();
-  }
-
-  override async remove(id: string): Promise<void> {
-    await super.remove(id);
-    this.#parts.attention.drop(id);
-  }
-}
-
-function swarmParts(options: SwarmDriverOptions, ground: DaemonGround): SwarmParts {
+function swarmParts(options: SwarmDriverOptions, ground: DaemonGround) {
   const { dir, engine, names, listeners, clock, logger } = ground;
   const swarm = new Swarm(engine, names);
   const overlays = new Overlays(engine, names, logger);

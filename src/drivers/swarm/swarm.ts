@@ -10,7 +10,6 @@ import { RecentMap } from '../../lib/recent-map.ts';
 import type { ServerInfo } from '../driver.ts';
 import { orGone, statusOf, wordsOf } from '../docker/engine/engine.ts';
 import type { Asking, Engine } from '../docker/engine/engine.ts';
-import { label } from '../docker/engine/names.ts';
 import type { Names } from '../docker/engine/names.ts';
 import type { ContainerView } from '../docker/workloads/states.ts';
 import { parkedSpec, serviceName } from './service-spec.ts';
@@ -102,7 +101,7 @@ export class Swarm {
   }
 
   async services(): Promise<ServiceView[]> {
-    const filters = { label: [`${label.instance}=${this.#names.instance}`, label.workload] };
+    const filters = { label: this.#names.labelFilter() };
     return (await this.ask((docker) => docker.listServices({ filters }))) as ServiceView[];
   }
 

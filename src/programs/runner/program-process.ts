@@ -117,29 +117,22 @@ export function failedToStart(error: unknown, atMs: number, workingDir?: string)
   return { code: null, signal: null, reason: 'failed_to_start', detail, atMs };
 }
 
+const startFailures: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such program',
+  EACCES: 'it is not executable, or its folder is not accessible',
+  ENOEXEC: 'its format is not executable here',
+  E2BIG: 'its arguments and variables are too large',
+  EAGAIN: 'the machine has no room for another process',
+  ENOMEM: 'the machine has no room for another process',
+  ENOLIMITS: 'its limits could not be set',
+  EPERM: 'not allowed to run as this user',
+};
+
 function describeStartFailure(error: unknown, workingDir: string | undefined): string {
-  const { code, path: program } = error as NodeJS.ErrnoException;
-  const name = program ?? 'the program';
+  const { code, path: program = 'the program' } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT' && workingDir !== undefined && !fs.existsSync(workingDir)) {
-    return `Cannot start ${name}: its working folder does not exist.`;
+    return `Cannot start ${program}: its working folder does not exist.`;
   }
-  switch (code) {
-    case 'ENOENT':
-      return `Cannot start ${name}: there is no such program.`;
-    case 'EACCES':
-      return `Cannot start ${name}: it is not executable, or its folder is not accessible.`;
-    case 'ENOEXEC':
-      return `Cannot start ${name}: its format is not executable here.`;
-    case 'E2BIG':
-      return `Cannot start ${name}: its arguments and variables are too large.`;
-    case 'EAGAIN':
-    case 'ENOMEM':
-      return `Cannot start ${name}: the machine has no room for another process.`;
-    case 'ENOLIMITS':
-      return `Cannot start ${name}: its limits could not be set.`;
-    case 'EPERM':
-      return `Cannot start ${name}: not allowed to run as this user.`;
-    default:
-      return `Cannot start ${name}: ${code ?? (error instanceof Error ? error.message : 'unknown')}.`;
-  }
+  const unknown = code ?? (error instanceof Error ? error.message : 'unknown');
+  return `Cannot start ${program}: ${startFailures[unknown] ?? unknown}.`;
 }

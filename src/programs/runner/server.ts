@@ -69,6 +69,12 @@ export class RunnerServer {
   }
 }
 
+type Handlers = {
+  [Op in Exclude<RequestFrame['op'], TerminalTold['op']>]: (
+    frame: Extract<RequestFrame, { op: Op }>,
+  ) => unknown;
+};
+
 class Connection {
   readonly #socket: net.Socket;
   readonly #options: RunnerServerOptions;
@@ -76,11 +82,13 @@ class Connection {
   /** Requests that may be given up, by their numbers. */
   readonly #waiting = new Map<number, AbortController>();
   readonly #terminals: ConnectionTerminals;
+  readonly #handlers: Handlers;
   readonly #unwatch: () => void;
 
   constructor(socket: net.Socket, options: RunnerServerOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.#handlers = this.#handlersOf(options);
     this.#terminals = new ConnectionTerminals(options.runner, (frame) => this.#send(frame));
     this.#unwatch = options.runner.watch((workload) => this.#send({ event: 'state', workload }));
     socket.on('error', (error) => options.logger.debug({ err: error }, 'runner_connection_failed'));
@@ -124,46 +132,34 @@ class Connection {
     }
   }
 
+  /** Undefined for a request that this runner does not know. */
   #perform(frame: Exclude<RequestFrame, TerminalTold>): unknown {
-    const { runner, edge } = this.#options;
-    switch (frame.op) {
-      case 'hello':
-        return { protocol: runnerProtocol, pid: process.pid };
-      case 'handover':
-        return this.#options.handover();
-      case 'configure':
-        return edge.configure(frame.edge);
-      case 'start':
-        return runner.start(frame.spec);
-      case 'inspect':
-        return runner.inspect(frame.workload);
-      case 'list':
-        return runner.list();
-      case 'stop':
-        return runner.stop(frame.workload);
-      case 'remove':
-        return runner.remove(frame.workload);
-      case 'read':
-        return this.#read(frame);
-      case 'cancel':
-        return this.#waiting.get(frame.request)?.abort();
-      case 'acknowledge':
-        return runner.output(frame.workload)?.acknowledge(frame.seq);
-      case 'probe':
-        return runner.probe(frame.workload);
-      case 'listeners':
-        return runner.listeners(frame.workload);
-      case 'usages':
-        return runner.usages(frame.workloads);
-      case 'free-port':
-        return runner.freePort();
-      case 'set-routes':
-        return edge.setRoutes(frame.routes);
-      case 'terminal-open':
-        return this.#terminals.open(frame);
-      case 'exec':
-        return this.#until(frame, (signal) => runner.exec(frame.workload, frame.spec, signal));
-    }
+    const handler = this.#handlers[frame.op] as ((frame: RequestFrame) => unknown) | undefined;
+    return handler?.(frame);
+  }
+
+  #handlersOf({ runner, edge, handover }: RunnerServerOptions): Handlers {
+    return {
+      hello: () => ({ protocol: runnerProtocol, pid: process.pid }),
+      handover,
+      configure: (frame) => edge.configure(frame.edge),
+      start: ({ spec }) => runner.start(spec),
+      inspect: ({ workload }) => runner.inspect(workload),
+      list: () => runner.list(),
+      stop: ({ workload }) => runner.stop(workload),
+      remove: ({ workload }) => runner.remove(workload),
+      read: (frame) => this.#read(frame),
+      cancel: ({ request }) => this.#waiting.get(request)?.abort(),
+      acknowledge: ({ workload, seq }) => runner.output(workload)?.acknowledge(seq),
+      probe: ({ workload }) => runner.probe(workload),
+      listeners: ({ workload }) => runner.listeners(workload),
+      usages: ({ workloads }) => runner.usages(workloads),
+      'free-port': () => runner.freePort(),
+      'set-routes': ({ routes }) => edge.setRoutes(routes),
+      'terminal-open': (frame) => this.#terminals.open(frame),
+      exec: (frame) =>
+        this.#until(frame, (signal) => runner.exec(frame.workload, frame.spec, signal)),
+    };
   }
 
   #read(frame: RequestFrame & { op: 'read' }): Promise<unknown> {

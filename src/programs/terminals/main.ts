@@ -18,22 +18,22 @@ class Host {
   readonly #output = new Map<number, Uint8Array[]>();
 
   perform(request: HostRequest): void {
+    const pty = this.#ptys.get(request.id);
     switch (request.op) {
       case 'open':
         this.#open(request);
         return;
       case 'write':
-        this.#ptys.get(request.id)?.write(request.bytes);
+        pty?.write(request.bytes);
         return;
       case 'resize':
-        this.#ptys.get(request.id)?.resize(request.cols, request.rows);
+        pty?.resize(request.cols, request.rows);
         return;
       case 'taken':
-        this.#ptys.get(request.id)?.taken(request.count);
+        pty?.taken(request.count);
         return;
       case 'close':
-        this.#ptys.get(request.id)?.close();
-        return;
+        pty?.close();
     }
   }
 

@@ -12,7 +12,6 @@ import { isAway, pause } from './engine.ts';
 import type { Engine } from './engine.ts';
 import type { EventListeners } from '../../event-listeners.ts';
 import { LineReader } from '../logs/line-reader.ts';
-import { label } from './names.ts';
 import type { KnownSpec, Names } from './names.ts';
 
 export interface EventStreamParts {
@@ -100,7 +99,7 @@ export class EventStream {
     const { engine, names, wider } = this.#parts;
     const ours = {
       type: ['container'],
-      label: [`${label.instance}=${names.instance}`, label.workload],
+      label: names.labelFilter(),
       event: actions,
     };
     // Other types have no labels in their events, so their listener has to tell which are ours.

@@ -14,4 +14,19 @@ export class KeyedQueue {
       if (this.#last.get(key) === mine) this.#last.delete(key);
     }
   }
+
+  /** Begins `work` when it has the turns of all keys, each made ready by `prepare`. */
+  takeAll<T>(
+    keys: Iterable<string>,
+    prepare: (key: string) => Promise<void>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    // Always in the same order, so that two callers do not wait for each other.
+    const [next, ...rest] = [...new Set(keys)].sort();
+    if (next === undefined) return work();
+    return this.take(next, async () => {
+      await prepare(next);
+      return this.takeAll(rest, prepare, work);
+    });
+  }
 }

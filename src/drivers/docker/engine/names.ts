@@ -103,6 +103,12 @@ export class Names {
     };
   }
 
+  /** What the daemon is asked for, to be told of our workloads alone, or of one. */
+  labelFilter(id?: string): string[] {
+    const workload = id === undefined ? label.workload : `${label.workload}=${id}`;
+    return [`${label.instance}=${this.instance}`, workload];
+  }
+
   isOurs(labels: Labels | null | undefined): boolean {
     return labels?.[label.instance] === this.instance;
   }

@@ -49,10 +49,8 @@ export class Networks {
 
   /** Runs `work` while all these networks exist for certain. */
   withinAll<T>(all: readonly (string | null)[], work: () => Promise<T>): Promise<T> {
-    // Always in the same order, so that two callers do not wait for each other.
-    const [next, ...rest] = [...new Set(all)].sort();
-    if (next === undefined) return work();
-    return this.#within(next, () => this.withinAll(rest, work));
+    const networks = all.map((name) => this.#names.network(name));
+    return this.#turns.takeAll(networks, (network) => this.#ensure(network), work);
   }
 
   /** Puts a container that does not run yet into one more network. */
@@ -68,14 +66,6 @@ export class Networks {
       // The request was sent twice, and the container is in the network already.
       if (!wordsOf(error).includes('already exists in network')) throw error;
     }
-  }
-
-  #within<T>(name: string | null, work: () => Promise<T>): Promise<T> {
-    const network = this.#names.network(name);
-    return this.#turns.take(network, async () => {
-      await this.#ensure(network, name === null);
-      return work();
-    });
   }
 
   /**
@@ -103,18 +93,14 @@ export class Networks {
 
   /** Makes the network of workloads without one of their own. It is never removed. */
   ensureAlone(): Promise<void> {
-    return this.#within(null, () => Promise.resolve());
+    return this.withinAll([null], () => Promise.resolve());
   }
 
   /** Removes a network when no container is in it any more, running or not. */
   async release(network: string): Promise<void> {
     // Builds use it, and may be between two containers.
     if (network === this.#names.network(null)) return;
-    await this.#release(network);
-  }
-
-  #release(network: string): Promise<void> {
-    return this.#turns.take(network, async () => {
+    await this.#turns.take(network, async () => {
       if ((await this.#users(network)).length > 0) return;
       try {
         await this.#engine.ask((docker) => orGone(docker.getNetwork(network).remove()));
@@ -155,9 +141,10 @@ export class Networks {
     }
   }
 
-  async #ensure(network: string, alone: boolean): Promise<void> {
+  async #ensure(network: string): Promise<void> {
     const found = await this.#inspect(network);
     if (found && !(await this.#isUnfinished(found))) return;
+    const alone = network === this.#names.network(null);
     const wanted: Dockerode.NetworkCreateOptions = {
       Name: network,
       Driver: 'bridge',

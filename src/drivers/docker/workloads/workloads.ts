@@ -4,7 +4,7 @@
  */
 import type { Exit, ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts';
 import { orGone, settled, statusOf } from '../engine/engine.ts';
-import { label, shortOf } from '../engine/names.ts';
+import { shortOf } from '../engine/names.ts';
 import type { KnownSpec } from '../engine/names.ts';
 import { onlyLog } from '../logs/merge-journal.ts';
 import { createOptions, graceSeconds } from './create-options.ts';
@@ -47,7 +47,7 @@ export class Workloads extends DaemonWorkloads<Seen> {
 
   protected async seeAll(): Promise<Seen[]> {
     const { engine, names } = this.#parts;
-    const filters = { label: [`${label.instance}=${names.instance}`, label.workload] };
+    const filters = { label: names.labelFilter() };
     const found = await engine.ask((docker) => docker.listContainers({ all: true, filters }));
     const ids = new Set(found.flatMap(({ Labels }) => names.specOf(Labels)?.id ?? []));
     const seen = await Promise.all([...ids].map((id) => this.see(id)));
