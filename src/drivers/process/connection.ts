@@ -5,9 +5,10 @@
  * 2. At most `requestsMax` requests are under way. More are refused with OVERLOADED.
  */
 import fs from 'node:fs';
-import net from 'node:net';
+import type net from 'node:net';
 import path from 'node:path';
 
+import { connectWithin } from '../../lib/connect.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import { runnerSocketDir, runnerSocketName } from '../../protocol/runner-version.ts';
@@ -34,6 +35,7 @@ interface Waiting {
 }
 
 const requestsMax = 10_000;
+const connectMs = 5000;
 
 export class Connection {
   readonly terminals = new Terminals(this);
@@ -54,25 +56,17 @@ export class Connection {
   }
 
   /** Throws ConnectionLost when nobody listens. */
-  static open(dataDir: string, events: ConnectionEvents): Promise<Connection> {
+  static async open(dataDir: string, events: ConnectionEvents): Promise<Connection> {
     const dir = path.join(dataDir, runnerSocketDir);
-    if (!fs.existsSync(path.join(dir, runnerSocketName))) {
-      return Promise.reject(new ConnectionLost());
+    if (!fs.existsSync(path.join(dir, runnerSocketName))) throw new ConnectionLost();
+    const address = socketAddress(dir, runnerSocketName);
+    try {
+      return new Connection(await connectWithin({ path: address.path }, connectMs), events);
+    } catch (error) {
+      throw new ConnectionLost(error);
+    } finally {
+      address.release();
     }
-    return new Promise((resolve, reject) => {
-      const address = socketAddress(dir, runnerSocketName);
-      const socket = net.connect(address.path);
-      const failed = (error: Error): void => {
-        address.release();
-        reject(new ConnectionLost(error));
-      };
-      socket.once('error', failed);
-      socket.once('connect', () => {
-        address.release();
-        socket.off('error', failed);
-        resolve(new Connection(socket, events));
-      });
-    });
   }
 
   /** Aborting ends a `read`, which is answered without entries, or an `exec`, which is ended. */

@@ -81,7 +81,7 @@ class ProcessDriver implements Driver {
   readonly #closed = new AbortController();
   #link: Link = { phase: 'idle' };
   #hasRoutes = false;
-  #cancelBeat: () => void = () => undefined;
+  #beat = new AbortController();
   #reconnects = false;
 
   constructor(options: ProcessDriverOptions) {
@@ -231,7 +231,7 @@ class ProcessDriver implements Driver {
     const link = this.#link;
     this.#link = { phase: 'closed' };
     this.#closed.abort();
-    this.#cancelBeat();
+    this.#beat.abort();
     if (link.phase === 'connected') link.connection.close();
     this.#listeners.close();
     return Promise.resolve();
@@ -341,16 +341,23 @@ class ProcessDriver implements Driver {
       const workloads = await within(this.#clock, untilMs, connection.request({ op: 'list' }));
       if (this.#closed.signal.aborted) throw unreachable();
       this.#link = { phase: 'connected', connection };
-      this.#cancelBeat();
-      // Requests must not wait for ever for a silent runner.
-      const sign = (): Promise<unknown> => this.#sign(connection);
-      this.#cancelBeat = listenForSigns(this.#clock, sign, () => connection.close());
+      this.#watch(connection);
       this.#listeners.tell({ type: 'connected', workloads });
       return connection;
     } catch (error) {
       connection.close();
       throw error;
     }
+  }
+
+  /** Requests must not wait for ever for a silent runner. */
+  #watch(connection: Connection): void {
+    this.#beat.abort();
+    this.#beat = new AbortController();
+    const { signal } = this.#beat;
+    listenForSigns(this.#clock, () => this.#sign(connection), signal).catch(() => {
+      if (!signal.aborted) connection.close();
+    });
   }
 
   /** An edge that cannot listen must not keep apps from running. `setRoutes` reports it again. */
@@ -388,7 +395,7 @@ class ProcessDriver implements Driver {
     if (this.#link.phase !== 'connected' || this.#link.connection !== connection) return;
     this.#link = { phase: 'idle' };
     this.#options.logger.warn({}, 'runner_lost');
-    this.#cancelBeat();
+    this.#beat.abort();
     this.#listeners.tell({ type: 'disconnected' });
     if (!this.#isWanted()) return;
     this.#connected().catch((error: unknown) => {

@@ -7,11 +7,13 @@
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { stripped } from '../../lib/stripped-source.mjs';
 
+const require = createRequire(import.meta.url);
 const sourceRoot = fileURLToPath(new URL('../../', import.meta.url));
 const entryName = path.join('programs', 'runner', 'main');
 /** Started by the runner, not imported. */
@@ -72,23 +74,13 @@ function write(dir: string, target: string, files: readonly ProgramFile[]): void
     fs.writeFileSync(file, code, { mode: 0o600 });
   }
   fs.writeFileSync(path.join(fresh, 'package.json'), '{ "type": "module" }\n');
-  fs.symlinkSync(modulesFolder(), path.join(fresh, 'node_modules'));
+  const modules = path.join(require.resolve('cbor-x/package.json'), '../..');
+  fs.symlinkSync(modules, path.join(fresh, 'node_modules'));
   try {
     fs.renameSync(fresh, target);
   } catch (error) {
     // Another process was faster; its copy is the same.
     fs.rmSync(fresh, { recursive: true, force: true });
     if (!fs.existsSync(target)) throw error;
-  }
-}
-
-/** The `node_modules` that this program itself resolves from. */
-function modulesFolder(): string {
-  for (let folder = sourceRoot; ; folder = path.dirname(folder)) {
-    const candidate = path.join(folder, 'node_modules');
-    if (fs.existsSync(path.join(candidate, 'cbor-x'))) return candidate;
-    if (folder === path.dirname(folder)) {
-      throw new Error('Cannot start the runner: the packages are not installed');
-    }
   }
 }

@@ -2,7 +2,7 @@
  * Owns waiting for a runner: for how long, and what happens when it does not answer or the caller gives
  * up.
  */
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 
 export function unreachable(cause?: unknown): ServiceError {
@@ -21,30 +21,16 @@ export function within<T>(clock: Clock, untilMs: number, answer: Promise<T>): Pr
 const everyMs = 5_000;
 const silenceMs = 10_000;
 
-/**
- * Asks for a sign of life regularly. Calls `silent` once when none came for long. Returns a function
- * that stops it.
- */
-export function listenForSigns(
+/** Asks for a sign of life regularly. Rejects when none came for long, and when `signal` aborts. */
+export async function listenForSigns(
   clock: Clock,
   ask: () => Promise<unknown>,
-  silent: () => void,
-): () => void {
-  let stopped = false;
-  let cancel = (): void => undefined;
-  const next = (): void => {
-    if (stopped) return;
-    cancel = clock.after(everyMs, () => {
-      within(clock, clock.now() + silenceMs, ask()).then(next, () => {
-        if (!stopped) silent();
-      });
-    });
-  };
-  next();
-  return () => {
-    stopped = true;
-    cancel();
-  };
+  signal: AbortSignal,
+): Promise<never> {
+  for (;;) {
+    await pause(clock, everyMs, signal);
+    await within(clock, clock.now() + silenceMs, ask());
+  }
 }
 
 /** The result of `work`, or undefined once `signal` aborts. No listener stays on the signal. */

@@ -5,8 +5,8 @@
  * 1. It serves hosts of apps and nothing else.
  * 2. A port that is taken is no end: it is tried again until it is free, and routes hold meanwhile.
  */
-import type { Server, ServerOptions } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 
 import type { EdgeAddress } from '../../protocol/runner-messages.ts';
 import type { EdgeRoute } from '../../protocol/workload.ts';
@@ -124,7 +124,8 @@ export class Edge {
     this.#forwarder ??= await Forwarder.create(this.#routes, this.#options.logger);
     const server = createServer(this.#forwarder, this.#options.logger);
     try {
-      await listen(server, address);
+      server.listen({ host: address.host, port: address.port });
+      await once(server, 'listening');
       this.#listener = { phase: 'listening', address, server };
       this.#options.logger.info({ ...address }, 'edge_listening');
     } catch (error) {
@@ -143,16 +144,6 @@ export class Edge {
     if (this.#listener.phase !== 'refused' || this.#listener.address !== address) return;
     await this.#turnOn(address);
   }
-}
-
-function listen(server: Server, { host, port }: EdgeAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }
 
 function createServer(forwarder: Forwarder, logger: Logger): Server {

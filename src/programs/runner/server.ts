@@ -5,6 +5,7 @@
  * 2. A peer that does not read has at most `unreadMaxBytes` waiting for it, then it is cut off: it
  *    comes back and asks for what it missed.
  */
+import { once } from 'node:events';
 import net from 'node:net';
 
 import type { RequestFrame, RunnerFrame } from '../../protocol/runner-messages.ts';
@@ -41,17 +42,12 @@ export class RunnerServer {
     return this.#connections.size;
   }
 
-  listen(socketPath: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(socketPath, () => {
-        this.#server.off('error', reject);
-        this.#server.on('error', (error) =>
-          this.#options.logger.error({ err: error }, 'runner_socket_failed'),
-        );
-        resolve();
-      });
-    });
+  async listen(socketPath: string): Promise<void> {
+    this.#server.listen(socketPath);
+    await once(this.#server, 'listening');
+    this.#server.on('error', (error) =>
+      this.#options.logger.error({ err: error }, 'runner_socket_failed'),
+    );
   }
 
   close(): void {

@@ -3,7 +3,7 @@
  *
  * 1. `exit` is told once, and nothing after it; by then what ran on the terminal is being ended, however
  *    it left the terminal.
- * 2. At most `max` are open; OVERLOADED beyond.
+ * 2. At most `openMax` are open; OVERLOADED beyond.
  */
 import { constants } from 'node:os';
 import type { TerminalSpec } from '../../protocol/workload.ts';
@@ -20,8 +20,6 @@ import type { Ground } from './workload.ts';
 export interface TerminalsOptions {
   clock: Clock;
   logger: Logger;
-  /** Default 512. */
-  max?: number;
 }
 
 export interface TerminalSink {
@@ -30,7 +28,7 @@ export interface TerminalSink {
   exit(exit: { code: number | null; lost: boolean }): void;
 }
 
-const defaultMax = 512;
+const openMax = 512;
 const hostIdleMs = 10_000;
 /** Between the hang-up and the end of what ignores it. */
 const hangUpMs = 1000;
@@ -64,8 +62,7 @@ export class Terminals {
 
   /** Resolves with its number. Rejects: OVERLOADED, NOT_RUNNING when it cannot be opened there. */
   async open(ground: Ground, spec: TerminalSpec, sink: TerminalSink): Promise<number> {
-    const { max = defaultMax } = this.#options;
-    if (this.#held.size >= max) {
+    if (this.#held.size >= openMax) {
       throw new ServiceError('OVERLOADED', 'Too many consoles are open on this server.');
     }
     const id = ++this.#lastId;

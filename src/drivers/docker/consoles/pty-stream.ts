@@ -18,8 +18,6 @@ export interface PtyStreamParts {
   end: () => Promise<void>;
   exit: () => Promise<{ code: number | null; lost: boolean }>;
   logger: Logger;
-  /** From bytes of the connection to output; default: as they are. */
-  decode?: (chunk: Buffer) => readonly Buffer[];
 }
 
 const sizeMax = 1000;
@@ -35,7 +33,9 @@ export class PtyStream implements Terminal {
   constructor(parts: PtyStreamParts) {
     this.#parts = parts;
     const { socket } = parts;
-    socket.on('data', (chunk: Buffer) => this.#hear(chunk));
+    socket.on('data', (chunk: Buffer) => {
+      if (this.#phase === 'open') parts.events.output(chunk);
+    });
     const over = (): void => {
       void this.#finish();
     };
@@ -92,12 +92,6 @@ export class PtyStream implements Terminal {
     await end().catch(() => undefined);
     socket.destroy();
     events.exit({ code: null, lost: true });
-  }
-
-  #hear(chunk: Buffer): void {
-    if (this.#phase !== 'open') return;
-    const { decode, events } = this.#parts;
-    for (const bytes of decode ? decode(chunk) : [chunk]) events.output(bytes);
   }
 
   async #size(): Promise<void> {

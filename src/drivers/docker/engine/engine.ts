@@ -30,7 +30,7 @@ export interface EngineOptions {
 }
 
 export interface Asking {
-  /** Over all attempts; Infinity: as long as it takes. */
+  /** Over all attempts. */
   timeoutMs?: number;
   signal?: AbortSignal;
   /** No second attempt: the request must not be sent twice, or is not worth waiting for. */
@@ -129,7 +129,7 @@ export class Engine {
     const client = await this.client();
     const timeoutMs = asking.timeoutMs ?? requestTimeoutMs;
     const over = new AbortController();
-    const cancel = timeoutMs === Infinity ? null : clock.after(timeoutMs, () => over.abort());
+    const cancel = clock.after(timeoutMs, () => over.abort());
     const signal = AbortSignal.any([
       over.signal,
       this.#closed.signal,
@@ -151,7 +151,7 @@ export class Engine {
         await pause(pauseMs, signal);
       }
     } finally {
-      cancel?.();
+      cancel();
     }
   }
 
