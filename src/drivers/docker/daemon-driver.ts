@@ -1,6 +1,12 @@
 /**
- * Owns what the drivers on a Docker daemon have in common, whether it runs containers or services: the
- * edge, images, consoles, volumes, and who hears what.
+ * Owns what the drivers on a Docker daemon have in common, whether it runs containers or services.
+ *
+ * 1. All that matters after a restart is kept by the daemon (labels, logs, exit codes). The data directory
+ *    holds only who ended what, why something never started, how often tasks were started again, and how
+ *    entries of logs are numbered.
+ * 2. A daemon that is away is asked again until the time of the request is over; then
+ *    AGENT_UNREACHABLE. LogFollow waits for it.
+ * 3. What lacks our label is never touched: another Gangway may use the same daemon.
  */
 import path from 'node:path';
 
@@ -70,17 +76,12 @@ export function daemonGround(name: 'docker' | 'swarm', options: DockerDriverOpti
   };
 }
 
-export interface DaemonParts {
-  ground: DaemonGround;
-  workloads: DaemonWorkloads<Seen>;
-  watching: EventStream;
-  /** Lets go of what else there is; called once. */
-  release?: () => void;
-}
-
 /** A driver, but for what is done otherwise with containers than with services. */
-export function daemonDriver(parts: DaemonParts): Omit<Driver, 'name'> {
-  const { ground, workloads, watching } = parts;
+export function daemonDriver(
+  ground: DaemonGround,
+  workloads: DaemonWorkloads<Seen>,
+  watching: EventStream,
+): Omit<Driver, 'name'> {
   const { dir, engine, networks, edge, listeners } = ground;
   const journals = new MergeJournals(path.join(dir, 'positions'));
   const ports = new FreePorts(ground.clock);
@@ -154,7 +155,6 @@ export function daemonDriver(parts: DaemonParts): Omit<Driver, 'name'> {
       await consoles.close();
       engine.close();
       workloads.close();
-      parts.release?.();
       await edge.close();
     },
   };

@@ -1,12 +1,4 @@
-/**
- * Owns the driver for containers of a Docker daemon.
- *
- * 1. All that matters after a restart is kept by the daemon (labels, logs, exit codes); the data
- *    directory holds only who ended what, why something never started, and where logs are counted.
- * 2. A daemon that is away is asked again until the time of the request is over; then
- *    AGENT_UNREACHABLE. LogFollow waits for it.
- * 3. What lacks our label is never touched: another Gangway may use the same daemon.
- */
+/** Owns the driver for containers of a Docker daemon. */
 import type { Driver } from '../driver.ts';
 import { daemonDriver, daemonGround } from './daemon-driver.ts';
 import type { DockerDriverOptions } from './daemon-driver.ts';
@@ -28,7 +20,7 @@ export function createDockerDriver(options: DockerDriverOptions): Driver {
     vanished: (container, spec) => workloads.vanished(container, spec),
   });
   return {
-    ...daemonDriver({ ground, workloads, watching }),
+    ...daemonDriver(ground, workloads, watching),
     name: 'docker',
     hidesApps: () => ground.networks.reachesContainers(),
   };

@@ -45,10 +45,8 @@ export class Overlays {
 
   /** Removes what an earlier process left behind. */
   async sweep(): Promise<void> {
-    const label = Object.entries(this.#names.mark()).map(([key, value]) => `${key}=${value}`);
-    const found = await this.#engine.ask((docker) =>
-      docker.listNetworks({ filters: { label, driver: ['overlay'] } }),
-    );
+    const filters = { label: this.#names.markFilter(), driver: ['overlay'] };
+    const found = await this.#engine.ask((docker) => docker.listNetworks({ filters }));
     for (const { Name: name } of found) this.release(name);
   }
 

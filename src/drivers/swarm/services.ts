@@ -37,14 +37,15 @@ export interface SeenService extends Found, Seen {}
 
 /** A start is reported then, however far it is. */
 const startMs = 120_000;
+const lookEveryMs = 500;
 const looks = { firstMs: 25, maxMs: 250 };
 
 export class Services extends DaemonWorkloads<SeenService> {
   readonly #parts: ServicesParts;
   /** Containers already looked at for `askInitFailure`. */
   readonly #examined = new Set<string>();
-  /** Workloads of which the swarm does not tell all ports yet: it sends no event when it does. */
-  readonly #portless = new Set<string>();
+  /** When what changes without an event is looked at again: only containers cause events, not tasks. */
+  readonly #looks = new Map<string, () => void>();
   /** What is ours by the id of its service. */
   readonly #byService = new Map<string, KnownSpec>();
 
@@ -58,9 +59,24 @@ export class Services extends DaemonWorkloads<SeenService> {
     return service && this.#meaning(service, await this.#parts.swarm.tasks([service]));
   }
 
-  /** Whether it may change without an event, as it was last seen. */
-  isPortless(id: string): boolean {
-    return this.#portless.has(id);
+  /** Looks at it again then, and reports its state. */
+  lookAfter(id: string, delayMs: number): void {
+    const { clock, engine, logger } = this.#parts;
+    this.#rest(id);
+    if (engine.closed.aborted) return;
+    const cancel = clock.after(delayMs, () => {
+      this.#looks.delete(id);
+      this.refresh(id).catch((error: unknown) => {
+        logger.debug({ err: error, workload: id }, 'workload_not_looked_at');
+        if (!this.#looks.has(id)) this.lookAfter(id, lookEveryMs);
+      });
+    });
+    this.#looks.set(id, cancel);
+  }
+
+  override close(): void {
+    super.close();
+    for (const id of this.#looks.keys()) this.#rest(id);
   }
 
   /** For events of services, which carry no labels. */
@@ -119,6 +135,7 @@ export class Services extends DaemonWorkloads<SeenService> {
     for (const network of networks) if (names.isNetwork(network)) overlays.release(network);
     restarts.forget(id);
     forwarding.set(id, null);
+    this.#rest(id);
   }
 
   /** Returns when it runs, or will not. */
@@ -209,8 +226,10 @@ export class Services extends DaemonWorkloads<SeenService> {
     const alive = tasks.filter((task) => isAlive(task, found));
     const forward = forwardOf(found, alive);
     forwarding.set(known.id, forward);
-    if (forward && forward.targets.length < alive.length) this.#portless.add(known.id);
-    else this.#portless.delete(known.id);
+    // The swarm tells the port of a task some time after its container was started.
+    const isPortless = forward !== null && forward.targets.length < alive.length;
+    const isRestless = state.phase === 'waiting' || isPortless;
+    if (isRestless && !this.#looks.has(known.id)) this.lookAfter(known.id, lookEveryMs);
     // Its time runs from when its program was started.
     if (state.phase === 'ended' || started.length > 0) this.deadlines.see(known, state);
     return {
@@ -220,6 +239,11 @@ export class Services extends DaemonWorkloads<SeenService> {
       logs: started.map((task) => logOf(task, found)),
       forwardedPort: hasOwnPorts(service) ? known.port : null,
     };
+  }
+
+  #rest(id: string): void {
+    this.#looks.get(id)?.();
+    this.#looks.delete(id);
   }
 
   /** Whether docker-init gave up on the program the first time it was to run. */

@@ -1,13 +1,4 @@
-/**
- * Owns the driver for services of a Docker swarm.
- *
- * 1. All that matters after a restart is kept by the swarm (labels, tasks, logs); the data directory
- *    holds only who ended what, why something never started, how often something was started again,
- *    and in which order logs of several tasks were merged.
- * 2. A daemon that is away is asked again until the time of the request is over; then
- *    AGENT_UNREACHABLE. LogFollow waits for it.
- * 3. What lacks our label is never touched: others may use the same swarm.
- */
+/** Owns the driver for services of a Docker swarm. */
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -16,7 +7,6 @@ import type { Workload } from '../../protocol/workload.ts';
 import { daemonDriver, daemonGround } from '../docker/daemon-driver.ts';
 import type { DaemonGround, DockerDriverOptions } from '../docker/daemon-driver.ts';
 import { EventStream } from '../docker/engine/event-stream.ts';
-import { Attention } from './attention.ts';
 import { Forwarding } from './forwarding.ts';
 import { Overlays } from './overlays.ts';
 import { Restarts } from './restarts.ts';
@@ -44,10 +34,8 @@ const balancerFile = '/proc/net/ip_vs';
 export function createSwarmDriver(options: SwarmDriverOptions): SwarmDriver {
   const ground = daemonGround('swarm', options);
   const parts = swarmParts(options, ground);
-  const { swarm, services, attention, forwarding } = parts;
-  const watching = watchingOf(ground, parts);
-  const release = (): void => attention.close();
-  const driver = daemonDriver({ ground, workloads: services, watching, release });
+  const { swarm, services, forwarding } = parts;
+  const driver = daemonDriver(ground, services, watchingOf(ground, parts));
   return {
     ...driver,
     name: 'swarm',
@@ -58,10 +46,6 @@ export function createSwarmDriver(options: SwarmDriverOptions): SwarmDriver {
     },
     check: () => swarm.check(),
     servers: () => swarm.servers(),
-    async remove(id) {
-      await driver.remove(id);
-      attention.drop(id);
-    },
   };
 }
 
@@ -69,7 +53,7 @@ type SwarmParts = ReturnType<typeof swarmParts>;
 
 /** What there is for services alone. */
 function swarmParts(options: SwarmDriverOptions, ground: DaemonGround) {
-  const { dir, engine, names, listeners, clock, logger } = ground;
+  const { dir, engine, names, listeners, logger } = ground;
   const swarm = new Swarm(engine, names);
   const overlays = new Overlays(engine, names, logger);
   const forwarding = new Forwarding({
@@ -81,26 +65,16 @@ function swarmParts(options: SwarmDriverOptions, ground: DaemonGround) {
     ...{ ...ground, swarm, overlays, forwarding },
     restarts: new Restarts(path.join(dir, 'restarts')),
     publishing: () => options.publishing ?? publishingOfKernel(),
-    changed: (workload) => {
-      attention.see(workload);
-      listeners.tell({ type: 'state', workload });
-    },
+    changed: (workload) => listeners.tell({ type: 'state', workload }),
   });
-  const attention = new Attention({
-    clock,
-    logger,
-    refresh: (id) => services.refresh(id),
-    isPortless: (id) => services.isPortless(id),
-  });
-  return { swarm, services, attention, forwarding, overlays };
+  return { swarm, services, forwarding, overlays };
 }
 
 function watchingOf(ground: DaemonGround, parts: SwarmParts): EventStream {
-  const { services, attention, forwarding, overlays } = parts;
+  const { services, forwarding, overlays } = parts;
   const { logger, listeners } = ground;
   const list = async (): Promise<Workload[]> => {
     const workloads = await services.list();
-    for (const workload of workloads) attention.see(workload);
     forwarding.keep(new Set(workloads.map(({ spec }) => spec.id)));
     overlays.sweep().catch((error: unknown) => logger.debug({ err: error }, 'networks_not_swept'));
     return workloads;
@@ -116,7 +90,7 @@ function watchingOf(ground: DaemonGround, parts: SwarmParts): EventStream {
     list,
     refresh: (id) => services.refresh(id),
     // Tasks that are long over go with their containers.
-    vanished: (_container, spec) => attention.wake(spec.id),
+    vanished: (_container, spec) => services.lookAfter(spec.id, 0),
     wider: {
       types: ['service', 'node'],
       hear: ({ Type: type, Action: action, Actor: actor }) => {

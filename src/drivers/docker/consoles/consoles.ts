@@ -68,7 +68,6 @@ const exitLookMs = 20;
 export class Consoles {
   readonly #parts: ConsolesParts;
 
-  /** Of all that is open, its end. */
   readonly #open = new Set<() => Promise<void>>();
 
   constructor(parts: ConsolesParts) {
@@ -127,7 +126,6 @@ export class Consoles {
     await Promise.allSettled([...this.#open].map((end) => end()));
   }
 
-  /** Ends what an earlier process of ours left in containers. */
   async endLeft(): Promise<void> {
     const { sessions, engine, logger } = this.#parts;
     for (const session of sessions.left()) {

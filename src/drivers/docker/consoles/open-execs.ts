@@ -25,7 +25,6 @@ export class OpenExecs {
     });
   }
 
-  /** Execs that an earlier process left. */
   left(): readonly OpenExec[] {
     return this.#left;
   }

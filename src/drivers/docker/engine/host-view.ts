@@ -31,7 +31,6 @@ export function listensIn(pid: number, port: number): boolean {
   return listenersIn(pid).some((socket) => socket.port === port && !loopback.test(socket.address));
 }
 
-/** All sockets in the process's network that listen. */
 export function listenersIn(pid: number): Listener[] {
   return listeningSockets(`/proc/${pid}/net`)
     .filter(({ address }) => address !== dockerNames)

@@ -103,6 +103,11 @@ export class Names {
     };
   }
 
+  /** `mark` as the daemon is asked for what has it. */
+  markFilter(owner?: string): string[] {
+    return Object.entries(this.mark(owner)).map(([key, value]) => `${key}=${value}`);
+  }
+
   /** What the daemon is asked for, to be told of our workloads alone, or of one. */
   labelFilter(id?: string): string[] {
     const workload = id === undefined ? label.workload : `${label.workload}=${id}`;

@@ -125,10 +125,8 @@ export class Networks {
   }
 
   async removeVolumesOf(owner: string): Promise<void> {
-    const label = Object.entries(this.#names.mark(owner)).map(([key, value]) => `${key}=${value}`);
-    const { Volumes: found } = await this.#engine.ask((docker) =>
-      docker.listVolumes({ filters: { label } }),
-    );
+    const filters = { label: this.#names.markFilter(owner) };
+    const { Volumes: found } = await this.#engine.ask((docker) => docker.listVolumes({ filters }));
     for (const { Name: name } of found) await this.#remove(name);
   }
 

@@ -100,7 +100,6 @@ export class BuildKitTrace {
   /** The last line of each step that is not whole yet. */
   readonly #rests = new Map<string, string>();
 
-  /** The lines of one message. */
   push(base64: string): string[] {
     const status = fieldsOf(Buffer.from(base64, 'base64'));
     return [

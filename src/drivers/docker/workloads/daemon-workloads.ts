@@ -5,7 +5,6 @@
  *    request finds the first one.
  * 2. A workload that could not start even once is not started again. It says why, also after a restart
  *    of Gangway.
- * 3. Only what has our label is listed, stopped or removed.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Clock } from '../../../lib/clock.ts';
