@@ -6,6 +6,7 @@
  *    data directory is gone; on SIGTERM it ends all workloads and leaves on record what is to run.
  */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -62,19 +63,18 @@ function instanceOf(stateDir: string): string {
 }
 
 /** Held by the kernel in this process's name, so that no crash leaves it behind. */
-function takeLock(instance: string): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const lock = net.createServer((socket) => socket.destroy());
-    lock.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') resolve(false);
-      else reject(error);
-    });
-    // A leading zero byte: a name without a file. The name is known to readers of the state only.
-    lock.listen(`\0gangway-runner-${instance}`, () => {
-      lock.unref();
-      resolve(true);
-    });
-  });
+async function takeLock(instance: string): Promise<boolean> {
+  const lock = net.createServer((socket) => socket.destroy());
+  // A leading zero byte: a name without a file. The name is known to readers of the state only.
+  lock.listen(`\0gangway-runner-${instance}`);
+  try {
+    await once(lock, 'listening');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
+    throw error;
+  }
+  lock.unref();
+  return true;
 }
 
 /**

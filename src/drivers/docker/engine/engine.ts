@@ -84,23 +84,8 @@ export class Engine {
    * Opens a long stream, without a second attempt. It has to begin in time, and ends with `signal` and
    * with `close`.
    */
-  async begin<T>(question: (docker: Dockerode) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { clock, requestTimeoutMs } = this.#options;
-    const over = new AbortController();
-    const ends = AbortSignal.any([signal, this.#closed.signal, over.signal]);
-    const docker = within(await this.client(), ends);
-    const cancel = clock.after(requestTimeoutMs, () => over.abort());
-    const abort = abortOf(ends);
-    try {
-      ends.throwIfAborted();
-      return await Promise.race([question(docker), abort.rejection]);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw ends.aborted || isAway(error) ? unreachable(error) : error;
-    } finally {
-      cancel();
-      abort.forget();
-    }
+  begin<T>(question: (docker: Dockerode) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.ask(question, { signal, once: true });
   }
 
   /**
@@ -123,7 +108,10 @@ export class Engine {
     over.abort();
   }
 
-  /** Asks until there is an answer. A refusal of the daemon is thrown as it is. */
+  /**
+   * Asks until there is an answer. A refusal of the daemon is thrown as it is. An answer that is a stream
+   * ends with `asking.signal` and with `close`.
+   */
   async ask<T>(question: (docker: Dockerode) => Promise<T>, asking: Asking = {}): Promise<T> {
     const { clock, requestTimeoutMs } = this.#options;
     const client = await this.client();
@@ -141,7 +129,7 @@ export class Engine {
       for (let pauseMs = retryMinMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
         try {
           signal.throwIfAborted();
-          return await Promise.race([question(docker), abort.rejection]);
+          return await Promise.race([question(docker), abort]);
         } catch (error) {
           asking.signal?.throwIfAborted();
           if (signal.aborted) throw unreachable(error);
@@ -230,17 +218,14 @@ function addressOf(socket: string): { path: string } | { host: string; port: num
  * A promise that rejects when aborted: the client itself waits for ever when a connection breaks within
  * an answer.
  */
-function abortOf(signal: AbortSignal): { rejection: Promise<never>; forget: () => void } {
-  const { promise: rejection, reject } = Promise.withResolvers<never>();
+function abortOf(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
   // Between two races nobody handles the rejection.
-  rejection.catch(() => undefined);
+  promise.catch(() => undefined);
   const abort = (): void => reject(new Error('Cannot wait for the daemon: aborted'));
   if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort);
-  return {
-    rejection,
-    forget: () => signal.removeEventListener('abort', abort),
-  };
+  else signal.addEventListener('abort', abort, { once: true });
+  return promise;
 }
 
 /**

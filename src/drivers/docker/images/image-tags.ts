@@ -39,14 +39,10 @@ export class ImageTags {
   }
 
   #readKey(): Buffer {
-    this.#key ??= this.#kept() ?? this.#made();
+    if (this.#key) return this.#key;
+    const kept = fs.existsSync(this.#file) ? fs.readFileSync(this.#file) : null;
+    this.#key = kept?.length === keyBytes ? kept : this.#made();
     return this.#key;
-  }
-
-  #kept(): Buffer | undefined {
-    if (!fs.existsSync(this.#file)) return undefined;
-    const key = fs.readFileSync(this.#file);
-    return key.length === keyBytes ? key : undefined;
   }
 
   #made(): Buffer {

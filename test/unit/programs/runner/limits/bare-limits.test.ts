@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 
-import { openBareLimits } from '../../../../../src/programs/runner/limits/bare-confinement.ts';
+import { openBareLimits } from '../../../../../src/programs/runner/limits/limits.ts';
 import { confined } from '../../../../../src/programs/runner/limits/launch.ts';
 import { usageOf } from '../../../../../src/programs/runner/limits/proc-usage.ts';
 import { until } from '../../../../support/driver-specs.ts';
