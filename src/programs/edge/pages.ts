@@ -48,7 +48,8 @@ const retryAfterS = 2;
 
 export function noticeOf(status: EdgeStatus): Notice {
   const after = status >= 500 ? retryAfterS : null;
-  return { status, sentence: sentences[status], retryAfterS: after, requestId: newRequestId() };
+  const requestId = randomBytes(8).toString('hex');
+  return { status, sentence: sentences[status], retryAfterS: after, requestId };
 }
 
 /** For an app that takes no requests. */
@@ -123,8 +124,4 @@ function contentOf(req: IncomingMessage, notice: Notice): { type: string; body: 
 
 function titleOf({ status }: Notice): string {
   return `${String(status)} ${http.STATUS_CODES[status] ?? ''}`;
-}
-
-function newRequestId(): string {
-  return randomBytes(8).toString('hex');
 }

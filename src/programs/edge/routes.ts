@@ -45,7 +45,6 @@ export class Routes {
     this.#refusedAtMs.clear();
   }
 
-  /** Whether any of them has a target. */
   get leadSomewhere(): boolean {
     for (const { targets } of this.#routes.values()) if (targets.length > 0) return true;
     return false;

@@ -9,6 +9,7 @@ import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 
 import type { Exit, WorkloadSpec } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -88,16 +89,7 @@ function spawnStart(
 /** What a launcher told; empty without one. It ends at the latest with the launcher. */
 function statusOf(child: ChildProcess): Promise<string> {
   const pipe = child.stdio[statusFd] as Readable | null | undefined;
-  if (!pipe) return Promise.resolve('');
-  return new Promise((resolve) => {
-    let told = '';
-    pipe.setEncoding('latin1');
-    pipe.on('data', (text: string) => {
-      told += text;
-    });
-    pipe.on('error', () => undefined); // 'close' follows.
-    pipe.once('close', () => resolve(told));
-  });
+  return pipe ? text(pipe).catch(() => '') : Promise.resolve('');
 }
 
 function exitOf(child: ChildProcess, { spec, clock }: ProgramOptions): Promise<Exit> {

@@ -11,7 +11,6 @@ export class StatementReader {
   /** Up to here nothing is open. */
   #readTo = 0;
 
-  /** Whether a statement has begun. */
   get isPending(): boolean {
     return this.#text.trim() !== '';
   }

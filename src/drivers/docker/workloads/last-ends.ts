@@ -5,18 +5,12 @@
  * 1. The daemon is asked once for each end, and only for its latest events. What it no longer knows
  *    stays unknown.
  */
-import type { Clock } from '../../../lib/clock.ts';
-import type { Logger } from '../../../lib/log.ts';
 import type { Exit } from '../../../protocol/workload.ts';
-import type { Engine } from '../engine/engine.ts';
 import { LineReader } from '../logs/line-reader.ts';
+import type { WorkloadsParts } from './daemon-workloads.ts';
 import { type ContainerView, exitBy, exitOf, unknownExit } from './states.ts';
 
-export interface LastEndsParts {
-  engine: Engine;
-  clock: Clock;
-  logger: Logger;
-}
+type LastEndsParts = Pick<WorkloadsParts, 'engine' | 'clock' | 'logger'>;
 
 interface EndEvent {
   Action: string;

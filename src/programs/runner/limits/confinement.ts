@@ -32,11 +32,10 @@ export interface Confinement {
 }
 
 export interface Limits {
-  /** For the log: `cgroup-v2`, `cgroup-v1`, `rlimits` or `none`. */
+  /** For the log. */
   readonly kind: 'cgroup-v2' | 'cgroup-v1' | 'rlimits' | 'none';
   /** What cannot be limited here. */
   readonly missing: readonly ('memory' | 'cpus' | 'pids')[];
-  /** Of the workload of this id. */
   confinementOf(id: string, resources: Resources): Confinement;
   /** Ends and forgets what workloads other than these left behind. */
   sweep(known: ReadonlySet<string>): void;

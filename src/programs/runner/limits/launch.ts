@@ -6,9 +6,7 @@
 import type { Place } from '../../../protocol/terminal-messages.ts';
 import { fileURLToPath } from 'node:url';
 
-/** How a program is started. */
 export interface ProgramStart {
-  /** Program and arguments. */
   command: readonly string[];
   workingDir: string;
   /** The whole environment. */
