@@ -127,7 +127,7 @@ export class Services extends DaemonWorkloads<SeenService> {
     const networks = await swarm.networkNames(networksOf(service));
     if (service) {
       await this.end(id, 'stopped');
-      this.deadlines.drop(id);
+      this.dropDeadline(id);
       this.#byService.delete(service.ID);
       await swarm.ask((docker) => orGone(docker.getService(service.ID).remove()));
     }
@@ -231,7 +231,7 @@ export class Services extends DaemonWorkloads<SeenService> {
     const isRestless = state.phase === 'waiting' || isPortless;
     if (isRestless && !this.#looks.has(known.id)) this.lookAfter(known.id, lookEveryMs);
     // Its time runs from when its program was started.
-    if (state.phase === 'ended' || started.length > 0) this.deadlines.see(known, state);
+    if (state.phase === 'ended' || started.length > 0) this.keepDeadline(known, state);
     return {
       ...found,
       workload: { spec: shortOf(known), state },

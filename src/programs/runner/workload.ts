@@ -16,7 +16,7 @@ import type { Logger } from '../../lib/log.ts';
 import { endPolitely, killAll } from '../../lib/processes/ending.ts';
 import type { Confinement } from './limits/confinement.ts';
 import type { Place } from '../../protocol/terminal-messages.ts';
-import { usageOf } from './limits/proc-usage.ts';
+import { usageOf } from './limits/limits.ts';
 import type { Output } from './output.ts';
 import { findMembers, type Membership, readProcess } from '../../lib/processes/processes.ts';
 import { failedToStart, type ProgramProcess, startProgram } from './program-process.ts';

@@ -9,8 +9,6 @@
 import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 
-import type Dockerode from 'dockerode';
-
 import { killAll } from '../../../lib/processes/ending.ts';
 import { findMembers, sessionVariable } from '../../../lib/processes/processes.ts';
 import type { Clock } from '../../../lib/clock.ts';
@@ -62,8 +60,8 @@ const inOrder = ['/bin/sh', '-c', 'exec "$0" "$@" 2>&1'];
 const endMarked = `for p in /proc/[0-9]*; do
   if [ "$p" != "/proc/$$" ] && grep -q "$0" "$p/environ" 2>/dev/null; then kill -9 "\${p#/proc/}"; fi
 done`;
-const exitLooks = 50;
-const exitLookMs = 20;
+const looksMax = 50;
+const lookEveryMs = 20;
 
 export class Consoles {
   readonly #parts: ConsolesParts;
@@ -280,10 +278,7 @@ export class Consoles {
     { socket, end }: Omit<Started, 'id'>,
   ): Promise<void> {
     try {
-      for (let look = 0; look < exitLooks; look++) {
-        if (await this.#isSized(id, size)) return;
-        await pause(exitLookMs, this.#parts.engine.closed);
-      }
+      await this.#await(() => this.#sized(id, size));
     } catch (error) {
       await end();
       socket.destroy();
@@ -292,14 +287,13 @@ export class Consoles {
   }
 
   /** Also when it has ended already. */
-  async #isSized(id: string, size: { cols: number; rows: number }): Promise<boolean> {
+  async #sized(id: string, size: { cols: number; rows: number }): Promise<unknown> {
     try {
       await this.#resize(id, size.cols, size.rows);
       return true;
     } catch (error) {
       if (statusOf(error) === undefined) throw error;
-      const { Running: running, ExitCode: code } = await this.#look(id);
-      return !running && code !== null;
+      return this.#codeNow(id);
     }
   }
 
@@ -309,23 +303,34 @@ export class Consoles {
     await this.#parts.engine.ask((docker) => docker.getExec(id).resize(size), { once: true });
   }
 
-  #look(id: string): Promise<Dockerode.ExecInspectInfo> {
-    return this.#parts.engine.ask((docker) => docker.getExec(id).inspect(), { once: true });
+  /** Undefined while it runs. */
+  async #codeNow(id: string): Promise<number | undefined> {
+    const { engine } = this.#parts;
+    const { Running: running, ExitCode: code } = await engine.ask(
+      (docker) => docker.getExec(id).inspect(),
+      { once: true },
+    );
+    return running ? undefined : (code ?? undefined);
+  }
+
+  /** What `look` comes to within a second. */
+  async #await<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
+    for (let looks = 0; looks < looksMax; looks++) {
+      const found = await look();
+      if (found !== undefined) return found;
+      await pause(lookEveryMs, this.#parts.engine.closed);
+    }
+    return undefined;
   }
 
   /** Code null: the daemon knows no more of it, or is itself `lost`. */
   async #exitOf(id: string): Promise<{ code: number | null; lost: boolean }> {
-    const { engine, logger } = this.#parts;
     try {
-      for (let look = 0; look < exitLooks; look++) {
-        const { ExitCode: code, Running: running } = await this.#look(id);
-        // Its output may end a moment before the daemon knows its end.
-        if (!running && code !== null) return { code, lost: false };
-        await pause(exitLookMs, engine.closed);
-      }
-      return { code: null, lost: false };
+      // Its output may end a moment before the daemon knows its end.
+      const code = await this.#await(() => this.#codeNow(id));
+      return { code: code ?? null, lost: false };
     } catch (error) {
-      logger.debug({ err: error }, 'exec_end_unknown');
+      this.#parts.logger.debug({ err: error }, 'exec_end_unknown');
       return { code: null, lost: statusOf(error) === undefined };
     }
   }

@@ -1,12 +1,26 @@
 /**
- * Owns BuildKit's side of a build: the request, and what it tells of its progress
- * (moby.buildkit.v1.StatusResponse, protocol buffers in base64).
+ * Owns BuildKit's side of a build: the session in which it asks for logins (moby.filesync.v1.Auth, gRPC
+ * on a connection of the daemon's API), the request, and what it tells of its progress
+ * (moby.buildkit.v1.StatusResponse, protocol buffers in base64). It names the registry each time it asks,
+ * so a login goes to its own alone.
  */
+import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
+import type { Duplex } from 'node:stream';
+
+import type {
+  GrpcObject,
+  sendUnaryData,
+  ServerUnaryCall,
+  ServiceClientConstructor,
+} from '@grpc/grpc-js';
 import type Dockerode from 'dockerode';
+
+import type { RegistryLogin } from '../../driver.ts';
 
 export const traceId = 'moby.buildkit.trace';
 
-export interface BuildSession {
+interface BuildSession {
   id: string;
   close: () => void;
 }
@@ -16,13 +30,59 @@ interface Modem {
 }
 
 /** What dockerode has no method for. */
-export function dial<Answer>(docker: Dockerode, request: object): Promise<Answer> {
+function dial<Answer>(docker: Dockerode, request: object): Promise<Answer> {
   return new Promise((resolve, reject) => {
     (docker.modem as Modem).dial(request, (error, answer) => {
       if (error) reject(error);
       else resolve(answer as Answer);
     });
   });
+}
+
+type LoginOf = (host: string) => RegistryLogin | undefined;
+type Call = ServerUnaryCall<{ Host: string }, Credentials>;
+
+interface Credentials {
+  Username?: string;
+  Secret?: string;
+}
+
+export async function openSession(docker: Dockerode, loginOf: LoginOf): Promise<BuildSession> {
+  const [grpc, loader] = await Promise.all([import('@grpc/grpc-js'), import('@grpc/proto-loader')]);
+  const file = createRequire(import.meta.url).resolve('dockerode/lib/proto/auth.proto');
+  const definition = grpc.loadPackageDefinition(await loader.load(file));
+  const id = randomUUID();
+  const socket = await dial<Duplex>(docker, {
+    method: 'POST',
+    path: '/session',
+    hijack: true,
+    headers: {
+      Upgrade: 'h2c',
+      'X-Docker-Expose-Session-Uuid': id,
+      'X-Docker-Expose-Session-Name': 'gangway',
+    },
+    statusCodes: { 200: true, 500: 'server error' },
+  });
+  const server = new grpc.Server();
+  server.addService(authIn(definition).service, {
+    Credentials: ({ request }: Call, answer: sendUnaryData<Credentials>) => {
+      const login = loginOf(request.Host);
+      answer(null, login ? { Username: login.username, Secret: login.password } : {});
+    },
+  });
+  server.createConnectionInjector(grpc.ServerCredentials.createInsecure()).injectConnection(socket);
+  return {
+    id,
+    close: () => {
+      server.forceShutdown();
+      socket.end();
+    },
+  };
+}
+
+function authIn(definition: GrpcObject): ServiceClientConstructor {
+  const { moby } = definition as { moby: { filesync: { v1: { Auth: ServiceClientConstructor } } } };
+  return moby.filesync.v1.Auth;
 }
 
 /** The session lives as long as the answer. */

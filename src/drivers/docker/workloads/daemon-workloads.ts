@@ -9,9 +9,15 @@
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
-import type { ContainerSpec, Exit, Workload, WorkloadSpec } from '../../../protocol/workload.ts';
-import { Deadlines } from '../engine/deadlines.ts';
-import { type Engine, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
+import type {
+  ContainerSpec,
+  Exit,
+  Workload,
+  WorkloadSpec,
+  WorkloadState,
+} from '../../../protocol/workload.ts';
+import { statusOf, unreachable, wordsOf } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
 import { KeyedQueue } from '../engine/keyed-queue.ts';
 import { checkId, type KnownSpec, type Names, shortOf } from '../engine/names.ts';
 import type { Networks } from '../engine/networks.ts';
@@ -50,15 +56,15 @@ export const endingMs = 60_000;
 export const cannotStartCodes: ReadonlySet<number> = new Set([126, 127]);
 
 export abstract class DaemonWorkloads<S extends Seen> {
-  protected readonly deadlines: Deadlines;
   readonly #parts: WorkloadsParts;
   readonly #what: 'container' | 'service';
   readonly #turns = new KeyedQueue();
+  /** When jobs that run are ended; set again from what is found after a restart. */
+  readonly #deadlines = new Map<string, () => void>();
 
   constructor(parts: WorkloadsParts, what: 'container' | 'service') {
     this.#parts = parts;
     this.#what = what;
-    this.deadlines = new Deadlines(parts.clock, parts.logger, (id) => this.end(id, 'deadline'));
   }
 
   /** Undefined where there is none that was ever started. */
@@ -126,7 +132,31 @@ export abstract class DaemonWorkloads<S extends Seen> {
   }
 
   close(): void {
-    this.deadlines.close();
+    for (const cancel of this.#deadlines.values()) cancel();
+    this.#deadlines.clear();
+  }
+
+  /** To be called with every state that is seen. The first running one sets the timer. */
+  protected keepDeadline({ id, kind, deadlineMs }: KnownSpec, state: WorkloadState): void {
+    const { clock, logger } = this.#parts;
+    if (state.phase === 'ended') this.dropDeadline(id);
+    if (kind !== 'job' || deadlineMs === null || this.#deadlines.has(id)) return;
+    if (state.phase !== 'running') return;
+    const leftMs = state.startedAtMs + deadlineMs - clock.now();
+    const cancel = clock.after(Math.max(0, leftMs), () => {
+      // The timer stays in the map, so that a run is ended once.
+      this.end(id, 'deadline').catch((error: unknown) => {
+        // It is set again when the job is seen again, such as when the daemon is back.
+        this.dropDeadline(id);
+        logger.error({ err: error, workload: id }, 'deadline_not_enforced');
+      });
+    });
+    this.#deadlines.set(id, cancel);
+  }
+
+  protected dropDeadline(id: string): void {
+    this.#deadlines.get(id)?.();
+    this.#deadlines.delete(id);
   }
 
   /** It was removed, and not by us. */
@@ -134,7 +164,7 @@ export abstract class DaemonWorkloads<S extends Seen> {
     const { notes, clock, changed } = this.#parts;
     if (notes.get(spec.id)?.failed) return;
     const exit = { ...this.#removed(clock.now()), reason: 'lost' as const };
-    this.deadlines.drop(spec.id);
+    this.dropDeadline(spec.id);
     changed({ spec: shortOf(spec), state: { phase: 'ended', exit } });
   }
 

@@ -69,7 +69,7 @@ export class Workloads extends DaemonWorkloads<Seen> {
     this.#examined.delete(id);
     if (!view) return;
     await this.end(id, 'stopped');
-    this.deadlines.drop(id);
+    this.dropDeadline(id);
     this.#forget(view.Id);
     this.#lastEnds.forget(view.Id);
     const all = { force: true, v: true };
@@ -158,7 +158,7 @@ export class Workloads extends DaemonWorkloads<Seen> {
     if (lastExit) await this.#examine(view, known, lastExit);
     const state = stateOf(view, known, notes.get(known.id), lastExit);
     if (!state) return undefined;
-    this.deadlines.see(known, state);
+    this.keepDeadline(known, state);
     const { address: host, innerPort: port } = known;
     const address = host !== null && port !== null && { address: { host, port } };
     return {

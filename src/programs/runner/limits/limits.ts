@@ -4,7 +4,7 @@
  *
  * `prlimit` of util-linux bounds what one process may allocate, and, where each app has a uid of its own,
  * how many processes that has. It bounds no group, and no CPU; a program that is short of memory is
- * told so and not ended.
+ * told so and not ended. What processes use is summed up from /proc.
  */
 import fs from 'node:fs';
 
@@ -13,7 +13,7 @@ import type { Place } from '../../../protocol/terminal-messages.ts';
 import type { Resources } from '../../../protocol/workload.ts';
 import { openCgroups, readCgroupHost } from './cgroups.ts';
 import { defaultPidsMax, mebibyte } from './confinement.ts';
-import type { Confinement, Limits } from './confinement.ts';
+import type { Confinement, GroupUsage, Limits } from './confinement.ts';
 
 /** `instance`: names the groups of this data directory, unlike those of any other. */
 export function openLimits(instance: string, logger: Logger, host = readCgroupHost()): Limits {
@@ -61,4 +61,42 @@ function bareConfinement(place: Place | null): Confinement {
     oomKills: () => 0,
     close: () => true,
   };
+}
+
+/** What /proc counts in, on every Linux: USER_HZ is 100 to programs. */
+const tickNs = 10_000_000;
+const kibibyte = 1024;
+
+/**
+ * Of these processes together: CPU time with that of children they have waited for, and the memory that
+ * is theirs alone. A child that nobody waited for is missing once it is gone.
+ */
+export function usageOf(pids: Iterable<number>): GroupUsage {
+  let ticks = 0;
+  let bytes = 0;
+  for (const pid of pids) {
+    try {
+      ticks += parseTicks(fs.readFileSync(`/proc/${String(pid)}/stat`, 'latin1'));
+      bytes += parsePrivate(fs.readFileSync(`/proc/${String(pid)}/status`, 'latin1'));
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return { cpuNs: ticks * tickNs, memoryBytes: bytes };
+}
+
+/** Of `/proc/<pid>/stat`: utime, stime, cutime and cstime together. */
+export function parseTicks(stat: string): number {
+  // The name stands in brackets and may hold anything, brackets too.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
+}
+
+/** Of `/proc/<pid>/status`: bytes that are in no file. */
+export function parsePrivate(status: string): number {
+  let kilobytes = 0;
+  for (const name of ['RssAnon', 'RssShmem']) {
+    kilobytes += Number(new RegExp(`^${name}:\\s*(\\d+) kB`, 'm').exec(status)?.[1] ?? 0);
+  }
+  return kilobytes * kibibyte;
 }

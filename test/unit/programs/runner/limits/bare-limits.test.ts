@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 
 import { openBareLimits } from '../../../../../src/programs/runner/limits/limits.ts';
 import { confined } from '../../../../../src/programs/runner/limits/launch.ts';
-import { usageOf } from '../../../../../src/programs/runner/limits/proc-usage.ts';
+import { usageOf } from '../../../../../src/programs/runner/limits/limits.ts';
 import { until } from '../../../../support/driver-specs.ts';
 import { needs } from '../../../../support/programs.ts';
 

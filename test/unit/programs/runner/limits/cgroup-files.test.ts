@@ -9,7 +9,7 @@ import {
   parsePids,
   placeIn,
 } from '../../../../../src/programs/runner/limits/cgroup-files.ts';
-import { parsePrivate, parseTicks } from '../../../../../src/programs/runner/limits/proc-usage.ts';
+import { parsePrivate, parseTicks } from '../../../../../src/programs/runner/limits/limits.ts';
 
 const hybrid = `23 28 0:21 / /sys rw,nosuid - sysfs sysfs rw
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
