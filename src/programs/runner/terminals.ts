@@ -5,16 +5,21 @@
  *    it left the terminal.
  * 2. At most `openMax` are open; OVERLOADED beyond.
  */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
 import type { TerminalSpec } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
 import type { HostEvent, HostRequest } from '../../protocol/terminal-messages.ts';
 import { endPolitely, killAll } from '../../lib/processes/ending.ts';
 import { markVariable, readProcess, sessionVariable } from '../../lib/processes/processes.ts';
 import type { FirstProcess, Membership } from '../../lib/processes/processes.ts';
-import { TerminalHost } from './terminal-host.ts';
 import type { Ground } from './workload.ts';
 
 export interface TerminalsOptions {
@@ -29,6 +34,7 @@ export interface TerminalSink {
 }
 
 const openMax = 512;
+/** How long the host is kept for a next terminal. */
 const hostIdleMs = 10_000;
 /** Between the hang-up and the end of what ignores it. */
 const hangUpMs = 1000;
@@ -49,15 +55,10 @@ export class Terminals {
 
   constructor(options: TerminalsOptions) {
     this.#options = options;
-    this.#host = new TerminalHost({
-      clock: options.clock,
-      logger: options.logger,
-      idleMs: hostIdleMs,
-      heard: (event) => this.#hear(event),
-      lost: () => {
-        for (const held of [...this.#held.values()]) this.#lose(held);
-      },
-    });
+    const lost = (): void => {
+      for (const held of [...this.#held.values()]) this.#lose(held);
+    };
+    this.#host = new TerminalHost(options, (event) => this.#hear(event), lost);
   }
 
   /** Resolves with its number. Rejects: OVERLOADED, NOT_RUNNING when it cannot be opened there. */
@@ -172,4 +173,83 @@ export class Terminals {
 
 function firstOf(pid: number): FirstProcess {
   return { pid, startTicks: readProcess(pid)?.startTicks ?? 0 };
+}
+
+type Running =
+  { phase: 'none' } | { phase: 'running'; child: ChildProcess; input: NodeJS.WritableStream };
+
+// Beside this file, as TypeScript or as JavaScript.
+const entry = fileURLToPath(
+  new URL(`../terminals/main${path.extname(import.meta.url)}`, import.meta.url),
+);
+
+/**
+ * The process that holds the PTYs: started for the first terminal, let go of when the last one has been
+ * gone for a while.
+ */
+class TerminalHost {
+  readonly #options: TerminalsOptions;
+  readonly #heard: (event: HostEvent) => void;
+  /** It ended, and with it all that was on it. */
+  readonly #lost: () => void;
+  #state: Running = { phase: 'none' };
+  #cancelIdle: (() => void) | undefined;
+
+  constructor(options: TerminalsOptions, heard: (event: HostEvent) => void, lost: () => void) {
+    this.#options = options;
+    this.#heard = heard;
+    this.#lost = lost;
+  }
+
+  send(request: HostRequest): void {
+    this.#cancelIdle?.();
+    this.#cancelIdle = undefined;
+    this.#running().write(encodeFrame(request));
+  }
+
+  /** No terminal is left. */
+  rest(): void {
+    this.#cancelIdle?.();
+    this.#cancelIdle = this.#options.clock.after(hostIdleMs, () => this.close());
+  }
+
+  close(): void {
+    this.#cancelIdle?.();
+    const state = this.#state;
+    this.#state = { phase: 'none' };
+    // It ends with its input.
+    if (state.phase === 'running') state.input.end();
+  }
+
+  #running(): NodeJS.WritableStream {
+    if (this.#state.phase === 'running') return this.#state.input;
+    const { logger } = this.#options;
+    const child = spawn(process.execPath, [...process.execArgv, entry], {
+      cwd: '/',
+      detached: true,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const { stdin: input, stdout } = child;
+    this.#state = { phase: 'running', child, input };
+    const decoder = new FrameDecoder();
+    stdout.on('data', (chunk: Buffer) => {
+      for (const event of decoder.push(chunk) as HostEvent[]) this.#heard(event);
+    });
+    input.on('error', () => undefined); // Its end tells.
+    child.once('error', (error) => {
+      logger.error({ err: error }, 'terminal_host_not_started');
+      this.#gone(child);
+    });
+    child.once('close', (code, signal) => {
+      logger.info({ code, signal }, 'terminal_host_ended');
+      this.#gone(child);
+    });
+    return input;
+  }
+
+  #gone(child: ChildProcess): void {
+    if (this.#state.phase !== 'running' || this.#state.child !== child) return;
+    this.#state = { phase: 'none' };
+    this.#lost();
+  }
 }
