@@ -97,7 +97,7 @@ function runningState(
   found: Found,
   restarts: number,
 ): Extract<WorkloadState, { phase: 'running' }> {
-  const starts = alive.map((task) => startOf(task, found));
+  const starts = alive.map((task) => timeOf('StartedAt', task, found));
   const healths = alive.flatMap((task) => {
     const { health } = healthOf(viewOf(task, found.containers)?.State.Health?.Status);
     return health === undefined ? [] : [health];
@@ -114,20 +114,15 @@ function runningState(
   };
 }
 
-function startOf(task: TaskView, found: Found): number {
+function timeOf(which: 'StartedAt' | 'FinishedAt', task: TaskView, found: Found): number {
   const view = viewOf(task, found.containers);
-  return Date.parse(view ? view.State.StartedAt : task.Status.Timestamp);
+  return Date.parse(view ? view.State[which] : task.Status.Timestamp);
 }
 
 function lastEnded(tasks: readonly TaskView[], found: Found): TaskView | undefined {
   const ended = tasks.filter((task) => hasExited(task, found) && begun(task, found));
-  const atOf = (task: TaskView): number => endOf(task, found);
+  const atOf = (task: TaskView): number => timeOf('FinishedAt', task, found);
   return ended.sort((a, b) => atOf(a) - atOf(b)).at(-1) ?? tasks.findLast((task) => isOver(task));
-}
-
-function endOf(task: TaskView, found: Found): number {
-  const view = viewOf(task, found.containers);
-  return Date.parse(view ? view.State.FinishedAt : task.Status.Timestamp);
 }
 
 /** The swarm ends a task whose own health check fails. */

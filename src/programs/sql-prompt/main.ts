@@ -7,9 +7,7 @@
  * 1. A statement ends with a semicolon; until then lines are taken together.
  * 2. What is shown is bounded: rows beyond are counted, not kept.
  */
-import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import type { Interface } from 'node:readline';
 import pg from 'pg';
 import { commandQuery, helpText } from './commands.ts';
 import { StatementReader } from './statements.ts';
@@ -202,12 +200,6 @@ async function converse(session: Session): Promise<void> {
   };
   write('SQL prompt. Statements end with ";", \\? shows what else there is, \\q leaves.\n');
   prompt();
-  let work: Promise<unknown> = Promise.resolve();
-  lines.on('line', (line) => {
-    work = work.then(async () => {
-      if (await takeLine(session, reader, lines, line)) prompt();
-    });
-  });
   lines.on('SIGINT', () => {
     if (session.isBusy) {
       void session.cancel();
@@ -218,21 +210,21 @@ async function converse(session: Session): Promise<void> {
     lines.write(null, { ctrl: true, name: 'u' });
     prompt();
   });
-  await once(lines, 'close');
-  await work;
+  for await (const line of lines) {
+    if (!(await takeLine(session, reader, line))) break;
+    prompt();
+  }
+  lines.close();
 }
 
 /** Whether it goes on. */
 async function takeLine(
   session: Session,
   reader: StatementReader,
-  lines: Interface,
   line: string,
 ): Promise<boolean> {
   if (!reader.isPending && line.trim().startsWith('\\')) {
-    if ((await runCommand(session, line)) !== 'quit') return true;
-    lines.close();
-    return false;
+    return (await runCommand(session, line)) !== 'quit';
   }
   for (const statement of reader.push(line)) await session.run(statement);
   return true;

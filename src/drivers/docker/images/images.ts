@@ -98,8 +98,10 @@ export class DockerImages implements Images {
     }
     const made = await this.#find(tag, signal);
     // The daemon went before it was done, and said nothing of it.
-    if (!made || made.Id === before?.Id) await this.#mustBeThere(made);
-    if (before && before.Id !== made?.Id) await this.#discard(before.Id);
+    if (!made) throw unreachable();
+    // Builds that change nothing give the same image; it is there when the daemon is.
+    if (made.Id === before?.Id) await engine.ask((docker) => docker.ping());
+    if (before && before.Id !== made.Id) await this.#discard(before.Id);
     return { image, ports: portsOf(made) };
   }
 
@@ -266,12 +268,6 @@ export class DockerImages implements Images {
     const found = await this.#find(reference, signal);
     const tags = found?.RepoTags as string[] | null | undefined;
     return tags?.includes(localName(reference)) ? found : undefined;
-  }
-
-  /** Builds that change nothing give the same image; it is there when the daemon is. */
-  async #mustBeThere(made: unknown): Promise<void> {
-    if (!made) throw unreachable();
-    await this.#parts.engine.ask((docker) => docker.ping());
   }
 
   async #name(id: string, image: string): Promise<void> {

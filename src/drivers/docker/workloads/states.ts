@@ -12,7 +12,6 @@ export interface ContainerView {
   State: {
     Status: string;
     Running: boolean;
-    Restarting: boolean;
     OOMKilled: boolean;
     Pid: number;
     ExitCode: number;
@@ -23,10 +22,7 @@ export interface ContainerView {
   };
   Config: { Labels: Record<string, string> | null; OpenStdin: boolean; Tty: boolean };
   HostConfig: { Memory?: number; Init?: boolean | null };
-  NetworkSettings: {
-    Networks: Record<string, { IPAddress?: string }> | null;
-    Ports: Record<string, { HostIp: string; HostPort: string }[] | null> | null;
-  };
+  NetworkSettings: { Networks: Record<string, { IPAddress?: string }> | null };
 }
 
 type Running = Extract<WorkloadState, { phase: 'running' }>;

@@ -28,7 +28,6 @@ function viewOf(state: Partial<ContainerView['State']>, restarts = 0): Container
     State: {
       Status: 'running',
       Running: true,
-      Restarting: false,
       OOMKilled: false,
       Pid: 1,
       ExitCode: 0,
@@ -39,7 +38,7 @@ function viewOf(state: Partial<ContainerView['State']>, restarts = 0): Container
     },
     Config: { Labels: {}, OpenStdin: false, Tty: false },
     HostConfig: { Memory: 64 * 1024 * 1024 },
-    NetworkSettings: { Networks: null, Ports: null },
+    NetworkSettings: { Networks: null },
   };
 }
 
