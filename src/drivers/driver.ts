@@ -73,11 +73,15 @@ export interface RegistryLogin {
   password: string;
 }
 
-export interface ImageBuild {
-  /** The app it is built for. */
+interface ImageRequest {
+  /** The app it is for. */
   owner: string;
-  /** What `build` returns and a workload names; `[a-z0-9_-]{2,64}`. A second build of it replaces it. */
+  /** What comes of it, as a workload names it; `[a-z0-9_-]{2,64}`. A second one of it replaces it. */
   name: string;
+  logins: readonly RegistryLogin[];
+}
+
+export interface ImageBuild extends ImageRequest {
   /** Absolute folder; streamed, without what its `.dockerignore` names. */
   contextDir: string;
   /** A path inside `contextDir`, or the text of a Dockerfile. */
@@ -85,16 +89,11 @@ export interface ImageBuild {
   buildArgs: Readonly<Record<string, string>>;
   /** The stage that is built; absent: the last one. */
   target?: string;
-  logins: readonly RegistryLogin[];
 }
 
-export interface ImagePull {
-  owner: string;
-  /** As for a build. */
-  name: string;
+export interface ImagePull extends ImageRequest {
   /** Such as `registry.example/team/app:tag` or `…@sha256:…`. */
   reference: string;
-  logins: readonly RegistryLogin[];
 }
 
 export interface ImageInfo {

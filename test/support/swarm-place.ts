@@ -1,6 +1,5 @@
 /** Owns a swarm driver on a swarm of one node of the tests. */
 import { startForwarding } from '../../src/programs/forwarding/forwarder.ts';
-import type { Forwarding as RunningForwarding } from '../../src/programs/forwarding/forwarder.ts';
 import { createSwarmDriver } from '../../src/drivers/swarm/swarm-driver.ts';
 import type { SwarmDriver, SwarmDriverOptions } from '../../src/drivers/swarm/swarm-driver.ts';
 import type { DockerDaemon } from './docker-daemon.ts';
@@ -12,7 +11,7 @@ export type SwarmPlace = DriverPlace<SwarmDriver, SwarmDriverOptions>;
 export async function swarmPlace(
   given: { daemon?: DockerDaemon } & Partial<SwarmDriverOptions> = {},
 ): Promise<SwarmPlace> {
-  let forwarding: RunningForwarding | undefined;
+  let forwarding: ReturnType<typeof startForwarding> | undefined;
   const runForwarder = (table: string): Promise<void> => {
     forwarding ??= startForwarding(table);
     return Promise.resolve();

@@ -50,7 +50,6 @@ export interface DockerDriverOptions {
   defaultPids?: number;
 }
 
-/** What such a driver is made of, whatever it runs. */
 export type DaemonGround = ReturnType<typeof daemonGround>;
 
 export function daemonGround(name: 'docker' | 'swarm', options: DockerDriverOptions) {

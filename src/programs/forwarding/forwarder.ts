@@ -11,15 +11,11 @@ import net from 'node:net';
 import { connectWithin } from '../../lib/connect.ts';
 import type { Forward } from '../../protocol/forwarding.ts';
 
-export interface Forwarding {
-  close(): void;
-}
-
 const connectMs = 2000;
 const lookEveryMs = 200;
 
 /** Begins with what the file says now, and follows it. */
-export function startForwarding(file: string): Forwarding {
+export function startForwarding(file: string): { close(): void } {
   const forwards = new Map<number, LivePort>();
   let seen = '';
   const look = (): void => {

@@ -26,7 +26,6 @@ export interface WorkloadRecord {
   exit: Exit | null;
 }
 
-/** As it lies on disk. */
 interface SealedRecord extends Omit<WorkloadRecord, 'spec'> {
   spec: Omit<WorkloadSpec, 'env'> & { sealedEnv: string };
 }

@@ -35,7 +35,6 @@ export interface RunnerOptions {
   logger: Logger;
 }
 
-/** Commands run at a time. */
 const commandsMax = 64;
 
 export class Runner {

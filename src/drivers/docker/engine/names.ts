@@ -95,7 +95,6 @@ export class Names {
     return `${this.repository}:${tag}`;
   }
 
-  /** The labels that mark a thing as ours. */
   mark(owner?: string): Record<string, string> {
     return {
       [label.instance]: this.instance,

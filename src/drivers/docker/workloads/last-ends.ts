@@ -24,7 +24,6 @@ const askMs = 5000;
 
 export class LastEnds {
   readonly #parts: LastEndsParts;
-  /** By container. */
   readonly #known = new Map<string, Exit>();
 
   constructor(parts: LastEndsParts) {

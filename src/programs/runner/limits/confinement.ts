@@ -34,7 +34,6 @@ export interface Confinement {
 export interface Limits {
   /** For the log. */
   readonly kind: 'cgroup-v2' | 'cgroup-v1' | 'rlimits' | 'none';
-  /** What cannot be limited here. */
   readonly missing: readonly ('memory' | 'cpus' | 'pids')[];
   confinementOf(id: string, resources: Resources): Confinement;
   /** Ends and forgets what workloads other than these left behind. */

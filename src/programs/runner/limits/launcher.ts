@@ -25,13 +25,8 @@ const interpreterSegment = 3;
 /** The kernel's bound for one argument or variable, its end included. */
 const stringBytesMax = 131_072;
 
-class Refused extends Error {
-  readonly code: string;
-
-  constructor(code: string) {
-    super(code);
-    this.code = code;
-  }
+function refused(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(code), { code });
 }
 
 function readOrder(): LaunchOrder {
@@ -57,23 +52,19 @@ function findProgram(name: string, searchPath: string): string {
       check(file, interpretersMax);
       return file.includes('/') ? file : `./${file}`;
     } catch (error) {
-      if (error instanceof Refused && error.code === 'EACCES') code = 'EACCES';
+      if ((error as NodeJS.ErrnoException).code === 'EACCES') code = 'EACCES';
     }
   }
-  throw new Refused(code);
+  throw refused(code);
 }
 
-/** Throws Refused for what cannot be executed, or names an interpreter that cannot. */
+/** Throws for what cannot be executed, or names an interpreter that cannot. */
 function check(file: string, deeper: number): void {
-  try {
-    fs.accessSync(file, fs.constants.X_OK);
-  } catch (error) {
-    throw new Refused((error as NodeJS.ErrnoException).code ?? 'EACCES');
-  }
-  if (!fs.statSync(file).isFile()) throw new Refused('EACCES');
+  fs.accessSync(file, fs.constants.X_OK);
+  if (!fs.statSync(file).isFile()) throw refused('EACCES');
   const interpreter = interpreterOf(readHead(file));
   if (interpreter === undefined) return;
-  if (deeper === 0) throw new Refused('ELOOP');
+  if (deeper === 0) throw refused('ELOOP');
   check(interpreter, deeper - 1);
 }
 
@@ -136,7 +127,7 @@ function enter(order: LaunchOrder): void {
     try {
       fs.writeFileSync(file, '0');
     } catch {
-      throw new Refused('ENOLIMITS'); // Not started at all rather than without its limits.
+      throw refused('ENOLIMITS'); // Not started at all rather than without its limits.
     }
   }
   process.chdir(order.workingDir);
@@ -151,7 +142,7 @@ function become(order: LaunchOrder): void {
   const file = findProgram(name, order.env['PATH'] ?? '/bin:/usr/bin');
   const variables = Object.entries(order.env).map(([key, value]) => `${key}=${value}`);
   for (const text of [...args, ...variables]) {
-    if (Buffer.byteLength(text) >= stringBytesMax) throw new Refused('E2BIG');
+    if (Buffer.byteLength(text) >= stringBytesMax) throw refused('E2BIG');
   }
   const command = isShellText(file)
     ? { file: shell, argv: [shell, file, ...args] }
