@@ -15,6 +15,7 @@ import { systemClock } from '../../lib/clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Driver } from '../driver.ts';
+import type { Workload } from '../../protocol/workload.ts';
 import { Consoles } from './consoles/consoles.ts';
 import { LogFollow } from './logs/log-follow.ts';
 import { MergeJournals } from './logs/merge-journal.ts';
@@ -97,13 +98,7 @@ export function daemonDriver(
       void consoles.endLeft();
       void images.open();
     },
-    answers: (withinMs) =>
-      engine
-        .ask((docker) => docker.ping(), { timeoutMs: withinMs, once: true })
-        .then(
-          () => true,
-          () => false,
-        ),
+    answers: (withinMs) => engine.answers(withinMs),
     async start(spec) {
       void watching.begin();
       const { container } = spec;
@@ -120,16 +115,12 @@ export function daemonDriver(
     },
     watch,
     follow(id, afterSeq, sink, signal) {
-      const own = {
-        ...ground,
-        journal: journals.of(id),
-        look: () => workloads.logs(id),
-        watch: (changed: () => void) =>
-          watch((event) => {
-            if (event.type === 'state' && event.workload.spec.id === id) changed();
-          }),
-      };
-      return new LogFollow(own, id, afterSeq, sink, signal).run();
+      const own = { ...ground, journal: journals.of(id), look: () => workloads.logs(id) };
+      const watchOne = (changed: () => void): (() => void) =>
+        watch((event) => {
+          if (event.type === 'state' && event.workload.spec.id === id) changed();
+        });
+      return new LogFollow({ ...own, watch: watchOne }, id, afterSeq, sink, signal).run();
     },
     acknowledge: (id, seq) => journals.of(id).acknowledge(seq),
     probe: (id) => probe(workloads, id),
@@ -140,12 +131,7 @@ export function daemonDriver(
     usage: (id) => usageOf(engine, workloads, id),
     removeVolume: (name) => networks.removeVolume(name),
     removeVolumesOf: (owner) => networks.removeVolumesOf(owner),
-    async freePort() {
-      const taken = (await workloads.list()).flatMap(({ spec, state }) =>
-        spec.port !== null && state.phase !== 'ended' ? [spec.port] : [],
-      );
-      return ports.next(new Set(taken));
-    },
+    freePort: async () => ports.next(portsOf(await workloads.list())),
     setRoutes: (routes) => edge.setRoutes(routes),
     async close() {
       listeners.close();
@@ -157,4 +143,13 @@ export function daemonDriver(
       await edge.close();
     },
   };
+}
+
+/** Those of workloads that have not ended. */
+function portsOf(workloads: readonly Workload[]): Set<number> {
+  return new Set(
+    workloads.flatMap(({ spec, state }) =>
+      spec.port !== null && state.phase !== 'ended' ? [spec.port] : [],
+    ),
+  );
 }

@@ -23,7 +23,6 @@ import type {
   EdgeRoute,
   ExecOutcome,
   ExecSpec,
-  LogEntry,
   TerminalSpec,
   Usage,
   Workload,
@@ -141,12 +140,7 @@ class ProcessDriver implements Driver {
     return this.#listeners.add(listener);
   }
 
-  async follow(
-    id: string,
-    afterSeq: number,
-    sink: (entries: readonly LogEntry[]) => void | Promise<void>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async follow(...[id, afterSeq, sink, signal]: Parameters<Driver['follow']>): Promise<void> {
     let seq = afterSeq;
     while (!signal.aborted && !this.#closed.signal.aborted) {
       const request = { op: 'read', workload: id, afterSeq: seq, maxBytes: readBytes } as const;
@@ -208,13 +202,8 @@ class ProcessDriver implements Driver {
   }
 
   // It has no volumes.
-  removeVolume(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  removeVolumesOf(): Promise<void> {
-    return Promise.resolve();
-  }
+  readonly removeVolume = (): Promise<void> => Promise.resolve();
+  readonly removeVolumesOf = (): Promise<void> => Promise.resolve();
 
   freePort(): Promise<number> {
     return this.#ask({ op: 'free-port' });

@@ -194,10 +194,7 @@ function isRequest(frame: unknown): frame is RequestFrame {
 
 type OpenRequest = Extract<RunnerRequest, { op: 'terminal-open' }>;
 /** What is told without an answer. */
-type TerminalTold = Exclude<
-  Extract<RunnerRequest, { op: `terminal-${string}` }>,
-  OpenRequest
->;
+type TerminalTold = Exclude<Extract<RunnerRequest, { op: `terminal-${string}` }>, OpenRequest>;
 
 function isTerminalTold(request: RunnerRequest): request is TerminalTold {
   return request.op.startsWith('terminal-') && request.op !== 'terminal-open';

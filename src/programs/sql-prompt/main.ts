@@ -218,11 +218,7 @@ async function converse(session: Session): Promise<void> {
 }
 
 /** Whether it goes on. */
-async function takeLine(
-  session: Session,
-  reader: StatementReader,
-  line: string,
-): Promise<boolean> {
+async function takeLine(session: Session, reader: StatementReader, line: string): Promise<boolean> {
   if (!reader.isPending && line.trim().startsWith('\\')) {
     return (await runCommand(session, line)) !== 'quit';
   }

@@ -143,6 +143,16 @@ export class Engine {
     }
   }
 
+  /** Whether it answers within this time. */
+  async answers(withinMs: number): Promise<boolean> {
+    try {
+      await this.ask((docker) => docker.ping(), { timeoutMs: withinMs, once: true });
+      return true;
+    } catch {
+      return false; // Refused, lost and not answered are the same here.
+    }
+  }
+
   /**
    * Whether the daemon takes no new connections. A daemon that ends stops taking them first; the
    * failures that it then reports on open connections are no answers.
