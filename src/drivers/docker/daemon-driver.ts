@@ -11,8 +11,7 @@
 import path from 'node:path';
 
 import { FreePorts } from '../../lib/processes/ports.ts';
-import { systemClock } from '../../lib/clock.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Driver } from '../driver.ts';
 import type { Workload } from '../../protocol/workload.ts';

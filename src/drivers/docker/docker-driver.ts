@@ -1,7 +1,6 @@
 /** Owns the driver for containers of a Docker daemon. */
 import type { Driver } from '../driver.ts';
-import { daemonDriver, daemonGround } from './daemon-driver.ts';
-import type { DockerDriverOptions } from './daemon-driver.ts';
+import { daemonDriver, daemonGround, type DockerDriverOptions } from './daemon-driver.ts';
 import { EventStream } from './engine/event-stream.ts';
 import { Workloads } from './workloads/workloads.ts';
 

@@ -11,8 +11,7 @@
 import { setTimeout } from 'node:timers/promises';
 import path from 'node:path';
 
-import { systemClock } from '../../lib/clock.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { decodeRecords } from '../../protocol/log-records.ts';

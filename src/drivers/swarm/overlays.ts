@@ -4,8 +4,7 @@
  * 1. A network is made when it is first needed, and removed with the last service in it.
  * 2. A workload that shares none has one of its own: on its way out containers do not meet.
  */
-import { statusOf, orGone, pause, wordsOf } from '../docker/engine/engine.ts';
-import type { Engine } from '../docker/engine/engine.ts';
+import { type Engine, orGone, pause, statusOf, wordsOf } from '../docker/engine/engine.ts';
 import type { Names } from '../docker/engine/names.ts';
 import { KeyedQueue } from '../docker/engine/keyed-queue.ts';
 import type { Logger } from '../../lib/log.ts';

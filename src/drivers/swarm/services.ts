@@ -1,8 +1,7 @@
 /** Owns the services of ours: how they are made, seen, ended and removed. */
 import type { ContainerSpec, WorkloadSpec } from '../../protocol/workload.ts';
 import { orGone, pause, settled, statusOf, unreachable } from '../docker/engine/engine.ts';
-import { shortOf } from '../docker/engine/names.ts';
-import type { KnownSpec } from '../docker/engine/names.ts';
+import { type KnownSpec, shortOf } from '../docker/engine/names.ts';
 import type { LogSource } from '../docker/logs/container-log.ts';
 import { graceSeconds } from '../docker/workloads/create-options.ts';
 import {
@@ -13,14 +12,11 @@ import {
 import type { Seen, WorkloadsParts } from '../docker/workloads/daemon-workloads.ts';
 import { askInitFailure } from '../docker/workloads/init-words.ts';
 import { failedExit } from '../docker/workloads/states.ts';
-import { forwardOf } from './forwarding.ts';
-import type { Forwarding } from './forwarding.ts';
+import { type Forwarding, forwardOf } from './forwarding.ts';
 import type { Overlays } from './overlays.ts';
 import type { Restarts } from './restarts.ts';
-import { networksFor, serviceSpec } from './service-spec.ts';
-import type { Publishing, ServiceParts } from './service-spec.ts';
-import { begun, isAlive, startFailure, stateOf } from './states.ts';
-import type { Found } from './states.ts';
+import { networksFor, type Publishing, type ServiceParts, serviceSpec } from './service-spec.ts';
+import { begun, type Found, isAlive, startFailure, stateOf } from './states.ts';
 import type { Swarm } from './swarm.ts';
 import { containerOf, hasOwnPorts, isOver, isServiceParked, realTasks } from './tasks.ts';
 import type { ServiceView, TaskView } from './tasks.ts';

@@ -8,13 +8,11 @@ import type Dockerode from 'dockerode';
 import { ServiceError } from '../../lib/errors.ts';
 import { RecentMap } from '../../lib/recent-map.ts';
 import type { ServerInfo } from '../driver.ts';
-import { orGone, statusOf, wordsOf } from '../docker/engine/engine.ts';
-import type { Asking, Engine } from '../docker/engine/engine.ts';
+import { type Asking, type Engine, orGone, statusOf, wordsOf } from '../docker/engine/engine.ts';
 import type { Names } from '../docker/engine/names.ts';
 import type { ContainerView } from '../docker/workloads/states.ts';
 import { parkedSpec, serviceName } from './service-spec.ts';
-import { isServiceParked } from './tasks.ts';
-import type { ServiceView, TaskView } from './tasks.ts';
+import { isServiceParked, type ServiceView, type TaskView } from './tasks.ts';
 
 interface NodeView {
   ID: string;

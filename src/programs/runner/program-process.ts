@@ -4,8 +4,7 @@
  * 1. What could not be started says so by its exit, in words for people, whoever tried: the system
  *    here, or the launcher that confines it.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
@@ -13,8 +12,7 @@ import { text } from 'node:stream/consumers';
 
 import type { Exit, WorkloadSpec } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { confined, parseLaunch } from './limits/launch.ts';
-import type { ProgramStart } from './limits/launch.ts';
+import { confined, parseLaunch, type ProgramStart } from './limits/launch.ts';
 import type { Place } from '../../protocol/terminal-messages.ts';
 import { makePipes } from './pipes.ts';
 import { markVariable } from '../../lib/processes/processes.ts';

@@ -5,8 +5,7 @@
  *    it left the terminal.
  * 2. At most `openMax` are open; OVERLOADED beyond.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

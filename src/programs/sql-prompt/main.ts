@@ -11,8 +11,7 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { commandQuery, helpText } from './commands.ts';
 import { StatementReader } from './statements.ts';
-import { expandedText, tableText } from './tables.ts';
-import type { Column } from './tables.ts';
+import { type Column, expandedText, tableText } from './tables.ts';
 
 const rowsMax = 10_000;
 /** int2, int4, int8, float4, float8, numeric, oid. */

@@ -8,8 +8,7 @@
  */
 import type { Logger } from '../../../lib/log.ts';
 import type { Workload } from '../../../protocol/workload.ts';
-import { isAway, pause } from './engine.ts';
-import type { Engine } from './engine.ts';
+import { type Engine, isAway, pause } from './engine.ts';
 import type { EventListeners } from '../../event-listeners.ts';
 import { LineReader } from '../logs/line-reader.ts';
 import type { KnownSpec, Names } from './names.ts';

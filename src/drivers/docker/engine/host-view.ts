@@ -5,8 +5,7 @@
 import fs from 'node:fs';
 
 import { accepts } from '../../../lib/connect.ts';
-import { listeningSockets } from '../../../lib/processes/listening-sockets.ts';
-import type { Listener } from '../../../lib/processes/listening-sockets.ts';
+import { type Listener, listeningSockets } from '../../../lib/processes/listening-sockets.ts';
 
 const connectTimeoutMs = 1000;
 const loopback = /^(127\.|::1$)/;

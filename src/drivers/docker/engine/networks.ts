@@ -11,10 +11,8 @@ import fs from 'node:fs';
 import type Dockerode from 'dockerode';
 
 import { ServiceError } from '../../../lib/errors.ts';
-import { orGone, statusOf, wordsOf } from './engine.ts';
-import type { Engine } from './engine.ts';
-import { label } from './names.ts';
-import type { Names } from './names.ts';
+import { type Engine, orGone, statusOf, wordsOf } from './engine.ts';
+import { label, type Names } from './names.ts';
 import { freeAddress, planOf } from './subnets.ts';
 import { KeyedQueue } from './keyed-queue.ts';
 

@@ -19,8 +19,7 @@ import type { ImageBuild, ImageInfo, ImagePull, Images, RegistryLogin } from '..
 import { buildContext, type BuildContext } from './build-context.ts';
 import { checkBuildRules, checkRegistry, checkedArgs } from './build-rules.ts';
 import { buildWithBuildKit, openSession } from './buildkit.ts';
-import { orGone, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
-import type { Engine } from '../engine/engine.ts';
+import { type Engine, orGone, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
 import { asFailure, buildFailure, registryFailure } from './image-failures.ts';
 import { tellProgress } from './image-progress.ts';
 import type { ImageTags } from './image-tags.ts';

@@ -16,8 +16,7 @@ import type {
   WorkloadSpec,
   WorkloadState,
 } from '../../../protocol/workload.ts';
-import { statusOf, unreachable, wordsOf } from '../engine/engine.ts';
-import type { Engine } from '../engine/engine.ts';
+import { type Engine, statusOf, unreachable, wordsOf } from '../engine/engine.ts';
 import { KeyedQueue } from '../engine/keyed-queue.ts';
 import { checkId, type KnownSpec, type Names, shortOf } from '../engine/names.ts';
 import type { Networks } from '../engine/networks.ts';

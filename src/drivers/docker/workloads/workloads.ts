@@ -4,16 +4,14 @@
  */
 import type { Exit, ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts';
 import { orGone, settled, statusOf } from '../engine/engine.ts';
-import { shortOf } from '../engine/names.ts';
-import type { KnownSpec } from '../engine/names.ts';
+import { type KnownSpec, shortOf } from '../engine/names.ts';
 import { onlyLog } from '../logs/merge-journal.ts';
 import { createOptions, graceSeconds } from './create-options.ts';
 import { cannotStartCodes, DaemonWorkloads, endingMs } from './daemon-workloads.ts';
 import type { Seen, WorkloadsParts } from './daemon-workloads.ts';
 import { askInitFailure } from './init-words.ts';
 import { LastEnds } from './last-ends.ts';
-import { failedExit, ranBefore, stateOf } from './states.ts';
-import type { ContainerView } from './states.ts';
+import { type ContainerView, failedExit, ranBefore, stateOf } from './states.ts';
 
 /** How many removed containers are remembered, so that their end is not taken for a loss. */
 const forgottenMax = 1000;

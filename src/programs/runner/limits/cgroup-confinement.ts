@@ -19,8 +19,7 @@ import {
   wholeGroup,
 } from './cgroup-files.ts';
 import type { Controller, Tree } from './cgroup-files.ts';
-import { defaultPidsMax, mebibyte } from './confinement.ts';
-import type { Confinement, GroupUsage } from './confinement.ts';
+import { type Confinement, defaultPidsMax, type GroupUsage, mebibyte } from './confinement.ts';
 import type { Place } from '../../../protocol/terminal-messages.ts';
 
 const periodUs = 100_000;
