@@ -6,13 +6,16 @@
  */
 import type { Terminal, TerminalEvents } from '../driver.ts';
 import type { TerminalSpec } from '../../protocol/workload.ts';
-import type { TerminalFrame } from '../../protocol/runner-messages.ts';
-import type { Connection } from './connection.ts';
+import type { RunnerRequest, TerminalFrame } from '../../protocol/runner-messages.ts';
 
 /** Output is acknowledged to the runner in steps of this size. */
 const takenLump = 32 * 1024;
 
-type RunnerLink = Pick<Connection, 'request' | 'tell'>;
+/** The part of the connection that terminals need. */
+interface RunnerLink {
+  request(request: Extract<RunnerRequest, { op: 'terminal-open' }>): Promise<null>;
+  tell(request: RunnerRequest): void;
+}
 
 export class Terminals {
   readonly #connection: RunnerLink;
