@@ -195,7 +195,8 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
       buildQueue: new BuildQueue({ concurrency: fixture.concurrency ?? 2, clock: systemClock }),
       secrets: plainSecrets,
       extractor: {
-        extract: async (_archive, _format, into, { signal } = {}) => {
+        extract: async (_archive, _format, into, options) => {
+          const signal = options?.signal;
           signal?.throwIfAborted();
           const stopped = new Promise((resolve) => signal?.addEventListener('abort', resolve));
           await Promise.race([source.held, stopped]);
