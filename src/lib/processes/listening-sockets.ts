@@ -17,7 +17,7 @@ const mapped = /^0{16}FFFF0000([0-9A-F]{8})$/;
 
 /** `dir`: `/proc/net`, or that of a process in a network of its own. */
 export function listeningSockets(dir: string): ListeningSocket[] {
-  return ['tcp', 'tcp6'].flatMap((name) => {
+  const sockets = ['tcp', 'tcp6'].flatMap((name) => {
     let table: string;
     try {
       table = fs.readFileSync(`${dir}/${name}`, 'latin1');
@@ -26,6 +26,8 @@ export function listeningSockets(dir: string): ListeningSocket[] {
     }
     return table.split('\n').slice(1).flatMap(socketOf);
   });
+  // The kernel writes the table piece by piece: one that moves meanwhile stands there twice.
+  return [...new Map(sockets.map((socket) => [socket.inode, socket])).values()];
 }
 
 function socketOf(line: string): ListeningSocket[] {

@@ -16,7 +16,8 @@ it('listeningSockets() tells who listens, and writes addresses as people do', (t
     rmSync(dir, { recursive: true });
   });
   assert.deepEqual(listeningSockets(dir), []);
-  const v4 = [row('0100007F:1F40', '0A', 11), row('00000000:0050', '0A', 12)];
+  const twice = row('0100007F:1F40', '0A', 11);
+  const v4 = [twice, row('00000000:0050', '0A', 12), twice];
   writeFileSync(join(dir, 'tcp'), [head, ...v4, row('0100007F:1F40', '01', 13), ''].join('\n'));
   const zeros = '0'.repeat(24);
   const v6 = [
