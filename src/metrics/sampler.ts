@@ -1,7 +1,7 @@
 /**
  * Owns the regular samples of CPU, memory and network of each app and database.
  *
- * 1. Every `everyMs`, at multiples of it, the driver is asked for the usage of all that runs, some
+ * 1. Every ten seconds, at multiples of them, the driver is asked for the usage of all that runs, some
  *    workloads at a time. When nothing runs it is not asked.
  * 2. An owner's sample is the sum over its workloads; builds are not counted.
  * 3. A driver that does not answer costs samples and nothing else.
@@ -18,8 +18,6 @@ export interface UsageSamplerOptions {
   writer: Pick<MetricsWriter, 'write' | 'rest' | 'prune'>;
   clock: Clock;
   logger: Logger;
-  /** Default 10 s, which is what one slot stands for. */
-  everyMs?: number;
 }
 
 interface Watched {
@@ -33,6 +31,11 @@ interface Watched {
  */
 const askedAtOnce = 25;
 const pruneEveryMs = 3_600_000;
+/**
+ * What was used in less says little: a start is known to some milliseconds, and an app that began 2 ms
+ * before would have used a hundred cores.
+ */
+const spanMinMs = 1000;
 
 const nothingUsed: Usage = { cpuNs: 0, memoryBytes: 0, networkInBytes: 0, networkOutBytes: 0 };
 
@@ -99,9 +102,9 @@ export class UsageSampler {
 
   #schedule(): void {
     if (this.#closed) return;
-    const { clock, everyMs = fineRing.stepMs } = this.#options;
+    const { clock } = this.#options;
     this.#cancel = clock.after(
-      everyMs - (clock.now() % everyMs),
+      fineRing.stepMs - (clock.now() % fineRing.stepMs),
       () => void this.#look().finally(() => this.#schedule()),
     );
   }
@@ -134,8 +137,12 @@ export class UsageSampler {
         const watched = this.#watched.get(id);
         if (!watched) continue;
         const { last, owner } = watched;
+        const spanMs = last ? atMs - last.atMs : 0;
+        // It goes into the next sample.
+        if (last && spanMs >= 0 && spanMs < spanMinMs) continue;
         watched.last = { atMs, usage };
-        if (!last || atMs <= last.atMs) continue;
+        // A clock may be set back.
+        if (!last || spanMs < 0) continue;
         const sample = sampleOf(last, watched.last);
         const others = samples.get(owner);
         samples.set(owner, others ? together(others, sample) : sample);

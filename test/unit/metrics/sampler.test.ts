@@ -125,6 +125,32 @@ describe('UsageSampler', () => {
     assert.deepEqual(place.written[0]?.[0], 'app_one');
   });
 
+  it('takes what began a moment before into the next sample', async () => {
+    const place = new FakePlace();
+    await place.sampler.start();
+    place.tell({ type: 'state', workload: running('dep-1', 'app_one', 9_998) });
+    place.usage.set('dep-1', used(200, 7));
+    await place.tick();
+    assert.equal(place.written.length, 0);
+    place.usage.set('dep-1', used(10_002, 7));
+    await place.tick();
+    assert.equal(place.written[0]?.[1].cpu, 1);
+  });
+
+  it('goes on when the clock was set back', async () => {
+    const place = new FakePlace();
+    await place.sampler.start();
+    place.tell({ type: 'state', workload: running('dep-1', 'app_one', 3_600_000) });
+    place.usage.set('dep-1', used(1_000, 7));
+    await place.tick();
+    place.usage.set('dep-1', used(11_000, 7));
+    await place.tick();
+    assert.deepEqual(
+      place.written.map(([, { cpu }]) => cpu),
+      [1],
+    );
+  });
+
   it('waits a look for what was found running, whose past it does not know', async () => {
     const place = new FakePlace();
     place.listed = [running('dep-1', 'app_one', 0)];
