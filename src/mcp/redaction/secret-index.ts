@@ -59,6 +59,10 @@ for (const { words, rule } of [...tokenShapes, { words: assignmentWords, rule: a
   }
 }
 
+/** Texts without secrets that are remembered, and the characters of the longest. */
+const cleanMax = 8;
+const cleanCharsMax = 64 * 1024;
+
 const slotsMin = 1 << 14;
 const slotsMax = 1 << 20;
 const ruleBit = 1;
@@ -72,6 +76,8 @@ export class SecretIndex {
   /** For the hash of a key, whether a rule or a value has it. */
   #slots = slotsWith(rules.keys(), ruleBit, new Uint8Array(slotsMin));
   #chars = 0;
+  /** The last texts without secrets: many calls give the same answer. */
+  #clean: string[] = [];
 
   /** Characters of all values, in all their forms. */
   get chars(): number {
@@ -84,6 +90,7 @@ export class SecretIndex {
   }
 
   add(owner: string, what: string, forms: readonly Form[]): void {
+    this.#clean = [];
     const own = this.#byOwner.get(owner) ?? [];
     this.#byOwner.set(owner, own);
     for (const form of forms.flatMap(piecesOf)) {
@@ -107,7 +114,10 @@ export class SecretIndex {
 
   /** Whether `text` holds no secret, of whomever. */
   isClean(text: string): boolean {
-    return this.find(text, undefined, 0).length === 0;
+    if (this.#clean.includes(text)) return true;
+    if (this.find(text, undefined, 0).length > 0) return false;
+    if (text.length <= cleanCharsMax) this.#clean = [text, ...this.#clean.slice(0, cleanMax - 1)];
+    return true;
   }
 
   /** Where secrets stand in `text`. Stops once they are more than `spansMax`. */

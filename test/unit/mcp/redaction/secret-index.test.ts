@@ -68,6 +68,14 @@ describe('SecretIndex', () => {
     );
   });
 
+  it('looks again at a clean text once a value is added', () => {
+    const index = new SecretIndex();
+    assert.equal(index.isClean('a swordfish'), true);
+    assert.equal(index.isClean('a swordfish'), true);
+    index.add('app', 'A', formsOf('swordfish'));
+    assert.equal(index.isClean('a swordfish'), false);
+  });
+
   it('keeps what another owner still has', () => {
     const index = new SecretIndex();
     index.add('one', 'A', formsOf('swordfish'));
