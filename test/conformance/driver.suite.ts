@@ -284,9 +284,9 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
     describe('stop()', { concurrency: atATime }, () => {
       it('ends every descendant, also one that left the session', async () => {
         const command = sh(`setsid sleep 98761 & setsid sh -c 'sleep 98762 & sleep 98763' &
-          (trap '' TERM; sleep 98764) & echo started; wait`);
+          (trap '' TERM; sleep 98764) & wait`);
         await driver.start(specOf({ id: 'family-1', command, kind: 'service', stopGraceMs: 200 }));
-        await until('the start', async () => textOf(await readSome(driver, 'family-1')) !== '');
+        await until('all of it runs', () => running('sleep 9876').length === 4);
         await driver.stop('family-1');
         assert.deepEqual(running('sleep 9876'), []);
         const { exit } = (await ended(driver, 'family-1')).state;
@@ -381,7 +381,8 @@ export function run(name: string, create: () => Promise<DriverPlace>): void {
         try {
           const states = new Map((await other.list()).map((found) => [found.spec.id, found.state]));
           assert.equal(states.get('found-1')?.phase, 'running');
-          assert.equal(textOf(await readSome(other, 'found-1')), 'one\n');
+          const text = async () => textOf(await readSome(other, 'found-1'));
+          assert.equal(await until('its log', async () => (await text()) || undefined), 'one\n');
           const told: string[] = [];
           driver.watch((event) => {
             if (event.type === 'state') told.push(event.workload.state.phase);

@@ -4,7 +4,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { freePort } from '../support/ports.ts';
-import { until } from '../support/gangway.ts';
+import { eventually, found } from '../support/eventually.ts';
 import { isAlive } from '../support/processes.ts';
 import { processPlace, runnerPid } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
@@ -41,6 +41,11 @@ describe('an edge in front of what its runner does not run', () => {
       });
       asking.end();
     });
+  const another = (before: number | undefined): Promise<void> =>
+    eventually('another runner', async () => {
+      const pid = await runnerPid(place.dataDir);
+      return pid !== undefined && pid !== before;
+    });
   const route = () => {
     const target = { host: '127.0.0.1', port: (app.address() as AddressInfo).port };
     return { host: 'a.localhost', targets: [target] };
@@ -51,8 +56,8 @@ describe('an edge in front of what its runner does not run', () => {
     assert.equal(await ask(), 'from elsewhere');
     const before = await runnerPid(place.dataDir);
     await place.killRunner();
-    await until('it serves again', 10_000, async () => (await ask()) === 'from elsewhere');
-    assert.notEqual(await runnerPid(place.dataDir), before);
+    await another(before);
+    await eventually('it serves again', async () => (await ask()) === 'from elsewhere');
   });
 
   it('is started again also where no route leads anywhere', async () => {
@@ -60,13 +65,13 @@ describe('an edge in front of what its runner does not run', () => {
     await place.driver.setRoutes([vacant]);
     const before = await runnerPid(place.dataDir);
     await place.killRunner();
-    await until('it answers again', 10_000, async () => (await ask()).includes('not deployed yet'));
-    assert.notEqual(await runnerPid(place.dataDir), before);
+    await another(before);
+    await eventually('it answers again', async () => (await ask()).includes('not deployed yet'));
     await place.driver.setRoutes([route()]);
   });
 
   it('goes on without anybody connected, and ends when no route leads anywhere', async () => {
-    const pid = (await runnerPid(place.dataDir)) ?? 0;
+    const pid = await found('the runner', () => runnerPid(place.dataDir));
     await place.driver.close();
     // A runner that is of no use looks twice, 2 s apart, and ends: more looks than that go by.
     let looks = 0;
@@ -85,6 +90,6 @@ describe('an edge in front of what its runner does not run', () => {
     await other.open();
     await other.setRoutes([{ ...route(), targets: [] }]);
     await other.close();
-    await until('it ends', 20_000, () => !isAlive(pid));
+    await eventually('it ends', () => !isAlive(pid));
   });
 });

@@ -21,6 +21,7 @@ import {
   until,
 } from '../support/driver-specs.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/ports.ts';
 import { isAlive } from '../support/processes.ts';
 import { processPlace, runnerPid } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
@@ -147,7 +148,7 @@ describe('kill -9 of the runner', () => {
   });
 
   it('keeps the routes of the edge', async () => {
-    const port = await freeTcpPort();
+    const port = await freePort();
     const driver = place.open({ edge: { host: '127.0.0.1', port } });
     const appPort = await driver.freePort();
     const command = js(
@@ -209,14 +210,6 @@ function isRunnerOf(pid: string, dataDir: string): boolean {
   } catch {
     return false; // No process, or one that ended meanwhile.
   }
-}
-
-async function freeTcpPort(): Promise<number> {
-  const server = http.createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return address !== null && typeof address === 'object' ? address.port : 0;
 }
 
 function get(port: number, host: string): Promise<string> {
