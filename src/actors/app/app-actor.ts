@@ -1,4 +1,4 @@
-/** Owns the `app` actor: one handler table out of the concerns beside it. */
+/** Owns the `app` actor: one table of handlers, from the files beside this one. */
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { AppCore } from './core.ts';
 import type { AppDeps } from './deps.ts';
@@ -11,7 +11,7 @@ import { settingsHandlers } from './settings/settings.ts';
 import { uploadHandlers } from './deploying/uploads.ts';
 import { variableHandlers } from './settings/variables.ts';
 
-// A storm of hook calls for one app has to fit; each is answered in microseconds.
+// The mailbox must hold a storm of hook calls for one app; each call takes microseconds.
 const mailboxMax = 4096;
 
 export function appDefinition(deps: AppDeps): ActorDefinition<AppProtocol> {

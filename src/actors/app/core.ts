@@ -1,7 +1,7 @@
 /**
- * Owns the state of one app while its actor is active: its record, its open deployments, and what
- * lives in memory only: the reservation of an upload, the work under way. Every change goes through
- * `save`, which also tells the edge where that concerns it.
+ * Owns the state of one app while its actor is active: its record, its open deployments, and what lives in
+ * memory only (the reservation of an upload, the work under way). Every change goes through `save`, which
+ * also informs the edge where the change concerns it.
  */
 import type {
   AppRecord,
@@ -22,12 +22,12 @@ import { AppFolders } from './folders.ts';
 import type { AppProtocol } from './protocol.ts';
 import { containerLog, containerNames, partLog } from './running/containers.ts';
 
-/** How long an instance waits for the edge to hear that it goes. */
+/** How long the end of an instance waits until the edge has heard of it. */
 const routedMs = 5000;
 
-/** The one thing at a time that builds or starts something for this app, or waits to. */
+/** An app builds or starts one thing at a time, or waits for its turn to do so. */
 export type Work =
-  /** In line for a build slot: the queue tells it when its turn has come. */
+  /** Waits in line for a build slot. The queue asks this app when its turn comes. */
   | { kind: 'turn'; deploymentId: string }
   | { kind: 'deployment'; deploymentId: string; cancel: AbortController }
   | { kind: 'start'; deploymentId: string; cancel: AbortController };
@@ -48,7 +48,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
 
   constructor(context: ActorContext<AppProtocol>, deps: AppDeps) {
     super(context, deps, { name: 'app', table: tables.apps });
-    // An app with an open deployment says so in its status, which `save` derives from them.
+    // `save` derives the status from the open deployments, so an app with one has one of these statuses.
     if (this.record?.status !== 'queued' && this.record?.status !== 'building') return;
     for (const deployment of deps.reader.list(tables.deployments, 'open', [this.id])) {
       this.#open.set(deployment.id, deployment);
@@ -67,19 +67,19 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     this.#work = null;
   }
 
-  /** Gives up the start under way, once that is durable. */
+  /** Aborts the start under way, once the change is durable. */
   abortStart(): void {
     const work = this.#work;
     if (work?.kind !== 'start') return;
     this.context.afterCommit(() => work.cancel.abort(new Error('stopped')));
   }
 
-  /** The upload that has reserved the app; ends with this activation. */
+  /** The upload that has reserved the app. The reservation ends with this activation. */
   get uploadId(): string | null {
     return this.#upload?.id ?? null;
   }
 
-  /** Reserves the app for an upload; it is not passivated until that ends. */
+  /** Reserves the app for an upload. The actor is not passivated until the upload ends. */
   reserve(uploadId: string): void {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const end = (): void => resolve(undefined);
@@ -106,12 +106,12 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     return this.deps.reader.list(tables.env, 'app', [this.id]);
   }
 
-  /** Deployments not finished, oldest first. */
+  /** The deployments that are not finished, oldest first. */
   get open(): DeploymentRecord[] {
     return [...this.#open.values()];
   }
 
-  /** An open deployment, or what is stored of a finished one. */
+  /** An open deployment, or the stored record of a finished one. */
   deployment(id: string): Readonly<DeploymentRecord> | undefined {
     const known = this.#open.get(id) ?? this.deps.reader.get(tables.deployments, id);
     return known?.appId === this.id ? known : undefined;
@@ -156,7 +156,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     return work.kind === 'start' ? this.isWanted : this.#open.has(deploymentId);
   }
 
-  /** Sends the edge where this app's traffic goes, once that is durable. */
+  /** Tells the edge where this app's traffic goes, once the change is durable. */
   route(): Promise<boolean> {
     const app = this.record;
     if (app === null) return Promise.resolve(true);
@@ -175,7 +175,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     return this.#routed;
   }
 
-  /** Each goes at its time, when the edge has heard of what comes after it. */
+  /** Each workload ends at its time, when the edge has heard of its successor. */
   protected get leavers(): Leaver[] {
     const { clock } = this.deps;
     const routed = this.#routed;
@@ -186,7 +186,7 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
         const restMs = stopAtMs - clock.now();
         if (restMs > 0) await pause(clock, restMs, signal);
       },
-      // What others waited for goes last.
+      // Services end in reverse order, so that a service outlives those that waited for it.
       others: parts.map((part) => part.workloadId).reverse(),
     }));
   }
@@ -205,14 +205,14 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     return names.map((name) => containerLog(this.id, names, name));
   }
 
-  /** One that stays goes when the next upload begins. */
+  /** Removes an upload. If this fails, the file goes when the next upload begins. */
   removeUpload(blob: string): void {
     this.folders.removeUpload(blob).catch((error: unknown) => {
       this.deps.logger.warn({ app: this.id, err: error }, 'upload_not_removed');
     });
   }
 
-  /** One that stays goes when the next deployment begins. */
+  /** Removes a release. If this fails, the folder goes when the next deployment begins. */
   async removeRelease(name: string): Promise<void> {
     await this.folders.removeRelease(name).catch((error: unknown) => {
       this.deps.logger.warn({ app: this.id, err: error }, 'release_not_removed');
@@ -238,11 +238,11 @@ export class AppCore extends WorkloadCore<AppRecord, AppProtocol, AppDeps> {
     return app.run.next !== null || this.work?.kind === 'start' ? 'building' : 'error';
   }
 
-  /** Never live so far: what the latest deployment came to. */
+  /** The status of an app that was never live: the result of its latest deployment. */
   #statusWithoutRelease(app: AppRecord): AppStatus {
     const latest = app.latestDeploymentId;
     if (latest === null) return 'idle';
-    // The store may not have it yet.
+    // The store may not hold the latest deployment yet.
     const known =
       this.#lastFinished?.id === latest
         ? this.#lastFinished

@@ -1,4 +1,4 @@
-/** Owns what the app actor is given: the parts it works with and the bounds it keeps. */
+/** Owns the dependencies and limits of the app actor. */
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { BuildQueue } from './deploying/build-queue.ts';
 import type { BaseImages } from './build/plan.ts';
@@ -17,22 +17,22 @@ export interface Toolchain {
 
 export interface ContainerOptions {
   images: BaseImages;
-  /** Whether `images.node` is what it is without a word of the operator: then an app may choose its version. */
+  /** Whether the operator left `images.node` at its default. Only then may an app choose its version. */
   isDefaultNode: boolean;
   /** The program that serves static releases, as text. */
   staticServer: () => Promise<string>;
 }
 
 export interface AppOptions extends WorkloadOptions, Bounds<typeof appDefaults> {
-  /** `<appsRoot>/<app id>/{releases,data,home}`; owned by the app actors alone. */
+  /** `<appsRoot>/<app id>/{releases,data,home}`. Only the app actors write there. */
   appsRoot: string;
   /** `<uploadsRoot>/<app id>/<blob>`; no app may reach it. */
   uploadsRoot: string;
   toolchain: Toolchain;
   containers: ContainerOptions;
-  /** Passed to builds only: proxies, certificate files, registries. */
+  /** Variables for builds only: proxies, certificate files, registries. */
   buildEnv: Readonly<Record<string, string>>;
-  /** The host name the edge knows an app by, and the address people open. */
+  /** The host name that the edge routes to an app, and the address that people open. */
   hostOf: (slug: string) => string;
   urlOf: (slug: string) => string;
 }
@@ -54,6 +54,6 @@ export interface AppDeps extends WorkloadDeps {
   extractor: Pick<BulkPool, 'extract'>;
   buildQueue: BuildQueue;
   options: AppOptions;
-  /** Asks an instance whether it is well; a test brings its own. */
+  /** Checks whether an instance is well. A test brings its own. */
   check?: Check;
 }

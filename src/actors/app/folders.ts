@@ -44,7 +44,7 @@ export class AppFolders extends OwnedFolders {
     return join(this.uploads, blob);
   }
 
-  /** Makes what an app needs before it builds or starts. Again is fine. */
+  /** Makes the folders that an app needs before it builds or starts. May be repeated. */
   async ensure(): Promise<void> {
     await mkdir(this.#appsRoot, { recursive: true, mode: 0o711 });
     await this.makeAll(this.#releases);
@@ -62,7 +62,7 @@ export class AppFolders extends OwnedFolders {
     return this.uploads;
   }
 
-  /** Gives an archive that has arrived its final name, also on disk. */
+  /** Gives an archive that has arrived its final name, durably. */
   async placeUpload(arrivedAs: string, blob: string): Promise<void> {
     await rename(this.upload(arrivedAs), this.upload(blob));
     const folder = await open(this.uploads, 'r');
@@ -73,12 +73,12 @@ export class AppFolders extends OwnedFolders {
     }
   }
 
-  /** An empty folder for a release; what an earlier try left is gone. */
+  /** An empty folder for a release. The content of an earlier try is removed. */
   async prepareRelease(name: string): Promise<string> {
     await this.ensure();
     await this.removeRelease(name);
     const folder = this.release(name);
-    // Ours while it is filled; it is handed over with its content.
+    // We own the folder while it is filled; then it is handed over with its content.
     await mkdir(folder, { mode: 0o700 });
     return folder;
   }

@@ -1,9 +1,9 @@
 /**
- * Owns start, stop and restart of an app, what its removal takes with it, and what is picked up when
- * its actor becomes active.
+ * Owns start, stop and restart of an app, what its removal takes with it, and what an activation takes up
+ * from an earlier one.
  *
- * 1. `stop` ends open deployments too: they would start it again.
- * 2. A restart is a new instance of the same release; the old one serves until it is healthy.
+ * 1. `stop` ends open deployments too, because they would start the app again.
+ * 2. A restart is a new instance of the same release. The old one serves until the new one is healthy.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { AppRecord, DeploymentRecord } from '../../store/records/records.ts';
@@ -24,7 +24,7 @@ import type { AppProtocol, Handlers } from './protocol.ts';
 import { checkRunsHere, runsHere } from './deploying/runtime-fit.ts';
 import { areToldPassword } from './settings/variables.ts';
 
-/** Until it is asked again whether what was under way is over. */
+/** The pause before the next check whether the work under way is over. */
 const rotatedAgainMs = 1000;
 
 export class Lifecycle {
@@ -64,7 +64,7 @@ export class Lifecycle {
     } satisfies Handlers;
   }
 
-  /** Starts the current release when it should run and nothing does or is about to. */
+  /** Starts the current release when it should run, does not run, and no start is under way. */
   ensureRunning(): void {
     const { record: app, work, open } = this.#core;
     if (app === null || work !== null || open.length > 0 || !isMissing(app)) return;
@@ -96,7 +96,7 @@ export class Lifecycle {
         'A deployment of this app is running; it starts the app when it is done.',
       );
     }
-    // After a stop the start under way is on its way out; another one follows it.
+    // After a stop the aborted start is still ending; another start follows it.
     if (core.work?.kind === 'start' && app.desired === 'running') return app;
     const deployment = this.#current(app);
     if (deployment === undefined) {
@@ -110,7 +110,7 @@ export class Lifecycle {
     return core.save({ desired: 'running' }, [this.#recovery.clear()]);
   }
 
-  /** Behind work under way, which may have read the password before it changed. */
+  /** Waits for the work under way, which may have read the password before it changed. */
   #databaseRotated(message: MessageOf<Pick<AppProtocol, 'database-rotated'>>): boolean {
     const core = this.#core;
     const { record: app, context, deps } = core;
@@ -123,7 +123,7 @@ export class Lifecycle {
       return false;
     }
     const deployment = this.#current(app);
-    // What does not run gets the new one as it starts.
+    // An app that does not run reads the new password when it starts.
     if (app.desired === 'stopped' || app.run.live === null) return false;
     if (deployment === undefined) return false;
     if (!runsHere(deployment.plan, deps.driver)) return false;
@@ -236,7 +236,7 @@ export class Lifecycle {
     return changes;
   }
 
-  /** Picks up what an earlier activation left: ends, outputs, deployments and starts under way. */
+  /** Takes up what an earlier activation left: ends, outputs, deployments and starts under way. */
   resume(): void {
     const core = this.#core;
     const { record: app } = core;

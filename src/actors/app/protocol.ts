@@ -1,6 +1,6 @@
 /**
- * Owns the messages of the `app` actor: the only way an app, its variables, its deployments and its
- * deploy hook change. Who may send them was decided before; the actor checks the state of things.
+ * Owns the messages of the `app` actor: the only way to change an app, its variables, its deployments and
+ * its deploy hook. The sender's rights were checked before; the actor checks the state.
  */
 import type {
   AppRecord,
@@ -37,7 +37,7 @@ export interface NewApp {
   env: EnvEntry[];
 }
 
-/** Absent means unchanged. */
+/** An absent field stays unchanged. */
 export interface AppPatch {
   name?: string;
   folderId?: string | null;
@@ -52,10 +52,10 @@ export interface AppPatch {
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
 export type AppProtocol = {
-  /** Refused: CONFLICT, BAD_USER_INPUT, UNSUPPORTED_SOURCE. The actor's id is the new app's. */
+  /** Refused with CONFLICT, BAD_USER_INPUT, UNSUPPORTED_SOURCE. The actor's id is the new app's. */
   create: { in: { app: NewApp }; out: AppRecord };
   update: { in: { patch: AppPatch }; out: AppRecord };
-  /** Stops it and moves it to trash for 7 days. */
+  /** Stops the app and moves it to trash for 7 days. */
   delete: { in: object; out: boolean };
   restore: { in: object; out: boolean };
   purge: { in: object; out: boolean };
@@ -65,7 +65,7 @@ export type AppProtocol = {
     in: { trigger: DeploymentTrigger; commitSha?: string; branch?: string };
     out: DeploymentRecord;
   };
-  /** The hook: HOOK_DISABLED, NOT_FOUND for a wrong token (SHA-256, hex). */
+  /** The hook was called: HOOK_DISABLED, or NOT_FOUND for a wrong token (SHA-256, hex). */
   hook: { in: { tokenHash: string }; out: { deployment: DeploymentRecord; url: string } };
   cancel: { in: { deploymentId: string }; out: boolean };
   rollback: { in: { deploymentId: string; trigger: DeploymentTrigger }; out: DeploymentRecord };
@@ -75,13 +75,13 @@ export type AppProtocol = {
 
   /**
    * Reserves the app for one upload: UPLOAD_IN_PROGRESS, DEPLOY_IN_PROGRESS, NOT_AN_UPLOAD_APP. The
-   * reservation ends with `upload-commit`, `upload-abort`, or the death of this process. `dir` and
-   * `name` say where the file has to arrive.
+   * reservation ends with `upload-commit`, `upload-abort`, or the death of this process. `dir` and `name`
+   * say where the file has to arrive.
    */
   'upload-begin': { in: { uploadId: string }; out: { dir: string; name: string } };
-  /** The validated file has arrived: puts it in its place, and the app points at it from now on. */
+  /** The validated file has arrived. Renames it, and lets the app point at it. */
   'upload-commit': { in: { uploadId: string; upload: StoredUpload }; out: AppRecord };
-  /** Ends the upload, also one whose commit failed: nothing of its file is left. */
+  /** Ends the upload and removes its file, even after a failed commit. */
   'upload-abort': { in: { uploadId: string }; out: boolean };
 
   'env-upsert': { in: { entries: EnvEntry[] }; out: EnvRecord[] };
@@ -92,19 +92,19 @@ export type AppProtocol = {
   'hook-enable': { in: { enabled: boolean }; out: AppRecord };
 
   /**
-   * A database has another password: what runs and was told the one before is restarted, behind what is
-   * under way. Whether it is restarted now.
+   * A database has another password. If a running instance uses the old one, the app restarts after the
+   * work under way. Answers whether it restarts now.
    */
   'database-rotated': { in: { databaseId: string; name: string }; out: boolean };
 
-  /** Wakes it at start: it resumes or fails what was under way, and starts what should run. */
+  /** Wakes the app at start: it resumes or fails what was under way, and starts what should run. */
   wake: { in: object; out: boolean };
-  /** The queue: a build slot is there for it. */
+  /** The build queue has a slot for the deployment. */
   'build-turn': { in: { deploymentId: string }; out: boolean };
-  /** The driver says that a workload of this app changed. */
+  /** The driver reports that a workload of this app changed. */
   workload: { in: { workload: Workload }; out: boolean };
   workloads: { in: { workloads: Workload[] }; out: boolean };
-  /** An alarm: what should run and does not is started again. */
+  /** An alarm: starts again what should run and does not. */
   recover: { in: object; out: boolean };
 };
 

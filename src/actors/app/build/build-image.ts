@@ -1,11 +1,13 @@
 /**
- * Owns making a release that is an image: built from an upload, or pulled.
+ * Owns making a release that is an image: an image built from an upload, or a pulled one.
  *
- * 1. The first that fits decides: the configured Dockerfile; a configured build or output folder, and
- *    without a `Dockerfile` whatever else detection finds, by a Dockerfile written here; `Dockerfile`.
- * 2. A variable reaches a build only where its Dockerfile declares it by ARG: what a build is given
- *    stays in the history of the image. A Dockerfile written here declares none that is a secret.
- * 3. Nothing of it is journaled but its end: after a crash it is built anew, which kept layers make cheap.
+ * 1. The first rule that fits decides: the configured Dockerfile; a Dockerfile written here, where a
+ *    build or output folder is configured; the source's own `Dockerfile`; a Dockerfile written here for
+ *    what detection finds.
+ * 2. A build gets a variable only where its Dockerfile declares it by ARG, because build arguments stay
+ *    in the history of the image. A Dockerfile written here declares no secret.
+ * 3. Only the end of a build is journaled. After a crash the image is built again, which kept layers
+ *    make cheap.
  */
 import { open, mkdir, rm, writeFile } from 'node:fs/promises';
 import { constants } from 'node:fs';
@@ -31,14 +33,11 @@ interface Recipe {
   kind: ReleasePlan['kind'];
   dockerfile: ImageBuild['dockerfile'];
   buildArgs: Record<string, string>;
-  /** Instead of the image's own command. */
+  /** Replaces the image's own command. */
   startCommand: string | null;
 }
 
-/**
- * How the finished release starts. Rejects with WorkFailed, ARCHIVE_* codes and those of
- * Images.
- */
+/** Returns how the finished release starts. Rejects with WorkFailed, ARCHIVE_* codes and those of Images. */
 export async function buildImage(work: BuildWork, images: Images): Promise<ReleasePlan> {
   return work.app.source === 'IMAGE' ? pullImage(work, images) : buildUpload(work, images);
 }
@@ -63,7 +62,7 @@ async function buildUpload(work: BuildWork, images: Images): Promise<ReleasePlan
     logins: loginsOf(core.deps, app.teamId),
   };
   const info = await withOutput(work, (line, signal) => images.build(spec, line, signal));
-  // The image has it all.
+  // The image holds everything that the release folder held.
   await core.removeRelease(deployment.id);
   return planOf(work, info, { kind, startCommand }, null);
 }
@@ -97,7 +96,7 @@ function planOf(
   return { kind, startCommand, staticDir: null, image: { name: image, label, port, pulled } };
 }
 
-/** What a builder says is in the log before the outcome is, and explains it. */
+/** Writes the builder's output to the log before the outcome, because it explains the outcome. */
 async function withOutput<T>(
   work: BuildWork,
   call: (line: (line: string) => void, signal: AbortSignal) => Promise<T>,
@@ -114,7 +113,7 @@ async function withOutput<T>(
   }
 }
 
-/** Within the time of a build, and with patience for a daemon that starts anew. */
+/** Limits the call to the time of a build, and waits for a daemon that is restarting. */
 export async function inTime<T>(
   { core, signal }: BuildWork,
   call: (signal: AbortSignal) => Promise<T>,
@@ -197,7 +196,7 @@ async function generatedRecipe(work: BuildWork, source: Source): Promise<Recipe>
   };
 }
 
-/** What a build may be given without a word of its Dockerfile, and whether there is more. */
+/** The variables that a build may see, and whether the app has others, which are hidden from it. */
 function variablesOf({ core, app }: BuildWork): {
   shown: Record<string, string>;
   hidden: boolean;
@@ -211,7 +210,7 @@ function variablesOf({ core, app }: BuildWork): {
   return { shown, hidden: plain.size < records.length };
 }
 
-/** Takes out what the image makes for itself, and puts in what it needs of ours. */
+/** Removes what the image makes for itself, and adds the files of ours that it needs. */
 async function dressContext(work: BuildWork, { folder }: Source, plan: BuildPlan): Promise<void> {
   const own = join(folder, ownFolder);
   const made = plan.installs === 0 ? [] : [plan.language === 'python' ? '.venv' : 'node_modules'];
@@ -222,7 +221,7 @@ async function dressContext(work: BuildWork, { folder }: Source, plan: BuildPlan
   await mkdir(own, { mode: 0o755 });
   const code = await work.core.deps.options.containers.staticServer();
   await writeFile(join(own, staticServerName), code, { mode: 0o644 });
-  // Whatever else it leaves out: written behind all of its lines, this one is the last word.
+  // The last line of a .dockerignore wins, so this one is appended.
   const append = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW;
   const ignore = await open(join(folder, '.dockerignore'), append).catch(() => null);
   if (ignore === null) return;
@@ -233,11 +232,11 @@ async function dressContext(work: BuildWork, { folder }: Source, plan: BuildPlan
   }
 }
 
-/** The names behind ARG, in any stage. */
+/** The names declared by ARG, in any stage. */
 export function declaredArgs(dockerfile: string): Set<string> {
   const names = new Set<string>();
   const lines = dockerfile.split(/\r?\n/).filter((line) => !/^\s*#/.test(line));
-  // A line goes on behind the escape character, which a directive may have changed.
+  // The escape character joins a line to the next one; a directive may have changed that character.
   const whole = lines.join('\n').replace(/[\\`][ \t]*\n/g, ' ');
   for (const line of whole.split('\n')) {
     const rest = /^\s*ARG\s+(.*)$/i.exec(line)?.[1];
@@ -249,16 +248,16 @@ export function declaredArgs(dockerfile: string): Set<string> {
   return names;
 }
 
-/** Builders know these without ARG, and keep them out of the image. */
+/** Builders know these arguments without ARG, and keep them out of the image. */
 // prettier-ignore
 const proxyArgs = [
   'HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY',
   'http_proxy', 'https_proxy', 'ftp_proxy', 'no_proxy', 'all_proxy',
 ];
-/** Where packages come from; the rest of what the host passes on are files that no image has. */
+/** Where packages come from. The other variables that the host passes on name files that no image has. */
 const mirrorArgs = ['npm_config_registry', 'PIP_INDEX_URL', 'GOPROXY', 'GOSUMDB'];
 
-/** Of what the host passes to builds, what a builder in a container can use. */
+/** The part of the host's build variables that a builder in a container can use. */
 export function hostArgs(passedOn: Readonly<Record<string, string>>): {
   proxies: Record<string, string>;
   mirrors: Record<string, string>;

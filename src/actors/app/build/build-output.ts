@@ -1,8 +1,8 @@
 /**
- * Owns the way of a builder's output into the deployment's log.
+ * Owns the writing of a builder's output to the deployment's log.
  *
- * 1. A builder that floods costs a write now and then, and no more of the disk than `keptMaxChars`.
- * 2. Every line comes before what is said after `flush`.
+ * 1. A builder that floods its output causes few writes, and takes at most `keptMaxChars` of the disk.
+ * 2. Every line comes before what is written after `flush`.
  */
 import type { Clock } from '../../../lib/clock.ts';
 import { failureMark } from './dockerfile.ts';
@@ -26,13 +26,13 @@ export class BuildOutput {
     this.#clock = clock;
   }
 
-  /** Why a step that was written by us failed, when it said so. */
+  /** Why a step that we wrote failed, when the step printed a reason. */
   get reason(): string | null {
     return this.#reason;
   }
 
   readonly line = (line: string): void => {
-    // The builder shows a step before it runs it; that line begins with something else.
+    // The builder prints a step before it runs it, but that line does not begin with the mark.
     if (line.startsWith(failureMark)) this.#reason = line.slice(failureMark.length);
     if (this.#keptChars > keptMaxChars) return;
     const shown = line.slice(0, lineMaxChars);
@@ -40,7 +40,7 @@ export class BuildOutput {
     this.#hold(this.#keptChars > keptMaxChars ? 'The rest of the output is not kept.' : shown);
   };
 
-  /** Writes what is held. More may come. */
+  /** Writes the held lines. More lines may follow. */
   flush(): void {
     this.#cancel?.();
     this.#cancel = null;

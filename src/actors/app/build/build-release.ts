@@ -1,8 +1,8 @@
 /**
- * Owns making a release from an upload as programs of the machine: unpack it, see what it is, run its
- * build as a job of the driver, find what to start. What runs in images is made beside it. The job and
- * the plan are journaled before the job starts. A job found again is not run again: its output goes on
- * in the log and its exit code counts.
+ * Owns making a release from an upload by programs of the machine: unpack the upload, detect its kind,
+ * run its build as a job of the driver, find what to start. Releases that run in images are made in
+ * build-image.ts. The job and the plan are journaled before the job starts. A job that is found again
+ * does not run again: its output continues in the log and its exit code counts.
  */
 import type { Exit, WorkloadSpec } from '../../../protocol/workload.ts';
 import type { ReleasePlan } from '../../../store/records/records.ts';
@@ -19,10 +19,10 @@ import { WorkFailed } from '../../workload/work-failed.ts';
 import { pause } from '../../../lib/clock.ts';
 
 const retryMs = 1000;
-/** Of a command that is named. */
+/** Limits a command that is quoted in a message. */
 const stepMaxChars = 200;
 
-/** How the finished release starts. Rejects with WorkFailed, ARCHIVE_* codes. */
+/** Returns how the finished release starts. Rejects with WorkFailed and ARCHIVE_* codes. */
 export async function buildRelease(work: BuildWork): Promise<ReleasePlan> {
   const { core, app, deployment, signal } = work;
   const { driver, clock } = core.deps;
@@ -51,7 +51,7 @@ async function buildAnew(work: BuildWork): Promise<ReleasePlan> {
   const plan = await detectBuild(new Source(folder), app.build, tools);
   say(`Found ${plan.found}.`);
   for (const note of plan.notes) say(note);
-  // A second job of one deployment has another name: its log and exit code are its own.
+  // A second job of the same deployment has another name, so that it has its own log and exit code.
   const buildJob =
     plan.steps.length === 0 ? null : `${deployment.id}-build-${String(core.context.epoch)}`;
   await work.planned(plan.release, buildJob);
@@ -80,13 +80,13 @@ function jobSpec(
     workingDir: folder,
     command: jobCommand(steps),
     env: buildEnvironment({ folders, toolchain, folder, variables }, buildEnv),
-    // The limits of an app are for running it; builds need more for a short time.
+    // The limits of an app are for running it. A build needs more for a short time.
     resources: emptyResources,
     deadlineMs: buildTimeoutMs,
   });
 }
 
-/** Sees a job to its end, with all of its output in the log; rejects when it failed. */
+/** Waits for the end of a job, with all of its output in the log. Rejects when the job failed. */
 async function finishJob(work: BuildWork, buildJob: string): Promise<void> {
   const { core, deployment, signal } = work;
   const { streams, driver, clock, options, logger } = core.deps;
@@ -110,7 +110,7 @@ async function finishJob(work: BuildWork, buildJob: string): Promise<void> {
   }
 }
 
-/** The first line of the command that failed; null where the job could not say it. */
+/** The first line of the command that failed; null when the job could not record it. */
 async function failedStep({ core, deployment }: BuildWork): Promise<string | null> {
   const text = await new Source(core.folders.release(deployment.id)).text(failedStepFile);
   const line = text?.trim().split('\n')[0] ?? '';

@@ -1,8 +1,8 @@
 /**
  * Owns making a release of a compose file: the images of its services, pulled or built.
  *
- * 1. The file is read anew, with the variables of now; what it may not say it says never.
- * 2. The release keeps the text and the very images, so that a rollback starts what ran.
+ * 1. Every deployment reads the file again, with the current variables, and checks it again.
+ * 2. The release keeps the text and the exact images, so that a rollback starts what ran.
  */
 import type { ImageInfo, Images } from '../../../drivers/driver.ts';
 import type { ReleasePlan, ReleaseStack } from '../../../store/records/records.ts';
@@ -64,7 +64,7 @@ async function imageOf(
     const spec = {
       owner: app.id,
       name,
-      // Nothing lies beside a Dockerfile in a compose file.
+      // A compose file comes without files, so the build context of a Dockerfile is empty.
       contextDir: await core.folders.prepareRelease(work.deployment.id),
       dockerfile: { text: source.dockerfile },
       buildArgs: source.args,

@@ -1,9 +1,9 @@
 /**
- * Owns how a source is built and started: what its files and its settings ask for.
+ * Owns detection: how a source is built and started, from its files and its settings.
  *
  * The first that fits decides: configured commands, Procfile, package.json, requirements.txt or
- * pyproject.toml, go.mod, static files. Settings replace single steps of what was found: a
- * configured `buildCommand` the build, `startCommand` the start, `outputDir` the static folder.
+ * pyproject.toml, go.mod, static files. A setting replaces one step of the plan: `buildCommand` the
+ * build, `startCommand` the start, `outputDir` the static folder.
  */
 import type { BuildConfig, ReleasePlan } from '../../../store/records/records.ts';
 import type { BuildPlan, BuildTools } from './plan.ts';
@@ -11,7 +11,7 @@ import { detectGo, detectNode, detectPython, installSteps, pythonMains } from '.
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { Source } from './source.ts';
 
-/** Where a site is looked for: a folder that a build makes goes before the source's own index.html. */
+/** The folders where a site may be. A folder that a build makes goes before the source's own index.html. */
 export const siteFolders = ['dist', 'build', 'out', 'public', '.'] as const;
 export const noSite =
   'It has no start command, and no index.html was found in dist, build, out, public or the ' +
@@ -24,7 +24,7 @@ const lookedFor =
   'a build or start command in the settings, Procfile, package.json, requirements.txt, ' +
   'pyproject.toml, go.mod, index.html';
 
-/** `tools`: what the machine has; null: it is built in images, which have them all. */
+/** `tools` are those of the machine; null: the source is built in images, which have all tools. */
 export async function detectBuild(
   source: Source,
   config: BuildConfig,
@@ -43,7 +43,7 @@ export async function detectBuild(
   return { ...plan, notes: [...notes, ...plan.notes] };
 }
 
-/** What is configured for containers, on a machine that runs programs of its own. */
+/** Checks a machine that runs programs of its own for settings that only containers can use. */
 async function checkHost(
   source: Source,
   config: BuildConfig,
@@ -63,7 +63,7 @@ async function checkHost(
   return notes;
 }
 
-/** The folder of static files once it is built; refuses when there is none. */
+/** Finds the folder of static files after the build; refuses when there is none. */
 export async function settlePlan(
   source: Source,
   plan: ReleasePlan,
@@ -82,7 +82,7 @@ export async function settlePlan(
   throw new WorkFailed(noSite);
 }
 
-/** Refuses a program that nothing says how to start. */
+/** Refuses a program without a start command. */
 export function checkStarts(plan: ReleasePlan): void {
   if (plan.startCommand !== null || plan.kind !== 'python') return;
   throw new WorkFailed(

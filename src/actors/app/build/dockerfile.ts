@@ -1,11 +1,14 @@
 /**
- * Owns the Dockerfile of a source that brings none: what detection found, written so that a second
- * build is cheap and the image small.
+ * Owns the Dockerfile of a source that brings none. It is written from what detection found, so that a
+ * second build is cheap and the image is small.
  *
- * 1. What brings packages comes before the source, so that its layer stays while they do.
- * 2. Compilers and packages of a build that ends in files stay behind in a stage of their own.
- * 3. Everything runs as a user without rights, the build too; only `/app`, `/data` and its home are its own.
- * 4. Command lines of strangers stand in JSON, which nothing here or in the builder reads as more.
+ * 1. The step that installs packages comes before the source, so that its layer stays while the
+ *    packages do.
+ * 2. When a build ends in static files, its compilers and packages stay in a stage of their own.
+ * 3. Everything runs as a user without rights, the build too. That user owns only `/app`, `/data` and
+ *    its home.
+ * 4. Users' command lines are written as JSON, so that neither this file nor the builder interprets
+ *    them.
  */
 import type { BuildConfig } from '../../../store/records/records.ts';
 import { checkStarts, noFolder, noSite, settlePlan, siteFolders } from './detect.ts';
@@ -19,27 +22,27 @@ export interface GenerateOptions {
   plan: BuildPlan;
   config: BuildConfig;
   images: BaseImages;
-  /** Build arguments it declares: for what brings packages, and for the build. */
+  /** The build arguments that are declared before the packages are installed, and before the build. */
   installArgs: readonly string[];
   buildArgs: readonly string[];
 }
 
-/** Where it listens unless it is configured; apps of a team find each other at `<slug>:8080`. */
+/** The port of an app that configures none. Apps of a team reach each other at `<slug>:8080`. */
 export const generatedPort = 8080;
-/** A folder of ours in the build context. */
+/** Our own folder in the build context. */
 export const ownFolder = '.gangway';
 export const staticServerName = 'static-server.mjs';
-/** What a step of ours prints before the reason why it failed. */
+/** A step that we wrote prints this before the reason why it failed. */
 export const failureMark = 'Gangway: ';
 
-/** A start command that is a program of the toolchain itself. */
+/** Matches a start command that calls the Go toolchain itself. */
 const needsGo = /(^|[;&|]\s*)go\s/;
 const user = '1000:1000';
 const home = '/home/app';
 const root = '/app';
 const site = `${home}/site`;
 
-/** The text; rejects with WorkFailed when there is nothing to start or to serve. */
+/** Returns the text. Rejects with WorkFailed when there is nothing to start or to serve. */
 export async function generateDockerfile(options: GenerateOptions): Promise<string> {
   const { plan, config, images } = options;
   checkStarts(plan.release);
@@ -63,7 +66,7 @@ export function buildImageOf(plan: BuildPlan, images: BaseImages): string {
   return images[plan.language ?? 'node'];
 }
 
-/** The image of another Node, where the one that is configured is the default. */
+/** The image of the Node version that an app asks for, where the default image is configured. */
 export function nodeImageOf(
   configured: string,
   isDefault: boolean,
@@ -86,14 +89,14 @@ function stage(image: string, name?: string): string[] {
     'USER 0:0',
     `ENV HOME=${home} LANG=C.UTF-8 NODE_ENV=production PYTHONUNBUFFERED=1 HOST=0.0.0.0`,
     `ENV npm_config_update_notifier=false PATH=${root}/node_modules/.bin:${root}/.venv/bin:$PATH`,
-    // A volume that is new takes over whom the folder belongs to.
+    // A new volume takes over the owner of the folder.
     `RUN mkdir -p ${folders} && chown ${user} ${folders}`,
     `WORKDIR ${root}`,
     `USER ${user}`,
   ];
 }
 
-/** Packages, source and build, in the order that keeps layers. */
+/** The lines for packages, source and build, in the order that keeps layers. */
 async function buildLines(options: GenerateOptions): Promise<string[]> {
   const { plan, source, installArgs, buildArgs } = options;
   const { files, steps } = await packagesOf(plan, source);
@@ -104,7 +107,7 @@ async function buildLines(options: GenerateOptions): Promise<string[]> {
   return [copy(files), ...install, copy(['.']), ...build];
 }
 
-/** What brings the packages, and the files it reads; null: it may read any. */
+/** The steps that install packages, and the files they read; `files` is null when they may read any. */
 async function packagesOf(
   plan: BuildPlan,
   source: Source,
@@ -128,8 +131,8 @@ async function packagesOf(
       if (plan.installs === 0) return { files: null, steps: [venv] };
       const pip = 'pip install --no-cache-dir --disable-pip-version-check --no-input';
       const steps = [venv, `${pip} ${requirements === null ? '.' : '-r requirements.txt'}`];
-      // Options and paths in it lead to other files.
-      // Line by line: over a text of blank lines one expression looks at each of them from each.
+      // An option or a path in the text leads to other files. Each line is tested alone, because one
+      // expression over many blank lines takes quadratic time.
       const leads = (line: string): boolean => /^\s*(-|\.|\/|file:)|@\s*file:/.test(line);
       const alone = requirements !== null && !requirements.split('\n').some(leads);
       return { files: alone ? ['requirements.txt'] : null, steps };
@@ -143,7 +146,7 @@ async function packagesOf(
   }
 }
 
-/** A site is built where its tools are, and served by our own server from an image without them. */
+/** A site is built where its tools are, and then served by our own server from an image without them. */
 async function siteLines(
   options: GenerateOptions,
   image: string,
@@ -169,7 +172,7 @@ async function siteLines(
   ];
 }
 
-/** A script that puts the built site where the next stage takes it from. */
+/** A script that moves the built site to where the next stage takes it from. */
 function findSite(outputDir: string | null): string {
   if (outputDir !== null) {
     const folder = quote(`./${outputDir}`);

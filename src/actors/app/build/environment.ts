@@ -1,8 +1,8 @@
 /**
  * Owns the environment and the command lines of an app's processes.
  *
- * 1. Nothing of our own environment gets in but what is named here.
- * 2. PORT and APP_DATA_DIR are ours; everything else the app's variables may replace.
+ * 1. Of our own environment, a process gets only what is named here.
+ * 2. PORT and APP_DATA_DIR are ours. The app's variables may replace everything else.
  */
 import { join } from 'node:path';
 import type { ReleasePlan } from '../../../store/records/records.ts';
@@ -14,7 +14,7 @@ export interface EnvironmentParts {
   toolchain: Toolchain;
   /** The release's folder. */
   folder: string;
-  /** The app's own, opened. */
+  /** The app's own variables, opened. */
   variables: Readonly<Record<string, string>>;
 }
 
@@ -52,19 +52,19 @@ function baseEnvironment({ folders, toolchain, folder }: EnvironmentParts): Reco
   };
 }
 
-/** Where a job leaves which of its steps failed, in its working folder. */
+/** In its working folder, a job leaves here which of its steps failed. */
 export const failedStepFile = '.gangway-failed-step';
 
 /**
- * All steps as one job: it stops at the first that fails, whose line it leaves in `failedStepFile`, and
- * shows each before it runs.
+ * Runs all steps as one job. The job prints each step before it runs it, and stops at the first that
+ * fails. It leaves the line of that step in `failedStepFile`.
  */
 export function jobCommand(steps: readonly string[]): string[] {
-  // Each in a shell of its own: in `a && b` a failing `a` does not stop a shell with -e.
+  // Each step gets its own shell: in `a && b` a failing `a` does not stop a shell with -e.
   const lines = steps.flatMap((step) => [
     `printf '%s\\n' ${quote(`$ ${step}`)}`,
     `/bin/sh -ec ${quote(step)} || failed=$?`,
-    // What cannot be written, as on a full disk, changes nothing of the exit code.
+    // A failure to write the file, as on a full disk, leaves the exit code as it is.
     `[ -z "$failed" ] || { rm -f ${failedStepFile} || :; printf %s ${quote(step)} > ${failedStepFile} || :; exit "$failed"; }`,
   ]);
   return ['/bin/sh', '-ec', ['failed=', ...lines].join('\n')];
@@ -79,7 +79,7 @@ export function shellCommand(line: string): string[] {
   return ['/bin/sh', '-c', withoutShell(line)];
 }
 
-/** The environment of an app in a container: what its image sets stays unless it is named here. */
+/** The environment of an app in a container. What the image sets stays unless it is named here. */
 export function containerEnvironment(
   variables: Readonly<Record<string, string>>,
   port: number,
@@ -89,7 +89,7 @@ export function containerEnvironment(
 
 export const containerDataDir = '/data';
 
-/** One program replaces the shell that starts it, so that signals and exit codes are its own. */
+/** A single program replaces the shell that starts it, so that signals and exit codes are its own. */
 function withoutShell(command: string): string {
   const isOne = /^[\w./-]+(\s[^;&|()`{}!\n]*)?$/.test(command);
   const isBuiltin =

@@ -1,4 +1,4 @@
-/** Owns how apps in Node, Python and Go are built and started, by the files that say so. */
+/** Owns how apps in Node, Python and Go are built and started, as their files say. */
 import { quote } from './environment.ts';
 import type { BuildPlan, BuildTools } from './plan.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
@@ -9,7 +9,7 @@ interface Manifest {
   scripts: Record<string, string>;
   /** Whether npm has anything to install. */
   hasPackages: boolean;
-  /** Whether it runs scripts of the source or takes packages from it. */
+  /** Whether the install runs scripts of the source or takes packages from it. */
   needsSource: boolean;
   enginesNode: string | null;
 }
@@ -37,7 +37,7 @@ export async function detectNode(source: Source): Promise<BuildPlan | null> {
   };
 }
 
-/** What brings the packages of a package.json; none when there are none to bring. */
+/** The steps that install the packages of a package.json; none when it has no packages. */
 export async function installSteps(source: Source): Promise<string[]> {
   const manifest = await readManifest(source);
   if (manifest === null) return [];
@@ -45,7 +45,10 @@ export async function installSteps(source: Source): Promise<string[]> {
   return manifest.hasPackages ? [`npm install ${npmFlags}`] : [];
 }
 
-/** Whether installing reads more than the manifest and its lock: scripts of its own, or packages beside it. */
+/**
+ * Whether the install reads more than the manifest and its lock: its own scripts, or packages in the
+ * source.
+ */
 export async function installNeedsSource(source: Source): Promise<boolean> {
   return (await readManifest(source))?.needsSource ?? true;
 }
@@ -53,13 +56,13 @@ export async function installNeedsSource(source: Source): Promise<boolean> {
 async function startOf(source: Source, { scripts, main }: Manifest): Promise<string | null> {
   const start = scripts['start'];
   if (start !== undefined) {
-    // The script itself, without npm's process around it, unless it needs what npm adds.
+    // Runs the script itself, without npm's process around it, unless the script needs what npm adds.
     const hooked = scripts['prestart'] !== undefined || scripts['poststart'] !== undefined;
     return hooked || start.includes('npm_') ? 'npm start' : start;
   }
-  // What npm does without a start script.
+  // npm does the same without a start script.
   if (await source.hasFile('server.js')) return 'node server.js';
-  // A package that builds, or brings its own page, is a site; any other with a main is a program.
+  // A package that builds, or has its own page, is a site. Any other package with a main is a program.
   const isSite = scripts['build'] !== undefined || (await source.hasFile('index.html'));
   if (isSite) return null;
   for (const file of [main, 'index.js', 'app.js']) {
@@ -128,7 +131,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Looked for in this order when nothing else says how to start. */
+/** These files are tried in this order when nothing else says how to start. */
 export const pythonMains = ['main.py', 'app.py', 'server.py', 'wsgi.py', 'run.py'] as const;
 const goProgram = '.gangway-build/app';
 

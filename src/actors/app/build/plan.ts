@@ -1,4 +1,4 @@
-/** Owns what build detection works with and what it comes to. */
+/** Owns the input and the result of build detection. */
 import type { ReleasePlan } from '../../../store/records/records.ts';
 
 export interface BuildTools {
@@ -12,20 +12,20 @@ export interface BaseImages {
   node: string;
   python: string;
   go: string;
-  /** What a compiled program runs in. */
+  /** The image that a compiled program runs in. */
   base: string;
 }
 
 export interface BuildPlan {
-  /** What is built, for the log: `package.json`, `Procfile`, … */
+  /** What the source was recognised by, for the log: `package.json`, `Procfile`, … */
   found: string;
-  /** Whose tools it needs; null: a shell is enough. */
+  /** The language whose tools the build needs; null: a shell is enough. */
   language: 'node' | 'python' | 'go' | null;
   /** Shell command lines, run one after the other in the release's folder. */
   steps: string[];
-  /** So many of the first steps bring packages and do nothing else. */
+  /** How many of the first steps only install packages. */
   installs: number;
   notes: string[];
-  /** Without command and folder: files to serve are looked for once it is built. */
+  /** Without command and folder: the static files are looked for after the build. */
   release: ReleasePlan;
 }

@@ -1,4 +1,4 @@
-/** Owns which image lies where, and with which login a team's images are had. */
+/** Owns which registry an image lies in, and which of a team's logins it needs. */
 import type { RegistryLogin } from '../../../drivers/driver.ts';
 import { tables } from '../../../store/records/tables.ts';
 import { openRegistryPassword } from '../../team/registries.ts';
@@ -8,7 +8,7 @@ type LoginParts = Pick<WorkloadDeps, 'reader' | 'secrets'>;
 
 const dockerHub = 'docker.io';
 
-/** The logins of a team; only the driver is given them, and it gives each to its own host. */
+/** The logins of a team. Only the driver gets them, and it sends each login to its own host only. */
 export function loginsOf({ reader, secrets }: LoginParts, teamId: string): RegistryLogin[] {
   const registries = reader.list(tables.registries, 'team', [teamId], { limit: Infinity });
   return registries.flatMap((registry) => {
@@ -23,7 +23,7 @@ export function loginsFor(parts: LoginParts, teamId: string, reference: string):
   return loginsOf(parts, teamId).filter((login) => login.host === host);
 }
 
-/** The registry a reference names: `docker.io` where it names none. */
+/** The registry that a reference names: `docker.io` when it names none. */
 export function hostOfReference(reference: string): string {
   const [first = '', ...rest] = reference.split('/');
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
@@ -32,7 +32,7 @@ export function hostOfReference(reference: string): string {
   return host === 'index.docker.io' || host === 'registry-1.docker.io' ? dockerHub : host;
 }
 
-/** The reference of the very image, by its digest; as it is where that is not known. */
+/** The reference with the digest of the exact image; the same reference when the digest is not known. */
 export function pinned(reference: string, digest: string | null): string {
   if (digest === null) return reference;
   const bare = reference.split('@')[0] ?? reference;

@@ -1,6 +1,6 @@
 /**
- * Owns looking into a release's folder. What it holds is written by strangers: links are not
- * followed, and no file is read beyond a bound.
+ * Owns reading a release's folder. Strangers wrote its content: links are not followed, and no file is
+ * read beyond a limit.
  */
 import { constants } from 'node:fs';
 import { access, lstat, open } from 'node:fs/promises';
@@ -23,7 +23,7 @@ export class Source {
     return (await this.#kind(path)) === 'folder';
   }
 
-  /** The text of a file; null when there is none, or it is larger than 1 MiB. */
+  /** The text of a file; null when the file is missing or larger than 1 MiB. */
   async text(...path: string[]): Promise<string | null> {
     if (!(await this.hasFile(...path))) return null;
     const file = await open(join(this.folder, ...path), constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -41,13 +41,13 @@ export class Source {
       if (found.isFile()) return 'file';
       return found.isDirectory() ? 'folder' : null;
     } catch {
-      // Not there, or not to be reached: the same to whoever looks for it.
+      // The caller treats a missing file and an unreadable one alike.
       return null;
     }
   }
 }
 
-/** The first program of this name in the folders of a PATH. */
+/** The first program with this name in the folders of a PATH. */
 export async function findProgram(path: readonly string[], name: string): Promise<string | null> {
   for (const folder of path) {
     const program = join(folder, name);

@@ -1,4 +1,4 @@
-/** Owns what the two ways of building a release share: the work and the unpacked source. */
+/** Owns what the ways of building a release share: the work and the unpacked source. */
 import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records/records.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
 import type { AppCore } from '../core.ts';
@@ -8,15 +8,15 @@ export interface BuildWork {
   app: AppRecord;
   deployment: DeploymentRecord;
   signal: AbortSignal;
-  /** Tells the deployment's log. */
+  /** Writes to the deployment's log. */
   say: (line: string) => void;
-  /** Journals how it is built, before the build job starts. */
+  /** Journals the plan before the build job starts. */
   planned: (plan: ReleasePlan, buildJob: string | null) => Promise<void>;
 }
 
 /**
- * Unpacks the upload into the release's folder, which is this program's own until it is handed over.
- * `uid` owns what is in it; null: this program. Rejects with WorkFailed and ARCHIVE_* codes.
+ * Unpacks the upload into the release's folder, which belongs to this process until it is handed over.
+ * `uid` owns the content; null: this process does. Rejects with WorkFailed and ARCHIVE_* codes.
  */
 export async function unpack(
   { core, app, deployment, signal, say }: BuildWork,

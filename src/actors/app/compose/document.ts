@@ -1,18 +1,22 @@
 /**
  * Owns reading a compose file: YAML 1.2 with merge keys, as plain data.
  *
- * 1. Nothing is fetched, included or made: tags other than YAML's own are refused.
- * 2. It ends soon, whatever the text: what aliases make of it is counted before it is made.
+ * 1. Nothing is fetched, included or constructed: tags other than YAML's own are refused.
+ * 2. Reading ends soon, whatever the text: the size of what aliases expand to is counted before they
+ *    expand.
  */
 import type * as Yaml from 'yaml';
 import { WorkFailed } from '../../workload/work-failed.ts';
 
 const depthMax = 32;
 const valuesMax = 20_000;
-/** Of line ends, commas and colons; without quotes and remarks in mind, so well above what is read. */
+/**
+ * Limits line ends, commas and colons. The count ignores quotes and comments, so the limit is well
+ * above real files.
+ */
 const marksMax = 16_000;
 const bracketsMax = 256;
-/** Lists within lists, and keys of keys, on one line. */
+/** Matches many nested lists or keys on one line. */
 const levelsOnLine = /(?:[-?][ \t]+){64}/;
 
 /** The document as plain data. Rejects with WorkFailed. */
@@ -20,7 +24,7 @@ export async function readDocument(text: string): Promise<unknown> {
   checkText(text);
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
-  // Keys are compared by the survey: the parser compares each with all before it.
+  // The survey compares the keys: the parser would compare each key with all before it.
   const options = { merge: true, uniqueKeys: false, lineCounter: lines, prettyErrors: false };
   const document = yaml.parseDocument(text, options);
   const [wrong] = [...document.errors, ...document.warnings];
@@ -30,7 +34,7 @@ export async function readDocument(text: string): Promise<unknown> {
   return plainOf(document);
 }
 
-/** The parser takes seconds for what it is no use to parse. */
+/** Refuses texts that would keep the parser busy for seconds. */
 function checkText(text: string): void {
   if (levelsOnLine.test(text)) throw new WorkFailed('compose is nested too deep.');
   let marks = 0;
@@ -64,11 +68,11 @@ function sentenceOf(error: Yaml.YAMLError, lines: Yaml.LineCounter): string {
   return `compose is not valid YAML: line ${String(line)}: ${sentence.replace(/[.:]$/, '')}.`;
 }
 
-/** Looks at each node once. */
+/** Visits each node once. */
 class Survey {
   readonly #yaml: typeof Yaml;
   readonly #lines: Yaml.LineCounter;
-  /** How many values each anchor stands for, once it is whole. */
+  /** How many values each anchor stands for, once the anchor is complete. */
   readonly #anchors = new Map<string, number>();
 
   constructor(yaml: typeof Yaml, lines: Yaml.LineCounter) {
@@ -76,7 +80,7 @@ class Survey {
     this.#lines = lines;
   }
 
-  /** How many values it comes to. Throws WorkFailed. */
+  /** Counts the values that a node expands to. Throws WorkFailed. */
   look(node: unknown): number {
     const { isAlias, isNode, isMap, isSeq } = this.#yaml;
     if (isAlias(node)) {
@@ -85,7 +89,7 @@ class Survey {
       throw new WorkFailed(`compose has an alias that leads nowhere, ${node.source}.`);
     }
     const anchor = isNode(node) && 'anchor' in node ? node.anchor : undefined;
-    // An alias within means this one, which has no end then.
+    // An alias inside the node would mean the node itself, which then has no end.
     if (anchor !== undefined) this.#anchors.delete(anchor);
     let count = 1;
     const add = (inner: unknown): void => {
@@ -108,7 +112,7 @@ class Survey {
   #checkKey(key: unknown, keys: Set<string>): void {
     const { isScalar } = this.#yaml;
     const name = isScalar(key) ? nameOf(key.value) : undefined;
-    // What a plain object has of its own is no name here, and what is no text is none at all.
+    // A key must be text; `__proto__` would change the object itself.
     if (name === undefined || name === '__proto__') {
       throw new WorkFailed(`compose has a key in line ${this.#lineOf(key)} that is no name.`);
     }
@@ -147,7 +151,7 @@ function checkDepth(value: unknown, path: PropertyKey[]): void {
   }
 }
 
-/** How a place is named to people: `services.web.ports[0]` of a path. */
+/** The name of a place for people: `services.web.ports[0]`. */
 export function placeOf(path: readonly PropertyKey[]): string {
   let place = '';
   for (const part of path) {

@@ -1,11 +1,11 @@
 /**
- * Owns `${NAME}` in the values of a compose file, as Compose has it: `$NAME`, `${NAME}`,
- * `${NAME:-default}`, `${NAME-default}`, `${NAME:?message}`, `${NAME?message}`,
- * `${NAME:+replacement}`, `${NAME+replacement}`, and `$$` for a dollar.
+ * Owns `${NAME}` in the values of a compose file, as in Compose: `$NAME`, `${NAME}`,
+ * `${NAME:-default}`, `${NAME-default}`, `${NAME:?message}`, `${NAME?message}`, `${NAME:+replacement}`,
+ * `${NAME+replacement}`, and `$$` for a dollar.
  *
- * 1. Only the app's own variables are there; nothing of our environment is.
- * 2. Keys are left as they are; what a value brings in is not looked into again.
- * 3. A short text does not become an endless one: what is brought in is bounded in all.
+ * 1. Only the app's own variables exist; our environment is not visible.
+ * 2. Keys stay as they are. A value that is put in is not interpolated again.
+ * 3. The total length of the values that are put in is limited.
  */
 import { placeOf } from './document.ts';
 import { WorkFailed } from '../../workload/work-failed.ts';
@@ -15,17 +15,17 @@ export type Variables = Readonly<Record<string, string>>;
 const name = /^[A-Za-z_]\w*/;
 const nestedMax = 8;
 const filledMaxChars = 1024 * 1024;
-/** What is shorter says nothing, and stands in any sentence. */
+/** A shorter value tells nothing, and occurs in any sentence. */
 const hiddenMinChars = 3;
 
 interface Filling {
   variables: Variables;
   used: Set<string>;
-  /** Characters that variables may still bring in. */
+  /** How many more characters variables may put in. */
   left: number;
 }
 
-/** Values with variables put in; those without one are left empty. Throws WorkFailed. */
+/** Puts variables into values. A variable that is not set becomes the empty text. Throws WorkFailed. */
 export function interpolate(
   value: unknown,
   variables: Variables,
@@ -34,7 +34,7 @@ export function interpolate(
   return walk(value, [], { variables, used, left: filledMaxChars });
 }
 
-/** A sentence that repeats no value of these variables, which may be a secret of the app's. */
+/** The sentence without the values of these variables, because a value may be a secret of the app. */
 export function withoutValues(
   sentence: string,
   variables: Variables,
@@ -50,7 +50,7 @@ export function withoutValues(
 
 function walk(value: unknown, path: PropertyKey[], filling: Filling): unknown {
   if (typeof value === 'string') {
-    // No program and no variable can have one.
+    // No program and no variable can contain a NUL.
     if (value.includes('\0')) throw new WorkFailed(`${placeOf(path)} contains a NUL.`);
     return value.includes('$') ? fill(value, path, filling, 0) : value;
   }
@@ -87,7 +87,7 @@ function fill(text: string, path: PropertyKey[], filling: Filling, depth: number
   }
 }
 
-/** Where the brace opened before `from` closes. */
+/** The position where the brace that opened before `from` closes. */
 function closing(text: string, from: number, path: PropertyKey[]): number {
   let open = 1;
   for (let at = from; at < text.length; at++) {

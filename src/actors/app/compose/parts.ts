@@ -1,10 +1,10 @@
 /**
- * Owns what is started of a stack: a workload for each of its services.
+ * Owns what is started for a stack: one workload for each service.
  *
  * 1. The main service has the instance's own workload: its health and its address are the app's.
- * 2. Services reach each other by their names in a network of the app; the main one is in the
- *    team's network too.
- * 3. The limits of the app hold for each service; the file may only ask for less.
+ * 2. Services reach each other by name in a network of the app. The main service is in the team's
+ *    network too.
+ * 3. The limits of the app hold for each service. The file may only ask for less.
  */
 import type { ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts';
 import type { Stack, StackService } from './stack.ts';
@@ -16,24 +16,24 @@ export interface StackPart {
 
 export interface PartsOptions {
   appId: string;
-  /** The instance's own, which the main service gets. */
+  /** The instance's own workload, which the main service gets. */
   workloadId: string;
-  /** Of the main service. */
+  /** The port of the main service. */
   port: number;
-  /** As the driver named them, by service. */
+  /** The images by service, under the names that the driver gave them. */
   images: Readonly<Record<string, string>>;
   network: { team: string; aliases: readonly string[] };
-  /** Of the app: none of its services may have more. */
+  /** The limits of the app. No service may have more. */
   resources: Limits;
   stopGraceMs: number;
 }
 
 type Limits = StackService['resources'];
 
-/** Where the app's one persistent folder lies in its main service. */
+/** The app's persistent folder inside its main service. */
 const dataDir = '/data';
 
-/** In the order in which they start. */
+/** The parts in the order in which they start. */
 export function partsOf(stack: Stack, options: PartsOptions): StackPart[] {
   return stack.services.map((service, at) => {
     const isMain = service.name === stack.main;
@@ -66,7 +66,7 @@ function within(wanted: Limits, most: Limits): Limits {
   };
 }
 
-/** The workload of another service than the main one, by where it stands in their order. */
+/** The workload of a service other than the main one, named by the service's place in their order. */
 export function partId(workloadId: string, at: number): string {
   return `${workloadId}-p${String(at)}`;
 }
@@ -96,7 +96,7 @@ function containerOf(
   };
 }
 
-/** Its name at the driver, which is no other app's, nor that of the app's own folder. */
+/** The volume's name at the driver. It differs from those of other apps and of the app's own folder. */
 function volumeName(appId: string, name: string): string {
   return `${appId}-volume-${name}`;
 }

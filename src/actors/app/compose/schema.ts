@@ -1,7 +1,7 @@
 /**
- * Owns the allowlist of a compose file: every key that may stand in it, with what its value may be.
- * What is not named here is refused with its name, so that nothing reaches the host that was not
- * thought of: no privileges, devices, namespaces or folders of the host.
+ * Owns the allowlist of a compose file: every key that may stand in it, and what its value may be. Any
+ * other key is refused by name, so that nothing unexpected reaches the host: no privileges, devices,
+ * namespaces or folders of the host.
  */
 import { constants } from 'node:os';
 import { z } from 'zod';
@@ -22,7 +22,7 @@ const identifier = z
   .regex(/^[a-z0-9][a-z0-9_-]{0,39}$/, 'must be a name of a-z, 0-9, "_" and "-", 40 at most');
 
 const duration = timeUpTo(24 * 60, 'must be a duration such as 1m30s, 24h at most');
-/** Whoever stops an app waits for it. */
+/** A user who stops the app waits for this long. */
 const grace = timeUpTo(10, 'must be a duration such as 1m30s, 10m at most');
 const memory = parsed(scalar, memoryBytes, 'must be a size such as 512m, from 1m to 1048576m');
 const pids = z
@@ -48,13 +48,13 @@ const words = z.union(
   { error: 'must be a command line or a list of words' },
 );
 
-/** A map, or a list of `KEY=value`; a key alone stands for the app's variable of that name. */
+/** A map, or a list of `KEY=value`. A key alone stands for the app's variable of that name. */
 const environment = z
   .union(
     [
       z.record(z.string(), z.union([scalar, z.null()])),
       z
-        // Whole, it may be the value of a variable: it is not repeated.
+        // The message does not repeat the entry, because all of it may be the value of a variable.
         .array(z.string().regex(/^[A-Za-z_][\w.-]{0,255}(=|$)/, 'must be KEY=value'))
         .transform((list) => Object.fromEntries(list.map(pairOf))),
     ],
@@ -116,7 +116,7 @@ const healthcheck = z.strictObject({
   disable: z.boolean().optional(),
 });
 
-/** How far another service has to have come, by how a file says it. */
+/** How far another service has to have come, by the name that a compose file uses. */
 export const conditions = {
   service_started: 'started',
   service_healthy: 'healthy',
@@ -154,7 +154,7 @@ const service = z.strictObject({
     .optional(),
   build: z
     .strictObject({
-      /** There are no files beside a compose file: only `.`, and it is empty. */
+      /** There are no files beside a compose file: the context can only be `.`, and it is empty. */
       context: z.literal('.', 'must be ".": a compose app has no files to build from').optional(),
       dockerfile_inline: z.string().max(65_536),
       args: environment.optional(),
@@ -237,7 +237,7 @@ const composeFile = z.strictObject({
 export type ComposeService = z.infer<typeof service>;
 export type ComposeFile = z.infer<typeof composeFile>;
 
-/** Checks keys and values. Throws WorkFailed, which names the first that may not be. */
+/** Checks keys and values. Throws WorkFailed, which names the first that is not allowed. */
 export function checkFile(value: unknown): ComposeFile {
   const file = composeFile.safeParse(withoutNotes(value));
   if (!file.success) {
@@ -251,7 +251,7 @@ export function checkFile(value: unknown): ComposeFile {
   return file.data;
 }
 
-/** A map without its `x-…` keys, which are for anchors and notes and stand for nothing. */
+/** A map without its `x-…` keys, which hold anchors and notes and have no meaning. */
 function withoutNotes(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key]) => !key.startsWith('x-')));
@@ -284,7 +284,7 @@ function sentenceOf(issue: Issue, above: readonly PropertyKey[]): string {
   }
 }
 
-/** Of the ways a value may be written, the fault of the one it was written in. */
+/** A value may be written in several ways. Returns the fault of the way in which it was written. */
 function closestOf(errors: readonly (readonly Issue[])[]): Issue | undefined {
   const deeper = errors
     .flat()
@@ -331,7 +331,7 @@ function timeUpTo(minutes: number, sentence: string): z.ZodType<number> {
   return parsed(z.string(), parse, sentence);
 }
 
-/** As much as the settings of an app may name. */
+/** A memory size within the limits that an app's settings may name. */
 function memoryBytes(text: string): number | undefined {
   const bytes = sizeBytes(text);
   const mib = (bytes ?? 0) / 2 ** 20;

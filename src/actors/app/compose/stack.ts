@@ -1,9 +1,9 @@
 /**
- * Owns the plan of a stack: what a compose file comes to once its variables are in it.
+ * Owns the plan of a stack: the content of a compose file with its variables put in.
  *
- * 1. It is made anew from the text before every deployment, so that what was allowed once is not
- *    trusted for ever.
- * 2. Services stand in the order in which they start; one that others wait for comes first.
+ * 1. Every deployment makes the plan again from the text, so that what was allowed once is not trusted
+ *    for ever.
+ * 2. Services stand in the order in which they start. A service comes before those that wait for it.
  */
 import type { ContainerHealthCheck, ContainerSettings } from '../../../protocol/workload.ts';
 import { readDocument } from './document.ts';
@@ -22,29 +22,29 @@ export interface Stack {
   services: readonly StackService[];
   /** The service that takes the app's traffic. */
   main: string;
-  /** What the file says that does nothing here, as sentences for the deployment's log. */
+  /** Keys of the file that have no effect here, as sentences for the deployment's log. */
   notes: readonly string[];
 }
 
 export interface StackService {
   name: string;
   source: { reference: string } | { dockerfile: string; args: Variables; target: string | null };
-  /** Null: the image's own. */
+  /** Null: the image's own command. */
   command: readonly string[] | null;
   env: Variables;
-  /** Where it listens; null when the file does not say. */
+  /** The port where the service listens; null when the file names none. */
   port: number | null;
   volumes: readonly VolumeUse[];
   workingDir: string | null;
   stopGraceMs: number | null;
   settings: ContainerSettings;
   resources: { memoryMb: number | null; cpus: number | null; pids: number | null };
-  /** Runs once and ends, as a migration does. */
+  /** The service runs once and ends, as a migration does. */
   runsOnce: boolean;
   after: readonly { service: string; until: 'started' | 'healthy' | 'completed' }[];
 }
 
-/** Rejects with WorkFailed, which names the key and says what is allowed. */
+/** Rejects with WorkFailed, which names the key and what is allowed. */
 export async function readStack(
   text: string,
   options: { variables: Variables; port: number | null },
@@ -59,8 +59,8 @@ export async function readStack(
 }
 
 /**
- * Refuses what a file must not say, also one that is not whole yet: it may have no service, image or
- * port so far. Rejects with WorkFailed.
+ * Refuses what a file must not contain. The file may still be unfinished: a service, an image or a port
+ * may be missing. Rejects with WorkFailed.
  */
 export async function checkAllowed(text: string, variables: Variables): Promise<void> {
   await readFile(text, variables);
@@ -88,7 +88,7 @@ function checkWhole({ services }: ComposeFile): void {
   }
 }
 
-/** Volumes and services that are used are declared. */
+/** Checks that every volume and service in use is declared. */
 function checkNames(file: ComposeFile): void {
   for (const [name, service] of Object.entries(file.services)) {
     const place = `services.${name}`;
@@ -206,7 +206,7 @@ function testOf(test: string | readonly string[] | undefined): readonly string[]
   return test[0] === 'NONE' ? [] : test;
 }
 
-/** Those that others wait for first, else as they stand in the file. */
+/** The services in start order: first those that others wait for, else the order of the file. */
 function inOrder(services: readonly StackService[]): StackService[] {
   const byName = new Map(services.map((service) => [service.name, service]));
   const ordered = new Set<StackService>();
@@ -226,7 +226,10 @@ function inOrder(services: readonly StackService[]): StackService[] {
   return [...ordered];
 }
 
-/** The one that publishes the app's port, else any; `web` or `app` goes first among several. */
+/**
+ * The service with the app's port, else one that publishes a port, else one that exposes one. Among
+ * several, `web` or `app` wins.
+ */
 function mainOf({ services }: ComposeFile, port: number | null): string {
   const all = Object.entries(services);
   const listens = all.filter(([, service]) => portsOf(service).length > 0);

@@ -8,10 +8,10 @@ const timeUnits: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** No time or size is longer; what looks for its parts looks at each digit anew. */
+/** Limits the length of a time or size, because the search for its parts takes quadratic time. */
 const notationMax = 64;
 
-/** Milliseconds of `1m30s`; undefined for what is no duration. */
+/** Milliseconds of `1m30s`; undefined when the text is no duration. */
 export function durationMs(text: string): number | undefined {
   if (text.length > notationMax) return undefined;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(us|ms|s|m|h)/g)];
@@ -25,7 +25,7 @@ export function durationMs(text: string): number | undefined {
 
 const sizeUnits: Readonly<Record<string, number>> = { b: 0, k: 1, m: 2, g: 3 };
 
-/** Bytes of `512m`, `1gb`, `4096`; undefined for what is no size. */
+/** Bytes of `512m`, `1gb`, `4096`; undefined when the text is no size. */
 export function sizeBytes(text: string): number | undefined {
   if (text.length > notationMax) return undefined;
   const [, digits, unit = 'b'] = /^(\d+(?:\.\d+)?)([bkmg])?b?$/i.exec(text.trim()) ?? [];
@@ -33,7 +33,7 @@ export function sizeBytes(text: string): number | undefined {
   return Math.round(Number(digits) * 1024 ** (sizeUnits[unit.toLowerCase()] ?? 0));
 }
 
-/** A command line as words, quoted as in a shell; nothing is expanded. Undefined: a quote is open. */
+/** The words of a command line, quoted as in a shell. Nothing is expanded. Undefined: a quote is open. */
 export function wordsOf(line: string): string[] | undefined {
   const words: string[] = [];
   let word: string | undefined;
@@ -60,7 +60,7 @@ export function wordsOf(line: string): string[] | undefined {
   return words;
 }
 
-/** The port inside of `80`, `8080:80`, `127.0.0.1:8080:80/tcp`; undefined for ranges, UDP, nonsense. */
+/** The container port of `80`, `8080:80`, `127.0.0.1:8080:80/tcp`; undefined for ranges, UDP and nonsense. */
 export function portInside(text: string): number | undefined {
   const [, inside] =
     /^(?:(?:[\d.]*|\[[\da-f:]*\]):)?(?:\d*:)?(\d{1,5})(?:\/tcp)?$/i.exec(text) ?? [];
@@ -69,13 +69,13 @@ export function portInside(text: string): number | undefined {
 }
 
 export interface VolumeUse {
-  /** Null: an unnamed one, gone with its container. */
+  /** Null: a volume without a name, which is removed with its container. */
   name: string | null;
   path: string;
   readOnly: boolean;
 }
 
-/** `name:/path[:ro|rw]` or `/path`; a string says what is wrong with it. */
+/** Reads `name:/path[:ro|rw]` or `/path`. Returns a string that says what is wrong. */
 export function volumeUse(text: string): VolumeUse | string {
   const [first = '', ...rest] = text.split(':');
   if (first.startsWith('/') && rest.length === 0) {
@@ -90,7 +90,7 @@ export function volumeUse(text: string): VolumeUse | string {
 
 const badPath = 'it must be mounted at an absolute path without "..", not in /proc or /sys';
 
-/** An absolute path in a container that leads nowhere else, and that the kernel does not fill itself. */
+/** Whether this is an absolute path in a container without `..`, which the kernel does not fill itself. */
 export function isInsidePath(path: string): boolean {
   const [root, ...folders] = path.replace(/(?<=.)\/$/, '').split('/');
   const isPlain = folders.every((name) => !['', '.', '..'].includes(name));

@@ -1,7 +1,7 @@
 /**
- * Owns starting a release: name an instance, start it, wait until it is healthy, give it the traffic.
- * The instance before it serves until then. The instance is journaled before the driver hears of it,
- * so that a crash finds it again.
+ * Owns starting a release: name an instance, start it, wait until it is healthy, switch the traffic to it.
+ * The previous instance serves until then. The instance is journaled before the driver hears of it, so that
+ * it is found again after a crash.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Instance } from '../../../store/records/records.ts';
@@ -20,23 +20,21 @@ import { innerPort, type Release, specOf } from '../running/workload-spec.ts';
 
 export interface BringUp extends Release {
   deploymentId: string;
-  /** Tells the deployment's log. */
+  /** Writes to the deployment's log. */
   say: (line: string) => void;
-  /** Whether what fails says its last words in that log. */
+  /** Whether the last lines of an instance that fails are copied to that log. */
   tellsLastWords?: boolean;
   signal: AbortSignal;
 }
 
-// A port can be taken by somebody else between its choice and its use.
+// Another process can take the port between its choice and its use.
 const portsTried = 3;
-// Of what an instance said last.
+// Limits of the last lines of an instance.
 const linesMax = 40;
 const lineMaxBytes = 2048;
 const notWanted = 'It is not wanted any more.';
 
-/**
- * Resolves when the new instance has the traffic. Rejects with WorkFailed, or when aborted.
- */
+/** Resolves when the new instance has the traffic. Rejects with WorkFailed, or when aborted. */
 export async function bringUp(core: AppCore, options: BringUp): Promise<void> {
   try {
     await bringUpNext(core, options);
@@ -99,7 +97,7 @@ async function isLive(
   return core.context.report(() => goLive(core, instance, found, counted));
 }
 
-/** The instance an earlier activation started for this, when it still runs. */
+/** The instance that an earlier activation started for this deployment, if it still runs. */
 async function findStarted(core: AppCore, options: BringUp): Promise<Instance | null> {
   const { deploymentId, signal } = options;
   const next = core.record?.run.next ?? null;
@@ -131,13 +129,13 @@ async function startNext(core: AppCore, options: BringUp): Promise<Instance> {
   return instance;
 }
 
-/** Starts all of it; what is started already is left as it is. */
+/** Starts all parts. A part that runs already is left alone. */
 async function start(core: AppCore, instance: Instance, options: BringUp): Promise<void> {
   try {
     if (options.plan.stack === undefined) await startOne(core, instance, options);
     else await startStack(core, await stackParts(core, instance, options.plan), options);
   } catch (error) {
-    // The daemon that is away is asked again; all else it said is the reason.
+    // A daemon that is away is asked again. Any other error is the reason of the failure.
     const said = error instanceof ServiceError ? error : null;
     if (said?.code === 'AGENT_UNREACHABLE' || error instanceof WorkFailed) throw error;
     const reason = said?.message ?? 'The app could not be started.';
@@ -151,14 +149,14 @@ async function startOne(core: AppCore, instance: Instance, options: BringUp): Pr
   const started = await driver.start(spec);
   if (lacksImage(started)) {
     await bringImageBack(core, options);
-    // What did not start is remembered as such until it is removed.
+    // The driver remembers a workload that did not start until it is removed.
     await driver.remove(spec.id);
     await driver.start(spec);
   }
   core.care.follow(spec.id);
 }
 
-/** An image that somebody removed: what was pulled is pulled again, by its digest. */
+/** Restores an image that somebody removed: a pulled image is pulled again, by its digest. */
 async function bringImageBack(core: AppCore, options: BringUp): Promise<void> {
   const { driver } = core.deps;
   const { plan, release, say, signal } = options;
@@ -172,8 +170,9 @@ async function bringImageBack(core: AppCore, options: BringUp): Promise<void> {
 }
 
 /**
- * Tells the deployment's log what an instance that failed to start said last: lines of its own, on its
- * own streams, so that none is taken for one of ours. Never rejects: what cannot be had is left out.
+ * Copies the last lines of an instance that failed to start to the deployment's log. The lines keep their
+ * streams, so that they are not mistaken for lines of ours. Never rejects: lines that cannot be read are
+ * left out.
  */
 async function tellLastWords(
   core: AppCore,
@@ -202,7 +201,7 @@ async function tellLastWords(
   }
 }
 
-/** What has ended has said all; what waits for its next start is not started any more. */
+/** Waits for the last output of a workload that ended; one that waits for its next start is stopped first. */
 async function settleOutput(core: AppCore, workloadId: string, signal: AbortSignal): Promise<void> {
   const { driver } = core.deps;
   const workload = await driver.inspect(workloadId);
@@ -211,7 +210,7 @@ async function settleOutput(core: AppCore, workloadId: string, signal: AbortSign
   await core.care.settled(workloadId, signal);
 }
 
-/** One line, cut where it is very long, with its end. */
+/** One line with its line end; a very long line is cut. */
 function wholeLine(bytes: Uint8Array): Uint8Array {
   if (bytes.length <= lineMaxBytes && bytes.at(-1) === 0x0a) return bytes;
   return Buffer.concat([bytes.subarray(0, lineMaxBytes), Buffer.from('\n')]);

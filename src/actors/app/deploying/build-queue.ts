@@ -1,30 +1,33 @@
 /**
  * Owns the build slots of one server: at most `concurrency` builds at a time.
  *
- * 1. A free slot goes to the waiting deployment that was made first, so that its place in line is
- *    its place among the queued ones in the store.
- * 2. A slot is held until it is given back; giving back twice is fine.
- * 3. Whoever waits costs its place in line and nothing else: when its turn comes it is asked, and its
- *    actor may have slept until then. It stays in line until it takes the slot or leaves.
- * 4. Who does neither when asked, or cannot be asked, is asked again later, and holds up nobody behind
- *    it meanwhile.
+ * 1. A free slot goes to the oldest waiting deployment, so that its place in line is its place among the
+ *    queued ones in the store.
+ * 2. A slot is held until it is given back. Giving it back twice is fine.
+ * 3. A waiting deployment costs only its place in line. When its turn comes its actor is asked, and the
+ *    actor may sleep until then. The deployment stays in line until it takes the slot or leaves.
+ * 4. A deployment that does neither, or whose actor cannot be asked, is asked again later. Until then it
+ *    delays nobody behind it.
  */
 import type { Clock } from '../../../lib/clock.ts';
 
 /**
- * Tells whoever waits that its turn has come: before it resolves, `enter` or `leave` is called. Rejects
- * where that was not reached.
+ * Asks a waiting deployment to take its turn. `enter` or `leave` is called before the promise resolves.
+ * Rejects when the actor could not be asked.
  */
 export type AskTurn = () => Promise<unknown>;
 
-/** So many who could not be asked are passed over; with more of them something else is wrong. */
+/**
+ * The queue passes over at most this many deployments that did not take their turn. More of them mean a
+ * fault elsewhere.
+ */
 const asideMax = 100;
 
 export interface BuildQueueOptions {
   /** Builds at a time; 1 or more. */
   concurrency: number;
   clock: Clock;
-  /** Until one that did not take its turn is asked again. Default 1,000. */
+  /** The pause before a deployment that did not take its turn is asked again. Default 1,000. */
   retryMs?: number;
 }
 
@@ -36,7 +39,7 @@ interface Waiter {
 
 export class BuildQueue {
   readonly #options: BuildQueueOptions;
-  /** By id. Ids sort by the time of their making (invariant 1). */
+  /** Sorted by id, which is the order of creation (invariant 1). */
   readonly #line: Waiter[] = [];
   #running = 0;
   #aside = 0;
@@ -49,7 +52,10 @@ export class BuildQueue {
     this.#options = options;
   }
 
-  /** The function that gives the slot back, where one is free; else a place in line. Again is fine. */
+  /**
+   * Returns the function that gives the slot back when a slot is free; else takes a place in line. May be
+   * repeated.
+   */
   enter(deploymentId: string, askTurn: AskTurn): (() => void) | undefined {
     const place = this.#placeOf(deploymentId);
     const known = this.#at(place, deploymentId);
@@ -65,7 +71,7 @@ export class BuildQueue {
     return undefined;
   }
 
-  /** Gives up the place in line; without one nothing happens. */
+  /** Gives up the place in line. Does nothing when the deployment has none. */
   leave(deploymentId: string): void {
     const place = this.#placeOf(deploymentId);
     const waiter = this.#at(place, deploymentId);
@@ -74,7 +80,7 @@ export class BuildQueue {
     this.#askNext();
   }
 
-  /** A slot at once, for a build that is running already and was found again. */
+  /** Takes a slot at once, for a build that was running already when it was found again. */
   adopt(): () => void {
     this.#running += 1;
     let held = true;

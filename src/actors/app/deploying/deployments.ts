@@ -1,11 +1,10 @@
 /**
- * Owns the deployments of an app: who waits, which one is under way, and how each ends.
+ * Owns the deployments of an app: which one waits, which one is under way, and how each ends.
  *
- * 1. One at a time builds or starts; at most one waits behind it.
- * 2. A request while one waits returns the waiting one. Where both want different things (a
- *    rollback and a build of the newest source) the later one takes its place: the waiting one
- *    ends as `superseded`.
- * 3. A deployment that was `ready` stays so in the history; which one is live the app says.
+ * 1. One deployment at a time builds or starts; at most one waits behind it.
+ * 2. A request while one waits returns the waiting one. If the two want different things (a rollback, and a
+ *    build of the newest source) the later one replaces the waiting one, which ends as `superseded`.
+ * 3. A deployment that was `ready` stays `ready` in the history. The app says which one is live.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import { newId } from '../../../lib/ids.ts';
@@ -26,7 +25,7 @@ import { leaving } from '../running/instances.ts';
 import { canceledLine, type DeploymentSteps, runDeployment } from './pipeline.ts';
 import { checkRunsHere, checkSourceRuns } from './runtime-fit.ts';
 
-/** An actor that does not answer for so long holds up those behind it no longer. */
+/** How long a deployment whose actor does not answer delays those behind it. */
 const turnDeadlineMs = 10_000;
 
 interface Wanted {
@@ -41,7 +40,7 @@ export class DeploymentQueue implements DeploymentSteps {
   readonly #core: AppCore;
   readonly #workEnded: () => void;
 
-  /** `workEnded` is called when the work on a deployment has returned: the next may begin. */
+  /** `workEnded` is called when the work on a deployment has returned, so that the next may begin. */
   constructor(core: AppCore, workEnded: () => void) {
     this.#core = core;
     this.#workEnded = workEnded;
@@ -56,7 +55,7 @@ export class DeploymentQueue implements DeploymentSteps {
     } satisfies Handlers;
   }
 
-  /** The newest source, built and started: a new deployment, or the one that waits already. */
+  /** Deploys the newest source: returns a new deployment, or the one that waits already. */
   request(wanted: Wanted): DeploymentRecord {
     const app = this.#core.require();
     checkDeployable(app, this.#core.deps.driver);
@@ -65,7 +64,7 @@ export class DeploymentQueue implements DeploymentSteps {
     return this.#enqueue(app, wanted, queued);
   }
 
-  /** Starts the next one when nothing is under way. */
+  /** Starts the next deployment when nothing is under way. */
   advance(): void {
     const core = this.#core;
     if (core.work !== null || core.record?.deletedAtMs !== null || core.context.ended) return;
@@ -92,11 +91,11 @@ export class DeploymentQueue implements DeploymentSteps {
     });
   }
 
-  /** Takes the build slot that is there for a waiting deployment, or gives up its place in line. */
+  /** Takes the free build slot for a waiting deployment, or gives up its place in line. */
   #turn(deploymentId: string): boolean {
     const core = this.#core;
     const { work, queued } = core;
-    // One that was canceled leaves when that is durable.
+    // A canceled deployment leaves the line once its cancel is durable.
     if (work?.kind === 'turn' && queued?.id === work.deploymentId) core.endWork();
     this.advance();
     if (core.work?.deploymentId === deploymentId) return true;
@@ -161,7 +160,7 @@ export class DeploymentQueue implements DeploymentSteps {
     const deployment = core.deployment(deploymentId);
     if (deployment === undefined) throw new ServiceError('NOT_FOUND', 'No such deployment.');
     const open = core.open.find(({ id }) => id === deploymentId);
-    // Once it has the traffic there is nothing left to cancel.
+    // A deployment that has the traffic can no longer be canceled.
     if (open === undefined || core.record?.run.live?.deploymentId === deploymentId) return false;
     this.#finish(open, 'canceled', null);
     return true;
@@ -205,7 +204,7 @@ export class DeploymentQueue implements DeploymentSteps {
       ...deployment,
       status,
       error,
-      // What did not become ready has no release to go back to.
+      // A deployment that did not become ready has no release to go back to.
       release: failed ? null : deployment.release,
       finishedAtMs: core.deps.clock.now(),
     };
@@ -224,8 +223,8 @@ export class DeploymentQueue implements DeploymentSteps {
   }
 
   /**
-   * As a deployment under way does when it is canceled: says so, and lets the next one begin. An actor
-   * that slept may not know yet that it is in line: then there is no work that ends.
+   * Ends a waiting deployment that was canceled: writes so to its log and lets the next one begin. An actor
+   * that slept may not know yet that its deployment is in line; then there is no work to end.
    */
   #leaveLine(deploymentId: string, work: Work | null): void {
     const { deps, context } = this.#core;
@@ -254,8 +253,8 @@ export class DeploymentQueue implements DeploymentSteps {
   }
 
   /**
-   * What a finished deployment leaves behind: history beyond what is kept, of apps that never come up too,
-   * and once it is live releases.
+   * The records and releases that are outdated once this deployment is finished: history beyond the limit,
+   * and old releases if this deployment became ready.
    */
   #outdated(finished: DeploymentRecord): { records: DeploymentRecord[]; changes: Change[] } {
     const { reader, options, streams, logger } = this.#core.deps;
@@ -285,14 +284,14 @@ export class DeploymentQueue implements DeploymentSteps {
   }
 }
 
-/** It cannot start again: the text of its compose file is not needed any more. */
+/** A deployment without its release cannot start again, so the text of its compose file is dropped. */
 function withoutRelease(deployment: DeploymentRecord): DeploymentRecord {
   const { plan } = deployment;
   const stack = plan?.stack && { ...plan.stack, compose: '' };
   return { ...deployment, release: null, plan: plan && stack ? { ...plan, stack } : plan };
 }
 
-/** Holds nothing of the activation that waits, which may be gone when the turn comes. */
+/** The function keeps no reference to the waiting activation, which may be gone when the turn comes. */
 function turnOf(actors: Actors, app: ActorRef<AppProtocol>, deploymentId: string): AskTurn {
   const message = { type: 'build-turn', deploymentId } as const;
   return () => actors.ask<AppProtocol, 'build-turn'>(app, message, { deadlineMs: turnDeadlineMs });

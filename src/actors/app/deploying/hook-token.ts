@@ -1,6 +1,6 @@
 /**
- * Owns the URL token of a deploy hook. It is stored hashed, to compare in constant time, and sealed,
- * to reveal; never in clear.
+ * Owns the URL token of a deploy hook. The token is stored hashed, for a comparison in constant time, and
+ * sealed, to show it again; never in clear.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AppRecord } from '../../../store/records/records.ts';

@@ -1,11 +1,11 @@
 /**
- * Owns the way of one deployment that has its build slot: fetch the source, build it, start it,
- * switch the traffic, drop what is outdated.
+ * Owns the steps of one deployment that has its build slot: fetch the source, build it, start it, switch
+ * the traffic, remove what is outdated.
  *
- * 1. Every step is journaled by the actor before the next begins. After a crash the same function
- *    runs again and goes on: it unpacks anew, takes up a running build job or its exit code, and
- *    takes up an instance that was being started.
- * 2. It ends as ready, failed or canceled, or is left to the next activation; each step has a
+ * 1. The actor journals every step before the next begins. After a crash the same function runs again and
+ *    continues: it unpacks again, and takes up a running build job, its exit code, or an instance that was
+ *    being started.
+ * 2. A deployment ends as ready, failed or canceled, or is left to the next activation. Each step has a
  *    deadline, and a cancel ends what runs.
  */
 import type { AppRecord, DeploymentRecord, ReleasePlan } from '../../../store/records/records.ts';
@@ -17,9 +17,9 @@ import type { AppCore } from '../core.ts';
 import { isAborted, reach } from '../../workload/reach.ts';
 import { awaitDatabases } from '../settings/variables.ts';
 
-/** What the actor journals of a deployment; called in reports. A deployment that is over stays as it is. */
+/** What the actor journals of a deployment. Called in reports. A finished deployment does not change. */
 export interface DeploymentSteps {
-  /** Leaves the queue: null when it may not now (canceled, or an upload runs). */
+  /** Leaves the queue. Null when the deployment may not begin now (it is canceled, or an upload runs). */
   begin(deploymentId: string): { app: AppRecord; deployment: DeploymentRecord } | null;
   change(deploymentId: string, patch: Partial<DeploymentRecord>): void;
   finish(deploymentId: string, status: 'ready' | 'failed', error: string | null): void;
@@ -37,8 +37,8 @@ interface Way {
 export const canceledLine = 'Canceled.';
 
 /**
- * Never rejects. Resolves when the deployment is finished, must wait, or the activation ends. One that
- * was queued brings the build slot it has.
+ * Never rejects. Resolves when the deployment is finished, must wait, or the activation ends. A deployment
+ * that was queued brings its build slot.
  */
 export async function runDeployment(
   core: AppCore,
@@ -56,7 +56,7 @@ export async function runDeployment(
     const finished = await carryOut({ core, steps, signal, say }, deploymentId, giveBack);
     if (finished) streams.end(log);
   } catch (thrown) {
-    // The next activation goes on from what is journaled.
+    // The next activation continues from what is journaled.
     if (isAborted(life)) return;
     try {
       const error = cancel.aborted ? null : reasonOf(core, thrown);
@@ -70,7 +70,7 @@ export async function runDeployment(
   }
 }
 
-/** False when it has to wait in the queue. */
+/** False when the deployment has to wait in the queue. */
 async function carryOut(
   way: Omit<Way, 'deployment'>,
   deploymentId: string,
@@ -124,7 +124,7 @@ async function start({ core, steps, deployment, signal, say }: Way): Promise<voi
     if (plan === null) throw new WorkFailed('It is not known how this release starts.');
     await bringUp(core, { deploymentId, release, plan, say, tellsLastWords: true, signal });
   }
-  // The traffic is there before anybody reads `ready`.
+  // The traffic is switched before anybody reads `ready`.
   if (!(await core.route())) say('The edge is not reached; the traffic follows when it is.');
   await core.context.report(() => steps.finish(deploymentId, 'ready', null));
   say('Ready.');
@@ -162,7 +162,7 @@ async function removeJob(core: AppCore, buildJob: string): Promise<void> {
   try {
     await reach(clock, core.context.signal, () => driver.remove(buildJob));
   } catch (error) {
-    // Found and removed as unknown when the driver is next looked through.
+    // The next look through the driver finds and removes a workload that is left over.
     if (!core.context.signal.aborted) {
       logger.warn({ workload: buildJob, err: error }, 'workload_not_removed');
     }

@@ -1,12 +1,12 @@
 /**
- * Owns what runs on this server: apps of which source, and releases only where they were made for, as
- * programs of a machine or in an image.
+ * Owns what this server can run: apps of which sources, and releases of which kind (programs of the
+ * machine, or images).
  */
 import type { Driver } from '../../../drivers/driver.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import type { DeploySource, ReleasePlan } from '../../../store/records/records.ts';
 
-/** UNSUPPORTED_SOURCE for one that this server cannot deploy. */
+/** Throws UNSUPPORTED_SOURCE for a source that this server cannot deploy. */
 export function checkSourceRuns(source: DeploySource, { images }: Pick<Driver, 'images'>): void {
   switch (source) {
     case 'UPLOAD':
@@ -36,7 +36,7 @@ export function madeElsewhere(plan: ReleasePlan): string {
   return `This release was made for the ${made} runtime, which this server does not run now. Deploy again.`;
 }
 
-/** NOT_DEPLOYABLE for a release that was made for the other runtime. */
+/** Throws NOT_DEPLOYABLE for a release that was made for the other runtime. */
 export function checkRunsHere(plan: ReleasePlan | null, driver: Pick<Driver, 'runs'>): void {
   if (plan === null || runsHere(plan, driver)) return;
   throw new ServiceError('NOT_DEPLOYABLE', madeElsewhere(plan));

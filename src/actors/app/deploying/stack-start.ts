@@ -1,9 +1,9 @@
 /**
- * Owns a compose file's release on its way up: what is read of it anew, the room it needs, and starting
- * its services in their order.
+ * Owns the start of a compose file's release: its plan is made again, room is made for it, and its services
+ * start in order.
  *
- * 1. A service starts when those it waits for have come as far as it asks.
- * 2. Starting again, after a crash, goes on with what runs already.
+ * 1. A service starts when the services it waits for are as far as it asks.
+ * 2. A second start, after a crash, leaves alone what runs already.
  */
 import type { Driver } from '../../../drivers/driver.ts';
 import { pause } from '../../../lib/clock.ts';
@@ -19,7 +19,7 @@ import { beforeHealthy } from '../running/health.ts';
 import { openVariables } from '../settings/variables.ts';
 
 interface StackLog {
-  /** Tells the deployment's log. */
+  /** Writes to the deployment's log. */
   say: (line: string) => void;
   signal: AbortSignal;
 }
@@ -27,17 +27,17 @@ interface StackLog {
 type Wait = StackService['after'][number];
 
 const lookEveryMs = 200;
-/** Until it is looked again whether there is room. */
+/** The pause between two checks for room. */
 const roomEveryMs = 100;
 
-/** The stack with the variables of now. Rejects with WorkFailed. */
+/** The stack with the current variables. Rejects with WorkFailed. */
 export async function stackOf(core: AppCore, { compose }: ReleaseStack): Promise<Stack> {
   const variables = openVariables(core.deps, core.require());
   const { readStack } = await import('../compose/stack.ts');
   return readStack(compose, { variables, port: core.require().build.port });
 }
 
-/** How the services are named to the actor before any of them starts. */
+/** The services, as the actor is told of them before any of them starts. */
 export function othersOf(
   { services }: Stack,
   { main, images }: ReleaseStack,
@@ -48,7 +48,7 @@ export function othersOf(
   return { main, others };
 }
 
-/** What is started for an instance, in its order. Rejects with WorkFailed. */
+/** The parts that are started for an instance, in order. Rejects with WorkFailed. */
 export async function stackParts(
   core: AppCore,
   { workloadId, port }: Instance,
@@ -74,7 +74,7 @@ export async function stackParts(
   });
 }
 
-/** Ends what runs of the app: its services and the next ones would share their volumes. */
+/** Ends what runs of the app, because its services would share their volumes with the next ones. */
 export async function awaitRoom(
   core: AppCore,
   deploymentId: string,
@@ -86,7 +86,9 @@ export async function awaitRoom(
   }
 }
 
-/** Resolves when all are started. Rejects with WorkFailed, with what `driver.start` throws, or when aborted. */
+/**
+ * Resolves when all are started. Rejects with WorkFailed, with what `driver.start` throws, or when aborted.
+ */
 export async function startStack(
   core: AppCore,
   parts: readonly StackPart[],
@@ -104,7 +106,7 @@ export async function startStack(
   }
 }
 
-/** Rejects with WorkFailed when a service of the stack did not come up. */
+/** Rejects with WorkFailed when a service of the stack did not start. */
 export async function checkStack(driver: Driver, parts: readonly StackPart[]): Promise<void> {
   for (const { service, spec } of parts) {
     if (service.runsOnce) continue;
@@ -114,7 +116,7 @@ export async function checkStack(driver: Driver, parts: readonly StackPart[]): P
   }
 }
 
-/** For as long as an app may take to be healthy. */
+/** Waits as long as an app may take to be healthy. */
 async function awaitOther(
   core: AppCore,
   parts: readonly StackPart[],
@@ -145,7 +147,7 @@ async function awaitOther(
   }
 }
 
-/** Whether it has come as far as asked; a sentence when it never will. */
+/** Whether the service is as far as asked; a sentence when it never will be. */
 function hasCome(workload: Workload | undefined, { until }: Wait): boolean | string {
   const state = workload?.state;
   if (until === 'completed' && state?.phase === 'ended') {

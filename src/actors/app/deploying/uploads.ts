@@ -1,11 +1,11 @@
 /**
  * Owns the reservation of an app for one upload, and which uploaded archives are kept.
  *
- * 1. While an archive arrives no deployment begins, and while one is under way no upload does. A
- *    deployment that waits for a build slot hinders none: it will build the newest source.
+ * 1. While an archive arrives no deployment begins, and while a deployment is under way no upload begins. A
+ *    deployment that waits for a build slot does not hinder an upload: it will build the newest source.
  * 2. A reservation lives in memory: it ends with the process, and with this activation.
- * 3. An archive arrives under a name of its own. Its commit gives it the name that the app points at;
- *    what has neither is removed when the upload ends, or when the next one begins.
+ * 3. An archive arrives under a name of its own. Its commit renames it to the name that the app points at.
+ *    A file under any other name is removed when the upload ends, or when the next one begins.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { AppCore } from '../core.ts';
@@ -43,7 +43,7 @@ export function uploadHandlers(core: AppCore, queue: DeploymentQueue) {
     'upload-abort': async ({ uploadId }) => {
       const isReserved = core.uploadId === uploadId;
       if (isReserved) core.releaseUpload();
-      // A commit that failed has ended the reservation too, and left its file.
+      // A failed commit has ended the reservation too, and left its file.
       if (core.uploadId === null) await core.folders.keepUploads(neededBlobs(core));
       queue.advance();
       return isReserved;

@@ -1,18 +1,18 @@
 /**
- * Owns what the containers of an app are called, which workload each is and where its lines are.
- * An app has one, `app`; one of a compose file has one for each service, by its name.
+ * Owns the names of an app's containers, which workload each is and where its lines are. An app has one
+ * container, `app`; an app of a compose file has one for each service, by its name.
  */
 import type { Reader } from '../../../store/reader-and-journal.ts';
 import type { LogName } from '../../../logs/files/log.ts';
 import type { AppRecord, Instance } from '../../../store/records/records.ts';
 import { tables } from '../../../store/records/tables.ts';
 
-/** The one container of an app that is no stack, wherever one has to be named. */
+/** The name of the one container of an app that is no stack. */
 export const defaultContainer = 'app';
 
 type Runs = Pick<AppRecord, 'id' | 'run'>;
 
-/** Names of an app's containers, the default first, also while they do not run. */
+/** The names of an app's containers, the default first. They are known even while nothing runs. */
 export function containerNames(
   reader: Pick<Reader, 'get'>,
   app: Readonly<AppRecord>,
@@ -30,12 +30,12 @@ export function containerNames(
   return [main, ...Object.keys(images).filter((service) => service !== main)];
 }
 
-/** The log of one of its containers; `names` as of `containerNames`. */
+/** The log of one container; `names` comes from `containerNames`. */
 export function containerLog(appId: string, names: readonly string[], name: string): LogName {
   return name === '' || name === names[0] ? `app:${appId}` : `app:${appId}.${name}`;
 }
 
-/** What runs as this container now; undefined when nothing does. */
+/** The workload that runs as this container now; undefined when none does. */
 export function containerWorkload({ run }: Runs, name: string): string | undefined {
   const { live } = run;
   if (live === null) return undefined;
@@ -49,7 +49,7 @@ export function workloadsOf(instance: Readonly<Instance> | null | undefined): st
   return [instance.workloadId, ...(instance.parts ?? []).map(({ workloadId }) => workloadId)];
 }
 
-/** The log of a workload that is another than the app's main one; undefined for that one. */
+/** The log of a workload other than the app's main one; undefined for the main one. */
 export function partLog(app: Runs | null, workloadId: string): LogName | undefined {
   if (app === null) return undefined;
   const { live, next, draining } = app.run;

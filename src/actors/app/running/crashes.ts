@@ -1,10 +1,10 @@
 /**
  * Owns crashes of an app's live instance: how they are counted, and what the app's log says of them.
  *
- * 1. Each crash counts once, also one that happened while the service was away: the driver counts
- *    restarts, and the count that was seen is journaled.
- * 2. The app's log says it once, even if the service dies in between. The line is in a stream of our
- *    own, which no app can write to.
+ * 1. Each crash counts once, even one that happened while the service was away: the driver counts restarts,
+ *    and the last count seen is journaled.
+ * 2. The app's log reports a crash once, even if the service dies in between. The line is in a stream of
+ *    our own, which no app can write to.
  */
 import type { Exit, Workload } from '../../../protocol/workload.ts';
 import type { LogName } from '../../../logs/files/log.ts';
@@ -16,13 +16,13 @@ import type { AppCore } from '../core.ts';
 
 type Counted = AppCrashes['counted'][number];
 
-/** Ends no farther apart are in a row. */
+/** Ends within this time of each other count as a row. */
 const rowMs = 5 * 60_000;
-/** After a crash of the service, an end of so long ago is not told any more. */
+/** After a crash of the service, an end older than this is not reported any more. */
 const retellMs = 10 * 60_000;
 const noneSoFar: AppCrashes = { restarts: 0, last: null, counted: [] };
 
-/** What is kept of ends once this instance takes the traffic; `counted` are those before that. */
+/** The crashes to keep when this instance takes the traffic; `counted` are its ends before that. */
 export function crashesOf(
   before: AppCrashes | undefined,
   counted: readonly Counted[],
@@ -35,8 +35,8 @@ export function crashesOf(
 }
 
 /**
- * Counts what the driver says of a workload of the live instance, and tells of it once that is durable;
- * null when it is nothing new. The caller saves it.
+ * Counts what the driver reports of a workload of the live instance, and writes of it to the log once the
+ * count is durable. Null when nothing is new. The caller saves the result.
  */
 export function countEnd(core: AppCore, workload: Workload): AppCrashes | null {
   const { spec, state } = workload;
@@ -75,7 +75,7 @@ export function countEnd(core: AppCore, workload: Workload): AppCrashes | null {
   return { restarts: now.restarts, last, counted: [...others, next] };
 }
 
-/** Tells what an earlier activation may not have come to tell. */
+/** Reports an end that an earlier activation may not have reported. */
 export function retellEnd(core: AppCore): void {
   const { record: app, deps } = core;
   const last = app?.run.crashes?.last;
@@ -85,7 +85,7 @@ export function retellEnd(core: AppCore): void {
   if (isHere) tell(core, last);
 }
 
-/** Who ended so far of an instance, before it takes the traffic. */
+/** The ends of an instance's workloads before it takes the traffic. */
 export async function endsBefore(core: AppCore, instance: Instance): Promise<Counted[]> {
   const { driver } = core.deps;
   const found = await Promise.all(workloadsOf(instance).map((id) => driver.inspect(id)));
@@ -97,7 +97,7 @@ export async function endsBefore(core: AppCore, instance: Instance): Promise<Cou
   });
 }
 
-/** A daemon that starts anew counts anew: then the time of the end says whether it is another one. */
+/** A restarted daemon counts from zero. Then the time tells whether the end is a new one. */
 function freshEnds(counted: Counted, { ends, exit }: { ends: number; exit: Exit }): number {
   if (ends > counted.ends) return ends - counted.ends;
   const mayBeAnew = ends < counted.ends || ends === 0;

@@ -1,6 +1,6 @@
 /**
- * Owns the question whether a new instance is healthy: something of its own listens on its port,
- * and it accepts a connection or answers `healthPath` with 2xx-3xx, within a time.
+ * Owns the check whether a new instance is healthy. Its own process must listen on its port, and accept a
+ * connection or answer `healthPath` with 2xx-3xx, within a time.
  */
 import { request } from 'node:http';
 import { connect } from 'node:net';
@@ -18,7 +18,7 @@ export interface Target {
   hostHeader: string;
 }
 
-/** Null when it is well, else what was seen, as the end of a sentence. */
+/** Null when the instance is well, else what was seen, as the end of a sentence. */
 export type Check = (target: Target, signal: AbortSignal) => Promise<string | null>;
 
 export type Health =
@@ -33,12 +33,12 @@ export interface HealthGateOptions {
   check: Check;
   workloadId: string;
   port: number;
-  /** What the app knows the port as. */
+  /** The port as the app knows it. */
   shownPort: number;
   path: string | null;
   hostHeader: string;
   timeoutMs: number;
-  /** Told once, when it has listened elsewhere for a while. */
+  /** Called once, when the app has listened elsewhere for a while. */
   say: (line: string) => void;
   signal: AbortSignal;
 }
@@ -48,13 +48,13 @@ const hosts = ['127.0.0.1', '::1'] as const;
 const firstDelayMs = 50;
 const lastDelayMs = 500;
 const checkTimeoutMs = 5000;
-/** An app that listens elsewhere by then is told so; it may still come to listen where it should. */
+/** After this time an app that listens elsewhere is told so. It may still open the right port later. */
 const elsewhereMs = 10_000;
-/** Places that it says to listen at. */
+/** The most places that the message names. */
 const shownMax = 4;
 const goneApp = 'The app is gone: the driver does not know it any more.';
 
-/** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
+/** Resolves once the health is decided. Rejects when `signal` aborts or the driver cannot be reached. */
 export async function awaitHealth(options: HealthGateOptions): Promise<Health> {
   const { driver, clock, workloadId, timeoutMs, signal } = options;
   const beganAtMs = clock.now();
@@ -146,9 +146,9 @@ function checkPath(
 }
 
 /**
- * The line in a deployment's log that says where an app listens when it does not listen on its PORT. It
- * is not ended for that: an app that is slow to start may open a port for metrics or a debugger first,
- * which looks the same from outside.
+ * Owns the line in a deployment's log that says where an app listens, if not on its PORT. The app is not
+ * ended for that: a slow app may open a port for metrics or a debugger first, which looks the same from
+ * outside.
  */
 class Elsewhere {
   readonly #options: HealthGateOptions;
@@ -157,11 +157,11 @@ class Elsewhere {
   /** Why nothing was reached, as the end of a sentence. */
   seen: string;
 
-  /** `fromMs`: not looked at before. */
+  /** Nothing is looked at before `fromMs`. */
   constructor(options: HealthGateOptions, fromMs: number) {
     this.#options = options;
     this.#fromMs = fromMs;
-    // Who listens on loopback alone is reached by nobody outside its container.
+    // Nobody outside a container reaches a program that listens on loopback only.
     const where = options.driver.runs === 'image' ? ' at 0.0.0.0' : '';
     this.seen = `nothing listened on its port ${String(options.shownPort)}${where} (the variable PORT)`;
   }
@@ -177,7 +177,7 @@ class Elsewhere {
   }
 }
 
-/** The end of a sentence; null for what listens nowhere. */
+/** The end of a sentence; null when the app listens nowhere. */
 export function describeListeners(
   listeners: readonly Listener[],
   shownPort: number,

@@ -1,8 +1,8 @@
 /**
- * Owns the instances of an app: the live one, the one that is being started, and those on their
- * way out.
+ * Owns the instances of an app: the live one, the one that is being started, and those that are ending.
  *
- * 1. A named instance stands in `run` until the driver has forgotten it: nothing runs unseen.
+ * 1. An instance stands in `run` from before its start until the driver has forgotten it: nothing runs
+ *    unseen.
  * 2. The edge hears of a new instance before the old one is asked to end.
  */
 import type { Workload } from '../../../protocol/workload.ts';
@@ -13,7 +13,7 @@ import type { AppCore } from '../core.ts';
 import { countEnd, crashesOf } from './crashes.ts';
 import type { Handlers } from '../protocol.ts';
 
-/** `ensureRunning` is called when nothing of the app runs and something should. */
+/** `ensureRunning` is called when the app should run and nothing of it does. */
 export function instanceHandlers(core: AppCore, ensureRunning: () => void) {
   return {
     workload: ({ workload }) => {
@@ -29,7 +29,7 @@ export function instanceHandlers(core: AppCore, ensureRunning: () => void) {
             notice(core, workload, ensureRunning),
           );
         }
-        // What runs once has ended, and is all right.
+        // A service that runs once has ended, and that is well.
         else if (found.spec.kind === 'service') noticeLive(core, found, ensureRunning);
       }
       core.care.removeUnknown(workloads, knownWorkloads(core));
@@ -51,11 +51,11 @@ export interface NextInstance {
   deploymentId: string;
   port: number;
   image: string | null;
-  /** Of a compose file: its main service, and the others by where they stand in their order. */
+  /** For a compose file: the main service, and the others with their places in the start order. */
   stack: { main: string; others: { service: string; at: number; image: string }[] } | null;
 }
 
-/** Names an instance before the driver is told of it. Null: it is not wanted any more. */
+/** Names an instance before the driver is told of it. Null: the instance is not wanted any more. */
 export function nameNext(core: AppCore, wanted: NextInstance): Instance | null {
   const { deploymentId, port, image, stack } = wanted;
   if (!core.wants(deploymentId)) return null;
@@ -80,7 +80,7 @@ export function nameNext(core: AppCore, wanted: NextInstance): Instance | null {
   return next;
 }
 
-/** Ends the live instance before the next begins: they would share their volumes. */
+/** Ends the live instance before the next begins, because they would share their volumes. */
 export function makeRoom(core: AppCore, deploymentId: string): void {
   if (!core.wants(deploymentId)) return;
   const { run } = core.require();
@@ -88,7 +88,7 @@ export function makeRoom(core: AppCore, deploymentId: string): void {
   core.endAll();
 }
 
-/** Gives a healthy instance the traffic; false when it is not wanted any more. `counted`: ends before. */
+/** Gives a healthy instance the traffic; false when it is not wanted any more. `counted`: its ends before. */
 export function goLive(
   core: AppCore,
   { workloadId }: Instance,
@@ -150,7 +150,7 @@ function loseLive(core: AppCore, run: AppRun, ensureRunning: () => void): void {
   ensureRunning();
 }
 
-/** The app is well again once the instance that crashed listens. */
+/** The app is well again once the instance that crashed listens again. */
 function recheck(core: AppCore, workloadId: string): void {
   core.care.recheck(workloadId, {
     recovered: (startedAtMs) => {

@@ -1,4 +1,4 @@
-/** Owns what the driver is asked to run of a release: its programs in a folder, or its image. */
+/** Owns what the driver is asked to run for a release: programs in a folder, or an image. */
 import type { ContainerSpec, WorkloadSpec } from '../../../protocol/workload.ts';
 import type { Instance, ReleaseImage, ReleasePlan } from '../../../store/records/records.ts';
 // prettier-ignore
@@ -7,7 +7,7 @@ import type { AppCore } from '../core.ts';
 import { openVariables } from '../settings/variables.ts';
 
 export interface Release {
-  /** The release's folder by name. */
+  /** The name of the release's folder. */
   release: string;
   plan: ReleasePlan;
 }
@@ -17,7 +17,7 @@ export function dataVolume(appId: string): string {
   return `${appId}-data`;
 }
 
-/** The port the app itself sees, as its variable PORT. */
+/** The port that the app itself sees, as its variable PORT. */
 export function innerPort({ image }: ReleasePlan, port: number): number {
   return image?.port ?? port;
 }

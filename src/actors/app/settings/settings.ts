@@ -53,7 +53,7 @@ async function create(core: AppCore, input: NewApp): Promise<AppRecord> {
   const isTaken = (slug: string): boolean => deps.reader.count(tables.apps, 'slug', [slug]) > 0;
   let { slug } = base;
   const recordFor = (past: number): AppRecord => {
-    // It keeps to the places in order as long as nobody takes the slug that it has.
+    // The app keeps its slug while it waits for the commit, unless somebody takes that slug.
     slug = freeSlug(base.slug, isTaken(slug) ? past : 0, isTaken);
     return { ...base, slug };
   };
@@ -69,7 +69,7 @@ function newRecord(core: AppCore, input: NewApp, nowMs: number): AppRecord {
   const name = checkName(input.name);
   checkPlace(core.deps.reader, input);
   const source = checkSource(input);
-  // What no deployment could ever run is not made.
+  // A source that no deployment could run is refused.
   checkSourceRuns(input.source, core.deps.driver);
   const { hookHash, hookSealed } = newHookToken(core.deps.secrets, core.id);
   return {
@@ -123,17 +123,17 @@ function checkPatch(core: AppCore, app: AppRecord, patch: AppPatch): Partial<App
   };
 }
 
-/** What a deployment would refuse is refused at once; it looks again with the variables of then. */
+/** Refuses at once what a deployment would refuse. The deployment checks again with its own variables. */
 async function checkStackFile(
   core: AppCore,
   compose: string,
   env: readonly Readonly<EnvRecord>[],
 ): Promise<void> {
-  // A reference to a database stays one: what it stands for has no place in a check.
+  // A reference to a database stays a reference: its value is not needed for a check.
   const wanted = env.filter(({ targets }) => targets.includes('production'));
   const values = wanted.map((record) => [record.key, valueOf(core.deps.secrets, record)]);
   const variables = Object.fromEntries(values) as Record<string, string>;
-  // Few instances have a compose file, and what reads one is large.
+  // Few instances have a compose file, and the YAML parser is large.
   const { checkAllowed } = await import('../compose/stack.ts');
   try {
     await checkAllowed(compose, variables);
@@ -148,8 +148,8 @@ function freeSlug(slug: string, past: number, isTaken: (slug: string) => boolean
 }
 
 /**
- * The first number from 1 on that is free, where they are taken in order; a later one that is free
- * where there are gaps. Apps of one name by the thousand are not tried one by one.
+ * A free number, by doubling and bisection, because thousands of apps may have the same name. It is the
+ * first free one from 1 on if there are no gaps, else a later one.
  */
 function firstFree(isFree: (number: number) => boolean): number {
   let high = 1;

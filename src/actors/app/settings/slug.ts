@@ -1,4 +1,4 @@
-/** Owns slugs: the DNS label an app is reached under. */
+/** Owns slugs: the DNS label of an app's address. */
 
 const slugMax = 50;
 

@@ -1,6 +1,6 @@
 /**
- * Owns that variables which an earlier version stored say which databases they refer to: a value that
- * is sealed shows it to nobody who only reads. Looked through once, at the first start that knows of it.
+ * Owns a migration: variables that an earlier version stored record which databases they refer to, because
+ * a reader cannot open a sealed value. It runs once, at the first start of a version that needs it.
  */
 import type { EnvRecord } from '../../../store/records/records.ts';
 import type { Store } from '../../../store/store.ts';
@@ -15,7 +15,7 @@ export async function storeReferences(
   secrets: SecretBox,
 ): Promise<void> {
   const instance = store.get(tables.instance, 'instance');
-  // Nothing is stored before it is set up.
+  // Nothing is stored before the instance is set up.
   if (instance === undefined || instance.referencesKnown === true) return;
   const changes: Change[] = [put(tables.instance, { ...instance, referencesKnown: true })];
   for (const record of store.scan(tables.env)) {
@@ -30,7 +30,7 @@ function referencesOf(secrets: SecretBox, record: Readonly<EnvRecord>): string[]
   try {
     return namedIn(valueOf(secrets, record));
   } catch {
-    // Sealed with another key: no app starts with it, whatever it refers to.
+    // The value is sealed with another key: no app starts with it, whatever it refers to.
     return [];
   }
 }

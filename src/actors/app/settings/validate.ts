@@ -1,6 +1,6 @@
 /**
- * Owns what an app's settings may be. Every refusal is BAD_USER_INPUT with a sentence that names
- * the field and what is allowed; what passes is normalised (trimmed, '' as null).
+ * Owns what an app's settings may be. Every refusal is BAD_USER_INPUT with a sentence that names the field
+ * and what is allowed. Accepted values are normalised (trimmed, '' as null).
  */
 import type { Driver } from '../../../drivers/driver.ts';
 import { ServiceError } from '../../../lib/errors.ts';
@@ -20,7 +20,7 @@ export function bad(sentence: string): ServiceError {
   return new ServiceError('BAD_USER_INPUT', sentence);
 }
 
-// Line ends included.
+// Line ends count too.
 const controls = /\p{Cc}/u;
 
 export function checkName(name: string): string {
@@ -32,7 +32,7 @@ export function checkName(name: string): string {
   return trimmed;
 }
 
-/** Of an app or a database: its server, and its folder, which is one of the team. */
+/** Checks the place of an app or a database: its server, and its folder, which must be one of the team. */
 export function checkPlace(
   reader: Reader,
   { teamId, folderId, serverId }: Pick<NewApp, 'teamId' | 'folderId' | 'serverId'>,
@@ -57,7 +57,7 @@ export const emptyBuild: BuildConfig = {
 
 export const emptyResources: Resources = { memoryMb: null, cpus: null, pids: null, replicas: 1 };
 
-/** `base` with what `patch` names; undefined leaves a field as it is. */
+/** `base` with the fields of `patch`; undefined leaves a field as it is. */
 export function checkBuild(base: BuildConfig, patch: Partial<BuildConfig>): BuildConfig {
   const build = { ...base, ...defined(patch) };
   return {
@@ -79,7 +79,7 @@ export function checkBuild(base: BuildConfig, patch: Partial<BuildConfig>): Buil
   };
 }
 
-/** What runs several of a program beside each other, and how many at most. */
+/** The most replicas of a program that the driver can run. */
 export function replicasMaxOf({ name }: Pick<Driver, 'name'>): number {
   return name === 'swarm' ? swarmReplicasMax : 1;
 }
@@ -108,7 +108,7 @@ export function checkGit(git: GitSource): GitSource {
   if (repository === '' || repository.length > 2048 || controls.test(repository)) {
     throw bad('git.repository must have 1 to 2048 characters.');
   }
-  // Whoever sees the app sees its repository; `ssh://git@host` names a user and no secret.
+  // Everybody who sees the app sees its repository. `ssh://git@host` names a user and no secret.
   if (/^https?:\/\/[^/?#]*@/i.test(repository) || /^\w+:\/\/[^/?#@]*:[^/?#]*@/.test(repository)) {
     throw bad('git.repository must not hold a password or token.');
   }
@@ -149,7 +149,7 @@ const sourceFields = [
   ['compose', 'COMPOSE'],
 ] as const;
 
-/** An app has the field of its own source alone, and a new one has it. */
+/** An app has only the field of its own source, and a new app must have it. */
 export function checkSourceFields(
   source: DeploySource,
   given: Partial<Pick<NewApp, (typeof sourceFields)[number][0]>>,
@@ -181,7 +181,7 @@ function checkBranch(field: string, branch: string): string {
   return trimmed;
 }
 
-/** Null for no text, or blanks alone. */
+/** Null for no text, or only blanks. */
 function checkText(text: string | null, allowed: RegExp, sentence: string): string | null {
   const trimmed = text?.trim() ?? '';
   if (trimmed === '') return null;
@@ -214,7 +214,7 @@ function checkInteger<T extends number | null>(
   throw bad(`${field} must be a whole number from ${String(min)} to ${String(max)}.`);
 }
 
-/** Without the fields that are undefined, which a caller may spell out. */
+/** The patch without fields that are undefined, which a caller may spell out. */
 function defined<T extends object>(patch: T): { [K in keyof T]-?: Exclude<T[K], undefined> } {
   const entries = Object.entries(patch).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]-?: Exclude<T[K], undefined> };

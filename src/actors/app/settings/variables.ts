@@ -1,7 +1,6 @@
 /**
- * Owns the environment variables of an app: what they may be, how they are stored, and what they are
- * when a process starts. A secret value is stored sealed and leaves only by `env-reveal` and to the
- * app's processes.
+ * Owns the environment variables of an app: what they may be, how they are stored, and what a process gets
+ * at its start. A secret value is stored sealed. It leaves only by `env-reveal` and to the app's processes.
  */
 import { newId } from '../../../lib/ids.ts';
 import { ServiceError } from '../../../lib/errors.ts';
@@ -28,7 +27,7 @@ const valueMaxBytes = 32 * 1024;
 // Linux refuses to start a program whose environment and arguments are larger than a few MiB.
 const totalMaxBytes = 256 * 1024;
 const databasePollMs = 250;
-/** A password that a server does not take for long is not worth a deployment's time. */
+/** A deployment waits only this long for a server that takes a new password. */
 const passwordWaitMs = 5000;
 const mask = '••••••••';
 
@@ -64,7 +63,7 @@ export function variableHandlers(core: AppCore) {
   } satisfies Handlers;
 }
 
-/** Keys in order of appearance, the last of a repeated one. */
+/** The entries in order of appearance. Of a repeated key the last entry counts. */
 export function checkEntries(entries: readonly EnvEntry[]): EnvEntry[] {
   const byKey = new Map<string, EnvEntry>();
   for (const entry of entries) {
@@ -72,7 +71,7 @@ export function checkEntries(entries: readonly EnvEntry[]): EnvEntry[] {
     if (Buffer.byteLength(entry.value) > valueMaxBytes) {
       throw bad(`The value of ${entry.key} is larger than 32 KiB.`);
     }
-    // Who may refer to it was decided before; here only what is no reference is refused.
+    // The right to refer to a database was checked before. This call only refuses a malformed reference.
     referencesIn(entry.value);
     if (entry.value.includes('\0')) throw bad(`The value of ${entry.key} contains a NUL.`);
     const targets: EnvTarget[] =
@@ -126,12 +125,12 @@ export function toRecord(
   };
 }
 
-/** What values are opened with. */
+/** What opening a value needs. */
 export type VariableParts = Pick<AppDeps, 'reader' | 'secrets' | 'driver'>;
 
 /**
- * The variables a process of the app starts with, references to databases resolved. Throws
- * NOT_RUNNING with a sentence where one leads nowhere.
+ * The variables that a process of the app starts with, references to databases resolved. Throws NOT_RUNNING
+ * with a sentence when a reference cannot be resolved.
  */
 export function openVariables(
   parts: VariableParts,
@@ -143,15 +142,15 @@ export function openVariables(
   return Object.fromEntries(values.map(([key, value]) => [key, resolved(key, value, options)]));
 }
 
-/** Whether the app's processes are told the password of a database. */
+/** Whether the app's processes get the password of a database. */
 export function areToldPassword(parts: VariableParts, appId: string, databaseId: string): boolean {
   const values = storedValues(parts, appId);
   return values.some(([, value]) => holdsPassword(value, databaseId));
 }
 
 /**
- * Waits while a database that is referred to is about to start, `timeoutMs` at most, and a few seconds
- * for one that is given another password.
+ * Waits for databases that the app refers to: `timeoutMs` at most for one that is about to start, and a few
+ * seconds for one that gets another password.
  */
 export async function awaitDatabases(
   parts: VariableParts & Pick<AppDeps, 'clock'>,
@@ -188,7 +187,7 @@ function storedValues({ reader, secrets }: VariableParts, appId: string): [strin
   return wanted.map((record) => [record.key, valueOf(secrets, record)]);
 }
 
-/** The value of a variable; of a secret, opened. */
+/** The value of a variable. A secret value is opened. */
 export function valueOf(secrets: SecretBox, record: Readonly<EnvRecord>): string {
   if (record.sealed === null) return record.value ?? '';
   return secrets.open(record.sealed, contextOf(record.appId, record.key));
