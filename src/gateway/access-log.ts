@@ -1,10 +1,10 @@
 /**
- * Owns the line a request leaves in the log: the route's template, never the path, the query, a
- * cookie or a token. Constant answers are logged at debug level only.
+ * Owns the log line of a request: it shows the route's template, never the path, the query, a cookie or a
+ * token. Constant answers are logged at debug level only.
  *
- * 1. Given a sink for lines, it writes them itself, in the form of the logger, and hands over many at
- *    a time. A line then costs a tenth of what it costs in the logger.
- * 2. No line waits longer than `heldMs`; `flush` hands over what waits.
+ * 1. With a sink for lines, this file writes the lines itself, in the form of the logger, and hands over
+ *    many at a time. A line then costs a tenth of what it costs in the logger.
+ * 2. No line waits longer than `heldMs`; `flush` hands over the waiting lines.
  * 3. A line shows a client's own words only as `line-notes.ts` allows.
  */
 import type { Clock } from '../lib/clock.ts';
@@ -19,11 +19,11 @@ export type LineSink = (lines: string) => void;
 export interface AccessLogOptions {
   logger: Logger;
   clock: Clock;
-  /** Takes lines in place of the logger; null: nobody wants them. */
+  /** Takes lines in place of the logger; null: no lines are wanted. */
   lines?: LineSink | null | undefined;
 }
 
-/** Lines of so many characters are handed over at once. */
+/** Lines with this many characters together are handed over at once. */
 const heldChars = 32_768;
 const heldMs = 100;
 

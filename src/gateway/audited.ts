@@ -1,6 +1,6 @@
 /**
- * Owns that what transports change is recorded. Their routes are wrapped where they are put together,
- * so a new one is recorded unless it says otherwise (`Route.audit`).
+ * Owns the recording of what transports change. Their routes are wrapped in one place, so a new route is
+ * recorded unless it opts out (`Route.audit`).
  */
 import type { AuditedRequest } from '../auth/audit.ts';
 import { anonymous } from '../auth/callers/principal.ts';
@@ -29,7 +29,7 @@ function audited(route: Route, action: string, audit: RequestAudit): Route {
     handle: (exchange) => {
       const request: AuditedRequest = {
         action,
-        // The caller is known once the route asks for it; `Audit.identify` adds it.
+        // The caller becomes known when the route asks for it; then `Audit.identify` adds it.
         principal: anonymous,
         address: exchange.address,
         userAgent: exchange.header('user-agent'),

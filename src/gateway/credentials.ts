@@ -1,13 +1,13 @@
 /**
- * Owns the rules of HTTP around the caller. Who the caller is, `src/auth` says.
+ * Owns the HTTP rules for credentials. Who the caller is, `src/auth` decides.
  *
- * 1. Byte-stream endpoints take the session cookie alone: a bearer token is COOKIE_REQUIRED there, even
- *    with a good cookie. The hook and MCP take the token alone and ignore cookies.
- * 2. Where both are taken, the bearer token decides.
- * 3. A cookie that changes something must come from our own pages, or from no browser: CROSS_SITE
- *    otherwise. A bearer token cannot be sent by another site's page and needs no such check.
- * 4. Failed tokens are counted by address; above the limit, failures are 429. A good token is never
- *    held up by what others on its address do.
+ * 1. Byte-stream endpoints accept only the session cookie: a bearer token is COOKIE_REQUIRED there, even
+ *    with a good cookie. The hook and MCP accept only the token and ignore cookies.
+ * 2. Where both are accepted, the bearer token decides.
+ * 3. A cookie request that changes something must come from our own pages, or from no browser: CROSS_SITE
+ *    otherwise. A bearer token needs no such check, because another site's page cannot send it.
+ * 4. Failed tokens are counted by address; above the limit, failures are 429. A good token is never refused
+ *    for the failures of others on its address.
  */
 import type {
   Authenticator,
@@ -24,19 +24,19 @@ import type { Exchange } from './transport.ts';
 export interface PublicUrl {
   /** Origin without trailing slash, such as `https://panel.example.com`. */
   url: string;
-  /** False when nobody set it and it follows from the address we listen on. */
+  /** False when nobody set the URL and it follows from the address we listen on. */
   configured: boolean;
 }
 
 export interface CallersOptions {
   authenticator: Authenticator;
-  /** Prolongs sessions by `Set-Cookie`; without it they end at their time. */
+  /** Prolongs sessions by `Set-Cookie`. Without it, sessions end at their time. */
   renewal?: Pick<ClosableAuthenticator, 'renew'>;
-  /** Asked at each check, since it may change while we run. */
+  /** Called at each check, since the URL may change while we run. */
   publicUrl: () => PublicUrl;
   /** Failed tokens by network. */
   failures?: Limit;
-  /** Told who makes a request. */
+  /** Called with the principal that makes a request. */
   onCaller?: (principal: Principal) => void;
 }
 
@@ -68,9 +68,9 @@ export class Callers {
   }
 
   /**
-   * The principal behind the bearer token; UNAUTHENTICATED with `WWW-Authenticate: Bearer` and the
-   * parameters given, such as `resource_metadata="…"`; RATE_LIMITED after too many failures. A token
-   * that an OAuth client got for MCP is good only where that is the `audience`.
+   * The principal behind the bearer token. UNAUTHENTICATED with `WWW-Authenticate: Bearer` and the given
+   * parameters, such as `resource_metadata="…"`; RATE_LIMITED after too many failures. A token that an
+   * OAuth client got for MCP is accepted only where `audience` is MCP.
    */
   bearer(
     exchange: Exchange,
@@ -98,7 +98,7 @@ export class Callers {
     }
   }
 
-  /** Token, cookie or nobody, for GraphQL: UNAUTHENTICATED for a bad token only; CROSS_SITE. */
+  /** Accepts a token, a cookie or neither, for GraphQL: UNAUTHENTICATED for a bad token only; CROSS_SITE. */
   either(exchange: Exchange, use: CookieUse): Principal {
     if (hasBearer(exchange)) return this.bearer(exchange);
     const principal = this.#byCookie(exchange);
@@ -114,12 +114,12 @@ export class Callers {
     if (site === '' && origin === '') return;
     const publicUrl = this.#options.publicUrl();
     if (origin !== '' && isOurs(origin, publicUrl)) return;
-    // Nobody configured an address, so the Host header is all there is to compare with.
+    // Nobody configured an address, so only the Host header is left to compare with.
     const hint = publicUrl.configured ? '' : ' If it is this one, set GANGWAY_PUBLIC_URL.';
     throw new ServiceError('CROSS_SITE', `The request comes from another site.${hint}`);
   }
 
-  /** Throws CROSS_SITE for an Origin that is not ours; on a loopback host every local name is. */
+  /** Throws CROSS_SITE for an Origin that is not ours. On a loopback host every local name is ours. */
   refuseForeignOrigin(exchange: Exchange): void {
     const origin = exchange.header('origin');
     if (origin === '') return;
@@ -149,7 +149,7 @@ export class Callers {
   }
 }
 
-/** The person at a page of ours, null for nobody: FORBIDDEN for a token, CROSS_SITE. */
+/** The person at a page of ours; null when nobody is signed in. FORBIDDEN for a token, CROSS_SITE. */
 export function personAt(
   exchange: Exchange,
   callers: Pick<Callers, 'either'>,
@@ -176,10 +176,10 @@ function credentialsOf(exchange: Exchange): Credentials {
   };
 }
 
-/** Whether the header holds a bearer token; another scheme may belong to a proxy in front of us. */
+/** Whether the header holds a bearer token. Another scheme may belong to a proxy in front of us. */
 function hasBearer(exchange: Exchange): boolean {
   const authorization = exchange.header('authorization');
-  // The usual spelling, checked first.
+  // The usual spelling is checked first.
   return authorization.startsWith('Bearer ') || /(^|,)\s*bearer(\s|,|$)/i.test(authorization);
 }
 
@@ -197,7 +197,7 @@ function challenged(error: ServiceError, challenge: string, given: boolean): Ser
 function isOurs(origin: string, ours: PublicUrl): boolean {
   if (!URL.canParse(origin) || !URL.canParse(ours.url)) return false;
   const theirs = new URL(origin);
-  // "null" does not parse; an opaque origin, or more than an origin, is not ours either.
+  // "null" does not parse. An opaque origin, or text beyond an origin, is not ours either.
   if (theirs.origin === 'null' || theirs.origin !== origin.toLowerCase()) return false;
   const own = new URL(ours.url);
   if (theirs.origin === own.origin) return true;

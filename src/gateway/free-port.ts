@@ -1,10 +1,10 @@
 /**
- * Owns the check that a port is free before several threads listen on it. The library's way to share a
- * port would also share it with any other process of the same user.
+ * Owns the check that a port is free before several threads listen on it. The library's way to share a port
+ * would share it with other processes of the same user too.
  */
 import { createServer } from 'node:net';
 
-/** The address is not available. The message is for whoever starts the program. */
+/** The address is not available. The message is for the person who starts the program. */
 export class ListenError extends Error {
   override name = 'ListenError';
 
@@ -17,8 +17,8 @@ export class ListenError extends Error {
 }
 
 /**
- * Listens on the port alone for a moment and releases it. Resolves with its number, which the system
- * picks for 0. Rejects with a ListenError when somebody else has it.
+ * Listens on the port exclusively for a moment and releases it. Resolves with its number, which the system
+ * picks for 0. Rejects with a ListenError when another process has the port.
  */
 export function checkPort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {

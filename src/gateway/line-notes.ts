@@ -1,10 +1,9 @@
 /**
- * Owns the optional members of a line of the access log: the trace that the request belongs to, and
- * what its transport noted.
+ * Owns the optional members of an access log line: the trace of the request, and what its transport noted.
  *
- * 1. Values are short and safe to show: no control characters, none that reverse the text around them.
+ * 1. Values are short and safe to show: no control characters, and none that reverse the text around them.
  * 2. An invalid `traceparent` is left out; the header's wins over the body's.
- * 3. A request without any of it costs one look for the header.
+ * 3. A request without notes costs one look for the header.
  */
 import { shownText } from '../lib/names.ts';
 import { parseTraceparent, type TraceParent } from '../protocol/traceparent.ts';
@@ -19,7 +18,7 @@ export interface Noted {
 const valueMax = 200;
 // Most values look like this: methods, tools, names of programs.
 const plain = /^[\w.:/-]+(?: [\w.:/-]+)*$/;
-// Their order in the line, after the trace.
+// The order of the names in the line, after the trace.
 const names = ['rpc', 'tool', 'client'] as const;
 
 /** The members to add to a request's line, each with its comma; '' for none. */
@@ -36,7 +35,7 @@ export function noteMembers(request: Noted): string {
   );
 }
 
-/** The same as an object. */
+/** The same members as an object. */
 export function noteFields(request: Noted): Record<string, string> {
   const fields: Record<string, string> = {
     ...traceOf(request.header('traceparent'), request.notes),

@@ -70,7 +70,7 @@ export class Metrics {
     return counts;
   }
 
-  /** Counts an answer that was an error; so every bound that is reached shows. */
+  /** Counts an answer that was an error, so that every limit that is reached shows. */
   refused(code: ErrorCode): void {
     this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
   }
@@ -167,7 +167,7 @@ function durationSamples(counts: RouteCounts): Sample[] {
   ];
 }
 
-/** Memory, CPU, event loop lag and collections of garbage; loaded when first asked for. */
+/** Memory, CPU, event loop lag and garbage collections. The module is loaded when first needed. */
 async function loadProcessMetrics(): Promise<() => Promise<string>> {
   const { collectDefaultMetrics, Registry } = await import('prom-client');
   const registry = new Registry();

@@ -1,12 +1,12 @@
 /**
- * Owns the address that all open connections share, if they do, as behind a proxy. Then the kernel
- * need not be asked for it with each request, which would cost a tenth of a short answer.
+ * Owns the address that all open connections share, if they do, as behind a proxy. Asking the kernel for it
+ * with each request would cost a tenth of a short answer.
  */
 export class Peers {
   #open = 0;
   #only: string | null = null;
 
-  /** The address of every open connection; null where they have several. */
+  /** The address of every open connection; null when they have several. */
   get only(): string | null {
     return this.#only;
   }

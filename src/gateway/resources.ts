@@ -1,4 +1,4 @@
-/** Owns which app or database a route names, and the question whether its caller may do that to it. */
+/** Owns which app or database a route names, and the check whether its caller may use it. */
 import type { Need, Resource } from '../auth/rights/authorize.ts';
 import type { Principal } from '../auth/callers/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -8,13 +8,13 @@ import { tables } from '../store/records/tables.ts';
 
 export interface ResourceRights {
   reader: Reader;
-  /** Returns when it is allowed: NOT_FOUND, FORBIDDEN, TWO_FACTOR_REQUIRED. */
+  /** Returns when the need is allowed: NOT_FOUND, FORBIDDEN, TWO_FACTOR_REQUIRED. */
   authorize: (reader: Reader, principal: Principal, need: Need, resource: Resource) => void;
 }
 
 export type AppOrDatabase = Extract<Resource, { kind: 'app' | 'database' }>;
 
-/** The app, or database, with this id: NOT_FOUND. Whoever asks is still to be authorized. */
+/** The app or database with this id: NOT_FOUND. The caller must still be authorized. */
 export function resourceAt(reader: Reader, kind: AppOrDatabase['kind'], id: string): AppOrDatabase {
   const app = kind === 'app' ? reader.get(tables.apps, id) : undefined;
   if (app !== undefined) return { kind: 'app', app };
@@ -23,7 +23,7 @@ export function resourceAt(reader: Reader, kind: AppOrDatabase['kind'], id: stri
   throw new ServiceError('NOT_FOUND', `No such ${kind}.`);
 }
 
-/** The app with this id, for who may do that to it. */
+/** The app with this id, for a caller with the right to it. */
 export function permittedApp(
   { reader, authorize }: ResourceRights,
   principal: Principal,

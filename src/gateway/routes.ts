@@ -1,10 +1,10 @@
 /**
  * Owns which handler a path and a method belong to.
  *
- * 1. A path is matched as it was sent: no decoding, no `.`/`..`, no doubled or trailing slash is ever
- *    normalised into a route.
- * 2. A parameter is exactly one segment, decoded strictly; what does not decode, or decodes to a
- *    slash, a dot segment or a control character, matches nothing.
+ * 1. A path is matched as it was sent. Decoding, `.`, `..`, a doubled or a trailing slash never turn a path
+ *    into a route.
+ * 2. A parameter is exactly one segment, decoded strictly. A segment that does not decode, or that decodes
+ *    to a slash, a dot segment or a control character, matches nothing.
  */
 import type { Route } from './transport.ts';
 
@@ -59,8 +59,8 @@ export class RouteTable {
 }
 
 /**
- * The `Allow` value for a set of methods; HEAD goes with a constant GET. OPTIONS, which browsers
- * ask ahead of pages elsewhere, does nothing to the resource and is not named.
+ * The `Allow` value for a set of methods. HEAD goes with a constant GET. OPTIONS, which browsers send
+ * before requests from other origins, does nothing to the resource and is not named.
  */
 function allow(entry: Entry): string {
   const methods = [...entry.methods.keys()].filter((method) => method !== 'OPTIONS');

@@ -1,11 +1,11 @@
 /**
  * Owns the listening socket, the routes, and every exchange in flight.
  *
- * 1. A request is judged in one order: framing (400), size of the head (431), drain (503), path (404),
- *    method (405); only then a handler sees it.
- * 2. `drain` refuses new connections and requests, tells the owners of streams, fails uploads with
- *    SHUTTING_DOWN, and waits for what is in flight up to a deadline. `close` drains and releases;
- *    `abort` releases now. Each may be called twice.
+ * 1. Every request is checked in one order: framing (400), size of the head (431), drain (503), path (404),
+ *    method (405). Only then does a handler see it.
+ * 2. `drain` refuses new connections and requests, calls the owners of streams, fails uploads with
+ *    SHUTTING_DOWN, and waits for what is in flight up to a deadline. `close` drains and releases; `abort`
+ *    releases now. Each may be called twice.
  * 3. A connection above `maxSockets` is refused before anything is read from it.
  */
 import { randomBytes } from 'node:crypto';
@@ -39,9 +39,9 @@ import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from 
 
 /** What the gateways of several threads share when they listen on one port. */
 export interface SharedPort {
-  /** Open connections of all of them together, in its first element. */
+  /** The number of open connections of all threads, in its first element. */
   readonly sockets: Int32Array;
-  /** Called on its thread before a request is judged. */
+  /** Called on its thread before a request is checked. */
   beforeRequest(): void;
 }
 
@@ -51,7 +51,7 @@ export interface GatewayOptions {
   port: number;
   routes: readonly Route[];
   logger: Logger;
-  /** Takes the lines of requests in place of the logger; null: nobody wants them. */
+  /** Takes the lines of requests in place of the logger; null: no lines are wanted. */
   accessLines?: LineSink | null;
   limits?: Partial<GatewayLimits>;
   /** Addresses and CIDRs of proxies whose X-Forwarded-* fields are believed. */
@@ -123,8 +123,8 @@ export class Gateway {
   async listen(): Promise<{ port: number }> {
     if (this.#phase !== 'new') throw new Error(`Cannot listen: the gateway is ${this.#phase}`);
     const { host, port } = this.#options;
-    // The library counts a little differently and refuses without a problem document. Its limit is
-    // twice ours, so that ours refuses first.
+    // The library counts a little differently and refuses without a problem document. Its limit is twice
+    // ours, so that ours refuses first.
     this.#uws = await loadUws(this.limits.headerBytes * 2, this.#options.setVariable);
     const app = (this.#app = this.#uws.App());
     app.filter((response, change) => this.#guarded(() => this.#socketChanged(response, change)));
@@ -194,7 +194,7 @@ export class Gateway {
     this.#listenSocket = undefined;
   }
 
-  /** Has the library match the path itself: faster than our own table. */
+  /** The library matches the path itself, which is faster than our own table. */
   #addConstant(app: TemplatedApp, path: string, { headers, body }: ConstantAnswer): void {
     const counts = this.metrics.route(path, 'GET');
     const { first, rest } = this.#host.blocks.fixed(headers);
@@ -226,7 +226,7 @@ export class Gateway {
     this.#options.logger.error({ err: error }, 'gateway_bug');
   }
 
-  /** Whether a request has no body and one Host; then there is nothing to check in its framing. */
+  /** Whether a request has no body and one Host. Then its framing needs no check. */
   #isPlain(request: HttpRequest): boolean {
     this.#hosts = 0;
     this.#framed = false;

@@ -1,12 +1,12 @@
 /**
- * Owns what a transport sees of HTTP. Behind it `http/exchange.ts` owns abort, cork and backpressure;
- * no transport imports uWebSockets.js.
+ * Owns what a transport sees of HTTP. Abort, cork and backpressure are in `http/exchange.ts`; no transport
+ * imports uWebSockets.js.
  *
  * 1. After an abort nothing is written and no callback but `onAbort` is called.
  * 2. Every write happens inside a cork.
- * 3. When a handler throws or rejects, a problem document is the answer if there is none yet.
- * 4. The first answer counts. A second one, or one that comes too late, is dropped, logged and
- *    counted; it never throws.
+ * 3. When a handler throws or rejects before it has answered, a problem document is the answer.
+ * 4. The first answer counts. A second answer, or a late one, is dropped, logged and counted; it never
+ *    throws.
  */
 import type { ServiceError } from '../lib/errors.ts';
 import type { RequestHead } from './http/request-head.ts';
@@ -21,31 +21,31 @@ export interface Route {
   /** The answer of a GET route that is the same for everybody; the log shows it at debug level only. */
   constant?: ConstantAnswer;
   /**
-   * What the activity calls a change made here, where a mutation does the same by its name. Default: the
-   * method and the path, unless the method is GET or OPTIONS. Null: it changes nothing that is
-   * recorded, or records that itself.
+   * The name of this change in the activity; a mutation is recorded by its own name. Default: the method
+   * and the path, unless the method is GET or OPTIONS. Null: the route changes nothing that is recorded, or
+   * records its change itself.
    */
   audit?: string | null;
   handle(exchange: Exchange): void | Promise<void>;
   /**
-   * Answers with an error in the handler's place: it threw, it took too long, or the service drains.
-   * Default: a problem document.
+   * Answers with an error when the handler threw, took too long, or the service drains. Default: a problem
+   * document.
    */
   refuse?(exchange: Exchange, error: ServiceError): void;
 }
 
-/** Sent with status 200 and with these headers alone. */
+/** Sent with status 200 and with these headers only. */
 export interface ConstantAnswer {
   headers: Headers;
   body: Uint8Array;
 }
 
-/** What a transport adds to the line of its request in the access log. */
+/** What a transport adds to the access log line of its request. */
 export interface LineNotes {
   /** The method named in the message. */
   readonly rpc?: string | null;
   readonly tool?: string | null;
-  /** What the client calls itself. */
+  /** The client's own name for itself. */
   readonly client?: string | null;
   /** A `traceparent` of the body, for a request without a valid header. */
   readonly traceparent?: string | null;
@@ -56,9 +56,9 @@ export interface Exchange {
   readonly method: Method;
   /** The route's template. */
   readonly route: string;
-  /** The client: the peer's address, or what a trusted proxy says of it. */
+  /** The client: the peer's address, or the address that a trusted proxy names. */
   readonly address: string;
-  /** Whether the peer itself is on this machine and no proxy speaks for somebody else. */
+  /** Whether the peer is on this machine and no proxy speaks for another client. */
   readonly fromLoopback: boolean;
   /** Whether the client uses https, with us or with a trusted proxy. */
   readonly secure: boolean;
@@ -79,16 +79,16 @@ export interface Exchange {
   /** Calls back once when `aborted` becomes true before the answer is complete, or is true already. */
   onAbort(callback: () => void): void;
   /**
-   * Adds to the request's line in the access log, until it is answered; the last value of a name wins.
-   * Never a secret. Words of the client are shortened and made safe to show.
+   * Adds to the access log line of the request, until the request is answered. The last value of a name
+   * wins. Never a secret. The client's words are shortened and made safe to show.
    */
   note(notes: LineNotes): void;
 
   /** The whole body. Rejects: PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT; never settles after an abort. */
   body(maxBytes: number): Promise<Buffer>;
   /**
-   * The whole body without a copy: the bytes are lent to `take` until it returns. `refuse` is called
-   * where `body` would reject. What either throws counts as thrown by the handler.
+   * The whole body without a copy: the bytes are lent to `take` until it returns. `refuse` is called where
+   * `body` would reject. An error that either throws counts as thrown by the handler.
    */
   lendBody(
     maxBytes: number,
@@ -96,14 +96,14 @@ export interface Exchange {
     refuse: (reason: ServiceError) => void,
   ): void;
   /**
-   * The body by chunks. The sink pauses the client by returning false, until `resume`. `end` comes
-   * after the last chunk; `fail` comes in its place (PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, or an abort).
+   * The body in chunks. The sink returns false to pause the client until `resume`. `end` comes after the
+   * last chunk; on a failure `fail` comes instead (PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, or an abort).
    */
   streamBody(maxBytes: number, sink: BodySink): BodyFlow;
 
   /** Answers. Strings are encoded as UTF-8; bytes are faster. */
   send(status: number, headers: Headers, body: Uint8Array | string): void;
-  /** The same with bytes that may change once it has returned. */
+  /** Answers with bytes that may change once the call has returned. */
   sendLent(status: number, headers: Headers, body: Uint8Array): void;
   json(status: number, value: unknown, headers?: Headers): void;
   problem(error: ServiceError): void;
@@ -115,13 +115,14 @@ export interface Exchange {
 
 export interface BodySink {
   /**
-   * Takes a body that came in one piece, in place of `chunk` and `end`; the bytes are only lent.
-   * False: `chunk` and `end` are called after all.
+   * Takes a body that came in one piece, in place of `chunk` and `end`; the bytes are only lent. False:
+   * `chunk` and `end` are called after all.
    */
   lent?(bytes: ArrayBuffer): boolean;
   /**
-   * Takes bytes that are only lent: copy what is kept. Returns false to pause the client until `resume`.
-   * The library pauses at the end of the turn; what it reads until then is delivered all the same.
+   * Takes bytes that are only lent: the sink copies what it keeps. Returns false to pause the client until
+   * `resume`. The library pauses at the end of the turn; what it reads until then is delivered all the
+   * same.
    */
   chunk(bytes: ArrayBuffer): boolean;
   end(): void;

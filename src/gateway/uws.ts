@@ -1,10 +1,10 @@
 /**
  * Owns the native HTTP library: the one module that imports it.
  *
- * 1. It is loaded once a process; its limit on request heads is an environment variable that it
- *    reads while loading, so the first gateway of a process decides it.
- * 2. `http/framing.ts` refuses what it accepts against RFC 9112; `http/exchange.ts` keeps alive what it
- *    would time out too early.
+ * 1. The library is loaded once in a process. It reads its limit on request heads from an environment
+ *    variable while loading, so the first gateway of a process sets the limit.
+ * 2. `http/framing.ts` refuses what the library accepts against RFC 9112; `http/exchange.ts` keeps alive
+ *    what it would time out too early.
  */
 import type * as uws from 'uWebSockets.js';
 
@@ -17,7 +17,7 @@ export type {
 
 export type Uws = typeof uws;
 
-/** Loads the library with room for heads of `headBytes`; above it answers a 431 of its own. */
+/** Loads the library with room for heads of `headBytes`; above it the library answers 431 by itself. */
 export async function loadUws(
   headBytes: number,
   setVariable?: (name: string, value: string) => void,
@@ -41,8 +41,8 @@ const exclusive = 1;
 const sharing = 0;
 
 /**
- * Listens; false when that fails. Unless the port is `shared`, nobody else may listen on it. By default
- * the library would share it, and its connections, with any process of the same user.
+ * Listens; false when that fails. Unless the port is `shared`, nobody else may listen on it. By default the
+ * library would share it, and its connections, with any process of the same user.
  */
 export function listenOn(
   app: uws.TemplatedApp,

@@ -1,6 +1,6 @@
 /**
  * Owns the scripts and styles of our pages. A file's name in the address carries its version, so that
- * browsers keep it for ever. Files are looked for when a page is first asked for, and read when they are.
+ * browsers keep it for ever. Files are looked up when a page is first requested, and read when they are.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { notFound } from '../http/problem.ts';
 import type { Exchange, Headers, Route } from '../transport.ts';
 
 interface Asset {
-  /** As in the address. */
+  /** The name as it stands in the address. */
   name: string;
   file: string;
 }
@@ -36,7 +36,7 @@ export class Assets {
   #found: Promise<Asset[]> | null = null;
   readonly #loaded = new Map<string, Promise<Loaded>>();
 
-  /** `path`: what stands before their names; `find`: all of them, in the order a page loads them. */
+  /** `path` is the folder in the address; `find` returns the files in the order a page loads them. */
   constructor(path: string, find: () => Promise<Asset[]>, compresses = true) {
     this.#path = path;
     this.#find = find;
@@ -82,12 +82,12 @@ async function load(file: string, compresses: boolean): Promise<Loaded> {
   return { plain, gzipped: compresses ? await promisify(gzip)(plain) : null };
 }
 
-/** A file of this folder, under a name with a digest of what it holds. */
+/** A file of this folder, under a name with a digest of its content. */
 export function ownAsset(name: string, file: string): Promise<Asset> {
   return withDigest(name, fileURLToPath(new URL(file, import.meta.url)));
 }
 
-/** A file of a library, the same way. */
+/** A file of a library, under a name with a digest of its content. */
 export function digestedAsset(name: string, library: string, path: string): Promise<Asset> {
   return withDigest(name, join(dirname(require.resolve(`${library}/package.json`)), path));
 }

@@ -3,7 +3,7 @@
 
 const endpoint = '/api/mcp';
 
-/** A refusal in plain words: what the service said, and what can be done about it. */
+/** A refusal in plain words: the service's message, and what the person can do. */
 class Refused extends Error {}
 
 const hints = {
@@ -14,7 +14,7 @@ const hints = {
   503: 'The service is busy or stopping.',
 };
 
-/** Where the code says more than the status. */
+/** These hints are for codes that tell more than the status. */
 const hintsByCode = {
   CROSS_SITE: 'Open this page at the public address of the instance, which is shown above.',
 };
@@ -28,7 +28,7 @@ async function call(path, token, team, method, params) {
   if (team) headers['x-service-team'] = team;
   const response = await fetch(path, {
     method: 'POST',
-    // MCP takes tokens only: what is shown is what the client will see.
+    // MCP accepts tokens only. Without the cookie the page sees what the client will see.
     credentials: 'omit',
     redirect: 'error',
     headers,
@@ -39,7 +39,7 @@ async function call(path, token, team, method, params) {
   throw new Refused(refusalOf(response, body));
 }
 
-/** Null where it is no JSON: a proxy's page, say. */
+/** Null when the answer is no JSON, such as a proxy's page. */
 async function answerOf(response) {
   try {
     return JSON.parse(await response.text());
@@ -119,7 +119,7 @@ function setUpTest(form) {
   form.hidden = false;
 }
 
-/** Browsers lend the clipboard to https and to this machine only. */
+/** Browsers allow the clipboard only with https and on this machine. */
 function addCopyButton(snippet) {
   const button = document.createElement('button');
   button.type = 'button';

@@ -1,7 +1,7 @@
 /**
- * Owns what the page shows that connects MCP clients: where, whether it is open, and what to paste.
- * Clients and ways are chosen by radio buttons and the style sheet, the rest by forms; its script
- * adds the copy buttons and the test.
+ * Owns the content of the page that connects MCP clients: the address, whether it is open, and what to
+ * paste. Radio buttons and the style sheet choose clients and ways, forms choose the rest. A script adds
+ * the copy buttons and the test.
  */
 import { toolGroups } from '../../mcp/tool.ts';
 import type { TeamRecord } from '../../store/records/records.ts';
@@ -12,22 +12,22 @@ import type { McpClient, Snippet, Way } from './mcp-clients.ts';
 
 export const connectPath = '/connect';
 export const mcpPath = '/api/mcp';
-/** Those that have tools so far, in the order of the page. */
+/** The groups that have tools so far, in the order of the page. */
 export const offeredGroups = toolGroups.filter((group) => group !== 'backups');
-/** Where the explorer opens with the mutation that makes a token. */
+/** The address that opens the explorer with the mutation that makes a token. */
 const tokenPath = '/api/graphql#create-token';
 
 export type ConnectTeam = Readonly<Pick<TeamRecord, 'id' | 'name' | 'slug'>>;
 
-/** What holds for the person in the team. */
+/** What the person may do in the team. */
 export type Standing =
   | { kind: 'known'; enabled: boolean; mayManage: boolean; mayConnect: boolean }
-  /** Such as a second factor that is due. */
+  /** For example because a second factor is due. */
   | { kind: 'refused'; sentence: string };
 
-/** What the address leaves of the tools. */
+/** Which tools the address offers. */
 export interface ToolFilter {
-  /** Names of groups; none: all. */
+  /** Names of groups; none: all groups. */
   readonly groups: readonly string[];
   readonly readonly: boolean;
 }
@@ -35,13 +35,13 @@ export interface ToolFilter {
 export interface ConnectView {
   readonly publicUrl: string;
   readonly teams: readonly ConnectTeam[];
-  /** Of them; null without any. */
+  /** One of `teams`; null without any. */
   readonly team: ConnectTeam | null;
   readonly standing: Standing | null;
   readonly filter: ToolFilter;
 }
 
-/** `/api/mcp` and what it is asked to leave out. */
+/** `/api/mcp` with the query that leaves tools out. */
 export function filteredPath({ groups, readonly }: ToolFilter): string {
   const parts = [
     ...(groups.length > 0 ? [`tools=${groups.join(',')}`] : []),
@@ -102,7 +102,7 @@ function switchForm(team: ConnectTeam, on: boolean): Html {
   </form>`;
 }
 
-/** Another page for each choice: the address and everything to paste follow it. */
+/** Each choice leads to another page, whose address and snippets match it. */
 function narrowing({ teams, team, filter }: ConnectView): Html {
   const narrow = filter.groups.length > 0 || filter.readonly;
   const box = (name: string, value: string, checked: boolean, label: string): Html =>
@@ -192,7 +192,7 @@ function tokens(): Html {
   </section>`;
 }
 
-/** Without its script it stays hidden, and no name means that no form could ever send the token. */
+/** Without its script this part stays hidden. The field has no name, so no form could ever send the token. */
 function testing(path: string, team: string | null): Html {
   return html`<section>
     <h2>Test</h2>

@@ -1,7 +1,7 @@
 /* Runs in the browser, on the page of a console: a terminal whose shell outlives the connection. */
 'use strict';
 
-// The policy lets in styles of this page alone; the terminal makes its own, which are told apart so.
+// The policy allows only this page's own styles. The nonce marks those that the terminal makes.
 const { nonce } = document.currentScript;
 const createElement = document.createElement.bind(document);
 document.createElement = (name, options) => {
@@ -16,10 +16,13 @@ const statusLine = document.getElementById('status');
 const againButton = document.getElementById('again');
 const endButton = document.getElementById('end');
 
-/** The service pings every 15 seconds: by then the connection is dead, whatever the browser believes. */
+/**
+ * The service pings every 15 seconds. After this long the connection is dead, whatever the browser
+ * believes.
+ */
 const silenceMs = 40_000;
 const retryMs = [250, 500, 1000, 2000, 4000];
-/** In UTF-16 units, of which each is three bytes at most: a call takes 64 KiB. */
+/** In UTF-16 units. Each unit is three bytes at most, and a call takes 64 KiB. */
 const inputMax = 20_000;
 
 /** What ends the console for good. */
@@ -43,13 +46,13 @@ async function refusalOf(response) {
   try {
     return (await response.json()).detail;
   } catch {
-    return `Status ${response.status}.`; // A proxy's page, say.
+    return `Status ${response.status}.`; // The answer may be a proxy's page.
   }
 }
 
 /** One console, from its opening to its end. */
 class Console {
-  // A page that is loaded again comes back to the shell it had.
+  // A reloaded page returns to its shell by this key.
   #key = `console ${attach} ${container}`;
   #sessionId = sessionStorage.getItem(this.#key);
   #seen = false;
@@ -57,7 +60,7 @@ class Console {
   #size = null;
   #sending = false;
   #ended = false;
-  /** What is written now was shown before: questions in it were answered then. */
+  /** The output that is written now was shown before, and questions in it were answered then. */
   #replaying = false;
   #connection = null;
 
@@ -99,7 +102,7 @@ class Console {
     if (id) await fetch(`${attach}?sessionId=${id}`, { method: 'DELETE' }).catch(() => undefined);
   }
 
-  /** The network is gone, or is back: whatever is under way is of no use. */
+  /** The network is gone or back, so the calls under way are useless. */
   interrupt() {
     this.#connection?.abort();
   }
@@ -141,7 +144,7 @@ class Console {
     if (response.ok) return response;
     const refusal = await refusalOf(response);
     if (this.#sessionId && response.status === 404 && !this.#seen) {
-      // What an earlier page had is gone: a new one.
+      // The shell of an earlier page is gone; this opens a new one.
       this.#forget();
       return this.#get(signal);
     }
@@ -152,7 +155,7 @@ class Console {
 
   #hear(text) {
     if (text.startsWith(': live\n')) {
-      // Once all that was written before has been taken in.
+      // The terminal calls back once it has shown all that was written before.
       terminal.write('', () => (this.#replaying = false));
       return;
     }
@@ -165,7 +168,7 @@ class Console {
     const data = JSON.parse(fields.get('data'));
     switch (fields.get('event')) {
       case 'session':
-        // What was shown last follows, if it is one to come back to.
+        // A page that returns to a shell gets that shell's last output again.
         this.#replaying = data === this.#sessionId;
         this.#sessionId = data;
         this.#seen = true;
@@ -186,7 +189,7 @@ class Console {
     }
   }
 
-  /** One call at a time, so that keys arrive in the order they were typed. */
+  /** Sends one call at a time, so that keys arrive in the order they were typed. */
   async #send() {
     if (this.#sending || !this.#sessionId) return;
     this.#sending = true;
@@ -207,14 +210,14 @@ class Console {
       return { sessionId, resize };
     }
     const last = this.#input.charCodeAt(inputMax - 1);
-    // Not between the halves of one character.
+    // The cut must not separate the halves of one character.
     const length = last >= 0xd800 && last <= 0xdbff ? inputMax - 1 : inputMax;
     const data = this.#input.slice(0, length);
     this.#input = this.#input.slice(length);
     return { sessionId, data };
   }
 
-  /** Whether more may follow at once. */
+  /** Returns whether more may follow at once. */
   async #post(body) {
     let response;
     try {
@@ -224,7 +227,7 @@ class Console {
         body: JSON.stringify(body),
       });
     } catch {
-      // Nobody knows whether it arrived; to type it twice would be worse.
+      // Nobody knows whether the input arrived. Typing it twice would be worse than losing it.
       this.interrupt();
       return false;
     }
@@ -237,7 +240,7 @@ class Console {
     return response.ok;
   }
 
-  /** Cut short when the network is back. */
+  /** Waits; the return of the network ends the pause early. */
   #pause(ms) {
     return new Promise((resolve) => {
       const done = () => {

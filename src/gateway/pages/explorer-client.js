@@ -21,8 +21,8 @@ query Start {
 }
 `;
 
-// What other pages of ours open the explorer with, by the fragment of the address. Only these: a link
-// of somebody else must not bring a document along that a person then runs with all their rights.
+// Other pages of ours open the explorer with one of these documents, named by the fragment of the address.
+// No other document can be opened by a link, because the person would run it with all their rights.
 const prepared = {
   '#create-token': `# A token for an AI client or a program. Name it, give it what it needs and no more,
 # run this (Ctrl-Enter), and copy the secret: it is shown once.

@@ -1,9 +1,9 @@
 /**
- * Owns what the forms of our pages share: fields, how one is read, how a refusal is shown in it, and
- * where a form may lead afterwards.
+ * Owns what the forms of our pages share: fields, how a form is read, how it shows a refusal, and where it
+ * may lead afterwards.
  *
  * 1. A form that another site's page sent is refused before it is read.
- * 2. A refusal is shown in the form, with the status of the error and what was typed; a bug is not.
+ * 2. The form shows a refusal with the status of the error and what was typed. It does not show a bug.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Callers } from '../credentials.ts';
@@ -11,12 +11,12 @@ import { mediaTypeOf } from '../http/accept.ts';
 import type { Exchange } from '../transport.ts';
 import { html, type Html, sendPage } from './page.ts';
 
-/** The page that people come to when nothing else was meant. */
+/** The page that people reach when they asked for no other. */
 export const explorerPath = '/api/graphql';
 
 const formBytesMax = 16_384;
 
-/** A form that was posted. Rejects: CROSS_SITE, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE. */
+/** Reads a posted form. Rejects: CROSS_SITE, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE. */
 export async function readForm(
   exchange: Exchange,
   callers: Pick<Callers, 'refuseCrossSite'>,
@@ -28,7 +28,7 @@ export async function readForm(
   return new URLSearchParams((await exchange.body(formBytesMax)).toString('utf8'));
 }
 
-/** Shows the page again with what was refused; throws what is no refusal. */
+/** Shows the page again with the refusal. Throws every other error again. */
 export function sendRefused(
   exchange: Exchange,
   thrown: unknown,
@@ -51,20 +51,20 @@ function timeOf(seconds: number): string {
   return `${String(Math.ceil(seconds / 60))} minutes`;
 }
 
-/** Where people sign in, and go on to `next`. */
+/** The sign-in page, which leads on to `next`. */
 export function loginFor(next: string): string {
   return `/login?next=${encodeURIComponent(next)}`;
 }
 
-/** A page's path with the query it was asked for with. */
+/** A page's path with the query of the request. */
 export function asAsked(path: string, { query }: Exchange): string {
   return query.size === 0 ? path : `${path}?${query.toString()}`;
 }
 
 /**
- * Where a page may lead on to, in the form a browser resolves it to: a path of this origin, else
- * `instead`. What only looks like a path (`//host`, `/\host`, one with a tab in between, or one that
- * becomes `//host` by its dots) is none.
+ * The path that a page may lead on to, as a browser resolves it: a path of this origin, else `instead`.
+ * Text that only looks like a path is refused (`//host`, `/\host`, one with a tab in between, or one that
+ * becomes `//host` by its dots).
  */
 export function pathOnSite(given: string | null, instead: string): string {
   const origin = 'http://site.invalid';
@@ -74,7 +74,7 @@ export function pathOnSite(given: string | null, instead: string): string {
   return `${url.pathname}${url.search}${url.hash}`;
 }
 
-/** Of the field that is typed into first. */
+/** Marks the field that people type into first. */
 export const focused = html`autofocus`;
 
 export function nameField(value: string, focus: boolean): Html {
@@ -91,7 +91,7 @@ export function nameField(value: string, focus: boolean): Html {
   </label>`;
 }
 
-/** For a password that is being chosen. */
+/** A field for a password that is being chosen. */
 export function newPasswordField(label: string, focus: boolean): Html {
   return html`<label
     >${label}

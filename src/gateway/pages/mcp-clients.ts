@@ -1,15 +1,15 @@
 /**
- * Owns what is pasted into the common MCP clients to connect them, each in two ways: by signing in
- * (OAuth, where the address is all there is to say), and by an API token.
+ * Owns what people paste into the common MCP clients to connect them. There are two ways for each client:
+ * signing in (OAuth, which needs only the address), and an API token.
  *
- * 1. No snippet holds a secret or a place to paste one: a token comes from the variable
- *    `GANGWAY_TOKEN`, or is asked for by the client, so that what is shared gives nothing away.
- * 2. A snippet is right whatever the address: it is quoted for the shell, JSON or TOML that it is in.
+ * 1. No snippet holds a secret or a place to paste one, so that a shared snippet gives nothing away. A
+ *    token comes from the variable `GANGWAY_TOKEN`, or the client asks for it.
+ * 2. A snippet is right whatever the address: it is quoted for its shell, JSON or TOML.
  */
 
-/** One thing to paste, and where to. */
+/** One text to paste, and where to. */
 export interface Snippet {
-  /** What to do with it, in a few words; file names stand in it as they are. */
+  /** What to do with the text, in a few words; file names stand in it as they are. */
   readonly into: string;
   readonly text: string;
 }
@@ -36,7 +36,7 @@ export interface McpClient {
 
 export interface Endpoint {
   readonly url: string;
-  /** The slug for `X-Service-Team`; null where the token's own first team is meant. */
+  /** The slug for `X-Service-Team`; null for the token's own first team. */
   readonly team: string | null;
 }
 
@@ -57,7 +57,7 @@ export function mcpClients(endpoint: Endpoint): McpClient[] {
   ];
 }
 
-/** One thing to paste, and what else is to be said. */
+/** A way with one text to paste. */
 function paste(into: string, text: string, more: Omit<Way, 'snippets'> = {}): Way {
   return { snippets: [{ into, text }], ...more };
 }
@@ -79,7 +79,7 @@ function claudeCode({ url, team }: Endpoint): McpClient {
   };
 }
 
-/** Its connectors take an address and nothing else. */
+/** Claude's connectors take an address and nothing else. */
 function claude({ url }: Endpoint): McpClient {
   return {
     id: 'claude',
@@ -216,7 +216,7 @@ function headersWith(token: string, team: string | null): Record<string, string>
   };
 }
 
-/** Each in double quotes, for a shell that fills in the variable. */
+/** Each header in double quotes, for a shell that fills in the variable. */
 function shellHeaders(team: string | null): string[] {
   const inTeam = team === null ? [] : [sh(`${teamHeader}: ${team}`)];
   return [`"Authorization: Bearer $${variable}"`, ...inTeam];
@@ -230,7 +230,7 @@ function pretty(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }
 
-/** One word of a POSIX shell. */
+/** Quotes one word for a POSIX shell. */
 function sh(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,10 +1,10 @@
 /**
- * Owns the look of pages that are rendered here: plain HTML and one style sheet in the page, nothing
- * from elsewhere. A page works without script; where it brings one, that only adds to it.
+ * Owns the look of the pages that are rendered here: plain HTML and one style sheet in the page, nothing
+ * from elsewhere. A page works without script; a script only adds to it.
  *
- * 1. Values come in through the `html` tag and are escaped; only another `html` result is not.
- * 2. The Content-Security-Policy allows the page's own styles, by hash, its icon, the one script it
- *    brings, by nonce, and nothing else.
+ * 1. The `html` tag escapes every value, except the result of another `html` tag.
+ * 2. The Content-Security-Policy allows the page's own styles (by hash), its icon, its one script (by
+ *    nonce), and nothing else.
  */
 import { createHash } from 'node:crypto';
 import type { Exchange, Headers } from '../transport.ts';
@@ -94,7 +94,7 @@ a.plain + p { margin-top: 1.5rem; }
 @media (max-width: 30rem) { main { padding: 1.5rem 1.25rem; } }
 `;
 
-/** A style sheet that stands in a page, and what lets it in. */
+/** A style sheet inside a page, and the source expression that allows it. */
 export interface PageStyle {
   readonly tag: Html;
   /** As in the policy: `'sha256-…'`. */
@@ -103,14 +103,14 @@ export interface PageStyle {
 
 export function pageStyle(css: string): PageStyle {
   const hash = createHash('sha256').update(css).digest('base64');
-  // In one piece: white space between the tags would be part of what is hashed.
+  // The tag is one piece, because white space inside it would be part of the hash.
   return { tag: new Html(`<style>${css}</style>`), source: `'sha256-${hash}'` };
 }
 
-/** What a page brings along besides what all have. */
+/** What one page has besides what all pages have. */
 export interface PageExtras {
   style: PageStyle;
-  /** A file of ours; it may ask this origin, and nobody else. */
+  /** A file of ours. It may send requests to this origin only. */
   script: { src: string; nonce: string };
 }
 
@@ -143,8 +143,8 @@ const headers = {
   'Cache-Control': 'no-store',
   // For browsers that do not know `frame-ancestors`.
   'X-Frame-Options': 'DENY',
-  // With no-referrer a browser would send the forms here with "Origin: null", and where the address
-  // is plain http it sends nothing else that tells its own forms from another site's.
+  // With no-referrer a browser would send the forms here with "Origin: null". With plain http, nothing else
+  // would tell our forms from another site's.
   'Referrer-Policy': 'same-origin',
 };
 
@@ -182,8 +182,8 @@ function scriptTag({ script }: PageExtras): Html {
 }
 
 /**
- * The headers of a page that is all scripts, which its nonce lets in. It asks this origin alone, and has no
- * forms. `policy`: what else it may take; `referrer`: its Referrer-Policy.
+ * The headers of a page that consists of scripts, which its nonce allows. The page sends requests to this
+ * origin only, and has no forms. `policy`: what else it may load; `referrer`: its Referrer-Policy.
  */
 export function scriptPageHeaders(
   nonce: string,

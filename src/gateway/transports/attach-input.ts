@@ -4,12 +4,12 @@ import { ServiceError } from '../../lib/errors.ts';
 import { badInput, queryNumber, queryValue } from './query-values.ts';
 
 export interface AttachQuery {
-  /** The console to come back to; null for a new one. */
+  /** The console to return to; null for a new one. */
   sessionId: string | null;
   /** '' for the default. */
   container: string;
   mode: 'shell' | 'attach';
-  /** Null where neither is given; the one that is not given is the default. */
+  /** Null where neither side is given. A single missing side gets its default. */
   size: ConsoleSize | null;
 }
 
@@ -17,12 +17,12 @@ export type ConsoleInput =
   { sessionId: string; bytes: Uint8Array } | { sessionId: string; size: ConsoleSize };
 
 const sizeMax = 1000;
-/** Of what a console's stream gives as its id; anything else comes from another stream. */
+/** The id of a console's event begins with this. Any other id comes from another stream. */
 const sessionPrefix = 'str_';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 export const defaultConsoleSize: ConsoleSize = { cols: 80, rows: 24 };
 
-/** `lastEventId`: of a browser that connects again by itself, under the address it began with. */
+/** `lastEventId` comes from a browser that reconnects by itself, under the address it began with. */
 export function parseAttachQuery(query: URLSearchParams, lastEventId: string): AttachQuery {
   const cols = sizeOf(query, 'cols');
   const rows = sizeOf(query, 'rows');
@@ -41,7 +41,7 @@ export function parseAttachQuery(query: URLSearchParams, lastEventId: string): A
   };
 }
 
-/** `inputBytes`: of the text, as UTF-8; above it PAYLOAD_TOO_LARGE. */
+/** `inputBytes` limits the text, as UTF-8; above it PAYLOAD_TOO_LARGE. */
 export function parseConsoleInput(body: Buffer, inputBytes: number): ConsoleInput {
   const wish = objectIn(body);
   const { sessionId, data, resize } = wish;
@@ -70,7 +70,7 @@ function objectIn(body: Buffer): Record<string, unknown> {
   try {
     value = JSON.parse(utf8.decode(body));
   } catch {
-    throw badInput('The body is a JSON object in UTF-8.'); // Whatever was wrong with it.
+    throw badInput('The body is a JSON object in UTF-8.'); // One message for every fault.
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw badInput('The body is a JSON object.');

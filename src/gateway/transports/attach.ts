@@ -1,10 +1,10 @@
 /**
- * Owns consoles over HTTP: GET opens one or comes back to it, POST types and resizes, DELETE closes.
+ * Owns consoles over HTTP: GET opens one or returns to it, POST types and resizes, DELETE closes.
  *
- * 1. GET starts a shell: it is held to the rules for changes, and no page is opened by it. In this order:
- *    who is calling (401), from where (403), what it may use (404, 403), what it asks (400, 404), whether it
- *    may have another (429), whether it runs and is reached (409, 503).
- * 2. POST and DELETE work for the opener alone; DELETE answers 204 also for what is gone.
+ * 1. GET starts a shell, so the rules for changes apply to it, and no page can open it. The checks run in
+ *    this order: the caller (401), the origin (403), the caller's rights (404, 403), the query (400, 404),
+ *    the number of consoles (429), whether the workload runs and is reached (409, 503).
+ * 2. POST and DELETE work for the opener only. DELETE answers 204 for a closed console too.
  */
 import type { ConsoleDoor, NamedConsole } from '../../consoles/console-door.ts';
 import { assertContainer } from '../../actors/workload/console-programs.ts';
@@ -27,13 +27,13 @@ export interface AttachRoutesOptions extends ResourceRights {
 
 type Kind = AppOrDatabase['kind'];
 
-/** What opening a console in it needs. */
+/** The capability that opening a console needs. */
 export const consoleCapability = {
   app: 'open_app_console',
   database: 'open_database_console',
 } as const;
 
-/** The input of one call, and what JSON and the rest of the body may add to it at most. */
+/** The input of one call, and the most that JSON and the rest of the body may add to it. */
 const inputBytes = 64 * 1024;
 const bodyBytes = 6 * inputBytes + 4096;
 
@@ -66,7 +66,7 @@ async function attach(options: AttachRoutesOptions, kind: Kind, exchange: Exchan
   const sessionId = await sessionFor(consoles, { person, target, query, exchange });
   const named = { sessionId, person, target };
   if (exchange.aborted) {
-    // Nobody was told of the one that was opened for this.
+    // Nobody learned the id of the console that was opened for this request.
     if (query.sessionId === null) await consoles.close(named);
     return;
   }

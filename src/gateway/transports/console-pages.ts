@@ -1,10 +1,10 @@
 /**
  * Owns the page on which people use consoles, and its files: xterm.js and our own.
  *
- * 1. It is for people: who is nobody is led to signing in and back, a token is refused. What the caller does
- *    not see, or may not open, is told in words.
- * 2. Nothing comes from elsewhere. The policy lets only the scripts and styles of this page work; style
- *    attributes, by which the terminal colours its text, are all that is let in besides.
+ * 1. The page is for people. A visitor who is not signed in is led to the sign-in page and back; a token is
+ *    refused. The page says in words what the caller does not see, or may not open.
+ * 2. Nothing comes from elsewhere. The policy allows only the scripts and styles of this page, and the
+ *    style attributes with which the terminal colours its text.
  */
 import { randomBytes } from 'node:crypto';
 import { assertContainer } from '../../actors/workload/console-programs.ts';
@@ -87,7 +87,7 @@ class ConsolePages {
     exchange.send(200, scriptPageHeaders(nonce, policy, 'same-origin'), page.text);
   }
 
-  /** Null when none is named. */
+  /** Null when the query names none. */
   #place(person: Person, query: URLSearchParams): ConsolePlace | null {
     const { reader } = this.#options;
     const kind = query.has('app') ? 'app' : 'database';
@@ -101,7 +101,7 @@ class ConsolePages {
     return { kind, id, name, container };
   }
 
-  /** What runs in the acting team, and may be looked into. */
+  /** The running apps and databases of the acting team that the person may look into. */
   #places(person: Person): Omit<ConsolePlace, 'container'>[] {
     const { reader } = this.#options;
     const { teamId } = person;
@@ -119,12 +119,12 @@ class ConsolePages {
   }
 }
 
-/** What a console is opened in, as the page names it. */
+/** The app or database of a console, as the page names it. */
 interface ConsolePlace {
   kind: 'app' | 'database';
   id: string;
   name: string;
-  /** Chosen in the address; '' for the default. */
+  /** The container named in the address; '' for the default. */
   container: string;
 }
 
@@ -135,7 +135,7 @@ interface ConsoleAssets {
   nonce: string;
 }
 
-/** Full screen, unlike the other pages; the script makes the terminal. */
+/** Full screen, unlike the other pages. The script makes the terminal. */
 function consolePage(place: ConsolePlace, { styles, scripts, nonce }: ConsoleAssets): Html {
   const kind = place.kind === 'app' ? 'apps' : 'databases';
   const attach = `/api/${kind}/${encodeURIComponent(place.id)}/attach`;
@@ -163,7 +163,7 @@ function consolePage(place: ConsolePlace, { styles, scripts, nonce }: ConsoleAss
     </html> `;
 }
 
-/** What there is to open, for who names nothing. */
+/** The list of what the person can open, when the address names nothing. */
 function consoleList(places: readonly Omit<ConsolePlace, 'container'>[]): Html {
   const links = places.map(
     ({ kind, id, name }) =>

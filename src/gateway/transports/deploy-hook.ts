@@ -1,10 +1,11 @@
 /**
  * Owns the deploy hook: POST with the app's URL token and a caller's API token queues a deployment.
  *
- * 1. In this order: 401 no usable API token (a cookie counts as none); 404 no such app, one outside
- *    what the token reaches, or a wrong URL token; 403 the token may not deploy it; 403 HOOK_DISABLED.
- * 2. 200 leaves once the deployment is durable; nothing is built on the way.
- * 3. A body is not asked for: it is read past, up to a bound.
+ * 1. The checks run in this order: 401 no usable API token (a cookie does not count); 404 no such app, an
+ *    app that the token does not reach, or a wrong URL token; 403 the token may not deploy the app; 403
+ *    HOOK_DISABLED.
+ * 2. The 200 is sent once the deployment is durable. The request does not wait for a build.
+ * 3. The hook needs no body: a body is read and thrown away, up to a limit.
  */
 import { hashHookToken, sameHash } from '../../actors/app/deploying/hook-token.ts';
 import { appActor } from '../../actors/app/protocol.ts';
@@ -20,7 +21,7 @@ export interface DeployHookOptions extends ResourceRights {
   callers: Pick<Callers, 'bearer'>;
 }
 
-/** What senders of webhooks put into a body is no more than this. */
+/** Webhook senders put at most this much into a body. */
 const bodyMaxBytes = 25 * 1024 * 1024;
 
 export function deployHookRoutes(options: DeployHookOptions): Route[] {
@@ -40,12 +41,12 @@ async function queueDeployment(options: DeployHookOptions, exchange: Exchange): 
   await passBody(exchange);
   const message = { type: 'hook', tokenHash } as const;
   const { deployment, url } = await options.actors.ask(appActor.at(app.id), message);
-  // By now it may have begun; what this call did was queue it.
+  // The deployment may have begun by now. This call queued it, so the answer says so.
   const answer = { deploymentId: deployment.id, appId: app.id, status: 'queued', url };
   exchange.json(200, answer, { 'Cache-Control': 'no-store' });
 }
 
-/** The app, when this caller may deploy it through this hook. */
+/** Returns the app when this caller may deploy it through this hook. */
 function admit(
   options: DeployHookOptions,
   exchange: Exchange,
@@ -64,7 +65,7 @@ function passBody(exchange: Exchange): Promise<void> {
       chunk: () => true,
       end: resolve,
       fail: (reason) => {
-        // After an abort there is nobody to answer, and this waits for nothing.
+        // After an abort there is nobody to answer, and the promise stays pending.
         if (reason !== 'aborted') reject(reason);
       },
     });

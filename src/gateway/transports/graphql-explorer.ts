@@ -1,9 +1,8 @@
 /**
  * Owns the GraphQL explorer: GraphiQL, from our own files.
  *
- * 1. Nothing comes from elsewhere. The policy lets only the scripts and styles of this page work, by
- *    nonce.
- * 2. GET offers no queries: it is the method that other sites can make a browser use.
+ * 1. Nothing comes from elsewhere. The policy allows only the scripts and styles of this page, by nonce.
+ * 2. GET does not run queries, because other sites can make a browser send a GET.
  */
 import { randomBytes } from 'node:crypto';
 import { ServiceError } from '../../lib/errors.ts';
@@ -14,9 +13,9 @@ import { Assets, ownAsset, versionedAsset } from '../pages/assets.ts';
 import { iconUrl, scriptPageHeaders } from '../pages/page.ts';
 
 /**
- * The style element by which GraphiQL's dialogs and menus keep the page behind them from scrolling.
- * The library could give it a nonce, but GraphiQL's bundle cannot be told one; its text is always
- * the same where the page itself has no scroll bar.
+ * The hash of a style element. With it GraphiQL's dialogs and menus keep the page behind them from
+ * scrolling. The library could give the element a nonce, but GraphiQL's bundle offers no way to set it. The
+ * text is always the same while the page itself has no scroll bar.
  */
 const scrollLockHash = 'sha256-Y/huXlwoYkVyQlxwSVcCi1RCDGDCSVBzDt0hYP9qlTc=';
 

@@ -1,9 +1,9 @@
 /**
  * Owns GraphQL over Server-Sent Events: the distinct connections mode of the graphql-sse protocol.
  *
- * 1. Every result is an event `next`, the end an event `complete`; errors before execution come as
- *    a `next` as well, because the client was promised an event stream.
- * 2. The next result is made only when the socket took the last one.
+ * 1. Every result is an event `next`, the end an event `complete`. Errors before execution come as a `next`
+ *    as well, because the client was promised an event stream.
+ * 2. The next result is made only when the socket has taken the last one.
  * 3. One person holds `perPersonMax` streams at most; beyond that TOO_MANY_STREAMS.
  * 4. `drain` completes every stream.
  */
@@ -22,7 +22,7 @@ export interface GraphqlStreamsOptions {
   logger: Logger;
   /** Streams one person may hold; default 256. */
   perPersonMax?: number;
-  /** Where they are counted, when other threads have streams, too. */
+  /** Where streams are counted, when other threads have streams, too. */
   room?: StreamRoom;
   /** Milliseconds between two comments that keep the connection alive; default 15,000. */
   pingMs?: number;
@@ -64,7 +64,7 @@ export class GraphqlStreams {
     this.#open.add(controller);
     exchange.onAbort(() => controller.abort());
     if (exchange.aborted) controller.abort();
-    // The head has left: nothing can be set on it any more.
+    // The head is sent: no header can be set any more.
     const { origin = null } = call.http ?? {};
     const results = lanes.results({ ...call, http: null, origin, signal: controller.signal });
     void this.#send(stream, results, controller.signal).finally(() => {

@@ -1,13 +1,13 @@
 /**
- * Owns `POST /api/graphql`: GraphQL over HTTP, and over Server-Sent Events for who accepts them.
+ * Owns `POST /api/graphql`: GraphQL over HTTP, and over Server-Sent Events for clients that accept them.
  *
  * 1. A request that is refused before it runs is 400 as `application/graphql-response+json`, 200 as
- *    `application/json`. What is no request is 400 in either.
- * 2. Only JSON is taken, so that no form of another site can be sent here; a mutation without a bearer
- *    token, with a cookie or not, is refused where a page of another site sent it, which covers sign-in
- *    as well. Queries cannot be read by other sites and change nothing.
- * 3. An error in the place of an answer, also where the answer took too long, is a GraphQL error of the
- *    media type that the client takes, with the status of its code.
+ *    `application/json`. A body that is no request is 400 in either.
+ * 2. Only JSON is accepted, so that no form of another site can be sent here. A mutation without a bearer
+ *    token is refused when a page of another site sent it. This holds with and without a cookie, so it
+ *    covers sign-in as well. Other sites cannot read the answer of a query, and a query changes nothing.
+ * 3. An error in place of an answer, such as a timeout, is a GraphQL error in the media type that the
+ *    client accepts, with the status of its code.
  */
 import type { Origin } from '../../auth/sign-in/sign-in.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
@@ -43,7 +43,7 @@ const contentTypes = {
   [graphqlType]: `${graphqlType}; charset=utf-8`,
 } as const;
 
-// An answer belongs to who asked for it.
+// An answer is for its caller only.
 const headersOf = {
   [jsonType]: headersFor(jsonType),
   [graphqlType]: headersFor(graphqlType),
@@ -52,7 +52,7 @@ const headersOf = {
 // Longer requests are rarely repeated, and looking for them costs more than it saves.
 const reuseRequestMax = 8_192;
 
-/** What the library takes at once, and copies where the socket does not. */
+/** The library takes this much at once, and copies what the socket does not take. */
 const lentBytesMax = 128 * 1024;
 
 function headersFor(media: keyof typeof contentTypes): Headers {
@@ -109,7 +109,7 @@ class GraphqlTransport {
     }
   }
 
-  /** Answers at once what can be: a turn of the loop, and a promise, cost more than many a query. */
+  /** Answers synchronously where possible: a turn of the loop, and a promise, cost more than many queries. */
   #take(
     exchange: Exchange,
     media: MediaType,
@@ -124,7 +124,7 @@ class GraphqlTransport {
       exchange.send(200, headersOf[media], known);
       return undefined;
     }
-    // What answers later has the bytes no more.
+    // A later answer can no longer use the lent bytes.
     const body = lanes === null ? Buffer.from(lent) : lent;
     const call = this.#toCall(exchange, principal, body, mayRepeat);
     if (lanes !== null) return this.#answer(exchange, media, lanes, call);
@@ -148,7 +148,7 @@ class GraphqlTransport {
       return undefined;
     }
     return answer.then((settled) => {
-      // A longer one is sent from where it stands, as the socket takes it.
+      // A longer body is sent without a copy, as the socket takes it.
       const isLent = settled.body.byteLength <= lentBytesMax;
       this.#send(exchange, media, call, settled, isLent);
       if (isLent) settled.giveBack?.();
@@ -208,12 +208,12 @@ function errorBody(error: ServiceError, requestId: string): string {
   return JSON.stringify({ errors: [{ message: error.message, extensions }] });
 }
 
-/** The media type to answer with; null when the client takes none of ours. */
+/** The media type to answer with; null when the client accepts none of ours. */
 export function acceptedType(accept: string): MediaType | null {
   if (accept === '') return graphqlType;
   if (accept === '*/*' || accept === jsonType) return jsonType;
   const best = negotiate(accept, [graphqlType, jsonType, streamType]);
-  // Who does not name the newer type may not know it.
+  // A client that does not name the newer type may not know it.
   return best === graphqlType && !accept.toLowerCase().includes(graphqlType) ? jsonType : best;
 }
 
@@ -242,7 +242,7 @@ type GraphqlRequest = Pick<GraphqlCall, 'query' | 'operationName' | 'variables'>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The request in a body. Throws BAD_REQUEST for what is no GraphQL request. */
+/** The request in a body. Throws BAD_REQUEST for a body that is no GraphQL request. */
 export function parseRequest(body: Uint8Array): GraphqlRequest {
   let request: unknown;
   try {
@@ -269,7 +269,7 @@ function badRequest(sentence: string): ServiceError {
   return new ServiceError('BAD_REQUEST', sentence);
 }
 
-/** A request with its exchange; what few of them need is made when they ask. */
+/** A request with its exchange. Rarely needed parts are made on demand. */
 class HttpCall implements GraphqlCall {
   readonly query: string;
   readonly operationName: string | undefined;

@@ -1,4 +1,4 @@
-/** Owns liveness: it says that the web server answers, and touches nothing else. */
+/** Owns liveness: the answer says that the web server answers, and touches nothing else. */
 import type { ConstantAnswer, Route } from '../transport.ts';
 
 const alive: ConstantAnswer = Object.freeze({

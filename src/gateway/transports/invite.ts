@@ -1,10 +1,10 @@
 /**
- * Owns the page behind an invite's link, without script: a form for a new person, one button for
- * who is signed in, the way to sign in for who has an account.
+ * Owns the page behind an invite's link, without script. It shows a form to a new person, one button to a
+ * person who is signed in, and a link to the sign-in page for people with an account.
  *
- * 1. What is wrong with a link is one friendly page with 404, whatever it is.
- * 2. A form that another site's page sent neither joins nor makes an account.
- * 3. The link is the credential: no page repeats it but in the address it was opened with.
+ * 1. Every faulty link gets the same friendly page with 404.
+ * 2. A form that another site's page sent neither joins a team nor makes an account.
+ * 3. The link is the credential: pages repeat it nowhere but in the address they were opened with.
  */
 import type { InviteView } from '../../auth/sign-in/invitations.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -84,7 +84,7 @@ class InvitePages {
 
 const nobody = { kind: 'anonymous' } as const;
 
-/** What the form shows again; null where the invite is no good any more, or may not be asked for. */
+/** What the form shows again; null when the invite is no longer good, or may not be read. */
 function viewAfter(error: unknown, look: () => InviteView): InviteView | null {
   if (!(error instanceof ServiceError)) return null;
   if (error.code === 'NOT_FOUND' || error.code === 'RATE_LIMITED') return null;

@@ -1,9 +1,9 @@
 /**
  * Owns what the query and `Last-Event-ID` of a log stream mean.
  *
- * `Last-Event-ID` wins over `after`: a browser that connects again keeps the address, with the
- * `after` of its first connection, and adds the header, which is newer. With either of them `tail`
- * and `sinceMinutes` are checked but mean nothing.
+ * `Last-Event-ID` wins over `after`: a browser that reconnects keeps the address, with the `after` of its
+ * first connection, and adds the header, which is newer. With either of them `tail` and `sinceMinutes` are
+ * checked but have no effect.
  */
 import { type Cursor, parseCursor } from '../../protocol/sse.ts';
 import { badInput, queryNumber, queryValue } from './query-values.ts';

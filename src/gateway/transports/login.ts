@@ -1,13 +1,13 @@
 /**
- * Owns signing in and out by pages, without script, and what `/` leads to: setup on an empty
- * instance, signing in for who is nobody yet, the explorer for everybody else.
+ * Owns signing in and out by pages, without script, and where `/` leads: to setup on an empty instance, to
+ * the sign-in page without a session, else to the explorer.
  *
- * 1. After signing in the page leads to `next` when that is a path of this origin, else to the
- *    explorer; never to another site. Who lacks the two-factor that a team asks for comes by the page
- *    that turns it on.
+ * 1. After signing in the page leads to `next` when that is a path of this origin, else to the explorer;
+ *    never to another site. A person without the two-factor that a team requires first sees the page that
+ *    turns it on.
  * 2. A form that another site's page sent neither signs in nor out.
- * 3. The second step asks for a code of the app, or a recovery code. Who did not give the password before
- *    has nothing to do there.
+ * 3. The second step asks for a code of the app, or a recovery code. It is open only after the password was
+ *    given.
  */
 import { pendingCookieName } from '../../auth/sign-in/pending-sign-ins.ts';
 import { soleCookie } from '../../auth/callers/session-cookie.ts';

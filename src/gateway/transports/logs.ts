@@ -1,10 +1,10 @@
 /**
  * Owns the log streams over HTTP: GET opens one, DELETE closes it early.
  *
- * 1. In this order: who is calling (401), what it may see (404, 403), what it asks (400, 404
- *    NO_SUCH_CONTAINER), whether the place is reached (503), whether it may have another (429, 503).
- * 2. DELETE answers 204 also for a stream that is gone, whatever became of its app; 403 for one
- *    that somebody else has open.
+ * 1. The checks run in this order: the caller (401), the caller's rights (404, 403), the query (400, 404
+ *    NO_SUCH_CONTAINER), whether the server is reached (503), the number of streams (429, 503).
+ * 2. DELETE answers 204 for a closed stream too, whatever became of its app; 403 for a stream that somebody
+ *    else has open.
  */
 import { containerLog, containerNames } from '../../actors/app/running/containers.ts';
 import { assertContainer } from '../../actors/workload/console-programs.ts';
@@ -27,9 +27,9 @@ export interface LogRoutesOptions extends ResourceRights {
   authenticate: (exchange: Exchange) => Person;
   /** Throws CROSS_SITE for a request that another site made the browser send. */
   refuseCrossSite: (exchange: Exchange) => void;
-  /** Days that logs are kept, when the instance's settings do not say. */
+  /** Days that logs are kept, when the instance's settings name none. */
   logMaxDays: number;
-  /** Whether the place where things run gives an answer now. */
+  /** Whether the server that runs the workloads answers now. */
   placeAnswers: () => Promise<boolean>;
 }
 
@@ -57,7 +57,7 @@ async function open(options: LogRoutesOptions, kind: Kind, exchange: Exchange): 
   const query = parseLogQuery(exchange.query, exchange.header('last-event-id'), days);
   const { tail, sinceMinutes, after, timestamps, notices } = query;
   const log = logOf(reader, resource, query.container);
-  // What is stopped, or was never deployed, has stored lines and no place that could be away.
+  // An app that is stopped, or was never deployed, has stored lines only, so no server could be away.
   if (runs(resource) && !(await options.placeAnswers())) {
     const detail = 'What runs this does not answer. Stored lines are in GraphQL: logs, searchLogs.';
     throw new ServiceError('AGENT_UNREACHABLE', detail);
@@ -72,7 +72,7 @@ async function open(options: LogRoutesOptions, kind: Kind, exchange: Exchange): 
   exchange.onAbort(sessions.open(wanted, exchange.stream(200, sseHeaders)).left);
 }
 
-/** The log of one of its containers, '' for the default: NO_SUCH_CONTAINER. */
+/** The log of one container, '' for the default: NO_SUCH_CONTAINER. */
 function logOf(reader: Reader, resource: AppOrDatabase, container: string): LogName {
   const isApp = resource.kind === 'app';
   const { id } = isApp ? resource.app : resource.database;
@@ -80,7 +80,7 @@ function logOf(reader: Reader, resource: AppOrDatabase, container: string): LogN
   return isApp ? containerLog(id, containerNames(reader, resource.app), container) : `db:${id}`;
 }
 
-/** Whether anything of it runs, so that there is a place its lines come from. */
+/** Whether anything of the resource runs, so that lines come from a server. */
 function runs(resource: AppOrDatabase): boolean {
   return resource.kind === 'app' ? appRuns(resource.app.run) : databaseRuns(resource.database.run);
 }

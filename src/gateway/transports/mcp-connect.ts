@@ -1,10 +1,11 @@
 /**
  * Owns the page by which people connect MCP clients, and its switch.
  *
- * 1. It is for people: who is nobody is led to signing in and back, a token is refused.
- * 2. The switch is what `setMcpSettings` is: `manage_team` in the team, by its actor, recorded by that
- *    name; never from another site's page.
- * 3. A team that is named but not the caller's is FORBIDDEN; nothing is shown of it.
+ * 1. The page is for people. A visitor who is not signed in is led to the sign-in page and back; a token is
+ *    refused.
+ * 2. The switch does what `setMcpSettings` does: it needs `manage_team`, the team's actor makes the change,
+ *    and the change is recorded by that name. Another site's page cannot send it.
+ * 3. A team that is named but not the caller's is FORBIDDEN; nothing of it is shown.
  */
 import { randomBytes } from 'node:crypto';
 import { teamActor } from '../../actors/team/protocol.ts';
@@ -31,10 +32,10 @@ import { redirect, sendPage } from '../pages/page.ts';
 export interface ConnectRoutesOptions {
   reader: Reader;
   actors: Pick<Actors, 'ask'>;
-  /** Told what is asked for, as the activity shows it. */
+  /** Records the requested change, as the activity shows it. */
   causes: Pick<Causes, 'amend'>;
   callers: Pick<Callers, 'either' | 'cookiePerson' | 'refuseCrossSite'>;
-  /** Origin without trailing slash; asked for each page, since it may change while we run. */
+  /** Origin without trailing slash; called for each page, since it may change while we run. */
   publicUrl: () => string;
 }
 
@@ -122,7 +123,7 @@ function standingIn(reader: Reader, person: Person, { id }: ConnectTeam): Standi
   };
 }
 
-/** The one that is named, else the acting one, else the longest-standing. */
+/** The named team, else the acting one, else the one that the person joined first. */
 function chosenTeam(
   teams: readonly ConnectTeam[],
   named: string | null,

@@ -1,12 +1,12 @@
 /**
- * Owns answers of the MCP endpoint that are Server-Sent Events: calls that tell of their progress, and
- * clients that listen.
+ * Owns answers of the MCP endpoint that are Server-Sent Events: calls that report their progress, and
+ * listeners.
  *
- * 1. At most `openMax` calls and as many listeners are open, so that who listens takes no place of who
- *    works; beyond that TOO_MANY_STREAMS.
- * 2. One that listens ends within a second after its token lost the right to be here.
+ * 1. At most `openMax` calls and as many listeners are open. The two are counted apart, so that listeners
+ *    take no place of calls. Beyond that TOO_MANY_STREAMS.
+ * 2. A listener ends within a second after its token lost its right.
  * 3. A comment every `pingMs` keeps the connection alive.
- * 4. `drain` ends those that listen; calls are ended by the signal of their exchange.
+ * 4. `drain` ends the listeners. A call is ended by the signal of its exchange.
  */
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import { type Clock, every } from '../../lib/clock.ts';
@@ -18,13 +18,13 @@ import type { Exchange, ResponseStream } from '../transport.ts';
 export interface McpStreamsOptions {
   clock: Clock;
   logger: Logger;
-  /** Calls, and listeners besides; default 1,024. */
+  /** The limit for calls, and again for listeners; default 1,024. */
   openMax?: number;
 }
 
 interface Listener {
   stream: ResponseStream;
-  /** Tells that we end it, and nothing went wrong. */
+  /** The last event, which says that we end the stream and nothing went wrong. */
   last: string;
   mayStay: () => boolean;
 }
@@ -49,13 +49,13 @@ export class McpStreams {
     return this.#open.size;
   }
 
-  /** Runs a call that sends events, to its response. Rejects where there is no room for one more. */
+  /** Runs a call that sends events, until its response. Rejects when there is no room for one more. */
   async run(exchange: Exchange, { run }: Extract<McpAnswer, { kind: 'events' }>): Promise<void> {
     const stream = this.#begin(exchange, this.#open.size - this.#listeners.size);
     try {
       await run((json) => void stream.write(eventOf(json)));
     } catch (error) {
-      // The head is sent: all that is left is to end without a response.
+      // The head is sent, so the stream can only end without a response.
       const { code } = asServiceError(error);
       this.#options.logger.error({ err: error, code }, 'mcp_stream_failed');
     } finally {
@@ -63,7 +63,7 @@ export class McpStreams {
     }
   }
 
-  /** Holds a connection open, as long as `mayStay` says so. Throws as `run`. */
+  /** Holds a connection open, as long as `mayStay` allows it. Throws as `run`. */
   listen(
     exchange: Exchange,
     { first, last }: Extract<McpAnswer, { kind: 'listen' }>,
@@ -119,7 +119,7 @@ export class McpStreams {
     }
   }
 
-  /** No timer runs while nothing is open. */
+  /** Stops the timer while nothing is open. */
   #rest(): void {
     if (this.#listeners.size === 0) {
       this.#stopChecks?.();

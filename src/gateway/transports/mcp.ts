@@ -1,9 +1,9 @@
 /**
- * Owns `POST /api/mcp`: the Model Context Protocol over HTTP. In which order a request is looked at,
- * `docs/behaviour.md` says.
+ * Owns `POST /api/mcp`: the Model Context Protocol over HTTP. `docs/behaviour.md` gives the order of the
+ * checks.
  *
- * 1. What holds for the team is asked again when a body was long on its way.
- * 2. Nothing heavy is loaded for who has no token.
+ * 1. The team's settings are checked again after a body that took long.
+ * 2. Nothing heavy is loaded for a caller without a token.
  */
 import { mcpResource } from '../../auth/oauth/metadata.ts';
 import type { Authenticator } from '../../auth/callers/authenticator.ts';
@@ -53,9 +53,9 @@ export function mcpRoutes(options: McpRoutesOptions): Route[] {
 const path = '/api/mcp';
 const bytesOfOneCall = 512 * 1024;
 
-/** What a client without a token is told to ask for when it only reads. */
+/** The scopes that a client without a token is told to request when it only reads. */
 const readingScopes = ['view_logs', 'manage_env'];
-/** What all tools need together, so that one consent is enough; the person takes away what is too much. */
+/** The scopes of all tools together, so that one consent is enough. The person removes what is too much. */
 const toolScopes = [
   'create_apps', 'deploy_apps', 'control_apps', 'delete_apps', 'manage_env', 'view_logs',
 ]; // prettier-ignore
@@ -90,13 +90,13 @@ class McpTransport {
     );
   }
 
-  /** What a browser asks before a page, such as an inspector on this machine, may send here. */
+  /** Answers a browser's preflight for a page, such as an inspector on this machine. */
   preflight(exchange: Exchange): void {
     this.#allowOrigin(exchange);
     exchange.send(204, preflightHeaders, '');
   }
 
-  /** Throws CROSS_SITE; a page whose Origin is ours may read the answer. */
+  /** Throws CROSS_SITE. A page whose Origin is ours may read the answer. */
   #allowOrigin(exchange: Exchange): void {
     this.#options.callers.refuseForeignOrigin(exchange);
     const origin = exchange.header('origin');
@@ -106,7 +106,7 @@ class McpTransport {
     exchange.addHeader('Vary', 'Origin');
   }
 
-  /** Who calls, once it may be here. */
+  /** The caller, once its right to this endpoint is checked. */
   #admit(exchange: Exchange): McpPrincipal {
     const { callers, rights, rate } = this.#options;
     this.#allowOrigin(exchange);
@@ -163,7 +163,7 @@ class McpTransport {
     }
   }
 
-  /** Goes on, at once where there is nothing to wait for; what fails on the way is the answer. */
+  /** Continues with the value, synchronously when it is no promise. An error becomes the answer. */
   #settled<T>(exchange: Exchange, value: T | Promise<T>, next: (value: T) => void): void {
     const fail = (error: unknown): void => this.#fail(exchange, error);
     if (value instanceof Promise) {
@@ -202,7 +202,7 @@ class McpTransport {
 
 const noStore: Headers = Object.freeze({ 'Cache-Control': 'no-store' });
 
-/** Where the metadata of the MCP endpoint as a protected resource stands (RFC 9728). */
+/** The address of the MCP endpoint's metadata as a protected resource (RFC 9728). */
 export function resourceMetadataUrl(publicUrl: string): string {
   const { pathname } = new URL(mcpResource(publicUrl));
   return `${publicUrl}/.well-known/oauth-protected-resource${pathname}`;

@@ -1,7 +1,7 @@
 /**
- * Owns `GET /metrics`. An address alone is no credential, for every app of this machine comes from
- * loopback, too. It is read by the instance's administrator in a browser, by whoever sends the
- * configured token, and from the configured networks.
+ * Owns `GET /metrics`. An address alone is no credential, because every app of this machine comes from
+ * loopback, too. The readers are the instance's administrator in a browser, senders of the configured
+ * token, and the configured networks.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Principal } from '../../auth/callers/principal.ts';
@@ -12,7 +12,7 @@ import type { Callers } from '../credentials.ts';
 import { metricsType } from '../metrics-text.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** `admin`: the administrator, and whom token and networks let in. */
+/** `admin`: the administrator, and callers with the token or from the networks. */
 export type MetricsAccess = 'off' | 'admin' | 'all';
 
 export interface MetricsRouteOptions {
@@ -22,7 +22,7 @@ export interface MetricsRouteOptions {
   /** Addresses and CIDRs. */
   networks: readonly string[];
   callers: Pick<Callers, 'either'>;
-  /** Throws UNAUTHENTICATED or FORBIDDEN for whoever is not the administrator. */
+  /** Throws UNAUTHENTICATED or FORBIDDEN for everybody but the administrator. */
   authorizeAdmin: (principal: Principal) => void;
 }
 
@@ -31,7 +31,7 @@ export function metricsRoute(options: MetricsRouteOptions): Route {
   const inNetworks = networks(options.networks);
   const isKnown = (exchange: Exchange): boolean => {
     if (options.token !== null && sends(exchange, options.token)) return true;
-    // Behind a proxy of this machine that is not trusted, everybody comes from loopback.
+    // Behind an untrusted proxy of this machine, everybody comes from loopback.
     const isPeer = !isLoopback(exchange.address) || exchange.fromLoopback;
     return isPeer && inNetworks(exchange.address);
   };
@@ -55,7 +55,7 @@ function sends(exchange: Exchange, token: string): boolean {
   return sent !== undefined && timingSafeEqual(digest(sent), digest(token));
 }
 
-/** Of one length, as a comparison in constant time needs it. */
+/** A digest has a fixed length, as a comparison in constant time needs it. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

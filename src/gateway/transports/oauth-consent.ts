@@ -1,10 +1,10 @@
 /**
- * Owns the pages of an authorization: where a client's request leads to, and the consent page, in
- * plain HTML without script.
+ * Owns the pages of an authorization: where a client's request leads, and the consent page, in plain HTML
+ * without script.
  *
- * 1. The page names the client by its own word, escaped, and where the answer will go, checked.
- * 2. Only what the person holds in the chosen team is offered, each permission by itself.
- * 3. A decision comes from our own page, with the session the page was made for.
+ * 1. The page shows the client's own name, escaped, and the checked address that the answer will go to.
+ * 2. The page offers only what the person holds in the chosen team, each permission by itself.
+ * 3. A decision must come from our own page, with the session that the page was made for.
  */
 import type { Authorization, ConsentRequest, Person } from '../../auth/oauth/provider.ts';
 import type { OAuth } from '../../auth/oauth/oauth.ts';
@@ -22,9 +22,9 @@ export type ConsentTeam = Readonly<Pick<TeamRecord, 'id' | 'name'>>;
 export interface ConsentOptions {
   oauth: OAuth;
   callers: Pick<Callers, 'either' | 'cookiePerson' | 'refuseCrossSite'>;
-  /** The teams a person is in. */
+  /** The teams of a person. */
   teamsOf: (person: Person) => ConsentTeam[];
-  /** What a person holds in a team; nothing where a second factor is due. */
+  /** The capabilities of a person in a team; none where a second factor is due. */
   capabilitiesIn: (person: Person, teamId: string) => readonly Capability[];
 }
 
@@ -143,7 +143,7 @@ function lead(exchange: Exchange, authorization: Authorization): void {
   }
 }
 
-/** To the client, telling it nothing but what stands in the address. */
+/** Redirects to the client. The client learns only what stands in the address. */
 function leave(exchange: Exchange, location: string): void {
   const headers = { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
   exchange.send(303, { Location: location, ...headers }, '');

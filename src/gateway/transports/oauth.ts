@@ -1,11 +1,12 @@
 /**
- * Owns OAuth over HTTP: the discovery documents and what stands under `/api/auth/oauth2/`. Nothing
- * else of `/api/auth/` exists.
+ * Owns OAuth over HTTP: the discovery documents and the routes under `/api/auth/oauth2/`. No other route of
+ * `/api/auth/` exists.
  *
- * 1. Discovery, registration and what clients ask by themselves answer any origin, without cookies:
- *    a page of another site learns and does no more than a program could. Authorization does not.
- * 2. Registration is the one write without a credential: limited for each network, and small.
- * 3. Errors of clients are JSON as RFC 6749 has them; limits are problem documents, as everywhere.
+ * 1. Discovery, registration and clients' own requests answer any origin, without cookies: a page of
+ *    another site can learn and do no more than a program could. Authorization does not answer other
+ *    origins.
+ * 2. Registration is the one write without a credential: it is small, and limited for each network.
+ * 3. Errors for clients are JSON as in RFC 6749; limits are problem documents, as everywhere.
  */
 import { issuerOf, resourceMetadata, serverMetadata } from '../../auth/oauth/metadata.ts';
 import type { EndpointAnswer } from '../../auth/oauth/endpoints.ts';
@@ -47,7 +48,7 @@ export function oauthRoutes(options: OAuthRoutesOptions): Route[] {
     const retryAfterS = registrations.take(networkOf(exchange.address));
     if (retryAfterS > 0) {
       const said = 'Too many clients from here.';
-      // In the words of OAuth as well: clients show nothing else to their people.
+      // The problem also has OAuth's own fields, because clients show nothing else to people.
       const extensions = { error: 'too_many_requests', error_description: said };
       throw new ServiceError('RATE_LIMITED', said, { retryAfterS, extensions });
     }
@@ -68,7 +69,7 @@ export function oauthRoutes(options: OAuthRoutesOptions): Route[] {
     },
     clientRoute('POST', 'introspect', async (one) => endpoints.introspect(await clientForm(one))),
     clientRoute('GET', 'userinfo', userinfo),
-    // A form may come with it (OpenID Connect Core, 5.3.1); nothing in it is needed.
+    // A form may come with the request (OpenID Connect Core, 5.3.1); nothing in it is needed.
     clientRoute('POST', 'userinfo', async (exchange) => {
       await exchange.body(bodyMax);
       return userinfo(exchange);
@@ -108,7 +109,7 @@ function pathOf(name: string): string {
   return `/api/auth/oauth2/${name}`;
 }
 
-/** Clients register for no team, and tokens renew what a consent began: neither is recorded. */
+/** These routes are not recorded: clients register for no team, and tokens renew what a consent began. */
 function clientRoute(method: 'GET' | 'POST', name: string, answer: Answering): Route {
   return {
     method,

@@ -1,6 +1,6 @@
 /**
  * Owns the page behind the link of `gangway reset-password`: a form, without script, that sets a new
- * password. Who holds the link is believed; the second factor is asked for when they sign in.
+ * password. The link is the credential. Signing in still asks for the second factor.
  */
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
 import { ServiceError } from '../../lib/errors.ts';

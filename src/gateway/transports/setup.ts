@@ -1,6 +1,6 @@
 /**
- * Owns the first page of an empty instance: a form, without script, that makes the first account,
- * which owns the instance. Afterwards it leads on to where people sign in.
+ * Owns the first page of an empty instance: a form, without script, that makes the first account, which
+ * owns the instance. Then it leads on to the sign-in page.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange, Route } from '../transport.ts';
@@ -11,7 +11,7 @@ import type { Html } from '../pages/page.ts';
 import type { LoginRoutesOptions } from './login.ts';
 
 export interface SetupRoutesOptions extends LoginRoutesOptions {
-  /** What whoever sets it up should know first. */
+  /** What the person who sets up the instance should know first. */
   warning: () => string | null;
 }
 
@@ -94,7 +94,7 @@ function setupPage(form: URLSearchParams, { needsCode, problem, warning }: PageS
     </form>`;
 }
 
-/** What was refused has to be sent again with the password, which no page repeats. */
+/** A refused form must be sent again with the password, which no page repeats. */
 function accountFields(form: URLSearchParams, again: boolean): Html {
   const value = (name: string): string => form.get(name) ?? '';
   return html`${nameField(value('name'), !again)}

@@ -1,11 +1,12 @@
 /**
  * Owns `GET /api/apps/:id/source`: the archive that an app was last given, as a zip.
  *
- * 1. In this order: who is calling (401), what it may see and do (404, 403), whether there is an archive
- *    (404 NO_UPLOAD) and whether it fits into a zip (422 SOURCE_TOO_LARGE). Then the zip begins.
- * 2. It is the stored archive: nothing that the running app has written, and no link of its is followed.
+ * 1. The checks run in this order: the caller (401), the caller's rights (404, 403), whether there is an
+ *    archive (404 NO_UPLOAD), whether it fits into a zip (422 SOURCE_TOO_LARGE). Then the zip begins.
+ * 2. The zip holds the stored archive: nothing that the running app has written, and no link in it is
+ *    followed.
  * 3. A client that reads slowly costs one window of bytes. When it leaves, nothing more is read.
- * 4. Each download is in the activity before its first byte leaves.
+ * 4. Each download is in the activity before its first byte is sent.
  */
 import { join } from 'node:path';
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
@@ -17,11 +18,11 @@ import type { Exchange, Route } from '../transport.ts';
 
 export interface SourceRoutesOptions extends ResourceRights {
   bulk: Pick<BulkPool, 'send'>;
-  /** Where archives lie, in a folder for each app. */
+  /** The folder of archives, with a folder for each app. */
   uploadsRoot: string;
   /** The person behind the session cookie: COOKIE_REQUIRED, UNAUTHENTICATED. */
   authenticate: (exchange: Exchange) => Principal;
-  /** Resolves when it is in the activity that this request reads the source. */
+  /** Resolves when the activity holds that this request reads the source. */
   note: (exchange: Exchange, principal: Principal) => Promise<unknown>;
 }
 
@@ -63,7 +64,7 @@ async function sendSource(options: SourceRoutesOptions, exchange: Exchange): Pro
     }
     stream.end();
   } catch (error) {
-    // Who has left is told nothing.
+    // A client that has left gets no answer.
     if (!exchange.aborted) throw error;
   }
 }

@@ -1,11 +1,12 @@
 /**
- * Owns the page on which people turn two-factor on, without script, whatever a team that requires it
- * keeps them from.
+ * Owns the page on which people turn two-factor on, without script. It stays open while a team that
+ * requires two-factor refuses everything else.
  *
- * 1. It is for people: who is nobody is led to signing in and back, a token is refused.
+ * 1. The page is for people. A visitor who is not signed in is led to the sign-in page and back; a token is
+ *    refused.
  * 2. A form that another site's page sent starts and confirms nothing.
- * 3. What is shown once travels in the form of the person it was shown to, for a code that is mistyped;
- *    what confirms is what the service stored.
+ * 3. The secret and the recovery codes travel in the person's own form, so that the page can show them
+ *    again after a mistyped code. The stored secret decides, not the one in the form.
  */
 import type { AccountReads, AskingTeam, User } from '../../auth/callers/account-reads.ts';
 import type { Accounts } from '../../auth/sign-in/accounts.ts';
@@ -51,7 +52,7 @@ export function twoFactorRoutes(options: AccountPagesOptions): Route[] {
   ];
 }
 
-/** Where somebody who just came in is led: past this page while a team asks for two-factor. */
+/** Where a person goes after signing in: to this page first while a team requires two-factor. */
 export function landing(
   reads: Pick<AccountReads, 'askingTwoFactor'>,
   userId: string,
@@ -139,7 +140,7 @@ function firstStep(
 const uriMax = 600;
 const codesMax = 50;
 
-/** What the form brought back of what was shown with it; null for what that cannot have been. */
+/** The secret and codes that the form brought back; null when their form is wrong. */
 function shownBefore(form: URLSearchParams): Enrolment | null {
   const uri = form.get('uri') ?? '';
   const recoveryCodes = (form.get('recoveryCodes') ?? '').split(' ').slice(0, codesMax);
@@ -147,7 +148,7 @@ function shownBefore(form: URLSearchParams): Enrolment | null {
   return { uri, recoveryCodes };
 }
 
-/** The page, and where it leads on to. */
+/** The page's address, with where it leads on to. */
 function twoFactorPageAt(next: string): string {
   return `${twoFactorPath}?next=${encodeURIComponent(next)}`;
 }
@@ -158,7 +159,7 @@ interface Enrolment {
   recoveryCodes: readonly string[];
 }
 
-/** The first step: who asks for it, and the password. */
+/** The first step: which team asks for it, and the password. */
 function startPage(
   { email, teams, next }: { email: string; teams: readonly AskingTeam[]; next: string },
   problem: Html | null,
@@ -198,17 +199,17 @@ function teamNotice({ name, graceUntilMs }: AskingTeam): Html {
   </p>`;
 }
 
-/** To the minute, rounded down: nobody is told of more time than there is. */
+/** Rounded down to the minute, so that nobody is promised more time than there is. */
 function timeText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** The second step: what is shown once, and the first code. */
+/** The second step: the secret and the recovery codes, shown once, and the first code. */
 async function enrolPage(
   { uri, recoveryCodes }: Enrolment,
   next: string,
 ): Promise<(problem: Html | null) => Html> {
-  // Loaded when first asked for: most starts never come here.
+  // Most starts never come here, so the module is loaded on demand.
   const { renderSVG } = await import('uqr');
   const picture = renderSVG(uri, { border: 3 });
   return (problem) =>

@@ -1,12 +1,12 @@
 /**
  * Owns `POST /api/apps/:id/upload`: a raw archive in the body becomes what the app is built from.
  *
- * 1. In this order: who is calling (401, 403 CROSS_SITE), what it may see and do (404, 403), the file
- *    name (400, 415), the declared length (413), the state of the app (409); then the body is read.
- * 2. The app points at the archive only when that is checked, in its place and on disk. However an
- *    upload ends otherwise, the previous archive is untouched and nothing is left.
- * 3. Who loses the right while the body arrives is refused as if the body had come later.
- * 4. 200 leaves once the app's new state is durable.
+ * 1. The checks run in this order: the caller (401, 403 CROSS_SITE), the caller's rights (404, 403), the
+ *    file name (400, 415), the declared length (413), the state of the app (409). Then the body is read.
+ * 2. The app points at the archive only once that is checked, in its place and on disk. If an upload ends
+ *    otherwise, the previous archive is untouched and nothing of the upload is left.
+ * 3. A caller who loses the right while the body arrives is refused.
+ * 4. The 200 is sent once the app's new state is durable.
  */
 import { randomUUID } from 'node:crypto';
 import { appActor } from '../../actors/app/protocol.ts';
@@ -31,7 +31,7 @@ export interface UploadRoutesOptions extends ResourceRights {
    */
   authenticate: (exchange: Exchange) => Principal;
   logger: Logger;
-  /** Of an archive; above it PAYLOAD_TOO_LARGE. Default 512 MiB. */
+  /** Bytes of an archive; above it PAYLOAD_TOO_LARGE. Default 512 MiB. */
   archiveBytes?: number;
   /** Milliseconds since the epoch; default the system's. */
   now?: () => number;
@@ -72,7 +72,7 @@ export function uploadRoutes(options: UploadRoutesOptions): Route[] {
   ];
 }
 
-/** Everything that can be judged before the body is read. */
+/** Makes every check that is possible before the body is read. */
 function admit(options: UploadRoutesOptions, exchange: Exchange, archiveBytes: number): Upload {
   const app = appFor(options, exchange);
   if (exchange.headerCount('x-upload-filename') > 1) {
@@ -89,7 +89,7 @@ function admit(options: UploadRoutesOptions, exchange: Exchange, archiveBytes: n
   return { id, app, filename, format, blob: `${id}.${format}` };
 }
 
-/** The app, for who may upload to it now: UNAUTHENTICATED, CROSS_SITE, NOT_FOUND, FORBIDDEN. */
+/** The app, for a caller who may upload to it now: UNAUTHENTICATED, CROSS_SITE, NOT_FOUND, FORBIDDEN. */
 function appFor(options: UploadRoutesOptions, exchange: Exchange): Readonly<AppRecord> {
   return permittedApp(options, options.authenticate(exchange), exchange.param('id'), 'deploy_apps');
 }
@@ -114,12 +114,12 @@ async function store(
       uploadedAtMs: now(),
       blob: upload.blob,
     };
-    // The body may have taken long: whoever sent it may have lost the right, or the session.
+    // The body may have taken long, so the caller may have lost the right or the session.
     appFor(options, exchange);
     await actors.ask(ref, { type: 'upload-commit', uploadId: upload.id, upload: stored });
     return stored;
   } catch (error) {
-    // Also after a commit that failed: the actor knows what is to be removed.
+    // The actor also knows what to remove after a failed commit.
     const abort = { type: 'upload-abort', uploadId: upload.id } as const;
     await actors.ask(ref, abort).catch((cause: unknown) => {
       logger.warn({ app: upload.app.id, err: cause }, 'upload_not_aborted');
