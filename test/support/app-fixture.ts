@@ -172,7 +172,8 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
     buildEnv: {},
     hostOf: (slug) => `${slug}.test`,
     urlOf: (slug) => `http://${slug}.test`,
-    healthTimeoutMs: 400,
+    // Tests in which it is over say a shorter one.
+    healthTimeoutMs: 60_000,
     drainMs: 0,
     ...fixture.options,
   };
@@ -255,7 +256,7 @@ export async function appFixture(fixture: FixtureOptions = {}): Promise<AppFixtu
     },
     app: (appId) => present(store.get(tables.apps, appId)),
     deployment: (id) => present(store.get(tables.deployments, id)),
-    until: (id, status) => eventually(status, () => self.deployment(id).status === status, 5000),
+    until: (id, status) => eventually(status, () => self.deployment(id).status === status),
     releases: (appId) => readdirSync(join(root, 'apps', appId, 'releases')),
     async close() {
       life.watch.close();

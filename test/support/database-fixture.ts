@@ -52,6 +52,8 @@ export class DatabaseFixture {
   /** What a server says of itself, and what it was told. */
   wellness: Wellness = { kind: 'well' };
   looks = 0;
+  /** For how long it is waited until a server answers; read when it begins. */
+  patienceMs = 60_000;
   /** Holds up what it says. */
   held: Promise<void> | null = null;
   readonly setUps: Server[] = [];
@@ -104,7 +106,7 @@ export class DatabaseFixture {
   }
 
   until(id: string, status: DatabaseRecord['status']): Promise<void> {
-    return eventually(status, () => this.record(id).status === status, 5000);
+    return eventually(status, () => this.record(id).status === status);
   }
 
   async #begin(): Promise<void> {
@@ -129,8 +131,8 @@ export class DatabaseFixture {
           namedUid: null,
           tools,
           images: { REDIS: 'mirror.example/redis:{version}' },
-          healthTimeoutMs: 400,
-          settleTimeoutMs: 400,
+          healthTimeoutMs: this.patienceMs,
+          settleTimeoutMs: this.patienceMs,
         },
       }),
     );

@@ -117,7 +117,7 @@ describe('an app after a crash of the service', () => {
 
   it('ends an old instance that was draining', async () => {
     await f.close();
-    f = await appFixture({ options: { drainMs: 300 } });
+    f = await appFixture({ options: { drainMs: 3_000 } });
     const { id } = await f.uploaded();
     await f.until((await redeploy(id)).id, 'ready');
     await f.until((await redeploy(id)).id, 'ready');

@@ -95,7 +95,7 @@ describe('an app of a compose file', () => {
       f.driver.output.set(spec.id, [`I am ${spec.container?.aliases[0] ?? ''}`]);
     };
     await deployed(id);
-    await eventually('all lines', () => f.streams.text.size >= 5, 5000);
+    await eventually('all lines', () => f.streams.text.size >= 5);
     assert.equal(f.streams.text.get(`app:${id}`), 'I am web\n');
     assert.equal(f.streams.text.get(`app:${id}.db`), 'I am db\n');
     assert.equal(f.streams.text.get(`app:${id}.worker`), 'I am worker\n');
@@ -117,16 +117,14 @@ describe('an app of a compose file', () => {
     const bad = await deploy(id);
     await f.until(bad, 'failed');
     assert.match(f.deployment(bad).error ?? '', /^migrate: The app exited with code 3/);
-    await eventually(
-      'the release of before',
-      () => f.app(id).run.live?.deploymentId === good,
-      5000,
-    );
+    await eventually('the release of before', () => f.app(id).run.live?.deploymentId === good);
     assert.equal(f.app(id).status, 'active');
-    await eventually('nothing of the failed one', () => f.driver.ids.length === 4, 5000);
+    await eventually('nothing of the failed one', () => f.driver.ids.length === 4);
   });
 
   it('says which service it waited for in vain', async () => {
+    await f.close();
+    f = await appFixture({ images, options: { healthTimeoutMs: 400 } });
     f.driver.script = (spec) => (isDb(spec) ? { health: 'starting' } : scripted(spec));
     const { id } = await made();
     const failed = await deploy(id);
@@ -148,7 +146,7 @@ describe('an app of a compose file', () => {
     await deployed(id);
     const { ids } = f.driver;
     await f.crash();
-    await eventually('the same services', () => f.app(id).status === 'active', 5000);
+    await eventually('the same services', () => f.app(id).status === 'active');
     assert.deepEqual(f.driver.ids, ids);
   });
 
@@ -229,9 +227,9 @@ describe('an app of a compose file', () => {
     const { id } = await made();
     await deployed(id);
     await f.ask(id, { type: 'delete' });
-    await eventually('the end of all', () => f.driver.ids.length === 0, 5000);
+    await eventually('the end of all', () => f.driver.ids.length === 0);
     for (const log of [`app:${id}`, `app:${id}.db`] as const) {
-      await eventually('its end', () => f.streams.ended.includes(log), 5000);
+      await eventually('its end', () => f.streams.ended.includes(log));
     }
     await f.ask(id, { type: 'purge' });
     assert.deepEqual(f.streams.dropped.filter((log) => log.startsWith('app:')).sort(), [

@@ -147,6 +147,8 @@ describe('a database by an image', () => {
   });
 
   it('has more time for its first start, in which the image makes its files', async () => {
+    place.patienceMs = 400;
+    await place.crash();
     place.driver.script = () => ({});
     const id = await place.create();
     const server = `${id}-1`;

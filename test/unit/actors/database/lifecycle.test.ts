@@ -97,6 +97,8 @@ describe('a database by programs of the machine', () => {
   });
 
   it('is in error when it does not answer in time, and says what was seen', async () => {
+    place.patienceMs = 400;
+    await place.crash();
     place.wellness = { kind: 'unwell', seen: 'it said: no' };
     const id = await place.create();
     await place.until(id, 'error');
@@ -105,6 +107,8 @@ describe('a database by programs of the machine', () => {
   });
 
   it('is waited for longer while it says that it starts', async () => {
+    place.patienceMs = 400;
+    await place.crash();
     place.wellness = { kind: 'starting', seen: 'it replays its log' };
     const id = await place.create();
     // Looks come further and further apart: behind this many the time has long gone.

@@ -77,6 +77,8 @@ describe('another password of a database', () => {
   });
 
   it('is not shown, nor the one before, while nobody knows which of them the server has', async () => {
+    place.patienceMs = 400;
+    await place.crash();
     let tries = 0;
     // Cut off, and later without an answer.
     place.takePassword = async (_password, signal) => {
