@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
+import { found } from '../support/eventually.ts';
 import type { AppInfo } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
+import { minuteMs, TimeMachine } from '../support/time-machine.ts';
 
 interface Entry {
   actor: string;
@@ -19,16 +25,24 @@ const traceparent = `00-${traceId}-${parentId}-01`;
 const hostile = 'Evil\u001b[2J\u202e\r\n","status":200,"x":"agent';
 
 describe('who called over MCP', () => {
+  const later = cleanups();
   let gangway: Gangway;
+  let time: TimeMachine;
   let app: AppInfo;
   let token: string;
 
   before(async () => {
-    gangway = await Gangway.open();
+    const folder = mkdtempSync(join(tmpdir(), 'gangway-activity-'));
+    later(() => {
+      rmSync(folder, { recursive: true, force: true });
+    });
+    time = new TimeMachine(join(folder, 'time'));
+    // Gateway threads would see a jump at moments of their own.
+    gangway = await Gangway.open(time.options({ GANGWAY_GATEWAY_THREADS: '1' }));
+    later(() => gangway.end());
     app = await gangway.client.createApp('Shop');
     token = await gangway.client.token({ name: 'fleet', capabilities: ['manage_env'] });
   });
-  after(() => gangway.end());
 
   async function call(
     name: string,
@@ -82,17 +96,17 @@ describe('who called over MCP', () => {
   }
 
   async function lineOf(requirement: (line: Record<string, unknown>) => boolean) {
-    let found: Record<string, unknown> | undefined;
+    let written: Record<string, unknown> | undefined;
     await until('the line is written', 10_000, () => {
-      for (const text of gangway.output.split('\n')) {
+      for (const text of gangway.output.split('\n').slice(0, -1)) {
         if (!text.startsWith('{') || !text.endsWith('}')) continue;
         const line = JSON.parse(text) as Record<string, unknown>;
-        if (line['route'] === '/api/mcp' && requirement(line)) found = line;
+        if (line['route'] === '/api/mcp' && requirement(line)) written = line;
       }
-      return found !== undefined;
+      return written !== undefined;
     });
-    assert.ok(found);
-    return found;
+    assert.ok(written);
+    return written;
   }
 
   it('stands beside each change: client, tool, token and address, and no secret', async () => {
@@ -114,13 +128,17 @@ describe('who called over MCP', () => {
   it('is counted for reads, which have no entry each', async () => {
     for (let i = 0; i < 3; i++) await call('list_apps', {}, 'cursor');
     await call('get_app', { appId: app.id }, 'cursor');
-    await until('the reads are told', 15_000, async () => (await readsOf('cursor')) !== undefined);
-    const entry = await readsOf('cursor');
-    assert.match(entry?.actor ?? '', /^token:fleet \S+ of /);
-    const { calls, day, via } = entry?.details ?? {};
+    // Some of them may have been told by now, the rest are a minute later.
+    await time.jump(2 * minuteMs);
+    const entry = await found('the reads are told', async () => {
+      const told = await readsOf('cursor');
+      const calls = told?.details['calls'] as Record<string, number> | undefined;
+      return calls?.['list_apps'] === 3 && calls['get_app'] === 1 && told;
+    });
+    assert.match(entry.actor, /^token:fleet \S+ of /);
+    const { day, via } = entry.details;
     assert.equal(via, 'mcp');
     assert.equal(typeof day, 'string');
-    assert.equal((calls as Record<string, number>)['list_apps'], 3);
     assert.equal((await entries()).filter(({ action }) => action === 'mcp_reads').length, 1);
   });
 
@@ -154,6 +172,7 @@ describe('who called over MCP', () => {
     for (const bad of ['\u001b', '\u202e', 'not-a-trace', token, secretValue]) {
       assert.ok(!gangway.output.includes(bad), JSON.stringify(bad));
     }
+    await time.jump(2 * minuteMs);
     await until('its reads are told', 15_000, async () => {
       return (await readsOf(String(line['client']))) !== undefined;
     });

@@ -66,8 +66,9 @@ before(async () => {
   });
   for (const value of Object.values(variables)) await say(client, leaky, '/say', { text: value });
   await say(client, leaky, '/say', { text: 'all is said' });
+  // What an app says to both of its outputs comes in any order.
   await until('it is in the log', 10_000, async () =>
-    (await read({ tail: 1 })).includes('all is said'),
+    (await read({ tail: 20 })).includes('all is said'),
   );
 });
 

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { cleanups } from '../support/cleanups.ts';
 import { archiveOf } from '../support/gangway-client.ts';
-import type { Client } from '../support/gangway-client.ts';
+import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
+import { secondMs, TimeMachine } from '../support/time-machine.ts';
 
 interface Sample {
   at: string;
@@ -18,20 +22,31 @@ const query = `query($id: ID!, $minutes: Int) {
 }`;
 
 describe('metrics of an app', () => {
+  const later = cleanups();
   let gangway: Gangway;
+  let time: TimeMachine;
   let client: Client;
+  let app: AppInfo;
   let id: string;
   before(async () => {
-    gangway = await Gangway.open();
+    const folder = mkdtempSync(join(tmpdir(), 'gangway-metrics-'));
+    later(() => {
+      rmSync(folder, { recursive: true, force: true });
+    });
+    time = new TimeMachine(join(folder, 'time'));
+    gangway = await Gangway.open(time.options());
+    later(() => gangway.end());
     client = gangway.client;
-    const busy = `require('node:http').createServer((_, answer) => answer.end('here')).listen(process.env.PORT);
+    // It answers with the CPU time that it took so far, in microseconds.
+    const busy = `require('node:http').createServer((_, answer) => {
+        answer.end(String(process.cpuUsage().user));
+      }).listen(process.env.PORT);
       setInterval(() => { for (const end = Date.now() + 20; Date.now() < end; ); }, 100);`;
-    const app = await client.createApp('Busy', { resources: { memoryMb: 512, pids: 100 } });
-    id = app.id;
+    app = await client.createApp('Busy', { resources: { memoryMb: 512, pids: 100 } });
+    ({ id } = app);
     await client.mustUpload(id, archiveOf({ Procfile: 'web: node busy.js', 'busy.js': busy }));
     await client.deployed(id);
   });
-  after(() => gangway.end());
 
   async function samples(minutes = 60): Promise<Sample[]> {
     const { metrics } = await client.must<{ metrics: Sample[] }>(query, { id, minutes });
@@ -39,10 +54,16 @@ describe('metrics of an app', () => {
   }
 
   it('come in while it runs, and are there after a restart of Gangway', async () => {
-    await until('two samples', 60_000, async () => (await samples()).length >= 2);
+    const usedUs = async (): Promise<number> => Number((await client.visit(app.slug)).text);
+    for (let count = 1; count <= 2; count++) {
+      const before = await usedUs();
+      await until('it was busy', 20_000, async () => (await usedUs()) > before + 100_000);
+      await time.jump(10 * secondMs);
+      await until('a sample', 60_000, async () => (await samples()).length >= count);
+    }
     const before = await samples();
     for (const { at, cpu, memoryBytes, networkInBytes } of before) {
-      assert.ok(Math.abs(Date.now() - Date.parse(at)) < 120_000);
+      assert.ok(Math.abs(time.now() - Date.parse(at)) < 120_000);
       assert.ok(cpu > 0 && cpu < 64);
       assert.ok(memoryBytes > 1_000_000);
       assert.equal(networkInBytes, null);

@@ -181,7 +181,7 @@ describe('a token for one app', () => {
     );
     const id = apiTokens.find(({ appIds }) => appIds.includes(own.id))?.id;
     await client.must('mutation($id: ID!) { revokeToken(id: $id) }', { id });
-    await until('the subscription ended', 2000, () => mine.ended);
+    await until('the subscription ended', 10_000, () => mine.ended);
     const answer = await program.graphql('{ me { id } }', {}, bearer);
     assert.equal(answer.status, 401);
   });

@@ -1,9 +1,14 @@
 /** How far API tokens reach, as programs meet it: teams, folders, apps, expiry, tokens of tokens. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { inTeam, join, makeFolder, roleNamed } from '../support/access-world.ts';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { inTeam, join as joinTeam, makeFolder, roleNamed } from '../support/access-world.ts';
+import { cleanups } from '../support/cleanups.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
+import { hourMs, minuteMs, TimeMachine } from '../support/time-machine.ts';
 
 const create =
   'mutation($input: CreateTokenInput!) { createToken(input: $input) { secret token { id allTeams teamIds folderIds appIds } } }';
@@ -16,7 +21,9 @@ interface Made {
 }
 
 describe('API tokens', () => {
+  const later = cleanups();
   let gangway: Gangway;
+  let time: TimeMachine;
   let owner: Client;
   let program: Client;
   let home: string;
@@ -27,7 +34,14 @@ describe('API tokens', () => {
   let other: AppInfo;
 
   before(async () => {
-    gangway = await Gangway.open();
+    const folder = mkdtempSync(join(tmpdir(), 'gangway-scopes-'));
+    later(() => {
+      rmSync(folder, { recursive: true, force: true });
+    });
+    time = new TimeMachine(join(folder, 'time'));
+    // Gateway threads would see a jump at moments of their own.
+    gangway = await Gangway.open(time.options({ GANGWAY_GATEWAY_THREADS: '1' }));
+    later(() => gangway.end());
     owner = gangway.client;
     program = gangway.stranger();
     home = (await owner.must<{ viewerTeam: { id: string } }>('{ viewerTeam { id } }')).viewerTeam
@@ -41,8 +55,6 @@ describe('API tokens', () => {
     app = await owner.createApp('In', { folderId: inner });
     other = await owner.createApp('Beside');
   });
-  after(() => gangway.end());
-
   const bearer = (secret: string): Record<string, string> => ({
     authorization: `Bearer ${secret}`,
   });
@@ -110,11 +122,12 @@ describe('API tokens', () => {
   });
 
   it('are no good once they have expired, whatever they are shown to', async () => {
-    const secret = await owner.token({ expiresAt: new Date(Date.now() + 1_000).toISOString() });
-    await until('it expired', 10_000, async () => {
-      const { status } = await program.graphql('{ me { id } }', {}, bearer(secret));
-      return status === 401;
-    });
+    const expiresAt = new Date(time.now() + hourMs).toISOString();
+    const secret = await owner.token({ expiresAt });
+    await program.must('{ me { id } }', {}, bearer(secret));
+    await time.jump(hourMs + minuteMs);
+    const { status } = await program.graphql('{ me { id } }', {}, bearer(secret));
+    assert.equal(status, 401);
     const hook = await program.ask(await owner.hookPath(app.id), {
       method: 'POST',
       headers: bearer(secret),
@@ -124,7 +137,7 @@ describe('API tokens', () => {
 
   it('make tokens that stay within their own scope, capabilities and time', async () => {
     const held = ['manage_tokens', 'deploy_apps'];
-    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    const expiresAt = new Date(time.now() + hourMs).toISOString();
     const maker = bearer(await owner.token({ capabilities: held, teamIds: [home], expiresAt }));
     const make = (input: object) => ({ input: { name: 'child', expiresAt, ...input } });
     const { createToken } = await program.must<Made>(
@@ -148,7 +161,7 @@ describe('API tokens', () => {
   });
 
   it('lose what their owner loses, and all of it with the membership', async () => {
-    const person = await join(gangway, home, await roleNamed(owner, home, 'Member'), 'leaver');
+    const person = await joinTeam(gangway, home, await roleNamed(owner, home, 'Member'), 'leaver');
     const secret = await person.token({ capabilities: ['manage_env'] });
     const env = `{ env(appId: "${app.id}") { key } }`;
     await program.must(env, {}, bearer(secret));
@@ -239,6 +252,7 @@ describe('API tokens', () => {
   it('show when they were last used, a little later', async () => {
     const { createToken } = await owner.must<Made>(create, { input: { name: 'used' } });
     await seen(createToken.secret);
+    await time.jump(minuteMs);
     await until('its use is written', 20_000, async () => {
       const { apiTokens } = await owner.must<{ apiTokens: { id: string; lastUsedAt: string }[] }>(
         '{ apiTokens { id lastUsedAt } }',

@@ -136,7 +136,7 @@ export class Gangway {
       });
     }
     // A public URL of its own does not say the port; then it is the one it was given.
-    const line = /Gangway serves on (?:http:\/\/[^\s;]*?:(\d+)|https:)/;
+    const line = /Gangway serves on (?:http:\/\/[^\s;]*?:(\d+)\b|https:).*\n/;
     await until('it serves', startMs, () => {
       if (child.exitCode !== null) throw new Error(`it ended: ${this.output.slice(before)}`);
       return line.test(this.output.slice(before));
@@ -224,9 +224,10 @@ export class Gangway {
     );
   }
 
-  /** Lines of its own log with this event. */
+  /** Lines of its own log with this event, as far as they have come whole. */
   logged(event: string): Record<string, unknown>[] {
-    return this.output.split('\n').flatMap((line) => {
+    const lines = this.output.split('\n').slice(0, -1);
+    return lines.flatMap((line) => {
       if (!line.includes(`"msg":"${event}"`)) return [];
       return [JSON.parse(line) as Record<string, unknown>];
     });
