@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { complaintsOf, openBrowser } from '../support/browser.ts';
@@ -26,25 +27,27 @@ async function sendUnchecked(page: Page): Promise<void> {
 const host = 'panel.test';
 const atEnd = cleanups();
 let browser: Browser;
+/** Empty at first. */
+let gangway: Gangway;
 before(async () => {
   if (needs('chromium') !== false) return;
   browser = await openBrowser([host]);
   atEnd(() => browser.close());
+  gangway = await Gangway.create();
+  atEnd(() => gangway.end());
+  await gangway.start();
 });
 
 const account = { 'Your name': 'Me', Email: owner.email, Password: owner.password, Team: 'Home' };
 
 describe('the pages of an instance, in a browser', { skip: needs('chromium') }, () => {
   const later = cleanups();
-  let gangway: Gangway;
   let context: BrowserContext;
   let page: Page;
   let complaints: string[];
   before(async () => {
-    gangway = await Gangway.create();
-    later(() => gangway.end());
-    await gangway.start();
     context = await browser.newContext();
+    later(() => context.close());
     page = await context.newPage();
     page.setDefaultTimeout(20_000);
     complaints = complaintsOf(page, refused);
@@ -171,13 +174,10 @@ function assertUnbroken(text: string): void {
 }
 
 describe('an app and its log, in a browser', { skip: needs('chromium') }, () => {
-  const later = cleanups();
-  let gangway: Gangway;
   let context: BrowserContext;
   let app: { id: string; url: string };
   before(async () => {
-    gangway = await Gangway.open();
-    later(() => gangway.end());
+    gangway.client = await gangway.signIn();
     const env = [{ key: 'LINES_PER_SECOND', value: '200', isSecret: false }];
     app = await gangway.client.runningApp('Chatty', packed('chatty'), { env });
     context = await browser.newContext();
@@ -186,20 +186,22 @@ describe('an app and its log, in a browser', { skip: needs('chromium') }, () => 
     await context.addCookies([{ name, value, url: gangway.url }]);
   });
 
-  async function open(url: string): Promise<Page> {
+  async function open(t: TestContext, url: string): Promise<Page> {
     const page = await context.newPage();
+    t.after(() => page.close());
     page.setDefaultTimeout(30_000);
     await page.goto(url);
     return page;
   }
 
-  it('opens at its own address', async () => {
-    const page = await open(app.url);
+  it('opens at its own address', async (t) => {
+    const page = await open(t, app.url);
     assert.ok(Number(await page.locator('body').innerText()) > 0);
   });
 
-  it('follows the log live, and loses nothing when Gangway dies or is restarted', async () => {
-    const page = await open(`${gangway.url}/api/graphql`);
+  it('follows the log live, and loses nothing when Gangway dies or is restarted', async (t) => {
+    // Any page of the panel, and a light one.
+    const page = await open(t, `${gangway.url}/connect`);
     await page.evaluate(`follow('/api/apps/${app.id}/logs?tail=5')`);
     assert.deepEqual((await followed(page, 100)).kinds, ['session', 'data']);
     await gangway.restart();
@@ -214,8 +216,8 @@ describe('an app and its log, in a browser', { skip: needs('chromium') }, () => 
     assert.equal(renewed.failed, false);
   });
 
-  it('shows in the explorer what a subscription tells, as it comes', async () => {
-    const page = await open(`${gangway.url}/api/graphql`);
+  it('shows in the explorer what a subscription tells, as it comes', async (t) => {
+    const page = await open(t, `${gangway.url}/api/graphql`);
     const complaints = complaintsOf(page);
     await page.getByLabel('Add tab').click();
     await page.locator('.graphiql-query-editor .CodeMirror').click();
@@ -233,13 +235,13 @@ describe('an app and its log, in a browser', { skip: needs('chromium') }, () => 
     assert.deepEqual(complaints, []);
   });
 
-  it('tells a page of another origin nothing, and takes no form of it', async () => {
-    const page = await open(app.url);
+  it('tells a page of another origin nothing, and takes no form of it', async (t) => {
+    const page = await open(t, app.url);
     await page.evaluate(`follow('${gangway.url}/api/apps/${app.id}/logs?tail=5')`);
     await until('it is refused', 30_000, async () => (await tailOf(page)).failed);
     assert.deepEqual(await tailOf(page), { kinds: [], text: '', failed: true });
     for (const path of ['/logout', '/login', '/setup']) {
-      const foreign = await open(app.url);
+      const foreign = await open(t, app.url);
       const address = `${gangway.url}${path}`;
       const answering = foreign.waitForResponse(address);
       await foreign.setContent(`<form method="post" action="${address}"><button></button></form>`);

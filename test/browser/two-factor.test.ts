@@ -12,119 +12,32 @@ import { needs } from '../support/programs.ts';
 const skip = needs('chromium');
 const refused = /^Failed to load resource: the server responded with a status of 40[0134]/;
 
-describe('signing in with two-factor, in a browser without script', { skip }, () => {
-  const later = cleanups();
-  let gangway: Gangway;
-  let browser: Browser;
-  let context: BrowserContext;
-  let page: Page;
-  let complaints: string[];
-  let app: AuthenticatorApp;
-  let recoveryCodes: string[];
-  before(async () => {
-    browser = await openBrowser();
-    later(() => browser.close());
-    gangway = await Gangway.open();
-    later(() => gangway.end());
-    const { startTwoFactorEnrolment: enrolment } = await gangway.client.must<{
-      startTwoFactorEnrolment: { uri: string; recoveryCodes: string[] };
-    }>(
-      `mutation($password: String!) {
-        startTwoFactorEnrolment(password: $password) { uri recoveryCodes } }`,
-      owner,
-    );
-    app = new AuthenticatorApp(enrolment.uri);
-    ({ recoveryCodes } = enrolment);
-    const code = await app.fresh();
-    await gangway.client.must(
-      'mutation($code: String!) { confirmTwoFactorEnrolment(code: $code) }',
-      { code },
-    );
-    context = await browser.newContext({ javaScriptEnabled: false });
-    page = await context.newPage();
-    page.setDefaultTimeout(20_000);
-    complaints = complaintsOf(page, refused);
-  });
-
-  async function giveThePassword(password = owner.password): Promise<void> {
-    await page.goto(`${gangway.url}/login?next=/login%3Fdone`);
-    await page.getByLabel('Email').fill(owner.email);
-    await page.getByLabel('Password').fill(password);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByLabel(/^Code/).waitFor();
-  }
-
-  it('asks for the code on a page of its own, and leads on to where it was meant to', async () => {
-    await giveThePassword();
-    assert.deepEqual(
-      (await context.cookies()).map(({ name, httpOnly, sameSite }) => [name, httpOnly, sameSite]),
-      [['service.two_factor', true, 'Lax']],
-    );
-    assert.equal(await page.locator('input:focus').getAttribute('name'), 'code');
-    await page.getByLabel(/^Code/).fill(app.wrong());
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    assert.match(await page.getByRole('alert').innerText(), /wrong/);
-    const code = await app.fresh();
-    await page.getByLabel(/^Code/).fill(`${code.slice(0, 3)} ${code.slice(3)}`);
-    await page.keyboard.press('Enter');
-    await page.waitForURL(`${gangway.url}/login?done`);
-    await page.getByText(owner.email).waitFor();
-    assert.deepEqual(
-      (await context.cookies()).map(({ name }) => name),
-      ['service.session_token'],
-    );
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    assert.deepEqual(complaints, []);
-  });
-
-  it('takes a recovery code, and starts again when asked to', async () => {
-    await giveThePassword();
-    await page.getByRole('link', { name: 'Start again' }).click();
-    await page.getByLabel('Password').waitFor();
-    await giveThePassword();
-    await page.getByRole('link', { name: 'Use a recovery code' }).click();
-    await page.getByLabel('Recovery code').fill(recoveryCodes[0] ?? '');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL(`${gangway.url}/login?done`);
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.goto(`${gangway.url}/login/two-factor?next=//evil.example`);
-    assert.equal(page.url(), `${gangway.url}/login?next=%2Fapi%2Fgraphql`);
-    assert.deepEqual(complaints, []);
-  });
-
-  it('sets a new password by the link of gangway reset-password, once', async () => {
-    const { text } = await gangway.run(['reset-password', owner.email]);
-    const link = /http:\S+\/reset\/\S+/.exec(text)?.[0] ?? '';
-    await page.goto(link);
-    await page.getByLabel('New password').fill('a brand new password');
-    await page.getByRole('button', { name: 'Set the password' }).click();
-    await page.getByText('Your password is set.').waitFor();
-    await page.goto(link);
-    assert.match(await page.getByRole('alert').innerText(), /used/);
-    await giveThePassword('a brand new password');
-    assert.deepEqual(complaints, []);
-  });
+const later = cleanups();
+let gangway: Gangway;
+let browser: Browser;
+/** Of the owner. */
+let app: AuthenticatorApp;
+let recoveryCodes: string[];
+before(async () => {
+  if (skip !== false) return;
+  browser = await openBrowser();
+  later(() => browser.close());
+  gangway = await Gangway.open();
+  later(() => gangway.end());
+  ({ app, recoveryCodes } = await enrol(gangway.client, owner.password));
 });
 
 describe('turning two-factor on, in a browser without script', { skip }, () => {
-  const later = cleanups();
-  let gangway: Gangway;
-  let browser: Browser;
   let page: Page;
   let complaints: string[];
   const bob = { email: emailOf('bob'), password: 'correct horse battery' };
   before(async () => {
-    browser = await openBrowser();
-    later(() => browser.close());
-    gangway = await Gangway.open();
-    later(() => gangway.end());
     const { client } = gangway;
     const { viewerTeam } = await client.must<{ viewerTeam: { id: string } }>(
       '{ viewerTeam { id } }',
     );
     const roleId = await roleNamed(client, viewerTeam.id, 'Member');
     await join(gangway, viewerTeam.id, roleId, 'bob');
-    await enrol(client, owner.password);
     await client.must('mutation { updateTeam(requireTwoFactor: true) { id } }');
     const context = await browser.newContext({ javaScriptEnabled: false });
     page = await context.newPage();
@@ -194,6 +107,77 @@ describe('turning two-factor on, in a browser without script', { skip }, () => {
     await page.waitForURL(`${gangway.url}/api/graphql`);
     await page.goto(`${gangway.url}/account/two-factor`);
     await page.getByRole('heading', { name: 'Two-factor is on' }).waitFor();
+    assert.deepEqual(complaints, []);
+  });
+});
+
+describe('signing in with two-factor, in a browser without script', { skip }, () => {
+  let context: BrowserContext;
+  let page: Page;
+  let complaints: string[];
+  before(async () => {
+    context = await browser.newContext({ javaScriptEnabled: false });
+    page = await context.newPage();
+    page.setDefaultTimeout(20_000);
+    complaints = complaintsOf(page, refused);
+  });
+
+  async function giveThePassword(password = owner.password): Promise<void> {
+    await page.goto(`${gangway.url}/login?next=/login%3Fdone`);
+    await page.getByLabel('Email').fill(owner.email);
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel(/^Code/).waitFor();
+  }
+
+  it('asks for the code on a page of its own, and leads on to where it was meant to', async () => {
+    await giveThePassword();
+    assert.deepEqual(
+      (await context.cookies()).map(({ name, httpOnly, sameSite }) => [name, httpOnly, sameSite]),
+      [['service.two_factor', true, 'Lax']],
+    );
+    assert.equal(await page.locator('input:focus').getAttribute('name'), 'code');
+    await page.getByLabel(/^Code/).fill(app.wrong());
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    assert.match(await page.getByRole('alert').innerText(), /wrong/);
+    const code = await app.fresh();
+    await page.getByLabel(/^Code/).fill(`${code.slice(0, 3)} ${code.slice(3)}`);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${gangway.url}/login?done`);
+    await page.getByText(owner.email).waitFor();
+    assert.deepEqual(
+      (await context.cookies()).map(({ name }) => name),
+      ['service.session_token'],
+    );
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    assert.deepEqual(complaints, []);
+  });
+
+  it('takes a recovery code, and starts again when asked to', async () => {
+    await giveThePassword();
+    await page.getByRole('link', { name: 'Start again' }).click();
+    await page.getByLabel('Password').waitFor();
+    await giveThePassword();
+    await page.getByRole('link', { name: 'Use a recovery code' }).click();
+    await page.getByLabel('Recovery code').fill(recoveryCodes[0] ?? '');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL(`${gangway.url}/login?done`);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.goto(`${gangway.url}/login/two-factor?next=//evil.example`);
+    assert.equal(page.url(), `${gangway.url}/login?next=%2Fapi%2Fgraphql`);
+    assert.deepEqual(complaints, []);
+  });
+
+  it('sets a new password by the link of gangway reset-password, once', async () => {
+    const { text } = await gangway.run(['reset-password', owner.email]);
+    const link = /http:\S+\/reset\/\S+/.exec(text)?.[0] ?? '';
+    await page.goto(link);
+    await page.getByLabel('New password').fill('a brand new password');
+    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByText('Your password is set.').waitFor();
+    await page.goto(link);
+    assert.match(await page.getByRole('alert').innerText(), /used/);
+    await giveThePassword('a brand new password');
     assert.deepEqual(complaints, []);
   });
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { cleanups } from '../support/cleanups.ts';
 import { Client } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
@@ -35,7 +35,9 @@ before(async () => {
   later(() => documents.close());
   await new Promise<void>((resolve) => documents.listen(0, '127.0.0.2', resolve));
   documentsUrl = `http://127.0.0.2:${String((documents.address() as AddressInfo).port)}`;
-  gangway = await Gangway.open({ env: { GANGWAY_PRIVATE_NETWORKS: '127.0.0.2/32' } });
+  gangway = await Gangway.open({
+    env: { GANGWAY_PRIVATE_NETWORKS: '127.0.0.2/32', GANGWAY_TRUSTED_PROXIES: '127.0.0.1' },
+  });
   later(() => gangway.end());
   const { status, body } = await oauth.register(gangway.url);
   assert.equal(status, 201);
@@ -218,12 +220,10 @@ describe('documents about clients', () => {
 });
 
 describe('registration', () => {
-  // On an instance of its own: it is limited for each address.
-  let fresh: Gangway;
-  before(async () => {
-    fresh = await Gangway.open();
-  });
-  after(() => fresh.end());
+  // It is limited for each address.
+  const address = '203.0.113.9';
+  const register = (over: Record<string, unknown> = {}) =>
+    oauth.register(gangway.url, over, address);
 
   it('refuses redirect URIs that cannot be trusted, what is too large, and the eleventh', async () => {
     const bad = [
@@ -234,23 +234,18 @@ describe('registration', () => {
       ['http://127.0.0.1.evil.test/cb'],
     ];
     for (const redirect_uris of bad) {
-      const { status, body } = await oauth.register(fresh.url, { redirect_uris });
+      const { status, body } = await register({ redirect_uris });
       assert.equal(status, 400, redirect_uris.join());
       assert.match(String(body['error']), /^invalid_(redirect_uri|client_metadata)$/);
     }
-    const large = await oauth.register(fresh.url, { client_name: 'x'.repeat(20_000) });
+    const large = await register({ client_name: 'x'.repeat(20_000) });
     assert.equal(large.status, 413);
     for (let i = bad.length + 1; i < 10; i++) {
-      assert.equal((await oauth.register(fresh.url)).status, 201);
+      assert.equal((await register()).status, 201);
     }
-    const answer = await fetch(`${fresh.url}/api/auth/oauth2/register`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(oauth.registration()),
-    });
-    assert.equal(answer.status, 429);
-    assert.ok(Number(answer.headers.get('retry-after')) > 0);
-    const { code, error } = (await answer.json()) as Record<string, unknown>;
-    assert.deepEqual([code, error], ['RATE_LIMITED', 'too_many_requests']);
+    const { status, headers, body } = await register();
+    assert.equal(status, 429);
+    assert.ok(Number(headers.get('retry-after')) > 0);
+    assert.deepEqual([body['code'], body['error']], ['RATE_LIMITED', 'too_many_requests']);
   });
 });

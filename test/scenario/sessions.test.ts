@@ -33,118 +33,13 @@ function form(fields: Record<string, string>, headers: Record<string, string> = 
   return { method: 'POST', body: new URLSearchParams(fields), headers };
 }
 
-describe('sessions and passwords', () => {
-  let gangway: Gangway;
-  let password = owner.password;
-  const signIn = async (): Promise<Client> => {
-    const client = gangway.stranger();
-    const headers = { 'user-agent': 'A browser' };
-    await client.must(login, { email: owner.email, password }, headers);
-    return client;
-  };
-  before(async () => {
-    gangway = await Gangway.open();
-  });
-  after(() => gangway.end());
-  beforeEach(async () => {
-    gangway.client = await signIn();
-  });
-
-  it('are new with every sign-in, whatever cookie came with it, by a cookie that scripts do not see', async () => {
-    const before = gangway.client.cookie;
-    const client = gangway.stranger();
-    client.cookie = before;
-    const answer = await client.graphql(login, { email: owner.email, password });
-    const [cookie = ''] = answer.headers.getSetCookie();
-    assert.match(
-      cookie,
-      /^service\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/,
-    );
-    assert.notEqual(client.cookie, before);
-    const ids = new Set(
-      [...(await sessionsOf(client)), ...(await sessionsOf(gangway.client))].map(({ id }) => id),
-    );
-    assert.ok(ids.size >= 2);
-  });
-
-  it('are listed with where they are, and end one by one', async () => {
-    const other = await signIn();
-    const mine = await sessionsOf(gangway.client);
-    const current = mine.filter((session) => session.current);
-    assert.equal(current.length, 1);
-    const [theirs] = (await sessionsOf(other)).filter((session) => session.current);
-    assert.ok(theirs && theirs.id !== current[0]?.id);
-    assert.equal(theirs.address, '127.0.0.1');
-    assert.equal(theirs.userAgent, 'A browser');
-    assert.ok(Date.parse(theirs.lastSeenAt ?? '') >= Date.parse(theirs.createdAt));
-    await gangway.client.must(revoke, { id: theirs.id });
-    assert.equal(await isSignedIn(other), false);
-    assert.equal(await gangway.client.fails(revoke, { id: theirs.id }), 'NOT_FOUND');
-    assert.equal(await gangway.client.fails(revoke, { id: 'ses_nobody' }), 'NOT_FOUND');
-    assert.equal(await gangway.client.fails(revoke, { id: '' }), 'NOT_FOUND');
-    const answer = await gangway.client.graphql(revoke, { id: current[0]?.id });
-    assert.match(answer.headers.getSetCookie()[0] ?? '', /^service\.session_token=; Max-Age=0;/);
-    assert.equal(await isSignedIn(gangway.client), false);
-  });
-
-  it('end with a new password, all but the one that set it', async () => {
-    const other = await signIn();
-    const given = { currentPassword: password, newPassword: 'a better password' };
-    const off = { ...given, currentPassword: 'not the password' };
-    assert.equal(await gangway.client.fails(change, off), 'FORBIDDEN');
-    for (const newPassword of ['short', 'x'.repeat(129), '']) {
-      const refused = { ...given, newPassword };
-      assert.equal(await gangway.client.fails(change, refused), 'BAD_USER_INPUT');
-    }
-    assert.equal(await isSignedIn(other), true);
-    await gangway.client.must(change, given);
-    assert.equal(await isSignedIn(gangway.client), true);
-    assert.equal(await isSignedIn(other), false);
-    const old = { email: owner.email, password };
-    assert.equal(await gangway.stranger().fails(login, old), 'UNAUTHENTICATED');
-    password = given.newPassword;
-    await signIn();
-    const [only, ...more] = (await sessionsOf(gangway.client)).filter((one) => one.current);
-    assert.ok(only && more.length === 0);
-  });
-
-  it("are no concern of tokens, and nobody else's", async () => {
-    const authorization = `Bearer ${await gangway.client.token({ capabilities: [] })}`;
-    const given = { currentPassword: password, newPassword: 'a better password' };
-    const stranger = gangway.stranger();
-    for (const [query, variables] of [
-      [sessions, {}],
-      [revoke, { id: 'ses_any' }],
-      [change, given],
-    ] as const) {
-      assert.equal(await stranger.fails(query, variables, { authorization }), 'FORBIDDEN');
-      assert.equal(await stranger.fails(query, variables), 'UNAUTHENTICATED');
-    }
-    const sent = { 'sec-fetch-site': 'cross-site' };
-    assert.equal(await gangway.client.fails(change, given, sent), 'CROSS_SITE');
-  });
-
-  it('hears ten wrong passwords from one place, where they are typed', async () => {
-    const wrong = { currentPassword: 'not the password', newPassword: 'a better password' };
-    let status = 200;
-    for (let tries = 0; status === 200 && tries < 12; tries++) {
-      ({ status } = await gangway.client.graphql(change, wrong));
-    }
-    assert.equal(status, 429);
-    const right = { email: owner.email, password };
-    const refused = await gangway.stranger().graphql(login, right);
-    assert.equal(refused.status, 429);
-    assert.ok(Number(refused.headers.get('retry-after')) > 60);
-  });
+let gangway: Gangway;
+before(async () => {
+  gangway = await Gangway.open();
 });
+after(() => gangway.end());
 
 describe('gangway reset-password', () => {
-  let gangway: Gangway;
-  before(async () => {
-    gangway = await Gangway.open();
-  });
-  after(() => gangway.end());
-
   async function linkFor(...args: string[]): Promise<string> {
     const { code, text } = await gangway.run(['reset-password', ...args]);
     assert.equal(code, 0, text);
@@ -255,5 +150,105 @@ describe('gangway reset-password', () => {
     assert.equal((await stranger.ask(ended, form({ password: owner.password }))).status, 200);
     const second = await stranger.must<{ login: object }>(login, owner);
     assert.deepEqual(second.login, { requiresTwoFactor: false, viewer: { email: owner.email } });
+  });
+});
+
+describe('sessions and passwords', () => {
+  let password = owner.password;
+  const signIn = async (): Promise<Client> => {
+    const client = gangway.stranger();
+    const headers = { 'user-agent': 'A browser' };
+    await client.must(login, { email: owner.email, password }, headers);
+    return client;
+  };
+  beforeEach(async () => {
+    gangway.client = await signIn();
+  });
+
+  it('are new with every sign-in, whatever cookie came with it, by a cookie that scripts do not see', async () => {
+    const before = gangway.client.cookie;
+    const client = gangway.stranger();
+    client.cookie = before;
+    const answer = await client.graphql(login, { email: owner.email, password });
+    const [cookie = ''] = answer.headers.getSetCookie();
+    assert.match(
+      cookie,
+      /^service\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
+    assert.notEqual(client.cookie, before);
+    const ids = new Set(
+      [...(await sessionsOf(client)), ...(await sessionsOf(gangway.client))].map(({ id }) => id),
+    );
+    assert.ok(ids.size >= 2);
+  });
+
+  it('are listed with where they are, and end one by one', async () => {
+    const other = await signIn();
+    const mine = await sessionsOf(gangway.client);
+    const current = mine.filter((session) => session.current);
+    assert.equal(current.length, 1);
+    const [theirs] = (await sessionsOf(other)).filter((session) => session.current);
+    assert.ok(theirs && theirs.id !== current[0]?.id);
+    assert.equal(theirs.address, '127.0.0.1');
+    assert.equal(theirs.userAgent, 'A browser');
+    assert.ok(Date.parse(theirs.lastSeenAt ?? '') >= Date.parse(theirs.createdAt));
+    await gangway.client.must(revoke, { id: theirs.id });
+    assert.equal(await isSignedIn(other), false);
+    assert.equal(await gangway.client.fails(revoke, { id: theirs.id }), 'NOT_FOUND');
+    assert.equal(await gangway.client.fails(revoke, { id: 'ses_nobody' }), 'NOT_FOUND');
+    assert.equal(await gangway.client.fails(revoke, { id: '' }), 'NOT_FOUND');
+    const answer = await gangway.client.graphql(revoke, { id: current[0]?.id });
+    assert.match(answer.headers.getSetCookie()[0] ?? '', /^service\.session_token=; Max-Age=0;/);
+    assert.equal(await isSignedIn(gangway.client), false);
+  });
+
+  it('end with a new password, all but the one that set it', async () => {
+    const other = await signIn();
+    const given = { currentPassword: password, newPassword: 'a better password' };
+    const off = { ...given, currentPassword: 'not the password' };
+    assert.equal(await gangway.client.fails(change, off), 'FORBIDDEN');
+    for (const newPassword of ['short', 'x'.repeat(129), '']) {
+      const refused = { ...given, newPassword };
+      assert.equal(await gangway.client.fails(change, refused), 'BAD_USER_INPUT');
+    }
+    assert.equal(await isSignedIn(other), true);
+    await gangway.client.must(change, given);
+    assert.equal(await isSignedIn(gangway.client), true);
+    assert.equal(await isSignedIn(other), false);
+    const old = { email: owner.email, password };
+    assert.equal(await gangway.stranger().fails(login, old), 'UNAUTHENTICATED');
+    password = given.newPassword;
+    await signIn();
+    const [only, ...more] = (await sessionsOf(gangway.client)).filter((one) => one.current);
+    assert.ok(only && more.length === 0);
+  });
+
+  it("are no concern of tokens, and nobody else's", async () => {
+    const authorization = `Bearer ${await gangway.client.token({ capabilities: [] })}`;
+    const given = { currentPassword: password, newPassword: 'a better password' };
+    const stranger = gangway.stranger();
+    for (const [query, variables] of [
+      [sessions, {}],
+      [revoke, { id: 'ses_any' }],
+      [change, given],
+    ] as const) {
+      assert.equal(await stranger.fails(query, variables, { authorization }), 'FORBIDDEN');
+      assert.equal(await stranger.fails(query, variables), 'UNAUTHENTICATED');
+    }
+    const sent = { 'sec-fetch-site': 'cross-site' };
+    assert.equal(await gangway.client.fails(change, given, sent), 'CROSS_SITE');
+  });
+
+  it('hears ten wrong passwords from one place, where they are typed', async () => {
+    const wrong = { currentPassword: 'not the password', newPassword: 'a better password' };
+    let status = 200;
+    for (let tries = 0; status === 200 && tries < 12; tries++) {
+      ({ status } = await gangway.client.graphql(change, wrong));
+    }
+    assert.equal(status, 429);
+    const right = { email: owner.email, password };
+    const refused = await gangway.stranger().graphql(login, right);
+    assert.equal(refused.status, 429);
+    assert.ok(Number(refused.headers.get('retry-after')) > 60);
   });
 });

@@ -27,18 +27,25 @@ export function registration(over: Record<string, unknown> = {}): Record<string,
   };
 }
 
-/** `address` is where the client is: registrations are limited for each. */
+/** `address` is where a trusted proxy says that the client is: registrations are limited for each. */
 export async function register(
   url: string,
   over: Record<string, unknown> = {},
-): Promise<{ status: number; body: Registered & Record<string, unknown> }> {
+  address?: string,
+): Promise<{
+  status: number;
+  headers: Headers;
+  body: Registered & Record<string, unknown>;
+}> {
+  const from = address === undefined ? {} : { 'x-forwarded-for': address };
   const answer = await fetch(`${url}/api/auth/oauth2/register`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...from },
     body: JSON.stringify(registration(over)),
   });
   return {
     status: answer.status,
+    headers: answer.headers,
     body: (await answer.json()) as Registered & Record<string, unknown>,
   };
 }

@@ -54,6 +54,7 @@ describe('resolveConfig()', () => {
 
   const wrong: [string, string, RegExp][] = [
     ['GANGWAY_PORT', '70000', /"port" \(GANGWAY_PORT\): "70000".*integer from 0 to 65535/],
+    ['GANGWAY_PORT', '65536', /integer from 0 to 65535/],
     ['GANGWAY_PORT', '80x', /integer/],
     ['GANGWAY_PORT', '', /integer/],
     ['GANGWAY_RUNTIME', 'podman', /"runtime".*"auto", "process"/],
@@ -77,6 +78,8 @@ describe('resolveConfig()', () => {
         (error) =>
           error instanceof ConfigError &&
           message.test(error.message) &&
+          error.message.includes(name) &&
+          (error.message.includes(JSON.stringify(value)) || error.message.includes('not shown')) &&
           !error.message.includes('\n'),
       );
     });
