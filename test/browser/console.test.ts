@@ -30,7 +30,7 @@ describe('the console, in a browser', { skip: needs('chromium') }, () => {
     app = await gangway.client.runningApp(
       'Shell & Co',
       archiveOf({
-        'package.json': '{"name":"a","scripts":{"start":"node index.js"}}',
+        Procfile: 'web: node index.js',
         'index.js': serving,
       }),
     );

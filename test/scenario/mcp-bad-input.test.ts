@@ -1,5 +1,7 @@
 /** Whatever an agent sends: MCP refuses it in its own words, and goes on. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { cleanups } from '../support/cleanups.ts';
 import { capabilities } from '../../src/lib/capabilities.ts';
@@ -222,7 +224,7 @@ describe('bytes on the wire', () => {
 });
 
 describe('a thousand at once', () => {
-  it('are all answered: run, or told to come later', { timeout: 20_000 }, async () => {
+  it('are all answered: run, or told to come later', async () => {
     const list = { first: 50 };
     const asked = Array.from({ length: 1_000 }, () => call('list_apps', list));
     const statuses = (await Promise.all(asked)).map(({ status }) => status);
@@ -272,9 +274,13 @@ describe('many on one connection', () => {
 });
 
 describe('a client that leaves', () => {
-  it('leaves nothing under way, while the deployment goes on', { timeout: 60_000 }, async () => {
+  it('leaves nothing under way, while the deployment goes on', async () => {
     const { client } = gangway;
-    const app = await client.createApp('Slow', { build: { buildCommand: 'sleep 4' } });
+    const done = join(gangway.dataDir, 'apps', 'done');
+    const app = await client.createApp('Slow', {
+      build: { buildCommand: 'until [ -e "$DONE" ]; do sleep 0.1; done' },
+      env: [{ key: 'DONE', value: done }],
+    });
     await client.mustUpload(app.id, packed('procfile'));
     const deploymentId = await client.redeploy(app.id);
     const wait = { name: 'wait_for_deployment', arguments: { deploymentId } };
@@ -288,13 +294,14 @@ describe('a client that leaves', () => {
     };
     await until('its call has come', 10_000, async () => (await inFlight()) > 1);
     const isBusy = async () => (await call('search', { text: 'x' })).status === 429;
-    await until('its call is under way', 3_000, isBusy);
+    await until('its call is under way', 10_000, isBusy);
     leaving.destroy();
-    await until('it is forgotten', 2_000, async () => !(await isBusy()));
+    await until('it is forgotten', 10_000, async () => !(await isBusy()));
     assert.match(
       String((await client.deployment(deploymentId))?.status),
       /queued|building|starting/,
     );
+    writeFileSync(done, '');
     assert.equal(await client.finished(deploymentId), 'ready');
   });
 });

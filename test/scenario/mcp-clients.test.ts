@@ -14,17 +14,10 @@ import {
 
 const capabilities = ['view_logs', 'deploy_apps', 'control_apps'];
 
-const builtBy = (script: string) => ({
-  'package.json': JSON.stringify({
-    name: 'built',
-    private: true,
-    scripts: { build: 'node build.js', start: 'node build.js' },
-  }),
-  'package-lock.json': JSON.stringify({ name: 'built', lockfileVersion: 3, packages: {} }),
-  'build.js': script,
-});
-const neverBuilt = builtBy('setInterval(() => {}, 1000);');
-const brokenBuild = builtBy("throw new Error('the shelf is empty');");
+const page = archiveOf({ 'index.html': 'open' });
+/** Until it is cancelled. */
+const neverBuilt = { buildCommand: 'sleep 1200', startCommand: 'true' };
+const brokenBuild = { buildCommand: 'echo "the shelf is empty" >&2; exit 1', startCommand: 'true' };
 
 let gangway: Gangway;
 let url: string;
@@ -40,11 +33,11 @@ before(async () => {
   url = `${gangway.url}/api/mcp`;
   token = await gangway.client.token({ capabilities });
   app = await gangway.client.createApp('Shop');
-  await gangway.client.mustUpload(app.id, archiveOf({ 'index.html': 'open' }));
-  slow = await gangway.client.createApp('Slow');
-  await gangway.client.mustUpload(slow.id, archiveOf(neverBuilt));
-  const broken = await gangway.client.createApp('Broken');
-  await gangway.client.mustUpload(broken.id, archiveOf(brokenBuild));
+  await gangway.client.mustUpload(app.id, page);
+  slow = await gangway.client.createApp('Slow', { build: neverBuilt });
+  await gangway.client.mustUpload(slow.id, page);
+  const broken = await gangway.client.createApp('Broken', { build: brokenBuild });
+  await gangway.client.mustUpload(broken.id, page);
   failed = await gangway.client.redeploy(broken.id);
   assert.equal(await gangway.client.finished(failed), 'failed');
 });

@@ -29,7 +29,8 @@ before(async () => {
   const { viewerTeam } = await maker.must<{ viewerTeam: { id: string } }>('{ viewerTeam { id } }');
   home = viewerTeam.id;
   folderId = await makeFolder(maker, home, 'Lent');
-  const build = { buildCommand: 'sleep 60', startCommand: 'true' };
+  // Until it is cancelled.
+  const build = { buildCommand: 'sleep 1200', startCommand: 'true' };
   lent = await maker.createApp('Lent app', { folderId, build });
   kept = await maker.createApp('Kept app');
   await maker.mustUpload(lent.id, archiveOf({ 'index.html': '' }));

@@ -32,7 +32,7 @@ it(
     t.after(() => gangway.end());
     const { client } = gangway;
     const archive = archiveOf({
-      'package.json': '{"name":"a","scripts":{"start":"node a.js"}}',
+      Procfile: 'web: node a.js',
       'a.js': `console.log('a line to keep');
       require('node:http').createServer((_, answer) => answer.end()).listen(process.env.PORT);`,
     });

@@ -9,7 +9,7 @@ const serving = `require('node:http').createServer((_, answer) => answer.end('ok
 
 /** A small app that serves. */
 export const servingArchive = archiveOf({
-  'package.json': '{"name":"a","scripts":{"start":"node index.js"}}',
+  Procfile: 'web: node index.js',
   'index.js': serving,
 });
 
