@@ -109,6 +109,8 @@ describe('options of a service about containers', () => {
     await until('it is built', patienceMs, () => {
       return daemon.requests.filter((one) => one.startsWith('POST /build')).length > before;
     });
+    // By this answer the daemon's has come too: it was given before, and is not to be leapt over.
+    assert.equal((await client.deployment(id))?.status, 'building');
     await time.jump(6 * minuteMs);
     assert.equal((await client.deployment(id))?.status, 'building');
     await time.jump(2 * minuteMs);

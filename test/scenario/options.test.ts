@@ -21,11 +21,10 @@ const patienceMs = 20_000;
 const mebibyte = 2 ** 20;
 const edgeHost = '127.0.0.9';
 
-/** Answers with its process id, and with 500 at `/bad`, of which it tells. */
+/** Answers with its process id, and with 500 at `/bad`, of which it tells then. */
 const server = `require('node:http').createServer((request, response) => {
   const isBad = request.url === '/bad';
-  if (isBad) console.log('asked');
-  response.writeHead(isBad ? 500 : 200).end(String(process.pid));
+  response.writeHead(isBad ? 500 : 200).end(String(process.pid), () => isBad && console.log('asked'));
 }).listen(process.env.PORT);`;
 const serving = archiveOf({ Procfile: 'web: node index.js', 'index.js': server });
 /** Prints lines of some 100 bytes, and a last one, before it serves. */
