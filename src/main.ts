@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Owns the command line: which command runs, and that it fails with one clear line. */
+/** Owns the command line: it picks the command, and reports a failure in one clear line. */
 import { checkNode } from './node-version.mjs';
 
 checkNode();
@@ -60,7 +60,7 @@ function misused(): number {
 try {
   process.exitCode = await run(process.argv.slice(2));
 } catch (error) {
-  // Refusals are for people: a sentence. Anything else is a bug and keeps its stack.
+  // A refusal is for people: it prints a sentence. Any other error is a bug and keeps its stack.
   const expected = error instanceof Error && /^(Config|Store|Listen)/.test(error.name);
   const text = expected ? error.message : error instanceof Error ? error.stack : String(error);
   process.stderr.write(`gangway: ${text ?? 'failed'}\n`);

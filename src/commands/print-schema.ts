@@ -1,7 +1,6 @@
 /**
- * Owns `schema.graphql` at the project's root: the schema as clients read it, generated from the
- * code. `npm run schema` writes it, `npm run schema -- --check` fails where it differs from the
- * code.
+ * Owns `schema.graphql` at the project's root: the schema as clients read it, generated from the code. `npm
+ * run schema` writes it; `npm run schema -- --check` fails when it differs from the code.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-/** Owns the command that makes a link for a new password, whether the service runs or not. */
+/** Owns the command that makes a link for a new password. The service may run meanwhile. */
 import { join } from 'node:path';
 import { userOf } from '../auth/callers/account-reads.ts';
 import { PasswordResets, resetsFolder } from '../auth/sign-in/password-resets.ts';
@@ -9,8 +9,8 @@ import { openSecretBox } from '../store/secrets.ts';
 import { tables } from '../store/records/tables.ts';
 
 /**
- * Prints the link; false when the arguments are wrong. Throws a StoreRefusal, also when nobody has
- * the address.
+ * Prints the link; false when the arguments are wrong. Throws a StoreRefusal, also when no account has the
+ * address.
  */
 export async function resetPasswordCommand(args: readonly string[]): Promise<boolean> {
   const endsTwoFactor = args.includes('--disable-two-factor');

@@ -1,9 +1,9 @@
 /**
- * Owns the commands that copy a data directory: `snapshot`, also while the service runs, and
+ * Owns the commands that copy a data directory: `snapshot`, which may run beside the service, and
  * `restore`.
  *
- * 1. Standard output gets one line at the end. Standard error gets the summary, and the progress
- *    before it where it is a terminal.
+ * 1. Standard output gets one line at the end. Standard error gets the summary and, on a terminal, the
+ *    progress before it.
  */
 import { databaseFiles } from '../actors/database/running/places.ts';
 import { resolveConfig } from '../config.ts';
@@ -43,7 +43,7 @@ interface Terminal {
   write(text: string): unknown;
 }
 
-/** One line of progress that is written over itself; nothing where the output is no terminal. */
+/** One line of progress that is written over itself. Without a terminal nothing is written. */
 export function progressOn(
   terminal: Terminal,
   now: () => number = Date.now,

@@ -1,8 +1,8 @@
 /**
- * Owns how the port of a workload with several tasks leads to all of them, where the kernel has no balancer
- * for the swarm: a table on disk, which a program beside Gangway goes by.
+ * Owns the forwarding of a workload's port to its several tasks, where the kernel has no balancer for the
+ * swarm. It writes a table to disk, and a program beside Gangway forwards by this table.
  *
- * 1. The table says what was seen last; it is written before it serves, and only when it changes.
+ * 1. The table holds what was seen last. It is written before it serves, and only when it changes.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,7 @@ export interface ForwardingParts {
   /** Absolute. */
   dir: string;
   logger: Logger;
-  /** Makes sure that the program runs which goes by the table; again and again. */
+  /** Makes sure that the forwarding program runs with this table. Called repeatedly. */
   run: (file: string) => Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export class Forwarding {
     if (Object.keys(this.#table).length > 0) await this.#run();
   }
 
-  /** Where its connections go from now on; null: its port is not ours any more. */
+  /** Sets where the workload's connections go from now on; null: its port is released. */
   set(id: string, forward: Forward | null): void {
     const known = this.#table[id];
     if (JSON.stringify(known ?? null) === JSON.stringify(forward)) return;
@@ -59,7 +59,7 @@ export class Forwarding {
     );
   }
 
-  /** Forgets all others: they went while nobody looked. */
+  /** Forgets all other workloads, which were removed while this process was down. */
   keep(ids: ReadonlySet<string>): void {
     for (const id of Object.keys(this.#table)) if (!ids.has(id)) this.set(id, null);
   }
@@ -73,7 +73,7 @@ export class Forwarding {
   }
 }
 
-/** Where the tasks of a workload are reached, when each has a port of its own. */
+/** The addresses of a workload's tasks, when each task has a port of its own. */
 export function forwardOf({ known, service }: Found, alive: readonly TaskView[]): Forward | null {
   if (known.port === null || !hasOwnPorts(service)) return null;
   const ports = alive.flatMap((task) => task.Status.PortStatus?.Ports?.[0]?.PublishedPort ?? []);
@@ -84,6 +84,6 @@ function read(file: string): Table {
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8')) as Table;
   } catch {
-    return {}; // None so far; what runs is seen again at once.
+    return {}; // There is no table yet. Running workloads are seen again at once.
   }
 }

@@ -1,15 +1,16 @@
 /**
- * Owns the networks of ours on a swarm: they reach over all nodes.
+ * Owns our networks on a swarm, which reach over all nodes.
  *
  * 1. A network is made when it is first needed, and removed with the last service in it.
- * 2. A workload that shares none has one of its own: on its way out containers do not meet.
+ * 2. A workload that shares no network gets one of its own, so that containers do not meet on their way to
+ *    other networks.
  */
 import { type Engine, orGone, pause, statusOf, wordsOf } from '../docker/engine/engine.ts';
 import type { Names } from '../docker/engine/names.ts';
 import { KeyedQueue } from '../docker/engine/keyed-queue.ts';
 import type { Logger } from '../../lib/log.ts';
 
-/** Tasks leave a network some time after their service is gone, which itself takes a moment to be. */
+/** Removing a service takes a moment, and its tasks leave their network some time after that. */
 const leaving = { looks: 60, looksInUse: 10, everyMs: 500 };
 
 export class Overlays {
@@ -17,7 +18,7 @@ export class Overlays {
   readonly #names: Names;
   readonly #logger: Logger;
   readonly #turns = new KeyedQueue();
-  /** What is to go once nothing is in it; whoever needs it again takes it off. */
+  /** The networks to remove once they are empty. A workload that needs one again takes it off this set. */
   readonly #unused = new Set<string>();
 
   constructor(engine: Engine, names: Names, logger: Logger) {
@@ -26,7 +27,7 @@ export class Overlays {
     this.#logger = logger;
   }
 
-  /** `work` runs while all these surely exist. */
+  /** Runs `work` while all these networks surely exist. */
   withinAll<T>(all: readonly string[], work: () => Promise<T>): Promise<T> {
     const prepare = (network: string): Promise<void> => {
       this.#unused.delete(network);
@@ -35,7 +36,7 @@ export class Overlays {
     return this.#turns.takeAll(all, prepare, work);
   }
 
-  /** Removes it as soon as nothing is in it any more; not waited for. */
+  /** Removes the network once it is empty. The caller does not wait for that. */
   release(network: string): void {
     if (this.#unused.has(network)) return;
     this.#unused.add(network);
@@ -63,7 +64,7 @@ export class Overlays {
     this.#unused.delete(network);
   }
 
-  /** Whether that is settled: gone, or in use by a service. */
+  /** Whether nothing is left to do: the network is gone, or a service uses it. */
   async #remove(network: string, look: number): Promise<boolean> {
     if (!this.#unused.has(network)) return true;
     try {
@@ -89,7 +90,7 @@ export class Overlays {
         }),
       );
     } catch (error) {
-      // An answer was lost and it was asked for again, or another process of ours was quicker.
+      // The network was made by a call whose answer was lost, or by another process of ours.
       if (statusOf(error) !== 409) throw error;
     }
   }

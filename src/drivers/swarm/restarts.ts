@@ -1,8 +1,8 @@
 /**
- * Owns how often the tasks of a workload were started again, durably: the swarm remembers only the
- * last few tasks of a slot.
+ * Owns how often the tasks of a workload were restarted, durably: the swarm remembers only the last few
+ * tasks of a slot.
  *
- * What started and was forgotten by the swarm while nobody looked is not counted.
+ * A restart is not counted when it happened while this process was down and the swarm has forgotten it.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import { writeFileWhole } from '../../lib/whole-file.ts';
 import type { TaskView } from './tasks.ts';
 
 interface Tally {
-  /** Starts so far, by slot, and the newest task among them. */
+  /** By slot: the starts so far, and the newest task among them. */
   slots: Record<string, { starts: number; newest: string }>;
 }
 
@@ -24,7 +24,7 @@ export class Restarts {
     fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
   }
 
-  /** `begun`: tasks whose programs were started, the oldest first. */
+  /** `begun` are the tasks whose programs were started, the oldest first. */
   count(id: string, begun: readonly TaskView[]): number {
     const tally = this.#tally(id);
     let isNew = false;
@@ -36,7 +36,7 @@ export class Restarts {
       isNew = true;
     }
     const restarts = Object.values(tally.slots).reduce((sum, { starts }) => sum + starts - 1, 0);
-    // A first start is found again in any case.
+    // A first start is found again in any case, so it is not written.
     if (isNew && restarts > 0) writeFileWhole(this.#file(id), JSON.stringify(tally), false);
     return restarts;
   }
@@ -58,7 +58,7 @@ export class Restarts {
     try {
       return JSON.parse(fs.readFileSync(this.#file(id), 'utf8')) as Tally;
     } catch {
-      return { slots: {} }; // None, or cut short by a loss of power.
+      return { slots: {} }; // The file is missing, or cut short by a loss of power.
     }
   }
 

@@ -1,10 +1,10 @@
 /**
  * Owns the step from a workload to the service that the swarm is asked to run.
  *
- * 1. All that is needed of a workload after a restart stands in the service's labels.
+ * 1. The service's labels hold everything about a workload that is needed after a restart.
  * 2. Every service is bound to one node, from its beginning to its end.
- * 3. A service that is stopped keeps its tasks, and with them their logs and exit codes: it is asked
- *    for a node that does not exist, and never for fewer tasks.
+ * 3. A stopped service keeps its tasks, and with them their logs and exit codes. To stop it, its node
+ *    becomes one that does not exist; the number of its tasks stays.
  */
 import { createHash } from 'node:crypto';
 
@@ -35,27 +35,27 @@ export interface ServiceParts {
   names: Names;
   log: LogLimits;
   publishing: Publishing;
-  /** What the tasks run: an id of the daemon's. */
+  /** The image that the tasks run, by its id at the daemon. */
   image: string;
-  /** The node it has to run on: the image and its volumes are there, and nowhere else. */
+  /** The node of all tasks, because only this node has the image and the volumes. */
   nodeId: string;
-  /** By what they are called on the swarm. */
+  /** The networks by their names on the swarm. */
   networks: readonly { name: string; aliases: readonly string[] }[];
 }
 
-/** No node is called so. */
+/** No node has this id. */
 export const stopConstraint = 'node.id==gangway-stopped';
-/** As the swarm has it: what crashes at once must not take all of a node. */
+/** The swarm's own default: a program that crashes at once must not use up a node. */
 export const restartDelayMs = 2000;
 const nsPerMs = 1_000_000;
 const nameMax = 63;
-/** What the daemon of 20.10 does not know yet is left out by it. */
+/** A daemon of version 20.10 ignores the fields that it does not know yet. */
 type TaskContainer = Dockerode.ContainerSpec & {
   CapabilityAdd: string[];
   CapabilityDrop: string[];
 };
 
-/** A name within what the swarm allows; a long one ends in a digest. */
+/** A name within the length that the swarm allows. A long name ends in a digest. */
 export function boundedName(name: string): string {
   const isFit = name.length <= nameMax && /[a-z0-9]$/.test(name);
   if (isFit) return name;
@@ -67,12 +67,12 @@ export function serviceName(names: Names, id: string): string {
   return boundedName(names.container(id));
 }
 
-/** Its own network, for a workload that shares none. */
+/** The own network of a workload that shares none. */
 function aloneNetwork(names: Names, id: string): string {
   return boundedName(`gangway-${names.instance}-alone-${id}`);
 }
 
-/** Those it has to be in, by what they are called on the swarm. */
+/** The networks that the workload has to be in, by their names on the swarm. */
 export function networksFor(
   spec: WorkloadSpec,
   container: ContainerSpec,
@@ -127,9 +127,9 @@ function taskContainer(
   const { Entrypoint: entrypoint, Cmd: args } = programOf(spec, container);
   return {
     Image: image,
-    // Container events carry them: so the death of a task is heard at once.
+    // Container events carry these labels, so the end of a task is heard at once.
     Labels: { ...settings?.labels, ...names.labelsOf(spec) },
-    // A service's command is the entrypoint, and its arguments the command.
+    // The Command of a service is the entrypoint, and its Args are the command.
     ...(Array.isArray(entrypoint) && { Command: entrypoint }),
     ...(args !== undefined && { Args: args }),
     ...(spec.workingDir !== '' && { Dir: spec.workingDir }),
@@ -170,14 +170,14 @@ function endpoint(
   { publishing }: ServiceParts,
 ): Dockerode.EndpointSpec {
   const innerPort = container.port ?? spec.port;
-  // Names of a network lead to the tasks themselves: that needs no balancer in the kernel.
+  // The names in a network lead to the tasks themselves, which needs no balancer in the kernel.
   if (spec.port === null || innerPort === null) return { Mode: 'dnsrr', Ports: [] };
   const port = { Protocol: 'tcp' as const, TargetPort: innerPort };
   if (publishing === 'ingress') {
     const Ports = [{ ...port, PublishedPort: spec.port, PublishMode: 'ingress' as const }];
     return { Mode: 'vip', Ports };
   }
-  // Several on one node: each has a port of the node's choice, and who forwards finds it.
+  // On one node each of several tasks gets a free port, which the forwarder finds.
   const isShared = replicasOf(spec) > 1;
   const Ports = [
     { ...port, ...(!isShared && { PublishedPort: spec.port }), PublishMode: 'host' as const },

@@ -1,4 +1,4 @@
-/** Owns the services of ours: how they are made, seen, ended and removed. */
+/** Owns our services on the swarm: how they are made, seen, ended and removed. */
 import type { ContainerSpec, WorkloadSpec } from '../../protocol/workload.ts';
 import { orGone, pause, settled, statusOf, unreachable } from '../docker/engine/engine.ts';
 import { type KnownSpec, shortOf } from '../docker/engine/names.ts';
@@ -31,18 +31,18 @@ export interface ServicesParts extends WorkloadsParts {
 
 export interface SeenService extends Found, Seen {}
 
-/** A start is reported then, however far it is. */
+/** A start is reported after this time, even if it is not complete. */
 const startMs = 120_000;
 const lookEveryMs = 500;
 const looks = { firstMs: 25, maxMs: 250 };
 
 export class Services extends DaemonWorkloads<SeenService> {
   readonly #parts: ServicesParts;
-  /** Containers already looked at for `askInitFailure`. */
+  /** The containers that `askInitFailure` has been asked about. */
   readonly #examined = new Set<string>();
-  /** When what changes without an event is looked at again: only containers cause events, not tasks. */
+  /** Timers that look at a workload again. The tasks of a swarm cause no events; only containers do. */
   readonly #looks = new Map<string, () => void>();
-  /** What is ours by the id of its service. */
+  /** Our workloads by the ids of their services. */
   readonly #byService = new Map<string, KnownSpec>();
 
   constructor(parts: ServicesParts) {
@@ -55,7 +55,7 @@ export class Services extends DaemonWorkloads<SeenService> {
     return service && this.#meaning(service, await this.#parts.swarm.tasks([service]));
   }
 
-  /** Looks at it again then, and reports its state. */
+  /** Looks at the workload again after this time, and reports its state. */
   lookAfter(id: string, delayMs: number): void {
     const { clock, engine, logger } = this.#parts;
     this.#rest(id);
@@ -101,7 +101,7 @@ export class Services extends DaemonWorkloads<SeenService> {
     const { id, stopGraceMs } = seen.known;
     const graceS = graceSeconds(stopGraceMs);
     await this.giveUp(id);
-    // Faster than the swarm, which first waits for others to know.
+    // This is faster than the swarm, which first waits until its nodes know.
     await Promise.all(
       seen.running.map(({ Id: container }) =>
         this.#parts.engine.ask(
@@ -134,7 +134,7 @@ export class Services extends DaemonWorkloads<SeenService> {
     this.#rest(id);
   }
 
-  /** Returns when it runs, or will not. */
+  /** Returns when the service runs, or will not run. */
   protected async make(spec: WorkloadSpec, container: ContainerSpec): Promise<void> {
     const { overlays, names, networks: volumes } = this.#parts;
     const networks = networksFor(spec, container, names);
@@ -164,19 +164,19 @@ export class Services extends DaemonWorkloads<SeenService> {
     const found = await swarm.ask((docker) => docker.getImage(container.image).inspect());
     const options = serviceSpec(spec, container, {
       ...{ names, log, networks, publishing: publishing() },
-      // By its id: so no node asks a registry for what only this one has.
+      // The image's id, so that no node asks a registry for an image that only this node has.
       image: found.Id,
       nodeId: await swarm.ownNode(),
     });
     try {
       await swarm.ask((docker) => docker.createService(options));
     } catch (error) {
-      // Made before, and the answer was lost; or by who has nothing to do with us.
+      // The service exists: our own call made it and its answer was lost, or it belongs to somebody else.
       if (statusOf(error) !== 409 || !(await swarm.service(spec.id))) throw error;
     }
   }
 
-  /** The containers of all its tasks go at once, with their logs. */
+  /** Removes the containers of all tasks at once, with their logs. */
   async #removeContainers(id: string): Promise<void> {
     const { engine, names } = this.#parts;
     const filters = { label: names.labelFilter(id) };
@@ -194,7 +194,7 @@ export class Services extends DaemonWorkloads<SeenService> {
     if (!gone) throw unreachable();
   }
 
-  /** Whether `look` was true within that time. */
+  /** Whether `look` became true within that time. */
   async #until(withinMs: number, look: () => Promise<boolean>): Promise<boolean> {
     const { clock, engine } = this.#parts;
     const giveUpAtMs = clock.now() + withinMs;
@@ -222,11 +222,11 @@ export class Services extends DaemonWorkloads<SeenService> {
     const alive = tasks.filter((task) => isAlive(task, found));
     const forward = forwardOf(found, alive);
     forwarding.set(known.id, forward);
-    // The swarm tells the port of a task some time after its container was started.
+    // The swarm reports the port of a task some time after the container has started.
     const isPortless = forward !== null && forward.targets.length < alive.length;
     const isRestless = state.phase === 'waiting' || isPortless;
     if (isRestless && !this.#looks.has(known.id)) this.lookAfter(known.id, lookEveryMs);
-    // Its time runs from when its program was started.
+    // The deadline runs from the start of the program.
     if (state.phase === 'ended' || started.length > 0) this.keepDeadline(known, state);
     return {
       ...found,
@@ -242,7 +242,7 @@ export class Services extends DaemonWorkloads<SeenService> {
     this.#looks.delete(id);
   }
 
-  /** Whether docker-init gave up on the program the first time it was to run. */
+  /** Whether docker-init failed to start the program at its first run. */
   async #examine(found: Found): Promise<void> {
     const { notes, engine, clock } = this.#parts;
     const { known, tasks, containers } = found;
@@ -266,7 +266,7 @@ function logOf(task: TaskView, found: Found): LogSource {
   };
 }
 
-/** The swarm keeps them by their ids. */
+/** A service names its networks by their ids. */
 function networksOf(service: ServiceView | undefined): string[] {
   const template = service?.Spec.TaskTemplate as
     { Networks?: readonly { Target?: string }[] } | undefined;

@@ -1,4 +1,4 @@
-/** Owns what a service and its tasks mean, in the words of drivers. */
+/** Owns the translation of a service and its tasks into the states of the driver interface. */
 import type { Exit, WorkloadState } from '../../protocol/workload.ts';
 import type { KnownSpec } from '../docker/engine/names.ts';
 import type { EndNote } from '../docker/workloads/end-notes.ts';
@@ -23,24 +23,24 @@ import {
   type TaskView,
 } from './tasks.ts';
 
-/** A workload as it is found. */
+/** A workload as the swarm shows it. */
 export interface Found {
   service: ServiceView;
   known: KnownSpec;
-  /** Those that run or ran it, the oldest first. */
+  /** The tasks that run or ran the workload, the oldest first. */
   tasks: readonly TaskView[];
-  /** Their containers, as far as they are made and not removed, by id. */
+  /** The containers of the tasks by id, where they exist. */
   containers: ReadonlyMap<string, ContainerView>;
 }
 
-/** A task that has no node by then will hardly find one. */
+/** A task without a node after this time will hardly find one. */
 const patienceMs = { port: 1000, other: 5000 };
 
-/** By its container; by what the swarm says where that is not made yet, or removed. */
+/** Whether the task runs: its container says so, or the swarm when there is no container. */
 export function isAlive(task: TaskView, { containers }: Pick<Found, 'containers'>): boolean {
   if (isOver(task)) return false;
   const view = viewOf(task, containers);
-  // With a health check the swarm calls it starting until it is healthy.
+  // With a health check, the swarm calls a running task `starting` until it is healthy.
   if (view) return view.State.Running;
   return task.Status.State === 'running';
 }
@@ -55,14 +55,14 @@ function viewOf(task: TaskView, containers: Found['containers']): ContainerView 
   return containers.get(containerOf(task) ?? '');
 }
 
-/** What has ended for good by its own side, though the swarm may not have noticed yet. */
+/** Whether the task has ended by itself, even if the swarm has not noticed yet. */
 function hasExited(task: TaskView, found: Found): boolean {
   if (isOver(task)) return true;
   const view = viewOf(task, found.containers);
   return view?.State.Status === 'exited' || view?.State.Status === 'dead';
 }
 
-/** `restarts`: of all its tasks together, also of those nobody remembers. */
+/** `restarts` counts all tasks of the workload, even those that the swarm has forgotten. */
 export function stateOf(found: Found, note: EndNote | undefined, restarts: number): WorkloadState {
   const { service, known, tasks } = found;
   if (note?.failed) return { phase: 'ended', exit: note.failed };
@@ -102,7 +102,7 @@ function runningState(
     const { health } = healthOf(viewOf(task, found.containers)?.State.Health?.Status);
     return health === undefined ? [] : [health];
   });
-  // The best of them: one that is well serves.
+  // The best health of all tasks counts, because one healthy task can serve.
   const health = (['healthy', 'starting', 'unhealthy'] as const).find((one) =>
     healths.includes(one),
   );
@@ -155,12 +155,12 @@ function unstarted({ service }: Found, reason: Exit['reason']): Exit {
   return { code: null, signal: null, reason, detail: null, atMs: Date.parse(service.CreatedAt) };
 }
 
-/** Why nothing of it will ever run; undefined while that is open. */
+/** Why the workload will never run; undefined while it still may. */
 export function startFailure(found: Found, nowMs: number): Exit | undefined {
   const { tasks, known } = found;
   if (tasks.some((task) => begun(task, found))) return undefined;
   for (const task of tasks) {
-    // The swarm makes another one.
+    // The swarm makes another task.
     if (known.kind === 'service' && isGone(task)) continue;
     const { State: state, Err: error = '', Timestamp: time } = task.Status;
     if (state === 'rejected' || (state === 'failed' && error !== '')) {

@@ -28,7 +28,7 @@ export interface SwarmDriver extends Driver {
   check(): Promise<'manager' | 'no-manager' | 'away'>;
 }
 
-/** There once the kernel's balancer is loaded, which a daemon in a swarm does. */
+/** This file exists once the kernel's balancer is loaded. A daemon in a swarm loads it. */
 const balancerFile = '/proc/net/ip_vs';
 
 export function createSwarmDriver(options: SwarmDriverOptions): SwarmDriver {
@@ -41,7 +41,7 @@ export function createSwarmDriver(options: SwarmDriverOptions): SwarmDriver {
     name: 'swarm',
     async open() {
       await driver.open();
-      // After the edge, whose runner runs it.
+      // The edge's runner runs the forwarder, so the edge is opened first.
       await forwarding.open();
     },
     check: () => swarm.check(),
@@ -51,7 +51,7 @@ export function createSwarmDriver(options: SwarmDriverOptions): SwarmDriver {
 
 type SwarmParts = ReturnType<typeof swarmParts>;
 
-/** What there is for services alone. */
+/** The parts that only services need. */
 function swarmParts(options: SwarmDriverOptions, ground: DaemonGround) {
   const { dir, engine, names, listeners, logger } = ground;
   const swarm = new Swarm(engine, names);
@@ -81,7 +81,7 @@ function watchingOf(ground: DaemonGround, parts: SwarmParts): EventStream {
   };
   const hearService = (serviceId: string, action: string): void => {
     services.refreshService(serviceId, action).catch((error: unknown) => {
-      // Told again, with all others, when the daemon is back.
+      // When the daemon is back, the service is reported with all others.
       logger.debug({ err: error, service: serviceId }, 'swarm_event_not_followed');
     });
   };
@@ -89,7 +89,7 @@ function watchingOf(ground: DaemonGround, parts: SwarmParts): EventStream {
     ...ground,
     list,
     refresh: (id) => services.refresh(id),
-    // Tasks that are long over go with their containers.
+    // The containers of tasks that ended long ago are removed, too.
     vanished: (_container, spec) => services.lookAfter(spec.id, 0),
     wider: {
       types: ['service', 'node'],

@@ -1,7 +1,6 @@
 /**
- * Owns the questions to a swarm: which services and tasks there are, which node this is.
- *
- * What is asked for is ours alone, by label.
+ * Owns the requests to a swarm: which services and tasks exist, and which node this is. A label limits
+ * every request to what is ours.
  */
 import type Dockerode from 'dockerode';
 
@@ -21,11 +20,11 @@ interface NodeView {
   Status: { State: 'ready' | 'down' | 'disconnected' | 'unknown' };
 }
 
-/** Containers that have ended and are asked for again and again. */
+/** Ended containers that are asked about again and again. */
 const endedMax = 2000;
 const updateTries = 10;
 const checkMs = 1000;
-/** Those who ask for servers show what was known before, when it takes longer. */
+/** After this time, callers that ask for servers get what was known before. */
 const serversMs = 5000;
 
 export class Swarm {
@@ -38,7 +37,7 @@ export class Swarm {
     this.#names = names;
   }
 
-  /** As `Engine.ask`; a daemon that is no manager now is as good as one that is away. */
+  /** As `Engine.ask`, but a daemon that is no manager now counts as one that is away. */
   async ask<T>(question: (docker: Dockerode) => Promise<T>, asking?: Asking): Promise<T> {
     try {
       return await this.#engine.ask(question, asking);
@@ -49,7 +48,7 @@ export class Swarm {
     }
   }
 
-  /** The id of the node that the daemon is. */
+  /** The node id of this daemon. */
   async ownNode(): Promise<string> {
     const id = await this.#askOwnNode();
     if (id !== null) return id;
@@ -59,7 +58,7 @@ export class Swarm {
     );
   }
 
-  /** Within a second: a daemon that is away is waited for later. */
+  /** Answers within a second: a daemon that is away is waited for later. */
   async check(): Promise<'manager' | 'no-manager' | 'away'> {
     try {
       const own = await this.#askOwnNode({ timeoutMs: checkMs });
@@ -70,7 +69,7 @@ export class Swarm {
     }
   }
 
-  /** Its nodes, as servers. */
+  /** The nodes of the swarm, as servers. */
   async servers(): Promise<ServerInfo[]> {
     const asking = { timeoutMs: serversMs };
     const own = await this.#askOwnNode(asking);
@@ -90,7 +89,7 @@ export class Swarm {
     return found && this.#names.specOf(found.Spec.Labels)?.id === id ? found : undefined;
   }
 
-  /** Whatever its id or name, if it is ours. */
+  /** The service with this id or name, if it is ours. */
   async serviceBy(reference: string): Promise<ServiceView | undefined> {
     const found = (await this.ask((docker) =>
       orGone(docker.getService(reference).inspect() as Promise<unknown>),
@@ -103,20 +102,20 @@ export class Swarm {
     return (await this.ask((docker) => docker.listServices({ filters }))) as ServiceView[];
   }
 
-  /** Of all these services. */
+  /** The tasks of all these services. */
   async tasks(services: readonly ServiceView[]): Promise<TaskView[]> {
     if (services.length === 0) return [];
     const filters = { service: services.map(({ ID: id }) => id) };
     try {
       return (await this.ask((docker) => docker.listTasks({ filters }))) as TaskView[];
     } catch (error) {
-      // A service that went meanwhile.
+      // A service was removed meanwhile.
       if (statusOf(error) === 404) return [];
       throw error;
     }
   }
 
-  /** Those of these containers that there are, by id. */
+  /** The containers with these ids that exist, by id. */
   async containers(ids: readonly string[]): Promise<Map<string, ContainerView>> {
     const found = await Promise.all(ids.map((id) => this.#container(id)));
     return new Map(found.flatMap((view) => (view ? [[view.Id, view]] : [])));
@@ -129,7 +128,7 @@ export class Swarm {
     return found.flatMap((network) => (network as { Name: string } | undefined)?.Name ?? []);
   }
 
-  /** Takes away what the tasks run on, and keeps them. */
+  /** Stops the tasks of a service, by a node that does not exist, and keeps them. */
   async park(id: string): Promise<void> {
     for (let tries = 1; ; tries++) {
       const service = await this.service(id);
@@ -143,7 +142,7 @@ export class Swarm {
         return;
       } catch (error) {
         if (statusOf(error) === 404) return;
-        // The swarm itself changed it meanwhile.
+        // The swarm itself changed the service meanwhile.
         if (tries === updateTries || !wordsOf(error).includes('out of sequence')) throw error;
       }
     }
@@ -158,7 +157,7 @@ export class Swarm {
     return view;
   }
 
-  /** Null when it manages no swarm. */
+  /** Null when the daemon manages no swarm. */
   async #askOwnNode(asking: Asking = {}): Promise<string | null> {
     const { Swarm: swarm } = (await this.ask(
       (docker) => docker.info() as Promise<unknown>,

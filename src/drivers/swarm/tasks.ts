@@ -1,4 +1,4 @@
-/** Owns what is used of the swarm's answers about services and tasks, and what they say by themselves. */
+/** Owns the used part of the swarm's answers about services and tasks, and what follows from it alone. */
 import type Dockerode from 'dockerode';
 
 import { stopConstraint } from './service-spec.ts';
@@ -37,7 +37,7 @@ const overStates: ReadonlySet<string> = new Set([
   'orphaned',
 ]);
 
-/** Of tasks that wait where there is no node for them. */
+/** The states of tasks that wait for a node. */
 const awaitingStates: ReadonlySet<string> = new Set(['new', 'pending']);
 
 export function isOver({ Status: status }: TaskView): boolean {
@@ -58,15 +58,15 @@ export function isServiceParked({ Spec: spec }: ServiceView): boolean {
   return isParkedBy(spec.TaskTemplate as Placed);
 }
 
-/** Whether each task has a port of its node's choice, for there are several. */
+/** Whether each task has a port that its node chose, because there are several tasks. */
 export function hasOwnPorts({ Spec: spec }: ServiceView): boolean {
   const port = spec.EndpointSpec?.Ports?.[0];
   return port?.PublishMode === 'host' && !port.PublishedPort;
 }
 
 /**
- * Those that run or ran the workload, the oldest first. The others are made only so that a parked service
- * has no room for more, and never run.
+ * The tasks that run or ran the workload, the oldest first. The other tasks never run: the swarm makes them
+ * for a parked service.
  */
 export function realTasks(tasks: readonly TaskView[]): TaskView[] {
   return tasks
@@ -74,7 +74,7 @@ export function realTasks(tasks: readonly TaskView[]): TaskView[] {
     .sort((a, b) => (a.CreatedAt < b.CreatedAt ? -1 : a.CreatedAt > b.CreatedAt ? 1 : 0));
 }
 
-/** The newest of each slot. */
+/** The newest task of each slot. */
 export function currentTasks(real: readonly TaskView[]): TaskView[] {
   return [...new Map(real.map((task) => [task.Slot ?? 0, task])).values()];
 }
@@ -84,7 +84,10 @@ export function containerOf({ Status: status }: TaskView): string | null {
   return id === undefined || id === '' ? null : id;
 }
 
-/** A container's end that swarm tells in words, or one after it had started: it did run. */
+/**
+ * Whether the program ran and ended: the swarm reports an end of its container, or a failure after its
+ * start.
+ */
 function hasEnded(task: TaskView): boolean {
   const { State: state, Err: error = '', Message: last } = task.Status;
   if (state === 'complete' || state === 'shutdown') return containerOf(task) !== null;
@@ -92,12 +95,12 @@ function hasEnded(task: TaskView): boolean {
   return last === 'started' || /^task: (non-zero exit|unhealthy)/.test(error);
 }
 
-/** Whether its container went without the swarm: a daemon that ends in the wrong moment loses some. */
+/** Whether the container disappeared without the swarm. A daemon that ends at the wrong moment loses some. */
 export function isGone({ Status: { State: state, Err: error = '' } }: TaskView): boolean {
   return state === 'orphaned' || (state === 'failed' && /^No such container/i.test(error));
 }
 
-/** Whether its program was ever started, as far as the swarm says. */
+/** Whether the program was ever started, as far as the swarm knows. */
 export function hasBegun(task: TaskView): boolean {
   return task.Status.State === 'running' || hasEnded(task);
 }

@@ -1,9 +1,9 @@
 /**
- * Owns the edge: the listener that brings requests to apps by their host name, in the runner, so
+ * Owns the edge: the listener that routes requests to apps by their host name. It runs in the runner, so
  * that apps are reached while Gangway restarts.
  *
- * 1. It serves hosts of apps and nothing else.
- * 2. A port that is taken is no end: it is tried again until it is free, and routes hold meanwhile.
+ * 1. The edge serves hosts of apps and nothing else.
+ * 2. When its port is taken, the edge tries again until the port is free. The routes are kept meanwhile.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
@@ -19,7 +19,7 @@ import { isWebSocketUpgrade } from './request-head.ts';
 import { Routes } from './routes.ts';
 
 export interface EdgeOptions {
-  /** Where the routes are kept. */
+  /** The folder where the routes are kept. */
   dir: string;
   clock: Clock;
   logger: Logger;
@@ -51,14 +51,14 @@ export class Edge {
     this.#routes = new Routes(options.dir, options.clock);
   }
 
-  /** Whether somebody may come and be led somewhere: what it serves need not run beside it. */
+  /** Whether the edge may serve requests, even if nothing else runs beside it. */
   get active(): boolean {
     return this.#listener.phase !== 'off' && this.#routes.leadSomewhere;
   }
 
   /**
-   * Listens there, or nowhere; the same address again changes nothing. Rejects with CONFLICT when the
-   * port cannot be had now.
+   * Listens at the address, or nowhere for null. The same address again changes nothing. Rejects with
+   * CONFLICT when the port is taken.
    */
   async configure(address: EdgeAddress | null): Promise<void> {
     const change = this.#changes.then(() => this.#change(address));
@@ -70,8 +70,8 @@ export class Edge {
   }
 
   /**
-   * Replaces all routes, on disk first. Rejects with CONFLICT while the edge cannot listen; the routes
-   * hold all the same, and serve as soon as it can.
+   * Replaces all routes, on disk first. Rejects with CONFLICT while the edge cannot listen. The routes are
+   * kept even then, and serve as soon as the edge listens.
    */
   setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
     this.#routes.replace(routes);
@@ -81,7 +81,7 @@ export class Edge {
     });
   }
 
-  /** Where it listens; for a port picked by the system. */
+  /** Where the edge listens, for a port that the system picked. */
   get address(): EdgeAddress | undefined {
     return this.#listener.phase === 'listening' ? this.#listener.address : undefined;
   }
@@ -140,7 +140,7 @@ export class Edge {
   }
 
   async #retry(address: EdgeAddress): Promise<void> {
-    // Meanwhile it may have been configured to be elsewhere.
+    // The edge may have another address by now.
     if (this.#listener.phase !== 'refused' || this.#listener.address !== address) return;
     await this.#turnOn(address);
   }
@@ -150,7 +150,7 @@ function createServer(forwarder: Forwarder, logger: Logger): Server {
   // Other upgrades (curl's h2c) are plain requests, as RFC 9110, 7.8 allows.
   const options: ServerOptions & { shouldUpgradeCallback: (req: IncomingMessage) => boolean } = {
     headersTimeout: headersMs,
-    // A slow upload is no fault; silence is, see below.
+    // A slow upload is no fault. A silent connection is one, and is closed below.
     requestTimeout: 0,
     keepAliveTimeout: keepAliveMs,
     maxHeaderSize: headersBytesMax,
@@ -165,7 +165,7 @@ function createServer(forwarder: Forwarder, logger: Logger): Server {
     });
   });
   server.on('upgrade', (req, _stream, head) => {
-    // The same as `_stream`, which is typed for servers on other streams than sockets.
+    // The same object as `_stream`, which is typed for servers on other streams than sockets.
     const { socket } = req;
     forwarder.upgrade(req, socket, head).catch((error: unknown) => {
       failed(error);

@@ -1,10 +1,10 @@
 /**
  * Owns the way of one request, or one WebSocket, through the edge to an app and back.
  *
- * 1. Every request is routed by itself, also on a connection that carried others before.
- * 2. One that an app did not begin to take is tried at the app's other targets; one that it may have
- *    begun to work on is never sent twice, unless it is safe by its method and has no body.
- * 3. Whatever fails is answered once, or the connection is closed.
+ * 1. Every request is routed by itself, even on a connection that carried others before.
+ * 2. If an app's target did not begin to take a request, the edge tries the app's other targets. A request
+ *    that an app may have begun to work on is sent again only if its method is safe and it has no body.
+ * 3. Every failure is answered once, or the connection is closed.
  */
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -24,7 +24,7 @@ import {
 import type { Routes, Target } from './routes.ts';
 import { connectTo, SharedAgent, SingleAgent } from './upstreams.ts';
 
-/** An app that is silent for so long in the middle of an exchange is given up. */
+/** An exchange ends when the app sends nothing for this long. */
 const silenceMs = 10 * 60_000;
 const upgradeMs = 30_000;
 const triesMax = 4;
@@ -86,7 +86,7 @@ export class Forwarder {
       if (!failure) return;
       if (res.headersSent || res.destroyed) break;
       const { error, outgoing } = failure;
-      // Without `outgoing` no connection stood: nothing of the request has left.
+      // Without `outgoing` there was no connection, so nothing of the request was sent.
       if (!outgoing) this.#routes.noteRefused(target);
       taken ||= outgoing !== undefined;
       const again = outgoing ? isRepeatable(req, outgoing) : tries + 1 < targets.length;
@@ -127,7 +127,7 @@ export class Forwarder {
     this.#agent.destroy();
   }
 
-  /** Where the request may go, or what to answer instead. */
+  /** Where the request may go, or the answer in its place. */
   #resolve(
     req: IncomingMessage,
   ): { host: string; targets: readonly Target[] } | { notice: Notice } {
@@ -143,7 +143,7 @@ export class Forwarder {
     return { notice: vacancyNotice(this.#routes.vacancyOf(host)) };
   }
 
-  /** For an app none of whose targets took a connection: it may be known why. */
+  /** The answer when no target took a connection. The reason may be known. */
   #refusal(host: string): Notice {
     const vacancy = this.#routes.vacancyOf(host);
     return vacancy === undefined ? noticeOf(502) : vacancyNotice(vacancy);
@@ -162,7 +162,7 @@ export class Forwarder {
         target: { protocol: 'http:', ...target },
         agent: this.#agent,
         proxyTimeout: silenceMs,
-        // A body that is none can be sent again.
+        // An empty body can be sent again.
         ...(!hasBody(req) && { buffer: Readable.from([]) }),
       });
       return undefined;
@@ -184,7 +184,7 @@ export class Forwarder {
   }
 }
 
-/** Whether it died with a kept connection that the app closed at that very moment. */
+/** Whether a failed request may be sent again: the app may have closed its kept connection just then. */
 function isRepeatable(req: IncomingMessage, outgoing: ClientRequest): boolean {
   return outgoing.reusedSocket && safeMethods.has(req.method ?? '') && !hasBody(req);
 }

@@ -1,10 +1,10 @@
 /**
- * Owns how node:http and the proxy library come into the runner without what they drag along: a
- * third of the runner's memory otherwise. Whoever needs http here takes it from this file.
+ * Owns how node:http and the proxy library are loaded in the runner without modules that they pull in;
+ * these would be a third of the runner's memory. Code in the runner that needs http imports this file.
  *
  * - As a module, node:http evaluates its lazy WebSocket exports, which load a whole HTTP client.
- * - The proxy library imports node:https and node:http2, and with them TLS and OpenSSL's tables, for
- *   targets that are no apps of ours: ours speak plain HTTP on the loopback.
+ * - The proxy library imports node:https and node:http2, and with them TLS and OpenSSL's tables. Our apps
+ *   speak plain HTTP on the loopback and need none of them.
  */
 import { registerHooks } from 'node:module';
 import type { ProxyServer } from 'httpxy';

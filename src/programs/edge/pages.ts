@@ -1,6 +1,6 @@
 /**
- * Owns what the edge itself answers when no app does: a small page, or a line of text for who does not
- * read pages. Visitors may be anybody: nothing of the app, its owner or this machine stands in it.
+ * Owns what the edge itself answers when no app does: a small page, or a line of text for clients that
+ * accept no HTML. Any visitor may see it, so it names nothing of the app, its owner or this machine.
  */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -10,11 +10,11 @@ import { http } from './lean-http.ts';
 
 export type EdgeStatus = 400 | 404 | 502 | 503;
 
-/** What the edge answers, and what its log may call it. */
+/** An answer of the edge, and its name in the log. */
 export interface Notice {
   status: EdgeStatus;
   sentence: string;
-  /** Null: to ask again is of no use. */
+  /** Null: a retry is of no use. */
   retryAfterS: number | null;
   requestId: string;
 }
@@ -52,14 +52,14 @@ export function noticeOf(status: EdgeStatus): Notice {
   return { status, sentence: sentences[status], retryAfterS: after, requestId };
 }
 
-/** For an app that takes no requests. */
+/** The answer for an app that takes no requests. */
 export function vacancyNotice(vacancy: Vacancy | undefined): Notice {
-  // A runner of another version may have kept words that this one does not have.
+  // A runner of another version may have stored a reason that this version does not know.
   const known = vacancy !== undefined && Object.hasOwn(vacancies, vacancy);
   return { ...noticeOf(503), ...(known && vacancies[vacancy]) };
 }
 
-/** Answers in the app's place; closes the connection when an answer was begun already. */
+/** Answers in the app's place. Closes the connection when an answer was begun already. */
 export function sendNotice(res: ServerResponse, notice: Notice): void {
   if (res.headersSent || res.destroyed) {
     res.destroy();
@@ -71,7 +71,7 @@ export function sendNotice(res: ServerResponse, notice: Notice): void {
   res.end(res.req.method === 'HEAD' ? undefined : body);
 }
 
-/** The same as raw bytes, for a socket that asked for an upgrade. */
+/** The same answer as raw bytes, for a socket that asked for an upgrade. */
 export function rawNotice(req: IncomingMessage, notice: Notice): Buffer {
   const { type, body } = contentOf(req, notice);
   const lines = Object.entries({ ...headersOf(notice, type, body), connection: 'close' });
@@ -80,7 +80,10 @@ export function rawNotice(req: IncomingMessage, notice: Notice): Buffer {
   return Buffer.concat([Buffer.from(`${first}${head}\r\n`), body]);
 }
 
-/** RFC 9110, 12.5.1: the closest range that covers HTML says; without the header all is accepted. */
+/**
+ * RFC 9110, 12.5.1: the most specific range that covers HTML decides. Without the header everything is
+ * accepted.
+ */
 export function acceptsHtml(accept: string | undefined): boolean {
   if (accept === undefined) return true;
   const weights = new Map<string, number>();
@@ -103,7 +106,7 @@ function headersOf(notice: Notice, type: string, body: Buffer): Record<string, s
     'x-content-type-options': 'nosniff',
     'x-request-id': requestId,
     ...(notice.retryAfterS !== null && { 'retry-after': String(notice.retryAfterS) }),
-    // Without reading the rest of the request the connection cannot carry another one.
+    // The rest of a faulty request is not read, so its connection cannot carry another one.
     ...(status === 400 && { connection: 'close' }),
   };
 }

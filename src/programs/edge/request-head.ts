@@ -1,17 +1,16 @@
 /**
  * Owns what the edge reads from and changes in a request's head before an app sees it.
  *
- * 1. The app learns of the client from the edge alone: forwarding headers of the client's own making
- *    are replaced.
- * 2. Headers between two neighbours (RFC 9110, 7.6.1) go no further.
+ * 1. The app learns of the client from the edge alone: the client's own forwarding headers are replaced.
+ * 2. Hop-by-hop headers (RFC 9110, 7.6.1) are not passed on.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
-// 'transfer-encoding' stays: it says that there is a body, and the proxy frames it anew.
-// 'expect' was answered by the edge.
+// 'transfer-encoding' stays: it says that there is a body, and the proxy frames the body again. The edge
+// has answered 'expect'.
 const hopByHop = ['keep-alive', 'proxy-connection', 'te', 'trailer', 'expect'];
 const forwarding = ['forwarded', 'x-forwarded-port', 'x-forwarded-server', 'x-real-ip'];
-/** What a `Connection` header may not name: it would take from the app what it needs to see. */
+/** A `Connection` header may not name these, because the app needs them. */
 const neverDropped = new Set(['host', 'content-length', 'transfer-encoding', 'cookie', 'upgrade']);
 
 /** Lower-case name without port; undefined when the request names no host, or more than one. */

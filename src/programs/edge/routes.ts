@@ -1,8 +1,8 @@
 /**
- * Owns which host goes where: the routes as they were set last, on disk before they serve.
+ * Owns which host goes where: the latest routes, on disk before they serve.
  *
- * 1. A route's targets are taken in turn; one that just refused a connection comes last for a while.
- * 2. New routes hold for the next request; what is under way ends where it began.
+ * 1. A route's targets take turns. A target that just refused a connection comes last for a while.
+ * 2. New routes apply to the next request. A request under way stays with its target.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -32,7 +32,7 @@ export class Routes {
   #routes: ReadonlyMap<string, LiveRoute>;
   readonly #refusedAtMs = new Map<string, number>();
 
-  /** Reads what an earlier runner kept in `dir`; a file that is no routes counts as none. */
+  /** Reads what an earlier runner kept in `dir`. A damaged file counts as no routes. */
   constructor(dir: string, clock: Clock) {
     this.#file = path.join(dir, fileName);
     this.#clock = clock;
@@ -64,7 +64,7 @@ export class Routes {
       : [...turned.filter((target) => !refused.includes(target)), ...refused];
   }
 
-  /** What to say when none of its targets takes a connection; undefined where that is not known. */
+  /** Why no target takes a connection; undefined when that is not known. */
   vacancyOf(host: string): Vacancy | undefined {
     return this.#routes.get(host)?.vacancy;
   }
@@ -94,6 +94,6 @@ function readRoutes(file: string): EdgeRoute[] {
     const routes: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
     return Array.isArray(routes) ? (routes as EdgeRoute[]) : [];
   } catch {
-    return []; // None yet, or damaged: whoever set them sets them again when it connects.
+    return []; // None yet, or damaged: Gangway sets the routes when it connects.
   }
 }

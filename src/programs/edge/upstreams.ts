@@ -1,8 +1,8 @@
 /**
  * Owns the connections from the edge to apps.
  *
- * A connection is handed to a request only once it stands. So a request whose app refuses has not
- * begun to send its body, and can be sent elsewhere.
+ * A request gets its connection only once that is established. So when an app refuses the connection, no
+ * part of the body was sent, and the request can go elsewhere.
  */
 import type { ClientRequestArgs } from 'node:http';
 import net from 'node:net';
@@ -21,7 +21,7 @@ export function connectTo({ host, port }: Target): Promise<net.Socket> {
 
 type Created = (error: Error | null, stream: Duplex) => void;
 
-/** Keeps idle connections; for all requests of the edge. */
+/** Keeps idle connections, for all requests of the edge. */
 export class SharedAgent extends http.Agent {
   constructor() {
     super({ keepAlive: true, maxFreeSockets: idlePerTargetMax, scheduling: 'lifo' });
@@ -36,7 +36,7 @@ export class SharedAgent extends http.Agent {
   }
 }
 
-/** For one request, over this very connection. */
+/** Sends one request over this very connection. */
 export class SingleAgent extends http.Agent {
   readonly #socket: net.Socket;
 

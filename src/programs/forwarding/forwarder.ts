@@ -1,9 +1,9 @@
 /**
  * Owns ports of loopback that lead to several programs in turn, as a table on disk says. It runs beside
- * Gangway, and goes on when that restarts.
+ * Gangway, and continues while Gangway restarts.
  *
- * 1. A connection goes to the next target that takes it; when none does it is closed.
- * 2. A new table holds for the next connection; what stands goes on where it began.
+ * 1. A connection goes to the next target that takes it. When no target does, the connection is closed.
+ * 2. A new table applies to the next connection. An open connection stays with its target.
  */
 import fs from 'node:fs';
 import net from 'node:net';
@@ -14,7 +14,7 @@ import type { Forward } from '../../protocol/forwarding.ts';
 const connectMs = 2000;
 const lookEveryMs = 200;
 
-/** Begins with what the file says now, and follows it. */
+/** Reads the file now, and follows its changes. */
 export function startForwarding(file: string): { close(): void } {
   const forwards = new Map<number, LivePort>();
   let seen = '';
@@ -42,7 +42,7 @@ function readTable(file: string): Forward[] {
     const table: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
     return Array.isArray(table) ? (table as Forward[]) : [];
   } catch {
-    return []; // None: nothing is to be forwarded. It is never seen half written.
+    return []; // Without a file nothing is forwarded. A file is never half written.
   }
 }
 
@@ -70,7 +70,7 @@ class LivePort {
     this.#port = port;
   }
 
-  /** Tried again at every look while somebody else has the port. */
+  /** Called at every look, so a port that another process holds is tried again. */
   listen(): void {
     if (this.#server) return;
     const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
@@ -92,7 +92,7 @@ class LivePort {
     const { targets } = this;
     const first = this.#next++ % Math.max(1, targets.length);
     const inTurn = [...targets.slice(first), ...targets.slice(0, first)];
-    // It may go before there is somebody to tell.
+    // The connection may end before a target is found.
     socket.on('error', () => undefined);
     connectFirst(inTurn).then(
       (target) => join(socket, target),
@@ -107,13 +107,13 @@ async function connectFirst(targets: Forward['targets']): Promise<net.Socket> {
       const address = { host, port, noDelay: true, allowHalfOpen: true };
       return await connectWithin(address, connectMs);
     } catch {
-      // The next one may take it.
+      // The next target may take it.
     }
   }
   throw new Error('Cannot connect: no target takes it');
 }
 
-/** Each side's end is the other's; when one breaks, both do. */
+/** The end of each side ends the other; an error on one breaks both. */
 function join(one: net.Socket, other: net.Socket): void {
   one.pipe(other);
   other.pipe(one);

@@ -1,4 +1,4 @@
-/** Owns the start of the forwarder as a program of its own: its one argument is the table. */
+/** Owns the start of the forwarder as a program of its own. Its one argument is the table. */
 import { startForwarding } from './forwarder.ts';
 
 const [file] = process.argv.slice(2);

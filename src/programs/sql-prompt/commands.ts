@@ -1,4 +1,4 @@
-/** Owns the commands of the prompt that look at the database: each is a query. */
+/** Owns the commands of the prompt that look at the database. Each is a query. */
 
 export interface CommandQuery {
   text: string;
@@ -47,7 +47,7 @@ const columns = `SELECT a.attname AS "Column", format_type(a.atttypid, a.atttypm
 FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`;
 
-/** Null for one that is not known. */
+/** Null for an unknown command. */
 export function commandQuery(name: string, argument: string | undefined): CommandQuery | null {
   const plain = name.replace(/\+$/, '');
   if (plain === '\\d' && argument !== undefined) return { text: columns, values: [argument] };

@@ -1,11 +1,11 @@
 /**
- * Owns the SQL prompt: a small client of PostgreSQL for machines without psql. It runs as a program of
- * its own on a terminal, in the sandbox of the database; where and as whom it connects say PGHOST, PGPORT,
- * PGUSER, PGPASSWORD and PGDATABASE. With `--statement` it runs what SQL_STATEMENT holds, and ends with 1
+ * Owns the SQL prompt: a small client of PostgreSQL for machines without psql. It runs as a program of its
+ * own on a terminal, in the sandbox of the database. PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE say
+ * where and as whom it connects. With `--statement` it runs the text in SQL_STATEMENT, and exits with 1
  * when that failed.
  *
- * 1. A statement ends with a semicolon; until then lines are taken together.
- * 2. What is shown is bounded: rows beyond are counted, not kept.
+ * 1. A statement ends with a semicolon, and may take several lines.
+ * 2. The output is bounded: rows beyond the limit are counted, not kept.
  */
 import { createInterface } from 'node:readline';
 import pg from 'pg';
@@ -19,7 +19,7 @@ const numberTypes: ReadonlySet<number> = new Set([21, 23, 20, 700, 701, 1700, 26
 
 type Row = (string | null)[];
 
-/** Values as the server writes them. */
+/** Keeps values as the server writes them. */
 const asText = { getTypeParser: () => (value: unknown) => value };
 
 class Session {
@@ -54,7 +54,7 @@ class Session {
     return this.#expanded;
   }
 
-  /** Asks the server to give up what it is doing, over a connection of its own. */
+  /** Asks the server to cancel the running statement, over a connection of its own. */
   async cancel(): Promise<void> {
     const other = newClient();
     try {
@@ -67,7 +67,7 @@ class Session {
     }
   }
 
-  /** Shows what came of it; whether it succeeded. */
+  /** Shows the result. Returns whether the statement succeeded. */
   async run(text: string, values: readonly string[] = []): Promise<boolean> {
     this.isBusy = true;
     try {
@@ -183,7 +183,7 @@ async function runCommand(session: Session, line: string): Promise<'done' | 'fai
   }
 }
 
-/** Until `\q`, the end of the input, or the end of the connection. */
+/** Reads lines until `\q`, the end of the input, or the end of the connection. */
 async function converse(session: Session): Promise<void> {
   const database = process.env['PGDATABASE'] ?? '';
   const reader = new StatementReader();
@@ -216,7 +216,7 @@ async function converse(session: Session): Promise<void> {
   lines.close();
 }
 
-/** Whether it goes on. */
+/** Returns whether the prompt continues. */
 async function takeLine(session: Session, reader: StatementReader, line: string): Promise<boolean> {
   if (!reader.isPending && line.trim().startsWith('\\')) {
     return (await runCommand(session, line)) !== 'quit';

@@ -1,21 +1,24 @@
-/** Owns where a statement of SQL ends: at a semicolon that stands in no quotes and no comment. */
+/** Owns where a statement of SQL ends: at a semicolon outside quotes and comments. */
 
-/** What may hold a semicolon, each up to its end where that is plain, and the semicolon itself. */
+/**
+ * The parts that may hold a semicolon, and the semicolon itself. `endOf` finds the end of `$` quotes and
+ * comments.
+ */
 const parts =
   /(?<!\w)[eE]'(?:[^'\\]|\\[^]|'')*(?:'|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|(?<![\w$])\$(?:[A-Za-z_]\w*)?\$|--[^\n]*|\/\*|;/g;
-/** What the prompt shows of what is open, by how it begins. */
+/** The mark that the prompt shows for an open part, by the part's first character. */
 const marks: Readonly<Record<string, string>> = { e: "'", E: "'", '/': '*' };
 
 export class StatementReader {
   #text = '';
-  /** Up to here nothing is open. */
+  /** The text before this position has no open part. */
   #readTo = 0;
 
   get isPending(): boolean {
     return this.#text.trim() !== '';
   }
 
-  /** `'`, `"`, `$`, `*` or `-`: what the prompt shows of what is open. */
+  /** The mark that the prompt shows for an open part: `'`, `"`, `$`, `*` or `-`. */
   get mark(): string {
     const first = this.#text[this.#readTo] ?? '-';
     return marks[first] ?? first;
@@ -31,7 +34,7 @@ export class StatementReader {
     for (let part = partAt(text, this.#readTo); part !== null;) {
       const end = endOf(text, part);
       if (end === text.length) {
-        // It is open: what ends in this line has the line's end behind it.
+        // The part is still open: a part that is closed in this line ends before its line end.
         readTo = part.index;
         break;
       }
@@ -48,7 +51,7 @@ export class StatementReader {
     return ended;
   }
 
-  /** What was begun and not ended; it is forgotten. */
+  /** The unfinished statement, which is then forgotten. */
   flush(): string {
     const text = this.#text.trim();
     this.#text = '';
@@ -62,7 +65,7 @@ function partAt(text: string, from: number): RegExpExecArray | null {
   return parts.exec(text);
 }
 
-/** Behind the part; the end of the text where it is open. */
+/** The position after the part; the end of the text when the part is open. */
 function endOf(text: string, { 0: part, index }: RegExpExecArray): number {
   const begin = index + part.length;
   if (part.startsWith('$')) {
@@ -70,7 +73,7 @@ function endOf(text: string, { 0: part, index }: RegExpExecArray): number {
     return end === -1 ? text.length : end + part.length;
   }
   if (part !== '/*') return begin;
-  // Comments are nested, as PostgreSQL has them.
+  // Comments are nested, as in PostgreSQL.
   let depth = 1;
   for (const { 0: mark, index: at } of text.slice(begin).matchAll(/\/\*|\*\//g)) {
     depth += mark === '/*' ? 1 : -1;

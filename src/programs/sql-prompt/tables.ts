@@ -1,4 +1,4 @@
-/** Owns how rows are shown: columns below their names, numbers to the right. */
+/** Owns the layout of rows: columns below their names, numbers to the right. */
 
 export interface Column {
   name: string;
@@ -7,7 +7,7 @@ export interface Column {
 
 type Cell = string | null;
 
-/** As psql shows them; null is nothing. */
+/** Rows as psql shows them; null is shown as nothing. */
 export function tableText(columns: readonly Column[], rows: readonly (readonly Cell[])[]): string {
   const cells = rows.map((row) => columns.map((_column, at) => linesOf(row[at] ?? '')));
   const widths = columns.map(({ name }, at) =>
@@ -22,7 +22,7 @@ export function tableText(columns: readonly Column[], rows: readonly (readonly C
   return `${lines.map((line) => line.trimEnd()).join('\n')}\n${countText(rows.length)}\n`;
 }
 
-/** One line a column, for rows that are too wide. */
+/** One line for each column, for rows that are too wide. */
 export function expandedText(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
@@ -58,7 +58,7 @@ function rowLines(
 }
 
 function linesOf(text: string): string[] {
-  // Control characters of data must not move the cursor of whoever looks at it.
+  // Control characters in the data must not move the reader's cursor.
   return text
     .split('\n')
     .map((line) =>

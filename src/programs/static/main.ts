@@ -1,19 +1,19 @@
 /**
- * Entry point of the file server that static apps run: `node main.ts <folder>`, port in `PORT`.
- * One file with nothing but Node's own modules, so that it runs from wherever it is copied to.
+ * Entry point of the file server that static apps run: `node main.ts <folder>`, port in `PORT`. This one
+ * file uses only Node's own modules, so that it runs from wherever it is copied to.
  *
- * 1. Serves what lies in the folder and nothing else: no way out by `..` or links, and no name that
+ * 1. It serves the files of the folder and nothing else: no way out by `..` or links, and no name that
  *    begins with a dot but `.well-known`.
  * 2. `/x` is the file `x`, else `x.html`, else the folder's `index.html` behind a redirect to `/x/`.
- * 3. What is not there is `404.html` with status 404; without one, a page that a browser asked for
- *    is `index.html` with status 200 (a single-page app's own routes), and all else a bare 404.
+ * 3. A missing file is `404.html` with status 404. Without that file, a page that a browser asked for is
+ *    `index.html` with status 200 (a single-page app's own routes), and anything else a bare 404.
  */
 import fs from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { pipeline } from 'node:stream';
 
-// Importing it as a module would load its WebSocket client too: 6 MB in every static app.
+// An import as a module would load Node's WebSocket client too: 6 MB in every static app.
 const http = process.getBuiltinModule('node:http');
 
 const types: Readonly<Record<string, string>> = {
@@ -64,7 +64,7 @@ function readPath(target: string): string | undefined {
   try {
     decoded = decodeURIComponent(encoded);
   } catch {
-    return undefined; // Not an encoding of anything.
+    return undefined; // The encoding is invalid.
   }
   if (!decoded.startsWith('/') || /[\0\\]/.test(decoded)) return undefined;
   return path.posix.normalize(decoded).replace(/\/{2,}/g, '/');
@@ -80,7 +80,7 @@ async function statFile(root: string, name: string): Promise<Found | undefined> 
     if (file !== root && !file.startsWith(`${root}${path.sep}`)) return undefined;
     return { file, stat: await fs.promises.stat(file) };
   } catch {
-    return undefined; // Not there, or not for us: the same to who asks.
+    return undefined; // A client sees no difference between a missing file and a forbidden one.
   }
 }
 
@@ -156,7 +156,7 @@ function sendFile(req: IncomingMessage, res: ServerResponse, found: Found, statu
     return;
   }
   pipeline(fs.createReadStream(file, { start, end }), res, () => {
-    // The client left, or the file went; either way the connection is closed by pipeline.
+    // The client left, or the file was removed; in either case pipeline closes the connection.
   });
 }
 
@@ -218,7 +218,7 @@ function main(): void {
       else sendText(res, 500, 'Internal Server Error');
     });
   });
-  // Above the edge's own, so that it is the edge that ends an idle connection.
+  // Longer than the edge's own time, so that the edge ends an idle connection.
   server.keepAliveTimeout = 75_000;
   server.listen(port, process.env['HOST'] ?? '127.0.0.1', () =>
     console.log(`Serving files on port ${String(port)}`),

@@ -1,9 +1,9 @@
 /**
  * Owns what runs in a container beside its own program: terminals and single commands.
  *
- * 1. What is opened is ended with all it started, by the mark in its environment, when it is closed,
- *    when its time is over, or when the connection to the daemon is lost.
- * 2. What an earlier process of ours left open, having been killed, is ended by the next one.
+ * 1. A terminal or command is ended with everything it started when it is closed, when its time is over, or
+ *    when the connection to the daemon is lost. A mark in the environment finds the processes.
+ * 2. After a kill of this process, the next one ends what was left open.
  * 3. While a terminal is paused the daemon is not read, and the program waits.
  */
 import { randomBytes } from 'node:crypto';
@@ -33,28 +33,29 @@ export interface ConsolesParts {
 }
 
 interface Started {
-  /** Of what the daemon runs. */
+  /** The exec's id at the daemon. */
   id: string;
   socket: Duplex;
-  /** Ends it with all it started; resolves when they are gone. */
+  /** Ends the exec with everything it started; resolves when the processes are gone. */
   end: () => Promise<void>;
 }
 
 /**
- * What would leave a terminal open and take its keys away (Docker: ctrl-p ctrl-q) has to be something.
- * This is typed by nobody, and begins with a key that is hardly used: the first is held back a moment.
+ * Docker's detach keys (by default ctrl-p ctrl-q) leave a terminal open and take these keys away from the
+ * program. They cannot be switched off, so they are set to a sequence that nobody types. Its first key is
+ * rarely used, because the daemon holds that key back for a moment.
  */
 const detachKeys = 'ctrl-^,g,a,n,g,w,a,y,n,e,v,e,r,l,e,a,v,e,s';
 const timeoutCode = 124;
 const killedCode = 137;
-/** Enough for an image with either; the shell itself takes its place. */
+/** Works in an image with either shell; the shell replaces this one. */
 const anyShell = ['/bin/sh', '-c', 'if [ -x /bin/bash ]; then exec /bin/bash; fi; exec /bin/sh'];
 /**
- * Both outputs on one pipe: only so they keep their order. The command itself is passed as arguments
- * and never read by the shell.
+ * Puts both outputs on one pipe, because only one pipe keeps their order. The command is passed as
+ * arguments, so the shell never parses it.
  */
 const inOrder = ['/bin/sh', '-c', 'exec "$0" "$@" 2>&1'];
-/** For where the processes cannot be reached from here: ends all that carry the mark `$0`. */
+/** Ends all processes with the mark `$0`, for containers whose processes cannot be reached from here. */
 const endMarked = `for p in /proc/[0-9]*; do
   if [ "$p" != "/proc/$$" ] && grep -q "$0" "$p/environ" 2>/dev/null; then kill -9 "\${p#/proc/}"; fi
 done`;
@@ -108,7 +109,7 @@ export class Consoles {
         const newSize = { h: rows, w: cols };
         await engine.ask((docker) => docker.getContainer(view.Id).resize(newSize), { once: true });
       },
-      // The program is the workload's own: it goes on.
+      // The program belongs to the workload and continues.
       end: () => Promise.resolve(),
       exit: () => this.#endOfProgram(id),
       logger,
@@ -158,7 +159,7 @@ export class Consoles {
       const state = (await this.#parts.workloads.see(id))?.workload.state;
       return { code: state?.phase === 'ended' ? state.exit.code : null, lost: false };
     } catch {
-      return { code: null, lost: true }; // The daemon went, not the program.
+      return { code: null, lost: true }; // The daemon went away, not the program.
     }
   }
 
@@ -204,7 +205,7 @@ export class Consoles {
   async #codeOf({ id }: Started): Promise<number> {
     const { code, lost } = await this.#exitOf(id);
     if (lost) throw new ServiceError('AGENT_UNREACHABLE', 'The Docker daemon went meanwhile.');
-    // Without a code its container ended, and took it along.
+    // Without a code the container ended, and the command with it.
     return code ?? killedCode;
   }
 
@@ -219,7 +220,7 @@ export class Consoles {
       const answer: unknown = docker.getContainer(view.Id).infoArchive({ path: '/bin/sh' });
       return orGone(answer as Promise<NodeJS.ReadableStream>);
     });
-    // It keeps its connection until it is read, though nothing comes.
+    // The request holds its connection until it is read, though it has no content.
     found?.resume();
     return found !== undefined;
   }
@@ -253,7 +254,7 @@ export class Consoles {
             hijack: true,
             stdin: tty,
             Tty: tty,
-            // Honoured by newer daemons; the others are told once it runs.
+            // Newer daemons set this size. For older ones the size is set once the program runs.
             ...(size && { ConsoleSize: [size.rows, size.cols] }),
           }),
         engine.closed,
@@ -269,7 +270,7 @@ export class Consoles {
     }
   }
 
-  /** The program has to be there before its terminal can be sized. Ends it where that fails. */
+  /** A terminal can be sized only once its program runs. Ends the program when this fails. */
   async #firstSize(
     id: string,
     size: { cols: number; rows: number },
@@ -284,7 +285,7 @@ export class Consoles {
     }
   }
 
-  /** Also when it has ended already. */
+  /** Resolves also when the program has ended already. */
   async #sized(id: string, size: { cols: number; rows: number }): Promise<unknown> {
     try {
       await this.#resize(id, size.cols, size.rows);
@@ -295,13 +296,13 @@ export class Consoles {
     }
   }
 
-  /** Not tried again: what runs there is lost with the daemon. */
+  /** This is tried once: a daemon that goes away loses the terminal anyway. */
   async #resize(id: string, cols: number, rows: number): Promise<void> {
     const size = { h: rows, w: cols };
     await this.#parts.engine.ask((docker) => docker.getExec(id).resize(size), { once: true });
   }
 
-  /** Undefined while it runs. */
+  /** The exit code; undefined while the program runs. */
   async #codeNow(id: string): Promise<number | undefined> {
     const { engine } = this.#parts;
     const { Running: running, ExitCode: code } = await engine.ask(
@@ -311,7 +312,7 @@ export class Consoles {
     return running ? undefined : (code ?? undefined);
   }
 
-  /** What `look` comes to within a second. */
+  /** The result of `look`, for which it waits up to a second. */
   async #await<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
     for (let looks = 0; looks < looksMax; looks++) {
       const found = await look();
@@ -321,10 +322,10 @@ export class Consoles {
     return undefined;
   }
 
-  /** Code null: the daemon knows no more of it, or is itself `lost`. */
+  /** Code null: the daemon does not know the code. `lost`: the daemon cannot be asked. */
   async #exitOf(id: string): Promise<{ code: number | null; lost: boolean }> {
     try {
-      // Its output may end a moment before the daemon knows its end.
+      // The output may end a moment before the daemon knows the exit code.
       const code = await this.#await(() => this.#codeNow(id));
       return { code: code ?? null, lost: false };
     } catch (error) {
@@ -337,7 +338,7 @@ export class Consoles {
     const { clock, engine, logger } = this.#parts;
     const membership = { mark, variable: sessionVariable, first: null };
     if (isHere(pid, container)) {
-      // Twice: what is just being started carries its mark only in a moment.
+      // Done twice, because a process that is just starting carries the mark only a moment later.
       await killAll(membership, clock);
       if (findMembers(membership).length > 0) await killAll(membership, clock);
       return;
@@ -350,7 +351,7 @@ export class Consoles {
       );
       await engine.ask((docker) => docker.getExec(id).start({ Detach: true }), { once: true });
     } catch (error) {
-      // A container that has ended took it along.
+      // The container has ended, and the process with it.
       logger.debug({ err: error }, 'exec_not_ended');
     }
   }
@@ -363,7 +364,7 @@ function asNotRunning(error: unknown): unknown {
   return new ServiceError('NOT_RUNNING', 'It does not run.', { cause: error });
 }
 
-/** Resolves when it has ended, or `cut` aborts. */
+/** Resolves when the socket is closed, or `cut` aborts. */
 function closed(socket: Duplex, cut: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => resolve();

@@ -1,6 +1,6 @@
 /**
- * Owns what is open in containers: an empty file for each exec, named `<container>.<mark>`. So the next
- * process finds what a killed one left running.
+ * Owns the record of open execs: an empty file for each, named `<container>.<mark>`. After a kill of this
+ * process, the next one finds there what is left running.
  */
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,8 +1,8 @@
 /**
  * Owns one open terminal: the bytes of its connection, its size and its end.
  *
- * 1. `exit` is told once, after all output; calls after the end do nothing.
- * 2. Sizes are set one after the other, and of those that wait only the newest. Input after a new size
+ * 1. `exit` is called once, after all output. Calls after the end do nothing.
+ * 2. Sizes are set one after the other; of those that wait only the newest is set. Input after a new size
  *    reaches the program after that size.
  */
 import type { Duplex } from 'node:stream';
@@ -27,7 +27,10 @@ export class PtyStream implements Terminal {
   #phase: 'open' | 'closing' | 'ended' = 'open';
   #nextSize: { cols: number; rows: number } | null = null;
   #sizing = false;
-  /** Input that came while a size is being set on another connection: it has to come after the size. */
+  /**
+   * Input that came while a size is being set. It is sent after that, because sizes go over another
+   * connection.
+   */
   #held: Buffer[] = [];
 
   constructor(parts: PtyStreamParts) {
@@ -74,7 +77,7 @@ export class PtyStream implements Terminal {
     if (this.#phase !== 'open') return;
     this.#phase = 'closing';
     const { socket, end, logger } = this.#parts;
-    // Output that is still on its way is not waited for: whoever closes does not read on.
+    // The caller reads no further, so output that is still on its way is dropped.
     socket.resume();
     end()
       .catch((error: unknown) => logger.warn({ err: error }, 'terminal_not_ended'))
@@ -84,7 +87,9 @@ export class PtyStream implements Terminal {
       });
   }
 
-  /** As `close`, because the connection ends: the exit is reported as lost. Resolves when it was. */
+  /**
+   * Closes because the connection ended, and reports the exit as lost. Resolves when the program has ended.
+   */
   async lose(): Promise<void> {
     if (this.#phase !== 'open') return;
     this.#phase = 'ended';
