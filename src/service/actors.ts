@@ -1,4 +1,4 @@
-/** Owns the list of actors: what there is, and what each is given. */
+/** Owns the list of actors, and what each of them is given. */
 import { readFileSync } from 'node:fs';
 import { accountActorDefinition } from '../actors/account/actor.ts';
 import { activityActorDefinition } from '../actors/activity/actor.ts';
@@ -38,7 +38,7 @@ export interface ActorParts {
   bulk: BulkPool;
   folders: DataFolders;
   appsRoot: AppsRoot;
-  /** Makes the tools ready that programs of the machine need. */
+  /** Prepares the tools that programs of the machine need. */
   prepareTools: () => Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
   actors.register(databaseDefinition(databaseDeps(parts)));
 }
 
-/** Where programs of the machine lie. */
+/** The folders for programs of the machine. */
 // prettier-ignore
 const programFolders = [
   '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
@@ -63,7 +63,7 @@ const programFolders = [
 const appUids = { first: 200_000, last: 299_999 };
 const databaseUids = { first: 300_000, last: 309_999 };
 
-/** Whether each app and each database runs under a uid of its own; in containers the image says. */
+/** Whether each app and each database runs under a uid of its own. In containers the image decides. */
 function hasOwnUids({ appsRoot, driver }: ActorParts): boolean {
   return appsRoot.perAppUid && driver.runs === 'host';
 }
@@ -75,7 +75,7 @@ function appDeps(parts: ActorParts): AppDeps {
   const hostOf = hostNameOf(config);
   return {
     ...{ reader, driver, streams, secrets, clock, logger },
-    // Every release is extracted before anything of it runs, so the tools are made ready here.
+    // Every release is extracted before anything of it runs, so the tools are prepared here.
     extractor: {
       extract: async (archive, format, into, options) => {
         await prepareTools();
@@ -114,7 +114,7 @@ function appDeps(parts: ActorParts): AppDeps {
   };
 }
 
-/** The host name that the edge knows an app by. */
+/** The host name that the edge routes to an app. */
 function hostNameOf({ appsDomain }: Pick<Config, 'appsDomain'>): (slug: string) => string {
   return (slug) => `${slug}.${appsDomain}`;
 }
@@ -122,7 +122,7 @@ function hostNameOf({ appsDomain }: Pick<Config, 'appsDomain'>): (slug: string) 
 function databaseDeps(parts: ActorParts): DatabaseDeps {
   const { config, reader, driver, streams, secrets, clock, logger, prepareTools } = parts;
   const { appsRoot } = parts.appsRoot;
-  /** The node that uids of their own may run. */
+  /** The node program that every uid may run. */
   const node = async (): Promise<string> => {
     await prepareTools();
     return toolchainPaths(appsRoot).node;
@@ -143,7 +143,7 @@ function databaseDeps(parts: ActorParts): DatabaseDeps {
   };
 }
 
-/** Of the account that stands for nobody, which every machine has; null where this one has none. */
+/** The uid of `nobody`, which most machines have; null where this one has none. */
 function namedUid(): number | null {
   const accounts = readFileSync('/etc/passwd', 'utf8').split('\n');
   const line = accounts.find((account) => account.startsWith('nobody:'));

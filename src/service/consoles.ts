@@ -45,7 +45,7 @@ function standingOf(
   return can(store, person, consoleCapability[target.kind], resource) ? 'allowed' : 'refused';
 }
 
-/** Undefined for what was deleted. */
+/** Undefined for a deleted app or database. */
 function resourceOf(reader: Reader, { kind, id }: ConsoleTarget): Resource | undefined {
   if (kind === 'app') {
     const app = reader.get(tables.apps, id);
@@ -55,7 +55,7 @@ function resourceOf(reader: Reader, { kind, id }: ConsoleTarget): Resource | und
   return database?.deletedAtMs === null ? { kind, database } : undefined;
 }
 
-/** Who opened a console where, and how it ended: never what was typed. */
+/** Records who opened a console where, and how it ended: never what was typed. */
 function note(
   { audit, ground: { actors }, logger }: Core,
   { person, target, container, mode, address, userAgent }: OpenConsole,

@@ -1,5 +1,5 @@
 /**
- * Owns what every serving thread knows of callers: who is calling, what the activity records, and the
+ * Owns what every serving thread knows of callers: their identity, what the activity records, and the
  * address under which people reach the panel.
  */
 import {
@@ -30,7 +30,7 @@ export interface Ground extends Pick<Platform, 'secrets' | 'causes' | 'folders'>
   store: Reader & Pick<Journal, 'subscribe'> & Pick<Store, 'readerOptions'>;
   actors: Actors;
   streams: WatchedLogs;
-  /** Whether the place where things run gives an answer within two seconds. */
+  /** Whether the place that runs apps and databases answers within two seconds. */
   placeAnswers(): Promise<boolean>;
   bulk: Pick<BulkPool, 'receive' | 'send'>;
 }
@@ -54,9 +54,9 @@ export class Core {
   readonly accountReads: AccountReads;
   readonly audit: Audit;
   readonly callers: Callers;
-  /** What session cookies are signed with. */
+  /** The key that signs session cookies. */
   readonly secret: string;
-  /** Where the gateway listens; the configured port until it does. */
+  /** The port of the gateway. Until the gateway listens, this is the configured port. */
   port: number;
 
   constructor({ config, logger, ground, newLimit }: CoreOptions) {
@@ -84,7 +84,7 @@ export class Core {
     });
   }
 
-  /** Where people reach the panel: final once it listens. */
+  /** The address where people reach the panel. It is final once the gateway listens. */
   readonly publicUrl = (): string => this.#address().url;
 
   readonly needsSetup = (): boolean => needsSetup(this.ground.store);

@@ -1,9 +1,9 @@
-/** Owns where things lie in a data directory, for who does not own them. */
+/** Owns the places of folders in a data directory, for parts that do not own the folders. */
 import { join } from 'node:path';
 
 export interface DataFolders {
   logs: string;
-  /** What apps and databases used lately. */
+  /** The recent usage of apps and databases. */
   metrics: string;
   uploads: string;
   /** Uploads while they arrive. */

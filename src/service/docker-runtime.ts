@@ -1,9 +1,9 @@
 /**
  * Owns how the runtime of containers is put together: the driver on the daemon, and beside it the runner,
- * which serves the edge here too and runs nothing else.
+ * which here serves only the edge.
  *
- * 1. What is ours at the daemon is marked with a name that stays with the data directory and is not
- *    copied with it: a copy that is served does not take the original's containers for its own.
+ * 1. Our containers are marked with a name that stays with the data directory and is not copied with it. So
+ *    a served copy does not take the original's containers for its own.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -31,7 +31,7 @@ export async function createDockerRuntime(options: DockerRuntimeOptions): Promis
   return createDockerDriver({ socket, dataDir, instance, edge, logger, clock });
 }
 
-/** Rejects with ConfigError where the daemon answers and manages no swarm. */
+/** Rejects with ConfigError when the daemon answers and manages no swarm. */
 export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise<Driver> {
   const { config, clock, logger } = options;
   const { dataDir, dockerSocket: socket } = config;
@@ -59,7 +59,7 @@ function runnerOf({ config, runnerKey, clock, logger }: DockerRuntimeOptions): D
 
 const forwarderId = 'swarm-forwarder';
 
-/** As a service of the runner: so it goes on while Gangway restarts. */
+/** Runs the forwarder as a service of the runner, so that it continues while Gangway restarts. */
 async function runForwarder(runner: Driver, table: string): Promise<void> {
   const program = fileURLToPath(new URL('../programs/forwarding/main.ts', import.meta.url));
   const known = await runner.inspect(forwarderId);
@@ -80,7 +80,7 @@ async function runForwarder(runner: Driver, table: string): Promise<void> {
   });
 }
 
-/** The runner without the programs it may still run from before: nobody would hear of them again. */
+/** The runner, without programs that an earlier runtime left in it: nobody else would end them. */
 function edgeOf(
   runner: Driver,
   logger: Logger,

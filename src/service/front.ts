@@ -2,7 +2,7 @@
  * Owns what a thread serves by itself: the gateway, and the transports that are fast or stay open.
  *
  * 1. The gateway listens before anything heavy is loaded; `/api/health` answers at once.
- * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` lets go of all.
+ * 2. `drain` ends streams, lets requests in flight finish and refuses uploads; `close` releases everything.
  */
 import { activityLog } from '../actors/activity/protocol.ts';
 import { authorize, can } from '../auth/rights/authorize.ts';
@@ -38,20 +38,20 @@ export interface FrontOptions {
   metrics: Metrics;
   accessLines: LineSink | null;
   consoles: ConsoleDoor;
-  /** What others answer, already recorded in the activity. */
+  /** The routes that other parts answer. Their changes are recorded in the activity already. */
   routes: readonly Route[];
   /** Counts reads over MCP. */
   reads: ReadCounter;
-  /** Set where other threads serve on the same port. */
+  /** Set when other threads serve on the same port. */
   shared?: SharedFront;
 }
 
-/** What the fronts of several threads have in common. */
+/** What the fronts of several threads share. */
 export interface SharedFront {
   port: SharedPort;
   logStreams: SharedStreams;
   graphqlStreams: StreamRoom;
-  /** Calls of tools under way, by token. */
+  /** Tool calls under way, by token. */
   mcpCalls: Tally;
 }
 
@@ -206,7 +206,7 @@ function newSessions(
     ...(shared && { shared }),
     stillAllowed: (person, id) => {
       if (!authenticator.stillValid(person)) return false;
-      // Who follows what goes to trash sees its last lines, too.
+      // A viewer of an app that is moved to trash sees its last lines, too.
       const app = store.get(tables.apps, id);
       if (app !== undefined) {
         return can(store, person, 'view_logs', { kind: 'app', app, trashed: true });

@@ -1,10 +1,10 @@
 /**
- * Owns a gateway thread: a gateway with the transports that are fast or stay open. It reads the store by
- * itself. For changes, and for what there is once, it asks home through doors.
+ * Owns a gateway thread: a gateway with the transports that are fast or stay open. The thread reads the
+ * store by itself. Changes, and parts that exist once, are at home; it reaches them through doors.
  *
- * 1. Before each request it catches up with the journal, so that a revoked token is dead on every thread
- *    at once.
- * 2. When it cannot go on it tells home, which ends the process.
+ * 1. Before each request the thread catches up with the journal, so that a revoked token is dead on every
+ *    thread at once.
+ * 2. A thread that cannot continue reports to home, which ends the process.
  */
 import { workerData } from 'node:worker_threads';
 import { Causes } from '../actors/runtime/causes.ts';
@@ -123,7 +123,7 @@ function sharedFront(
   };
 }
 
-/** What takes the place of the platform on this thread. */
+/** The replacement of the platform on this thread. */
 function groundOf({ config, logger, calls, store }: Parts) {
   const logs = openDoor(calls, homeDoors.logs);
   const folders = dataFolders(config.dataDir);

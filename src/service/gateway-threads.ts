@@ -1,12 +1,13 @@
 /**
  * Owns the gateway threads of a serving Gangway. It runs at home: the thread of the store's writer, the
- * actors and everything else that there is once.
+ * actors and every other part that exists once.
  *
- * 1. All listen on one port, which nobody else has; the system deals connections out among them.
- * 2. A thread that ends unasked, or cannot go on, ends the process: nobody else would serve the
- *    connections that were dealt to it.
- * 3. Connections are cut (`abort`) before the process ends: a thread that ends with an open gateway would
- *    crash the process.
+ * 1. All threads listen on one port, which no other process has. The system distributes connections among
+ *    them.
+ * 2. A thread that ends unasked, or cannot continue, ends the process: no other thread would serve its
+ *    connections.
+ * 3. Connections are cut (`abort`) before the process ends, because a thread that ends with an open gateway
+ *    would crash the process.
  */
 import { MessageChannel, type MessagePort, SHARE_ENV, Worker } from 'node:worker_threads';
 import type { Config } from '../config.ts';
@@ -36,16 +37,16 @@ import type { Platform } from './platform.ts';
 /** What a gateway thread is started with. */
 export interface ThreadStart {
   port: MessagePort;
-  /** With the port that all threads share, and this one's part of other threads. */
+  /** The configuration with the shared port, and this thread's part of the other threads. */
   config: Config;
   follower: FollowerOptions;
-  /** Counts open connections of all gateway threads. */
+  /** Counts the open connections of all gateway threads. */
   sockets: SharedArrayBuffer;
-  /** Of the limits that hold over all threads. */
+  /** The memory of the limits that hold over all threads. */
   limits: LimitMemory;
-  /** Of calls of tools under way, by token. */
+  /** The memory that counts tool calls under way, by token. */
   mcpCalls: TallyMemory;
-  /** What is answered at home. */
+  /** The routes that are answered at home. */
   homeRoutes: readonly RouteName[];
 }
 
@@ -61,10 +62,10 @@ export interface GatewayThreadsOptions {
   /** Runs the mutations of all threads. */
   graphql: Graphql;
   consoles: ConsoleDoor;
-  /** The routes that home answers, already audited. */
+  /** The routes that home answers. Their changes are recorded already. */
   routes: readonly Route[];
   metrics: Metrics;
-  /** Of the limits that hold over all threads. */
+  /** The memory of the limits that hold over all threads. */
   limits: LimitMemory;
   /** Counts the reads over MCP of all threads. */
   reads: ReadCounter;
@@ -95,7 +96,7 @@ export class GatewayThreads {
     });
   }
 
-  /** Starts them; resolves once all listen. Rejects with a ListenError. */
+  /** Starts the threads; resolves once all listen. Rejects with a ListenError. */
   async listen(): Promise<{ port: number }> {
     const { config } = this.#options;
     const port = await checkPort(config.host, config.port);
@@ -111,7 +112,7 @@ export class GatewayThreads {
     await this.#all('drain');
   }
 
-  /** Ends the threads. One that takes longer than a few seconds ends with the process. */
+  /** Ends the threads. A thread that takes longer than a few seconds ends with the process. */
   async close(): Promise<void> {
     this.#phase = 'ending';
     await this.#all('close');
@@ -119,7 +120,7 @@ export class GatewayThreads {
     await within(endMs, Promise.all(this.#threads.map(({ ended }) => ended)));
   }
 
-  /** Cuts all connections: the process may end. */
+  /** Cuts all connections, so that the process may end. */
   async abort(): Promise<void> {
     this.#phase = 'ending';
     await within(abortMs, this.#all('abort'));
@@ -161,7 +162,7 @@ export class GatewayThreads {
     return { calls, door, ended };
   }
 
-  /** Has this thread answer what a gateway thread asks of home. */
+  /** Lets this thread answer what a gateway thread asks of home. */
   #serve(calls: PortCalls): void {
     const { logger, platform, graphql, consoles, routes, metrics, reads } = this.#options;
     const logs = openDoor(calls, threadDoors.logs);

@@ -12,11 +12,11 @@ import type { QuerySetup } from '../workers/tasks/query.ts';
 
 export interface ServeGraphqlOptions {
   accounts: () => Promise<Accounts>;
-  /** Threads that answer queries. */
+  /** The number of threads that answer queries. */
   queryThreads: number;
   /** Runs commands in apps and databases. */
   commands?: ConsoleCommands;
-  /** Runs mutations where the actors are, when that is another thread. */
+  /** Runs mutations where the actors are, when they are on another thread. */
   mutations?: MutationDoor;
 }
 

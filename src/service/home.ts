@@ -1,6 +1,6 @@
 /**
- * Owns what a serving Gangway has once, however many threads serve: sign-in, OAuth and setup, whose
- * state lies in memory, and the routes that need it.
+ * Owns the parts that exist once, however many threads serve: sign-in, OAuth and setup, whose state lies in
+ * memory, and the routes that need them.
  */
 import { join } from 'node:path';
 import type { Accounts } from '../auth/sign-in/accounts.ts';
@@ -34,7 +34,7 @@ export class Home {
   /** Null for an instance that is set up. */
   readonly setupCode: string | null;
   readonly routes: readonly Route[];
-  /** Of all threads: a day of a token has one entry in the activity. */
+  /** The reads of all threads: the activity has one entry for each token and day. */
   readonly reads: McpReads;
   readonly #core: Core;
   readonly #oauth;

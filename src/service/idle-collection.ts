@@ -1,10 +1,10 @@
 /**
- * Owns giving memory back while a thread rests. V8 collects only when it needs room: the garbage of a
- * load would stay until the next one, 85 MiB after a load of GraphQL.
+ * Owns the release of memory while a thread rests. V8 collects garbage only when it needs room, so the
+ * garbage of a load would stay until the next load: 85 MiB after a load of GraphQL.
  *
- * 1. It collects once after a load, when the thread has hardly worked for `everyMs`, and never under load.
- *    V8 then shrinks its heap by itself, in small steps, within some ten seconds.
- * 2. Little garbage is left alone: a collection stops the thread for some tens of milliseconds.
+ * 1. There is one collection after a load, when the thread has hardly worked for `everyMs`, and none under
+ *    load. V8 then shrinks its heap by itself, in small steps, within some ten seconds.
+ * 2. Little garbage stays, because a collection stops the thread for some tens of milliseconds.
  */
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
@@ -15,9 +15,12 @@ export interface IdleCollectionOptions {
   clock: Clock;
   /** How long the thread must have rested; default 2,000. */
   everyMs?: number;
-  /** Bytes more than after the last collection that are worth one; default 24 MiB. */
+  /** A collection runs when memory has grown by this many bytes since the last one; default 24 MiB. */
   growthBytes?: number;
-  /** What the thread holds; default: V8's heap, garbage and room included, and what lies outside of it. */
+  /**
+   * The memory of the thread; default: V8's heap with its garbage and free room, and memory outside the
+   * heap.
+   */
   heldBytes?: () => number;
   /** The part of the time since the last call that the thread worked, 0 to 1. */
   load?: () => number;
@@ -32,12 +35,12 @@ const restingLoad = 0.1;
 export function collectWhenIdle(options: IdleCollectionOptions): () => void {
   const { clock, everyMs = 2_000, growthBytes = 24 * 2 ** 20 } = options;
   const { heldBytes = heldByThread, load = loadOfThread(), collect = fullCollection() } = options;
-  // So the garbage of the start is collected first.
+  // With zero here, the garbage of the start is collected first.
   let keptBytes = 0;
   let cancel: () => void;
   const look = (): void => {
     const held = heldBytes();
-    // Memory that was released since does not allow for more garbage.
+    // Memory that was released since then leaves no room for more garbage.
     keptBytes = Math.min(keptBytes, held);
     if (load() < restingLoad && held > keptBytes + growthBytes) {
       collect();

@@ -1,4 +1,4 @@
-/** Owns the log of a serving Gangway, on each of its threads, and standard output as its place. */
+/** Owns the log of a serving Gangway, on each of its threads, and its way to standard output. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Config } from '../config.ts';
 
@@ -13,12 +13,12 @@ const lastWritesMs = 1_000;
 /**
  * Lines on their way to standard output.
  *
- * 1. Writing never throws, also while the service ends and afterwards.
- * 2. All that is written before the process exits is put out, unless nobody reads it.
- * 3. A reader that does not read does not hold up the end.
+ * 1. Writing never throws, even while the service ends and afterwards.
+ * 2. Every line that is written before the process exits is put out, unless nobody reads it.
+ * 3. A reader that does not read does not delay the end.
  */
 export class LogOutput implements DestinationStream {
-  // Made first: by this Node sets a pipe to non-blocking.
+  // This comes first, because it makes Node set a pipe to non-blocking.
   readonly #direct = process.stdout;
   readonly #buffered = pino.destination({
     dest: 1,
@@ -27,7 +27,7 @@ export class LogOutput implements DestinationStream {
     periodicFlush: 200,
   });
   #phase: 'open' | 'ending' | 'ended' = 'open';
-  /** Lines that came while it ended. */
+  /** Lines that came during the end. */
   #late = '';
   #ended: Promise<void> | undefined;
 
@@ -44,7 +44,7 @@ export class LogOutput implements DestinationStream {
     }
   }
 
-  /** Resolves once all is written, or soon where nobody reads; the process is to exit then. Twice is fine. */
+  /** Resolves once all is written, or soon when nobody reads; then the process should exit. Twice is fine. */
   end(): Promise<void> {
     return (this.#ended ??= this.#end());
   }

@@ -17,14 +17,14 @@ import type { Core } from './core.ts';
 
 export interface ServedMcp {
   routes: Route[];
-  /** Open event streams. */
+  /** The number of open event streams. */
   readonly size: number;
   families(): MetricFamily[];
   drain(): void;
   close(): void;
 }
 
-// Tokens counted at once; beyond that the one unused for longest begins anew.
+// Tokens counted at once. Beyond that, the token that was unused for longest is counted from zero.
 const countedTokensMax = 100_000;
 
 interface Parts {
@@ -39,7 +39,7 @@ interface Loaded {
   redactor: Redactor;
 }
 
-/** `underWay`: the calls of tools under way on all threads; without it those of this one. */
+/** `underWay`: the tool calls under way on all threads; default: those of this thread. */
 export function serveMcp(
   core: Core,
   graphql: Graphql,
@@ -92,7 +92,7 @@ export function serveMcp(
   };
 }
 
-/** Loads what is heavy: zod, the GraphQL schema that tools are described by, and the redactor. */
+/** Loads the heavy modules: zod, the GraphQL schema that describes the tools, and the redactor. */
 async function loadServer(
   { config, ground, logger, publicUrl }: Core,
   graphql: Graphql,

@@ -1,8 +1,8 @@
 /**
- * Owns what apps and browsers may do to the panel's cookies. Cookies belong to a host, whatever the port:
- * an app that is reached under the panel's host name is sent the cookie.
+ * Owns what apps and browsers may do to the panel's cookies. A cookie belongs to a host, whatever the port:
+ * browsers send the panel's cookie to an app under the panel's host name.
  *
- * 1. The warning of that is shown where the driver does not hide apps, unless the panel is on https behind a
+ * 1. A warning of that is shown when the driver does not hide apps, unless the panel is on https behind a
  *    trusted proxy. Its cookie is then `Secure`, and browsers send it over plain http only to names of
  *    their own machine.
  */
@@ -51,7 +51,7 @@ export class PanelExposure {
     }
   }
 
-  /** The warning for whoever sets the panel up; null where there is none, or it is not known yet. */
+  /** The warning for the person who sets up the panel; null when there is none, or it is not known yet. */
   warning(): string | null {
     if (this.#isHidden !== false) return null;
     const { publicUrl, trustsProxies } = this.#options;
@@ -67,7 +67,7 @@ export class PanelExposure {
   }
 }
 
-/** Whether browsers keep the panel's cookie from plain http: they count loopback as safe as https. */
+/** Whether browsers keep the panel's cookie from plain http. They treat loopback as safe as https. */
 function keepsCookie(publicUrl: string): boolean {
   const { protocol, hostname } = new URL(publicUrl);
   const isLocal = /^(localhost|.+\.localhost|127\..+|\[::1\])$/.test(hostname);
@@ -76,8 +76,8 @@ function keepsCookie(publicUrl: string): boolean {
 
 /**
  * Whether apps could set cookies that the panel receives (cookie tossing): `appsDomain` is the panel's
- * host, a parent of it, or a sibling below a public suffix. Without the list of public suffixes two
- * labels count as one: `example.com` is shared, `com` is not.
+ * host, a parent of it, or a sibling below a public suffix. Without the list of public suffixes, two labels
+ * count as a site: `example.com` is shared, `com` is not.
  */
 export function sharesSite(panelHost: string, appsDomain: string): boolean {
   const panel = panelHost.toLowerCase();

@@ -1,9 +1,9 @@
 /**
- * Owns everything below the gateway: store, actors, logs, driver. They are opened in order and closed in
- * reverse.
+ * Owns everything below the gateway: store, actors, logs, driver. These parts are opened in order and
+ * closed in reverse.
  *
  * 1. Nothing acts before `start`: until then only reads and routes exist.
- * 2. `close` ends the actors, never the apps: what runs goes on without us.
+ * 2. `close` ends the actors, never the apps: running apps continue without Gangway.
  */
 import { rm } from 'node:fs/promises';
 import { activityLog } from '../actors/activity/protocol.ts';
@@ -60,7 +60,7 @@ export async function openPlatform(
     const secrets = openSecretBox({ dir: dataDir, ...key });
     await storeReferences(store, secrets);
     const appsRoot = await prepareAppsRoot({ dataDir, logger });
-    // Left by an earlier process that died while it received them.
+    // An earlier process died while it received these uploads.
     await rm(dataFolders(dataDir).arrivingUploads, { recursive: true, force: true });
     const choice = await chooseRuntime({ config, reader: store });
     const driver = await driverOf(choice.runtime, config, secrets, logger);
@@ -162,7 +162,10 @@ export class Platform {
     });
   }
 
-  /** Whether the place where things run answers within two seconds. Calls at a time share a question. */
+  /**
+   * Whether the place that runs apps and databases answers within two seconds. Concurrent calls share a
+   * question.
+   */
   placeAnswers(): Promise<boolean> {
     this.#asking ??= this.driver.answers(placeAnswerMs).finally(() => {
       this.#asking = undefined;
@@ -174,7 +177,7 @@ export class Platform {
   async start(): Promise<void> {
     const { logger, store, config, choice } = this.#parts;
     logRuntime(choice, config, logger);
-    // Apps that are started again, also after a restore, need the tools.
+    // Apps that are started again, even after a restore, need the tools.
     if (holdsAny(store, tables.apps)) await this.#tools();
     this.actors.start();
     this.actors.inside.tell(activityLog, { type: 'prune' });
@@ -187,7 +190,7 @@ export class Platform {
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
   }
 
-  /** Finishes what was accepted. */
+  /** Finishes the accepted work. */
   async drain(): Promise<void> {
     await this.actors.drain();
   }

@@ -1,8 +1,8 @@
 /**
  * Owns which runtime this instance has: programs of the machine, or containers of a daemon.
  *
- * 1. An instance keeps its runtime. Once there is a deployment or a database, `auto` chooses the runtime it
- *    was made with, even when the daemon is away for a moment or appeared later.
+ * 1. An instance keeps its runtime. Once there is a deployment or a database, `auto` chooses the runtime
+ *    that made it, even when the daemon is away for a moment or appeared later.
  * 2. Before that, `auto` takes Docker when its socket answers within a second; never a swarm.
  */
 import { readFile, writeFile } from 'node:fs/promises';
@@ -24,11 +24,11 @@ export interface RuntimeChoiceOptions {
 
 export interface RuntimeChoice {
   runtime: Runtime;
-  /** The runtime of what exists already; null where nothing does. */
+  /** The runtime of existing deployments and databases; null when there are none. */
   before: Runtime | null;
 }
 
-/** Holds the runtime of the last start. */
+/** This file holds the runtime of the last start. */
 const fileName = 'runtime';
 const lookedAtMax = 1000;
 
@@ -44,13 +44,13 @@ export async function chooseRuntime(options: RuntimeChoiceOptions): Promise<Runt
   return { runtime, before };
 }
 
-/** Called once it serves: a refused start prints one line and nothing else. */
+/** Called once Gangway serves: a refused start prints one line and nothing else. */
 export function logRuntime(
   { runtime, before }: RuntimeChoice,
   { runtime: configured, dockerSocket }: Pick<Config, 'runtime' | 'dockerSocket'>,
   logger: Logger,
 ): void {
-  // What was made with the other runtime is not started and has to be deployed again.
+  // Releases of the other runtime are not started and have to be deployed again.
   if (before !== null && before !== runtime) logger.warn({ before, runtime }, 'runtime_changed');
   const where = runtime === 'process' ? {} : { dockerSocket };
   logger.info({ runtime, configured, ...where }, 'runtime_chosen');
@@ -75,7 +75,7 @@ async function recorded(dataDir: string): Promise<Runtime | null> {
   return name === 'process' || name === 'docker' || name === 'swarm' ? name : null;
 }
 
-/** Derives the runtime from the releases, where the directory has no note of it. */
+/** Derives the runtime from the releases, when the directory has no note of it. */
 function ofReleases(reader: Reader): Runtime {
   let left = lookedAtMax;
   for (const { plan } of reader.scan(tables.deployments)) {
@@ -85,7 +85,7 @@ function ofReleases(reader: Reader): Runtime {
   return 'process';
 }
 
-/** Whether a Docker daemon answers there in time. */
+/** Whether a Docker daemon answers at the socket in time. */
 export function answersPing(socketPath: string, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const signal = AbortSignal.timeout(timeoutMs);

@@ -1,9 +1,9 @@
 /**
  * Owns a serving Gangway: its parts, and the order in which they end.
  *
- * On SIGTERM and SIGINT streams end, requests in flight finish, uploads are refused, actors finish what
- * they accepted; apps stay up. A later signal ends it at once. When the store is broken it ends with exit
- * code 1, so that its supervisor starts it again.
+ * On SIGTERM and SIGINT streams end, requests in flight finish, uploads are refused, and actors finish the
+ * accepted work; apps stay up. A later signal ends the process at once. When the store is broken the
+ * process ends with exit code 1, so that its supervisor starts it again.
  */
 import { addressOf, type Config, type ResolvedConfig } from '../config.ts';
 import { auditedRoutes } from '../gateway/audited.ts';
@@ -27,14 +27,14 @@ import { LogOutput, newLogger, wantsAccessLines } from './log-output.ts';
 import { stopOnSignals } from './signals.ts';
 import { GatewayThreads } from './gateway-threads.ts';
 
-/** How long ending may take once requests in flight had their time. */
+/** How long the end may take after the time for requests in flight. */
 const endMs = 20_000;
 
 export async function serve({ config, unknownVariables }: ResolvedConfig): Promise<void> {
   const output = new LogOutput();
   const logger = newLogger(config, output);
   const writeLog: LineSink = (lines) => output.write(lines);
-  // Files are for us alone; those that apps may reach are given their modes.
+  // Files are for us alone; those that apps may reach get their modes explicitly.
   process.umask(0o077);
   for (const name of unknownVariables) logger.warn({ name }, 'unknown_variable');
   const broken = Promise.withResolvers<unknown>();
@@ -52,7 +52,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
       // Apps could set cookies that the panel's own requests carry.
       logger.warn({ panel, appsDomain: config.appsDomain }, 'apps_share_the_panels_site');
     }
-    // Before the announcement: whoever reads that may send signals.
+    // This comes before the announcement, because a reader of that may send signals.
     service.endOnSignals();
     void broken.promise.then((error) => service.endBroken(error));
     announce(config, port, service.setupCode);
@@ -60,7 +60,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
     void service.exposure.look();
   } catch (error) {
     if (service.isEnding) {
-      // Ending closed what was still starting, which failed therefore.
+      // The end closed parts that were still starting, and so their start failed.
       logger.warn({ err: error }, 'start_cut_short');
       return;
     }
@@ -70,7 +70,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   }
 }
 
-/** Any length will do: the timer only holds the process. */
+/** Any length will do: the timer only keeps the process alive. */
 const heldMs = 60_000;
 
 interface Parts {
@@ -149,7 +149,7 @@ class Service {
     return this.#phase !== 'up';
   }
 
-  /** Where people reach the panel: known once it listens. */
+  /** The address where people reach the panel: known once it listens. */
   get publicUrl(): string {
     return this.#core.publicUrl();
   }
@@ -179,14 +179,14 @@ class Service {
     this.#parts.logger.fatal({ err: error }, 'store_broken');
     this.#endOr(async () => {
       await this.#drain('store_broken');
-      // Actors could store nothing, so they are not drained.
+      // The actors could store nothing, so they are not drained.
       await this.#exitNow();
     });
   }
 
   #endOr(end: () => Promise<void>): void {
     const { logger, config } = this.#parts;
-    // Nothing that hangs, such as a runner or a daemon, may hold up a restart.
+    // Nothing that hangs, such as a runner or a daemon, may delay a restart.
     systemClock.after(config.drainSeconds * 1000 + endMs, () => {
       logger.fatal({}, 'shutdown_late');
       void this.#exitNow();
@@ -214,12 +214,13 @@ class Service {
 
   async #drain(why: string): Promise<void> {
     if (this.#phase === 'up') this.#phase = 'ending';
-    // The timers of actors do not hold the process: without this it would end before their work is done.
+    // The timers of actors do not keep the process alive: without this it would end before their work is
+    // done.
     setInterval(() => undefined, heldMs);
     this.#parts.logger.info({ why }, 'draining');
     this.#consoles.consoles.drain();
     await this.#serving.drain();
-    // It tells actors what was counted.
+    // The last counts of reads go to an actor, so they are written before the actors end.
     await this.#home.reads.close();
   }
 

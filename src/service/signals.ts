@@ -1,8 +1,9 @@
 /**
  * Owns the signals that end the service: the first drains, a later one ends at once.
  *
- * A single stop may bring its signal twice. Ctrl-C and a signal to the process group reach both npm and
- * us, and npm passes its own on. So what comes within `sameStopMs` of the first belongs to it.
+ * A single stop may bring its signal twice: Ctrl-C and a signal to the process group reach both npm and
+ * Gangway, and npm passes its own on. So a signal within `sameStopMs` of the first belongs to the same
+ * stop.
  */
 import { type Clock, systemClock } from '../lib/clock.ts';
 

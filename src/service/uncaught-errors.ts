@@ -1,16 +1,16 @@
 /**
  * Owns the errors on this thread that nobody caught.
  *
- * 1. They are logged and counted, and the thread goes on serving. No state can be half changed by them: an
- *    actor is discarded by its supervisor, and a transaction is whole or not at all.
- * 2. Failures after which nothing may go on are not thrown but reported to `serve.ts`, which ends the
- *    service in order: a store that cannot be written any more, a thread that is gone.
+ * 1. Such an error is logged and counted, and the thread continues to serve. It leaves no state half
+ *    changed: a supervisor discards the actor, and a transaction is whole or not at all.
+ * 2. After some failures nothing may continue: a store that cannot be written any more, a thread that is
+ *    gone. Those are not thrown but reported to `serve.ts`, which ends the service in order.
  * 3. Until the service listens the default holds: an error ends the start.
  */
 import type { MetricFamily } from '../gateway/metrics-text.ts';
 import type { Logger } from '../lib/log.ts';
 
-/** The events of `process` that this listens to; each thread has its own. */
+/** The events of `process` that matter here; each thread has its own. */
 export interface Uncaught {
   on(event: 'uncaughtException', listener: (error: unknown) => void): unknown;
   on(event: 'unhandledRejection', listener: (reason: unknown) => void): unknown;
@@ -36,7 +36,7 @@ export class LastResort {
     });
   }
 
-  /** The log may be closed while the process ends; an error here would end it too early. */
+  /** The log may be closed while the process ends. An error here would end it too early. */
   #tell(log: () => void): void {
     try {
       log();

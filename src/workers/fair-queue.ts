@@ -1,12 +1,12 @@
 /**
- * Owns what waits for its turn: one line for each key, and whose turn it is. Keys are served in
- * rounds, each for `quantum` of weight a round (deficit round robin).
+ * Owns a waiting line for each key, and whose turn it is. Keys are served in rounds, each for `quantum` of
+ * weight a round (deficit round robin).
  *
  * 1. Within a key the order is kept. Nothing is lost and nothing comes twice.
- * 2. Keys that always have something waiting are served alike: over any time, what two of them were
- *    served differs by no more than two quanta and two entries, however much each has waiting.
- * 3. A key that had nothing waiting waits for one turn of each other key at most.
- * 4. A key is forgotten once it has had a turn with nothing waiting.
+ * 2. Keys that always have entries waiting are served alike: over any time, the weights served to two of
+ *    them differ by at most two quanta and two entries, however much each has waiting.
+ * 3. A key that had nothing waiting waits for at most one turn of each other key.
+ * 4. A key is forgotten after a turn in which it had nothing waiting.
  */
 
 export interface FairQueueOptions {
@@ -21,11 +21,11 @@ interface Entry<T> {
 
 interface Line<T> {
   entries: Entry<T>[];
-  /** Weight that is left of its turn; below zero it is passed over until rounds have repaid it. */
+  /** The weight left of the key's turn. Below zero the key is passed over until rounds have repaid it. */
   credit: number;
 }
 
-// What one entry counts at most: it bounds for how many rounds a key is passed over.
+// The most that one entry counts, in quanta: it limits for how many rounds a key is passed over.
 const quantaMax = 64;
 
 export class FairQueue<T> {
@@ -78,7 +78,7 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  /** Corrects what a key was served: `weight` more than its entries said, or less. */
+  /** Corrects the weight that a key was served: `weight` more than its entries said, or less. */
   charge(key: string, weight: number): void {
     const line = this.#lines.get(key);
     if (line === undefined) return;
@@ -86,7 +86,7 @@ export class FairQueue<T> {
     line.credit = Math.max(credit, -quantaMax * this.#quantum);
   }
 
-  /** Takes out whatever `unwanted` says of, in time linear in all that waits. */
+  /** Removes every entry that `unwanted` names, in time linear in all that waits. */
   remove(unwanted: (value: T) => boolean): T[] {
     const removed: T[] = [];
     for (const line of this.#lines.values()) {
@@ -101,7 +101,7 @@ export class FairQueue<T> {
     return removed;
   }
 
-  /** While nobody waits, nobody has to be fair to anybody. */
+  /** With nothing waiting, fairness needs no memory. */
   #forgetIdle(): void {
     if (this.#size === 0) this.#lines.clear();
   }

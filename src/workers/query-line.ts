@@ -1,13 +1,13 @@
 /**
- * Owns a line of questions in front of a few workers: who waits, whose turn it is, and how much is
- * sent ahead of an answer.
+ * Owns a line of questions in front of a few workers: who waits, whose turn it is, and how much is sent
+ * ahead of an answer.
  *
- * 1. Callers take turns by what their questions weigh, however many each has waiting.
- * 2. A worker holds `windowUs` of work at most, or one question; the rest waits here, where its turn
- *    can be given to others and where it is dropped once its caller has left.
- * 3. What waits is bounded by `callsMax`, and no caller holds more than is left for all others, so
- *    that there is always room for one who comes new: beyond it RATE_LIMITED for that caller alone.
- * 4. A question waits no longer than `deadlineMs` for its turn, and then no longer for its answer.
+ * 1. Callers take turns by the weight of their questions, however many each has waiting.
+ * 2. A worker holds `windowUs` of work at most, or one question. The rest waits here, where the turn can go
+ *    to others, and where a question is dropped once its caller has left.
+ * 3. `callsMax` limits the waiting questions, and no caller holds more than is left for all others. So
+ *    there is always room for a new caller; beyond it RATE_LIMITED for the greedy caller alone.
+ * 4. A question waits at most `deadlineMs` for its turn, and then as long again for its answer.
  */
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -29,7 +29,7 @@ export interface QueryLineOptions {
   turnUs: number;
   callsMax: number;
   deadlineMs: number;
-  /** A worker ends that had nothing to do for as long. */
+  /** A worker ends when it had nothing to do for this long. */
   idleMs: number;
   clock: Clock;
   logger: Logger;
@@ -40,9 +40,9 @@ export interface QueryLineOptions {
 export interface Asker {
   /** Who asks; callers of one key share its turns. */
   key: string;
-  /** What it may take, in about microseconds. */
+  /** The time that the question may take, in about microseconds. */
   weight: number;
-  /** Aborted when nobody waits any more: what was not sent yet is dropped. */
+  /** Aborted when nobody waits any more: a question that was not sent yet is dropped. */
   caller: { readonly aborted: boolean } | null;
 }
 
@@ -144,7 +144,7 @@ export class QueryLine {
     this.#flushSoon();
   }
 
-  /** At the end of this turn of the loop, so that all of it is sent as one message. */
+  /** Sends at the end of this turn of the loop, so that all questions go as one message. */
   #flushSoon(): void {
     if (this.#flushing || this.#waiting.size === 0) return;
     this.#flushing = true;
@@ -169,8 +169,8 @@ export class QueryLine {
   }
 
   /**
-   * Sends a worker its share when it has less than half of its window left to do: so it has work while
-   * an answer is read, and what comes meanwhile goes together.
+   * Sends a worker its share when less than half of its window is left. So the worker has work while an
+   * answer is read, and questions that come meanwhile go together.
    */
   #fill(worker: QueryWorker<Pending>, share: number): void {
     const { windowUs } = this.#options;
@@ -203,7 +203,7 @@ export class QueryLine {
     return clock.now() - askedAtMs < deadlineMs ? null : tooLate();
   }
 
-  /** What nobody waits for gives its memory back before its turn. */
+  /** Frees the memory of abandoned questions before their turn. */
   #sweepLater(): void {
     if (this.#cancelSweep || this.#waiting.size === 0) return;
     this.#cancelSweep = this.#options.clock.after(sweepMs, () => {

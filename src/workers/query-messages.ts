@@ -1,5 +1,5 @@
 /**
- * Owns what the gateway's thread and a query worker say to each other; all of it is plain data. The
+ * Owns the messages between the gateway's thread and a query worker; all of them are plain data. The
  * principal and the parts of `start` are opaque here: they belong to layers above.
  */
 import type { MessagePort } from 'node:worker_threads';
@@ -19,7 +19,7 @@ export interface QueryCall {
   variables: object;
   principal: object;
   via: string;
-  /** Of longer data only the start is wanted, itself JSON. */
+  /** Longer data is cut to a start of about this length, which is valid JSON, too. */
   charsMax?: number;
 }
 
@@ -35,14 +35,14 @@ export const answerKinds = ['executed', 'refused', 'partial'] as const;
 /** `refused`: nothing ran; `partial`: there is data, and errors. */
 export type AnswerKind = (typeof answerKinds)[number];
 
-/** The answers of a batch, in order, in one piece of memory that changes hands. */
+/** The answers of a batch, in order, in one piece of memory that is transferred. */
 export interface QueryBatchReply {
   seq: number;
   /** Index into `answerKinds` for each call. */
   kinds: Uint8Array;
   /** Where each answer ends in `bytes`. */
   ends: Uint32Array;
-  /** Microseconds each took. */
+  /** The microseconds that each answer took. */
   tookUs: Uint32Array;
   /** May be longer than the answers are. */
   bytes: Uint8Array<ArrayBuffer>;
@@ -50,7 +50,7 @@ export interface QueryBatchReply {
   faults: QueryFault[];
 }
 
-/** An error that was masked as INTERNAL, or a compiled query that failed otherwise than it may. */
+/** An error that was masked as INTERNAL, or an unexpected failure of a compiled query. */
 export interface QueryFault {
   event: 'graphql_internal_error' | 'graphql_compiled_fault';
   path: string;

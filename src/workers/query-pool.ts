@@ -1,10 +1,10 @@
 /**
- * Owns the threads that answer queries: some for light ones, and one for heavy ones that leaves the
- * processor to the others, so that no light query waits behind a heavy one.
+ * Owns the threads that answer queries: some for light queries, and one for heavy ones. The heavy thread
+ * leaves the processor to the others, so that no light query waits behind a heavy one.
  *
- * 1. No thread runs before the first question of its kind; it ends when none came for a while.
- * 2. Whose turn it is, and how much may be under way, `query-line.ts` says; what becomes of a worker,
- *    `query-worker.ts`.
+ * 1. No thread runs before the first question of its kind. A thread ends when no question came for a while.
+ * 2. `query-line.ts` decides whose turn it is and how much may be under way. `query-worker.ts` starts and
+ *    ends a worker.
  * 3. `close` lets what is under way finish; twice is fine.
  */
 import type { MessagePort } from 'node:worker_threads';
@@ -23,11 +23,11 @@ export interface QueryPoolOptions {
   setup: object;
   clock: Clock;
   logger: Logger;
-  /** Told of what a worker gave to the log. */
+  /** Called for each fault that a worker reports for the log. */
   onFault?: (event: QueryFault['event']) => void;
   /** Light questions that may be under way; default 10,000. */
   callsMax?: number;
-  /** The same of heavy ones; default 500. */
+  /** Heavy questions that may be under way; default 500. */
   heavyCallsMax?: number;
   /** Milliseconds a question may wait for its turn, and then for its answer; default 15,000. */
   deadlineMs?: number;
@@ -40,14 +40,16 @@ export interface QueryPoolOptions {
 }
 
 export interface PoolAsker extends Asker {
-  /** Whether it may take so long that light ones must not wait behind it. */
+  /** Whether the query may take so long that light ones must not wait behind it. */
   heavy: boolean;
 }
 
-// The way to a worker and back takes about 100 us: half of this hides it, and nobody feels the whole.
+// The way to a worker and back takes about 100 us. Half of the window hides it, and nobody notices the
+// whole.
 const lightWindowUs = 2_000;
 const lightTurnUs = 500;
-// One at a time: what is sent cannot be taken back, neither for another's turn nor when its caller left.
+// One at a time, because a question that was sent cannot be withdrawn, neither for another caller's turn
+// nor when its own caller leaves.
 const heavyWindowUs = 1;
 const heavyTurnUs = 10_000;
 
@@ -120,7 +122,10 @@ interface ThreadsOptions {
   task: URL;
 }
 
-/** The threads of one line; those of the other have another priority, which a thread never gets back. */
+/**
+ * The threads of one line. The two lines have threads of their own, because a thread cannot raise its
+ * priority again.
+ */
 class Threads {
   readonly #options: ThreadsOptions;
   #piscina: Promise<Piscina> | null = null;
@@ -150,7 +155,7 @@ class Threads {
       maxThreads: threads,
       // Tasks last as long as their worker is wanted.
       idleTimeout: 100,
-      // Answers are text and bytes: what is young is hardly ever wanted for long.
+      // Answers are text and bytes, and young objects rarely live long.
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 12 },
     });
   }

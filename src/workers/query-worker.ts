@@ -1,12 +1,12 @@
 /**
- * Owns one worker that answers queries, and what it was asked and has not answered.
+ * Owns one worker that answers queries, and its unanswered questions.
  *
- * 1. The worker starts with the first batch and is started anew after it was lost; one that cannot
- *    live is not started all the time.
- * 2. A batch that is not answered by its deadline fails and ends the worker. What else it was asked
- *    is handed back once; what was lost with a worker twice fails.
- * 3. Memory of answers that were given back goes to the worker again: memory that is new each time costs
- *    the worker more to touch than to write, and this thread pauses of the collector.
+ * 1. The worker starts with the first batch, and again after it was lost. A worker that fails repeatedly is
+ *    not started all the time.
+ * 2. A batch that is not answered by its deadline fails and ends the worker. The worker's other questions
+ *    are handed back once; a question that was lost with a worker twice fails.
+ * 3. Memory of answers that were given back goes to the worker again. New memory each time would cost the
+ *    worker more to touch than to write, and would cost this thread pauses of the collector.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Clock } from '../lib/clock.ts';
@@ -24,18 +24,18 @@ import {
 export interface QueryAnswer {
   kind: AnswerKind;
   body: Uint8Array;
-  /** Microseconds the worker took for it. */
+  /** Microseconds that the worker took for the answer. */
   tookUs: number;
-  /** Says that nobody looks at the bytes any more, so that their memory may be used again; may be left out. */
+  /** Says that nobody reads the bytes any more, so that their memory may be used again. Optional. */
   giveBack: () => void;
 }
 
-/** A question, and who is told of its answer. */
+/** A question, and the callbacks for its answer. */
 export interface PendingQuery {
   readonly call: QueryCall;
-  /** What it may take, as guessed when it was asked. */
+  /** The time that the question may take, as guessed when it was asked. */
   readonly weight: number;
-  /** Workers lost while they had it. */
+  /** How many workers were lost while they had the question. */
   losses: number;
   resolve(answer: QueryAnswer): void;
   reject(error: ServiceError): void;
@@ -47,11 +47,11 @@ export type RunWorker = (port: MessagePort, signal: AbortSignal) => Promise<void
 export interface QueryWorkerOptions<P extends PendingQuery> {
   clock: Clock;
   logger: Logger;
-  /** Told of what a worker gave to the log. */
+  /** Called for each fault that a worker reports for the log. */
   onFault?: (event: QueryFault['event']) => void;
   deadlineMs: number;
   run: RunWorker;
-  /** Takes back a question that the worker could not be blamed for. */
+  /** Takes back a question that was lost with the worker. */
   again(pending: P): void;
   /** A batch is settled: there is room for another. */
   onRoom(): void;
@@ -60,7 +60,7 @@ export interface QueryWorkerOptions<P extends PendingQuery> {
 interface Worker {
   port: MessagePort;
   controller: AbortController;
-  /** Resolves when the worker's task has ended, however. */
+  /** Resolves when the worker's task has ended, for whatever reason. */
   done: Promise<void>;
 }
 
@@ -81,7 +81,7 @@ export class QueryWorker<P extends PendingQuery> {
   #worker: Worker | null = null;
   #resting: Promise<void> = Promise.resolve();
   #startNotBeforeMs = 0;
-  /** Workers lost since one answered. */
+  /** Workers lost since the last answer. */
   #losses = 0;
   #seq = 0;
   #cancelDeadline: (() => void) | null = null;
@@ -99,7 +99,7 @@ export class QueryWorker<P extends PendingQuery> {
     return this.#ready;
   }
 
-  /** The weight of what it was asked and has not answered. */
+  /** The weight of the unanswered questions. */
   get weight(): number {
     return this.#weight;
   }
@@ -109,12 +109,12 @@ export class QueryWorker<P extends PendingQuery> {
     return this.#worker !== null || this.#options.clock.now() >= this.#startNotBeforeMs;
   }
 
-  /** Starts the worker when there is none: an empty batch tells when it is ready. */
+  /** Starts the worker when there is none. The answer to an empty batch says that it is ready. */
   open(): void {
     if (!this.#worker && !this.#stopped && this.takes) this.send([]);
   }
 
-  /** Only while it `takes`. */
+  /** May be called only while `takes` is true. */
   send(pending: readonly P[]): void {
     const worker = this.#worker ?? this.#start();
     const calls = pending.map((one) => one.call);
@@ -123,7 +123,7 @@ export class QueryWorker<P extends PendingQuery> {
     try {
       worker.port.postMessage(batch, spare === null ? [] : [spare]);
     } catch (error) {
-      // A value that cannot cross threads: no client can send one.
+      // A value cannot cross threads. No client can send such a value.
       for (const one of pending) one.reject(internal(error));
       return;
     }
@@ -133,7 +133,7 @@ export class QueryWorker<P extends PendingQuery> {
     this.#watchDeadline();
   }
 
-  /** Lets go of a worker that has nothing to answer; the next batch starts another. */
+  /** Releases a worker that has nothing to answer; the next batch starts another. */
   rest(): void {
     const worker = this.#worker;
     if (!worker || this.#sent.size > 0) return;
@@ -143,7 +143,7 @@ export class QueryWorker<P extends PendingQuery> {
     this.#resting = worker.done;
   }
 
-  /** Ends the worker's task; resolves when it has let go of what it holds. */
+  /** Ends the worker's task; resolves when it has released everything. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelDeadline?.();
@@ -196,7 +196,7 @@ export class QueryWorker<P extends PendingQuery> {
     this.#options.onRoom();
   }
 
-  /** What an answer gives its part of a batch's memory back with; all of them together free it. */
+  /** Each answer gets a function that gives back its part of a batch's memory. The last one frees it. */
   #taker(memory: ArrayBuffer, answers: number): () => () => void {
     let lent = answers;
     return () => {
@@ -210,14 +210,14 @@ export class QueryWorker<P extends PendingQuery> {
     };
   }
 
-  /** The worker is gone: what it was asked is handed back. */
+  /** The worker is gone: its questions are handed back. */
   #lost(worker: Worker, cause: unknown): void {
     if (this.#worker !== worker) return;
     this.#worker = null;
     this.#ready = false;
     worker.port.close();
     if (this.#stopped) return;
-    // The first loss is made good at once; a worker that cannot live is not started all the time.
+    // After the first loss a worker is started at once; after further losses there is a pause.
     if (++this.#losses > 1) {
       this.#startNotBeforeMs = this.#options.clock.now() + restartPauseMs;
     }

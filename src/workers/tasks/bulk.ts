@@ -1,6 +1,6 @@
 /**
- * The entry point of the bulk pool's threads: `serve` receives uploads and `send` sends archives until
- * its port closes, `extract` unpacks one archive.
+ * The entry point of the bulk pool's threads: `serve` receives uploads and `send` sends archives until its
+ * port closes, `extract` unpacks one archive.
  */
 import { setPriority } from 'node:os';
 import { asFailure } from '../../archives/failure.ts';
@@ -18,8 +18,8 @@ import {
   slotBytes,
 } from '../../archives/bulk-messages.ts';
 
-// As `nice` counts: a third of what others get where they compete, all that they leave. An archive
-// that is checked a little later is felt by nobody, a gateway that waits for the core by everybody.
+// A `nice` value: the thread gets a third of the processor where threads compete, and all of it where they
+// do not. A later check of an archive harms nobody; a gateway that waits for the core harms everybody.
 const yieldingPriority = 5;
 
 export async function serve({ port, memory }: ServeTask): Promise<void> {
@@ -43,7 +43,7 @@ export async function serve({ port, memory }: ServeTask): Promise<void> {
       case 'chunk': {
         const { slot, from, to } = request;
         const bytes = new Uint8Array(memory, slot * slotBytes + from, to - from);
-        // What was on its way when the transfer failed finds nobody.
+        // The transfer failed while this message was on its way.
         if (receiver === undefined) reply({ type: 'credit', transfer, bytes: 0, slot });
         else receiver.chunk(bytes, slot);
         return;
@@ -90,7 +90,7 @@ export async function send({ port }: SendTask): Promise<void> {
   await new Promise<void>((resolve) => port.on('close', resolve));
 }
 
-/** Only on Linux does it hold for the calling thread alone. */
+/** Only on Linux does the priority apply to the calling thread alone. */
 function yieldToOthers(): void {
   if (process.platform === 'linux') setPriority(yieldingPriority);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns a query worker: its own reader, schema and documents, and the answers to the batches it is
- * sent, until its port closes.
+ * Owns a query worker: its own reader, schema and documents, and the answers to its batches, until its port
+ * closes.
  */
 import { setPriority } from 'node:os';
 import { createAccountReads } from '../../auth/callers/account-reads.ts';
@@ -26,13 +26,14 @@ export interface QuerySetup {
   reader: ReaderOptions;
   /** The logs' folder in the data directory. */
   logsDir: string;
-  /** The folder of metrics there. */
+  /** The folder of metrics in the data directory. */
   metricsDir: string;
   settings: GraphqlSettings;
   limits: GraphqlLimits;
 }
 
-// As `nice` counts: a third of what others get where they compete, all that they leave.
+// A `nice` value: the thread gets a third of the processor where threads compete, and all of it where they
+// do not.
 const yieldingPriority = 5;
 
 const memoryStep = 32 * 1024;
@@ -42,7 +43,7 @@ export async function serveQueries({
   setup,
   yields,
 }: QueryWorkerStart<QuerySetup>): Promise<void> {
-  // Only on Linux does it hold for the calling thread alone.
+  // Only on Linux does the priority apply to the calling thread alone.
   if (yields && process.platform === 'linux') setPriority(yieldingPriority);
   const reader = openReader(setup.reader);
   const read: GraphContext['read'] = {
@@ -85,7 +86,7 @@ function answer(executor: Executor, read: GraphContext['read'], call: QueryCall)
   const context: GraphContext = {
     read,
     write: null,
-    // Resolved by the gateway, which nobody else can post as.
+    // The gateway resolved the principal, and nobody else can post messages.
     principal: call.principal as Principal,
     via: call.via === 'mcp' ? 'mcp' : 'http',
     call: { http: null, signal: null },
@@ -119,7 +120,7 @@ function pack(
   return { seq, kinds, ends, tookUs, bytes, faults };
 }
 
-/** Somewhat more than is needed, so that the next answers of about this size find room as well. */
+/** Somewhat more than needed, so that later answers of about this size find room as well. */
 function newMemory(size: number): ArrayBuffer {
   return new ArrayBuffer(Math.ceil(size / memoryStep) * memoryStep);
 }
