@@ -4,9 +4,11 @@ import type { BodyFlow, Exchange, Route } from '../../src/gateway/transport.ts';
 import { healthRoute } from '../../src/gateway/transports/health.ts';
 import type { ServiceError } from '../../src/lib/errors.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { RawClient } from '../support/raw-http.ts';
 
 const limitBytes = 1024 * 1024;
+const limits = { idleMs: 60_000, windowMs: 80_000, minBytesPerS: 1000, lingerMs: 60_000 };
 const host = 'Host: a\r\n';
 
 /** What happened to a body, in order. */
@@ -21,6 +23,8 @@ interface Flow {
 
 describe('the gateway and request bodies', () => {
   let server: TestGateway;
+  // Time passes for the gateway when a test says so: no pause of this machine is one of a client.
+  const clock = new ManualClock();
   const flows: Flow[] = [];
   let takes = true;
   const wakes: (() => void)[] = [];
@@ -89,9 +93,7 @@ describe('the gateway and request bodies', () => {
   };
 
   before(async () => {
-    server = await startGateway([healthRoute, upload, late, deaf], {
-      limits: { idleMs: 300, windowMs: 400, minBytesPerS: 1000, lingerMs: 2000 },
-    });
+    server = await startGateway([healthRoute, upload, late, deaf], { clock, limits });
   });
   after(() => server.close());
 
@@ -195,8 +197,10 @@ describe('the gateway and request bodies', () => {
     await until(() => one.bytes > 0);
     const before = one.bytes;
     // Longer than the idle limit: only other traffic passes.
-    const endMs = Date.now() + 700;
-    while (Date.now() < endMs) await fetch(`${server.url}/api/health`);
+    for (let turn = 0; turn < 10; turn++) {
+      await clock.advance(limits.idleMs / 4);
+      await fetch(`${server.url}/api/health`);
+    }
     assert.equal(one.bytes, before);
     assert.equal(one.failed, undefined);
     takes = true;
@@ -208,7 +212,13 @@ describe('the gateway and request bodies', () => {
 
   it('answers 408 when no byte comes', async () => {
     const client = new RawClient(server.port);
+    const index = flows.length;
     client.write(`POST /upload HTTP/1.1\r\n${host}Content-Length: 1000\r\n\r\nabc`);
+    const one = await last(index);
+    await until(() => one.bytes === 3);
+    await clock.advance(limits.idleMs * 0.9);
+    assert.equal(one.failed, undefined);
+    await clock.advance(limits.idleMs * 0.2);
     const answer = await client.answer();
     assert.equal(answer.status, 408);
     assert.equal(code(answer.body), 'REQUEST_TIMEOUT');
@@ -217,12 +227,17 @@ describe('the gateway and request bodies', () => {
 
   it('answers 408 when bytes come, but too slowly', async () => {
     const client = new RawClient(server.port);
+    const index = flows.length;
     client.write(`POST /upload HTTP/1.1\r\n${host}Content-Length: 100000\r\n\r\n`);
-    const drip = setInterval(() => {
+    const one = await last(index);
+    // Never idle for too long.
+    for (let sent = 1; one.failed === undefined; sent++) {
       client.write('a');
-    }, 50);
+      await until(() => one.bytes === sent);
+      await clock.advance(limits.idleMs / 4);
+    }
+    assert.match(one.failed === 'aborted' ? '' : one.failed.message, /too slowly/);
     const answer = await client.answer();
-    clearInterval(drip);
     assert.equal(answer.status, 408);
     client.destroy();
   });
