@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
-import { Gangway, until } from '../support/gangway.ts';
+import { found } from '../support/eventually.ts';
+import { Gangway } from '../support/gangway.ts';
 import { owner } from '../support/gangway-client.ts';
 
 type Headers = Record<string, string | string[]>;
@@ -212,6 +213,14 @@ describe('requests of other sites', () => {
     assert.match(beside.text, /"id":/);
   });
 
+  it('come easier from apps of the same site, which a start warns of', () => {
+    const [warning, ...more] = gangway.logged('apps_share_the_panels_site');
+    assert.deepEqual(
+      [warning?.['panel'], warning?.['appsDomain'], more],
+      ['panel.example.com', 'apps.example.com', []],
+    );
+  });
+
   it('cannot read answers: there is no CORS', async () => {
     const headers = { cookie, origin: 'https://evil.test' };
     const answer = await graphql(gangway, headers, '{ me { id } }');
@@ -315,16 +324,14 @@ describe('what proxies say', () => {
         { 'x-forwarded-for': address, authorization: 'Bearer gwy_wrong' },
         '{ me { id } }',
       );
-    let refused: Answer | null = null;
-    await until('failed tokens are refused', 30_000, async () => {
-      // One network, 256 addresses of it.
-      const host = Math.floor(Math.random() * 256).toString(16);
-      const answer = await wrong(`2001:db9:1:2::${host}`);
-      if (answer.status === 429) refused = answer;
-      else assert.equal(answer.status, 401);
-      return refused !== null;
+    const refused = await found('failed tokens are refused', async () => {
+      // One network, 256 addresses of it; so many at once that few are forgotten meanwhile.
+      const hosts = Array.from({ length: 32 }, () => Math.floor(Math.random() * 256).toString(16));
+      const answers = await Promise.all(hosts.map((host) => wrong(`2001:db9:1:2::${host}`)));
+      for (const { status } of answers) assert.ok(status === 401 || status === 429, String(status));
+      return answers.find(({ status }) => status === 429);
     });
-    assert.match(String((refused as Answer | null)?.headers['retry-after']), /^[1-9]\d*$/);
+    assert.match(String(refused.headers['retry-after']), /^[1-9]\d*$/);
     assert.equal((await wrong('2001:db9:1:3::1')).status, 401);
     assert.equal((await wrong('198.51.100.20')).status, 401);
     const good = await gangway.client.token({ capabilities: [] });
@@ -347,31 +354,10 @@ describe('what proxies say', () => {
       // Nobody poses as the panel by a header.
       const posing = { ...headers, origin: 'https://evil.test', cookie: alone.client.cookie };
       assert.ok(isRefused(await graphql(alone, posing, 'mutation { logout }')));
+      // Apps under localhost are no neighbours of a panel that is an address.
+      assert.deepEqual(alone.logged('apps_share_the_panels_site'), []);
     } finally {
       await alone.end();
     }
   });
-});
-
-describe('a start where apps share the site of the panel', () => {
-  const places: [publicUrl: string, appsDomain: string, warned: boolean][] = [
-    ['https://panel.example.com', 'panel.example.com', true],
-    ['https://panel.example.com', 'example.com', true],
-    ['https://panel.example.com', 'apps.example.com', true],
-    ['https://panel.example.com', 'apps.example.net', false],
-  ];
-  for (const [publicUrl, appsDomain, warned] of places) {
-    it(`${warned ? 'warns' : 'does not warn'} for ${appsDomain} beside ${publicUrl}`, async () => {
-      const gangway = await Gangway.create({
-        env: { GANGWAY_PUBLIC_URL: publicUrl, GANGWAY_APPS_DOMAIN: appsDomain },
-      });
-      try {
-        await gangway.start();
-        await gangway.stop();
-        assert.equal(gangway.logged('apps_share_the_panels_site').length, warned ? 1 : 0);
-      } finally {
-        await gangway.end();
-      }
-    });
-  }
 });

@@ -155,7 +155,7 @@ describe('a folder lent to somebody whose role gives nothing', () => {
     await lend(owner, lentId, guestId, []);
     const { data } = await guest.graphql<{ apps: { totalCount: number } }>(lists);
     assert.equal(data?.apps.totalCount, 0);
-    await until('both ended', 2_000, () => texts.every(({ ended }) => ended));
+    await until('both ended', 10_000, () => texts.every(({ ended }) => ended));
     assert.match(texts[0]?.text ?? '', /event: failure\ndata: "You may no longer see this log/);
     assert.match(texts[1]?.text ?? '', /NOT_FOUND/);
     await lend(owner, lentId, guestId, ['manage_env']);

@@ -7,6 +7,7 @@ describe('sharesSite()', () => {
     ['localhost', 'localhost'],
     ['panel.example.com', 'example.com'],
     ['panel.example.com', 'panel.example.com'],
+    ['panel.example.com', 'apps.example.com'],
     ['Panel.Example.com', 'apps.example.com'],
   ];
   for (const [panel, apps] of shared) {
@@ -21,6 +22,7 @@ describe('sharesSite()', () => {
     ['example.com', 'example.org'],
     ['panel.example.com', 'apps-example.com'],
     ['example.com', 'apps.example.net'],
+    ['panel.example.com', 'apps.example.net'],
   ];
   for (const [panel, apps] of apart) {
     it(`is false for the panel at ${panel} and apps at ${apps}`, () => {
