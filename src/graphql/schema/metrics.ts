@@ -1,4 +1,4 @@
-/** Owns what apps and databases use, in the schema. */
+/** Owns the usage of apps and databases in the schema. */
 import { ServiceError } from '../../lib/errors.ts';
 import type { MetricsSample } from '../../metrics/sample-ring.ts';
 import { builder } from './builder.ts';
