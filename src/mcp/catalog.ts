@@ -1,8 +1,8 @@
 /**
- * Owns the tools there are, which of them a connection asked for, and their lists as ready bytes.
+ * Owns the existing tools, the choice of tools for a connection, and the lists of them as ready bytes.
  *
  * 1. A list holds the tools that the address asks for and the token can call. Tools that only read come
- *    first, else the order of the catalog holds, so that the same token always gets the same bytes.
+ *    first; within a group the order of the catalog holds. So the same token always gets the same bytes.
  * 2. A list is encoded once for each set of tools. The number of sets is bounded.
  */
 import type { Capability } from '../lib/capabilities.ts';
@@ -14,18 +14,18 @@ import { type Tool, type ToolGroup, toolGroups } from './tool.ts';
 
 export interface CatalogOptions {
   tools: readonly Tool[];
-  /** Ends the JSON of a result, with its brace. */
+  /** The end of a result's JSON, with its brace. */
   tail: string;
 }
 
-/** What the address of a connection asks for: `?tools=apps,logs`, `?tools=read`, `?readonly=1`. */
+/** The choice in the address of a connection: `?tools=apps,logs`, `?tools=read`, `?readonly=1`. */
 export interface Selection {
   has(tool: Tool): boolean;
 }
 
 interface Entry {
   readonly tool: Tool;
-  /** As it stands in a list. */
+  /** The tool's JSON in a list. */
   readonly json: string;
   readonly headerParams: readonly HeaderParam[];
 }
@@ -40,13 +40,13 @@ export class Catalog {
   readonly #tail: string;
   /** By the names of the tools in it. */
   readonly #lists = new RecentMap<ReadyResult>(keptMax);
-  /** To put the names together costs a tenth of a request: what the same objects led to before. */
+  /** The result for the same two objects. Joining the names again would cost a tenth of a request. */
   readonly #recent = new WeakMap<ReadonlySet<Capability>, WeakMap<Selection, ReadyResult>>();
   /** By query string. */
   readonly #selections = new RecentMap<Selection>(keptMax);
 
   constructor({ tools, tail }: CatalogOptions) {
-    // Stable: within one effect the order of the catalog stays.
+    // The sort is stable: within one effect the order of the catalog stays.
     const sorted = tools.toSorted(
       (a, b) => Number(a.effect !== 'reads') - Number(b.effect !== 'reads'),
     );
@@ -69,7 +69,7 @@ export class Catalog {
     return this.#entries.get(tool.name)?.headerParams ?? [];
   }
 
-  /** The result of `tools/list`: what who holds these capabilities can call. */
+  /** The result of `tools/list` for a caller with these capabilities. */
   list(held: ReadonlySet<Capability>, selection: Selection): ReadyResult {
     const lists = this.#recent.get(held) ?? new WeakMap<Selection, ReadyResult>();
     const recent = lists.get(selection);
@@ -90,7 +90,7 @@ export class Catalog {
     return new ReadyResult(readyBytes(json));
   }
 
-  /** What a query string chooses. Throws BAD_REQUEST for what names no group and no tool. */
+  /** The choice in a query string. Throws BAD_REQUEST for a name that is no group and no tool. */
   select(query: string): Selection {
     const known = this.#selections.get(query);
     if (known) return known;
@@ -125,7 +125,7 @@ function entryOf(tool: Tool): Entry {
     description: tool.description,
     inputSchema: tool.input.schema,
     ...(tool.output && { outputSchema: tool.output }),
-    // All four: a hint that is left out means destructive, or open.
+    // All four hints are given, because a missing hint means destructive, or open.
     annotations: {
       readOnlyHint: tool.effect === 'reads',
       destructiveHint: tool.effect === 'destroys',
@@ -150,7 +150,10 @@ function namedIn(params: URLSearchParams): string[] {
     .filter((name) => name !== '');
 }
 
-/** Of several values, one `true` counts. Throws BAD_REQUEST for a value that is neither. */
+/**
+ * One `true` among several values counts. Throws BAD_REQUEST for a value that is neither `true` nor
+ * `false`.
+ */
 function isReadOnly(params: URLSearchParams): boolean {
   const words = valuesOf(params, 'readonly').map((value) => readOnlyWords.get(value));
   if (words.includes(undefined)) throw new ServiceError('BAD_REQUEST', 'readonly is 1 or 0.');
@@ -165,7 +168,7 @@ const readOnlyWords: ReadonlyMap<string, boolean> = new Map([
   ['false', false],
 ]);
 
-/** Of a parameter in any letters: `ReadOnly=1` must not leave everything open. */
+/** The values of a parameter in any case: `ReadOnly=1` must not leave everything open. */
 function valuesOf(params: URLSearchParams, wanted: string): string[] {
   return [...params].flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
 }

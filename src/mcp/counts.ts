@@ -1,6 +1,6 @@
 /** Owns the numbers of the MCP server for the metrics: messages by method, calls by tool and outcome. */
 
-/** `refused`: before the tool was run, such as for a scope, a bound or arguments that do not fit. */
+/** `refused`: before the tool ran, for example for a scope, a limit or arguments that do not fit. */
 export type CallOutcome = 'ok' | 'failed' | 'refused';
 
 /** A counter as the metrics take it. */
@@ -19,12 +19,12 @@ export class McpCounts {
     refused: new Map(),
   };
 
-  /** A message came; its method is one of those there are, or `other`. */
+  /** Counts a message; its method is a known one, or `other`. */
   request(method: string): void {
     countIn(this.#requests, method);
   }
 
-  /** A call of one of the tools there are ended. */
+  /** Counts a call of a known tool when it ends. */
   call(tool: string, outcome: CallOutcome): void {
     countIn(this.#calls[outcome], tool);
   }

@@ -1,9 +1,9 @@
 /**
- * Owns one call of a tool as the tool sees it: documents run as the caller, progress, and the end of
- * patience.
+ * Owns one call of a tool as the tool sees it: documents that run as the caller, progress, and the time
+ * limit.
  *
- * 1. A call runs in one team: for its documents nothing exists in another one, whatever ids they name.
- *    There MCP may be off, and its secrets are not among those that are taken out.
+ * 1. A call runs in one team. For its documents nothing exists in another team, whatever ids they name: MCP
+ *    may be off there, and redaction does not know the other team's secrets.
  */
 import type { AgentSide } from '../graphql/context.ts';
 import type { Variables } from '../graphql/execution/operation.ts';
@@ -12,25 +12,30 @@ import type { GraphqlAnswer } from '../graphql/execution/lanes.ts';
 import { isObject } from '../protocol/json-rpc.ts';
 import type { DocumentOptions, GraphqlReply, McpPrincipal, ToolCall } from './tool.ts';
 
-/** What the MCP server needs of GraphQL. */
+/** The part of GraphQL that the MCP server needs. */
 export type GraphqlDoor = Pick<Graphql, 'execute' | 'subscribe' | 'prepare'>;
 
-/** What a call comes from; the transport's. */
+/** The request of a call; it belongs to the transport. */
 export interface Caller {
   /** Whether nobody waits any more. */
   readonly aborted: boolean;
-  /** Made when first asked for. */
+  /** Made on demand. */
   readonly signal: AbortSignal;
   readonly address: string;
   /** A request header by its lower-case name; '' when absent. */
   header(name: string): string;
 }
 
-/** Takes credentials out of what is told to a caller. */
+/** Removes credentials from the text for a caller. */
 export interface CallRedaction {
-  /** Without an app, those of every app of the team that the caller sees; of databases always. */
+  /**
+   * Without an app, the secrets of every app of the team that the caller sees. Secrets of databases always.
+   */
   redact(text: string, principal: McpPrincipal, appId?: string): string;
-  /** Opens what `redact` for one app of a team, or for the whole team, needs; null when it is open. */
+  /**
+   * Opens the secrets that `redact` needs for one app of a team, or for the whole team; null when they are
+   * open.
+   */
   open(teamId: string, isForApp: boolean): Promise<void> | null;
 }
 
@@ -42,7 +47,7 @@ export interface CallOptions {
   agent: AgentSide;
   progress: ((message: string) => void) | null;
   patienceMs: number;
-  /** Aborts when the service drains: nothing is waited for any more. */
+  /** Aborts when the service drains. Then nothing waits any longer. */
   draining: AbortSignal;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Owns values of headers that stand for values of the body: `Mcp-Name`, and `Mcp-Param-*` for the
- * arguments whose schema carries `x-mcp-header`. Pure.
+ * Owns headers that repeat values of the body: `Mcp-Name`, and `Mcp-Param-*` for the arguments whose schema
+ * carries `x-mcp-header`. Pure.
  *
  * 1. A value that a header cannot hold comes as `=?base64?…?=` and is decoded strictly. Any other value is
  *    literal.
- * 2. A declared header is there exactly when its argument is. Other headers are ignored.
+ * 2. A declared header is present exactly when its argument is. Other headers are ignored.
  */
 import { isObject, type RpcFault } from '../protocol/json-rpc.ts';
 import type { JsonSchema, ToolArguments } from './tool.ts';
@@ -17,7 +17,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 const decimal = /^-?\d+$/;
 
-/** The value a header stands for; null for an encoding that is broken. */
+/** The value of a header; null when its encoding is broken. */
 export function decodeHeaderValue(value: string): string | null {
   const isEncoded =
     value.startsWith(prefix) &&
@@ -29,7 +29,7 @@ export function decodeHeaderValue(value: string): string | null {
   try {
     return utf8.decode(Buffer.from(encoded, 'base64'));
   } catch {
-    // Not UTF-8.
+    // The bytes are not UTF-8.
     return null;
   }
 }
@@ -38,7 +38,7 @@ export function decodeHeaderValue(value: string): string | null {
 export interface HeaderParam {
   /** Lower-case, `mcp-param-…`. */
   header: string;
-  /** Where the argument stands. */
+  /** The place of the argument. */
   path: readonly string[];
 }
 
@@ -56,7 +56,7 @@ export function headerParamsOf(schema: JsonSchema, path: readonly string[] = [])
   });
 }
 
-/** The first header that does not say what the arguments say; null when all do. */
+/** The first header that differs from its argument; null when there is none. */
 export function paramFault(
   header: (name: string) => string,
   params: readonly HeaderParam[],

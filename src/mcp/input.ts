@@ -1,8 +1,8 @@
 /**
- * Owns the arguments of a tool: written once, as a zod object, from which come the JSON Schema that is
- * listed and the check of what is sent.
+ * Owns the arguments of a tool. They are written once, as a zod object, which gives both the JSON Schema of
+ * the list and the check of a call.
  *
- * 1. Every tool takes `team`; none takes what it does not name.
+ * 1. Every tool takes `team`. No tool takes an argument that it does not name.
  */
 import * as z from 'zod';
 import { isObject } from '../protocol/json-rpc.ts';
@@ -10,7 +10,7 @@ import type { JsonSchema, ToolInput } from './tool.ts';
 
 const teamArgument = z.string().optional().describe('Team id or slug.');
 
-/** What a tool takes. `Shape` is known to the tool alone: `run` is given what `read` let through. */
+/** The arguments of a tool. Only the tool knows `Shape`: `run` gets the arguments that `read` accepted. */
 export function toolInput<Shape extends z.ZodRawShape>(shape: Shape): ToolInput {
   const object = z.strictObject({ ...shape, team: teamArgument });
   return {
@@ -28,7 +28,7 @@ const argumentsMax = 64;
 const membersMax = 1_000;
 const crowded = `The arguments do not fit: ${argumentsMax} at most, of ${membersMax} members each.`;
 
-/** What has more members than any tool takes is not looked at one by one. */
+/** Whether there are more members than any tool takes; then none of them is checked. */
 function isCrowded(args: unknown): boolean {
   if (!isObject(args)) return false;
   const values = Object.values(args);
@@ -36,7 +36,7 @@ function isCrowded(args: unknown): boolean {
   return values.some((value) => isObject(value) && Object.keys(value).length > membersMax);
 }
 
-/** Some models say null for every argument that they leave out. */
+/** Some models send null for every argument that they leave out. */
 function withoutNulls(args: unknown): unknown {
   if (!isObject(args) || !Object.values(args).includes(null)) return args;
   return Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
@@ -46,7 +46,10 @@ function schemaOf(object: z.ZodObject): JsonSchema {
   return withoutNoise(z.toJSONSchema(object, { io: 'input' })) as JsonSchema;
 }
 
-/** Every list of tools pays for what tells a model nothing: the dialect, how long a text may be. */
+/**
+ * Removes what tells a model nothing, such as the dialect and the length of texts, because every list
+ * repeats it.
+ */
 function withoutNoise(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNoise);
   if (!isObject(value)) return value;

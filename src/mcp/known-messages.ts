@@ -1,10 +1,10 @@
 /**
- * Owns messages as they are read, and remembers those that come again. Agents send the same few again
- * and again with other ids, and to parse one takes longer than to answer it.
+ * Owns the reading of messages, and remembers repeated ones. Agents send the same few messages again and
+ * again with other ids, and parsing one takes longer than answering it.
  *
- * 1. A message is known when all its bytes are, but for those of its id, and the id is a plain number or
- *    text. It then says what it said when it was parsed.
- * 2. A message is kept when it comes for the second time. What is kept is frozen, and bounded in number
+ * 1. A message is known when all its bytes are, except those of its id, and the id is a plain number or
+ *    text. Its content is then that of the first parse.
+ * 2. A message is kept when it comes for the second time. Kept messages are frozen, and limited in number
  *    and length.
  */
 import { readMessage, type RpcId, type RpcMessage, type RpcParams } from '../protocol/json-rpc.ts';
@@ -12,7 +12,7 @@ import { RecentMap } from '../lib/recent-map.ts';
 import { clientOf, metaOf } from './revision.ts';
 import type { ClientInfo } from './tool.ts';
 
-/** What the access log tells of a request. */
+/** What the access log shows of a request. */
 export interface RequestNote {
   rpc: string;
   tool: string | null;
@@ -20,11 +20,11 @@ export interface RequestNote {
   traceparent: string | null;
 }
 
-/** What a message says. Many messages that differ in their ids only share one. */
+/** The content of a message. Messages that differ only in their ids share one. */
 export class MessageContent {
   readonly method: string;
   readonly params: RpcParams;
-  /** Who speaks, where it says so. */
+  /** The client's name and version, when the message holds them. */
   readonly client: ClientInfo | null;
   #note: RequestNote | undefined;
   #callKey: Buffer | undefined;
@@ -35,7 +35,7 @@ export class MessageContent {
     this.client = clientOf(params);
   }
 
-  /** `rpc`, `tool`: the method and the tool, where there are such; the same each time. */
+  /** `rpc`, `tool`: the known method and tool of the message. Returns the same object each time. */
   note(rpc: string, tool: string | null): RequestNote {
     if (this.#note === undefined) {
       const { traceparent } = metaOf(this.params);
@@ -49,7 +49,7 @@ export class MessageContent {
     return this.#note;
   }
 
-  /** What a call of a tool asks for, as bytes that no other call has. */
+  /** Bytes that identify the tool and arguments of a call. */
   get callKey(): Buffer {
     const { name, arguments: args = {} } = this.params;
     this.#callKey ??= Buffer.from(`${String(name)} ${JSON.stringify(args)}`);
@@ -57,7 +57,7 @@ export class MessageContent {
   }
 }
 
-/** A message as it was read. */
+/** The result of reading a message. */
 export type ReadMessage =
   | { kind: 'request'; id: RpcId; content: MessageContent }
   | { kind: 'notification'; content: MessageContent }
@@ -72,21 +72,21 @@ interface Split {
 
 const knownMax = 1_000;
 const bytesMax = 2_048;
-/** A number without sign, fraction and leading zeros, or a text that means what it shows. */
+/** A number without sign, fraction and leading zeros, or a text without escapes. */
 const plainId = /"id":(0|[1-9][0-9]{0,14}|"[ !#-[\]-~]{0,100}")/;
-// Stands in for an id.
+// Replaces the id in a test.
 const stranger = 'id of nobody';
 
 export class KnownMessages {
   readonly #known = new RecentMap<MessageContent>(knownMax);
-  /** What came once. */
+  /** Messages that came once. */
   readonly #seen = new RecentMap<true>(knownMax);
 
   /** Reads one message; never throws. */
   read(body: Uint8Array): ReadMessage {
     const split = body.length <= bytesMax ? splitOf(body) : null;
     if (split === null) return contentOf(readMessage(body));
-    // JSON holds no such byte, so it keeps the two apart.
+    // JSON holds no NUL, so the NUL separates the two parts.
     const key = `${split.before}\0${split.after}`;
     const content = this.#known.get(key);
     if (content !== undefined) return { kind: 'request', id: split.id, content };
@@ -108,7 +108,7 @@ function contentOf(message: RpcMessage): ReadMessage {
   return { kind: 'request', id: message.id, content };
 }
 
-/** The message around its first plain id, which may be one of an inner object; null without any. */
+/** The message around its first plain id, which may belong to an inner object; null without any. */
 function splitOf(body: Uint8Array): Split | null {
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1');
   const found = plainId.exec(text);
@@ -119,14 +119,14 @@ function splitOf(body: Uint8Array): Split | null {
   return { before, after: text.slice(end), id: id.startsWith('"') ? id.slice(1, -1) : Number(id) };
 }
 
-/** Whether what was cut out is the id of the message: what is put in its place must be the id then. */
+/** Whether the cut text is the id of the message: a replacement must then appear as the id. */
 function isIdOf(id: RpcId, { before, after, id: cut }: Split): boolean {
   if (cut !== id || id === stranger) return false;
   const other = readMessage(Buffer.from(`${before}"${stranger}"${after}`, 'latin1'));
   return other.kind === 'request' && other.id === stranger;
 }
 
-/** So that nobody changes what many share. Not deeper than a message may nest. */
+/** Freezes a value that many messages share, as deep as a message may nest. */
 function freeze(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   Object.values(value).forEach(freeze);

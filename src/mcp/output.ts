@@ -1,6 +1,6 @@
 /**
- * Owns the schema of a tool's answer, derived from its document and the GraphQL schema: what is listed
- * is what comes.
+ * Owns the schema of a tool's answer. It is derived from the tool's document and the GraphQL schema, so
+ * that the listed schema fits the answer.
  */
 import {
   type FieldNode,
@@ -25,10 +25,10 @@ const scalarTypes: Readonly<Record<string, string>> = {
   Boolean: 'boolean',
 };
 
-// Objects that lie deeper are told as objects: what a list costs a context is counted.
+// Deeper objects are listed as plain objects, because every list takes room in the model's context.
 const depthMax = 1;
 
-/** The schema of the `data` that a document's first operation answers with. Fields only. */
+/** The schema of the `data` of a document's first operation. The selection may hold fields only. */
 export function outputOf(schema: GraphQLSchema, document: string): JsonSchema {
   const operation = parse(document).definitions[0];
   if (operation?.kind !== Kind.OPERATION_DEFINITION) {
@@ -43,7 +43,10 @@ export function outputOf(schema: GraphQLSchema, document: string): JsonSchema {
   return { ...object, required: Object.keys(object.properties) };
 }
 
-/** The schema of an answer with a list of objects, whose members are texts where `others` says nothing else. */
+/**
+ * The schema of an answer with a list of objects. Their members are texts unless `others` gives another
+ * type.
+ */
 export function listSchema(
   name: string,
   texts: readonly string[],

@@ -1,13 +1,13 @@
 /**
  * Owns the counts of reads over MCP, by token, day, client, team and tool. They are counted in memory and
- * written into the activity a little later. (Changes are in the activity by themselves.)
+ * written into the activity a little later. (Changes are recorded in the activity by themselves.)
  *
- * 1. `note` is a look-up and an addition. Only the first read of a token on a day looks into the store.
- * 2. The first read of a token is written within seconds, later ones within a minute. That is a few
- *    commits a minute, however many tokens read.
- * 3. Whole counts are written, so that writing twice changes nothing. After a restart they go on from
- *    what was written. A crash loses a minute of them.
- * 4. Eight clients of a token have their own names each day, the others are `other`. Above `rowsMax` rows
+ * 1. `note` is a look-up and an addition. Only the first read of a token on a day reads the store.
+ * 2. The first read of a token is written within seconds, later ones within a minute. That is a few commits
+ *    a minute, however many tokens read.
+ * 3. Whole counts are written, so writing twice changes nothing. After a restart the counts continue from
+ *    the written ones. A crash loses a minute of them.
+ * 4. Each day eight clients of a token are counted by name, the others as `other`. Above `rowsMax` rows
  *    nothing more is counted, and the log says so.
  */
 import { activityLog } from '../actors/activity/protocol.ts';
@@ -22,7 +22,7 @@ import type { McpPrincipal } from './tool.ts';
 
 /** Counts reads. */
 export interface ReadCounter {
-  /** Counts a read. `client` is what the client calls itself, `tool` the name of a tool there is. */
+  /** Counts a read. `client` is the client's own name, `tool` the name of a known tool. */
   note(principal: McpPrincipal, client: string | null, tool: string): void;
 }
 
@@ -51,12 +51,12 @@ const writtenAtOnce = 500;
 
 export class McpReads implements ReadCounter {
   readonly #options: Required<McpReadsOptions>;
-  /** Of today, by token. */
+  /** The rows of today, by token. */
   readonly #rows = new Map<string, Row[]>();
   #rowCount = 0;
   #day = '';
   #dayEndMs = 0;
-  /** Rows with reads that are still to be written, also of days before. */
+  /** Rows with unwritten reads, even of earlier days. */
   #due = new Set<Row>();
   #writtenAtMs = 0;
   #writeAtMs = Infinity;
@@ -82,7 +82,7 @@ export class McpReads implements ReadCounter {
     this.#markDue(row, now + writeMs);
   }
 
-  /** Writes what is left. */
+  /** Writes the rest. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#writing;
@@ -121,7 +121,7 @@ export class McpReads implements ReadCounter {
     return row;
   }
 
-  /** What was written of a token today, before a restart or before it was forgotten here. */
+  /** The written rows of a token today, from before a restart or before they were dropped from memory. */
   #rowsBefore(who: string): Row[] {
     const rows: Row[] = readsOfDay(this.#options.reader, this.#day, who);
     this.#rows.set(who, rows);
@@ -143,7 +143,7 @@ export class McpReads implements ReadCounter {
     this.#cancel = clock.after(atMs - clock.now(), () => void this.#write());
   }
 
-  /** Never rejects. One at a time: the next one writes what came meanwhile. */
+  /** Writes the due rows. Never rejects. One write runs at a time; the next one includes later reads. */
   #write(): Promise<void> {
     this.#cancel();
     this.#writeAtMs = Infinity;
@@ -173,7 +173,7 @@ export class McpReads implements ReadCounter {
     if (this.#rowCount > this.#options.rowsMax / 2) this.#forget();
   }
 
-  /** Makes room: what has been written can be read again. */
+  /** Makes room: written rows can be read from the store again. */
   #forget(): void {
     for (const [who, rows] of this.#rows) {
       if (rows.some((row) => this.#due.has(row))) continue;

@@ -1,12 +1,12 @@
 /**
- * Owns results as JSON. Every result says that it is complete and who made it.
+ * Owns results as JSON. Every result says that it is complete and which server made it.
  *
- * 1. A result of a tool has at most `resultBytesMax` bytes, its text and its structured content together.
- *    A result that was cut says so in a block of its own.
- * 2. Structured content that was cut keeps its shape: only texts and lists are shortened. Content that
- *    is too large even then is a failure that says so.
- * 3. Other calls, also of other callers, often end with the same answer. The last results are found by
- *    their JSON, which is all they are made of: to write one takes a tenth of a call.
+ * 1. A result of a tool has at most `resultBytesMax` bytes, its text and its structured content together. A
+ *    cut result says so in a block of its own.
+ * 2. Structured content that was cut keeps its shape: only texts and lists are shortened. Content that is
+ *    too large even then is a failure that says so.
+ * 3. Calls often end with the same answer, even for different callers. Writing a result takes a tenth of a
+ *    call, so the last results are kept, by the JSON that they are made of.
  */
 import { readyBytes } from '../protocol/json-rpc.ts';
 import { type ContentBlock, resultBytesMax, type ToolOutcome } from './tool.ts';
@@ -16,13 +16,13 @@ export interface ServerInfo {
   readonly version: string;
 }
 
-/** Ends a result: its type, and who answers. */
+/** The end of a result: its type, and the server. */
 export function resultTail({ name, version }: ServerInfo, more: object = {}): string {
   const meta = { 'io.modelcontextprotocol/serverInfo': { name, version }, ...more };
   return `"resultType":"complete","_meta":${JSON.stringify(meta)}}`;
 }
 
-// Braces, names and marks around what is counted.
+// Braces, names and marks around the counted bytes.
 const frameBytes = 700;
 const cutNote =
   'Cut to fit 24 kB: texts or lists were shortened. Ask for fewer items or fields, or page on.';
@@ -30,20 +30,20 @@ const cutNote =
 const tooLarge = 'The answer is too large, even cut: ask for fewer items or fields.';
 
 const keptMax = 8;
-/** To write a shorter result costs no more than to look for it. */
+/** Writing a shorter result costs no more than a look-up. */
 const keptCharsMin = 500;
 
-/** Results as bytes, the last ones kept. */
+/** Results as bytes; the last ones are kept. */
 export class ResultBytes {
   readonly #tail: string;
   #kept: { json: string; bytes: Uint8Array }[] = [];
 
-  /** `tail`: as `resultTail` makes it. */
+  /** `tail` comes from `resultTail`. */
   constructor(tail: string) {
     this.#tail = tail;
   }
 
-  /** As `readyBytes` makes them. */
+  /** The result's bytes, in the form of `readyBytes`. */
   of(outcome: ToolOutcome): Uint8Array {
     const json = outcome.kind === 'structured' ? outcome.json : '';
     const kept = this.#kept.find((result) => result.json === json);
@@ -71,13 +71,13 @@ export function outcomeJson(outcome: ToolOutcome, tail: string): string {
   }
 }
 
-/** Whether a result with this structured content, and the same as text, stays within the bound. */
+/** Whether a result with this structured content, and the same as text, stays within the limit. */
 export function fits(json: string): boolean {
-  // Of JSON no character takes more, escaped or not: it has no control characters.
+  // No character of JSON takes more bytes, escaped or not, because JSON holds no control characters.
   return json.length * 2 * utf8Max <= room || fittingBlock(json) !== null;
 }
 
-/** The JSON as a text of JSON where there is room for both; else null. */
+/** The JSON as a text of JSON when there is room for both; else null. */
 function fittingBlock(json: string): string | null {
   if (json.length * 2 > room) return null;
   const block = JSON.stringify(json);
@@ -109,7 +109,7 @@ function textBlocks(text: string): string {
   return JSON.stringify(blocks);
 }
 
-/** The blocks that there is room for, and the start of the text of the next one. */
+/** The blocks that there is room for, and the start of the next one's text. */
 function contentBlocks(content: readonly ContentBlock[]): string {
   const whole = JSON.stringify(content);
   if (bytesOf(whole) <= room) return whole;
@@ -131,10 +131,10 @@ function contentBlocks(content: readonly ContentBlock[]): string {
   return `[${[...kept, JSON.stringify({ type: 'text', text: cutNote })].join()}]`;
 }
 
-/** The start of a text whose JSON form takes at most so many bytes; never half a character. */
+/** The start of a text whose JSON form takes at most `bytesMax` bytes; never half a character. */
 export function cutText(text: string, bytesMax: number): string {
   let shown = text.slice(0, Math.max(0, bytesMax));
-  // The shortest text there is has its quotes.
+  // Even the empty text has its quotes.
   for (let bytes = escapedBytes(shown); bytes > bytesMax && shown !== '';) {
     shown = shown.slice(0, Math.max(0, Math.floor((shown.length * bytesMax) / bytes) - 1));
     bytes = escapedBytes(shown);
@@ -155,7 +155,7 @@ function bytesOf(...texts: string[]): number {
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
-/** Shortens texts and lists ever harder until the JSON fits; null when that is not enough. */
+/** Shortens texts and lists more and more until the JSON fits; null when that is not enough. */
 function cutJson(json: string, bytesMax: number): string | null {
   const value: unknown = JSON.parse(json);
   for (let chars = 2_000, items = 100; chars > 0; chars = chars >> 1, items = items >> 1) {
@@ -165,7 +165,7 @@ function cutJson(json: string, bytesMax: number): string | null {
   return null;
 }
 
-// Far deeper than any answer of GraphQL; what calls itself for each level must end before the stack.
+// Far deeper than any answer of GraphQL. The recursion must end before the stack does.
 const levelsMax = 100;
 
 function shortened(

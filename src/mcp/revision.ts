@@ -1,10 +1,10 @@
 /**
- * Owns the revision of the protocol that a message belongs to, and the rules between its headers and its
- * body. Pure.
+ * Owns the protocol revision of a message, and the rules between its headers and its body. Pure.
  *
- * 1. A message with a mark of 2026-07-28, a header or a key of `_meta`, must keep all rules of it.
- * 2. A message without a mark is answered as well: in the minimal shape, or as one of a revision that
- *    began with `initialize`. Its headers are not checked.
+ * 1. A message is marked as 2026-07-28 by a header or a key of `_meta`. Then it must keep all rules of that
+ *    revision.
+ * 2. A message without a mark is answered as well: in the minimal shape, or as one of a revision that began
+ *    with `initialize`. Its headers are not checked.
  *
  * Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports
  */
@@ -13,7 +13,7 @@ import type { ClientInfo } from './tool.ts';
 import { decodeHeaderValue } from './header-value.ts';
 
 export const currentRevision = '2026-07-28';
-/** The newest first; a client that asks for another one is offered the first. */
+/** The newest comes first, and is offered to a client that asks for an unknown one. */
 export const earlierRevisions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const;
 
 export const mcpCodes = {
@@ -24,7 +24,7 @@ export const mcpCodes = {
 
 const metaPrefix = 'io.modelcontextprotocol/';
 
-/** `modern`: 2026-07-28 with all marks. `minimal`: without any. `earlier`: a revision before it. */
+/** `modern`: 2026-07-28 with all marks. `minimal`: without any. `earlier`: an older revision. */
 export type Era = 'modern' | 'minimal' | 'earlier';
 
 export interface Message {
@@ -76,7 +76,7 @@ export function revisionFault(header: HeaderOf, { method, params }: Message): Rp
     : mismatch('Mcp-Method must be the method of the body.');
 }
 
-/** The same for `Mcp-Name`, which calls of tools carry. */
+/** The same check for `Mcp-Name`, which tool calls carry. */
 export function nameFault(header: HeaderOf, name: string): RpcFault | null {
   return decodeHeaderValue(header('mcp-name').trim()) === name
     ? null
@@ -100,7 +100,7 @@ export function capabilityFault(
   };
 }
 
-/** The name and version that the client gives itself, cut; null where it gives none. */
+/** The client's own name and version, cut; null when it gives none. */
 export function clientOf(params: RpcParams): ClientInfo | null {
   const info = metaOf(params)[`${metaPrefix}clientInfo`] ?? params['clientInfo'];
   if (!isObject(info) || typeof info['name'] !== 'string') return null;

@@ -1,11 +1,11 @@
 /**
  * Owns what a connection may do before any tool runs: whether MCP is open to it in a team, and which
- * capabilities it holds anywhere, which decide what tools it is shown.
+ * capabilities it holds anywhere. These capabilities decide which tools it is shown.
  *
- * 1. A team must have MCP switched on, and the token's owner must hold `manage_mcp` there. This is asked
+ * 1. A team must have MCP switched on, and the token's owner must hold `manage_mcp` there. This is checked
  *    on every call, for the team of that call.
- * 2. The journal entry that may change what a principal may do drops what is remembered of it.
- * 3. To be shown a tool is no right: GraphQL decides when the document runs.
+ * 2. A journal entry that may change the rights of a principal drops what is remembered of it.
+ * 3. Seeing a tool is no right to its effect: GraphQL decides when the document runs.
  */
 import { tokenTeam } from '../auth/callers/acting-team.ts';
 import {
@@ -38,7 +38,7 @@ interface Standing {
 export class Rights {
   readonly #reader: Reader;
   readonly #unsubscribe: () => void;
-  // Principals of the authenticator live as long as what they were made of.
+  // A principal of the authenticator lives as long as the records it was made of.
   #standings = new WeakMap<Principal, Standing>();
 
   constructor({ reader, subscribe }: RightsOptions) {
@@ -50,17 +50,14 @@ export class Rights {
     });
   }
 
-  /** Throws FORBIDDEN, MCP_DISABLED or TWO_FACTOR_REQUIRED unless it may act in its team. */
+  /** Throws FORBIDDEN, MCP_DISABLED or TWO_FACTOR_REQUIRED unless the principal may act in its team. */
   admit(principal: SignedIn): McpPrincipal {
     const { refusal } = this.#standing(principal);
     if (refusal !== null) throw refusal;
     return principal as McpPrincipal;
   }
 
-  /**
-   * The caller in another team, by id or slug; null where it is in none of that name. Throws as
-   * `admit`.
-   */
+  /** The caller in another team, by id or slug; null when the caller has no such team. Throws as `admit`. */
   actingIn(principal: SignedIn, team: string): McpPrincipal | null {
     const token =
       principal.kind === 'token' ? this.#reader.get(tables.tokens, principal.tokenId) : undefined;
@@ -76,14 +73,14 @@ export class Rights {
     return this.admit({ ...principal, teamId });
   }
 
-  /** What the principal holds in any team it may act in, somewhere in it. */
+  /** The capabilities that the principal holds in any part of any team it may act in. */
   heldBy(principal: SignedIn): ReadonlySet<Capability> {
     const standing = this.#standing(principal);
     standing.held ??= this.#held(principal);
     return standing.held;
   }
 
-  /** The teams it may act in, its own first. */
+  /** The teams that the principal may act in, its own first. */
   teamsOf(principal: SignedIn): Readonly<TeamRecord>[] {
     return teamIdsOf(this.#reader, principal).flatMap((teamId) => {
       const team = this.#reader.get(tables.teams, teamId);
@@ -91,7 +88,7 @@ export class Rights {
     });
   }
 
-  /** Whether the principal sees an app, or a database; one in trash as if it were not. */
+  /** Whether the principal sees an app or a database; false for one in trash. */
   sees(principal: SignedIn, id: string): boolean {
     const app = this.#reader.get(tables.apps, id);
     if (app !== undefined) return can(this.#reader, principal, null, { kind: 'app', app });
@@ -101,7 +98,7 @@ export class Rights {
     return can(this.#reader, principal, null, { kind: 'database', database });
   }
 
-  /** What the token itself was given; what its owner holds of that is another question. */
+  /** The capabilities given to the token itself. Its owner may hold fewer. */
   givenTo(principal: SignedIn): readonly Capability[] {
     if (principal.kind !== 'token') return capabilities;
     return this.#reader.get(tables.tokens, principal.tokenId)?.capabilities ?? [];
@@ -125,7 +122,7 @@ export class Rights {
       return new ServiceError('FORBIDDEN', 'The token acts in no team; name one: X-Service-Team.');
     }
     try {
-      // The owner's own right, whatever the token was given of it.
+      // The owner's own right, whatever part of it the token was given.
       const owner = { kind: 'person', userId, sessionId: '', teamId } as const;
       authorize(this.#reader, owner, 'manage_mcp', { kind: 'team', teamId });
     } catch (error) {

@@ -1,11 +1,11 @@
 /**
- * Owns the MCP server behind the transport: which method a message means, and its answer. It keeps
- * nothing of a connection: every message stands for itself.
+ * Owns the MCP server behind the transport: which method a message means, and its answer. It keeps nothing
+ * of a connection: every message is complete in itself.
  *
- * 1. A protocol fault is a JSON-RPC error; a tool that fails, or is given arguments that do not fit,
- *    is a result that says so.
- * 2. What HTTP has a status for (403, 429, 503) is thrown as a ServiceError.
- * 3. Notifications are taken and mean nothing here: a client cancels by leaving.
+ * 1. A protocol fault is a JSON-RPC error. A tool that fails, or gets wrong arguments, gives a result that
+ *    says so.
+ * 2. An error with a status in HTTP (403, 429, 503) is thrown as a ServiceError.
+ * 3. Notifications are accepted and have no effect: a client cancels by leaving.
  *
  * Source: https://modelcontextprotocol.io/specification/2026-07-28
  */
@@ -27,7 +27,7 @@ import { ToolCalls, type ToolCallsOptions } from './tool-calls.ts';
 export interface McpServerOptions extends ToolCallsOptions {
   info: ServerInfo;
   tools: readonly Tool[];
-  /** Told the method of every message; `other` for one there is not. */
+  /** Called with the method of every message; `other` for an unknown method. */
   onMessage?: (method: string) => void;
 }
 
@@ -53,7 +53,7 @@ export class McpServer {
     this.#calls = new ToolCalls(options, this.#catalog, this.#tail);
   }
 
-  /** Answers one message. Throws, or rejects with, a ServiceError for what HTTP has a status for. */
+  /** Answers one message. Throws, or rejects with, a ServiceError for an error with a status in HTTP. */
   answer(request: McpRequest, note: (note: RequestNote) => void): McpAnswer | Promise<McpAnswer> {
     const selection = this.#catalog.select(request.query);
     const message = this.#messages.read(request.body);
@@ -71,7 +71,7 @@ export class McpServer {
     return this.#dispatch(request, message, era, selection);
   }
 
-  /** Lets calls that wait answer with what is so far. */
+  /** Lets waiting calls answer with the state so far. */
   drain(): void {
     this.#calls.drain();
   }
@@ -104,7 +104,7 @@ export class McpServer {
         if (era !== 'modern') return answerJson(resultJson(id, '{}'));
         break;
     }
-    // Clients of earlier revisions take any other status than 200 for the end of the connection.
+    // Clients of earlier revisions treat any status but 200 as the end of the connection.
     const status = era === 'earlier' ? 200 : 404;
     const unknown = `There is no method ${shownText(method, 100)}.`;
     return answerFault(status, id, { code: rpcCodes.methodNotFound, message: unknown });

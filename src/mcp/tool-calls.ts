@@ -2,13 +2,11 @@
  * Owns `tools/call`: from the name and the arguments to the bytes of the result.
  *
  * 1. A tool whose capability the token was not given is 403 `insufficient_scope`, with all scopes that a
- *    wider token needs. What the owner of the token may not do, GraphQL refuses, and the result is an
- *    error.
+ *    wider token needs. GraphQL refuses what the token's owner may not do; the result is then an error.
  * 2. The call runs in the team that `team` names, where MCP must be on, else in the connection's own.
  * 3. One token has at most `callsAtOnce` calls under way, over all threads.
- * 4. When the service drains, a tool that waits answers with the state so far.
- * 5. An answer is given again only to the same caller, for the same tool and arguments, at the same
- *    position of the journal.
+ * 4. When the service drains, a waiting tool answers with the state so far.
+ * 5. An answer is reused only for the same caller, tool and arguments, at the same position of the journal.
  */
 import { callerOf } from '../auth/callers/principal.ts';
 import { AnswerReuse } from '../graphql/execution/answer-reuse.ts';
@@ -38,24 +36,24 @@ import type { Rights } from './rights.ts';
 export interface ToolCallsOptions {
   rights: Rights;
   door: GraphqlDoor;
-  /** Where the journal stands. */
+  /** The position of the journal. */
   position: () => number;
   redaction: CallRedaction;
-  /** Where clients learn how to get a wider token. */
+  /** The address where clients learn how to get a wider token. */
   resourceMetadata: () => string;
   logger: Logger;
   callsAtOnce: number;
   /** Calls under way by token; default: those of this thread. */
   underWay?: Tally;
-  /** Told of every call of a tool. */
+  /** Called for every call of a tool. */
   onCall?: (note: CallNote) => void;
 }
 
 export interface CallNote {
-  /** In the team of the call; of one that was refused in its own. */
+  /** Acts in the team of the call, or in its own team when the call was refused. */
   principal: McpPrincipal;
   tool: Tool;
-  /** As the client says; null when it says nothing. */
+  /** The client's own name; null when it gives none. */
   client: string | null;
   outcome: CallOutcome;
 }
@@ -70,9 +68,9 @@ export interface CallRequest extends McpRequest {
 /** Milliseconds that a slow tool may take: clients give up on a silent answer after a minute. */
 const patienceMs = 55_000;
 const patienceWithEventsMs = 600_000;
-/** Of answers that may be given again. */
+/** The limit of reusable answers. */
 const reuseBytes = 8 * 1024 * 1024;
-/** Arguments that fit are no longer than that: of a longer message no answer is kept. */
+/** Valid arguments are shorter than this, so no answer to a longer message is kept. */
 const reusedBytesMax = 16 * 1024;
 
 export class ToolCalls {
@@ -92,7 +90,7 @@ export class ToolCalls {
     this.#underWay = options.underWay ?? new OwnTally();
   }
 
-  /** Ends what waits: it answers with what is so far. */
+  /** Ends the waiting calls, which answer with the state so far. */
   drain(): void {
     this.#draining.abort();
   }
@@ -122,7 +120,7 @@ export class ToolCalls {
     const key = isRepeatable ? content.callKey : null;
     const known = key && this.#reuse.get(principal, key, this.#options.position());
     if (known) {
-      // At this position of the journal it was answered before: the team is one that may be named.
+      // The same call was answered at this position of the journal, so the team was checked then.
       const acting = this.#acting(principal, args['team']);
       this.#note(request, tool, 'ok', typeof acting === 'string' ? principal : acting);
       return answerReady(id, new ReadyResult(known));
@@ -208,7 +206,7 @@ export class ToolCalls {
     });
   }
 
-  /** Runs a tool and counts it as a call under way. What it throws becomes an outcome. */
+  /** Runs a tool and counts it as a call under way. An error that it throws becomes an outcome. */
   #held(
     { principal }: CallRequest,
     run: () => ToolOutcome | Promise<ToolOutcome>,
@@ -267,14 +265,14 @@ export class ToolCalls {
     this.#options.onCall?.({ principal, tool, client, outcome });
   }
 
-  /** The caller in the team it names, or a sentence that says why not. */
+  /** The caller in the named team, or a sentence that says why not. */
   #acting(principal: McpPrincipal, team: unknown): McpPrincipal | string {
     if (typeof team !== 'string' || team === '') return principal;
     const acting = this.#options.rights.actingIn(principal, team);
     return acting ?? `There is no team ${shownText(team, 100)} here; list_teams names yours.`;
   }
 
-  /** Throws FORBIDDEN with what a wider token needs (RFC 6750, section 3.1). */
+  /** Throws FORBIDDEN with the scopes that a wider token needs (RFC 6750, section 3.1). */
   #requireScope(request: CallRequest, tool: Tool): void {
     if (tool.needs === null) return;
     const given = this.#options.rights.givenTo(request.principal);

@@ -2,8 +2,8 @@
  * Owns the types of a tool, of a call of it, and of its outcome.
  *
  * 1. A tool is data and a document. GraphQL decides what it may do, for the principal that calls.
- * 2. A tool that fails answers with a sentence that the model can act on. The message of a ServiceError
- *    that it throws is such a sentence, too. Anything else that it throws is INTERNAL.
+ * 2. A tool that fails answers with a sentence that the model can act on. The message of a thrown
+ *    ServiceError is such a sentence, too. Any other thrown error is INTERNAL.
  */
 import type { SignedIn } from '../auth/callers/principal.ts';
 import type { Variables } from '../graphql/execution/operation.ts';
@@ -21,7 +21,10 @@ export const toolGroups = [
 ] as const;
 export type ToolGroup = (typeof toolGroups)[number];
 
-/** `destroys`: somebody may miss what it deletes or stops. The hints of a tool follow from it. */
+/**
+ * `destroys`: it deletes or stops something that somebody may miss. The hints of a tool follow from the
+ * effect.
+ */
 export type Effect = 'reads' | 'changes' | 'destroys';
 
 export interface ToolInput {
@@ -39,28 +42,28 @@ export interface Tool {
   readonly description: string;
   readonly group: ToolGroup;
   readonly effect: Effect;
-  /** Whether doing it again changes nothing more. */
+  /** Whether a second call changes nothing more. */
   readonly idempotent: boolean;
   /** A token without it does not see the tool; null: every token sees it. */
   readonly needs: Capability | null;
   readonly input: ToolInput;
-  /** Of `structuredContent`; null where the answer has no fixed shape. */
+  /** The schema of `structuredContent`; null when the answer has no fixed shape. */
   readonly output: JsonSchema | null;
-  /** Whether it may take long and tells of its progress. */
+  /** Whether the tool may take long and reports its progress. */
   readonly slow?: boolean;
-  /** `ClientCapabilities` without which it is refused, such as `{ sampling: {} }`. */
+  /** `ClientCapabilities` that the client must have, such as `{ sampling: {} }`. */
   readonly needsOfClient?: Readonly<Record<string, object>>;
   /** Whether its answer depends on the caller, the arguments and the journal alone. */
   readonly repeatable?: boolean;
   run(call: ToolCall, args: ToolArguments): ToolOutcome | Promise<ToolOutcome>;
 }
 
-/** Who calls, for one call: the token's principal, acting in the team of the call. */
+/** The caller of one call: the token's principal, acting in the team of the call. */
 export type McpPrincipal = SignedIn & { readonly teamId: string };
 
 export interface ToolCall {
   readonly principal: McpPrincipal;
-  /** Aborts when the client leaves. Making one costs: ask only where something is waited for. */
+  /** Aborts when the client leaves. Making the signal costs: use it only to wait. */
   readonly signal: AbortSignal;
   /** Runs a document as the caller, through the lanes and gates of `/api/graphql`. */
   graphql(
@@ -68,7 +71,7 @@ export interface ToolCall {
     variables: Variables,
     options?: DocumentOptions,
   ): GraphqlReply | Promise<GraphqlReply>;
-  /** What is known of a document before it runs. */
+  /** The result of preparing a document before it runs. */
   prepare(document: string, operationName?: string): Prepared | Promise<Prepared>;
   /** Results of a subscription as they come, each the JSON of a GraphQL answer, until `signal`. */
   subscribe(
@@ -76,25 +79,29 @@ export interface ToolCall {
     variables: Variables,
     signal: AbortSignal,
   ): AsyncGenerator<string, void>;
-  /** Takes out what looks like a credential, the passwords of the team's databases, and the values of
-   * the app's secret variables; without an app, those of every app of the team. */
+  /**
+   * Removes what looks like a credential, the passwords of the team's databases, and the values of the
+   * app's secret variables. Without an app, it removes those of every app of the team.
+   */
   redact(text: string, appId?: string): string;
-  /** Opens the secrets that `redact` looks for with the same argument. Null when they are open; a large
-   * team takes a while, once. */
+  /**
+   * Opens the secrets that `redact` looks for with the same argument. Null when they are open. A large team
+   * takes a while, once.
+   */
   openSecrets(appId?: string): Promise<void> | null;
-  /** Tells who asked for it how far it is; nothing where nobody did. */
+  /** Reports the progress to a client that asked for it. */
   progress(message: string): void;
-  /** Milliseconds that a slow tool may take before it answers with what is so far. */
+  /** Milliseconds that a slow tool may take before it answers with the state so far. */
   readonly patienceMs: number;
 }
 
-/** `charsMax`: of longer data only the start is wanted, itself JSON. */
+/** `charsMax`: longer data is cut to a start of about this length, which is valid JSON, too. */
 export type DocumentOptions = Pick<CallOptions, 'operationName' | 'prepared' | 'charsMax'>;
 
 export interface GraphqlReply {
   /** Whether there was no error at all. */
   readonly clean: boolean;
-  /** The text of `data`, JSON; `null` where there is none. */
+  /** The text of `data`, JSON; `null` when there is none. */
   readonly dataJson: string;
   /** The errors as sentences, `<message> (<CODE>)`. */
   readonly errors: readonly string[];
@@ -103,15 +110,15 @@ export interface GraphqlReply {
 export type ContentBlock = Readonly<{ type: string } & Record<string, unknown>>;
 
 export type ToolOutcome =
-  /** `json`: the text of `structuredContent`, and of the text that stands beside it. */
+  /** `json`: the text of `structuredContent`, and of the text block beside it. */
   | { kind: 'structured'; json: string }
   | { kind: 'text'; text: string }
-  /** A sentence, or a few, that the model can act on. */
+  /** One or more sentences that the model can act on. */
   | { kind: 'failed'; sentence: string }
   /** Content blocks of any type. */
   | { kind: 'content'; content: readonly ContentBlock[]; isError?: boolean };
 
-/** Who speaks: `clientInfo` as it was sent, cut; null where there was none. */
+/** The client: `clientInfo` as it was sent, cut; null when there was none. */
 export interface ClientInfo {
   readonly name: string;
   readonly version: string;

@@ -32,12 +32,12 @@ export function withAppId(name = 'id') {
   };
 }
 
-/** What the argument names: an id or a slug. */
+/** The id or slug in the argument. */
 export function appNamedIn({ appId }: ToolArguments): string {
   return String(appId);
 }
 
-/** The arguments but for some of them. */
+/** The arguments without these names. */
 export function without(args: ToolArguments, ...names: string[]): ToolArguments {
   if (!names.some((name) => Object.hasOwn(args, name))) return args;
   return Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)));

@@ -31,7 +31,7 @@ const readTools: readonly DocumentTool[] = [
       apps(first: $first, after: $after, search: $search, folderId: $folderId) {
         nodes { ${appFields} } pageInfo { hasNextPage endCursor } totalCount } }`,
     redacted: () => undefined,
-    // Variables, whose values are sought, are in the journal as well.
+    // The answer is searched for secret variables, which are in the journal as well.
     repeatable: true,
   },
   {

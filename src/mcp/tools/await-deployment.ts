@@ -1,10 +1,10 @@
 /**
- * Owns waiting for a deployment: what it is told of on the way, and how it ended.
+ * Owns waiting for a deployment: its progress on the way, and how it ended.
  *
- * 1. It ends with the deployment, with the caller's patience, when the client leaves, and with the
- *    error when the right to see it is lost.
- * 2. Of one that failed the end of its log is told.
- * 3. However it ends, nothing is followed any more.
+ * 1. The wait ends with the deployment, at the time limit, when the client leaves, and with an error when
+ *    the right to see the deployment is lost.
+ * 2. A failed deployment comes with the end of its log.
+ * 3. After the wait nothing is followed any more.
  */
 import type { ToolCall } from '../tool.ts';
 import { plainText } from './log-lines.ts';
@@ -13,7 +13,7 @@ export interface DeploymentState {
   id: string;
   appId: string;
   status: string;
-  /** The end of its log, when it failed: a line each. */
+  /** The end of the log of a failed deployment: an entry for each line. */
   log?: string[];
   [field: string]: unknown;
 }
@@ -52,10 +52,10 @@ export async function awaitDeployment(
       if (!open.has(seen.state.status)) return await withLog(call, seen);
     }
   } finally {
-    // An iterator that nobody asks any more would never learn that it is over.
+    // An iterator that nobody reads would never learn that it is over.
     await changes.return(undefined);
   }
-  // Out of patience; or the app is gone, and with it what was seen.
+  // The time is over, or the app is gone, and with it the seen state.
   return await withLog(call, await look(call, id));
 }
 

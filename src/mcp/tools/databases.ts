@@ -1,4 +1,4 @@
-/** Owns the tools for databases. No credential is among what they tell: people reveal those. */
+/** Owns the tools for databases. Their answers hold no credential: only people can reveal one. */
 import * as z from 'zod';
 import { databaseEngines } from '../../store/records/records.ts';
 import { toolInput } from '../input.ts';
@@ -6,7 +6,7 @@ import { without } from './app-argument.ts';
 import type { DocumentTool } from './document-tool.ts';
 
 const fields = 'id name engine version status error';
-/** A name is anybody's text, and what keeps a server from running is what it said. */
+/** Redacts with the secrets of the whole team, because names and server messages may hold anything. */
 const ofAny = (): undefined => undefined;
 const noDatabase = 'There is no such database here; see list_databases, or name its team.';
 
@@ -20,7 +20,7 @@ export const databaseTools: readonly DocumentTool[] = [
     input: toolInput({}),
     document: `query { databases { ${fields} } }`,
     redacted: ofAny,
-    // Passwords, which are sought, are in the journal as well.
+    // The answer is searched for passwords, which are in the journal as well.
     repeatable: true,
   },
   {

@@ -1,4 +1,4 @@
-/** Owns the tools for deployments, and what is told of one that is waited for. */
+/** Owns the tools for deployments, and the answer of one that waits for a deployment. */
 import type { GraphQLSchema } from 'graphql';
 import * as z from 'zod';
 import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
@@ -96,7 +96,7 @@ interface Release {
   canRollback: boolean;
 }
 
-/** The id of the deployment whose release is to run: of this app, and kept; or none. */
+/** The id of the deployment whose release is to run: one of this app, and kept; else undefined. */
 async function releaseOf(call: ToolCall, args: ToolArguments): Promise<string | undefined> {
   const appId = await appIdOf(args, call);
   const { deploymentId } = args;
@@ -180,6 +180,6 @@ async function waited(
   return { kind: 'content', content: [json, shown].map((text) => ({ type: 'text', text })) };
 }
 
-// The state is told first, and the end of the log in what room it leaves.
+// The state comes first. The end of the log gets the room that is left.
 const answerBytes = 22_000;
 const logBytesMin = 1_000;

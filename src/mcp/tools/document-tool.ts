@@ -1,8 +1,8 @@
 /**
- * Owns tools that are a document and nothing more: its `data` is the structured content, so that the
- * schema that is listed follows from the document.
+ * Owns tools that consist of a document: its `data` is the structured content, so the listed schema follows
+ * from the document.
  *
- * 1. A page that would not fit is asked for again, shorter, so that its cursor stays true.
+ * 1. A page that would not fit is requested again with fewer entries, so that its cursor stays right.
  */
 import type { GraphQLSchema } from 'graphql';
 import type { Variables } from '../../graphql/execution/operation.ts';
@@ -20,14 +20,14 @@ export interface DocumentTool extends Pick<
   document: string;
   /** The variables of the document; default: the arguments by their names. */
   variables?: (args: ToolArguments, call: ToolCall) => Variables | Promise<Variables>;
-  /** The member of `data` that is null where there is no such thing, and the sentence that says so. */
+  /** The member of `data` that is null when nothing was found, and the sentence that says so. */
   absent?: readonly [member: string, sentence: string];
   /**
-   * Whose secrets may stand in the answer beside those of databases: an app's, by id or slug, or those
-   * of any app of the team; without it nobody's are sought.
+   * The app, by id or slug, whose secrets the answer is searched for besides those of databases; undefined:
+   * those of every app of the team. Without this function the answer is not searched.
    */
   redacted?: (args: ToolArguments, json: string) => string | undefined;
-  /** As in `Tool`; default: of what reads, unless it is redacted. */
+  /** As in `Tool`; default: true for reading tools that are not redacted. */
   repeatable?: boolean;
 }
 
@@ -78,14 +78,14 @@ export function documentTool(schema: GraphQLSchema, tool: DocumentTool): Tool {
   };
 }
 
-/** How many to ask for instead of `first` so that the page fits; null when it does, or cannot. */
+/** The `first` with which the page fits; null when it fits already, or cannot be made to fit. */
 function shorter(first: unknown, { dataJson }: GraphqlReply): number | null {
   if (typeof first !== 'number' || first <= 1 || fits(dataJson)) return null;
   const share = Math.min(0.9, pageChars / dataJson.length);
   return Math.max(1, Math.floor(first * share));
 }
 
-// About what fits twice, once as it is and once as text.
+// About half of a result, because the data stands in it twice: as it is and as text.
 const pageChars = 9_500;
 
 export function outcomeOf(

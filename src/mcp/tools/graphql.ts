@@ -1,10 +1,9 @@
 /**
- * Owns the tools that run a document the agent wrote, and the one that tells it what there is.
+ * Owns the tools that run a document of the agent's own, and the one that describes the schema.
  *
- * 1. What shows a credential or runs a command is refused by GraphQL itself, for whatever comes over
- *    MCP.
+ * 1. GraphQL itself refuses over MCP what shows a credential or runs a command.
  * 2. A query never changes anything: each tool takes one kind of operation.
- * 3. Operations that are refused are not told of: to try them would be a waste.
+ * 3. Operations that MCP refuses are not described: a try would be a waste.
  */
 import {
   type GraphQLField,
@@ -30,7 +29,7 @@ const ofDocument = {
     variables: z.record(z.string(), z.unknown()).optional(),
     operationName: z.string().max(200).optional(),
   }),
-  // It has the shape the agent asked for.
+  // The answer has the shape that the agent asked for.
   output: null,
 } as const;
 
@@ -66,7 +65,7 @@ export function graphqlTools(schema: GraphQLSchema): Tool[] {
   ];
 }
 
-// More than can be shown; what is more than this is not even looked at.
+// More than can be shown. The text beyond it is not even read.
 const readChars = 65_536;
 
 async function runDocument(
@@ -98,7 +97,7 @@ async function runDocument(
   const json = call.redact(`{"data":${reply.dataJson}}`);
   if (reply.clean) return fits(json) ? { kind: 'structured', json } : { kind: 'text', text: json };
   const errors = call.redact(reply.errors.join('\n'));
-  // What there is beside the errors is worth having, too.
+  // The data beside the errors is useful, too.
   const rest = reply.dataJson === 'null' ? '' : `\n${json}`;
   return { kind: 'failed', sentence: `${errors}${rest}` };
 }

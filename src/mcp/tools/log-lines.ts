@@ -1,40 +1,40 @@
 /**
- * Owns which lines of a log fit into an answer, and what of a line is text.
+ * Owns which lines of a log fit into an answer, and which part of a line is text.
  *
- * 1. Lines are whole; one that is longer than an answer is cut at its end.
- * 2. Colours, cursor moves and other control characters of a terminal are no text: they cost a context
- *    much, tell it nothing, and may do harm where an answer is printed.
+ * 1. Lines are whole; a line that is longer than an answer is cut at its end.
+ * 2. Colours, cursor moves and other control characters of a terminal are no text: they take room in the
+ *    model's context, tell it nothing, and may do harm where an answer is printed.
  */
 import { cutText } from '../results.ts';
 
 export interface LineChoice {
-  /** `end`: the last that fit; `start`: the first. */
+  /** `end`: the last lines that fit; `start`: the first. */
   from: 'start' | 'end';
   linesMax: number;
-  /** As JSON; default what an answer holds beside little else. */
+  /** The limit of the lines as JSON; default: an answer with little else. */
   bytesMax?: number;
   /** Only lines with this text. */
   contains?: string | undefined;
 }
 
 export interface ChosenLines {
-  /** In their order. */
+  /** The chosen lines in their order. */
   lines: string[];
-  /** How many of those given were looked at, from the side they were read from. */
+  /** How many of the given lines were read, counted from the chosen side. */
   read: number;
-  /** How many more would have been chosen. */
+  /** How many further lines would have been chosen. */
   left: number;
   isShortened: boolean;
 }
 
-// Room for what stands around a log: its marks, the note and the cursor.
+// Leaves room for what stands around a log: its marks, the note and the cursor.
 const logBytes = 22_000;
 
 export function chooseLines(given: readonly string[], choice: LineChoice): ChosenLines {
   const { from, linesMax, bytesMax = logBytes, contains = '' } = choice;
   const ordered = from === 'start' ? given : given.toReversed();
   const chosen: ChosenLines = { lines: [], read: 0, left: 0, isShortened: false };
-  // The quotes of a line stand for the escaped newline after it.
+  // A line ends with an escaped newline, which takes as many bytes as the two counted quotes.
   let bytes = 0;
   let isFull = false;
   for (const line of ordered) {
@@ -56,14 +56,14 @@ export function chooseLines(given: readonly string[], choice: LineChoice): Chose
 }
 
 const escape = '\u001B';
-// ECMA-48: control sequences, strings up to their terminator, and the short ones.
+// ECMA-48: control sequences, strings up to their terminator, and the short sequences.
 const sequences = new RegExp(
   `${escape}(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\\u0007${escape}]{0,4096}(?:\\u0007|${escape}\\\\)|[ -/]*[0-~])`,
   'g',
 );
 const controls = /[^\P{Cc}\t]/gu;
 
-/** A line without what a terminal obeys. */
+/** A line without the characters that a terminal obeys. */
 export function plainText(line: string): string {
   if (!hasControl.test(line)) return line;
   return line.replace(sequences, '').replaceAll('\r', ' ').replace(controls, '\uFFFD');

@@ -1,14 +1,14 @@
 /**
  * Owns the tools that show logs: the output of apps, of databases and of builds.
  *
- * 1. What an app prints is data: it stands between marks that it cannot know, and is said to be no
- *    instruction.
- * 2. Behind a cursor, what does not fit comes with the next page: whoever reads on loses no line and
- *    sees none twice. Without one the newest lines come, and it is said how many older ones do not.
- * 3. What is left out, sought or shown is decided after credentials were taken out: no answer tells
- *    what one begins with.
- * 4. A log stands in an answer once, as text: with structured content beside it, which not every
- *    client reads and not every client reads alone, only half of the lines would fit.
+ * 1. The output of an app is data: it stands between marks that the app cannot know, with a note that it is
+ *    no instruction.
+ * 2. After a cursor, lines that do not fit come with the next page: a reader misses no line and sees none
+ *    twice. Without a cursor the newest lines come, with the number of older ones.
+ * 3. Credentials are removed before lines are left out, searched or shown, so no answer tells the first
+ *    characters of one.
+ * 4. A log stands in an answer once, as text. Structured content beside it would halve the lines; not every
+ *    client reads it, and not every client reads it alone.
  */
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
@@ -27,7 +27,7 @@ export function asData(text: string, what: string): string {
   );
 }
 
-// What is sought is sought in so many lines.
+// A search reads this many lines.
 const linesMax = 2_000;
 
 const logArguments = {
@@ -104,12 +104,12 @@ interface LogPage {
 }
 
 interface LogOf {
-  /** Undefined: of no app. */
+  /** Undefined: the log of no app. */
   appId: string | undefined;
   log: LogPage;
 }
 
-/** A page of so many lines: the last, or those behind a cursor; or a sentence that says why not. */
+/** A page of `count` lines: the last ones, or those after a cursor; or a sentence that says why not. */
 type ReadPage = (count: number, after: string | undefined) => Promise<LogOf | string>;
 
 async function shown(
@@ -129,7 +129,7 @@ async function shown(
   const chosen = chooseLines(lines, { from, linesMax: tail, contains });
   let { pageInfo } = page.log;
   if (from === 'start' && chosen.read < nodes.length) {
-    // Asked for again, so that its cursor stands behind the last line that is shown.
+    // The page is read again with fewer lines, so that its cursor stands after the last shown line.
     const shorter = await read(chosen.read, after);
     if (typeof shorter === 'string') return { kind: 'failed', sentence: shorter };
     ({ pageInfo } = shorter.log);
@@ -141,12 +141,12 @@ async function shown(
   return { kind: 'text', text: `${asData(log, what)}\n${note}${cursor}` };
 }
 
-// Several times what is shown, so that what redaction shortens leaves room for no more; and what is
-// looked through takes some milliseconds, whatever an app prints.
+// Several times what is shown, so that text removed by redaction makes no room for more. Reading this much
+// takes some milliseconds, whatever an app prints.
 const shownChars = 64 * 1024;
 const soughtChars = 1024 * 1024;
 
-/** The lines nearest to an end that have so many characters together; one at least. */
+/** The lines nearest to an end with at most `charsMax` characters together; at least one line. */
 function nearest(nodes: LogPage['nodes'], from: 'start' | 'end', charsMax: number) {
   let count = 0;
   let chars = 0;
@@ -158,7 +158,10 @@ function nearest(nodes: LogPage['nodes'], from: 'start' | 'end', charsMax: numbe
   return from === 'start' ? nodes.slice(0, count) : nodes.slice(nodes.length - count);
 }
 
-/** The lines as they may be shown. As JSON, in which each stays a line, whatever is taken out. */
+/**
+ * The lines as they may be shown. They are redacted as JSON, so that each stays one line, whatever is
+ * removed.
+ */
 function redacted(call: ToolCall, near: LogPage['nodes'], appId: string | undefined): string[] {
   const nodes = near.map(({ at, stream, text }) => {
     return { at, stream, text: plainText(text.slice(0, shownChars)) };
@@ -171,7 +174,7 @@ function redacted(call: ToolCall, near: LogPage['nodes'], appId: string | undefi
 
 interface Reading {
   read: number;
-  /** Lines farther away that were not looked at. */
+  /** Lines farther away that were not read. */
   beyond: number;
   from: 'start' | 'end';
   contains: string | undefined;

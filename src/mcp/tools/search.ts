@@ -1,4 +1,4 @@
-/** Owns `search`: what in a team goes by a name, or has an id. */
+/** Owns `search`: it finds what in a team has a name or an id. */
 import * as z from 'zod';
 import type { Tool, ToolArguments, ToolCall, ToolOutcome } from '../tool.ts';
 import { toolInput } from '../input.ts';
@@ -11,7 +11,7 @@ const byApp = 'query ($id: ID) { app(id: $id) { id name slug status } }';
 const byDatabase = 'query ($id: ID!) { database(id: $id) { id name engine status } }';
 const byDeployment = 'query ($id: ID!) { deployment(id: $id) { id appId status } }';
 
-/** Of one kind. */
+/** The most entries of one kind. */
 const shownMax = 20;
 
 export const search: Tool = {
@@ -46,7 +46,7 @@ interface Found {
   deployment?: object | null;
 }
 
-/** Names may begin as ids do. */
+/** A name may begin like an id. */
 function documentFor(text: string): string {
   const [, kind] = /^(app|db|dpl)_[0-9a-z]{26}$/.exec(text) ?? [];
   if (kind === undefined) return byName;

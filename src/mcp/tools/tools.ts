@@ -1,4 +1,4 @@
-/** Owns the list of tools. One whose operations the schema does not have yet is not in it. */
+/** Owns the list of tools. A tool whose operations the schema lacks is left out. */
 import type { GraphQLSchema } from 'graphql';
 import type { Tool } from '../tool.ts';
 import type { Rights } from '../rights.ts';
