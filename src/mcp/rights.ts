@@ -88,7 +88,7 @@ export class Rights {
     });
   }
 
-  /** Whether the principal sees an app or a database; false for one in trash. */
+  /** Whether the principal sees an app or a database. A database in trash counts like any other. */
   sees(principal: SignedIn, id: string): boolean {
     const app = this.#reader.get(tables.apps, id);
     if (app !== undefined) return can(this.#reader, principal, null, { kind: 'app', app });

@@ -31,7 +31,7 @@ export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol,
     return openPasswords(this.deps.secrets, this.require());
   }
 
-  /** Whether a start is under way, also one that was aborted. */
+  /** Whether a start is under way, even an aborted one. */
   get hasStart(): boolean {
     return this.#start !== null;
   }
@@ -41,13 +41,13 @@ export class DatabaseCore extends WorkloadCore<DatabaseRecord, DatabaseProtocol,
     return this.isWanted && this.#start?.signal.aborted === false;
   }
 
-  /** The signal aborts when the start is to be given up, or this activation ends. */
+  /** The signal aborts when the start is no longer wanted, or this activation ends. */
   beginStart(): AbortSignal {
     this.#start = new AbortController();
     return AbortSignal.any([this.context.signal, this.#start.signal]);
   }
 
-  /** Gives up the start under way, once that is durable. */
+  /** Aborts the start under way, once the change is durable. */
   abortStart(): void {
     const start = this.#start;
     this.context.afterCommit(() => start?.abort(new Error('stopped')));

@@ -1,4 +1,4 @@
-/** Owns the `database` actor: one handler table out of the concerns beside it. */
+/** Owns the `database` actor: one table of handlers, from the files beside this one. */
 import type { Actor, ActorContext, ActorDefinition } from '../runtime/actor.ts';
 import { DatabaseCore } from './core.ts';
 import type { DatabaseDeps } from './deps.ts';

@@ -1,15 +1,15 @@
-/** Owns what the database actor is given: the parts it works with and the bounds it keeps. */
+/** Owns the dependencies and limits of the database actor. */
 import type { DatabaseEngine } from '../../store/records/records.ts';
 import { type Bounds, trashMs, type WorkloadDeps, type WorkloadOptions } from '../workload/deps.ts';
 import type { Engine, HostTools } from './engines/engine.ts';
 
 export interface DatabaseOptions extends WorkloadOptions, Bounds<typeof databaseDefaults> {
-  /** `<root>/<database id>/…`; apps lie there as well, each by its id. */
+  /** `<root>/<database id>/…`; the folders of apps are there as well, each by its id. */
   root: string;
   /** A uid that has a name on this machine; null: that of this process. */
   namedUid: number | null;
   tools: HostTools;
-  /** Instead of an engine's own images; `{version}` stands for the version. */
+  /** Replaces an engine's own images; `{version}` stands for the version. */
   images: Readonly<Partial<Record<DatabaseEngine, string>>>;
 }
 
@@ -17,15 +17,15 @@ export const databaseDefaults = {
   initTimeoutMs: 10 * 60_000,
   /** For one image. */
   pullTimeoutMs: 30 * 60_000,
-  /** Until it answers. */
+  /** How long a server may take to answer. */
   healthTimeoutMs: 60_000,
-  /** Until the first start of an image listens. */
+  /** How long the first start of an image may take to listen. */
   makingTimeoutMs: 5 * 60_000,
-  /** Until it answers while it says that it is about to, such as behind a crash. */
+  /** How long a server may take that reports that it is starting, such as after a crash. */
   startingTimeoutMs: 30 * 60_000,
-  /** For a password that may be in it, while somebody waits to be shown the one that is. */
+  /** How long a caller waits until it is known whether the server took a new password. */
   settleTimeoutMs: 5000,
-  // What it has in memory has to reach the disk.
+  // The server has to write its memory to the disk.
   stopGraceMs: 60_000,
   trashMs,
 } as const;

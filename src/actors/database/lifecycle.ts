@@ -1,9 +1,9 @@
 /**
- * Owns start and stop of a database, what its removal takes with it, and what is picked up when its
- * actor becomes active.
+ * Owns start and stop of a database, what its removal takes with it, and what an activation takes up from
+ * an earlier one.
  *
  * 1. A named workload stands in `run` until the driver has forgotten it: nothing runs unseen.
- * 2. What should run and does not is started again, with growing pauses.
+ * 2. A database that should run and does not is started again, with growing pauses.
  */
 import type { DatabaseRecord } from '../../store/records/records.ts';
 import type { Change } from '../../store/records/table.ts';
@@ -23,7 +23,7 @@ import { leaving } from './running/workloads.ts';
 export class Lifecycle {
   readonly #core: DatabaseCore;
   readonly #recovery: Recovery<DatabaseProtocol>;
-  /** Resolves when the latest start has let go of everything, which one that is aborted does soon. */
+  /** Resolves when the latest start has released everything. An aborted start does so soon. */
   #settled: Promise<void> = Promise.resolve();
 
   constructor(core: DatabaseCore) {
@@ -52,7 +52,7 @@ export class Lifecycle {
     } satisfies Handlers;
   }
 
-  /** Starts it when it should run and nothing does or is about to. */
+  /** Starts the database when it should run, does not run, and no start is under way. */
   ensureRunning(): void {
     const core = this.#core;
     if (!core.isWanted || core.hasStart || core.record?.run.live !== null) return;
@@ -65,10 +65,10 @@ export class Lifecycle {
     const { run } = core.require();
     this.#recovery.succeeded();
     const cleared = [this.#recovery.clear()];
-    // What kept it from running counts no more, as long as it is tried.
+    // While a start is tried, the error of the last one is not shown.
     const fresh = run.live === null ? { error: null } : {};
     const saved = core.save({ desired: 'running', ...fresh }, cleared);
-    // A start that is on its way out is followed by another one.
+    // After a start that was aborted and is still ending, another one follows.
     if (run.live === null && !core.hasStart) this.#launch();
     return saved;
   }
@@ -106,7 +106,7 @@ export class Lifecycle {
     const { run } = core.require();
     this.#recovery.failed();
     const { alarm } = this.#recovery.next();
-    // What was pulled may be what is wrong.
+    // The pulled image may be the fault, so it is pulled again.
     const image = run.made ? run.image : null;
     core.save({ error, run: { ...leaving(leaving(run, 'next'), 'initJob'), image } }, [alarm]);
     core.endAll();
@@ -133,7 +133,7 @@ export class Lifecycle {
   async #empty({ run }: DatabaseRecord): Promise<readonly Change[]> {
     const core = this.#core;
     const { driver, streams } = core.deps;
-    // It was aborted as the database was deleted, and may still be writing.
+    // The start was aborted when the database was deleted, and may still be writing.
     await this.#settled;
     for (const workloadId of run.ending) await driver.remove(workloadId);
     if (driver.runs === 'image') {
@@ -145,7 +145,7 @@ export class Lifecycle {
     return [];
   }
 
-  /** Picks up what an earlier activation left: ends, outputs, a start or a rotation under way. */
+  /** Takes up what an earlier activation left: ends, outputs, a start or a rotation under way. */
   resume(): void {
     const core = this.#core;
     const { record } = core;
@@ -156,7 +156,7 @@ export class Lifecycle {
       core.care.follow(record.run.live);
       finishRotation(core);
     }
-    // One that was being started is taken up at once, whatever pause a failure before it asked for.
+    // A start that was under way continues at once, whatever pause an earlier failure asked for.
     if (core.isWanted && (record.run.next ?? record.run.initJob) !== null) this.#launch();
     else this.ensureRunning();
   }

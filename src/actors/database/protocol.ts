@@ -1,6 +1,6 @@
 /**
- * Owns the messages of the `database` actor: the only way a database changes. Who may send them was
- * decided before; the actor checks the state of things.
+ * Owns the messages of the `database` actor: the only way to change a database. The sender's rights were
+ * checked before; the actor checks the state.
  */
 import type { ConsoleProgram } from '../../consoles/console-door.ts';
 import type { DatabaseEngine, DatabaseRecord } from '../../store/records/records.ts';
@@ -17,18 +17,18 @@ export interface NewDatabase {
   resources: Partial<Resources>;
   databaseName: string | null;
   username: string | null;
-  /** Null: one is made up. */
+  /** Null: the actor makes one up. */
   password: string | null;
 }
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
 export type DatabaseProtocol = {
   /**
-   * Refused: CONFLICT, BAD_USER_INPUT, ENGINE_NOT_AVAILABLE. The actor's id is the new database's;
-   * it is made after the reply.
+   * Refused with CONFLICT, BAD_USER_INPUT, ENGINE_NOT_AVAILABLE. The actor's id is the new database's. The
+   * database itself is made after the reply.
    */
   create: { in: { database: NewDatabase }; out: DatabaseRecord };
-  /** Starts or stops it; what is so already stays as it is. */
+  /** Starts or stops it; a database in the wanted state stays as it is. */
   'set-running': { in: { running: boolean }; out: DatabaseRecord };
   /** Stops it and moves it to trash for 7 days. */
   delete: { in: object; out: boolean };
@@ -36,23 +36,23 @@ export type DatabaseProtocol = {
   purge: { in: object; out: boolean };
   /** The connection string. NOT_RUNNING before it has an address. */
   reveal: { in: object; out: string };
-  /** Gives its user another password; the new connection string. NOT_RUNNING, CONFLICT. */
+  /** Gives its user another password, and answers the new connection string. NOT_RUNNING, CONFLICT. */
   rotate: { in: object; out: string };
   /**
-   * What a console runs, its password in the environment; with a statement, what runs that one alone. NOT_RUNNING,
-   * ENGINE_NOT_AVAILABLE without a client.
+   * The program of a console, with its password in the environment; with a statement, a program that runs
+   * it alone. NOT_RUNNING, ENGINE_NOT_AVAILABLE without a client.
    */
   client: { in: { statement: string | null }; out: ConsoleProgram };
-  /** Wakes it at start: it goes on with what was under way, and starts when it should run. */
+  /** Wakes the database at start: it continues what was under way, and starts when it should run. */
   wake: { in: object; out: boolean };
-  /** The driver says that a workload of this database changed. */
+  /** The driver reports that a workload of this database changed. */
   workload: { in: { workload: Workload }; out: boolean };
   workloads: { in: { workloads: Workload[] }; out: boolean };
-  /** An alarm: goes on with a rotation that the server has not taken yet. */
+  /** An alarm: continues a rotation that the server has not taken yet. */
   rotation: { in: object; out: boolean };
   /** An alarm: the server has another password, and the apps that refer to it are told. */
   rotated: { in: object; out: boolean };
-  /** An alarm: what should run and does not is started again. */
+  /** An alarm: starts again what should run and does not. */
   recover: { in: object; out: boolean };
 };
 

@@ -1,4 +1,4 @@
-/** Owns what the edge is told of one app. It follows from the record alone, so it holds after a crash too. */
+/** Owns the route of one app. It follows from the record alone, so it is the same after a crash. */
 import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
 import type { AppRecord } from '../../store/records/records.ts';
 
@@ -26,7 +26,7 @@ function targetsOf({ run: { live } }: AppRecord): EdgeRoute['targets'] {
   return live === null ? [] : [{ host: live.host, port: live.targetPort ?? live.port }];
 }
 
-/** Undefined when it runs, and when it is not known why it does not. */
+/** Undefined when the app runs, or when the reason is not known. */
 function vacancyOf(app: AppRecord): Vacancy | undefined {
   const { status, run, desired } = app;
   const isUnderWay = status === 'queued' || status === 'building';

@@ -1,10 +1,10 @@
 /**
- * Owns the routes of the edge: host name to instance, the union over all apps.
+ * Owns the routes of the edge: host name to instance, over all apps.
  *
- * 1. At its first message they are built anew from the store; after that apps tell what changed.
- * 2. A reply means that the edge has the routes, or that it will be tried again (`false`).
+ * 1. The first message builds the routes from the store; after that the apps report their changes.
+ * 2. A reply means that the edge has the routes, or that they will be sent again (`false`).
  * 3. An app that runs nothing has a route without targets (503); an unknown host has none (404).
- * 4. What only changes words that visitors read is sent a little later, many changes at once.
+ * 4. A change only of texts for visitors is sent a little later, many changes at once.
  */
 import type { EdgeRoute } from '../../protocol/workload.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -14,30 +14,30 @@ import type { WorkloadDeps } from '../workload/deps.ts';
 import { isSameRoute, isSameTargets, routeOf } from './app-route.ts';
 
 export type EdgeProtocol = {
-  /** Sends all routes to the edge; asked at start and when the driver connects again. */
+  /** Sends all routes to the edge; requested at start and when the driver connects again. */
   sync: { in: object; out: boolean };
-  /** What an app's host leads to; null takes the route away. */
+  /** The route of an app's host; null removes it. */
   route: { in: { appId: string; route: EdgeRoute | null }; out: boolean };
 };
 
-/** One a server: `edgeActor.at(serverId)`. */
+/** One for each server: `edgeActor.at(serverId)`. */
 export const edgeActor = actorKind<EdgeProtocol>('edge');
 
 export interface EdgeDeps extends Pick<WorkloadDeps, 'reader' | 'driver' | 'clock' | 'logger'> {
   hostOf: (slug: string) => string;
 }
 
-/** Until routes the edge did not take are sent again. */
+/** The pause before routes that the edge did not take are sent again. */
 const retryMs = 2000;
-/** Apps after which the walk over all of them gives way to others. */
+/** After this many apps the walk over all of them lets other work run. */
 const walkStep = 200;
-/** How long changes of words wait for others. */
+/** How long a change of texts waits for others. */
 const gatherMs = 200;
 
 export function edgeDefinition(deps: EdgeDeps): ActorDefinition<EdgeProtocol> {
   return {
     kind: edgeActor,
-    // What it knows takes a walk over all apps to find again.
+    // Passivation would cost a walk over all apps to learn the routes again.
     idleMs: Infinity,
     activate: async (context) =>
       new Edge(deps, context, await storedRoutes(deps, context)).handlers,
@@ -45,8 +45,8 @@ export function edgeDefinition(deps: EdgeDeps): ActorDefinition<EdgeProtocol> {
 }
 
 /**
- * The routes of all apps. However many they are, others get their turns meanwhile; what changes until
- * the walk is over comes as messages behind it.
+ * The routes of all apps. However many they are, other work runs in between. Changes during the walk come
+ * as later messages.
  */
 async function storedRoutes(
   deps: EdgeDeps,
@@ -70,7 +70,7 @@ class Edge {
   readonly #deps: EdgeDeps;
   readonly #context: ActorContext<EdgeProtocol>;
   readonly #routes: Map<string, EdgeRoute>;
-  /** Calls off what is to be sent later. */
+  /** Cancels what is to be sent later. */
   #cancelNext: (() => void) | null = null;
 
   constructor(deps: EdgeDeps, context: ActorContext<EdgeProtocol>, routes: Map<string, EdgeRoute>) {

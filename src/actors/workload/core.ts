@@ -1,10 +1,10 @@
 /**
- * Owns the state of one app or database while its actor is active: its record, and what sees to its
+ * Owns the state of one app or database while its actor is active: its record, and the care of its
  * workloads.
  *
- * 1. What is in memory is what was committed or is being committed. Every change goes through `save`,
- *    which also derives the status.
- * 2. Work that outlives a message changes state by reports alone.
+ * 1. The state in memory is committed or being committed. Every change goes through `save`, which also
+ *    derives the status.
+ * 2. Work that outlives a message changes the state only by reports.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { LogName } from '../../logs/files/log.ts';
@@ -37,9 +37,9 @@ export interface Leaver extends Omit<WayOut, 'gone'> {
   workloadId: string;
 }
 
-// Others may take the uid, or whatever else is unique, between the look and the commit.
+// Another actor may take the uid, or another unique value, between the look-up and the commit.
 const attemptsMax = 50;
-/** So often the next free one is tried; then each of a crowd looks in a place of its own. */
+/** This many tries take the next free uid; after that each tries a place of its own. */
 const attemptsInOrder = 8;
 const spreadBitsMax = 12;
 
@@ -68,16 +68,16 @@ export abstract class WorkloadCore<
   protected abstract statusOf(record: R): R['status'];
   abstract logOf(workloadId: string): LogName;
   protected abstract get leavers(): readonly Leaver[];
-  /** What of its record changes when the driver has forgotten one of these. */
+  /** The changes of its record when the driver has forgotten this workload. */
   protected abstract without(record: R, workloadId: string): Partial<R>;
   protected abstract logsOf(record: R): readonly LogName[];
 
-  /** The record, also of what is in trash; null when there is none. */
+  /** The record, even in trash; null when there is none. */
   get record(): R | null {
     return this.#record;
   }
 
-  /** The record of what is not in trash; else NOT_FOUND. */
+  /** The record, unless it is in trash; else NOT_FOUND. */
   require(): R {
     if (this.#record === null || this.#record.deletedAtMs !== null) throw this.#notFound();
     return this.#record;
@@ -88,7 +88,7 @@ export abstract class WorkloadCore<
     return uid > 0 ? uid : null;
   }
 
-  /** Resolves when what was saved last is durable. */
+  /** Resolves when the latest `save` is durable. */
   get durable(): Promise<void> {
     return this.#durable;
   }
@@ -98,8 +98,8 @@ export abstract class WorkloadCore<
   }
 
   /**
-   * Commits its first record, with a uid of its own, and other changes. `recordFor` is told how many
-   * free places to leave to others that are made at the same time. CONFLICT when it exists.
+   * Commits its first record, with a uid of its own, and other changes. `recordFor` is told how many free
+   * places to leave to others that are made at the same time. CONFLICT when the record exists.
    */
   async create(recordFor: (past: number) => R, changes: readonly Change[] = []): Promise<R> {
     const { reader, options } = this.deps;
@@ -128,7 +128,7 @@ export abstract class WorkloadCore<
     return record;
   }
 
-  /** What the driver is asked to run; of what is not said there is none, or the usual. */
+  /** What the driver is asked to run; a missing field means none, or the default. */
   spec(
     own: Pick<WorkloadSpec, 'id' | 'kind' | 'command' | 'env'> & Partial<WorkloadSpec>,
   ): WorkloadSpec {
@@ -145,7 +145,7 @@ export abstract class WorkloadCore<
     };
   }
 
-  /** Sees every workload on its way out to its end. */
+  /** Ends every workload that is leaving. */
   endAll(): void {
     for (const { workloadId, ...way } of this.leavers) {
       this.care.end(workloadId, { ...way, gone: () => this.#forget(workloadId) });
@@ -158,7 +158,7 @@ export abstract class WorkloadCore<
     this.endLogsOfDeleted();
   }
 
-  /** The logs of what is in trash end when its last workload has. */
+  /** The logs of a deleted app or database end when its last workload has ended. */
   endLogsOfDeleted(): void {
     if (this.#record?.deletedAtMs == null || this.leavers.length > 0) return;
     const logs = this.logsOf(this.#record);

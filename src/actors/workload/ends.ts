@@ -1,18 +1,18 @@
 /**
- * Owns how the ends of workloads are judged, and what people are told of those that nobody asked for; of
- * apps and databases alike.
+ * Owns how the ends of workloads of apps and databases are judged, and what people are told of unasked
+ * ends.
  */
 import type { Exit, Workload, WorkloadState } from '../../protocol/workload.ts';
 
-/** The last words of what ended may be stored so much later; what is started again is so no sooner. */
+/** The last output of an ended workload may be stored this much later; a restart waits at least as long. */
 export const lastWordsMs = 100;
-/** A restart this near is at once, to people. */
+/** People call a restart within this time immediate. */
 const soonMs = 1500;
 
-/** What ended this often before it was healthy is given up. */
+/** A workload that ended this often before it was healthy has failed. */
 const exitsMax = 3;
 
-/** What ended it, as a sentence; null while it runs, or is started again not for the last time. */
+/** How it ended, as a sentence; null while it runs, or is started again and may still succeed. */
 export function endOf(
   workload: Workload | undefined,
   gone: string,
@@ -30,13 +30,13 @@ export function endOf(
   }
 }
 
-/** Whether it did not start because its image is missing, in the words of drivers of containers. */
+/** Whether it did not start because its image is missing, in the words of container drivers. */
 export function lacksImage({ state }: Workload): boolean {
   if (state.phase !== 'ended' || state.exit.reason !== 'failed_to_start') return false;
   return /no such image/i.test(state.exit.detail ?? '');
 }
 
-/** How often it ended by itself so far, as its driver says, and how at last; null: never, or for good. */
+/** The number of unasked ends that the driver reports, and the last one; null: none, or it ended for good. */
 export function endIn(state: WorkloadState): { ends: number; exit: Exit } | null {
   switch (state.phase) {
     case 'waiting':
@@ -52,7 +52,7 @@ export function endIn(state: WorkloadState): { ends: number; exit: Exit } | null
   }
 }
 
-/** A sentence that begins with `who` ended; `when` stands behind how. */
+/** A sentence that begins with `who` ended; `when` follows the manner. */
 export function describeExit(
   { detail, reason, signal, code }: Exit,
   who: string,
@@ -65,7 +65,7 @@ export function describeExit(
   return `${who} exited with code ${String(code ?? 'unknown')}${when}.`;
 }
 
-/** A sentence about an end of what was well before. */
+/** A sentence about the end of a workload that was well before. */
 export function describeEnd(exit: Exit, who: string): string {
   const { cause, detail, reason, signal, code } = exit;
   if (cause === 'unhealthy') return `${who} was ended because its health check failed.`;

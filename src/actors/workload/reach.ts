@@ -1,4 +1,4 @@
-/** Owns patience with a driver that is not reached for a moment, as while its runner starts anew. */
+/** Owns the retries while a driver cannot be reached, such as while its runner restarts. */
 import { type Clock, pause } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 
@@ -6,8 +6,8 @@ const pauseMs = 500;
 const patienceMs = 30_000;
 
 /**
- * Repeats a call that is refused with AGENT_UNREACHABLE, for about half a minute. What the driver itself
- * waited before it refused counts; what had gone on for longer by then, as a build, was work.
+ * Repeats a call that is refused with AGENT_UNREACHABLE, for about half a minute. The driver's own waiting
+ * before a refusal counts. A call that ran longer, such as a build, was work and does not count.
  */
 export async function reach<T>(
   clock: Clock,
@@ -32,7 +32,7 @@ export async function reach<T>(
   }
 }
 
-/** As a call, because the compiler takes a property it has seen false to stay so. */
+/** A function, because the compiler assumes that a property once seen false stays false. */
 export function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }

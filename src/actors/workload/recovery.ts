@@ -1,6 +1,6 @@
 /**
- * Owns when what should run and does not is started again: with growing pauses, by an alarm, so that a
- * restart of the service shortens none.
+ * Owns when a workload that should run and does not is started again: with growing pauses, by an alarm, so
+ * that a restart of the service shortens no pause.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -16,7 +16,7 @@ export class Recovery<P extends Protocol & { recover: { in: object; out: boolean
   readonly #context: Pick<ActorContext<P>, 'address' | 'alarm' | 'clearAlarm'>;
   readonly #parts: { clock: Clock; reader: Pick<Reader, 'get'> };
   #failures = 0;
-  /** When the next try is; undefined: as the stored alarm says. */
+  /** The time of the next try; undefined: the stored alarm has it. */
   #nextMs: number | null | undefined;
 
   constructor(
@@ -27,7 +27,7 @@ export class Recovery<P extends Protocol & { recover: { in: object; out: boolean
     this.#parts = parts;
   }
 
-  /** Whether the next try is still to wait. */
+  /** Whether the next try is still waiting. */
   get isWaiting(): boolean {
     const { clock, reader } = this.#parts;
     if (this.#nextMs === undefined) {
@@ -40,12 +40,12 @@ export class Recovery<P extends Protocol & { recover: { in: object; out: boolean
     this.#failures = 0;
   }
 
-  /** How many starts in a row came to nothing, this one included. */
+  /** Counts a failed start; how many in a row failed. */
   failed(): number {
     return (this.#failures += 1);
   }
 
-  /** The pause before the next try, and what sets its alarm. */
+  /** The pause before the next try, and the change that sets its alarm. */
   next(): { pauseMs: number; alarm: Change } {
     const pauseMs = Math.min(firstPauseMs * 2 ** (this.#failures - 1), lastPauseMs);
     this.#nextMs = this.#parts.clock.now() + pauseMs;

@@ -1,6 +1,6 @@
 /**
- * Owns the way of an app or a database into trash, and out of it: back, or for ever. What is removed
- * for ever goes before its record, so that a removal that failed can be asked for again.
+ * Owns the way of an app or a database into trash, and out of it: back, or for ever. Its parts are removed
+ * before its record, so that a failed removal can be requested again.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { newId } from '../../lib/ids.ts';
@@ -19,7 +19,7 @@ type PurgeProtocol = Protocol & { purge: { in: object; out: boolean } };
 export interface TrashOptions<R> {
   /** Stops it, with this patch of its record and these changes. */
   stop: (patch: Pick<WorkloadRecord, 'desired' | 'deletedAtMs'>, changes: Change[]) => void;
-  /** Removes all that it has but its record. Resolves with what removes records of its parts. */
+  /** Removes everything but its record. Resolves with the changes that remove records of its parts. */
   empty: (record: R) => Promise<readonly Change[]>;
 }
 
@@ -44,7 +44,7 @@ export function trashHandlers<
   };
   const findItem = (): Readonly<TrashRecord> | undefined =>
     reader.find(tables.trash, 'target', [core.id]);
-  /** What takes it off the list and its alarm away. */
+  /** The changes that take it out of trash and remove its alarm. */
   const leave = (): Change[] => {
     const item = findItem();
     const cleared = context.clearAlarm(alarmName);
@@ -70,7 +70,7 @@ export function trashHandlers<
       core.endLogsOfDeleted();
       return true;
     },
-    /** It comes back stopped. */
+    /** A restored app or database is stopped. */
     restore: () => {
       const { folderId } = trashed();
       // Its folder may have been deleted meanwhile.
@@ -79,8 +79,8 @@ export function trashHandlers<
       return true;
     },
     /**
-     * Once its time in trash is over, this is tried again while the place it runs in is away. Whoever
-     * wanted it sooner asks again, and it keeps its time.
+     * When its time in trash is over and its server is away, the removal is tried again. A person who
+     * wanted it sooner asks again, and its time stays.
      */
     purge: async () => {
       try {

@@ -1,7 +1,7 @@
 /**
- * Owns the way from the driver's events to the apps and databases they concern, and waking them at
- * start. After start, and whenever the driver connects again, each that has something under way or
- * should run is told what the driver has of it; so is each the driver has something of.
+ * Owns the way from the driver's events to the apps and databases that they concern, and waking these at
+ * start. At start, and whenever the driver connects again, every app and database that is active, should
+ * run, or is known to the driver gets the driver's view of its workloads.
  */
 import type { DriverEvent } from '../../drivers/driver.ts';
 import type { Workload } from '../../protocol/workload.ts';
@@ -38,7 +38,7 @@ export class WorkloadWatch {
     try {
       workloads = await driver.list();
     } catch (error) {
-      // `connected` brings them later.
+      // The event `connected` brings them later.
       logger.warn({ err: error }, 'driver_not_listed');
     }
     this.#wake(workloads);
@@ -63,7 +63,7 @@ export class WorkloadWatch {
         this.#options.logger.warn({}, 'driver_disconnected');
         return;
       case 'servers':
-      // Told to who keeps them.
+      // The watch of servers listens to these itself.
     }
   }
 
@@ -80,7 +80,7 @@ export class WorkloadWatch {
       if (workloads === null) this.#tell(owner, { type: 'wake' });
       else this.#tell(owner, { type: 'workloads', workloads: own });
     }
-    // Also where nothing is to run: those who visit apps that do not run are told so.
+    // Sent even when nothing is to run: visitors of apps that do not run get a page that says so.
     this.#try(null, () => actors.tell(edgeActor.at(localServerId), { type: 'sync' }));
   }
 
@@ -96,15 +96,15 @@ export class WorkloadWatch {
     try {
       tell();
     } catch (error) {
-      // A full mailbox, or the service is stopping; the next `connected` tells it again.
+      // The mailbox is full, or the service is stopping. The next `connected` repeats the message.
       this.#options.logger.warn({ owner, err: error }, 'owner_not_told');
     }
   }
 }
 
 /**
- * Apps and databases that should run, or of which something is on its way in or out, and apps with an
- * open deployment.
+ * Apps and databases that should run, or have a workload that is starting or ending, and apps with an open
+ * deployment.
  */
 export function toWake(reader: Reader): string[] {
   const all = { limit: Number.MAX_SAFE_INTEGER };

@@ -19,7 +19,7 @@ export class WorkFailed extends Error {
 
 const diskFullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
 
-/** Whether the failure is expected, so that its sentence says all there is to say. */
+/** Whether the failure is expected, so that its sentence is complete. */
 export function isExpected(thrown: unknown): boolean {
   if (thrown instanceof ServiceError) return thrown.code !== 'INTERNAL';
   return thrown instanceof WorkFailed || isDiskFull(thrown);

@@ -1,11 +1,11 @@
 /**
- * Owns what is the same for all workloads of an app or a database: their output on its way into the
- * log, their way back from a crash, and their way out.
+ * Owns what all workloads of an app or a database share: following their output into the log, the check
+ * after a crash, and their end.
  *
- * 1. However often it is asked for, a workload is followed once, and ended once.
- * 2. One that ended by itself and runs again is asked until it answers, by one asker at a time.
- * 3. An end is tried until the driver has forgotten the workload. Its last output is waited for, for
- *    a while.
+ * 1. A workload is followed once and ended once, however often that is requested.
+ * 2. A workload that ended by itself and runs again is checked until it answers, by one check at a time.
+ * 3. An end is tried until the driver has forgotten the workload. Its last output is waited for, for a
+ *    while.
  */
 import { pause } from '../../lib/clock.ts';
 import type { LogName } from '../../logs/files/log.ts';
@@ -26,16 +26,16 @@ export interface CareOwner {
 }
 
 export interface WayBack {
-  /** Asked once it listens on its port; absent: that is enough. */
+  /** Checks it once it listens on its port; absent: listening is enough. */
   isWell?: (signal: AbortSignal) => Promise<boolean>;
-  /** Changes the state: it is well, and runs since then. */
+  /** Changes the state: the workload is well, and runs since then. */
   recovered: (startedAtMs: number) => void;
 }
 
 export interface WayOut {
   /** Comes first, in each try: whatever has to be waited for. */
   ready?: (signal: AbortSignal) => Promise<void>;
-  /** Workloads that end behind it, in this order. */
+  /** Workloads that end after it, in this order. */
   others?: readonly string[];
   /** Changes the state: the driver has forgotten all of them. */
   gone: () => void;
@@ -56,7 +56,7 @@ export class WorkloadCare {
     this.#owner = owner;
   }
 
-  /** Follows the output of a workload into the log until it has ended. Again is fine. */
+  /** Follows the output of a workload into the log until it has ended. May be repeated. */
   follow(workloadId: string): void {
     if (this.#followed.has(workloadId)) return;
     const { context, deps, id: owner } = this.#owner;
@@ -66,7 +66,7 @@ export class WorkloadCare {
       try {
         await this.#feed(workloadId, signal);
       } catch (error) {
-        // Whoever sees it running again follows it again.
+        // When the workload runs again, it is followed again.
         this.#followed.delete(workloadId);
         if (!signal.aborted) {
           deps.logger.error({ owner, workload: workloadId, err: error }, 'log_lost');
@@ -77,13 +77,13 @@ export class WorkloadCare {
     });
   }
 
-  /** Asks until it is well, or does not run any more. Again is fine. */
+  /** Checks until the workload is well, or does not run any more. May be repeated. */
   recheck(workloadId: string, way: WayBack): void {
     if (this.#asked.has(workloadId)) return;
     this.#asked.add(workloadId);
     this.#try(`recheck:${workloadId}`, workloadId, 'workload_not_rechecked', async (signal) => {
       const startedAtMs = await this.#wellSince(workloadId, way, signal).finally(() => {
-        // Before it is told: from then on another crash is followed by another asking.
+        // This comes before the report: another crash after it starts another check.
         this.#asked.delete(workloadId);
       });
       if (startedAtMs === null) return;
@@ -109,8 +109,8 @@ export class WorkloadCare {
   }
 
   /**
-   * Asks the driver for one that a list of its workloads lacks. The list may be older than the workload:
-   * only the driver's own word for this one counts.
+   * Asks the driver for a workload that a list lacks. The list may be older than the workload, so only the
+   * driver's answer for this one counts.
    */
   confirm(workloadId: string, port: number | null, notice: (workload: Workload) => void): void {
     const { context, deps, id: owner } = this.#owner;
@@ -141,7 +141,7 @@ export class WorkloadCare {
     }
   }
 
-  /** Says that it ended by itself, behind its own last words as far as they come soon. */
+  /** Reports an unasked end, after its last output if that comes soon. */
   tellEnd(workloadId: string, say: () => void): void {
     this.#owner.context.work(`tell:${workloadId}`, async (signal) => {
       await pause(this.#owner.deps.clock, lastWordsMs, signal).catch(() => undefined);
@@ -149,7 +149,7 @@ export class WorkloadCare {
     });
   }
 
-  /** Waits, for a while, until all output of what has ended is in the log. */
+  /** Waits, for a while, until all output of an ended workload is in the log. */
   async settled(workloadId: string, signal: AbortSignal): Promise<void> {
     await Promise.race([
       this.#followed.get(workloadId),
@@ -157,7 +157,7 @@ export class WorkloadCare {
     ]);
   }
 
-  /** Ends it, once that it leaves is durable. Again is fine. */
+  /** Ends the workload, once its leaving is durable. May be repeated. */
   end(workloadId: string, { ready, others = [], gone }: WayOut): void {
     if (this.#ending.has(workloadId)) return;
     this.#ending.add(workloadId);
@@ -199,7 +199,7 @@ export class WorkloadCare {
     }
   }
 
-  /** Runs work that may fail: then its failure is logged. */
+  /** Runs work that may fail, and logs a failure. */
   #try(
     name: string,
     workloadId: string,

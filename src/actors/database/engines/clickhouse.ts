@@ -1,6 +1,6 @@
 /**
- * Owns ClickHouse, by its image alone. It is reached by its native protocol. Its user is one of SQL:
- * those of the image's variables cannot be given another password.
+ * Owns ClickHouse, by its image alone. Clients use its native protocol. Its user is made by SQL, because a
+ * user from the image's variables cannot get another password.
  */
 import { createHash } from 'node:crypto';
 import {

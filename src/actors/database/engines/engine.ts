@@ -1,14 +1,14 @@
 /**
- * Owns what a database engine is to the rest: names and versions, how its server is run by programs
- * of the machine or by an image, how it is asked whether it is well, and what its clients need.
+ * Owns the interface of a database engine: names and versions, how programs of the machine or an image run
+ * its server, how its health is checked, and what its clients need.
  *
- * 1. An engine is data and functions: it keeps nothing, and everything it is told may be told again.
+ * 1. An engine is data and functions: it keeps no state, and every call may be repeated.
  * 2. No password stands in an argument of a program, in a log or in a sentence for people.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { ExecOutcome } from '../../../protocol/workload.ts';
 
-/** A program to run: nothing secret in `command`. */
+/** A program to run. `command` holds no secret. */
 export interface Command {
   command: string[];
   env: Record<string, string>;
@@ -28,9 +28,9 @@ export interface Names {
 }
 
 export interface Secrets {
-  /** Of the user. */
+  /** The password of the user. */
   password: string;
-  /** Of the engine's own administrator. */
+  /** The password of the engine's own administrator. */
   adminPassword: string;
 }
 
@@ -45,12 +45,12 @@ export interface Server extends Names, Secrets {
 
 export type Wellness =
   | { kind: 'well' }
-  /** It lives and says that it will be well, such as while it replays its log. */
+  /** The server lives and reports that it will be well, for example while it replays its log. */
   | { kind: 'starting'; seen: string }
   /** `seen` is the end of a sentence. */
   | { kind: 'unwell'; seen: string };
 
-/** What of an engine lies on the machine, where it runs by programs of the machine. */
+/** The files of a server that runs by programs of the machine. */
 export interface HostPlace {
   /** 0700, the database's own. */
   data: string;
@@ -58,7 +58,7 @@ export interface HostPlace {
   temp: string;
   /** 0700, the database's own: its socket. */
   run: string;
-  /** Writes a file that its programs may read and not change; the whole path. */
+  /** Writes a file that its programs may read but not change. Returns the whole path. */
   write(name: string, text: string): Promise<string>;
 }
 
@@ -70,9 +70,9 @@ export interface HostInit extends Command {
 export interface HostServer {
   /** In full, such as `18.4`. */
   version: string;
-  /** The job that makes the files; null: none is needed. `place.data` is empty, and may be filled. */
+  /** The job that makes the files; null: none is needed. `place.data` is empty; this call may write there. */
   init(place: HostPlace, secrets: Secrets): Promise<HostInit | null>;
-  /** Writes what the server reads, and says how it is run. */
+  /** Writes the files that the server reads, and returns its command. */
   serve(place: HostPlace, port: number, names: Names, secrets: Secrets): Promise<Command>;
 }
 
@@ -80,21 +80,21 @@ export interface HostTools {
   path: readonly string[];
   /** The whole path of the first program found by one of these names, in PATH or in these folders. */
   find(names: readonly string[], folders?: readonly string[]): Promise<string | null>;
-  /** What a program says for these arguments, at most a few kB; null when it fails. */
+  /** The output of a program for these arguments, at most a few kB; null when it fails. */
   ask(program: string, args: readonly string[]): Promise<string | null>;
-  /** The PostgreSQL that comes with the service, where every uid reads it; null where none does. */
+  /** The PostgreSQL that comes with the service, where every uid can read it; null without one. */
   ownPostgres(): Promise<{ bin: string; version: string } | null>;
-  /** The program of the SQL prompt and the node it runs with. */
+  /** The program of the SQL prompt and the node that runs it. */
   sqlPrompt(): Promise<{ node: string; program: string }>;
 }
 
 export interface HostEngine {
   /**
-   * Finds the server for a version as it was asked for; null: the best one there is. Throws
-   * ENGINE_NOT_AVAILABLE and, for a version alone, BAD_USER_INPUT.
+   * Finds the server for a requested version; null: the best one there is. Throws ENGINE_NOT_AVAILABLE and,
+   * for a version alone, BAD_USER_INPUT.
    */
   find(version: string | null, tools: HostTools): Promise<HostServer>;
-  /** Finds one that goes on with the files that `version` made. */
+  /** Finds a server that can use the files that `version` made. */
   again(version: string, tools: HostTools): Promise<HostServer>;
 }
 
@@ -103,14 +103,14 @@ export interface ImageEngine {
   versions: readonly string[];
   /** The image of a version, such as `postgres:18-alpine`. */
   reference: (version: string) => string;
-  /** Inside. */
+  /** The port inside the container. */
   port: number;
-  /** Where its volume lies inside. */
+  /** The path of its volume inside the container. */
   volume: string;
   run(names: Names, secrets: Secrets): Command;
 }
 
-/** How a name has to look; `what` ends a sentence that begins with the field's name. */
+/** The rule for a name; `what` ends a sentence that begins with the field's name. */
 export interface NameRule {
   pattern: RegExp;
   what: string;
@@ -122,40 +122,43 @@ export interface Engine {
   /** For people. */
   readonly label: string;
   readonly defaults: Names;
-  /** Null: it cannot be chosen. */
+  /** Null: the name cannot be chosen. */
   readonly rules: { databaseName: NameRule | null; username: NameRule | null };
-  /** Null where only images run it. */
+  /** Null when only images run the engine. */
   readonly host: HostEngine | null;
   readonly image: ImageEngine;
-  /** A line of its log that tells what is wrong, in the group `text`. */
+  /** Matches a line of its log that tells what is wrong, in the group `text`. */
   readonly complaint: RegExp;
   /** The address for clients; parts are encoded. */
   url(access: Access): string;
   /** Rejects only when `signal` aborts. */
   check(server: Server, signal: AbortSignal): Promise<Wellness>;
-  /** Makes the user and the database in a server that is new. Again is fine. */
+  /** Makes the user and the database in a new server. May be repeated. */
   setUp(server: Server, signal: AbortSignal): Promise<void>;
   /**
-   * Gives the user another password without a restart. Again is fine. PasswordRefused says that
-   * `server.password` is still the one; after any other error it may be either.
+   * Gives the user another password without a restart. May be repeated. PasswordRefused says that
+   * `server.password` is still in force; after any other error either password may be.
    */
   setPassword(server: Server, password: string, signal: AbortSignal): Promise<void>;
   /**
-   * The client that people type into; with a statement, the same client for that one alone, which ends
-   * with 0 when it succeeded. `tools` is null inside an image.
+   * The client for a console; with a statement, the same client for that statement alone, which exits with
+   * 0 when it succeeded. `tools` is null inside an image.
    */
   client(access: Access, statement: string | null, tools: HostTools | null): Promise<Command>;
 }
 
-/** The message is what a server, or its client, said instead of doing what it was asked. */
+/** The message is what a server, or its client, wrote in place of a success. */
 export class ServerRefusal extends Error {
   override readonly name: string = 'ServerRefusal';
 }
 
-/** The server said no, and its user gets in by the password before: no try that came to no end took. */
+/**
+ * The server refused the new password, and the previous one still signs in. So no earlier try succeeded
+ * either.
+ */
 export class PasswordRefused extends Error {
   override readonly name = 'PasswordRefused';
-  /** A sentence for people, where more is known. */
+  /** A sentence for people, when more is known. */
   readonly why: string | null;
 
   constructor(why: string | null, options?: ErrorOptions) {
@@ -166,15 +169,15 @@ export class PasswordRefused extends Error {
 
 export interface PasswordChange {
   change: Command;
-  /** Whether what that said is the server's own no, and not the client's about its connection. */
+  /** Whether the output is the server's own refusal, and not the client's error about its connection. */
   isRefusal: (said: string) => boolean;
-  /** Why, for people; absent: nothing more is known. */
+  /** The reason for people; absent: nothing more is known. */
   whyOf?: (said: string) => string | null;
-  /** Succeeds by the password before. */
+  /** Signs in with the previous password. */
   signIn: Command;
 }
 
-/** As `setPassword`, by an engine's own client. */
+/** Changes the password by an engine's own client, as `setPassword`. */
 export async function changeByClient(
   server: Server,
   { change, isRefusal, whyOf, signIn }: PasswordChange,
@@ -191,7 +194,7 @@ export async function changeByClient(
   throw new ServerRefusal(lastLine(output));
 }
 
-/** As `check`, by a command that succeeds where the server is well. */
+/** Checks the server as `check`, by a command that succeeds when the server is well. */
 export async function checkByClient(
   server: Server,
   command: Command,
@@ -215,10 +218,10 @@ export async function runByClient(
 /** An engine that the machine has in one version at most. */
 export interface HostProgram {
   label: string;
-  /** Of its server; people are told the first. */
+  /** The names of its server's program; messages show the first. */
   names: readonly string[];
   versionArgs: readonly string[];
-  /** Finds the version in what it says. */
+  /** Finds the version in the program's output. */
   version: RegExp;
 }
 
@@ -239,7 +242,7 @@ export async function findProgram(
   throw noVersion(label, wanted, [found]);
 }
 
-/** Whether `18.4` is what `18` or `18.4` asks for. */
+/** Whether `18.4` fits a request for `18` or `18.4`. */
 export function isVersion(version: string, wanted: string): boolean {
   return version === wanted || version.startsWith(`${wanted}.`);
 }
@@ -279,7 +282,7 @@ export const identifierRule = (lengthMax: number, reserved: readonly string[]): 
   reserved,
 });
 
-/** Where an exec tells of a failure: its last line that says something. */
+/** The last line with text, in which a command explains its failure. */
 export function lastLine(output: Uint8Array): string {
   const lines = Buffer.from(output).toString('utf8').split('\n');
   const said = lines.map((line) => line.trim()).filter((line) => line !== '');
@@ -288,7 +291,7 @@ export function lastLine(output: Uint8Array): string {
 
 const statementVariable = 'GANGWAY_STATEMENT';
 
-/** A shell line that hands a statement to a client by its input: no argument shows it to others. */
+/** A shell line that passes a statement to a client as input, so that no argument shows it to others. */
 export function fedByShell(client: string, text: string, env: Command['env']): Command {
   return {
     command: ['/bin/sh', '-c', `printf '%s\\n' "$${statementVariable}" | ${client}`],

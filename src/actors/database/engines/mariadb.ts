@@ -1,12 +1,12 @@
 /**
- * Owns MariaDB and MySQL, which differ in little: MariaDB by the server of the machine or its image,
- * MySQL by its image alone.
+ * Owns MariaDB and MySQL, which differ little: MariaDB by the server of the machine or its image, MySQL by
+ * its image alone.
  *
- * 1. Of passwords of MariaDB only hashes stand in statements and in files. MySQL is told them as they
- *    are, and keeps them out of its own logs.
- * 2. Each has an administrator for 127.0.0.1: their images look up no names, so that `localhost` is
- *    nobody who comes over the network of the sandbox. Servers that were made before have one for
- *    `localhost` alone: they are asked by their user, and cannot be given another password.
+ * 1. For MariaDB, statements and files hold only hashes of passwords. MySQL gets plain passwords, and keeps
+ *    them out of its own logs.
+ * 2. Each server has an administrator for 127.0.0.1. The images look up no names, so a client over the
+ *    network of the sandbox never counts as `localhost`. Older servers have an administrator for
+ *    `localhost` alone: they are checked as their user, and cannot get another password.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ const madeBefore =
 export const mariadb: Engine = {
   ...shared('mariadb'),
   label: 'MariaDB',
-  // The image does it, or the server as it starts.
+  // The image makes them, or the server as it starts.
   setUp: () => Promise.resolve(),
   check: (server, signal) => checkByClient(server, asUser(server, 'mariadb', 'SELECT 1'), signal),
   host: { find: findServer, again: (_version, tools) => findServer(null, tools) },
@@ -85,7 +85,7 @@ export const mysql: Engine = {
     reference: (version) => `mysql:${version}`,
     port: 3306,
     volume: '/var/lib/mysql',
-    // Its user is made by statements of ours: the image would put a password into one as it is.
+    // Our statements make its user: the image would write the plain password into a statement.
     run: ({ databaseName }, { adminPassword }) => ({
       command: [],
       env: {
@@ -170,7 +170,7 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
   };
 }
 
-/** Run at each start, before anybody is served: what is there already stays as it is. */
+/** Runs at each start, before the server accepts clients. What exists stays as it is. */
 function firstStatements({ databaseName, username }: Names, secrets: Secrets): string {
   const user = `'${username}'@'%'`;
   return [
@@ -185,13 +185,13 @@ function firstStatements({ databaseName, username }: Names, secrets: Secrets): s
   ].join('\n');
 }
 
-/** What the server compares with: nobody signs in by knowing it. */
+/** The hash that the server compares with. Nobody can sign in with the hash itself. */
 function nativeHash(password: string): string {
   const once = createHash('sha1').update(password).digest();
   return `*${createHash('sha1').update(once).digest('hex').toUpperCase()}`;
 }
 
-/** Before its user is there the administrator asks. */
+/** Checks as the administrator until the user exists. */
 async function checkMysql(server: Server, signal: AbortSignal): Promise<Wellness> {
   const { exitCode, output } = await server.exec(asRoot(server, 'mysql', 'SELECT 1'), signal);
   if (exitCode === 0) return { kind: 'well' };
@@ -201,7 +201,7 @@ async function checkMysql(server: Server, signal: AbortSignal): Promise<Wellness
   return seen.kind === 'well' ? seen : unwell;
 }
 
-/** What the image of MySQL is not asked to make. */
+/** Makes the user, which the image of MySQL is not asked to make. */
 function userStatements(server: Server): string {
   const user = `'${server.username}'@'%'`;
   const by = `BY ${quoted(server.password)}`;
@@ -230,18 +230,18 @@ function asUser(server: Server, program: Program, text: string): Command {
   return sql(program, server.username, server.password, server.ownPort, text);
 }
 
-/** The number of an error of the server; null also for those of the client, such as of its connection. */
+/** The number of a server error; null for errors of the client, such as a lost connection. */
 function serverError(said: string): number | null {
   const number = Number(/^ERROR (\d+) /m.exec(said)?.[1] ?? 2000);
   return number >= 2000 && number < 3000 ? null : number;
 }
 
-/** Whether nobody of that name and password is let in from there. */
+/** Whether the server refuses this name and password from this address. */
 function isDenied(said: string): boolean {
   return deniedErrors.has(serverError(said));
 }
 
-/** A statement over the network of the sandbox, which is not there while an image still makes its files. */
+/** A statement over the network of the sandbox. That is missing while an image still makes its files. */
 function sql(
   program: Program,
   user: string,

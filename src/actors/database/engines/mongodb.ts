@@ -1,6 +1,6 @@
 /**
- * Owns MongoDB, by its image alone. Passwords reach its shell by the environment, never by a statement
- * or an argument.
+ * Owns MongoDB, by its image alone. Its shell gets passwords from the environment, never in a statement or
+ * an argument.
  */
 import {
   type Access,

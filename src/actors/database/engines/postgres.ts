@@ -1,8 +1,8 @@
 /**
- * Owns PostgreSQL: the one that comes with the service, or one of the machine; else by its image.
+ * Owns PostgreSQL: the one that comes with the service, one of the machine, or its image.
  *
- * 1. Its user owns its database and is no superuser; the superuser is ours.
- * 2. Passwords are given to the server as verifiers, never as they are.
+ * 1. The user owns the database and is no superuser; the superuser is ours.
+ * 2. The server gets passwords as verifiers, never in plain text.
  */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
@@ -27,7 +27,7 @@ import {
 const admin = 'postgres';
 const connectTimeoutMs = 5000;
 const queryTimeoutMs = 15_000;
-/** Longer socket paths are cut by the system. */
+/** The system cuts longer socket paths. */
 const socketPathMax = 107;
 const scramIterations = 4096;
 const hostFolder = '/usr/lib/postgresql';
@@ -56,7 +56,7 @@ export const postgres: Engine = {
     volume: '/data',
     run: (_names, { adminPassword }) => ({
       command: [],
-      // A folder of the volume: the images of several versions agree on no other place.
+      // A folder of the volume: the images of several versions share no other place.
       env: { POSTGRES_USER: admin, POSTGRES_PASSWORD: adminPassword, PGDATA: '/data/pgdata' },
     }),
   },
@@ -69,7 +69,7 @@ export const postgres: Engine = {
       return { kind: 'well' };
     } catch (error) {
       signal.throwIfAborted();
-      // cannot_connect_now: it starts, or replays its log after a crash.
+      // cannot_connect_now: the server starts, or replays its log after a crash.
       const { code } = error as { code?: unknown };
       if (code === '57P03') return { kind: 'starting', seen: 'it replays its log' };
       return { kind: 'unwell', seen: whatIsWrong(error) };
@@ -101,7 +101,7 @@ export const postgres: Engine = {
         await client.query(statement);
       });
     } catch (error) {
-      // Of the statement alone: what ends a connection may come behind its success.
+      // Only an error of the statement counts. An error that ends the connection may come after a success.
       if ((error as { severity?: unknown }).severity !== 'ERROR') throw error;
       const own = { user: server.username, password: server.password };
       await connected(server, { ...own, database: server.databaseName }, signal, async (client) => {
@@ -126,7 +126,7 @@ export const postgres: Engine = {
       return { command: [node, program, '--statement'], env: { ...env, SQL_STATEMENT: statement } };
     }
     if (statement === null) return { command: [psql ?? 'psql'], env };
-    // `--no-psqlrc`: what a console left there must not speak for a program.
+    // `--no-psqlrc`: a file that a console left there must not change the statement.
     return fedByShell('psql --no-psqlrc --set ON_ERROR_STOP=1 --file -', statement, env);
   },
 };
@@ -169,7 +169,7 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
   return {
     version,
     init: async (place, { adminPassword }) => ({
-      // The verifier alone: whoever reads it cannot sign in by it.
+      // The file holds only the verifier, with which nobody can sign in.
       command: initCommand(
         bin,
         version,
@@ -186,7 +186,7 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
         port: String(port),
         unix_socket_directories: socketFolder(place.run, port),
         hba_file: rules,
-        // The end of a client that is cut off by a stop is no error.
+        // A client that a stop cuts off is no error.
         log_line_prefix: '',
       };
       const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -198,7 +198,7 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
   };
 }
 
-// Whoever connects says the password, from wherever.
+// Every client needs the password, wherever it connects from.
 const hostRules = 'local all all scram-sha-256\nhost all all samehost scram-sha-256\n';
 
 function initCommand(bin: string, version: string, place: HostPlace, passwords: string): string[] {
@@ -220,12 +220,12 @@ function socketFolder(run: string, port: number): string {
 
 function whatIsWrong(error: unknown): string {
   const { code, severity } = error as { code?: unknown; severity?: unknown };
-  // What the server says itself holds nothing of ours.
+  // The server's own message holds no secret of ours.
   if (typeof severity === 'string' && error instanceof Error) return `it said: ${error.message}`;
   return `no connection was accepted (${typeof code === 'string' ? code : 'no answer'})`;
 }
 
-/** Runs `work` over one connection of the superuser, which ends with it. */
+/** Runs `work` over one connection of the superuser, and closes it afterwards. */
 function asAdmin(
   server: Server,
   database: string,
@@ -255,11 +255,11 @@ async function connected(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     application_name: 'gangway',
-    // Nothing of our own environment.
+    // Keeps our own environment out.
     ssl: false,
     options: '',
   });
-  // What is told here is also what the calls reject with.
+  // The calls reject with the same error.
   client.on('error', () => undefined);
   const cut = (): void => void client.end().catch(() => undefined);
   signal.addEventListener('abort', cut, { once: true });
@@ -273,15 +273,15 @@ async function connected(
   }
 }
 
-/** As an identifier; the rules for names leave nothing to escape, this does not rely on it. */
+/** Quotes an identifier. The rules for names leave nothing to escape, but this does not rely on them. */
 function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
 /**
- * The verifier that PostgreSQL keeps for a password (RFC 5803, SCRAM-SHA-256): made here, so that the
+ * The verifier that PostgreSQL keeps for a password (RFC 5803, SCRAM-SHA-256). It is made here, so that the
  * password itself never reaches the server, its files or its log. It is printable ASCII, which SASLprep
- * leaves as it is.
+ * does not change.
  */
 export function scramVerifier(password: string, salt: Uint8Array = randomBytes(16)): string {
   const salted = pbkdf2Sync(password, salt, scramIterations, 32, 'sha256');

@@ -1,7 +1,7 @@
 /**
- * Owns Redis: the one of the machine, or its image. Each change is written to its append-only file.
- * The password lies in its configuration file alone, which Redis rewrites when it is changed: what a
- * driver starts again by itself has the newest. One that cannot be written is not taken.
+ * Owns Redis: the one of the machine, or its image. Every write goes to its append-only file. The password
+ * lies in its configuration file alone. Redis rewrites that file when the password changes, so a restart by
+ * the driver uses the newest one. A password that Redis cannot write to the file is not taken.
  */
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -62,7 +62,7 @@ export const redis: Engine = {
     } catch (error) {
       if (!(error instanceof RedisRefusal)) throw error;
       if (error.signedIn) throw new PasswordRefused(null, { cause: error });
-      // Done before, by a try that could not tell.
+      // An earlier try succeeded without knowing it.
       if (!error.message.startsWith('WRONGPASS')) throw error;
       isSetNow = false;
     }
@@ -70,9 +70,10 @@ export const redis: Engine = {
     try {
       await talkToRedis(changed, [['CONFIG', 'REWRITE']], signal);
     } catch (error) {
-      // Behind a try that could not tell, its file may have the new one.
+      // After a try with an unknown result, the file may hold the new password.
       if (!(error instanceof RedisRefusal) || !isSetNow) throw error;
-      // As with a full disk: its file has the old one, and so has it again.
+      // The file could not be written, as with a full disk. It holds the old password, so Redis gets that
+      // one back.
       await talkToRedis(changed, [set(server.password)], signal);
       throw new PasswordRefused(null, { cause: error });
     }
@@ -93,17 +94,17 @@ const settings = (password: string): string[] => [
   'maxmemory-policy noeviction',
 ];
 
-/** Written once: later the file is what Redis made of it. */
+/** Writes the file once: after that Redis itself rewrites it. */
 const imageCommand = [
   '/bin/sh',
   '-ec',
   [
     `file=/data/${configName}`,
-    // The characters that would end a quoted word are taken out of their meaning.
+    // Escapes the characters that would end a quoted word.
     `if [ ! -s "$file" ]; then umask 077; { printf 'requirepass "'; printf '%s' "$${passwordVariable}" | sed 's/["\\\\]/\\\\&/g'; printf '"\\nappendonly yes\\nmaxmemory-policy noeviction\\n'; } > "$file.new"; mv "$file.new" "$file"; fi`,
     `unset ${passwordVariable}`,
     'if id redis > /dev/null 2>&1; then chown redis "$file"; fi',
-    // The image's own entry gives up the rights of root.
+    // The image's own entry point gives up the rights of root.
     'if command -v docker-entrypoint.sh > /dev/null; then exec docker-entrypoint.sh redis-server "$file" --dir /data; fi',
     'exec redis-server "$file" --dir /data',
   ].join('\n'),
@@ -137,7 +138,7 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
   };
 }
 
-/** redis-cli succeeds whatever Redis said; values are quoted, so that nothing else looks like an error. */
+/** redis-cli succeeds whatever Redis answers. Values are quoted, so only an error looks like an error. */
 const failsOnError = `{ bad=0; while IFS= read -r line; do printf '%s\\n' "$line"; case "$line" in '(error)'*) bad=1;; esac; done; exit "$bad"; }`;
 
 interface RedisPlace {
@@ -147,8 +148,8 @@ interface RedisPlace {
 }
 
 /**
- * A short talk by RESP 2: a password, some commands, their one-line answers. Rejects with what Redis
- * said, with the error of the connection, or when it took too long.
+ * A short exchange by RESP 2: a password, some commands, their one-line answers. Rejects with Redis's
+ * error, with the error of the connection, or when it took too long.
  */
 async function talkToRedis(
   { host, port, password }: RedisPlace,
@@ -159,7 +160,7 @@ async function talkToRedis(
   const socket = connect({ host, port, signal: inTime }).setEncoding('latin1');
   socket.write([['AUTH', password], ...commands].map(encoded).join(''));
   let text = '';
-  // What leaves the loop ends the connection.
+  // Leaving the loop ends the connection.
   for await (const chunk of socket as AsyncIterable<string>) {
     text += chunk;
     const lines = text.split('\r\n').slice(0, -1);
@@ -171,7 +172,7 @@ async function talkToRedis(
   throw new Error('the connection was closed');
 }
 
-/** What Redis says instead of doing it, such as `LOADING …`. */
+/** An error answer of Redis, such as `LOADING …`. */
 class RedisRefusal extends ServerRefusal {
   override readonly name = 'RedisRefusal';
   /** Whether the password was right. */

@@ -1,11 +1,11 @@
 /**
- * Owns starting a database: its files when there are none, its server, the look whether it answers,
- * its user and its database when they are new.
+ * Owns starting a database: its files if there are none, its server, the check whether it answers, and a
+ * new database's user and database.
  *
- * 1. Whatever the driver is asked to run is journaled before, so that a crash finds it again.
- * 2. A server starts when the one before it is gone.
- * 3. Until all of it was made once, a start that finds nothing under way begins with empty files: what
- *    an earlier one left half done is never taken for a database.
+ * 1. A workload is journaled before the driver hears of it, so that it is found again after a crash.
+ * 2. A server starts when the previous one is gone.
+ * 3. Until everything was made once, a start that finds nothing under way begins with empty files. So
+ *    half-made files of an earlier start never count as a database.
  */
 import type { Workload } from '../../../protocol/workload.ts';
 import { reach } from '../../workload/reach.ts';
@@ -21,12 +21,12 @@ import { awaitAnswer, serverOf } from './wellness.ts';
 import { pause } from '../../../lib/clock.ts';
 import { goLive, leaveNext, nameInit, nameServer } from './workloads.ts';
 
-// A port can be taken by somebody else between its choice and its use.
+// Another process can take the port between its choice and its use.
 const portsTried = 3;
 const pollMs = 100;
 const notWanted = 'It is not wanted any more.';
 
-/** Resolves when it serves. Rejects with WorkFailed or a ServiceError, or when aborted. */
+/** Resolves when the database serves. Rejects with WorkFailed or a ServiceError, or when aborted. */
 export async function bringUp(core: DatabaseCore, signal: AbortSignal): Promise<void> {
   let found = await findStarted(core, signal);
   let keepsPort = true;
@@ -65,7 +65,7 @@ async function setUp(core: DatabaseCore, workloadId: string, signal: AbortSignal
   }
 }
 
-/** The server an earlier activation started, when it still runs. */
+/** The server that an earlier activation started, if it still runs. */
 async function findStarted(core: DatabaseCore, signal: AbortSignal): Promise<string | null> {
   const next = core.record?.run.next ?? null;
   if (next === null) return null;
@@ -96,9 +96,9 @@ async function startServer(
   const spec = await serverSpec(core, runtime, workloadId, port);
   let started = await reach(clock, signal, () => driver.start(spec));
   if (lacksImage(started)) {
-    // Somebody removed it.
+    // Somebody removed the image.
     await pullImage(core, signal);
-    // What did not start is remembered as such until it is removed.
+    // The driver remembers a workload that did not start until it is removed.
     await reach(clock, signal, () => driver.remove(workloadId));
     started = await reach(clock, signal, () => driver.start(spec));
   }
@@ -117,7 +117,7 @@ function ofRuntime(runtime: Runtime): { version: string; image: string | null } 
 
 async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime> {
   const { driver, clock, options } = core.deps;
-  // Two servers on the same files would be the end of them.
+  // Two servers would destroy the same files.
   while (core.require().run.ending.length > 0) await pause(clock, pollMs, signal);
   const { version, run } = core.require();
   if (driver.runs === 'image') {
@@ -133,9 +133,9 @@ async function prepare(core: DatabaseCore, signal: AbortSignal): Promise<Runtime
 }
 
 /**
- * Gets the image with the logins of the team, and tells it in the database's log; resolves with it as the
- * driver names it. Whatever keeps it from being had stands in the log, too, behind what the pull said.
- * Rejects with WorkFailed and what `Images` rejects with.
+ * Pulls the image with the logins of the team, and logs the pull in the database's log. Resolves with the
+ * driver's name of the image. The reason of a failure follows in the log. Rejects with WorkFailed and what
+ * `Images` rejects with.
  */
 async function pullImage(core: DatabaseCore, signal: AbortSignal): Promise<string> {
   const { driver, streams, clock, options } = core.deps;
@@ -145,7 +145,7 @@ async function pullImage(core: DatabaseCore, signal: AbortSignal): Promise<strin
   const logins = loginsFor(core.deps, core.require().teamId, reference);
   const spec = { owner: core.id, name: `${core.id}-image`, reference, logins };
   const output = new BuildOutput((text) => {
-    // One that is given up says nothing any more: its database may be stopped or gone.
+    // An aborted pull logs nothing more: its database may be stopped or gone.
     if (!signal.aborted) streams.write(`db:${core.id}`, text);
   }, clock);
   const { line } = output;
@@ -191,7 +191,9 @@ async function makeFiles(
   await finishInit(core, job, signal);
 }
 
-/** Some programs ask who they are, and an own uid has no name: for their time they have another. */
+/**
+ * Some programs ask for the name of their user, and an own uid has none. They run under a uid with a name.
+ */
 async function initUid(core: DatabaseCore, init: HostInit): Promise<number | null> {
   const { namedUid } = core.deps.options;
   const uid = init.needsName && core.uid !== null ? namedUid : core.uid;

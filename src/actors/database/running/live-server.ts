@@ -1,9 +1,9 @@
 /**
- * Owns what the driver says of a database's live server: that it runs, that it ended, that it is well
+ * Owns what the driver reports of a database's live server: that it runs, that it ended, that it is well
  * again.
  *
- * 1. Only the driver's own word for the live server counts: a list may be older than it.
- * 2. It is well again by an answer of its latest start alone.
+ * 1. Only the driver's report about the live server itself counts, because a list may be older.
+ * 2. Only an answer of its latest start makes the server well again.
  */
 import type { Exit, Workload } from '../../../protocol/workload.ts';
 import { describeEnd, describeExit, describeNext, endIn } from '../../workload/ends.ts';
@@ -17,11 +17,11 @@ import { leaving } from './workloads.ts';
 export class LiveServer {
   readonly #core: DatabaseCore;
   readonly #ensureRunning: () => void;
-  /** The latest end by itself that nothing newer was asked about; null: none. */
+  /** The latest end that no newer answer has followed; null: none. */
   #exitedAtMs: number | null = null;
   #toldEnd: string | null = null;
 
-  /** `ensureRunning` is called when nothing of the database runs and something should. */
+  /** `ensureRunning` is called when the database should run and nothing of it does. */
   constructor(core: DatabaseCore, ensureRunning: () => void) {
     this.#core = core;
     this.#ensureRunning = ensureRunning;
@@ -79,7 +79,7 @@ export class LiveServer {
     }
   }
 
-  /** In its log, once. */
+  /** Reports the end in the database's log, once. */
   #tellEnd({ spec, state }: Workload): void {
     const { id, care, deps } = this.#core;
     const { clock, streams } = deps;
@@ -94,7 +94,7 @@ export class LiveServer {
     );
   }
 
-  /** Adds to the error what the server said as it ended, which may come behind the news of it. */
+  /** Adds to the error what the server wrote as it ended. That may arrive after the news of the end. */
   #hearOut(workloadId: string, exit: Exit): void {
     const core = this.#core;
     core.context.work(`said:${workloadId}`, async (signal) => {
@@ -110,7 +110,7 @@ export class LiveServer {
     });
   }
 
-  /** It is well again once the server that ended answers. */
+  /** The database is well again once the server that ended answers. */
   #recheck(workloadId: string): void {
     const core = this.#core;
     core.care.recheck(workloadId, {
@@ -124,8 +124,8 @@ export class LiveServer {
     const run = core.record?.run;
     if (run?.live !== workloadId) return;
     if (this.#exitedAtMs !== null && startedAtMs < this.#exitedAtMs) {
-      // An answer from before the latest end. What is asked from here on is behind that, whatever the
-      // clocks say.
+      // The answer is from before the latest end. From here on every answer is newer, whatever the clocks
+      // say.
       this.#exitedAtMs = null;
       this.#recheck(workloadId);
       return;

@@ -14,12 +14,12 @@ import { handOverTree, makeOurs, OwnedFolders, removeTree } from '../../workload
 import type { DatabaseFiles } from '../../../store/files/snapshot.ts';
 import type { HostPlace } from '../engines/engine.ts';
 
-// A lock file names the process that holds it, and a server does not start beside that.
+// A lock file names the process that holds it, and a server does not start beside such a file.
 const ofProcesses = /^(?:run|tmp)\/|^data\/(?:postmaster\.(?:pid|opts)|[^/]+\.pid)$/;
 
 /**
- * What of its files a copy of them needs: all but what belongs to its processes, and in which order they
- * are read while the server writes them. Paths are relative to the folder of a database.
+ * Which files a copy of a database needs: all but those of its processes. It also says in which order to
+ * read them while the server writes. Paths are relative to the folder of a database.
  */
 export const databaseFiles: DatabaseFiles = {
   isFolder: (name) => /^db_[0-9a-z]+$/.test(name),
@@ -39,13 +39,13 @@ export class DatabasePlace extends OwnedFolders implements HostPlace {
     this.#conf = join(this.root, 'conf');
   }
 
-  /** Empty folders; what was there is gone. */
+  /** Makes empty folders; the earlier content is removed. */
   async makeAnew(): Promise<void> {
     await removeTree(this.root);
     await this.ensure();
   }
 
-  /** Again is fine. */
+  /** Makes missing folders. May be repeated. */
   async ensure(): Promise<void> {
     await this.makeAll(this.#conf, [this.run]);
   }
@@ -57,7 +57,7 @@ export class DatabasePlace extends OwnedFolders implements HostPlace {
     return file;
   }
 
-  /** Gives all files to another uid, for as long as they are made; `handOver` ends it. */
+  /** Gives all files to another uid while they are made; `handOver` ends that. */
   async lend(uid: number | null): Promise<void> {
     if (uid !== null) await this.#give(uid);
   }
@@ -70,7 +70,7 @@ export class DatabasePlace extends OwnedFolders implements HostPlace {
     await removeTree(this.root);
   }
 
-  /** Readable for its programs, whatever the umask. */
+  /** Makes the file readable for the database's programs, whatever the umask. */
   async #share(file: string, uid: number | null): Promise<void> {
     if (uid !== null) await chown(file, process.getuid?.() ?? 0, uid);
     await chmod(file, 0o640);

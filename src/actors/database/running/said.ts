@@ -1,24 +1,24 @@
 /**
- * Owns what a server said as it failed, as the end of a sentence for people: a line of its log, or its
+ * Owns the words of a server that failed, as the end of a sentence for people: a line of its log, or its
  * answer.
  *
- * 1. No password of the database is in it, and no control character; it is 300 characters at most.
- * 2. Only what was said since a given time counts: an older complaint is about something else.
+ * 1. The text holds no password of the database and no control character, and has 300 characters at most.
+ * 2. Only words since a given time count: an older complaint has another cause.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseCore } from '../core.ts';
 import { ServerRefusal } from '../engines/engine.ts';
 import { openAll } from '../settings/secrets.ts';
 
-/** How long before its end what a server says is about it. */
+/** Words within this time before an end belong to it. */
 export const justBeforeMs = 10_000;
 const linesMax = 200;
 const textMax = 300;
-/** What a program wrote last may come behind the news of its end. */
+/** The last output of a program may arrive after the news of its end. */
 const waitsMs = [0, 100, 200, 400, 800];
 const hidden = '••••••••';
 
-/** ` It said: ….`, or '' where it said nothing since then. */
+/** ` It said: ….`, or '' when the server wrote nothing since then. */
 export async function saidSince(
   core: DatabaseCore,
   workloadId: string,
@@ -34,7 +34,7 @@ export async function saidSince(
     () => undefined,
   );
   for (const waitMs of waitsMs) {
-    // What is all there is not waited for.
+    // The output is complete, so waiting is pointless.
     if (waitMs > 0 && output.isAll) break;
     await sleep(waitMs, undefined, { signal });
     const lines = linesSince(core, sinceMs);
@@ -48,7 +48,7 @@ export async function saidSince(
   return last === '' ? '' : sentence(core, last);
 }
 
-/** As `saidSince`, of what a call to the server was rejected with. */
+/** The words in an error that a call to the server rejected with, as `saidSince`. */
 export function saidIn(core: DatabaseCore, thrown: unknown): string {
   const words = wordsOf(thrown);
   return words === null ? '' : sentence(core, words);
@@ -57,7 +57,7 @@ export function saidIn(core: DatabaseCore, thrown: unknown): string {
 function wordsOf(thrown: unknown): string | null {
   if (thrown instanceof ServerRefusal) return thrown.message;
   const { severity, message } = thrown as { severity?: unknown; message?: unknown };
-  // Of PostgreSQL's own protocol; what else is thrown is not the server's.
+  // A message of PostgreSQL's own protocol. Other errors are not the server's words.
   if (typeof severity === 'string' && typeof message === 'string') return message;
   const { cause } = thrown as { cause?: unknown };
   return cause === undefined || cause === null ? null : wordsOf(cause);
@@ -84,7 +84,7 @@ function sentence(core: DatabaseCore, text: string): string {
   return ` It said: ${cut}${/[.!?…]$/.test(cut) ? '' : '.'}`;
 }
 
-/** The text without the passwords of the database, as they are and as statements quote them. */
+/** The text without the passwords of the database, both plain and quoted as in statements. */
 export function withoutSecrets({ deps, record }: DatabaseCore, text: string): string {
   if (record === null) return text;
   const { own, admin } = openAll(deps.secrets, record);

@@ -1,4 +1,4 @@
-/** Owns what the driver is asked to run of a database: its server, and the job that makes its files. */
+/** Owns what the driver is asked to run for a database: its server, and the job that makes its files. */
 import type { WorkloadSpec } from '../../../protocol/workload.ts';
 import { aliasOf } from '../settings/address.ts';
 import type { DatabaseCore } from '../core.ts';

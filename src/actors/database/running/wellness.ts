@@ -1,6 +1,6 @@
 /**
- * Owns the question whether a database answers: something of its own listens on its port, and its
- * engine says that it is well.
+ * Owns the check whether a database answers: its own process listens on its port, and its engine reports
+ * that it is well.
  */
 import { describeExit, endOf } from '../../workload/ends.ts';
 import { loopback } from '../settings/address.ts';
@@ -21,7 +21,7 @@ const execTimeoutMs = 30_000;
 const execOutputMax = 16 * 1024;
 const gone = 'It is gone: the driver does not know it any more.';
 
-/** The server that runs under this id, as its engine is shown it. */
+/** The server that runs under this id, as its engine sees it. */
 export function serverOf(core: DatabaseCore, workloadId: string): Server {
   const { databaseName, username, run } = core.require();
   const { driver } = core.deps;
@@ -40,7 +40,7 @@ export function serverOf(core: DatabaseCore, workloadId: string): Server {
   };
 }
 
-/** Resolves once it is decided; rejects when `signal` aborts or the driver cannot be reached. */
+/** Resolves once the result is known; rejects when `signal` aborts or the driver cannot be reached. */
 export async function awaitAnswer(
   core: DatabaseCore,
   workloadId: string,
@@ -48,7 +48,7 @@ export async function awaitAnswer(
 ): Promise<Answer> {
   const { driver, clock, options } = core.deps;
   const { healthTimeoutMs, startingTimeoutMs, makingTimeoutMs } = options;
-  // The first start of an image makes the files, and serves nobody until they are there.
+  // The first start of an image makes the files, and accepts no clients before they exist.
   let isMaking = driver.runs === 'image' && !core.require().run.made;
   let beganAtMs = clock.now();
   let limitMs = isMaking ? Math.max(makingTimeoutMs, healthTimeoutMs) : healthTimeoutMs;
@@ -57,7 +57,7 @@ export async function awaitAnswer(
     signal.throwIfAborted();
     const ended = endOf(await driver.inspect(workloadId), gone, (exit) => describeExit(exit, 'It'));
     const probe = await driver.probe(workloadId);
-    // It ends as well where it cannot listen.
+    // A server that cannot listen ends as well.
     if (ended !== null && probe !== 'foreign') return { kind: 'failed', reason: ended };
     if (probe === 'foreign') return { kind: 'foreign' };
     if (probe === 'listening') {
@@ -86,7 +86,7 @@ export async function look(
     const seen = await core.engine.check(server, signal);
     const { nextPasswordSealed } = core.require();
     if (seen.kind !== 'unwell' || nextPasswordSealed === null) return seen;
-    // It may have taken the password that is on its way.
+    // The server may have taken the new password already.
     const password = openNext(core.deps.secrets, core.id, nextPasswordSealed);
     return await core.engine.check({ ...server, password }, signal);
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Owns which workloads a database has: what they are named, which one is live, and their way out. */
+/** Owns the workloads of a database: their names, which one is live, and how they end. */
 import type { DatabaseRecord, DatabaseRun } from '../../../store/records/records.ts';
 import type { DatabaseCore } from '../core.ts';
 import { finishRotation } from '../settings/passwords.ts';
@@ -8,7 +8,7 @@ export function nameInit(core: DatabaseCore): string | null {
   return nameNext(core, (run, initJob) => ({ ...leaving(run, 'initJob'), initJob }));
 }
 
-/** Names the server before the driver is told of it; `version` is what runs. Null: not wanted. */
+/** Names the server before the driver is told of it; `version` is the one that runs. Null: not wanted. */
 export function nameServer(
   core: DatabaseCore,
   { port, image, version }: { port: number; image: string | null; version: string },
@@ -34,14 +34,14 @@ function nameNext(
   return workloadId;
 }
 
-/** Ends the server that was named and is not to be waited for, before another one is named. */
+/** Ends the named server, which is no longer waited for, before another one is named. */
 export function leaveNext(core: DatabaseCore): void {
   if (!core.isStarting) return;
   core.save({ run: leaving(core.require().run, 'next') });
   core.endAll();
 }
 
-/** It answers, and its user and database are there. False when it is not wanted any more. */
+/** The server answers, and its user and database exist. False when it is not wanted any more. */
 export function goLive(core: DatabaseCore, workloadId: string): boolean {
   const { run } = core.require();
   if (run.next !== workloadId) return false;

@@ -1,6 +1,6 @@
 /**
- * Owns where a database is reached: for people and programs of this machine by a port on loopback, for
- * containers of its team by a name in their network.
+ * Owns the addresses of a database: a port on loopback for people and programs of this machine, a name in
+ * the team's network for its containers.
  */
 import type { DatabaseRecord } from '../../../store/records/records.ts';
 import type { SecretBox } from '../../workload/deps.ts';
@@ -18,7 +18,7 @@ export function aliasOf(databaseId: string): string {
   return `${databaseId.replaceAll('_', '-')}.internal`;
 }
 
-/** Shows no password, and no port where there is none yet. */
+/** The address without the password, and without the port until there is one. */
 export function maskedUrl(record: Stored): string {
   const { username, databaseName, engine, run } = record;
   const access = { host: loopback, port: run.port ?? 0, username, databaseName };
@@ -36,7 +36,7 @@ export function accessFor(
   return accessWith(record, openPasswords(secrets, record).password, inContainers);
 }
 
-/** As `accessFor`, with a password that is open. */
+/** As `accessFor`, with a password that is already opened. */
 export function accessWith(record: Stored, password: string, inContainers: boolean): Access | null {
   const { username, databaseName, engine, run } = record;
   if (run.port === null) return null;

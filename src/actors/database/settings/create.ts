@@ -1,6 +1,6 @@
 /**
- * Owns making the record of a database, and what it may be; the database itself is made by its first
- * start. Every refusal is BAD_USER_INPUT with a sentence that names the field and what is allowed.
+ * Owns making the record of a database, and its limits; its first start makes the database itself. Every
+ * refusal is BAD_USER_INPUT with a sentence that names the field and what is allowed.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
@@ -56,7 +56,7 @@ async function newRecord(core: DatabaseCore, input: NewDatabase): Promise<Databa
     updatedAtMs: nowMs,
     deletedAtMs: null,
   };
-  // Looks at the machine: last, when all else is right.
+  // This reads the machine, so it comes after all other checks.
   return { ...record, version: await versionFor(core, input) };
 }
 
@@ -94,7 +94,7 @@ function checkedName(
   return name;
 }
 
-/** Of printable ASCII, so that it reads the same wherever it is typed; null: none was given. */
+/** A password of printable ASCII, so that it reads the same wherever it is typed; null: none was given. */
 function checkedPassword(given: string | null): string | null {
   if (given === null) return null;
   if (!/^[\x20-\x7e]*$/.test(given) || given !== given.trim()) {
@@ -106,7 +106,7 @@ function checkedPassword(given: string | null): string | null {
   return given;
 }
 
-/** One of the engine's images; null: its default. */
+/** A version of the engine's images; null: its default. */
 function checkedImageVersion(engine: Engine, given: string | null): string {
   const { versions } = engine.image;
   const version = given ?? versions[0] ?? '';
@@ -114,7 +114,7 @@ function checkedImageVersion(engine: Engine, given: string | null): string {
   throw bad(`There is no ${engine.label} ${version} here. There is: ${versions.join(', ')}.`);
 }
 
-/** As it may be asked for; null: none was. */
+/** A version in its allowed form; null: none was requested. */
 function checkedVersion(given: string | null): string | null {
   const version = given?.trim() ?? '';
   if (version === '') return null;

@@ -1,13 +1,12 @@
 /**
- * Owns what leaves a database's secrets: the connection string, another password, the client of a
- * console.
+ * Owns the uses of a database's secrets: the connection string, another password, the client of a console.
  *
- * 1. A new password is journaled before the server is told, and counts once the server took it: a
- *    crash in between ends with one that both know.
- * 2. What is shown gets in: where it is not known whether the server took a password, it is told again
- *    before anything is shown, and nothing is shown while it does not answer.
- * 3. Apps that refer to it are told, also behind a crash.
- * 4. A password that the server refused is forgotten: the one before is in force, also when it starts.
+ * 1. A new password is journaled before the server gets it, and is in force once the server took it. After
+ *    a crash in between, the server and the journal end with the same one.
+ * 2. A shown password works: when it is not known whether the server took a password, the server gets it
+ *    again first. Nothing is shown while the server does not answer.
+ * 3. Apps that refer to the database are told, even after a crash.
+ * 4. A password that the server refused is forgotten: the previous one is in force, even at the next start.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { ConsoleProgram } from '../../../consoles/console-door.ts';
@@ -23,7 +22,7 @@ import { newPassword, openNext, sealPassword } from './secrets.ts';
 import { serverOf } from '../running/wellness.ts';
 
 const retryMs = 15_000;
-/** Passwords before the one in force that are still known by their look. */
+/** How many earlier passwords are still recognised in texts. */
 const retiredMax = 3;
 
 export function passwordHandlers(core: DatabaseCore) {
@@ -52,8 +51,8 @@ function isServing({ run, desired }: DatabaseRecord): boolean {
 }
 
 /**
- * Ends a rotation that was interrupted, where there is one: then the password in force is known. A
- * server that hangs is waited for a few seconds only, as all else that is asked of it waits behind.
+ * Finishes an interrupted rotation, if there is one, so that the password in force is known. A server that
+ * hangs gets only a few seconds, because all other requests to this actor wait meanwhile.
  */
 async function settle(core: DatabaseCore): Promise<void> {
   const record = core.require();
@@ -100,13 +99,13 @@ function requireLive(core: DatabaseCore): { record: DatabaseRecord; live: string
 
 async function rotate(core: DatabaseCore): Promise<string> {
   const { record } = requireLive(core);
-  // One that the server may have taken already is no password to forget.
+  // A password that the server may have taken already must not be forgotten.
   const sealed =
     record.nextPasswordSealed ?? sealPassword(core.deps.secrets, core.id, 'next', newPassword());
   const retry = core.context.alarm('rotation', core.deps.clock.now() + retryMs, {
     type: 'rotation',
   });
-  // The journal knows it before the server does.
+  // The journal knows the password before the server does.
   core.save({ nextPasswordSealed: sealed }, [retry]);
   await core.durable;
   try {
@@ -118,7 +117,7 @@ async function rotate(core: DatabaseCore): Promise<string> {
   return urlOf(core);
 }
 
-/** Gives the server the password that is on its way into it, or gives that up where it is refused. */
+/** Gives the server its new password, or drops that password when the server refuses it. */
 async function settleRotation(core: DatabaseCore, signal = core.context.signal): Promise<void> {
   const { secrets } = core.deps;
   const { nextPasswordSealed: sealed, passwordSealed, retiredSealed = [] } = core.require();
@@ -129,7 +128,7 @@ async function settleRotation(core: DatabaseCore, signal = core.context.signal):
     await core.engine.setPassword(serverOf(core, live), next, signal);
   } catch (error) {
     if (!(error instanceof PasswordRefused)) throw error;
-    // While the password that was refused is known still, and so kept out of the words.
+    // The refused password is still known here, and so can be removed from the server's words.
     const why = error.why ?? (saidIn(core, error).trim() || null);
     core.save({ nextPasswordSealed: null }, [core.context.clearAlarm('rotation')]);
     await core.durable;
@@ -148,7 +147,7 @@ async function settleRotation(core: DatabaseCore, signal = core.context.signal):
   );
 }
 
-/** Those that run were told the password before; who starts is told the one in force. */
+/** Tells running apps, which know the previous password. An app that starts gets the one in force. */
 async function tellApps({ record, context, deps }: DatabaseCore): Promise<boolean> {
   if (record?.deletedAtMs !== null) return false;
   const message = { type: 'database-rotated', databaseId: record.id, name: record.name } as const;
@@ -157,7 +156,7 @@ async function tellApps({ record, context, deps }: DatabaseCore): Promise<boolea
   return true;
 }
 
-/** Goes on with a rotation that was interrupted, where there is one. */
+/** Continues an interrupted rotation, if there is one. */
 export function finishRotation(core: DatabaseCore): void {
   if (core.record?.nextPasswordSealed != null) void core.context.report(() => rotationAgain(core));
 }
@@ -165,7 +164,7 @@ export function finishRotation(core: DatabaseCore): void {
 async function rotationAgain(core: DatabaseCore): Promise<boolean> {
   const { record, context, deps } = core;
   if (record?.nextPasswordSealed == null || record.deletedAtMs !== null) return false;
-  // One that is started later goes on with it then.
+  // The next start of the server continues the rotation.
   if (record.run.live === null) return false;
   try {
     await settleRotation(core);

@@ -1,9 +1,9 @@
 /**
- * Owns how a variable of an app refers to a database: `${database.<id>.url}`, or another part of what
- * its clients need. It is stored as it was written, and becomes an address where the app starts.
+ * Owns how a variable of an app refers to a database: `${database.<id>.url}`, or another part that its
+ * clients need. The text is stored as it was written, and becomes an address when the app starts.
  *
- * 1. An app refers to databases of its own team alone.
- * 2. A reference that leads nowhere is said, never left in the value.
+ * 1. An app refers only to databases of its own team.
+ * 2. A reference that cannot be resolved is reported, never left in the value.
  */
 import { ServiceError } from '../../../lib/errors.ts';
 import type { Reader } from '../../../store/reader-and-journal.ts';
@@ -19,7 +19,7 @@ export type ReferencePart = (typeof parts)[number];
 export const referenceStart = '${database.';
 const reference = /\$\{database\.([^}]*)\}/g;
 
-/** The ids that a value refers to; BAD_USER_INPUT for what only looks like a reference. */
+/** The ids that a value refers to; BAD_USER_INPUT for a malformed reference. */
 export function referencesIn(value: string): string[] {
   const open = value.lastIndexOf(referenceStart);
   if (open !== -1 && !value.includes('}', open)) throw unreadable();
@@ -38,7 +38,7 @@ export function holdsPassword(value: string, databaseId: string): boolean {
   return holding.some((part) => value.includes(`${referenceStart}${databaseId}.${part}}`));
 }
 
-/** The apps of its team with a variable that refers to a database; those in trash are none. */
+/** The apps of its team with a variable that refers to a database, without those in trash. */
 export function appsReferringTo(
   reader: Reader,
   { id, teamId }: Readonly<Pick<DatabaseRecord, 'id' | 'teamId'>>,
@@ -55,16 +55,16 @@ export interface ResolveOptions {
   reader: Reader;
   secrets: SecretBox;
   teamId: string;
-  /** Whether what gets the value runs in a container, where loopback is its own. */
+  /** Whether the value is for a container, where loopback is the container's own. */
   inContainers: boolean;
 }
 
-/** The value with its references as what they stand for. Throws NOT_RUNNING with a sentence. */
+/** The value with its references resolved. Throws NOT_RUNNING with a sentence. */
 export function resolved(key: string, value: string, options: ResolveOptions): string {
   return replaceReferences(value, (id, part) => valueOf(key, id, part, options));
 }
 
-/** The value with its references as `by` says. BAD_USER_INPUT for what only looks like a reference. */
+/** The value with its references replaced by `by`. BAD_USER_INPUT for a malformed reference. */
 export function replaceReferences(
   value: string,
   by: (id: string, part: ReferencePart, text: string) => string,
@@ -77,18 +77,18 @@ export function replaceReferences(
 }
 
 export interface Pending {
-  /** About to run. */
+  /** Databases that are about to run. */
   starting: string[];
-  /** Run, and are given another password. */
+  /** Running databases that are getting another password. */
   rotating: string[];
 }
 
-/** Databases that are referred to and are about to have what is asked for. */
+/** The referenced databases that will soon have the requested part. */
 export function pendingIn(
   values: Iterable<string>,
   { reader, teamId }: Pick<ResolveOptions, 'reader' | 'teamId'>,
 ): Pending {
-  // What is stored may be older than the rules for references.
+  // A stored value may be older than the rules for references.
   const ids = new Set([...values].flatMap((value) => namedIn(value)));
   const pending: Pending = { starting: [], rotating: [] };
   for (const id of ids) {
@@ -108,7 +108,7 @@ function parse(inner: string): { id: string; part: ReferencePart } {
   throw unreadable();
 }
 
-/** What follows the start is not quoted: it may be a secret. */
+/** The text after the start is not quoted, because it may be a secret. */
 function unreadable(): ServiceError {
   return new ServiceError(
     'BAD_USER_INPUT',

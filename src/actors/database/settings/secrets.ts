@@ -1,9 +1,9 @@
-/** Owns how the passwords of a database are made up, sealed and opened. */
+/** Owns how the passwords of a database are made, sealed and opened. */
 import { randomBytes } from 'node:crypto';
 import type { DatabaseRecord } from '../../../store/records/records.ts';
 import type { SecretBox } from '../../workload/deps.ts';
 
-/** Sealed values are good in their own place alone; one that is retired keeps the password's. */
+/** A sealed value can be opened only in its own place; a retired password keeps the place of the password. */
 type Which = 'password' | 'next' | 'admin';
 
 export interface Passwords {
@@ -11,7 +11,7 @@ export interface Passwords {
   adminPassword: string;
 }
 
-/** 32 characters that stand in an address as they are. */
+/** 32 characters that need no encoding in an address. */
 export function newPassword(): string {
   return randomBytes(24).toString('base64url');
 }
@@ -35,7 +35,7 @@ export function openPasswords(
   };
 }
 
-/** All that is or was the password of its user, the one in force first; and the administrator's. */
+/** All present and past passwords of its user, the one in force first; and the administrator's. */
 export function openAll(
   secrets: SecretBox,
   record: Readonly<DatabaseRecord>,
