@@ -308,7 +308,7 @@ describe('teams and their people', () => {
     );
     assert.equal(me.id, tom.userId);
     assert.deepEqual(myTeams, []);
-    await until('the stream ends', 2_000, () => ended);
+    await until('the stream ends', 10_000, () => ended);
     await reading;
   });
 
