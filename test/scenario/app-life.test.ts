@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { archiveOf, packed } from '../support/gangway-client.ts';
 import type { Client } from '../support/gangway-client.ts';
@@ -47,7 +50,7 @@ describe('the life of an app', () => {
     assert.equal((await client.visit(app.slug)).text, 'one');
   });
 
-  it('shows its visitors at each step why it does not answer', async () => {
+  it('shows its visitors at each step why it does not answer', async (t) => {
     const app = await client.createApp('Newborn');
     const shows = (sentence: string): Promise<void> =>
       until(`the page: ${sentence}`, 20_000, async () => {
@@ -55,9 +58,16 @@ describe('the life of an app', () => {
         return status === 503 && text.includes(sentence);
       });
     await shows('not deployed yet');
-    await client.mustUpload(app.id, archiveOf({ Procfile: 'web: node -e "process.exit(7)"' }));
+    // It fails when it is told to: a page that is there for a moment only may be missed.
+    const gates = mkdtempSync(join(tmpdir(), 'gangway-gates-'));
+    t.after(() => rmSync(gates, { recursive: true }));
+    chmodSync(gates, 0o711);
+    const gate = join(gates, 'fails');
+    const fails = `web: until [ -e ${gate} ]; do sleep 0.05; done; exit 7`;
+    await client.mustUpload(app.id, archiveOf({ Procfile: fails }));
     const failing = await client.redeploy(app.id);
     await shows('being deployed for the first time');
+    writeFileSync(gate, '');
     assert.equal(await client.finished(failing), 'failed');
     await shows('first deployment of this app failed');
     // As a power cut leaves it: the next one knows it from what is stored.
@@ -110,15 +120,18 @@ describe('the life of an app', () => {
   });
 
   it('ends a build that is canceled and goes on with what runs', async () => {
-    const app = await client.runningApp('Cancel', packed('procfile'));
-    const scripts = { build: 'sleep 60', start: 'node x.js' };
-    await client.mustUpload(
-      app.id,
-      archiveOf({ 'package.json': JSON.stringify({ name: 'x', scripts }) }),
-    );
+    const built = (script: string): Buffer =>
+      archiveOf({
+        Procfile: 'web: node server.js',
+        'server.js': `require('node:http').createServer((_, answer) => answer.end()).listen(process.env.PORT)`,
+        'build.sh': script,
+      });
+    const build = { buildCommand: 'sh build.sh' };
+    const app = await client.runningApp('Cancel', built('true'), { build });
+    await client.mustUpload(app.id, built('echo builds; exec sleep 600'));
     const id = await client.redeploy(app.id);
     await until('it builds', 20_000, async () =>
-      ((await client.deployment(id))?.log ?? '').includes('sleep 60'),
+      ((await client.deployment(id))?.log ?? '').includes('builds'),
     );
     assert.equal(await client.redeploy(app.id), await client.redeploy(app.id), 'one waits behind');
     const waiting = await client.redeploy(app.id);

@@ -172,12 +172,10 @@ describe('consoles and rights', () => {
     }
     const query = '{ activity(first: 100) { nodes { action target details } } }';
     let nodes: Activity['activity']['nodes'] = [];
-    for (let i = 0; i < 100; i++) {
+    await until('its end is told', 20_000, async () => {
       nodes = (await me.must<Activity>(query)).activity.nodes;
-      if (nodes[0]?.action === 'close_console') break;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    assert.equal(nodes[0]?.action, 'close_console');
+      return nodes[0]?.action === 'close_console';
+    });
     const openedEntry = nodes.find(({ action }) => action === 'open_console');
     assert.match(openedEntry?.target ?? '', /shelly/);
     assert.ok(nodes.some(({ action }) => action === 'execConsole'));
@@ -195,11 +193,11 @@ describe('consoles and rights', () => {
     const exec = 'mutation($id: ID!) { execConsole(appId: $id, command: "ls") { output } }';
     assert.equal(await me.fails(exec, { id: stopping.id }), 'NOT_RUNNING');
     await me.must('mutation($id: ID!) { startApp(id: $id) { id } }', { id: stopping.id });
-    let again = await ConsoleClient.ask(me, its);
-    for (let i = 0; i < 200 && again.stream.status !== 200; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    let again = asked;
+    await until('it is opened again', 30_000, async () => {
       again = await ConsoleClient.ask(me, its);
-    }
+      return again.stream.status === 200;
+    });
     await me.must('mutation($id: ID!) { deleteApp(id: $id) }', { id: stopping.id });
     await again.ends('exit');
   });

@@ -139,9 +139,10 @@ describe('consoles', () => {
       shell.drop();
       await shell.type('for i in $(seq 1 40000); do echo line $i; done; echo END-$((1+1))\r');
       let back = await shell.back();
-      await eventually('the end of the flood', () => back.text.includes('END-2'));
+      // With the end of its line, which may come apart from it.
+      await eventually('the end of the flood', () => back.text.includes('END-2\r\n'));
       back = place.closed(await shell.back());
-      await back.sees('END-2');
+      await back.sees('END-2\r\n');
       const replayed = Buffer.byteLength(back.text);
       assert.ok(replayed <= 65_536 && replayed > 65_000, String(replayed));
       assert.match(back.text, /line 39999/);
@@ -234,7 +235,9 @@ describe('consoles', () => {
 
     it('is refused while a program does not read, and the rest goes on', async () => {
       const shell = await open();
-      await shell.type('stty raw -echo; sleep 1000\r');
+      await shell.type(`stty raw -echo; printf 'now''-typing'; sleep 1000\r`);
+      // Before that, the terminal takes what is too much for it and drops it.
+      await shell.sees('now-typing');
       const answers: string[] = [];
       for (let i = 0; i < 40; i++) {
         const answer = await shell.post({ sessionId: shell.id, data: 'a'.repeat(60_000) });
@@ -324,7 +327,7 @@ describe('consoles', () => {
         const now = lapsOf();
         still = now === laps && now > 0 ? still + 1 : 0;
         laps = now;
-        return still === 100;
+        return still === 20;
       });
       assert.ok(
         residentMb() - beforeMb < 128,

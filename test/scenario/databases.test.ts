@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { capabilities } from '../../src/lib/capabilities.ts';
 import { Databases, refuses, rowsOf, run } from '../support/databases.ts';
+import { found } from '../support/eventually.ts';
 import { needs } from '../support/programs.ts';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
@@ -130,7 +131,7 @@ describe('a PostgreSQL database', () => {
     const app = await gangway.client.createApp('Shop', {
       env: [{ key: 'DATABASE_URL', value: reference }],
     });
-    const files = { 'package.json': '{ "scripts": { "start": "node main.js" } }', 'main.js': showsVariable }; // prettier-ignore
+    const files = { Procfile: 'web: node main.js', 'main.js': showsVariable };
     await gangway.client.mustUpload(app.id, archiveOf(files));
     await gangway.client.deployed(app.id);
     assert.equal((await gangway.client.visit(app.slug)).text, await databases.reveal(id));
@@ -156,12 +157,15 @@ describe('a PostgreSQL database', () => {
       const { text } = await gangway.client.visit(slug);
       return text === address;
     });
-    const { logs } = await gangway.client.must<{ logs: { nodes: LogLine[] } }>(
-      'query($id: ID!) { logs(appId: $id, tail: 100) { nodes { stream text } } }',
-      { id: appId },
-    );
     const why = `The database Orders (${id}) has another password: the app is restarted, to be told it.`;
-    const told = logs.nodes.filter(({ text }) => text === why);
+    const told = await found('its log tells it', async () => {
+      const { logs } = await gangway.client.must<{ logs: { nodes: LogLine[] } }>(
+        'query($id: ID!) { logs(appId: $id, tail: 100) { nodes { stream text } } }',
+        { id: appId },
+      );
+      const lines = logs.nodes.filter(({ text }) => text === why);
+      return lines.length > 0 && lines;
+    });
     assert.deepEqual(
       told.map(({ stream }) => stream),
       ['system'],
@@ -263,7 +267,11 @@ describe('a PostgreSQL database', () => {
     const statement = (url: string): string => `SELECT '${new URL(url).password}' FROM nowhere`;
     for (const secrets of [[before], [before, await databases.rotate(id)]]) {
       // A statement that fails stands in the log of the database as it was written.
-      await databases.exec(id, statement(secrets.at(-1) ?? ''));
+      const failing = statement(secrets.at(-1) ?? '');
+      await databases.exec(id, failing);
+      await until('its log has it', 20_000, async () =>
+        (await databases.log(id)).includes(failing),
+      );
       const asked = { query, variables: { id } };
       for (const [name, args] of [
         ['read_logs', { appId: 'shop' }],

@@ -23,7 +23,7 @@ describe('a service with a request under way', () => {
   let gangway: Gangway;
   let app: AppInfo;
   before(async () => {
-    const env = { GANGWAY_GATEWAY_THREADS: '1', GANGWAY_DRAIN_SECONDS: '40' };
+    const env = { GANGWAY_GATEWAY_THREADS: '1', GANGWAY_DRAIN_SECONDS: '80' };
     gangway = await Gangway.open(time.options(env));
     app = await gangway.client.runningApp('Busy', servingArchive);
   });

@@ -147,41 +147,29 @@ describe('several gateway threads', () => {
     await until('all have ended', patienceMs, () => tails.every(({ ended }) => ended));
     for (const { events } of tails) assert.equal(events.at(-1)?.event, 'exit');
   });
-});
 
-describe('gateway threads', () => {
-  it('tell their streams before the process ends', async () => {
-    const gangway = await Gangway.open({ env });
+  it('do not share their port with another process', async () => {
+    const other = await Gangway.create({ env });
     try {
-      const app = await gangway.client.createApp('watched');
-      const { cookie } = gangway.client;
-      const url = `${gangway.url}/api/apps/${app.id}/logs`;
-      const tails = [1, 2, 3].map(() => new LogTail(url, { cookie }));
-      await until('streams', patienceMs, () => tails.every((tail) => tail.sessionId !== ''));
-      assert.deepEqual(await gangway.stop(), { code: 0, signal: null });
-      await until('all have ended', patienceMs, () => tails.every(({ ended }) => ended));
-      for (const { events } of tails) assert.equal(events.at(-1)?.event, 'exit');
+      const { code, text } = await other.run(['serve'], {
+        GANGWAY_PORT: String(gangway.port),
+        GANGWAY_EDGE_PORT: String(await freePort()),
+      });
+      assert.equal(code, 1);
+      assert.match(text, /Cannot listen on 127\.0\.0\.1:\d+: it is taken/);
     } finally {
-      await gangway.end();
+      await other.end();
     }
   });
 
-  it('do not share their port with another process', async () => {
-    const gangway = await Gangway.open({ env });
-    try {
-      const other = await Gangway.create({ env });
-      try {
-        const { code, text } = await other.run(['serve'], {
-          GANGWAY_PORT: String(gangway.port),
-          GANGWAY_EDGE_PORT: String(await freePort()),
-        });
-        assert.equal(code, 1);
-        assert.match(text, /Cannot listen on 127\.0\.0\.1:\d+: it is taken/);
-      } finally {
-        await other.end();
-      }
-    } finally {
-      await gangway.end();
-    }
+  it('tell their streams before the process ends', async () => {
+    const app = await gangway.client.createApp('watched to the end');
+    const { cookie } = gangway.client;
+    const url = `${gangway.url}/api/apps/${app.id}/logs`;
+    const tails = [1, 2, 3].map(() => new LogTail(url, { cookie }));
+    await until('streams', patienceMs, () => tails.every((tail) => tail.sessionId !== ''));
+    assert.deepEqual(await gangway.stop(), { code: 0, signal: null });
+    await until('all have ended', patienceMs, () => tails.every(({ ended }) => ended));
+    for (const { events } of tails) assert.equal(events.at(-1)?.event, 'exit');
   });
 });

@@ -5,6 +5,7 @@ import { request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { tar } from './archives.ts';
+import { until } from './eventually.ts';
 
 const fixtures = fileURLToPath(new URL('../fixtures/apps', import.meta.url));
 
@@ -195,21 +196,21 @@ export class Client {
 
   /** Waits for the end of a deployment. */
   async finished(id: string, timeoutMs = 120_000): Promise<string> {
-    const deadline = performance.now() + timeoutMs;
-    for (;;) {
+    let status = '';
+    const look = async (): Promise<boolean> => {
       const { deployment } = await this.must<{ deployment: { status: string } | null }>(
         'query($id: ID!) { deployment(id: $id) { status } }',
         { id },
       );
       assert.ok(deployment, `deployment ${id} exists`);
-      const { status } = deployment;
-      if (!['queued', 'building', 'starting'].includes(status)) return status;
-      if (performance.now() > deadline) {
-        const log = (await this.deployment(id))?.log ?? '';
-        throw new Error(`Waited in vain for deployment ${id}: ${status}\n${log}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+      ({ status } = deployment);
+      return !['queued', 'building', 'starting'].includes(status);
+    };
+    await until(`the end of deployment ${id}`, timeoutMs, look).catch(async (error: unknown) => {
+      const log = (await this.deployment(id))?.log ?? '';
+      throw new Error(`Deployment ${id} is ${status}\n${log}`, { cause: error });
+    });
+    return status;
   }
 
   /** Deploys what was uploaded, until it is live. */
