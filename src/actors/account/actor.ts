@@ -1,10 +1,10 @@
 /**
- * Owns every change of people, sessions and the rest of better-auth's records.
+ * Owns every change of people, sessions and better-auth's other records.
  *
- * 1. A handler ends only when its commit is durable, so that the next one decides on what is.
- * 2. Setting up is one commit: after a crash it has happened whole, or it can be done.
- * 3. Teams are made one after another, so that two of one name find two slugs and nobody founds more
- *    than the bound.
+ * 1. A handler ends only when its commit is durable, so that the next one decides on the stored state.
+ * 2. The set-up is one commit: after a crash it has happened as a whole, or it can still be done.
+ * 3. Teams are made one after another, so that two teams of one name get two slugs and nobody founds more
+ *    teams than allowed.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';

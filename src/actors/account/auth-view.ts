@@ -1,7 +1,7 @@
 /**
- * Owns how better-auth's records are found: by key or index where a condition allows it, else by
- * looking at every record of the model. Writes may be laid over what is stored, so that a group of
- * them sees itself before it is committed.
+ * Owns how better-auth's records are found: by key or index where a condition allows it, else by reading
+ * every record of the model. Writes may be laid over the stored records, so that a group of writes sees
+ * itself before its commit.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -42,9 +42,8 @@ export class AuthView {
   }
 
   /**
-   * Lays one write over; the records as they now are, for a delete as they last were. Throws
-   * CONFLICT when it does not find what its transaction saw. A `create` of a stored id is refused
-   * with the commit.
+   * Lays one write over the stored records. Returns the records after the write; for a delete, before it.
+   * Throws CONFLICT when its transaction saw another state. The commit refuses a `create` of a stored id.
    */
   apply(write: AuthWrite): AuthWritten {
     if (write.op === 'create') {
@@ -67,7 +66,7 @@ export class AuthView {
     });
   }
 
-  /** What was laid over, as changes. */
+  /** The writes that were laid over, as changes. */
   changes(): Change[] {
     return [...this.#laid.values()].flatMap(({ model, id, record, isNew }) => {
       if (record === null) return isNew ? [] : [remove(tables.auth, [model, id])];

@@ -1,10 +1,9 @@
 /**
- * Owns how better-auth's conditions select records: pure functions over plain data, the same for
+ * Owns how better-auth's conditions select records. These are pure functions over plain data, used for
  * reading (adapter) and for deciding a write (actor). Dates are milliseconds on both sides.
  *
- * 1. Conditions joined by AND must all hold; of those joined by OR, when there are any, one must.
- * 2. Nothing compares with an absent value: only `eq null` finds it, as well as `ne` and `not_in`
- *    of something else.
+ * 1. All conditions joined by AND must hold. Of those joined by OR, if there are any, one must.
+ * 2. An absent value matches no comparison but `eq null`, and `ne` and `not_in` of another value.
  */
 import type { AuthRecord } from '../../store/records/records.ts';
 
@@ -23,7 +22,7 @@ export interface Condition {
   insensitive: boolean;
 }
 
-/** Whether a stored value holds against the one of a condition. */
+/** Whether a stored value satisfies the value of a condition. */
 type Test = (stored: unknown, wanted: unknown) => boolean;
 
 const tests: Record<Operator, Test> = {
@@ -53,7 +52,7 @@ export function matches(record: Readonly<AuthRecord>, where: readonly Condition[
   return !anyOr || oneOr;
 }
 
-/** A field's value; `id` is one, too. Absent is null. */
+/** The value of a field or of `id`. An absent value is null. */
 export function fieldOf(record: Readonly<AuthRecord>, field: string): unknown {
   return field === 'id' ? record.id : (record.fields[field] ?? null);
 }

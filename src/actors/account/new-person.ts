@@ -1,4 +1,4 @@
-/** Owns what a new person consists of: better-auth's records of the user and of its password. */
+/** Owns the records of a new person: better-auth's records of the user and of its password. */
 import { newId } from '../../lib/ids.ts';
 import type { AuthRecord } from '../../store/records/records.ts';
 import { type Change, insert } from '../../store/records/table.ts';
@@ -12,7 +12,7 @@ export interface NewPerson {
   passwordHash: string;
 }
 
-/** They belong into one commit, which is refused with CONFLICT when the address is taken. */
+/** The changes belong in one commit, which is refused with CONFLICT when the address is taken. */
 export function newPersonChanges(
   { userId, email, name, passwordHash }: NewPerson,
   { isInstanceAdmin, atMs }: { isInstanceAdmin: boolean; atMs: number },

@@ -1,7 +1,7 @@
 /**
- * Owns the decisions about a person's password, second factor and sessions. Each is made inside the
- * one actor of all accounts, so that of two requests with the same code one wins, and what was used
- * stays used after a restart.
+ * Owns the decisions about a person's password, second factor and sessions. The one actor of all accounts
+ * makes each of them. So of two requests with the same code one wins, and a used code stays used after a
+ * restart.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -77,12 +77,12 @@ export function isOpen(record: Readonly<TwoFactorRecord>, now: number): boolean 
   return record.confirmedAtMs === null && now - record.createdAtMs < enrolmentMs;
 }
 
-/** The changes that end a session; they also forget when it was seen. */
+/** The changes that end a session and remove the note of its last use. */
 export function sessionEnd(sessionId: string): Change[] {
   return [remove(tables.auth, ['session', sessionId]), remove(tables.sightings, sessionId)];
 }
 
-/** Sightings of a person's sessions that ended in ways that know nothing of them. */
+/** Removes notes of last use whose sessions ended without removing them. */
 export function staleSightings(reader: Reader, userId: string): Change[] {
   return reader
     .list(tables.sightings, 'user', [userId])
@@ -96,7 +96,7 @@ export function credentialOf(reader: Reader, userId: string): Readonly<AuthRecor
     .find((account) => account.fields['providerId'] === 'credential');
 }
 
-/** The record with the proof used up; null for one that is none, or was used before. */
+/** The record with the proof used; null when the proof is wrong or was used before. */
 function usedUp(record: Readonly<TwoFactorRecord>, proof: TwoFactorProof): TwoFactorRecord | null {
   if (record.confirmedAtMs === null) return null;
   if (proof.kind === 'step') {

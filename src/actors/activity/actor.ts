@@ -1,9 +1,9 @@
 /**
- * Owns the bounds of what is recorded: days and entries of a team. Entries are dropped oldest first
- * and many in one commit, never between two of the same age chosen one by one.
+ * Owns the limits of the activity: days, and entries of a team. The oldest entries are dropped first, many
+ * in one commit.
  *
- * 1. A team has at most `perTeamMax` entries, but for the few hundred since the last look.
- * 2. No entry is older than `days`, but for the day since the last look.
+ * 1. A team has at most `perTeamMax` entries, and a few hundred since the last check.
+ * 2. No entry is older than `days`, and the day since the last check.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -66,7 +66,7 @@ class Pruning {
     this.#context = context;
   }
 
-  /** Drops what is too old; ids order by time, so that it all stands at the start. */
+  /** Drops entries that are too old. Ids sort by time, so these entries come first. */
   async old(): Promise<number> {
     const { reader, clock, days } = this.#options;
     const endMs = clock.now() - days * dayMs;

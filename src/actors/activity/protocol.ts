@@ -1,19 +1,19 @@
 /**
- * Owns the messages of the `activity` actor: what is recorded without another actor's change, and
- * the end of what was kept long enough. There is one, `activityActor.at('log')`.
+ * Owns the messages of the `activity` actor: entries without another actor's change, and the removal of old
+ * entries. There is one such actor, `activityActor.at('log')`.
  */
 import { actorKind } from '../runtime/actor.ts';
 import type { ReadsOfDay } from './reads.ts';
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
 export type ActivityProtocol = {
-  /** Changes nothing itself: the cause it carries is recorded when that says `always`. */
+  /** Changes nothing itself: the message's cause is recorded if it says `always`. */
   note: { in: object; out: boolean };
-  /** A request that was recorded failed in the end: its entry says so. False when there is none. */
+  /** A recorded request failed in the end: its entry says so. False when there is no entry. */
   failed: { in: { id: string; code: string }; out: boolean };
-  /** Writes how often something was read over MCP, in place of what was written of that before. */
+  /** Writes counts of reads over MCP, in place of the counts written before. */
   reads: { in: { reads: readonly ReadsOfDay[] }; out: boolean };
-  /** Drops what is older than the days kept, and more than a team may have; comes again daily. */
+  /** Drops entries that are older than the days kept, and those above a team's limit. Repeats daily. */
   prune: { in: object; out: number };
   trim: { in: { teamId: string | null }; out: number };
 };

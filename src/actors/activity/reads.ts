@@ -1,7 +1,7 @@
 /**
- * Owns how reads over MCP stand in a team's activity: counted, in one entry for each day, token (or
- * OAuth grant), client and team. Reads are too many to have an entry each. An entry becomes what it
- * was made of again, so that counting goes on where it was.
+ * Owns how reads over MCP stand in a team's activity: counted, in one entry for each day, token (or OAuth
+ * grant), client and team. There are too many reads for an entry each. An entry can be turned back into its
+ * counts, so that counting continues from it.
  */
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { ActivityRecord } from '../../store/records/records.ts';
@@ -10,7 +10,7 @@ import { actorText } from './record.ts';
 
 /** Plain data. */
 export interface ReadsOfDay {
-  /** Of the entry. */
+  /** The id of the entry. */
   readonly id: string;
   /** In UTC, `YYYY-MM-DD`. */
   readonly day: string;
@@ -18,7 +18,7 @@ export interface ReadsOfDay {
   readonly userId: string;
   /** Null: the person's own session. */
   readonly tokenId: string | null;
-  /** What it calls itself, fit to be shown; null where it did not say. */
+  /** The client's own name, safe to show; null when it gave none. */
   readonly client: string | null;
   /** By the name of the tool. */
   readonly calls: Readonly<Record<string, number>>;
@@ -26,7 +26,7 @@ export interface ReadsOfDay {
   readonly lastMs: number;
 }
 
-/** The entry; who read is named as when it was first written. */
+/** The entry. The reader's name stays as in the first version of the entry. */
 export function readsEntry(reader: Reader, reads: ReadsOfDay): ActivityRecord {
   const { id, day, teamId, userId, tokenId, client, calls, firstMs, lastMs } = reads;
   return {
@@ -49,7 +49,7 @@ export function readsEntry(reader: Reader, reads: ReadsOfDay): ActivityRecord {
   };
 }
 
-/** What was counted for a token, or for a person's own sessions, on a day; all teams and clients. */
+/** The counts of a token, or of a person's own sessions, on a day; all teams and clients. */
 export function readsOfDay(reader: Reader, day: string, reads: string): ReadsOfDay[] {
   return reader.list(tables.activity, 'reads', [day, reads]).map(readsOf);
 }

@@ -1,10 +1,10 @@
 /**
- * Owns how a cause becomes an entry of a team's activity: who, on what, for which team; with names
- * as they are at that moment, so that the entry says the same when what it names is gone.
+ * Owns how a cause becomes an entry of a team's activity: who, on what, for which team. The entry holds the
+ * names of that moment, so that it stays readable when the named things are gone.
  *
- * 1. Runs inside the commit of the change: it only reads, and only by key.
- * 2. Messages of one request are one entry: a later one only adds what the first could not know,
- *    such as who signed in.
+ * 1. This runs inside the commit of the change: it only reads, and only by key.
+ * 2. Messages of one request make one entry. A later message only adds what the first could not know, such
+ *    as who signed in.
  */
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { ActivityRecord, TokenRecord } from '../../store/records/records.ts';
@@ -15,7 +15,7 @@ import { subjectOf, subjectOfActor, subjectOfChanges } from './subjects.ts';
 
 export interface RecordActivityOptions {
   reader: Reader;
-  /** Told of a team each time that many entries more were recorded for it. */
+  /** Called with a team after each so many new entries of it. */
   onMany?: (teamId: string | null) => void;
 }
 
@@ -26,7 +26,7 @@ export function recordActivity({ reader, onMany }: RecordActivityOptions): Recor
   const counts = new Map<string | null, number>();
   const count = (teamId: string | null): void => {
     const recorded = (counts.get(teamId) ?? 0) + 1;
-    // Who is forgotten here is still looked at once a day.
+    // A team that is forgotten here is still checked once a day.
     if (counts.size >= countedTeamsMax) counts.clear();
     counts.set(teamId, recorded % many);
     if (recorded === many) onMany?.(teamId);
@@ -66,7 +66,7 @@ function newEntry(
   };
 }
 
-/** With what the first message could not know yet; null when there is nothing to add. */
+/** The entry with what the first message could not know; null when there is nothing to add. */
 function completed(
   reader: Reader,
   known: Readonly<ActivityRecord>,
@@ -108,7 +108,7 @@ function detailsOf(
   };
 }
 
-/** A person, a token or an OAuth client of one, or `nobody`. */
+/** A person, a person's token or OAuth client, or `nobody`. */
 export function actorText(
   reader: Reader,
   userId: string | null,
@@ -138,7 +138,7 @@ function userFields(
   return { name: text(fields.name), email: text(fields.email) };
 }
 
-/** Who a change of account records is about: the one that signs in, or was just made. */
+/** The person of a change of account records: the one who signs in, or was just made. */
 function personIn(changes: readonly Change[]): string | null {
   for (const value of valuesOf(changes, tables.auth.name)) {
     if (value['model'] === 'user' && typeof value['id'] === 'string') return value['id'];
@@ -151,7 +151,7 @@ function personIn(changes: readonly Change[]): string | null {
   return null;
 }
 
-/** What is done to an account is shown to the team its session acts in, else to its first. */
+/** A change of an account is shown to the team that its session acts in, else to its first team. */
 function teamOf(reader: Reader, userId: string | null, changes: readonly Change[]): string | null {
   for (const value of valuesOf(changes, tables.auth.name)) {
     const fields = value['fields'] as Record<string, unknown> | undefined;

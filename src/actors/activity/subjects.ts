@@ -1,6 +1,6 @@
 /**
- * Owns how a thing is written in the activity: `<kind>:<id> <name>`, and which team it belongs to.
- * A kind that is not listed here is still recorded, without a name.
+ * Owns the text of a subject in the activity, `<kind>:<id> <name>`, and which team it belongs to. A kind
+ * that is not listed here is still recorded, without a name.
  */
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { Change, Key, Table } from '../../store/records/table.ts';
@@ -14,14 +14,14 @@ export interface Subject {
 
 interface Kind {
   table: string;
-  /** As it is stored; null for none that is known. */
+  /** The stored subject; null for an unknown one. */
   find: (reader: Reader, key: Key) => Subject | null;
-  /** Of a record of the table. */
+  /** The subject of a record of the table. */
   of: (record: unknown) => Subject | null;
 }
 
 const nameMax = 100;
-/** Kinds of actors that are for one thing, whose id is theirs. */
+/** Kinds of actors that each stand for one record and have its id. */
 const named: ReadonlySet<string> = new Set(['app', 'database', 'team']);
 
 const apps = kindOf(tables.apps, (app) => subject('app', app, app.teamId));
@@ -32,7 +32,7 @@ const folders = kindOf(tables.folders, (folder) => subject('folder', folder, fol
 const registries = kindOf(tables.registries, (one) => subject('registry', one, one.teamId));
 const roles = kindOf(tables.roles, (role) => subject('role', role, role.teamId));
 const trash = kindOf(tables.trash, (item) => subject('trash', item, item.teamId));
-/** They belong to no one team. */
+/** People belong to no single team. */
 const people = kindOf(tables.auth, ({ model, id, fields }) => {
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   const name = `${text(fields['name'])} ${text(fields['email'])}`;
@@ -49,14 +49,14 @@ const byPrefix: Readonly<Partial<Record<string, Kind>>> = {
   rol: roles,
   trs: trash,
 };
-// In this order: what says most of a commit that touches several.
+// In order of importance, for a commit that touches several.
 const ofChanges = [apps, databases, teams, tokens, folders, registries, roles, people];
 
-/** A thing by its id, as it is stored; null for none that is known. */
+/** The stored subject with this id; null for an unknown one. */
 export function subjectOf(reader: Reader, id: string): Subject | null {
   const prefix = id.slice(0, id.indexOf('_'));
   if (prefix === 'dpl') return deploymentSubject(reader, id);
-  // People's ids are better-auth's as well as ours.
+  // A person's id may be better-auth's or ours.
   return byPrefix[prefix]?.find(reader, id) ?? people.find(reader, ['user', id]);
 }
 
@@ -67,7 +67,7 @@ function deploymentSubject(reader: Reader, id: string): Subject | null {
   return subject('deployment', { id, name }, deployment.teamId);
 }
 
-/** What a commit is about when the request did not say: the first thing it makes, or changes. */
+/** The subject of a commit when the request named none: the first record that it makes, or changes. */
 export function subjectOfChanges(reader: Reader, changes: readonly Change[]): Subject | null {
   for (const kind of ofChanges) {
     for (const change of changes) {

@@ -1,7 +1,6 @@
 /**
- * Owns the instance's settings once it is set up, and the only way they change; setting it up belongs
- * to the `account` actor. A handler ends only when its commit is durable, so that the next one reads
- * what it wrote.
+ * Owns the instance's settings after the set-up, and the only way to change them; the set-up belongs to the
+ * `account` actor. A handler ends only when its commit is durable, so that the next one reads the result.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -10,7 +9,7 @@ import { put } from '../../store/records/table.ts';
 import { tables } from '../../store/records/tables.ts';
 import { type ActorDefinition, actorKind } from '../runtime/actor.ts';
 
-/** Absent means unchanged. */
+/** An absent field stays unchanged. */
 export interface InstancePatch {
   logMaxDays?: number;
   publicUrl?: string;
@@ -18,7 +17,7 @@ export interface InstancePatch {
 
 // A type, not an interface: it has to be assignable to Protocol's index signature.
 export type InstanceProtocol = {
-  /** Refused: BAD_USER_INPUT; CONFLICT before the instance is set up. */
+  /** Refused with BAD_USER_INPUT; CONFLICT before the instance is set up. */
   update: { in: { patch: InstancePatch }; out: InstanceRecord };
 };
 

@@ -1,12 +1,12 @@
 /**
- * Owns one life of an actor, from activation to its end: its commits, the replies that wait for
- * them, the work it runs and what that work reports.
+ * Owns one life of an actor, from activation to its end: its commits, the replies that wait for them, its
+ * own work and the reports of that work.
  *
  * 1. A reply or effect is released when every commit made before it is durable, in order.
- * 2. A commit that fails ends the activation; all that waited is rejected with its error. Only a
- *    refusal (CONFLICT, NOT_FOUND) of the newest commit, while its message is still being handled,
- *    is the handler's own to deal with.
- * 3. After the end nothing is committed: the epoch shuts it out.
+ * 2. A commit that fails ends the activation, and every waiting reply is rejected with its error. There is
+ *    one exception: a refusal (CONFLICT, NOT_FOUND) of the newest commit, while its message is being
+ *    handled, is left to the handler.
+ * 3. After the end nothing is committed: the epoch prevents it.
  * 4. The cause of a message is recorded in the first commit of its handler that no rule refuses.
  * 5. A report that was not begun when the activation ends is never handled.
  */
@@ -27,14 +27,14 @@ import type {
 /** A message that waits for its actor. */
 export interface Envelope {
   message: { type: string };
-  /** Set once it was answered, also by its deadline: a message not begun by then is skipped. */
+  /** Set once the message was answered, even by its deadline. If it was not begun by then, it is skipped. */
   answered: boolean;
   resolve: (reply: unknown) => void;
   reject: (error: ServiceError) => void;
   /** Name and time of the alarm that sent it. */
   alarm?: { name: string; atMs: number };
   cause?: Cause;
-  /** Of a report of the actor's own work: what it changes, instead of a handler. */
+  /** For a report of the actor's own work: the change that replaces a handler. */
   report?: () => unknown;
 }
 
@@ -53,9 +53,9 @@ export interface ActivationOptions {
     recordCause?: RecordCause;
   };
   cell: {
-    /** Puts a report behind the messages that wait. */
+    /** Puts a report behind the waiting messages. */
     deliver(report: Envelope): void;
-    /** The actor must be activated anew: a commit failed, or work of its own or an effect crashed. */
+    /** The actor must be activated again, because a commit failed, or its own work or an effect crashed. */
     discard(activation: Activation, error: unknown, crashed: boolean): void;
   };
 }
@@ -68,20 +68,20 @@ export class Activation implements ActorContext<Protocol> {
   /** Alarms set or cleared while the current message is handled. */
   readonly alarmsTouched = new Set<string>();
   readonly #options: ActivationOptions;
-  /** Most activations run nothing that listens. */
+  /** Made on demand: most activations run nothing that listens to it. */
   #abort: AbortController | null = null;
   #endReason: string | null = null;
-  /** Names of owned work, by its end. */
+  /** Names of the actor's own work, by the promise of its end. */
   readonly #works = new Map<Promise<void>, string>();
   #gated: Gated[] = [];
   #committed = 0;
   #durable = 0;
   #handling = false;
-  /** Of the message being handled, until it is recorded. */
+  /** The cause of the message being handled, until it is recorded. */
   #cause: Cause | null = null;
   /** The newest commit; never rejects. */
   #newest: Promise<unknown> = Promise.resolve();
-  /** Why it can't go on: no reply may leave that was built on what failed. */
+  /** Why the activation cannot continue: no reply may leave that depends on the failed commit. */
   #failure: ServiceError | null = null;
 
   constructor(options: ActivationOptions) {
@@ -108,7 +108,7 @@ export class Activation implements ActorContext<Protocol> {
     return this.#cause;
   }
 
-  /** Whether it must stay: owned work runs or commits are on their way. */
+  /** Whether the activation must stay, because its own work runs or commits are under way. */
   get busy(): boolean {
     return this.#works.size > 0 || this.#durable < this.#committed;
   }
@@ -132,7 +132,7 @@ export class Activation implements ActorContext<Protocol> {
     this.#cause = null;
   }
 
-  /** Records the cause of the message being handled by itself, unless a commit has done so. */
+  /** Records the cause of the message being handled, unless a commit has recorded it. */
   recordCause(): void {
     if (this.#cause === null) return;
     const records = this.#caused([], this.#cause);
@@ -203,7 +203,7 @@ export class Activation implements ActorContext<Protocol> {
     if (this.ended) return;
     const done: Promise<void> = work(this.signal)
       .catch((error: unknown) => {
-        // It counts as under way: what is stored says how to go on with it.
+        // The stored state counts this work as under way, and says how to continue it.
         if (!this.ended) this.#options.cell.discard(this, error, true);
       })
       .then(() => void this.#works.delete(done));
@@ -222,7 +222,7 @@ export class Activation implements ActorContext<Protocol> {
     const fail = (error: Error): void => {
       if (isFirstAnswer()) reject(error);
     };
-    // The mailbox skips what was answered.
+    // The mailbox skips a message that was answered.
     const drop = (): void => fail(signal.reason as Error);
     const envelope: Envelope = {
       message: { type: 'report' },
@@ -238,7 +238,7 @@ export class Activation implements ActorContext<Protocol> {
     return handled(promise);
   }
 
-  /** Ends it: no commit from now on; owned work is aborted. Twice is fine. */
+  /** Ends the activation: no commits from now on, and its own work is aborted. Twice is fine. */
   end(reason: string): void {
     this.#endReason ??= reason;
     this.#abort?.abort(this.#endError());
@@ -290,7 +290,7 @@ export function endedError(address: string): ServiceError {
   });
 }
 
-/** The promise itself, with a handler, so that a rejection nobody awaits ends nothing. */
+/** The promise itself, with a handler, so that an unawaited rejection does not end the process. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;

@@ -1,8 +1,8 @@
 /**
- * Owns durable alarms: messages that come at a time, also after a restart.
+ * Owns durable alarms: messages that come at a set time, even after a restart.
  *
- * 1. An alarm is told at least once: its record goes when its message was handled.
- * 2. One timer stands for all of them, at the earliest.
+ * 1. An alarm is told at least once: its record is removed when its message was handled.
+ * 2. One timer serves all alarms, set to the earliest.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { JournalEntry, Reader } from '../../store/reader-and-journal.ts';
@@ -15,14 +15,14 @@ export interface AlarmsOptions {
   fire: (alarm: Readonly<AlarmRecord>) => void;
 }
 
-/** Until an alarm whose message failed comes again. */
+/** The pause before an alarm whose message failed comes again. */
 const retryMs = 30_000;
-/** Told at most this many at once. */
+/** The most alarms told at once. */
 const batchMax = 1000;
 
 export class Alarms {
   readonly #options: AlarmsOptions;
-  /** Told and not yet handled, by key and time; or to be retried. */
+  /** Alarms that were told and not yet handled, or wait for a retry, by key and time. */
   readonly #firing = new Set<string>();
   #cancel: () => void = () => undefined;
   #armedForMs = Number.POSITIVE_INFINITY;
@@ -36,7 +36,7 @@ export class Alarms {
     this.#fireDue();
   }
 
-  /** Looks at what was committed: an alarm may have become the earliest. */
+  /** Reads a commit: it may hold a new earliest alarm. */
   onEntry(entry: JournalEntry): void {
     for (const change of entry.changes) {
       if (change.table !== tables.alarms.name) continue;
@@ -46,7 +46,7 @@ export class Alarms {
     }
   }
 
-  /** A message of an alarm was handled (`done`), or must come again. */
+  /** The message of an alarm was handled (`done`), or must come again. */
   handled(actor: string, alarm: { name: string; atMs: number }, done: boolean): void {
     const key = keyOf({ actor, ...alarm });
     if (done) {
@@ -78,7 +78,7 @@ export class Alarms {
     this.#armedForMs = Number.POSITIVE_INFINITY;
     const { reader, clock } = this.#options;
     const nowMs = clock.now();
-    // Those being handled stand in the list still: they must not hide the ones behind them.
+    // Alarms under way are still in the list: they must not hide the ones after them.
     const alarms = reader.list(tables.alarms, 'due', [], { limit: batchMax + this.#firing.size });
     for (const alarm of alarms) {
       if (alarm.atMs > nowMs) {

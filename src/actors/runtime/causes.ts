@@ -1,10 +1,10 @@
 /**
- * Owns the way of a cause from where a request comes in to the messages it sends, through whatever
- * code lies between: libraries that keep a reference to the actors need not know of it.
+ * Owns the way of a cause from a request to the messages that it sends, through whatever code lies between.
+ * Libraries that keep a reference to the actors need not know of it.
  *
- * 1. A request's messages carry its cause as long as it is under way, and none after that: timers
- *    and connections that it leaves behind are nobody's doing.
- * 2. Actors do not look here: what one does later by itself, or asks of another, has no cause.
+ * 1. A request's messages carry its cause while it is under way, and none after that. So timers and
+ *    connections that it leaves behind have no cause.
+ * 2. Actors do not look here: what an actor does later by itself, or asks of another, has no cause.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Cause } from './actor.ts';
@@ -20,7 +20,7 @@ interface UnderWay {
 export class Causes {
   readonly #underWay = new AsyncLocalStorage<UnderWay>();
 
-  /** Runs `work` as the doing of `seed`; tells afterwards whether it asked any actor. */
+  /** Runs `work` with the cause of `seed`. `failed` gets an error, and whether `work` asked any actor. */
   async during<T>(
     seed: CauseSeed,
     work: () => T | Promise<T>,
@@ -37,13 +37,13 @@ export class Causes {
     }
   }
 
-  /** Adds what the request under way has turned out to be, such as who makes it. */
+  /** Adds what became known of the request under way, such as its caller. */
   amend(more: Partial<CauseSeed>): void {
     const request = this.#underWay.getStore();
     if (request !== undefined && !request.over) request.seed = { ...request.seed, ...more };
   }
 
-  /** The cause for a message that is about to be sent; null outside of any request. */
+  /** The cause for the next message; null outside of any request. */
   take(): Cause | null {
     const request = this.#underWay.getStore();
     if (request === undefined || request.over) return null;

@@ -5,12 +5,13 @@
  *                            |             |
  *                            +--- crash ---+--> ending --> resting --backoff--> dormant
  *
- * 1. One message is handled at a time, in the order of arrival; the next begins when the handler
- *    of the one before has returned, not when the disk has.
- * 2. A crash answers the message that caused it with INTERNAL and takes none of the waiting ones.
- * 3. A new activation begins only when no commit of the one before is on its way.
- * 4. One that was discarded with work of its own under way is followed by another without being asked,
- *    for nobody may ever ask: what is stored says how to go on. Others come with their next message.
+ * 1. One message is handled at a time, in the order of arrival. The next one begins when the previous
+ *    handler has returned, which may be before its commit is durable.
+ * 2. A crash answers the message that caused it with INTERNAL. The waiting messages stay.
+ * 3. A new activation begins only when no commit of the previous one is under way.
+ * 4. An activation that was discarded with work of its own under way is followed by another at once,
+ *    because no message may ever come, and the stored state says how to continue. Otherwise the next
+ *    message begins a new activation.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
@@ -37,7 +38,7 @@ export interface CellParts {
   };
   clock: Clock;
   logger: Logger;
-  /** How long ending waits for owned work that does not obey its signal. Default 5,000. */
+  /** How long the end waits for owned work that ignores its signal. Default 5,000. */
   endingMs?: number;
   /** Default: causes are not recorded. */
   recordCause?: RecordCause;
@@ -78,7 +79,7 @@ export class Cell {
     return this.#mailbox.length;
   }
 
-  /** Nothing waits, nothing runs: what `drain` waits for. */
+  /** Nothing waits and nothing runs; `drain` waits for this. */
   get quiet(): boolean {
     if (this.#mailbox.length > 0 || this.#pumping) return false;
     return this.#phase.name !== 'active' || this.#phase.activation.pendingCommits === 0;
@@ -90,7 +91,7 @@ export class Cell {
       return;
     }
     const { mailboxMax = 1024 } = this.#options.definition;
-    // A report is always taken in: the work that may report is bounded by itself.
+    // A report is always accepted: the work that reports is limited by itself.
     if (this.#mailbox.length >= mailboxMax && envelope.report === undefined) {
       envelope.reject(new ServiceError('MAILBOX_FULL', 'Too many requests wait for this; retry.'));
       return;
@@ -99,9 +100,7 @@ export class Cell {
     this.#wake();
   }
 
-  /**
-   * Passivates when it was idle for long, or for `idleMaxMs`; true when the cell may be forgotten.
-   */
+  /** Passivates when the actor was idle for long, or for `idleMaxMs`; true when the cell may be forgotten. */
   passivate(nowMs: number, idleMaxMs = Infinity): boolean {
     const phase = this.#phase;
     if (this.#pumping || this.#mailbox.length > 0) return false;
@@ -110,7 +109,7 @@ export class Cell {
     const { idleMs = 60_000 } = this.#options.definition;
     if (idleMs === Infinity) return false;
     if (nowMs - this.#lastActiveMs < Math.min(idleMs, idleMaxMs)) return false;
-    // Nothing of it is under way (it is not busy), so there is nothing to wait for.
+    // The activation is not busy, so there is nothing to wait for.
     phase.activation.end('passivated');
     this.#phase = { name: 'dormant' };
     return true;
@@ -169,7 +168,8 @@ export class Cell {
       this.discard(activation, thrown, true);
       return;
     }
-    // An answer, such as NOT_FOUND: what waits gets it, and the address sleeps again.
+    // The activation failed with an answer, such as NOT_FOUND: every waiting message gets it, and the
+    // address sleeps again.
     for (let next = this.#mailbox.shift(); next; next = this.#mailbox.shift()) {
       next.reject(thrown);
       if (next.alarm) this.#options.alarms.handled(this.address, next.alarm, true);
@@ -248,7 +248,7 @@ export class Cell {
     void this.#end(activation, 'discarded', restMs);
   }
 
-  /** Behind the rest; who sends a message does not wait for it. */
+  /** Runs in the background, so that the sender of a message does not wait for it. */
   #reviveLater(restMs: number): void {
     this.#endRevival();
     const { clock } = this.#options.parts;
@@ -256,7 +256,7 @@ export class Cell {
     this.#cancelRevival = clock.after(delayMs, () => {
       this.#cancelRevival = null;
       if (this.#phase.name === 'dormant') this.#wake();
-      // It has not come to its end yet.
+      // The earlier activation has not ended yet.
       else if (this.#phase.name === 'ending' || this.#phase.name === 'resting')
         this.#reviveLater(0);
     });
@@ -275,7 +275,7 @@ export class Cell {
   }
 
   #rest(restMs: number): void {
-    // close() may have run meanwhile.
+    // `close` may have run meanwhile.
     if (this.#phase.name !== 'ending') return;
     if (restMs > 0) {
       const cancel = this.#options.parts.clock.after(restMs, () => {

@@ -1,7 +1,7 @@
 /**
  * Owns all actors of this process: which kinds exist, which are active, and the way to them.
  *
- * 1. An address has one cell, so one activation, at any time.
+ * 1. An address has one cell, and so one activation, at any time.
  * 2. After `drain` has begun only actors send messages; after `close` nothing is handled.
  */
 import { pause } from '../../lib/clock.ts';
@@ -27,17 +27,17 @@ export type RuntimeStore = CellParts['store'] & Reader & Pick<Journal, 'subscrib
 
 export interface RuntimeOptions extends CellParts {
   store: RuntimeStore;
-  /** Actors beyond which those with nothing to do are passivated at once. Default 1,000. */
+  /** Above this number, idle actors are passivated at once. Default 1,000. */
   idleMax?: number;
-  /** What a message goes through on its way; tests pass structuredClone to prove it is plain. */
+  /** Copies a message on its way; tests pass structuredClone to prove that messages are plain data. */
   carry?: <T>(message: T) => T;
-  /** Whose request is under way where a message is sent from outside. */
+  /** The request under way, for messages that come from outside. */
   causes?: { take(): Cause | null };
 }
 
 /** Actors that may exist at once; beyond it MAILBOX_FULL. */
 const actorsMax = 200_000;
-/** How often idle actors are looked for. */
+/** The time between two looks for idle actors. */
 const sweepMs = 10_000;
 const crowdStep = 10_000;
 
@@ -48,18 +48,18 @@ export class ActorRuntime implements Actors {
   readonly #definitions = new Map<string, ActorDefinition<Protocol>>();
   readonly #cells = new Map<string, Cell>();
   readonly #alarms: Alarms;
-  /** For parts of our own that are no actors: still answered while outsiders are refused. */
+  /** For our own parts that are no actors: they are answered while outsiders are refused. */
   readonly inside: Actors;
   readonly #unsubscribe: () => void;
   #cancelSweep: () => void = () => undefined;
-  /** So many actors are looked through for idle ones. */
+  /** At this number of actors, idle ones are looked for. */
   #crowd: number;
   #standing: Standing = 'open';
 
   constructor(options: RuntimeOptions) {
     this.#options = options;
     this.#crowd = this.#idleMax;
-    // Actors go on talking to each other while outsiders are refused.
+    // Actors may still send messages to each other while outsiders are refused.
     this.inside = {
       ask: (to, message, ask) => this.#ask(to, message, ask),
       tell: (to, message) => this.#tell(to, message),
@@ -75,7 +75,7 @@ export class ActorRuntime implements Actors {
   register<P extends Protocol>(definition: ActorDefinition<P>): void {
     const { kind } = definition.kind;
     if (this.#definitions.has(kind)) throw new Error(`Cannot register ${kind}: it exists`);
-    // The map forgets P; `ask` and `tell` give it back by the type of the reference.
+    // The map forgets P; `ask` and `tell` restore it from the type of the reference.
     this.#definitions.set(kind, definition as unknown as ActorDefinition<Protocol>);
   }
 
@@ -115,7 +115,7 @@ export class ActorRuntime implements Actors {
     }
   }
 
-  /** Ends every actor; what still waits is refused. Twice is fine. */
+  /** Ends every actor; waiting messages are refused. Twice is fine. */
   async close(): Promise<void> {
     if (this.#standing === 'closed') return;
     this.#standing = 'closed';
@@ -230,15 +230,15 @@ export class ActorRuntime implements Actors {
   }
 
   /**
-   * Passivates what was idle for long, or, in a crowd, what is idle: a storm of messages to ever other
-   * actors leaves few behind, and what dies young costs the collector next to nothing.
+   * Passivates actors that were idle for long; in a crowd, all idle actors. So a storm of messages to ever
+   * new actors leaves few behind, and short-lived objects cost the collector next to nothing.
    */
   #sweep(idleMaxMs: number): void {
     const nowMs = this.#options.clock.now();
     for (const [address, cell] of this.#cells) {
       if (cell.passivate(nowMs, idleMaxMs)) this.#cells.delete(address);
     }
-    // Where all are busy, looking again so soon would find nothing again.
+    // When all are busy, another look so soon would find nothing again.
     const { size } = this.#cells;
     this.#crowd = Math.max(this.#idleMax, Math.min(size * 2, size + crowdStep));
   }
@@ -261,5 +261,5 @@ function refOf(address: string): ActorRef<Protocol> {
 }
 
 function noop(): void {
-  // A told message has nobody who waits for its reply.
+  // Nobody waits for the reply of a told message.
 }

@@ -1,9 +1,8 @@
 /**
- * Owns what is stored of the servers that a driver has besides this machine, and of this one among
- * them.
+ * Owns the stored records of servers: this machine, and the others that a driver has.
  *
- * 1. The server that everything runs on is `srv_local`, however its driver calls it.
- * 2. Nothing is written when nothing changed, but when a server was last seen: once a minute.
+ * 1. The server that everything runs on is `srv_local`, whatever its driver calls it.
+ * 2. Without a change nothing is written, except once a minute when a server was last seen.
  */
 import type { ServerInfo } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -15,9 +14,9 @@ import { localServerId } from '../workload/deps.ts';
 import { type ActorDefinition, actorKind } from '../runtime/actor.ts';
 
 export type ServersProtocol = {
-  /** All there are now: others are forgotten. */
+  /** All servers that exist now; others are forgotten. */
   seen: { in: { servers: readonly ServerInfo[] }; out: null };
-  /** None is reached, and nothing else is known to have changed. */
+  /** No server is reached, and no other change is known. */
   lost: { in: object; out: null };
 };
 

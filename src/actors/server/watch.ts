@@ -1,9 +1,9 @@
 /**
- * Owns the look at the servers of a driver that has several, whenever it says that they changed, and every
- * now and then.
+ * Owns the look at the servers of a driver that has several: whenever the driver reports a change, and now
+ * and then.
  *
- * 1. A driver that is not reached, or does not answer, has no server that is connected.
- * 2. One look at a time; what it finds counts only if the driver was reached all the while.
+ * 1. A driver that is not reached, or does not answer, has no connected server.
+ * 2. One look runs at a time. Its result counts only if the driver was reached all the while.
  */
 import type { Driver } from '../../drivers/driver.ts';
 import type { Actors, MessageOf } from '../runtime/actor.ts';
@@ -30,7 +30,7 @@ export class ServerWatch {
     this.#options = options;
   }
 
-  /** To be called before the driver is opened: what it says then is heard. */
+  /** Call this before the driver is opened, so that its first events are heard. */
   start(): void {
     const { driver } = this.#options;
     if (!driver.servers) return;
@@ -87,7 +87,7 @@ export class ServerWatch {
     try {
       this.#options.actors.tell(serversActor.at('all'), message);
     } catch (error) {
-      // The service is stopping; the next look tells it again.
+      // The service is stopping; the next look repeats the message.
       this.#options.logger.warn({ err: error }, 'servers_not_told');
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Owns the `team` actor: one handler table out of the concerns beside it. A handler ends only when its
- * commit is durable, so that the next one reads what it wrote: a use noted late never brings a revoked
- * token back.
+ * Owns the `team` actor: one table of handlers, from the files beside this one. A handler ends only when
+ * its commit is durable, so that the next one reads the result: a late note of a token's use never restores
+ * a revoked token.
  */
 import type { ActorDefinition } from '../runtime/actor.ts';
 import { folderHandlers, placeHandlers } from './folders.ts';

@@ -1,12 +1,12 @@
 /**
- * Owns the folders of a team, what single people hold in them besides their roles, and that an app or a
- * database has its place.
+ * Owns the folders of a team, the grants of single people in them besides their roles, and the place of
+ * every app and database.
  *
- * 1. Apps and databases are made in a team, and moved between its folders, one after another with what
- *    ends the team or a folder. So neither ends under one that is on its way in. All else about them is
- *    decided by their own actors, which are asked here while the team waits.
- * 2. Only a member of the team holds a grant; a grant goes with its folder and with its member.
- * 3. A grant gives something: an empty one is removed.
+ * 1. Apps and databases are made in a team, and moved between its folders, in turn with the deletion of the
+ *    team or a folder. So nothing is deleted under an app or database that is on its way in. Their own
+ *    actors decide everything else about them, and the team waits for their answers.
+ * 2. Only a member of the team holds a grant; a grant ends with its folder and with its member.
+ * 3. An empty grant is removed.
  */
 import { inOrder } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -23,7 +23,7 @@ import type { Team } from './team.ts';
 
 const foldersMax = 1_000;
 const folderDepthMax = 16;
-/** Of a folder. */
+/** Grants in one folder. */
 const grantsMax = 1_000;
 const databasesMax = 1_000;
 
@@ -79,7 +79,7 @@ export function folderHandlers(team: Team) {
 
 export function placeHandlers(team: Team) {
   const { context } = team;
-  // The change is the app's, and so is the record of who asked for it.
+  // The app makes the change, and records who requested it.
   const asked = (): AskOptions => (context.cause === null ? {} : { cause: context.cause });
   return {
     'app-create': ({ appId, app }) => {

@@ -1,10 +1,10 @@
 /**
  * Owns a team's invites: a place for whoever holds the link.
  *
- * 1. One invite is redeemed once: its record is taken in the commit that makes the member.
- * 2. An invite is worth no more than what its giver may still give. When the giver has left or was
- *    demoted below it, it is as unknown as one that was used, revoked, or has expired.
- * 3. One open invite for each address: inviting again replaces it, and the older link is dead.
+ * 1. An invite is redeemed once: its record is removed in the commit that makes the member.
+ * 2. An invite is worth no more than its giver may still give. When the giver has left or holds less now,
+ *    the invite is as unknown as one that was used, revoked, or has expired.
+ * 3. Each address has one open invite: a new invite replaces it, and the older link is dead.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
@@ -40,7 +40,7 @@ export function isOpen(
   );
 }
 
-/** The changes that end an invite that need not be there any more. */
+/** The changes that end an invite, which may be gone already. */
 export function inviteEnd(context: Context, invite: Readonly<InviteRecord>): Change[] {
   return [remove(tables.invites, invite.id), context.clearAlarm(alarmOf(invite.id))];
 }
@@ -102,7 +102,7 @@ async function accept(
   await context.commit([
     take(tables.invites, invite.id),
     context.clearAlarm(alarmOf(invite.id)),
-    // The address is the invite's, whatever the one who redeems it says.
+    // The address is the invite's, whatever the new person's form says.
     ...(person === null
       ? []
       : newPersonChanges({ ...person, userId, email }, { isInstanceAdmin: false, atMs })),

@@ -1,4 +1,4 @@
-/** Owns what a new team consists of: itself, its three built-in roles and its first owner. */
+/** Owns the records of a new team: the team, its three built-in roles and its first owner. */
 import { type Capability, capabilities } from '../../lib/capabilities.ts';
 import { newId } from '../../lib/ids.ts';
 import type { RoleRecord } from '../../store/records/records.ts';
@@ -24,7 +24,7 @@ export interface NewTeam {
   isSlugTaken: (slug: string) => boolean;
 }
 
-/** The changes that make a team; they belong into one commit. */
+/** The changes that make a team; they belong in one commit. */
 export function newTeamChanges({ teamId, name, ownerId, atMs, isSlugTaken }: NewTeam): Change[] {
   const role = (
     builtIn: RoleRecord['builtIn'],
@@ -51,7 +51,7 @@ export function newTeamChanges({ teamId, name, ownerId, atMs, isSlugTaken }: New
   ];
 }
 
-/** Letters, digits and single hyphens; `team` where the name has none of them. */
+/** Letters, digits and single hyphens; `team` when the name has none of them. */
 export function slugOf(name: string): string {
   const ascii = name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
   const slug = ascii.replace(/[^a-z0-9]+/g, '-').slice(0, slugMax);

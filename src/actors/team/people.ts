@@ -2,9 +2,9 @@
  * Owns a team's members and roles.
  *
  * 1. A team keeps at least one owner, whoever leaves or is demoted at the same time.
- * 2. Who is removed takes along what acts for them here: tokens made for this team, grants, and
- *    the invites they gave.
- * 3. Built-in roles never change; a role somebody has, or is invited to, stays.
+ * 2. Removing a member also removes what acts for them in this team: tokens made for it, grants, and the
+ *    invites they gave.
+ * 3. Built-in roles never change. A role that a member or an invite has cannot be deleted.
  */
 import { inOrder } from '../../lib/capabilities.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -79,7 +79,8 @@ export function roleHandlers(team: Team) {
     'role-update': async ({ roleId, name, capabilities: held, by }) => {
       const role = ownRole(roleId);
       team.mustHold(by, ['manage_roles']);
-      // What is in the role and what will be: nobody cuts the rights of those who hold more.
+      // The caller must hold both the old and the new rights, so that nobody cuts the rights of people who
+      // hold more.
       if (held !== null) team.mustHold(by, [...role.capabilities, ...held]);
       const changed: RoleRecord = {
         ...role,

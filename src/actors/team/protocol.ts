@@ -1,6 +1,6 @@
 /**
- * Owns the messages of the `team` actor: the only way a team's settings, API tokens and folders
- * change. Who may send them was decided before; the actor checks the state of things.
+ * Owns the messages of the `team` actor: the only way to change a team's settings, people, API tokens and
+ * folders. The sender's rights were checked before; the actor checks the state.
  */
 import type { Capability } from '../../lib/capabilities.ts';
 import type {
@@ -25,11 +25,11 @@ export interface TokenUse {
   atMs: number;
 }
 
-/** What is null stays. */
+/** A null field stays unchanged. */
 export interface TeamChange {
   name: string | null;
   requireTwoFactor: boolean | null;
-  /** How long, from now, people without two-factor may go on where it is required. */
+  /** How long, from now, people without two-factor may still act where it is required. */
   twoFactorGraceMs: number | null;
 }
 
@@ -45,23 +45,23 @@ export type TeamProtocol = {
   /** Switches MCP on or off. Refused: NOT_FOUND without the team. */
   'mcp-set': { in: { enabled: boolean }; out: TeamRecord };
 
-  /** What is null stays. Refused: NOT_FOUND, BAD_USER_INPUT. */
+  /** A null field stays unchanged. Refused: NOT_FOUND, BAD_USER_INPUT. */
   'team-update': { in: TeamChange; out: TeamRecord };
   /** From an alarm: the grace of two-factor is over. */
   'two-factor-due': { in: { untilMs: number }; out: boolean };
   /** Refused: NOT_FOUND, FORBIDDEN unless `by` owns it, CONFLICT while anything is in it. */
   'team-delete': { in: { by: string }; out: boolean };
 
-  /** `by` is who changes it. Refused: NOT_FOUND, FORBIDDEN, CONFLICT for the last owner. */
+  /** `by` makes the change. Refused: NOT_FOUND, FORBIDDEN, CONFLICT for the last owner. */
   'member-update': { in: { userId: string; roleId: string; by: string }; out: MemberRecord };
   'member-remove': { in: { userId: string; by: string }; out: boolean };
 
-  /** Refused: BAD_USER_INPUT, FORBIDDEN beyond what `by` holds, CONFLICT for a name taken. */
+  /** Refused: BAD_USER_INPUT, FORBIDDEN beyond what `by` holds, CONFLICT for a name that is taken. */
   'role-create': {
     in: { name: string; capabilities: Capability[]; by: string };
     out: RoleRecord;
   };
-  /** What is null stays. Refused besides: NOT_FOUND, CONFLICT for a built-in role. */
+  /** A null field stays unchanged. Also refused: NOT_FOUND, CONFLICT for a built-in role. */
   'role-update': {
     in: { roleId: string; name: string | null; capabilities: Capability[] | null; by: string };
     out: RoleRecord;
@@ -75,8 +75,8 @@ export type TeamProtocol = {
   /** From an alarm. */
   'invite-expire': { in: { inviteId: string }; out: boolean };
   /**
-   * Makes `userId` a member, and before that a person, when one is given. Refused: NOT_FOUND, one
-   * answer for all that is wrong with an invite; CONFLICT for an address or a place taken.
+   * Makes `userId` a member; `person`, when given, is made first. Refused: NOT_FOUND for every fault of an
+   * invite; CONFLICT for an address or a place that is taken.
    */
   'invite-accept': {
     in: {
@@ -89,29 +89,32 @@ export type TeamProtocol = {
 
   /** Stores a token made in this team. Refused: NOT_FOUND without the team, CONFLICT at the limit. */
   'token-create': { in: { token: TokenRecord }; out: TokenRecord };
-  /** NOT_FOUND when it is gone or of another team. */
+  /** NOT_FOUND when the token is gone or of another team. */
   'token-revoke': { in: { tokenId: string }; out: boolean };
-  /** Lets an OAuth client's grant live longer; NOT_FOUND when it is gone. */
+  /** Prolongs an OAuth client's grant; NOT_FOUND when it is gone. */
   'grant-extend': { in: { tokenId: string; expiresAtMs: number }; out: boolean };
-  /** Notes when tokens were last used; those gone meanwhile are passed over. */
+  /** Notes when tokens were last used; removed tokens are skipped. */
   'tokens-used': { in: { uses: TokenUse[] }; out: boolean };
 
   /** Refused: NOT_FOUND without the team, BAD_USER_INPUT, CONFLICT for a host it has, or too many. */
   'registry-add': { in: { registry: NewRegistry }; out: RegistryRecord };
   'registry-remove': { in: { registryId: string }; out: boolean };
 
-  /** Makes an app in this team. Refused: NOT_FOUND without the team, what `create` refuses. */
+  /** Makes an app in this team. Refused: NOT_FOUND without the team, and as by `create`. */
   'app-create': { in: { appId: string; app: NewApp }; out: AppRecord };
-  /** Makes a database in this team. Refused: NOT_FOUND, CONFLICT at the limit, what `create` refuses. */
+  /** Makes a database in this team. Refused: NOT_FOUND, CONFLICT at the limit, and as by `create`. */
   'database-create': { in: { databaseId: string; database: NewDatabase }; out: DatabaseRecord };
-  /** Changes an app of this team, its folder too. Refused: NOT_FOUND, what `update` refuses. */
+  /** Changes an app of this team, its folder too. Refused: NOT_FOUND, and as by `update`. */
   'app-move': { in: { appId: string; patch: AppPatch }; out: AppRecord };
 
-  /** Refused: BAD_USER_INPUT, CONFLICT for a name taken there, NOT_FOUND for the parent. */
+  /** Refused: BAD_USER_INPUT, CONFLICT for a name that is taken there, NOT_FOUND for the parent. */
   'folder-create': { in: { name: string; parentId: string | null }; out: FolderRecord };
   /** Refused: NOT_FOUND, CONFLICT while apps, databases or folders are in it. */
   'folder-delete': { in: { folderId: string }; out: boolean };
-  /** Sets what a member holds in a folder; none ends it. The folder's grants; NOT_FOUND. */
+  /**
+   * Sets a member's capabilities in a folder; none removes the grant. Answers the folder's grants;
+   * NOT_FOUND.
+   */
   'folder-grant-set': {
     in: { folderId: string; userId: string; capabilities: Capability[] };
     out: FolderGrantRecord[];

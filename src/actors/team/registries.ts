@@ -2,7 +2,7 @@
  * Owns the registries of a team: where its images come from, and with which login.
  *
  * 1. A password is stored sealed, and leaves only to the driver that pulls.
- * 2. One registry for each host in a team: which login is meant is never a question.
+ * 2. A team has one registry for each host, so a host always has one login.
  */
 import { isIP } from 'node:net';
 import { ServiceError } from '../../lib/errors.ts';
@@ -18,7 +18,7 @@ import type { Team } from './team.ts';
 
 const registriesMax = 100;
 const loginMax = 255;
-/** Tokens of cloud providers come close to it. */
+/** Tokens of cloud providers come close to this length. */
 const passwordMax = 16 * 1024;
 
 export function registryHandlers(team: Team) {
@@ -53,7 +53,7 @@ export function openRegistryPassword(
   return sealed === null ? null : secrets.open(sealed, contextOf(id));
 }
 
-/** As it is stored: trimmed, the host in lower case. Throws BAD_USER_INPUT. */
+/** The registry in its stored form: trimmed, the host in lower case. Throws BAD_USER_INPUT. */
 function checkRegistry(input: NewRegistry): NewRegistry {
   const name = checkedName(input.name, 'A registry name');
   const username = (input.username ?? '').trim() || null;
@@ -76,15 +76,15 @@ function checkRegistry(input: NewRegistry): NewRegistry {
 const hostLabel = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
 const hostPattern = new RegExp(`^(${hostLabel}(\\.${hostLabel})*)(:(\\d{1,5}))?$`);
 
-/** `host` or `host:port`, as it stands in front of an image's name. */
+/** `host` or `host:port`, as it stands before an image's name. */
 function checkHost(given: string): string {
   const host = given.trim().toLowerCase();
   const [, name = '', , , , , port] = hostPattern.exec(host) ?? [];
   const portFits = port === undefined || (Number(port) >= 1 && Number(port) <= 65_535);
-  // Without a dot or a port, what stands in front of an image's name is taken for a folder of Docker Hub.
+  // Without a dot or a port, the first part of an image's name counts as a folder of Docker Hub.
   const isHost = name === 'localhost' || name.includes('.') || port !== undefined;
   const isNumber = /^[\d.]+$/.test(name) && isIP(name) === 0;
-  // Clouds keep secrets of the machine at these.
+  // Clouds keep secrets of the machine at these addresses.
   if (name.startsWith('169.254.') && isIP(name) !== 0) {
     throw bad('host must not be a link-local address.');
   }
@@ -94,7 +94,7 @@ function checkHost(given: string): string {
   return hubNames.has(host) ? 'docker.io' : host;
 }
 
-/** Other names of the registry that images without a host come from. */
+/** Other names of the registry of images without a host. */
 const hubNames: ReadonlySet<string> = new Set(['index.docker.io', 'registry-1.docker.io']);
 
 function contextOf(registryId: string): string {

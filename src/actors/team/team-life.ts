@@ -1,10 +1,11 @@
 /**
- * Owns a team's settings and its end.
+ * Owns a team's settings and its deletion.
  *
- * 1. A team ends whole, in one commit: its people, roles, folders, tokens, registries and invites go with it.
- * 2. It ends only when it is empty: apps and databases, also those in trash, are deleted before.
- * 3. Two-factor that is required is due at once or after a grace, which ends by an alarm. Asking for it
- *    again does not move the grace; only days that are named do, and switching it off and on.
+ * 1. A team is deleted as a whole, in one commit, with its people, roles, folders, tokens, registries and
+ *    invites.
+ * 2. Only an empty team can be deleted: apps and databases, even those in trash, are deleted before.
+ * 3. Required two-factor is due at once or after a grace, which ends by an alarm. Requiring it again does
+ *    not move the grace; a named number of days does, and so does switching it off and on.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import { checkedName } from '../../lib/names.ts';
@@ -15,7 +16,7 @@ import { inviteEnd } from './invites.ts';
 import type { TeamChange, TeamHandlers } from './protocol.ts';
 import type { Team } from './team.ts';
 
-/** For who has no two-factor when a team begins to require it. */
+/** For people without two-factor when a team begins to require it. */
 export const graceDaysDefault = 7;
 const dayMs = 24 * 3_600_000;
 const graceAlarm = 'two-factor';
@@ -46,7 +47,7 @@ export function teamLifeHandlers(team: Team) {
     },
     'two-factor-due': async ({ untilMs }) => {
       const record = reader.get(tables.teams, teamId);
-      // It may have been moved while this was on its way.
+      // The grace may have been moved while this alarm was on its way.
       if (record?.twoFactorGraceUntilMs !== untilMs) return false;
       await context.commit([put(tables.teams, { ...record, twoFactorGraceUntilMs: null })]);
       return true;
@@ -73,7 +74,7 @@ export function teamLifeHandlers(team: Team) {
   } satisfies TeamHandlers;
 }
 
-/** Until when people without two-factor may go on; null: nobody has to have it, or all have at once. */
+/** Until when people without two-factor may still act; null: nobody needs it, or everybody does at once. */
 function graceAfter(team: Readonly<TeamRecord>, change: TeamChange, now: number): number | null {
   const { requireTwoFactor, twoFactorGraceMs } = change;
   if (requireTwoFactor === false) return null;

@@ -1,8 +1,8 @@
 /**
- * Owns what all handlers of a team work with: its records, and the second look at who changes people.
- * `src/auth` decided before the message was sent, and here, where messages come one after another, it
- * still has to hold. So of two owners who demote each other at the same time, the second finds that it
- * is no owner any more.
+ * Owns what all handlers of a team use: its records, and the second check of a caller who changes people.
+ * `src/auth` checked the right before the message was sent. It must still hold here, where messages come
+ * one after another. So of two owners who demote each other at the same time, the second is no owner any
+ * more.
  */
 import type { Capability } from '../../lib/capabilities.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -18,7 +18,7 @@ import type { TeamProtocol } from './protocol.ts';
 export interface TeamParts {
   reader: Reader;
   clock: Clock;
-  /** What seals the passwords of registries. */
+  /** Seals the passwords of registries. */
   secrets: SecretBox;
 }
 
@@ -46,14 +46,14 @@ export class Team {
     return team;
   }
 
-  /** Throws NOT_FOUND, also for a role of another team. */
+  /** Throws NOT_FOUND, even for a role of another team. */
   role(roleId: string): Readonly<RoleRecord> {
     const role = this.reader.get(tables.roles, roleId);
     if (role?.teamId !== this.id) throw new ServiceError('NOT_FOUND', 'No such role.');
     return role;
   }
 
-  /** Throws NOT_FOUND, also for a folder of another team. */
+  /** Throws NOT_FOUND, even for a folder of another team. */
   folder(folderId: string): Readonly<FolderRecord> {
     const folder = this.reader.get(tables.folders, folderId);
     if (folder?.teamId !== this.id) throw new ServiceError('NOT_FOUND', 'No such folder.');
@@ -71,7 +71,7 @@ export class Team {
     throw new ServiceError('FORBIDDEN', 'This needs more than you hold in the team.');
   }
 
-  /** Throws CONFLICT where taking the role from one person would leave the team without an owner. */
+  /** Throws CONFLICT when the team would be without an owner if one person lost this role. */
   mustNotBeLastOwner(role: Readonly<RoleRecord>): void {
     if (role.builtIn !== 'owner') return;
     if (this.reader.count(tables.members, 'role', [role.id]) > 1) return;

@@ -1,6 +1,6 @@
 /**
- * Owns the tokens of a team: those that people make, and what they granted to OAuth clients, which lives
- * as long as the client renews it.
+ * Owns the tokens of a team: those that people make, and the grants of OAuth clients, which live as long as
+ * the client renews them.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { TokenRecord } from '../../store/records/records.ts';
@@ -17,7 +17,7 @@ export function tokenHandlers(team: Team) {
     'token-create': async ({ token }) => {
       team.require();
       if (token.homeTeamId !== team.id) throw new Error('a token of another team');
-      // Who was removed meanwhile leaves no token for the day of coming back.
+      // A member who was removed meanwhile must not keep a token for a later return.
       if (!reader.get(tables.members, [team.id, token.userId])) {
         throw new ServiceError('FORBIDDEN', 'You are not in this team.');
       }

@@ -1,4 +1,7 @@
-/** Owns what a console of an app or a database runs, and in which workload; a function for each kind. */
+/**
+ * Owns the program of a console, and the workload that it runs in; one function for apps, one for
+ * databases.
+ */
 import { ServiceError } from '../../lib/errors.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import { tables } from '../../store/records/tables.ts';
@@ -53,7 +56,7 @@ export class WorkloadPrograms implements ConsolePrograms {
   }
 }
 
-/** Names of the containers of an app or a database, the default first; none of one that is gone. */
+/** Names of the containers of an app or a database, the default first; none when it is gone. */
 function containersOf(reader: Reader, { kind, id }: ConsoleTarget): readonly string[] {
   if (kind === 'database') return ['database'];
   const app = reader.get(tables.apps, id);

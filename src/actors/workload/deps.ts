@@ -1,4 +1,4 @@
-/** Owns what the actors of apps and of databases are given alike. */
+/** Owns the dependencies that the actors of apps and of databases share. */
 import type { Driver } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -24,11 +24,11 @@ export interface UidRange {
 export type Bounds<T> = { -readonly [K in keyof T]: number };
 
 export interface WorkloadOptions {
-  /** Own uids; null where the process may not change its uid. */
+  /** Own uids; null when the process may not change its uid. */
   uids: UidRange | null;
-  /** Between SIGTERM and SIGKILL. */
+  /** The time between SIGTERM and SIGKILL. */
   stopGraceMs: number;
-  /** Until what is in trash is removed for ever. */
+  /** How long trash is kept before it is removed for ever. */
   trashMs: number;
 }
 

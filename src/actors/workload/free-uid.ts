@@ -1,8 +1,8 @@
 /**
- * Owns which uid of its own a new app or database gets: the one above the highest in use. When the
- * highest is the last of the range, it gets one that is free again, looked for from anywhere on.
+ * Owns the choice of an own uid for a new app or database: the one above the highest in use. When the
+ * highest is the last of the range, a free one is looked for from a random place on.
  *
- * The store says which uids are free. When two actors take the same one, its unique index refuses the
+ * The store knows which uids are free. When two actors take the same one, its unique index refuses the
  * second.
  */
 import { randomInt } from 'node:crypto';
@@ -15,8 +15,8 @@ const lookStep = 500;
 const highestFirst = { reverse: true, limit: 1 } as const;
 
 /**
- * 0 where there are no own uids (`range` is null). `past`: how many are left to others who ask at the
- * same time. Rejects: OVERLOADED. The index holds uids above 0.
+ * 0 when there are no own uids (`range` is null). `past`: how many free uids are left to others who ask at
+ * the same time. Rejects: OVERLOADED. The index holds uids above 0.
  */
 export async function freeUid<R extends { uid: number }>(
   reader: Reader,
@@ -33,7 +33,7 @@ export async function freeUid<R extends { uid: number }>(
   const start = randomInt(size);
   for (let step = 1; step <= size; step++) {
     const uid = first + ((start + step) % size);
-    // Counted, not read: all their records would push what is in use out of memory.
+    // Counted, not read: reading all records would push used ones out of memory.
     if (reader.count(table, 'uid', [uid]) === 0) return uid;
     if (step % lookStep === 0) await new Promise(setImmediate);
   }

@@ -1,9 +1,9 @@
 /**
- * Owns how folders of a sandbox lie on disk: those above it are ours, those in it its own.
+ * Owns how the folders of a sandbox lie on disk: the upper ones are ours, those inside are its own.
  *
- * 1. What runs in a sandbox replaces none of the folders above its own, so that a path we use never
+ * 1. A program in a sandbox can replace none of the folders above its own, so that a path we use never
  *    leads elsewhere.
- * 2. Removal never follows a link, also while what is removed is being changed.
+ * 2. Removal never follows a link, even while the tree is being changed.
  */
 import { execFile } from 'node:child_process';
 import { chmod, chown, lstat, mkdir, rmdir } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The folders of an app or a database. What lies in those of its own is 0700 and belongs to it. */
+/** The folders of an app or a database. Its own folders are 0700 and belong to it. */
 export class OwnedFolders {
   readonly root: string;
   readonly data: string;
@@ -29,7 +29,7 @@ export class OwnedFolders {
     this.uid = uid;
   }
 
-  /** Makes them, and others of ours and of its own beside them. Again is fine. */
+  /** Makes these folders, and others of ours and of its own beside them. May be repeated. */
   protected async makeAll(ours: string, theirs: readonly string[] = []): Promise<void> {
     for (const folder of [this.root, ours]) await makeOurs(folder, this.uid);
     for (const folder of [this.data, this.home, this.temp, ...theirs]) {
@@ -38,7 +38,7 @@ export class OwnedFolders {
   }
 }
 
-/** Ours, 0710, with the group of `uid`: it may walk through. Null: no uid of its own. */
+/** Ours, 0710, with the group of `uid`, which may walk through. Null: no uid of its own. */
 export async function makeOurs(folder: string, uid: number | null): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   if (uid !== null) await chown(folder, process.getuid?.() ?? 0, uid);
@@ -52,20 +52,20 @@ async function makeTheirs(folder: string, uid: number | null): Promise<void> {
   if (owner !== (uid ?? owner)) await handOver(folder, uid);
 }
 
-/** The folder alone, not what is in it. */
+/** Hands over the folder, not its content. */
 export async function handOver(folder: string, uid: number | null): Promise<void> {
   await chmod(folder, 0o700);
   if (uid !== null) await chown(folder, uid, uid);
 }
 
-/** The folder with all that is in it. `chown` walks by directory handles, see `removeTree`. */
+/** Hands over the folder with its content. `chown` walks by directory handles, see `removeTree`. */
 export async function handOverTree(folder: string, uid: number): Promise<void> {
   await run('/bin/chown', ['-RhP', `${String(uid)}:${String(uid)}`, '--', folder]);
 }
 
 /**
- * Removes a tree that may be changing at this moment. `rm` walks by directory handles and cannot be
- * led astray by a link put in between, which a walk by paths can.
+ * Removes a tree that may be changing at this moment. `rm` walks by directory handles, so a link put in
+ * between cannot lead it elsewhere. A walk by paths has no such protection.
  */
 export async function removeTree(folder: string): Promise<void> {
   // The common case of nothing or an empty folder starts no process.
