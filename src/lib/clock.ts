@@ -26,6 +26,21 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/**
+ * As `clock.after`, for an answer that is late: called back only once what has come was taken. Behind a stall of
+ * the process timers run ahead of answers that have been there for long.
+ */
+export function whenLate(clock: Clock, delayMs: number, callback: () => void): () => void {
+  let turn: NodeJS.Immediate | undefined;
+  const cancel = clock.after(delayMs, () => {
+    turn = setImmediate(callback);
+  });
+  return () => {
+    cancel();
+    clearImmediate(turn);
+  };
+}
+
 /** Calls back every `everyMs`, until the returned function is called. */
 export function every(clock: Clock, everyMs: number, callback: () => void): () => void {
   let cancel = (): void => undefined;

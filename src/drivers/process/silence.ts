@@ -2,7 +2,7 @@
  * Owns waiting for a runner: for how long, and what happens when it does not answer or the caller gives
  * up.
  */
-import { type Clock, pause } from '../../lib/clock.ts';
+import { type Clock, pause, whenLate } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 
 export function unreachable(cause?: unknown): ServiceError {
@@ -13,7 +13,7 @@ export function unreachable(cause?: unknown): ServiceError {
 export function within<T>(clock: Clock, untilMs: number, answer: Promise<T>): Promise<T> {
   if (untilMs === Infinity) return answer;
   return new Promise((resolve, reject) => {
-    const cancel = clock.after(untilMs - clock.now(), () => reject(unreachable()));
+    const cancel = whenLate(clock, untilMs - clock.now(), () => reject(unreachable()));
     void answer.then(resolve, reject).finally(cancel);
   });
 }

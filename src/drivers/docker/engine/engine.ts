@@ -16,7 +16,7 @@ import { inspect } from 'node:util';
 
 import type Dockerode from 'dockerode';
 
-import type { Clock } from '../../../lib/clock.ts';
+import { type Clock, whenLate } from '../../../lib/clock.ts';
 import { accepts } from '../../../lib/connect.ts';
 import { ServiceError } from '../../../lib/errors.ts';
 import { LogBroken } from '../logs/stream-frames.ts';
@@ -117,7 +117,7 @@ export class Engine {
     const client = await this.client();
     const timeoutMs = asking.timeoutMs ?? requestTimeoutMs;
     const over = new AbortController();
-    const cancel = clock.after(timeoutMs, () => over.abort());
+    const cancel = whenLate(clock, timeoutMs, () => over.abort());
     const signal = AbortSignal.any([
       over.signal,
       this.#closed.signal,
