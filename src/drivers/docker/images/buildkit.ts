@@ -39,6 +39,21 @@ function dial<Answer>(docker: Dockerode, request: object): Promise<Answer> {
   });
 }
 
+/** `grpc.health.v1.Health`, which BuildKit asks all the while: it ends a session that does not say SERVING. */
+const serving = Buffer.of(8, 1);
+const asIs = (bytes: Buffer): Buffer => bytes;
+const health = {
+  Check: {
+    path: '/grpc.health.v1.Health/Check',
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  },
+} as const;
+
 type LoginOf = (host: string) => RegistryLogin | undefined;
 type Call = ServerUnaryCall<{ Host: string }, Credentials>;
 
@@ -69,6 +84,9 @@ export async function openSession(docker: Dockerode, loginOf: LoginOf): Promise<
       const login = loginOf(request.Host);
       answer(null, login ? { Username: login.username, Secret: login.password } : {});
     },
+  });
+  server.addService(health, {
+    Check: (_call: unknown, answer: sendUnaryData<Buffer>) => answer(null, serving),
   });
   server.createConnectionInjector(grpc.ServerCredentials.createInsecure()).injectConnection(socket);
   return {
