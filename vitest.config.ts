@@ -9,9 +9,6 @@ export default defineConfig({
     include: ['test/conformance/better-auth-adapter.vitest.ts'],
     fileParallelism: false,
     pool: 'forks',
-    // Node strips and loads our files as everywhere else.
-    experimental: { viteModuleRunner: false },
-    execArgv: ['--import=./src/strip-cache.mjs'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

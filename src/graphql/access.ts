@@ -1,10 +1,10 @@
 /**
- * Owns how resolvers look things up: the record together with the right to it, so that no topic can have
- * one without the other.
+ * Owns how resolvers look things up: the record together with the right to it, so that no topic
+ * can have one without the other.
  *
- * 1. A nullable look-up answers null for what the caller cannot see. Any other look-up, and every mutation,
- *    answers NOT_FOUND.
- * 2. A caller who is not signed in gets UNAUTHENTICATED, whatever exists.
+ * 1. A look-up that may be null answers null for what the caller cannot see; one that may not, and
+ *    every mutation, answers NOT_FOUND.
+ * 2. Who is not signed in gets UNAUTHENTICATED, whatever exists.
  */
 import type { ActorRef, AskOptions, Protocol } from '../actors/runtime/actor.ts';
 import { actingTeam, authorize, can, type Need, type Resource } from '../auth/rights/authorize.ts';
@@ -55,7 +55,7 @@ const resourceOf = {
 
 type Require<R> = (context: GraphContext, id: string, need: Need) => Readonly<R>;
 
-/** Looks up a record of this kind by id, with the right to it. */
+/** Looks a thing of this kind up by id, with the right to it. */
 function requireById<R>(
   kind: keyof typeof resourceOf,
   table: Table<R>,
@@ -83,7 +83,7 @@ export const requireDeployment: Require<DeploymentRecord> = (context, id, need) 
   return deployment;
 };
 
-/** The id of the folder's team, or without a folder of the acting team. */
+/** The team of a folder, or without one the acting team; its id. */
 export function requirePlace(
   context: GraphContext,
   folderId: string | null | undefined,
@@ -93,12 +93,12 @@ export function requirePlace(
   return requireFolder(context, folderId, need).teamId;
 }
 
-/** A database by id, or null when the caller sees none. */
+/** A database by id, or null where the caller sees none. */
 export function findDatabase(context: GraphContext, id: string): Readonly<DatabaseRecord> | null {
   return visible(context, context.read.reader.get(tables.databases, id), resourceOf.database);
 }
 
-/** An app by id, or null when the caller sees none. */
+/** An app by id, or null where the caller sees none. */
 export function findApp(context: GraphContext, id: string): Readonly<AppRecord> | null {
   return visible(context, context.read.reader.get(tables.apps, id), resourceOf.app);
 }
@@ -123,7 +123,7 @@ function visible<R>(
 ): Readonly<R> | null {
   requireSignedIn(context);
   if (!record) return null;
-  // `can` would hide the reason: a missing two-factor must be reported, and only the unseen is null.
+  // Not `can`: a team's missing two-factor must be said, only the unseen is null.
   try {
     authorize(context.read.reader, context.principal, null, asResource(record));
   } catch (error) {
@@ -138,17 +138,14 @@ export function canSeeFolder({ read, principal }: GraphContext, folderId: string
   return folder !== undefined && can(read.reader, principal, null, resourceOf.folder(folder));
 }
 
-/** The folder of something that the caller sees; null when the caller does not see the folder. */
+/** The folder that something the caller sees is in; null where the caller does not see the folder. */
 export function seenFolderId(context: GraphContext, folderId: string | null): string | null {
-  // A person who sees an app or database sees its folder, but a token may cover only the app or database.
+  // A person who sees a thing sees its folder; a token may be for the thing alone.
   if (folderId === null || context.principal.kind !== 'token') return folderId;
   return canSeeFolder(context, folderId) ? folderId : null;
 }
 
-/**
- * Throws NOT_FOUND for an unknown server, BAD_USER_INPUT for one that takes no apps; null: the default
- * server.
- */
+/** NOT_FOUND for a server that is not there, BAD_USER_INPUT for one that nothing is put on; null: the one that is chosen. */
 export function requireServer({ read }: GraphContext, serverId: string | null): void {
   const { id, runtime } = read.settings.server;
   if (serverId === null || serverId === id) return;
@@ -157,7 +154,7 @@ export function requireServer({ read }: GraphContext, serverId: string | null): 
   throw new ServiceError('BAD_USER_INPUT', `serverId: everything of a swarm is put on ${id}.`);
 }
 
-/** The write side; absent only when a mutation was sent to the wrong thread. */
+/** The write side; absent only where a mutation was sent to the wrong thread. */
 export function writeSide(context: GraphContext): WriteSide {
   if (!context.write) throw new Error('A change was asked for on a thread that only reads.');
   return context.write;

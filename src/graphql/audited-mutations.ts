@@ -1,10 +1,10 @@
 /**
- * Owns the recording of mutations: every resolver is wrapped when the schema is made, so that a new
- * mutation is recorded without further code.
+ * Owns that every mutation is recorded: the resolvers are wrapped where the schema is made, so that
+ * a new one is recorded without anybody thinking of it.
  *
- * 1. Only harmless arguments of a mutation are recorded: the names and ids listed here, numbers, booleans
- *    and enums. Any other text may be a secret and is left out, so a new argument records too little rather
- *    than too much.
+ * 1. What a mutation was asked is told by its arguments as far as they are harmless: names and ids
+ *    that are listed here, numbers, booleans and enums. Any other text may be a secret and is left
+ *    out, so that a new argument tells too little rather than too much.
  * 2. A mutation that returns a secret or runs a command is recorded even when it changes nothing.
  */
 import { type GraphQLField, type GraphQLSchema, GraphQLEnumType, getNamedType } from 'graphql';
@@ -32,7 +32,7 @@ function audit(field: Field): void {
     const { principal, via, call } = context;
     const { http, agent = null } = call;
     const origin = http?.origin ?? call.origin ?? agent;
-    // A text from somebody who is not signed in may be a password in the wrong field.
+    // What somebody unknown types may be a password in the wrong field.
     const isKnown = principal.kind !== 'anonymous';
     return audit.during(
       {
@@ -60,7 +60,7 @@ function showsOrRuns({ extensions }: Field): boolean {
   return Array.isArray(directives) && directives.some((one) => one === 'secret' || one === 'exec');
 }
 
-// In order of preference: what a mutation changes comes before what it mentions.
+// In this order: what a mutation is about comes before what it mentions.
 const targetArguments = [
   'id',
   'appId',
@@ -116,7 +116,7 @@ function shownOf(name: string, value: unknown, enums: ReadonlySet<string>, depth
   return isObject(value) ? toldOf(value, enums, depth + 1) : undefined;
 }
 
-/** The text without the credentials in the address of a repository or a host. */
+/** Without what stands for a password in the address of a repository or a host. */
 function tellable(text: string): string {
   return text.replace(/:\/\/[^/?#\s]*@/g, '://').slice(0, textMax);
 }

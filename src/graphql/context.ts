@@ -1,8 +1,9 @@
 /**
- * Owns what the parts of the GraphQL layer pass to each other: settings and limits (plain data, so that
- * they cross threads), and the context that every resolver gets.
+ * Owns what the parts of the GraphQL layer hand to each other: settings and limits (plain data, so
+ * that they cross threads), and the context every resolver sees.
  *
- * 1. `read` is on every thread; `write` only where the actors are, so a mutation never runs in a worker.
+ * 1. `read` is on every thread; `write` only where the actors are, so a mutation never runs in a
+ *    worker.
  * 2. A resolver of a query is synchronous: it reads one state and returns.
  */
 import type { ConsoleCommands } from '../consoles/commands.ts';
@@ -17,19 +18,19 @@ import type { Reader } from '../store/reader-and-journal.ts';
 import type { LogReader } from '../logs/files/log.ts';
 import type { MetricsReader } from '../metrics/metrics-files.ts';
 
-/** What the instance reports about itself; plain data. */
+/** What the instance says of itself; plain data. */
 export interface GraphqlSettings {
-  /** `http(s)://host[:port]` from the configuration; `updateInstanceSettings` may override it. */
+  /** `http(s)://host[:port]` as config says; `updateInstanceSettings` may override it. */
   publicUrl: string;
   appsDomain: string;
   edgePort: number;
-  /** From the configuration; the instance record overrides it. */
+  /** Of config; the instance record overrides it. */
   logMaxDays: number;
-  /** The server that everything runs on: this machine. */
+  /** The server that everything is put on: this machine. */
   server: { id: string; name: string; runtime: string; version: string | null };
 }
 
-/** Limits of one request. A request above a limit is COST_LIMIT. */
+/** Bounds of one request. Reaching one is COST_LIMIT. */
 export interface GraphqlLimits {
   /** Characters of the document. */
   queryChars: number;
@@ -48,13 +49,13 @@ export interface GraphqlLimits {
   variables: number;
   /** Bytes of the request that are not the document. */
   variablesBytes: number;
-  /** Static cost: one for each field, times the possible length of the lists above it. */
+  /** Static cost: one for each field, times what the lists above it may hold. */
   cost: number;
   /** Up to this cost a query runs on the gateway's own thread. */
   inlineCost: number;
-  /** Microseconds of queries that this thread runs in one turn of the loop; further queries go to workers. */
+  /** Microseconds that others take there in one turn of the loop; what comes beyond goes to workers. */
   inlineTurnUs: number;
-  /** Above this cost a query runs on a thread of its own, so that no light query waits behind it. */
+  /** Above it a query runs on a thread of its own, where no light one waits behind it. */
   heavyCost: number;
 }
 
@@ -88,26 +89,26 @@ export interface WriteSide {
   /** Loaded when first needed: signing in is slow and rare. */
   accounts(): Promise<Accounts>;
   readonly live: LiveSource;
-  /** Records mutations; absent in tests of other things. */
+  /** Records mutations; absent in tests that look at other things. */
   readonly audit?: Pick<Audit, 'during'>;
   /** Runs commands in apps and databases; absent where nothing runs. */
   readonly commands?: Pick<ConsoleCommands, 'run'>;
 }
 
-/** What subscriptions can follow; the hub behind it is `live/watchers.ts`. */
+/** What there is to follow; the hub behind it is `live/watchers.ts`. */
 export interface LiveSource {
   /**
-   * Calls `wake(true)` when the app, one of its deployments, or the database changed. Calls `wake(false)`
-   * about twice a second, so that the caller can check its rights again. The returned function ends the
-   * calls.
+   * Calls `wake(true)` when the app, one of its deployments, or the database changed, and
+   * `wake(false)` about twice a second, so that the caller can look whether it may still see it. The returned function
+   * ends it.
    */
   watch(id: string, wake: (changed: boolean) => void): () => void;
   readonly streams: Pick<LogStreams, 'attach'>;
-  /** Whether the session or token of the principal is still valid. */
+  /** Whether the principal would still be resolved. */
   stillValid(principal: Principal): boolean;
 }
 
-/** The HTTP exchange on which a mutation may set cookies; absent for internal calls. */
+/** The HTTP exchange a mutation may set cookies on; absent for calls from within. */
 export interface HttpSide {
   readonly origin: Origin;
   /** The request's `Cookie`, '' for none: it carries a sign-in that waits for its second step. */
@@ -117,21 +118,21 @@ export interface HttpSide {
   tooMany(retryAfterS: number): void;
 }
 
-/** The client that calls over MCP; plain data. The activity shows it, and nothing trusts it. */
+/** Who asks over MCP; plain data. Told in the activity, and trusted in nothing. */
 export interface AgentSide {
   readonly address: string;
   readonly userAgent: string;
-  /** Name and version, in the client's own words; null when it gives none. */
+  /** Name and version, as the client says them; null where it does not. */
   readonly client: string | null;
   readonly tool: string;
 }
 
-/** What few resolvers need; some of it is made on demand. */
+/** What few resolvers ask for; some of it is made when it is first asked for. */
 export interface CallSide {
   readonly http: HttpSide | null;
-  /** The origin of a call that has no `http`, for the activity; absent for internal calls. */
+  /** Where a call came from that has no `http`, for the activity; absent for calls from within. */
   readonly origin?: Pick<Origin, 'address' | 'userAgent'> | null;
-  /** The client that calls over MCP, for the activity. */
+  /** Who asks over MCP, for the activity. */
   readonly agent?: AgentSide | null;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal | null;
@@ -141,7 +142,7 @@ export interface GraphContext {
   readonly read: ReadSide;
   readonly write: WriteSide | null;
   readonly principal: Principal;
-  /** How a deployment was requested that this call begins. */
+  /** Whether a deployment asked for here was asked for through MCP. */
   readonly via: 'http' | 'mcp';
   readonly call: CallSide;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns what a client learns of an error: a code of the table, a safe sentence, and its place in the
- * document. An unexpected error is INTERNAL, and its cause goes to the log alone.
+ * Owns what a client learns of an error: a code of the table, a safe sentence, and where in the
+ * document it was. What nobody expected is INTERNAL, and its cause goes to the log alone.
  */
 import {
   type ASTNode,
@@ -11,10 +11,10 @@ import {
 } from 'graphql';
 import { asServiceError, type ErrorCode, ServiceError } from '../lib/errors.ts';
 
-/** Called for every error that was masked. */
+/** Told of every error that was masked. */
 export type InternalSink = (cause: unknown, path: string) => void;
 
-/** An error of execution, or of its preparation, as the client sees it. */
+/** An error of execution, or of making ready for it, as the client sees it. */
 export function formatError(error: GraphQLError, onInternal: InternalSink): GraphQLFormattedError {
   const cause = error.originalError;
   if (cause instanceof ServiceError) return withPlace(error, cause);
@@ -29,7 +29,7 @@ export function formatRefusal(code: ErrorCode, error: GraphQLError): GraphQLForm
   return withPlace(error, codeOnly(code, error.message));
 }
 
-/** A refusal of a whole request because of one place in it. */
+/** A refusal of a whole request for what stands at one place in it. */
 export function formatRefusalAt(node: ASTNode, error: ServiceError): GraphQLFormattedError {
   return withPlace(new GraphQLError(error.message, { nodes: node }), error);
 }
@@ -39,8 +39,8 @@ export function formatServiceError(error: ServiceError): GraphQLFormattedError {
 }
 
 /**
- * Whether the caller's values were at fault: graphql-js has no class for that. Variables fail before any
- * field, so without a path; a field's arguments fail with a GraphQLError inside.
+ * Whether the caller's values were at fault: graphql-js has no class for it. Variables fail before
+ * any field, so without a path; a field's arguments fail with a GraphQLError inside.
  */
 function isInputError(error: GraphQLError): boolean {
   if (error.path === undefined) return true;
@@ -71,9 +71,9 @@ function codeOnly(code: ErrorCode, message: string): ServiceError {
 }
 
 /**
- * A text whose lines are found once. graphql-js counts the lines again for each error, which takes 3 ms
- * each in a document of 60,000 lines. After parsing, the text is taken away from graphql-js, which then
- * reports an offset as a column of the first line.
+ * A text that is searched for lines once: graphql-js counts the lines before each error anew, 3 ms each
+ * in a document of 60,000. It is taken from graphql-js when it has been parsed; what that then takes for
+ * columns of a first line are offsets.
  */
 export class PlacedSource extends Source {
   readonly #text: string;
@@ -85,13 +85,13 @@ export class PlacedSource extends Source {
     this.#text = text;
   }
 
-  /** The parser is done; from now on the text is needed only to find places. */
+  /** Nothing reads the text any more, unless to tell a place. */
   endParsing(): void {
     this.#parsed = true;
     this.body = '';
   }
 
-  /** The true place of a location that graphql-js reported, before or after the end of parsing. */
+  /** The true place of what graphql-js said, before the end of parsing or after it. */
   placeOf(said: SourceLocation): SourceLocation {
     return this.#parsed ? this.#placeAt(said.column - 1) : said;
   }
@@ -111,7 +111,7 @@ export class PlacedSource extends Source {
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** The places of an error; undefined when it has none. */
+/** Where an error lies; undefined when it lies nowhere. */
 export function placesOf({
   source,
   locations,

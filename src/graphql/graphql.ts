@@ -1,9 +1,9 @@
 /**
- * Owns GraphQL as the rest of the program sees it. Nothing heavy is imported before `load`: the schema,
- * graphql-js, the compiler and the pool come with the first request.
+ * Owns GraphQL as the rest of the program sees it. Nothing heavy is imported before `load`: the
+ * schema, graphql-js, the compiler and the pool come with the first request.
  *
- * Internal calls come from MCP: they are refused what documents may not name there, and values that are
- * ready are returned without a promise.
+ * What is asked from within comes over MCP: it is refused what documents may not name there, and it
+ * waits for nothing that is there at once.
  */
 import type { Principal } from '../auth/callers/principal.ts';
 import { ServiceError } from '../lib/errors.ts';
@@ -31,7 +31,7 @@ export interface GraphqlOptions {
   write: Omit<WriteSide, 'live'>;
   live: LiveHubOptions;
   logger: Logger;
-  /** Called once, at `load`, so that ports picked by the system are known. */
+  /** Asked once, at `load`, so that ports picked by the system are known. */
   settings: () => GraphqlSettings;
   limits?: Partial<GraphqlLimits>;
   /** Makes the pool when it is first needed; without it everything runs on this thread. */
@@ -42,11 +42,11 @@ export interface GraphqlOptions {
   ) => Promise<QueryLane>;
   /** Runs mutations elsewhere, where the actors are on another thread. */
   mutations?: MutationDoor;
-  /** Bytes of answers kept for reuse; default 8 MiB. */
+  /** Bytes of answers kept to be given again; default 8 MiB. */
   reuseBytes?: number;
 }
 
-/** Further options of an internal call. */
+/** What may be said of a call from within besides what it asks. */
 export type CallOptions = Partial<
   Omit<GraphqlCall, 'query' | 'variables' | 'principal' | 'http' | 'via' | 'request'>
 >;
@@ -66,17 +66,17 @@ export class Graphql {
     this.#live = new LiveHub(options.live);
   }
 
-  /** The result of `load`, once there is one; saves a turn of the loop for every later request. */
+  /** What `load` gave, when it has; saves a turn of the loop for every request after the first. */
   get loaded(): Lanes | null {
     return this.#lanes;
   }
 
-  /** How many compiled queries failed unexpectedly, on this thread and its workers. */
+  /** How many compiled queries failed otherwise than they may, on this thread and its workers. */
   get compiledFaults(): number {
     return this.#compiledFaults;
   }
 
-  /** Loads the heavy modules, once; also a warm-up after start. */
+  /** Loads what is heavy, once; also a warm-up after start. */
   load(): Promise<Lanes> {
     if (this.#closed) {
       const error = new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
@@ -86,8 +86,8 @@ export class Graphql {
   }
 
   /**
-   * Runs an internal query or mutation, as a principal; `body` is the JSON of the answer. Throws, or
-   * rejects, as `Lanes.answer` does.
+   * Runs a query or a mutation from within, as a principal; `body` is the JSON of the answer. Throws,
+   * or rejects, as `Lanes.answer` does.
    */
   execute(
     query: string,
@@ -101,8 +101,8 @@ export class Graphql {
   }
 
   /**
-   * The results of an internal subscription, each the JSON of an answer; for any other operation, its one
-   * answer. It ends with `options.signal`, or when its source ends. Unlike `execute` it takes
+   * The results of a subscription from within, each the JSON of an answer; of anything else its one
+   * answer. It ends with `options.signal`, or when what it follows ends. Unlike `execute` it takes
    * subscriptions, so the document must be the service's own.
    */
   async *subscribe(
@@ -115,7 +115,7 @@ export class Graphql {
     yield* lanes.results(callFrom(query, variables, principal, options));
   }
 
-  /** The result of preparing a document before it runs; a call may carry it. */
+  /** What is known of a document before it is executed; a call may carry it. */
   prepare(query: string, operationName?: string): Prepared | Promise<Prepared> {
     if (this.#lanes !== null) return this.#lanes.prepare(query, operationName);
     return this.load().then((lanes) => lanes.prepare(query, operationName));

@@ -1,6 +1,6 @@
 /**
- * Owns pages of lists that can grow: how many (`first`) and from where (`after`). A cursor is opaque to
- * clients. A cursor that we did not make is refused.
+ * Owns pages of lists that can grow: how many (`first`) and from where (`after`). A cursor is
+ * opaque to clients; one that we did not make is refused, never guessed at.
  */
 import { ServiceError } from '../lib/errors.ts';
 
@@ -9,12 +9,12 @@ export interface Page<T> {
   pageInfo: { endCursor: string | null; hasNextPage: boolean };
 }
 
-/** A cursor of a kind (`app`, `dpl`, `log`), which no other list accepts. */
+/** A cursor of a kind (`app`, `dpl`, `log`), which no other list takes. */
 export function encodeCursor(kind: string, position: string): string {
   return Buffer.from(`${kind}:${position}`).toString('base64url');
 }
 
-/** The position in a cursor; BAD_USER_INPUT for a cursor of another kind. */
+/** The position behind a cursor; BAD_USER_INPUT for one that is not of this kind. */
 export function decodeCursor(kind: string, cursor: string): string {
   const text = cursor.length <= 200 ? Buffer.from(cursor, 'base64url').toString() : '';
   const position = text.startsWith(`${kind}:`) ? text.slice(kind.length + 1) : '';
@@ -38,7 +38,7 @@ export function boundedCount(
   return count;
 }
 
-/** Makes a page of rows, of which one more was read than the page holds. */
+/** Cuts a page out of rows read one further than asked for. */
 export function pageOf<T>(
   kind: string,
   rows: readonly T[],

@@ -1,6 +1,6 @@
 /**
- * Owns fields that read a record: their resolver gets only the record and the settings of the instance, so
- * that their text is the same for every caller.
+ * Owns fields that read a record: their resolver is given the record and the settings of the instance
+ * and nothing else, so that what is written of them holds for every caller.
  */
 import type { GraphContext, GraphqlSettings } from './context.ts';
 

@@ -12,15 +12,13 @@ interface Report {
   testResults: { assertionResults: { status: string; fullName: string }[] }[];
 }
 
-const options = ['run', '--configLoader=native', '--reporter=json'];
-
 it('authAdapter() passes the suites better-auth has for its adapters', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'gangway-adapter-'));
   try {
     const file = join(dir, 'report.json');
     const child = spawn(
       process.execPath,
-      ['node_modules/vitest/vitest.mjs', ...options, `--outputFile=${file}`],
+      ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', `--outputFile=${file}`],
       { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NODE_OPTIONS: '' } },
     );
     let output = '';

@@ -3,12 +3,13 @@ import { before, describe, it } from 'node:test';
 import { cleanups } from '../support/cleanups.ts';
 
 import type { Driver, Terminal } from '../../src/drivers/driver.ts';
+import type { LogEntry } from '../../src/protocol/workload.ts';
 import { ownDaemon } from '../support/docker-daemon.ts';
 import { needs } from '../support/programs.ts';
 import type { DockerDaemon } from '../support/docker-daemon.ts';
 import { containerSpec, dockerPlace } from '../support/docker-place.ts';
 import type { DockerPlace } from '../support/docker-place.ts';
-import { readSome, running, sh, textOf, until } from '../support/driver-specs.ts';
+import { collectInto, running, sh, textOf, until } from '../support/driver-specs.ts';
 
 describe('terminals of the Docker driver', { skip: needs('docker') }, () => {
   const later = cleanups();
@@ -118,8 +119,13 @@ describe('terminals of the Docker driver', { skip: needs('docker') }, () => {
     await until('the same shell', () => second.text().includes('[yes]'));
     await until('the new size', () => second.text().includes('30 100'));
     second.terminal.close();
-    const log = await readSome(place.driver, 'tty-1');
-    assert.match(textOf(log), /24 80\r\n/);
+    const log: LogEntry[] = [];
+    const enough = new AbortController();
+    const take = (more: readonly LogEntry[]): void => {
+      collectInto(log)(more);
+      if (textOf(log).includes('24 80\r\n')) enough.abort();
+    };
+    await place.driver.follow('tty-1', 0, take, enough.signal);
     await place.driver.remove('tty-1');
   });
 

@@ -20,11 +20,13 @@ import {
   assertAscending,
   collectInto,
   ended,
+  give,
   readAll,
   running,
   sh,
   textOf,
   until,
+  waitingFor,
 } from '../support/driver-specs.ts';
 
 const skip = needs('docker');
@@ -44,7 +46,8 @@ describe('workloads of the Docker driver', { skip, concurrency: 4 }, () => {
   describe('follow()', () => {
     it('loses and repeats nothing when who follows is killed again and again', async () => {
       const file = path.join(place.dataDir, 'got');
-      await place.driver.start(containerSpec({ id: 'kills-1', command: counting(4000, 40) }));
+      const held = { every: 1000, sign: '/tmp/more' };
+      await place.driver.start(containerSpec({ id: 'kills-1', command: counting(4000, 40, held) }));
       const script = path.join(import.meta.dirname, '../support/docker-follower.ts');
       const { socket } = place.daemon;
       const follow = () => {
@@ -55,11 +58,13 @@ describe('workloads of the Docker driver', { skip, concurrency: 4 }, () => {
       for (let kill = 0; kill < 3; kill++) {
         const child = follow();
         const before = got();
+        await give(place.driver, 'kills-1', held.sign);
         await until('more of it', () => got() > before + 4000);
         child.kill('SIGKILL');
         await new Promise((resolve) => child.once('exit', resolve));
       }
       const last = follow();
+      await give(place.driver, 'kills-1', held.sign);
       const code = await new Promise((resolve) => last.once('exit', resolve));
       assert.equal(code, 0);
       const lines = fs.readFileSync(file, 'utf8').trim().split('\n');
@@ -74,7 +79,7 @@ describe('workloads of the Docker driver', { skip, concurrency: 4 }, () => {
       const driver = place.open({ log: { fileMb: 1, files: 2 } });
       const line = 'x'.repeat(1000);
       const many = `i=0; while [ $i -lt 6000 ]; do i=$((i+1)); echo "n $i ${line}"; done`;
-      const command = sh(`echo first; sleep 3; ${many}; echo last`);
+      const command = sh(`echo first; ${waitingFor('/tmp/more')}; ${many}; echo last`);
       await driver.start(containerSpec({ id: 'rotate-1', command }));
       const whole: LogEntry[] = [];
       const { signal } = new AbortController();
@@ -91,6 +96,8 @@ describe('workloads of the Docker driver', { skip, concurrency: 4 }, () => {
         },
         enough.signal,
       );
+      await until('the first line', () => whole.length > 0);
+      await give(driver, 'rotate-1', '/tmp/more');
       await ended(driver, 'rotate-1');
       const rest = await readAll(driver, 'rotate-1', 1);
       assertAscending(rest, 2);

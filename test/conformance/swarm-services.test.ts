@@ -184,28 +184,29 @@ describe('services of a Docker swarm', { skip: needs('docker') }, () => {
       const told: DriverEvent[] = [];
       const unwatch = driver.watch((event) => told.push(event));
       await driver.start(several({ id: 'outside-1', command: sh('echo up; exec sleep 1000') }, 1));
-      const [container = ''] = await containersOf('outside-1');
-      await place.docker.getContainer(container).kill();
       const phases = (): string[] =>
         told.flatMap((event) =>
           event.type === 'state' && event.workload.spec.id === 'outside-1'
             ? [event.workload.state.phase]
             : [],
         );
-      await until('it is told', () => phases().includes('waiting'));
-      const state = await until('it runs again', async () => {
-        const found = (await driver.inspect('outside-1'))?.state;
-        return found?.phase === 'running' && found.restarts === 1 ? found : undefined;
-      });
-      assert.equal(state.phase, 'running');
-      await until(
-        'both starts in its log',
-        async () =>
-          lines(await readUntil(driver, 'outside-1', 0, ({ length }) => length >= 2)).length === 2,
-      );
+      let kills = 0;
+      // Its pause may be over by the time somebody looks, on a machine that is busy enough.
+      while (!phases().includes('waiting')) {
+        const [container = ''] = await containersOf('outside-1');
+        await place.docker.getContainer(container).kill();
+        kills++;
+        await until('it runs again', async () => {
+          const found = (await driver.inspect('outside-1'))?.state;
+          return found?.phase === 'running' && found.restarts === kills;
+        });
+      }
+      const starts = Array.from({ length: kills + 1 }, () => 'up');
+      const enough = ({ length }: readonly LogEntry[]): boolean => length >= starts.length;
+      assert.deepEqual(lines(await readUntil(driver, 'outside-1', 0, enough)), starts);
       unwatch();
       await driver.stop('outside-1');
-      assert.deepEqual(lines(await readAll(driver, 'outside-1')), ['up', 'up']);
+      assert.deepEqual(lines(await readAll(driver, 'outside-1')), starts);
       await driver.remove('outside-1');
     });
 
@@ -332,13 +333,13 @@ describe('the log of a service, while the daemon is away', { skip }, () => {
     await until('some lines', () => seen.length > 40);
     await daemon.restart();
     const before = seen.length;
-    await until('lines of new tasks', () => seen.length > before + 60);
+    const told = (): Map<string | undefined, string[]> =>
+      Map.groupBy(textOf(seen).trim().split('\n'), (line) => line.split(' ')[0]);
+    await until('lines of new tasks', () => seen.length > before + 60 && told().size >= 4);
     stop.abort();
     await following;
     assertAscending(seen);
-    const told = Map.groupBy(textOf(seen).trim().split('\n'), (line) => line.split(' ')[0]);
-    assert.ok(told.size >= 4);
-    for (const lines of told.values()) {
+    for (const lines of told().values()) {
       assert.deepEqual(
         lines.map((line) => Number(line.split(' ')[1])),
         lines.map((_line, index) => index + 1),

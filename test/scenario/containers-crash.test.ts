@@ -15,6 +15,7 @@ import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
 import { isAlive, runnerOf } from '../support/processes.ts';
+import { heldStep, heldSteps, lettingThrough } from '../support/held-step.ts';
 import { tempDir } from '../support/runner.ts';
 import { secondMs, TimeMachine } from '../support/time-machine.ts';
 
@@ -47,7 +48,7 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
       () => true,
       () => true,
     );
-    while (!(await Promise.race([over, pause(300, false)]))) await time.jump(4 * secondMs);
+    while (!(await Promise.race([over, pause(100, false)]))) await time.jump(4 * secondMs);
     return await waiting;
   };
 
@@ -115,15 +116,13 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
 
   it('go on with a deployment that kill -9 interrupted in its build', async () => {
     const app = await client.createApp('Interrupted');
-    const dockerfile = appOf('built', 'RUN sleep 2 && echo through')['Dockerfile'] ?? '';
+    const dockerfile = appOf('built', `RUN ${heldStep}`)['Dockerfile'] ?? '';
     const files = { ...appOf('built'), Dockerfile: dockerfile };
     await client.mustUpload(app.id, archiveOf(files));
     const id = await client.redeploy(app.id);
-    await until('it builds', 20_000, async () =>
-      ((await client.deployment(id))?.log ?? '').includes('RUN sleep'),
-    );
+    await until('it builds', 20_000, () => heldSteps().length > 0);
     await place.gangway.restart();
-    assert.equal(await client.finished(id), 'ready');
+    assert.equal(await lettingThrough(client.finished(id)), 'ready');
     assert.match(
       (await client.deployment(id))?.log ?? '',
       /The service was restarted\. Going on\./,
@@ -151,13 +150,11 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
     const { id, slug } = await client.runningApp('Daemon', archiveOf(appOf('before')));
     const shell = await ConsoleClient.open(client, `/api/apps/${id}/attach`);
     const building = await client.createApp('Building');
-    const dockerfile = appOf('after', 'RUN echo begun && sleep 2')['Dockerfile'] ?? '';
+    const dockerfile = appOf('after', `RUN ${heldStep}`)['Dockerfile'] ?? '';
     const files = { ...appOf('after'), Dockerfile: dockerfile };
     await client.mustUpload(building.id, archiveOf(files));
     const deployment = await client.redeploy(building.id);
-    await until('it builds', 20_000, async () =>
-      /^begun$/m.test((await client.deployment(deployment))?.log ?? ''),
-    );
+    await until('it builds', 20_000, () => heldSteps().length > 0);
     await daemon.stop();
     // By itself, for its container ends before the daemon, or as lost.
     await until('it is told', 20_000, () => shell.stream.ended);
@@ -165,7 +162,7 @@ describe('containers, while Gangway or the daemon is away', { skip }, () => {
     const waiting = await client.redeploy(id);
     await daemon.start();
     for (const one of [deployment, waiting]) {
-      await client.finished(one);
+      await lettingThrough(client.finished(one));
       const { status, log } = (await client.deployment(one)) ?? {};
       assert.equal(status, 'ready', log);
     }

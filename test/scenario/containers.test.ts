@@ -147,7 +147,7 @@ describe('apps in containers', { skip: needs('docker'), concurrency: 3 }, () => 
       const [now] = await containersOf(id);
       return now?.state === 'running' && now.startedAt !== before?.startedAt;
     });
-    assert.equal((await client.visit(slug)).text, 'alive');
+    await until('it serves', 20_000, async () => (await client.visit(slug)).text === 'alive');
     const [container] = await ownedBy(id);
     await place.docker.getContainer(container?.Id ?? '').kill();
     await until('another container runs', 30_000, async () => {
@@ -313,6 +313,7 @@ describe('apps in containers', { skip: needs('docker'), concurrency: 3 }, () => 
       const [now] = await containersOf(app.id);
       return now?.state === 'running' && now.startedAt !== shown.startedAt;
     });
+    await until('it serves', 30_000, async () => (await client.visit(app.slug)).status === 200);
     assert.equal((await client.visit(app.slug)).text, 'v1');
     // Somebody removes it by hand: the very same is pulled again.
     await change('stopApp', app.id);

@@ -102,7 +102,11 @@ describe('an app of a compose file on Docker', { skip: needs('docker') }, () => 
   });
 
   it('has a log for each of them', async () => {
-    await until('their lines', 10_000, async () => (await linesOf('once')).includes('migrated'));
+    const [once, ...others] = ['once', 'web', 'counter'];
+    await until('their lines', 30_000, async () => {
+      if (!(await linesOf(once)).includes('migrated')) return false;
+      return (await Promise.all(others.map(linesOf))).every(({ length }) => length > 0);
+    });
     assert.deepEqual(await linesOf(), ['up']);
     assert.deepEqual(await linesOf('web'), ['up']);
     assert.deepEqual(await linesOf('counter'), ['up']);

@@ -1,11 +1,18 @@
 /** Owns programs that count aloud, and what has to come of it in a log. */
 import assert from 'node:assert/strict';
 
-import { sh } from './driver-specs.ts';
+import { sh, waitingFor } from './driver-specs.ts';
 
-/** Numbers, some of them together, some a moment apart, on both outputs. */
-export const counting = (count: number, pauseEvery: number): readonly string[] =>
-  sh(`i=0; while [ $i -lt ${String(count)} ]; do i=$((i+1)); echo "n $i";
+/**
+ * Numbers, some of them together, some a moment apart, on both outputs. `held`: it waits for this file
+ * before each so many of them, and takes it away.
+ */
+export const counting = (
+  count: number,
+  pauseEvery: number,
+  held?: { every: number; sign: string },
+): readonly string[] =>
+  sh(`i=0; while [ $i -lt ${String(count)} ]; do ${held ? `[ $((i % ${String(held.every)})) = 0 ] && ${waitingFor(held.sign)};` : ''} i=$((i+1)); echo "n $i";
     [ $((i % 7)) = 0 ] && echo "e $i" >&2; [ $((i % ${String(pauseEvery)})) = 0 ] && sleep 0.05; done; true`);
 
 /** Each line once at most, in its order, and the first and the last of all. */

@@ -78,6 +78,10 @@ export function ended(
   });
 }
 
+/** For a shell: waits for the file `sign`, and takes it away. */
+export const waitingFor = (sign: string): string =>
+  `until rm ${sign} 2>/dev/null; do sleep 0.05; done`;
+
 /** Makes the file `sign` where the workload is, which waits for it. */
 export async function give(driver: Driver, id: string, sign: string): Promise<void> {
   const spec = { command: ['touch', sign], env: {}, timeoutMs: 20_000, maxBytes: 1000 };

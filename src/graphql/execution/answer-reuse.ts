@@ -1,15 +1,15 @@
 /**
- * Owns answers that may be sent again unchanged: to the same principal, for the same request, while nothing
- * was written in between.
+ * Owns answers that may be given again as they are: to the same principal, for the same request, as
+ * long as nothing at all was written since.
  *
- * 1. All answers are forgotten as soon as the journal has a newer position.
- * 2. Their bytes are limited. At the limit all answers are dropped, as the next write would do anyway.
- * 3. An answer is kept when its request comes for the second time, because most requests come once.
+ * 1. Everything is forgotten as soon as the journal has a newer position.
+ * 2. Bounded by bytes; when they are full everything goes, which the next write would do anyway.
+ * 3. An answer is kept when its request comes again: most that come once never do.
  */
 import { callerOf, type Principal } from '../../auth/callers/principal.ts';
 import { hashOfText, SeenBefore } from './seen-before.ts';
 
-/** Memory of an entry besides its texts. */
+/** What an entry takes besides its texts. */
 const entryBytes = 256;
 
 export class AnswerReuse {
@@ -19,7 +19,7 @@ export class AnswerReuse {
   #bytes = 0;
   #position = -1;
 
-  /** With `bytesMax` 0 nothing is kept. */
+  /** `bytesMax` 0 keeps nothing. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
@@ -29,7 +29,7 @@ export class AnswerReuse {
     return this.#answers.size === 0 ? undefined : this.#answers.get(keyOf(principal, request));
   }
 
-  /** Keeps a copy of an answer that was read at `position`. Does nothing when more was written since. */
+  /** Keeps an answer that was asked for at `position`; too late, when more was written since. Copies. */
   keep(
     principal: Principal,
     request: Buffer,
@@ -37,14 +37,14 @@ export class AnswerReuse {
     position: number,
     now: number,
   ): void {
-    // The limit for one answer: a few large ones must not push out all others.
+    // What one answer may take: a few large ones must not push out all others.
     if (position !== now || answer.length > this.#bytesMax / 16) return;
     this.#at(now);
     const key = keyOf(principal, request);
     if (!this.#seen.note(hashOfText(key)) || this.#answers.has(key)) return;
     const bytes = key.length + answer.length + entryBytes;
     if (this.#bytes + bytes > this.#bytesMax) this.#forget();
-    // A view is only lent, and may keep the memory of a whole batch alive.
+    // A view may hold a whole batch alive, and is lent.
     this.#answers.set(key, Uint8Array.from(answer));
     this.#bytes += bytes;
   }
@@ -61,10 +61,7 @@ export class AnswerReuse {
   }
 }
 
-/**
- * The key of caller and request. It names the session, not the person: a list of sessions marks the
- * caller's own.
- */
+/** Who asks for what. By session, not by person: a list of sessions tells which one is asking. */
 function keyOf(principal: Principal, request: Buffer): string {
   const text = request.toString('latin1');
   if (principal.kind === 'anonymous') return '\n' + text;

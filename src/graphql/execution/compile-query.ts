@@ -1,13 +1,14 @@
 /**
- * Owns the compilation of queries into functions that write the JSON of the answer directly.
+ * Owns the compilation of queries: functions that write the JSON of the answer, without a result in
+ * between.
  *
- * 1. A compiled query writes byte for byte what graphql-js would answer. Where that would be an error, or
- *    is not certain, the compiled query gives up, and graphql-js runs the query and words the error. Any
- *    other failure is a fault, which is reported before graphql-js runs.
- * 2. A document is compiled whole or not at all. @skip and @include are decided at compilation: once for
- *    each combination of the variables that they name.
- * 3. A text that depends only on a record and the settings is written once for each record, and a list of
- *    such records once for each list (`RecordTexts`). The writers of such texts get nothing else.
+ * 1. What one writes is byte for byte what graphql-js would answer. Where that would be an error, or
+ *    is not plain to see, it refuses: graphql-js then runs the query and finds the words. Any other
+ *    failure is a fault, which is told before graphql-js runs.
+ * 2. A document is compiled whole or not at all. @skip and @include are decided when it is compiled:
+ *    once for each combination of the variables that they name.
+ * 3. What depends on a record and on the settings alone is written once for each record, and lists of
+ *    such records once for each list (`RecordTexts`). Its writers are given nothing else.
  */
 import {
   type DocumentNode,
@@ -47,7 +48,7 @@ import type { ReadyDocument } from '../gate/documents.ts';
 import type { RecordResolver } from '../record-fields.ts';
 import type { RecordRun, RecordTexts } from './record-texts.ts';
 
-/** The JSON of the answer; null when graphql-js must run the query. */
+/** The JSON of the answer; null where graphql-js must find it out. */
 export type CompiledQuery = (variables: Values, context: GraphContext) => string | null;
 
 export type OnFault = (cause: unknown) => void;
@@ -76,7 +77,7 @@ export function compileQuery(
     }, onFault);
 }
 
-/** Null when the work gives up, or fails with an error that graphql-js will word. */
+/** Null where it refuses, or fails as graphql-js will: with an error that has words. */
 function attempt<T>(work: () => T, onFault: OnFault): T | null {
   try {
     return work();
@@ -98,18 +99,18 @@ interface Call extends RecordRun {
 
 type Write<Run> = (value: unknown, run: Run) => string;
 
-/** `record`: the text depends on the value and the settings alone. */
+/** `record`: what is written depends on the value and the settings alone. */
 type Writer = { kind: 'record'; write: Write<RecordRun> } | { kind: 'call'; write: Write<Call> };
 type RecordWriter = Extract<Writer, { kind: 'record' }>;
 
-/** A document compiled for one combination of its directives' variables. */
+/** A document compiled for one combination of what its directives are given. */
 interface Variant {
   write: Write<Call>;
   /** The first run keeps no texts: most documents never come again. */
   hasRun: boolean;
 }
 
-// A document with more variants is left to graphql-js.
+// A document with more is left to graphql-js.
 const variantsMax = 8;
 
 class Variants {
@@ -158,15 +159,15 @@ type Nodes = readonly [FieldNode, ...FieldNode[]];
 
 const noRoot = Object.freeze({});
 const noVariables: Values = Object.freeze({});
-// No resolver uses this argument.
+// No resolver asks for it.
 const noInfo = undefined as unknown as GraphQLResolveInfo;
 
-/** Limits the fields of a compiled document. A field of a fragment counts at each spread. */
+/** Fields of a compiled document; one of a fragment counts wherever that is spread. */
 const fieldsMax = 1_000;
 
 class Compilation {
   readonly #texts: RecordTexts;
-  /** The values of the variables that directives name. */
+  /** What directives are given. */
   readonly #variables: Values;
   readonly #fragments = new Map<string, FragmentDefinitionNode>();
   #fields = 0;
@@ -181,7 +182,7 @@ class Compilation {
     }
   }
 
-  /** `remembers`: whether pure texts are kept here; else the writer of the parent object keeps them. */
+  /** `remembers`: whether pure texts are kept here; else whoever holds the object keeps them. */
   object(
     type: GraphQLObjectType,
     sets: readonly (SelectionSetNode | undefined)[],
@@ -235,7 +236,7 @@ class Compilation {
     return getDirectiveValues(GraphQLIncludeDirective, node, this.#variables)?.['if'] !== false;
   }
 
-  /** Null for a fragment that was spread here before. */
+  /** Null for one that was spread here before. */
   #fragment(
     selection: FragmentSpreadNode | InlineFragmentNode,
     spread: Set<string>,
@@ -289,7 +290,7 @@ class Compilation {
     return isRequired ? mapped(present, required) : mapped(present, nullable);
   }
 
-  /** Writes a value that is not null. */
+  /** Of a value that is there. */
   #present(type: GraphQLOutputType, nodes: Nodes, remembers: boolean): Writer {
     if (isLeafType(type)) return { kind: 'record', write: leafWriter(type) };
     if (isListType(type)) {
@@ -306,7 +307,7 @@ class Compilation {
   }
 }
 
-/** The function that reads a field off its record; null for any other resolver. */
+/** What a field reads off its record; null for one that does anything else. */
 function recordResolver(field: GraphQLField<unknown, unknown>): RecordResolver | null {
   const { ofRecord, pothosExposedField: exposed } = field.extensions;
   if (typeof ofRecord === 'function') return ofRecord as RecordResolver;
@@ -319,7 +320,7 @@ function isOfRecord(writer: Writer): writer is RecordWriter {
   return writer.kind === 'record';
 }
 
-/** Writes a value of a record, with the text that stands before it. */
+/** Writes what is read off a record, with what stands before it. */
 function read(before: string, readOff: RecordResolver, value: Writer): Writer {
   const reading =
     <Run extends RecordRun>(write: Write<Run>): Write<Run> =>
@@ -328,7 +329,7 @@ function read(before: string, readOff: RecordResolver, value: Writer): Writer {
   return mapped(value, reading);
 }
 
-/** A writer of the same kind, with its function wrapped. */
+/** The same kind of writer, around another. */
 function mapped(
   writer: Writer,
   around: <Run extends RecordRun>(write: Write<Run>) => Write<Run>,
@@ -349,7 +350,7 @@ function nullable<Run>(write: Write<Run>): Write<Run> {
   return (value, run) => (value == null ? 'null' : write(value, run));
 }
 
-/** Groups neighbouring fields of the same kind. */
+/** Fields next to each other that are alike of their record, or not. */
 function stretchesOf(fields: readonly Writer[]): Writer[][] {
   const stretches: Writer[][] = [];
   for (const field of fields) {
@@ -360,7 +361,7 @@ function stretchesOf(fields: readonly Writer[]): Writer[][] {
   return stretches;
 }
 
-// Pieces are added, not joined, so that the whole text is copied only once, when it is encoded.
+// Pieces are added up, not joined: the whole is copied once then, when it is encoded.
 
 function joined<Run>(writers: readonly { write: Write<Run> }[]): Write<Run> {
   return (value, call) => {
@@ -373,7 +374,7 @@ function joined<Run>(writers: readonly { write: Write<Run> }[]): Write<Run> {
 function objectWriter<Run>(members: Write<Run>): Write<Run> {
   return (value, call) => {
     if (typeof value !== 'object' || value === null) throw new Unclear();
-    // The interpreter throws an Error, and waits for a Promise.
+    // The interpreter throws the one, and waits for the other.
     if (value instanceof Error || value instanceof Promise) throw new Unclear();
     return `{${members(value, call)}}`;
   };

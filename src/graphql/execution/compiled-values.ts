@@ -1,9 +1,9 @@
 /**
- * Owns the values of compiled queries: variables, arguments, and the JSON of scalars and enums. As much as
- * possible is computed once for each document.
+ * Owns the values of compiled queries: variables and arguments, of which as much as can be is worked out
+ * once for each document, and the JSON of scalars and enums.
  *
- * 1. The values are those of graphql-js. Uncertain cases are left to graphql-js: our own types, presets of
- *    variables, numbers for ids, and every error.
+ * 1. Values are those that graphql-js gives. What is not plain to see is left to it: types of our own,
+ *    presets of variables, numbers for ids, and everything that is an error.
  */
 import {
   type ArgumentNode,
@@ -33,7 +33,7 @@ const noValues: Values = Object.freeze({});
 
 type Field = GraphQLField<unknown, unknown>;
 
-/** Reads the variables of a request; undefined when they do not fit. */
+/** Reads the variables of a request; undefined where they do not fit. */
 export function variablesReader(
   schema: GraphQLSchema,
   definitions: readonly VariableDefinitionNode[],
@@ -61,7 +61,7 @@ interface PlainVariable {
   takes: (value: unknown) => boolean;
 }
 
-/** The test for values that a type takes unchanged. */
+/** What each of them takes as it is. */
 const plainTypes: ReadonlyMap<GraphQLNamedType, (value: unknown) => boolean> = new Map<
   GraphQLNamedType,
   (value: unknown) => boolean
@@ -87,8 +87,8 @@ function plainVariable(
 }
 
 /**
- * Reads the arguments of a field from coerced variables. Throws when they do not fit. Arguments without
- * variables are read, and refused, at compilation.
+ * Reads the arguments of a field from coerced variables. Throws where they do not fit; at once where
+ * they depend on none.
  */
 export function argumentsReader(
   field: Field,
@@ -122,9 +122,9 @@ export function argumentsReader(
 
 interface PlainArgument {
   name: string;
-  /** The name of the variable, when the argument is one. */
+  /** The variable that it is. */
   variable: string | null;
-  /** The value when there is no variable, or none was given. */
+  /** What it is where there is no variable, or none was given. */
   preset: unknown;
   required: boolean;
 }
@@ -156,10 +156,10 @@ function hasVariable(nodes: readonly ArgumentNode[]): boolean {
   return found;
 }
 
-/** Thrown when a writer gives up, so that graphql-js answers. */
+/** What a writer refuses: graphql-js answers it. */
 export class Unclear extends Error {}
 
-/** Writes a value that is not null. Throws what the type throws, and `Unclear` for a value without JSON. */
+/** Writes a value that is not null. Throws what the type throws, and `Unclear` for what has no JSON. */
 export function leafWriter(type: GraphQLLeafType): (value: unknown) => string {
   if (isEnumType(type)) {
     const names = new Map(

@@ -1,9 +1,9 @@
 /**
- * Owns the execution of GraphQL on one thread: the schema, the documents known there, and the check of a
- * request. Every lane has one.
+ * Owns the execution of GraphQL on one thread: the schema, the documents known there, and the one
+ * judgement of a request. Every lane has one.
  *
- * 1. A document is prepared once, into one `Operation`, which is passed on and not looked up again.
- * 2. A request is checked once, by `admit`, before anything runs: first the names that MCP refuses, then
+ * 1. A document is prepared once, into one `Operation`, which is handed on and not looked up again.
+ * 2. A request is judged once, by `admit`, before anything runs: what it names over MCP first, then
  *    whether the document is valid, then its cost.
  */
 import type { GraphQLFormattedError, GraphQLSchema } from 'graphql';
@@ -21,7 +21,7 @@ export interface ExecutorOptions {
   schema: GraphQLSchema;
   limits: GraphqlLimits;
   onInternal: InternalSink;
-  /** Called for an unexpected failure of a compiled query; graphql-js answers then. */
+  /** Told where a compiled query failed otherwise than it may; graphql-js answers then. */
   onFault: (cause: unknown) => void;
   /** Whether queries and events are compiled; default true. */
   compile?: boolean;
@@ -29,30 +29,30 @@ export interface ExecutorOptions {
   defer?: boolean;
 }
 
-/** The result of preparing a document. */
+/** What is known of a document. */
 export type Prepared = (
   | Operation
   | { kind: 'refused'; answer: Answer }
-  /** A long query that was not checked here, for another thread to check. */
+  /** A long query that was not judged here, for another thread to judge. */
   | { kind: 'deferred' }
 ) & {
-  /** What MCP refuses in the document. It is filled for every document. */
+  /** Why it is refused over MCP, whatever else it is. */
   readonly exposed: Exposed;
 };
 
-/** The result of checking a request. */
+/** What becomes of a request. */
 export type Admission =
   | { kind: 'admitted'; operation: Operation; cost: number }
   | { kind: 'refused'; answer: Answer }
   | { kind: 'deferred' };
 
-/** What is checked of a request besides its document. */
+/** What is judged of a request besides its document. */
 export interface Asked {
   readonly variables: Variables;
   readonly via: GraphContext['via'];
 }
 
-/** Each has at most `limits.tokens`, which bounds their memory. */
+/** Each of `limits.tokens` at most, which bounds their memory. */
 const documentsMax = 500;
 
 export class Executor {
@@ -71,22 +71,22 @@ export class Executor {
     this.#runtime = { schema, texts: new RecordTexts(), compile, onInternal, onFault };
   }
 
-  /** The result of preparing a document; a new one is prepared now. */
+  /** What is known of a document, preparing it when it is new. */
   prepare(query: string, operationName: string | undefined): Prepared {
     const key = documentKey(query, operationName);
     const known = this.#documents.get(key);
     if (known) return known;
     const prepared = this.#prepare(query, operationName);
-    // A text above the limit is refused fast enough without a cache. A text that never comes again would
-    // only take the place of others and give the collector work.
+    // A text beyond the bound is not worth keeping to refuse it faster; nor is one that never comes
+    // again, which would only be in the way of the others and of the collector.
     const keeps = query.length <= this.#limits.queryChars;
     if (keeps && this.#seen.note(hashOfText(key))) this.#documents.set(key, prepared);
     return prepared;
   }
 
   /**
-   * Checks a request. Throws NOT_ACCEPTABLE for a subscription where one answer is wanted. Over MCP only
-   * the service itself asks for events.
+   * Judges a request. Throws NOT_ACCEPTABLE for a subscription where one answer is wanted; over MCP
+   * only the service itself asks for events.
    */
   admit(prepared: Prepared, { variables, via }: Asked, wanted: 'answer' | 'events'): Admission {
     const { exposed } = prepared;
@@ -107,7 +107,7 @@ export class Executor {
     return refused([formatServiceError(error)]);
   }
 
-  /** Prepares, checks and runs. A query's answer is returned synchronously. */
+  /** Prepares, judges and runs at once. A query's answer is there at once. */
   answer(
     query: string,
     operationName: string | undefined,

@@ -1,13 +1,13 @@
 /**
- * Owns where a GraphQL request runs: quick queries on this thread, other queries in the pool, mutations
- * where the actors are. The static cost, the time that a document took before, and the work already done in
- * this turn of the loop decide what is quick.
+ * Owns where a GraphQL request runs: quick queries here, others in the pool, changes here where the
+ * actors are. What is quick is told by the static cost, by how long a document took before, and by
+ * what else was done in the same turn of the loop.
  *
- * 1. The answer is the same in every lane.
- * 2. Only its principal decides what a request may see. An answer is reused only for the same principal,
- *    request and journal position.
- * 3. In one turn of the loop this thread runs about `inlineTurnUs` of queries. After that it runs only
- *    those that would take it as long to send to a worker.
+ * 1. The answer is the same whichever lane it came from.
+ * 2. What a request may see is decided by its principal alone; an answer is used again only for the
+ *    same principal, request and journal position.
+ * 3. In one turn of the loop queries take about `inlineTurnUs` here, and then only those for which the
+ *    way to a worker would take this thread as long.
  */
 import type { GraphQLSchema } from 'graphql';
 import { callerOf, type Principal } from '../../auth/callers/principal.ts';
@@ -22,16 +22,16 @@ import { schema } from '../schema/schema.ts';
 export interface GraphqlCall extends CallSide {
   query: string;
   operationName: string | undefined;
-  /** The prepared document, when it was prepared before. */
+  /** What the document was made into, where that was asked for before. */
   prepared?: Prepared;
   variables: Variables;
   principal: Principal;
   via: 'http' | 'mcp';
-  /** Who waits, when that is known without making a signal; default: `signal`. */
+  /** Who waits, where that can be told without making a signal; default: `signal`. */
   caller?: { readonly aborted: boolean };
-  /** The request as it came over HTTP, when its answer may be reused; lent until the call returns. */
+  /** The request as it came over HTTP, when its answer may be used again; lent until the call returns. */
   request: Buffer | null;
-  /** Longer data is cut to a start of about this length, which is valid JSON, too. */
+  /** Of longer data only the start is wanted, itself JSON. */
   charsMax?: number;
 }
 
@@ -39,11 +39,11 @@ export interface GraphqlAnswer {
   kind: 'executed' | 'partial' | 'refused';
   /** JSON, UTF-8. */
   body: Uint8Array;
-  /** Gives the memory back to the worker that answered, once nobody reads the body any more. */
+  /** Of a worker's: gives the memory back to it, once nobody looks at the body any more. */
   giveBack?: () => void;
 }
 
-/** Runs queries on other threads. */
+/** What runs queries on other threads. */
 export interface QueryLane {
   /** Whether a thread is there to answer a light query at once. */
   readonly ready: boolean;
@@ -63,11 +63,11 @@ interface LaneAsker {
   key: string;
   caller: { readonly aborted: boolean } | null;
   heavy: boolean;
-  /** The time that the query may take, in about microseconds. */
+  /** What it may take, in about microseconds. */
   weight: number;
 }
 
-/** Runs mutations, when that is not this thread. */
+/** What runs mutations, where that is not this thread. */
 export interface MutationDoor {
   answer(call: GraphqlCall): Promise<GraphqlAnswer>;
 }
@@ -82,13 +82,13 @@ export interface LanesOptions {
   logger: Logger;
   /** Bytes of answers kept for reuse; 0 for none. */
   reuseBytes: number;
-  /** Called for an unexpected failure of a compiled query. */
+  /** Told where a compiled query failed otherwise than it may. */
   onFault?: () => void;
 }
 
-/** The time that this thread needs to ask a worker and to take its answer. */
+/** What it takes this thread to ask a worker and to take its answer. */
 const handOverUs = 40;
-// The weight of a document that was not checked here: about the time of its validation.
+// What a document that nobody here has judged counts in its queue: about what validating it takes.
 const deferredUs = 5_000;
 
 export class Lanes {
@@ -120,18 +120,18 @@ export class Lanes {
     return this.#executor.schema;
   }
 
-  /** The result of preparing a document; a call may carry it. */
+  /** What is known of a document; a call may carry it. */
   prepare(query: string, operationName: string | undefined): Prepared {
     return this.#executor.prepare(query, operationName);
   }
 
-  /** An earlier answer to the same request that is still true. */
+  /** An answer given before to the very same request, still true. */
   recall(principal: Principal, request: Buffer): Uint8Array | undefined {
     return this.#reuse.get(principal, request, this.#options.read.reader.position);
   }
 
   /**
-   * Answers a query or a mutation; a query that runs here is answered synchronously. Throws, or rejects,
+   * Answers a query or a mutation; a query that runs here is answered at once. Throws, or rejects,
    * with OVERLOADED, DEADLINE_EXCEEDED, SHUTTING_DOWN.
    */
   answer(call: GraphqlCall): GraphqlAnswer | Promise<GraphqlAnswer> {
@@ -190,7 +190,7 @@ export class Lanes {
       : toBytes(startOfAnswer(answer, charsMax));
   }
 
-  /** `document`: null when it was not checked here, which happens only with a pool. */
+  /** `document`: null where nobody here has judged it, which is only where there is a pool. */
   async #askPool(
     call: GraphqlCall,
     document: Operation | null,
@@ -210,7 +210,7 @@ export class Lanes {
     return answer;
   }
 
-  /** Workers take a moment to start. Until then this thread answers everything that is not heavy. */
+  /** Workers take a moment to start: until then this thread answers what is not heavy. */
   #isForPool(document: Operation, cost: number): boolean {
     const { pool } = this.#options;
     if (pool === null) return false;
@@ -223,7 +223,7 @@ export class Lanes {
     return carefulCost > heavyCost;
   }
 
-  /** The results of a subscription as JSON; for any other operation, its one answer. */
+  /** The results of a subscription as JSON, or of anything else: its one answer. */
   async *results(call: GraphqlCall): AsyncGenerator<string, void> {
     const prepared = this.#preparedOf(call);
     if (prepared.kind !== 'subscription') {

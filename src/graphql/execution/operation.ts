@@ -1,12 +1,12 @@
 /**
  * Owns one operation of a valid document: its kind, its cost, and how it runs.
  *
- * 1. An answer, and each event of a subscription, is byte for byte that of graphql-js. Queries are compiled
- *    into functions that write JSON, and events are compiled by graphql-jit. When one of them meets an
- *    error, graphql-js runs the operation again, which is safe because both only read.
+ * 1. An answer, and each event of a subscription, is byte for byte what graphql-js gives. A query is
+ *    compiled to what writes its JSON, and events are compiled by graphql-jit. Whatever meets an error
+ *    there is run again by graphql-js, which is safe because both only read.
  * 2. Mutations are always interpreted.
- * 3. An answer is of one kind: `executed` without an error, `partial` with data and errors, or `refused`
- *    before anything ran.
+ * 3. An answer is of one kind: `executed` without an error, `partial` with data and errors, or
+ *    `refused` before anything ran.
  */
 import {
   createSourceEventStream,
@@ -42,7 +42,7 @@ export interface Runtime {
   texts: RecordTexts;
   compile: boolean;
   onInternal: InternalSink;
-  /** Called for an unexpected failure of a compiled query. */
+  /** Told where a compiled query failed otherwise than it may. */
   onFault: (cause: unknown) => void;
 }
 
@@ -55,13 +55,13 @@ type CompiledEvent = (
 export class Operation {
   readonly kind: OperationKind;
   readonly exposed: Exposed;
-  /** The most that the operation may take, known before it runs. */
+  /** What it may take at most, known before it runs. */
   readonly cost: CostOf;
   /** Whether its answer depends on the principal, the variables and the journal alone. */
   readonly repeatable: boolean;
   readonly #runtime: Runtime;
   readonly #ready: ReadyDocument;
-  /** Undefined: not tried yet; null: graphql-js runs the query. */
+  /** Undefined: not tried yet; null: graphql-js runs it. */
   #query: CompiledQuery | null | undefined;
   #event: CompiledEvent | null | undefined;
 
@@ -74,7 +74,7 @@ export class Operation {
     this.#ready = ready;
   }
 
-  /** Runs a query or a mutation. A query's answer is returned synchronously. */
+  /** Runs a query or a mutation. A query's answer is there at once. */
   run(variables: Variables, context: GraphContext): Answer | Promise<Answer> {
     const json = this.kind === 'query' ? this.#write(variables, context) : null;
     if (json !== null) return { kind: 'executed', json };
@@ -83,7 +83,7 @@ export class Operation {
     return this.#toAnswer(result);
   }
 
-  /** Starts a subscription: its results as JSON, one by one; a refused one has a single answer. */
+  /** Starts a subscription: its results as JSON, one by one; of a refused one, the one answer. */
   async *events(variables: Variables, context: GraphContext): AsyncGenerator<string, void> {
     const asked = this.#asked(variables, context);
     const source = await createSourceEventStream(asked);
@@ -100,7 +100,7 @@ export class Operation {
         yield this.#toAnswer(result).json;
       }
     } catch (error) {
-      // A source that ends with an error reports it in its last event.
+      // A source that ends with an error says so in its last event.
       if (!(error instanceof ServiceError)) this.#runtime.onInternal(error, 'subscription');
       yield refusal([formatServiceError(asServiceError(error))]).json;
     }
@@ -114,10 +114,7 @@ export class Operation {
     return this.#query?.(variables, context) ?? null;
   }
 
-  /**
-   * Null when graphql-jit would answer otherwise than graphql-js. graphql-jit is loaded with the first
-   * subscription.
-   */
+  /** Null for what graphql-jit answers otherwise than graphql-js. Loaded with the first subscription. */
   async #compiledEvent(cost: number): Promise<CompiledEvent | null> {
     const { schema, compile } = this.#runtime;
     const { document, operationName } = this.#ready;
@@ -152,11 +149,11 @@ export class Operation {
 }
 
 /**
- * What graphql-jit 0.8 answers otherwise than graphql-js, besides directives: it drops fields of a fragment
- * that is spread twice, once conditionally, and puts the fields in another order.
+ * What graphql-jit 0.8 answers otherwise than graphql-js, besides directives: it drops fields of a
+ * fragment that is spread twice, once conditionally, and puts the fields in another order.
  */
 const jitRefused = new Set(['__schema', '__type', '__proto__']);
-// graphql-jit takes long to compile fragments that spread to many fields.
+// Its compilation takes long for what spreads to many fields.
 const jitCostMax = 1_000;
 
 export function refusal(errors: readonly GraphQLFormattedError[]): Answer {
@@ -167,8 +164,8 @@ const dataStart = '{"data":';
 const errorsMax = 20;
 
 /**
- * The answer with its data cut to about `charsMax`, so that the rest never crosses to another thread. The
- * result is valid JSON, and a single value, however long, stays whole.
+ * The same answer, of longer data the start alone, so that the rest never crosses to another thread. It is
+ * JSON still, and one value, however long, stays whole.
  */
 export function startOfAnswer(answer: Answer, charsMax: number | undefined): Answer {
   const { kind, json } = answer;

@@ -1,36 +1,36 @@
 /**
- * Owns the time that documents took in relation to their static cost: some fields take ten times what they
- * count.
+ * Owns how long documents take for their static cost, as they turned out to: some fields cost ten
+ * times what they count.
  *
- * 1. About one run in eight takes longer than expected. So one slow run is noise, but a document that is
- *    slow now and then is expected to be slow.
+ * 1. About one run in eight takes longer than what is expected of a document. So one slow run is noise,
+ *    and a document that is slow now and then is expected to be slow.
  * 2. A document that never ran is expected to take longer than most do.
  */
 
-/** Microseconds for a unit of cost, while nothing is known of a document. */
+/** Microseconds for a unit of cost, as long as nothing is known of a document. */
 const unknownPace = 2;
 const slowestPace = 100;
 const fastestPace = 1 / 20;
-/** The least time of any query. */
+/** What any query takes. */
 const leastUs = 10;
-/** How far a run moves the expectation: seven steps down undo one up. */
+/** How far a run moves what is expected: seven steps down undo one up. */
 const stepUp = 2;
 const stepDown = 1.1;
 /**
- * The least part of its static cost that a document counts. A query that found little so far may find much
- * later, while others wait beside it.
+ * The least that a document counts, of its static cost: one that found little so far may find much some
+ * day, and others wait beside it.
  */
 const leastShare = 1 / 8;
 
 export class Paces {
   readonly #paces = new WeakMap<object, number>();
 
-  /** The expected time of a document of this cost, in about microseconds. */
+  /** What a document of this cost takes, in about microseconds. */
   expectUs(document: object, cost: number): number {
     return leastUs + cost * this.#paceOf(document);
   }
 
-  /** The cost in proportion to the time that the document takes. */
+  /** The cost it would have if it counted as much as it takes. */
   costOf(document: object, cost: number): number {
     return cost * Math.max(this.#paceOf(document) / unknownPace, leastShare);
   }
@@ -48,7 +48,7 @@ export class Paces {
   }
 }
 
-/** The time that queries have taken in one turn of the loop; other requests of the same turn wait for it. */
+/** How much of one turn of the loop queries have taken: what others wait who come in the same turn. */
 export class Turn {
   readonly #maxUs: number;
   #spentUs = 0;
@@ -62,7 +62,7 @@ export class Turn {
     this.#maxUs = maxUs;
   }
 
-  /** Whether so many more microseconds fit into this turn. */
+  /** Whether as much more may be done in this turn. */
   hasRoom(us: number): boolean {
     return this.#spentUs + us <= this.#maxUs;
   }

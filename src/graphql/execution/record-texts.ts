@@ -1,28 +1,28 @@
 /**
- * Owns texts that were written for records: the JSON of some of their fields, and of lists of them. A text
- * is kept as long as its record stays in memory.
+ * Owns what was written of records before: the JSON of some of their fields, and of lists of them,
+ * kept as long as the records themselves stay in memory.
  *
- * 1. A text belongs to one state of a record: a changed record is another object, and has no text yet.
- * 2. The characters are limited; at the limit all texts are forgotten.
- * 3. A run keeps texts only if it asks for that: a document that never comes again would leave texts that
- *    nobody uses.
+ * 1. A text belongs to records as they are: a record that changes is another object, and has none.
+ * 2. Bounded by characters; when they are used up all texts are forgotten.
+ * 3. Nothing is kept of a run that does not ask for it: a document that never comes again would
+ *    leave texts that nobody uses.
  */
 import type { GraphqlSettings } from '../context.ts';
 
-/** The inputs of a text besides its record. They hold nothing of the caller. */
+/** What a text may depend on besides its record, and nothing of who asks for it. */
 export interface RecordRun {
   readonly settings: GraphqlSettings;
-  /** Whether the text is likely to be needed again. */
+  /** Whether what is written is likely to be asked for again. */
   readonly keeps: boolean;
 }
 
 export type WriteRecord = (value: unknown, run: RecordRun) => string;
 
-// Memory of an entry besides its characters.
+// What an entry takes besides its characters.
 const entryChars = 100;
 const itemChars = 4;
 
-/** A list, and its text once the list has come twice. */
+/** A list, and its text where the list came twice. */
 interface ListText {
   items: readonly unknown[];
   text: string | null;
@@ -37,17 +37,17 @@ export class RecordTexts {
     this.#charsMax = charsMax;
   }
 
-  /** Wraps `write` so that its texts are remembered. */
+  /** `write` that remembers. */
   remember(write: WriteRecord): WriteRecord {
     const kept = this.#map<string>();
     return (value, run) => {
-      // A value that is no object has no text, and cannot be frozen.
+      // What is no object has no text, and cannot be frozen.
       const record = value as object;
       const texts = kept();
       const known = texts.get(record);
       if (known !== undefined) return known;
       const text = write(record, run);
-      // Records come frozen from the store. An object that was made for this call does not come again.
+      // Records come frozen from the store; what was made for this call alone does not come again.
       if (run.keeps && Object.isFrozen(record)) {
         texts.set(record, this.#inOnePiece(text));
       }
@@ -56,8 +56,8 @@ export class RecordTexts {
   }
 
   /**
-   * Wraps `write` for lists of records. A list is found by its first record, and recognised when all its
-   * records are the same. That comparison costs a tenth of joining the texts.
+   * The same for lists of records: one is known again by the very records in it, and found by its
+   * first. It is looked through each time, which costs a tenth of putting the texts together.
    */
   rememberList(write: WriteRecord): WriteRecord {
     const kept = this.#map<ListText>();
@@ -74,7 +74,7 @@ export class RecordTexts {
       if (same && known.text !== null) return known.text;
       const text = write(value, run);
       if (!same) {
-        // A copy, because the maker of the list may change it.
+        // A copy: who made the list may go on with it.
         lists.set(first, { items: items.slice(), text: null });
         this.#grow(items.length * itemChars);
       } else if (items.every((item) => Object.isFrozen(item))) {
@@ -97,7 +97,7 @@ export class RecordTexts {
     };
   }
 
-  /** Copies the text into one piece; otherwise each use would walk all of its parts. */
+  /** As it was put together, each use would walk all of its pieces. */
   #inOnePiece(text: string): string {
     this.#grow(text.length + entryChars);
     return Buffer.from(text).toString();

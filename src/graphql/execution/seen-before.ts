@@ -1,6 +1,6 @@
 /**
- * Owns the guess whether something came before, by a hash of it: most things come once and are not worth
- * keeping. A hash is forgotten when another one takes its place.
+ * Owns the guess whether something came before, told by a hash of it: most that comes once never
+ * comes again, and is not worth keeping. A hash is forgotten when another one takes its place.
  */
 
 const placesMax = 4_096;
@@ -8,7 +8,7 @@ const placesMax = 4_096;
 export class SeenBefore {
   readonly #hashes = new Int32Array(placesMax);
 
-  /** Whether this hash came lately, and notes that it did. */
+  /** Whether this hash came lately; from now on it did. */
   note(hash: number): boolean {
     const at = hash & (placesMax - 1);
     if (this.#hashes[at] === hash) return true;
@@ -17,7 +17,7 @@ export class SeenBefore {
   }
 }
 
-/** A hash of all characters. */
+/** Of all characters. */
 export function hashOfText(text: string): number {
   let hash = text.length;
   for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;

@@ -1,9 +1,9 @@
 /**
- * Owns the static cost of an operation: an upper bound that is known before it runs.
+ * Owns the static cost of an operation: what it may take at most, known before it runs.
  *
- * A field costs 1, one of a mutation `mutationCost`. Fields below a list count once for each possible
- * entry: `first` or `tail` as given, by default or by variable, else `listFactor`. For the lists of
- * introspection it is the number of entries in this schema.
+ * A field costs 1, one of a mutation `mutationCost`. What is below a list counts as often as the
+ * list may be long: `first` or `tail` as given, by default or by variable, else `listFactor`, for
+ * the lists of introspection what this schema holds of them.
  */
 import {
   type ArgumentNode,
@@ -40,7 +40,7 @@ const introspectionFactors: Readonly<Record<string, number>> = {
   enumValues: 2,
 };
 
-// No list takes more: above this size the resolver refuses, with a clearer error than COST_LIMIT.
+// No list takes more: beyond it the resolver refuses, with a better word than cost.
 const sizeMax = 5_000;
 
 const sizeArguments = ['first', 'tail', 'lines'];
@@ -120,7 +120,7 @@ class CostWalk {
     const fragment = this.#fragments.get(name);
     const type = fragment && this.#schema.getType(fragment.typeCondition.name.value);
     const nodes = fragment && type ? this.#selections(fragment.selectionSet, type, sized) : [];
-    // One shared node, so that a thousand spreads are evaluated once.
+    // One node that stands for all, so that a thousand spreads share one evaluation.
     const shared: CostNode[] = [{ own: 0, factor: 1, below: nodes }];
     this.#measured.set(key, shared);
     return shared;
@@ -134,7 +134,7 @@ class CostWalk {
     }
     const size = this.#sizeOf(node, field);
     let factor: Size = size ?? 1;
-    // The size of the field above belongs to this list.
+    // The list right below a sized field is the one that was sized.
     if (size === null && !sized && isListType(getNullableType(field.type))) {
       factor = parent.name.startsWith('__')
         ? (introspectionFactors[node.name.value] ?? 5)
@@ -176,7 +176,7 @@ class CostWalk {
   }
 }
 
-/** `memo` holds the costs of shared nodes, because nested spreads multiply. */
+/** `memo` holds what was evaluated before: fragments are shared, and spreads of spreads multiply. */
 function evaluate(
   node: CostNode,
   variables: Readonly<Record<string, unknown>>,

@@ -1,10 +1,10 @@
 /**
- * Owns the preparation of a document, which happens once: it is parsed, guarded and validated, its
- * operation is chosen, its cost is computed, and what MCP refuses in it is noted.
+ * Owns what a document is made into, once: parsed, guarded, validated, its operation chosen, its cost
+ * known, and what of it may not come over MCP.
  *
  * 1. The same text and operation name always give the same outcome, refusals included.
- * 2. A hostile document is refused in time linear in its size: the checks run on the text, then the tokens,
- *    then the shape, and only then comes validation.
+ * 2. What is hostile is refused in time linear in its size: text, then tokens, then shape, and only
+ *    then validation.
  */
 import {
   type DocumentNode,
@@ -27,7 +27,7 @@ import { guardShape } from './guards.ts';
 
 export interface ReadyDocument {
   kind: 'ready';
-  /** What MCP refuses in the document. It is filled for every document. */
+  /** Why it is refused over MCP, whatever else it is. */
   exposed: Exposed;
   document: DocumentNode;
   operation: OperationDefinitionNode;
@@ -38,24 +38,24 @@ export interface ReadyDocument {
 }
 
 export type JudgedDocument =
-  /** A long query that was not checked here, for another thread to check. */
+  /** A long query that was not judged here, for another thread to judge. */
   | { kind: 'deferred'; exposed: Exposed }
   | ReadyDocument
   | { kind: 'refused'; exposed: Exposed; errors: readonly GraphQLFormattedError[] };
 
-/** What documents are checked against. */
+/** By what documents are judged. */
 export interface Judgement {
   schema: GraphQLSchema;
   exposure: Exposure;
   limits: GraphqlLimits;
-  /** Whether the check of long documents is left to another thread. */
+  /** Whether the judgement of long documents is left to another thread. */
   defer: boolean;
 }
 
-// Few, because the suggestions in each error take long.
+// Suggestions make each of them dear.
 const validationErrorsMax = 5;
 
-// Validation also checks values and prints them in errors: a microsecond for each token.
+// Values are validated, too, and shown in errors: a microsecond a token.
 const lightTokens = 1_000;
 
 export function prepare(
@@ -112,11 +112,11 @@ function parseWithin(query: string, limits: GraphqlLimits): DocumentNode {
     source.endParsing();
     return document;
   } catch (error) {
-    // Only its words tell this limit of graphql-js from a syntax error.
+    // graphql-js tells this bound from a syntax error by its words only.
     if (error instanceof GraphQLError && error.message.includes('Parsing aborted')) {
       throw new ServiceError('COST_LIMIT', `The document has more than ${limits.tokens} tokens.`);
     }
-    // Nested brackets within the limit on tokens can still exhaust the parser's stack.
+    // Nested brackets below the bound on tokens can still exhaust the parser's stack.
     if (error instanceof RangeError) {
       throw new ServiceError('COST_LIMIT', 'The document nests too deep.');
     }

@@ -1,13 +1,13 @@
 /**
- * Owns what no document over MCP may name: fields that show a credential, run a command in a container, or
- * belong to the account of a person and not to the work of a team.
+ * Owns what no document may name that comes over MCP: fields that show a credential, run a command
+ * in a container, or belong to the account of a person and not to the work of a team.
  *
- * 1. The field's name alone decides, whatever its parent, alias or directives are, in every operation and
- *    fragment of the document, used or not.
- * 2. The names come from the directives of the schema. Some names are also refused by a rule, so that a new
- *    field is refused even where its directive was forgotten.
- * 3. If a payload exists to hand over a credential once, the whole mutation is refused: without the
- *    credential in its selection it would only lose it.
+ * 1. The field's name alone decides, whatever its parent, alias or directives are, in every operation
+ *    and fragment of the document, used or not: what is judged is what is written.
+ * 2. The names come from the directives of the schema. Some hold by rule besides, so that a name is
+ *    refused before its field is built, and where a directive was forgotten.
+ * 3. A payload that exists to hand over a credential once makes the whole mutation refused: to run it
+ *    without asking for the credential would only lose it.
  */
 import {
   type DocumentNode,
@@ -29,11 +29,11 @@ import { formatRefusalAt } from '../errors.ts';
 /** Why a field is refused. */
 export type Exposing = 'secret' | 'exec' | 'account';
 
-/** What MCP refuses in a document, as errors; both lists are empty for most documents. */
+/** What of a document is refused over MCP, as errors; both empty for most. */
 export interface Exposed {
-  /** One error for each name, where it stands first. */
+  /** One for each name, where it stands first. */
   readonly fields: readonly GraphQLFormattedError[];
-  /** One error for each operation. Only the service itself may subscribe over MCP. */
+  /** One for each operation. Only the service itself may subscribe over MCP. */
   readonly subscriptions: readonly GraphQLFormattedError[];
 }
 
@@ -57,7 +57,7 @@ const byName: ReadonlyMap<string, Exposing> = new Map([
   ]),
 ]); // prettier-ignore
 
-/** Matches the queries and mutations of two-factor and of sessions, future ones included. */
+/** What queries and mutations of two-factor and of sessions are called, those to come included. */
 const accountOperation = /twoFactor|session/i;
 
 const errorsMax = 5;
@@ -70,7 +70,7 @@ export class Exposure {
     this.#names = new Map([...byName, ...derive(schema)]);
   }
 
-  /** Why a field of this name is refused over MCP; null when it is not. */
+  /** Why a field of this name is refused over MCP; null where it is not. */
   of(name: string): Exposing | null {
     const known = this.#names.get(name);
     if (known !== undefined) return known;
@@ -78,7 +78,7 @@ export class Exposure {
     return null;
   }
 
-  /** Checks everything written in a document. Linear in its size. */
+  /** Looks at everything written in a document. Linear in its size. */
   judge(document: DocumentNode): Exposed {
     const found = new Map<string, FieldNode>();
     const subscriptions: OperationDefinitionNode[] = [];
@@ -148,7 +148,7 @@ function* derive(schema: GraphQLSchema): Iterable<[string, Exposing]> {
     const isRoot = type === mutation || type === schema.getQueryType();
     if (isRoot && accountOperation.test(field.name)) yield [field.name, 'account'];
   }
-  // A secret that can be read again later, like a variable of an app, is refused field by field.
+  // What can be asked for later as well, like a variable of an app, is refused field by field.
   for (const field of Object.values(mutation?.getFields() ?? {})) {
     const payload = getNamedType(field.type);
     if (isObjectType(payload) && !lasting.has(payload) && holdsSecret(payload)) {

@@ -1,6 +1,6 @@
 /**
- * Owns the checks of a document's shape, before validation. The checks are linear in its text. Validation
- * is not, so no hostile document may reach it.
+ * Owns what a document may look like before anything is made of it: these checks are linear in its
+ * text, so that no hostile document reaches validation, which is not.
  */
 import {
   type DefinitionNode,
@@ -17,7 +17,7 @@ type ShapeLimits = Pick<
   'depth' | 'aliases' | 'directives' | 'fields' | 'fragments' | 'repeats' | 'variables'
 >;
 
-/** The counts of each kind in a document, fragments counted once. */
+/** How much of each there is in a document, fragments counted once. */
 interface Shape {
   aliases: number;
   directives: number;
@@ -29,7 +29,7 @@ interface Shape {
 const lightFields = 150;
 const lightFragments = 15;
 
-/** Throws COST_LIMIT, naming the limit. Returns whether validation may take long. */
+/** Throws COST_LIMIT, naming the bound. Tells whether validation may take long. */
 export function guardShape(document: DocumentNode, limits: ShapeLimits): { heavy: boolean } {
   const fragments = new Map<string, FragmentDefinitionNode>();
   for (const definition of document.definitions) {

@@ -1,9 +1,9 @@
 /**
- * Owns the source of subscriptions: one listener of the journal and one timer for all of them.
+ * Owns what subscriptions follow: one listener of the journal and one timer for all of them.
  *
- * 1. While nobody watches, there is no listener and no timer.
- * 2. Every watcher is woken at least every `checkMs`, so that the loss or expiry of rights ends a
- *    subscription within a second.
+ * 1. Nothing is listened to and no timer runs while nobody watches.
+ * 2. Every watcher is woken at least every `checkMs`, so that rights that were lost, or that ran
+ *    out, end a subscription within a second.
  */
 import type { LogStreams } from '../../logs/live/log-streams.ts';
 import type { Authenticator } from '../../auth/callers/authenticator.ts';
@@ -18,7 +18,7 @@ export interface LiveHubOptions {
   streams: Pick<LogStreams, 'attach'>;
   authenticator: Pick<Authenticator, 'stillValid'>;
   clock: Clock;
-  /** Milliseconds between two checks of every watcher's rights; default 500. */
+  /** Milliseconds between two looks at every watcher's rights; default 500. */
   checkMs?: number;
 }
 
@@ -42,7 +42,7 @@ export class LiveHub implements LiveSource {
   watch(id: string, wake: Wake): () => void {
     const watchers = this.#watchers.get(id) ?? new Set();
     this.#watchers.set(id, watchers);
-    // A new function, so that the same `wake` may be given twice.
+    // Its own function, so that the same `wake` may be given twice.
     const own: Wake = (changed) => wake(changed);
     watchers.add(own);
     this.#release ??= this.#listen();
@@ -83,7 +83,7 @@ export class LiveHub implements LiveSource {
   }
 }
 
-/** The app or database that a change is about. */
+/** The app or database a change is about. */
 function watchedId(change: JournalEntry['changes'][number]): string | null {
   if (change.table === tables.apps.name || change.table === tables.databases.name) {
     return typeof change.key === 'string' ? change.key : null;

@@ -1,4 +1,4 @@
-/** Owns two-factor, passwords and sessions in the schema: what people change about their own sign-in. */
+/** Owns two-factor, passwords and sessions in the schema: what a person does to the own sign-in. */
 import type { AuthRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import type { AccountSecurity } from '../../auth/sign-in/account-security.ts';
@@ -119,7 +119,7 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-/** Changes to a person's sign-in come over HTTP, where a 429 can tell the client to wait. */
+/** Changes to a person's sign-in come over HTTP, where they may be told to wait. */
 async function secured<T>(
   context: GraphContext,
   work: (security: AccountSecurity, person: SignedIn, http: HttpSide) => Promise<T>,

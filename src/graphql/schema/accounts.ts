@@ -103,7 +103,7 @@ const WithoutTwoFactorType = builder.objectRef<WithoutTwoFactor>('WithoutTwoFact
   }),
 });
 
-/** The team that the field belongs to, not the acting team. */
+/** The team that the field is of, rather than the acting one. */
 const thisTeam = {
   args: {},
   find: (
@@ -155,7 +155,7 @@ builder.queryFields((t) => ({
       const principal = requireSignedIn(context);
       const ids = teamIdsOf(reader, principal);
       const teams = ids.flatMap((id) => reader.get(tables.teams, id) ?? []);
-      // MCP shows only the teams that allow MCP.
+      // Over MCP only those that let it in.
       return principal.confined ? teams.filter(({ mcpEnabled }) => mcpEnabled) : teams;
     },
   }),
@@ -225,7 +225,7 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-/** Runs a call that may begin a session: sets its cookies, and answers 429 when it was refused by a limit. */
+/** Runs what may end in a session: sets its cookies, and answers 429 as such. */
 export async function signIn(
   context: GraphContext,
   attempt: (accounts: Accounts, origin: Origin) => Promise<SignIn>,
@@ -237,7 +237,7 @@ export async function signIn(
   return signedIn;
 }
 
-/** Runs work that tries a secret: after too many tries the whole answer is 429. */
+/** Work that tries a secret: when it was tried too often, the whole answer is 429. */
 export async function limited<T>(http: HttpSide, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,4 +1,4 @@
-/** Owns the activity in the schema: what was done in a team, and by whom. It can only be read. */
+/** Owns what was done in a team, and by whom, in the schema. It is only ever read here. */
 import type { ActivityRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { boundedCount, decodeCursor, pageMax, pageOf } from '../page.ts';

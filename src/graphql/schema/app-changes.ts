@@ -1,4 +1,4 @@
-/** Owns the mutations of apps in the schema: making, configuring, deleting, running, the deploy hook. */
+/** Owns what changes an app in the schema: making, configuring, deleting, running, its deploy hook. */
 import { appActor, type AppPatch, type NewApp } from '../../actors/app/protocol.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import { assertMayMove } from '../../auth/rights/moves.ts';
@@ -145,7 +145,7 @@ for (const type of ['start', 'stop', 'restart'] as const) {
   );
 }
 
-// A transport of its own serves the hook.
+// The hook itself is a transport of its own.
 builder.mutationFields((t) => ({
   revealAppDeployHook: t.string({
     ...secret,
@@ -180,7 +180,7 @@ async function hookUrl(
   return `${publicUrlOf(context.read)}/api/apps/${id}/deploy-hook/${token}`;
 }
 
-/** The fields that an input names, null included: null resets a field. */
+/** What was named of an input, null included: null sets back to nothing. */
 export function toPatch<T>(input: object | null | undefined): Partial<T> {
   return Object.fromEntries(
     Object.entries(input ?? {}).filter(([, value]) => value !== undefined),
@@ -202,7 +202,7 @@ function toGit({ connectionId, repository, branch, path }: GitArgs): GitSource {
   return { connectionId: connectionId ?? null, repository, branch, path: path ?? null };
 }
 
-/** The folder that an app moves to. Throws unless the caller may move it there. */
+/** Where an app goes, once the caller is known to be allowed to move it there. */
 function targetFolder(
   { read, principal }: GraphContext,
   app: Readonly<AppRecord>,

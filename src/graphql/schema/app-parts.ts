@@ -1,4 +1,4 @@
-/** Owns the parts of an app in the schema that need no other type: enums and plain records. */
+/** Owns the parts of an app in the schema that stand for themselves: enums and plain records. */
 import { lastWordsMs } from '../../actors/workload/ends.ts';
 import { can } from '../../auth/rights/authorize.ts';
 import type { LogName } from '../../logs/files/log.ts';
@@ -75,7 +75,7 @@ export const ContainerType = builder.objectRef<ContainerView>('Container').imple
   }),
 });
 
-/** The most lines that are shown with the end of an app. */
+/** Of an app that ended, so many lines are told with its end. */
 const lastLines = 20;
 
 interface ExitView {

@@ -62,7 +62,7 @@ export const AppType = builder.objectRef<Readonly<AppRecord>>('App').implement({
   }),
 });
 
-/** The deployments of the app. */
+/** What was deployed of it. */
 builder.objectFields(AppType, (t) => ({
   latestDeployment: t.field({
     type: DeploymentType,
@@ -86,7 +86,7 @@ builder.objectFields(AppType, (t) => ({
   }),
 }));
 
-/** The running instance, and how earlier ones ended. */
+/** What runs of it, and how that ended. */
 builder.objectFields(AppType, (t) => ({
   containers: t.field({
     ...ofRecord(containersOf),
@@ -109,7 +109,7 @@ builder.objectFields(AppType, (t) => ({
 }));
 
 interface AppPage extends Page<Readonly<AppRecord>> {
-  /** The count over all pages, computed on demand. */
+  /** Of all pages; counted when it is asked for. */
   count: () => number;
 }
 
@@ -150,7 +150,7 @@ interface ListArgs {
   search?: string | null | undefined;
 }
 
-/** Reads no more of the team than the page needs. Only a filtered count reads all of it. */
+/** Reads no more of the team than the page needs; all of it only to count what is filtered. */
 function listApps(context: GraphContext, args: ListArgs): AppPage {
   const { reader } = context.read;
   const { principal } = context;
@@ -162,7 +162,7 @@ function listApps(context: GraphContext, args: ListArgs): AppPage {
     args.folderId == null
       ? (['team', [teamId]] as const)
       : (['folder', [teamId, args.folderId]] as const);
-  /** Calls `isEnough` with the matching apps after an id, chunk by chunk, until it returns true. */
+  /** Takes those that match behind an app, as many at a time as there are in a chunk. */
   const eachMatching = (
     afterId: string,
     chunk: number,
@@ -187,7 +187,7 @@ function listApps(context: GraphContext, args: ListArgs): AppPage {
     if (wanted === '' && seesWhole(reader, principal, teamId)) {
       return reader.count(tables.apps, index, prefix);
     }
-    // A page that is the first and the last holds all matching apps.
+    // A page that is the first and the last holds all.
     if (afterId === '' && rows.length <= first) return rows.length;
     let sum = 0;
     eachMatching('', chunkApps, (apps) => {
@@ -205,12 +205,12 @@ function isNamed({ name, slug }: Readonly<AppRecord>, wanted: string): boolean {
   return name.toLowerCase().includes(wanted) || slug.includes(wanted);
 }
 
-/** The address where the edge serves an app. The app's status says whether it answers there. */
+/** Where the edge serves an app; whether anything answers there says its status. */
 export function appUrl({ appsDomain, edgePort }: GraphqlSettings, slug: string): string {
   return `http://${slug}.${appsDomain}:${edgePort}`;
 }
 
-/** The instance that has the traffic; without one, the starting one, or the last that is ending. */
+/** The one that takes the traffic; without one, the one on its way in or the last on its way out. */
 function containersOf({ run }: Readonly<AppRecord>): ContainerView[] {
   const { live, next, draining, crashing } = run;
   const shown = live ?? next ?? draining.at(-1);

@@ -1,5 +1,5 @@
 /**
- * Owns the schema builder and the few shapes that every topic uses: scalars, directives, capabilities and
+ * Owns the schema builder and the few shapes every topic uses: scalars, directives, capabilities and
  * pages of lists.
  */
 import SchemaBuilder from '@pothos/core';
@@ -30,10 +30,10 @@ builder.queryType();
 builder.mutationType();
 builder.subscriptionType();
 
-/** Marks a field that returns a credential; MCP refuses such fields. */
+/** A field that returns a credential; MCP refuses it by this. */
 export const secret = { extensions: { directives: ['secret'] } } as const;
 
-/** Marks a field that runs a command; MCP refuses such fields. */
+/** A field that runs a command; MCP refuses it by this. */
 export const exec = { extensions: { directives: ['exec'] } } as const;
 
 export const schemaDirectives = [
@@ -74,10 +74,7 @@ export function connectionType<T, P extends Page<T> = Page<T>>(
   });
 }
 
-/**
- * Remembers the texts of times, because the same few repeat: writing one takes 2 us, finding it a tenth of
- * that.
- */
+/** The same few times are asked for again and again; to write one takes 2 us, to find it a tenth of one. */
 function isoTexts(): (ms: number) => string {
   const texts = new Map<number, string>();
   return (ms) => {

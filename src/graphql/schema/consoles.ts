@@ -53,8 +53,7 @@ async function run(
   const { userId } = requireSignedIn(context);
   const { commands, actors } = writeSide(context);
   if (!commands) throw new Error('Cannot run a command: nothing runs them here');
-  // The note itself changes nothing. It makes the request durable in the activity before the command can
-  // act.
+  // It changes nothing, but that it was asked for is recorded before it can do anything.
   await actors.ask(activityLog, { type: 'note' });
   return await commands.run({ userId, ...wanted }, context.call.signal);
 }

@@ -1,4 +1,4 @@
-/** Owns databases in the schema. Only fields marked as secret return their passwords. */
+/** Owns databases in the schema. Their passwords leave only by what is marked as secret. */
 import { maskedUrl } from '../../actors/database/settings/address.ts';
 import { databaseActor, type NewDatabase } from '../../actors/database/protocol.ts';
 import { appsReferringTo } from '../../actors/database/settings/references.ts';
@@ -25,11 +25,11 @@ import { builder, secret } from './builder.ts';
 import { databaseById, needs } from './needs.ts';
 import { ofRecord } from '../record-fields.ts';
 
-/** The most databases that a team may have. */
+/** As many as a team may have. */
 const listMax = 1_000;
-/** Longer than the search for a server on the machine takes. */
+/** Behind the time that a server on the machine is looked for. */
 const createMs = 120_000;
-/** The most apps that a refusal names, because it has to fit a log line and a dialog. */
+/** So many apps are named in a refusal; it has to fit a log line and a dialog. */
 const namedMax = 20;
 
 const EngineType = builder.enumType('DatabaseEngine', { values: databaseEngines });
@@ -181,10 +181,7 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-/**
- * Throws CONFLICT while apps refer to the database. It names the apps that the caller sees and counts the
- * others.
- */
+/** CONFLICT while apps refer to it: those that the caller sees are named, others counted. */
 function refuseWhileUsed(
   { read, principal }: GraphContext,
   database: Readonly<DatabaseRecord>,

@@ -113,7 +113,7 @@ function triggerOf({ principal, via }: GraphContext): DeploymentTrigger {
   return principal.kind === 'token' ? 'api' : 'dashboard';
 }
 
-/** All apps share the server's build slots; the queue is in the order of the requests. */
+/** All apps share the server's build slots; the queue is in the order of asking. */
 function queuePosition(reader: Reader, record: Readonly<DeploymentRecord>): number | null {
   if (record.status !== 'queued') return null;
   const queue = reader.list(tables.deployments, 'queued', [], { limit: 10_000 });

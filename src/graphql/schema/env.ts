@@ -1,4 +1,4 @@
-/** Owns an app's variables in the schema. Only `revealEnv` returns a secret's value. */
+/** Owns an app's variables in the schema. A secret's value leaves only through `revealEnv`. */
 import { appActor, type EnvEntry } from '../../actors/app/protocol.ts';
 import { referencesIn } from '../../actors/database/settings/references.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -85,8 +85,8 @@ builder.mutationFields((t) => ({
 }));
 
 /**
- * A variable that refers to a database can be used to read its password. So setting one needs the right to
- * reveal that password.
+ * Who sets a variable that refers to a database could read its password by it: each is asked for as if
+ * it were revealed.
  */
 export function requireReferences(
   context: GraphContext,

@@ -1,4 +1,4 @@
-/** Owns the instance in the schema: its settings, servers and MCP switch. */
+/** Owns what the instance says of itself in the schema: its settings, servers and MCP switch. */
 import { instanceActor, type InstancePatch } from '../../actors/instance/actor.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
 import type { ServerRecord } from '../../store/records/records.ts';
@@ -91,11 +91,11 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-/** The server that apps are put on comes first. */
+/** The one that apps are put on comes first. */
 function serversOf({ reader, settings }: ReadSide): Readonly<ServerView>[] {
   const { server } = settings;
   const isSwarm = server.runtime === 'swarm';
-  // Nothing is known of a swarm before its nodes were read.
+  // A swarm that was not seen yet may be anything.
   const own = { ...server, connected: !isSwarm, draining: false, lastSeenAtMs: null };
   if (!isSwarm) return [own];
   const known = [...reader.scan(tables.servers)];
@@ -116,7 +116,7 @@ function viewOf(read: ReadSide): InstanceView {
   };
 }
 
-/** The address where clients reach this instance, without a slash at the end. */
+/** Where clients reach this instance, without a slash at the end. */
 export function publicUrlOf({ reader, settings }: ReadSide): string {
   return reader.get(tables.instance, 'instance')?.publicUrl ?? settings.publicUrl;
 }

@@ -1,10 +1,10 @@
 /**
  * Owns the subscriptions in the schema, and what each yields, event by event.
  *
- * 1. Rights are checked before the first event and before each one after it.
- * 2. An iterator yields on demand: without a reader it holds no queue.
- * 3. It ends when the thing followed ends, when the caller's signal aborts, or with the error that names
- *    the right that was lost.
+ * 1. Rights are looked at before the first event and before each one after it.
+ * 2. An iterator yields when it is asked: one nobody reads from holds no queue.
+ * 3. It ends when the thing followed ends, when the caller's signal aborts, or with the error that
+ *    says which right was lost.
  */
 import { ServiceError } from '../../lib/errors.ts';
 import type { DeploymentRecord, DeploymentStatus } from '../../store/records/records.ts';
@@ -44,7 +44,7 @@ builder.subscriptionFields((t) => ({
   }),
 }));
 
-/** Yields the record now and after each change, while the caller sees it. */
+/** The record now, once the caller is known to see it, and again whenever it changed. */
 function follow<R extends { deletedAtMs: number | null }>(
   context: GraphContext,
   id: string,
@@ -56,7 +56,7 @@ function follow<R extends { deletedAtMs: number | null }>(
   return states(context, id, () => context.read.reader.get(table, id), look);
 }
 
-/** Yields the result of `look` now and after each change, until the record is deleted. */
+/** What `look` says now, and again whenever it changed, until it is deleted. */
 async function* states<R>(
   context: GraphContext,
   id: string,
@@ -71,7 +71,7 @@ async function* states<R>(
   });
   try {
     while (!bell.isSilenced()) {
-      // A deletion is an end, not a loss of rights.
+      // Deleted is an end, not a loss of rights.
       if (stored()?.deletedAtMs !== null) return;
       const seen = stillAllowed(context, look);
       if (changed) {
@@ -111,8 +111,8 @@ async function* followBuild(
       }
       if (slice.lines.length > 0) continue;
       if (ended) return;
-      // The last lines may come a moment after the last status. So only the second look, half a second
-      // later at most, takes their absence for the end.
+      // The last lines may come a moment behind the last status: only the second look, half a
+      // second later at most, takes their absence for the end.
       if (isFinished(record.status) && ++finishedLooks > 1) return;
       await bell.rung();
     }
@@ -134,7 +134,7 @@ function stillAllowed<T>(context: GraphContext, look: () => T): T {
   return look();
 }
 
-/** Waits for a ring, or returns at once when it rang before. An aborted signal rings for ever. */
+/** Waits for a ring that may have come before; an aborted signal rings for ever. */
 class Bell {
   readonly #signal: AbortSignal | null;
   #rings = false;

@@ -14,10 +14,10 @@ export interface LineText {
   text: string;
 }
 
-/** Lines that one page may hold; log streams have the same limit. */
+/** Lines one page may hold; the log streams take the same. */
 export const logPageMax = 5_000;
 
-/** Bytes of lines in one page. Agents see only a few kB, and redaction reads the whole page. */
+/** Bytes of lines in one page: agents are shown a few kB of them, and all of it is looked through. */
 const pageBytes: Readonly<Record<GraphContext['via'], number>> = {
   http: 4 * 1024 * 1024,
   mcp: 1280 * 1024,
@@ -64,8 +64,8 @@ function logOf({ read }: GraphContext, { app, database }: Owner, container: stri
 }
 
 /**
- * A page of a log: after a cursor, or without one from the log's start or end. Lines that do not fit come
- * with the next page; a page at the end leaves out its oldest lines.
+ * A page of a log: behind a cursor, or without one from its start or its end. What is too much for a
+ * page is left to the next one; of a page at the end its oldest lines are left out.
  */
 export function readLines(
   { read: { logs }, via }: Pick<GraphContext, 'read' | 'via'>,
@@ -80,7 +80,7 @@ export function readLines(
   const { generation, firstOffset, nextOffset } = range;
   const isTail = start === 'end' && cursor === null;
   let from = isTail ? Math.max(firstOffset, nextOffset - count) : firstOffset;
-  // The lines of an earlier generation are gone, so every stored line comes after its cursor.
+  // A cursor of an earlier generation is of lines that are gone: all there is comes after it.
   if (cursor?.generation === generation) from = cursor.next;
   let rows: LogLine[] = [];
   let next = Math.max(from, firstOffset);
@@ -103,7 +103,7 @@ export function readLines(
   };
 }
 
-/** The last lines within this many bytes; at least one line. */
+/** The last lines that take so many bytes, one at least. */
 function newest(rows: LogLine[], bytesMax: number): LogLine[] {
   let bytes = 0;
   const tooMany = rows.findLastIndex((line) => (bytes += line.bytes.length) > bytesMax);

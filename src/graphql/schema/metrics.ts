@@ -1,4 +1,4 @@
-/** Owns the usage of apps and databases in the schema. */
+/** Owns what apps and databases use, in the schema. */
 import { ServiceError } from '../../lib/errors.ts';
 import type { MetricsSample } from '../../metrics/sample-ring.ts';
 import { builder } from './builder.ts';

@@ -1,6 +1,6 @@
 /**
- * Owns fields that need a capability, which is named once: the field's description begins with it, and it
- * is checked before the field's own work, when the field's subject is looked up.
+ * Owns fields that need a capability: it is named once. The field's description begins with it, and it
+ * is asked for before the field's own work, together with the look-up of what the field is about.
  */
 import type { InputFieldMap, InputShapeFromFields } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
@@ -17,7 +17,7 @@ import {
 import type { GraphContext } from '../context.ts';
 import { builder } from './builder.ts';
 
-/** The subject of a field: the arguments that name it, and the look-up with its right. */
+/** What a field is about: the arguments that name it, and how it is found with the right to it. */
 interface Subject<Args extends InputFieldMap, Found, Parent = unknown> {
   args: Args;
   find: (
@@ -29,9 +29,9 @@ interface Subject<Args extends InputFieldMap, Found, Parent = unknown> {
 }
 
 interface NeedyField<Args extends InputFieldMap, Given, Found, Result> {
-  /** The description after the capability. */
+  /** What is said behind the capability. */
   description?: string;
-  /** Arguments besides those of the subject. */
+  /** Besides those of the subject. */
   args?: Args;
   resolve: (
     found: Found,
@@ -94,7 +94,7 @@ export const folderByFolderId = {
     requireFolder(context, folderId, need),
 };
 
-/** An app or a database, which both have logs and metrics. */
+/** What has logs and metrics. */
 export type Owner =
   | { app: Readonly<AppRecord>; database?: never }
   | { app?: never; database: Readonly<DatabaseRecord> };

@@ -1,4 +1,4 @@
-/** Owns the schema, to which the topics add their types. */
+/** Owns the schema, which its topics add to. What is not built yet is not in it. */
 import { auditMutations } from '../audited-mutations.ts';
 import { builder, schemaDirectives } from './builder.ts';
 import './account-security.ts';
@@ -14,6 +14,6 @@ import './teams.ts';
 import './tokens.ts';
 import './trash.ts';
 
-/** The executable schema. Its import takes about 20 ms, so it is imported on demand. */
+/** The executable schema. To import it takes about 20 ms, so it is not imported before it is needed. */
 export const schema = builder.toSchema({ directives: schemaDirectives });
 auditMutations(schema);

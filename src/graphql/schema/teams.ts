@@ -1,6 +1,6 @@
 /**
  * Owns teams, their people, roles and invites in the schema. The team's actor checks the state that a
- * change needs. `escalation.ts` says what nobody may give, extend, reduce or take away.
+ * change needs; `escalation.ts` says what nobody may give, extend, reduce or take away.
  */
 import { type GraphQLResolveInfo, Kind } from 'graphql';
 import { accountActor, directory } from '../../actors/account/protocol.ts';
@@ -30,7 +30,7 @@ builder.mutationFields((t) => ({
     description: 'Makes a team that the caller owns.',
     args: { name: t.arg.string({ required: true }) },
     resolve: (_root, { name }, context) => {
-      // Only people make teams: a token must not gain power by a team of its own.
+      // People make teams: a token's power never grows by a team of its own.
       const ownerId = requirePerson(context).userId;
       const message = { type: 'team-create', teamId: newId('team'), ownerId, name } as const;
       return askActor(context, accountActor.at(directory), message);
@@ -71,7 +71,7 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-/** Whether a caller gave the argument, so that its value is no default. */
+/** Whether a caller gave the argument, rather than that it has its default. */
 function isGiven({ fieldNodes, variableValues }: GraphQLResolveInfo, name: string): boolean {
   return fieldNodes.some((node) =>
     node.arguments?.some(({ name: { value: found }, value }) => {

@@ -1,4 +1,4 @@
-/** Owns what acts for a person in the schema: API tokens, and the grants of OAuth clients. */
+/** Owns in the schema what acts for a person: API tokens, and what OAuth clients were granted. */
 import { teamActor } from '../../actors/team/protocol.ts';
 import { createToken } from '../../auth/callers/tokens.ts';
 import { isScopeGone } from '../../auth/rights/scope.ts';
@@ -114,7 +114,7 @@ builder.mutationFields((t) => ({
       // A token that reaches less than its owner may not end the owner's other tokens.
       const own = principal.kind === 'person' && token?.userId === principal.userId;
       const teamId = own ? token.homeTeamId : requireTeam(context, 'manage_tokens');
-      // The tokens of other teams are hidden here.
+      // Tokens of other teams do not exist here.
       if (token?.homeTeamId !== teamId) throw new ServiceError('NOT_FOUND', 'No such token.');
       return askActor(context, teamActor.at(teamId), { type: 'token-revoke', tokenId: id });
     },
