@@ -5,33 +5,33 @@ import type { ArchiveFormat } from './formats/format.ts';
 import type { ArchiveLimits } from './formats/limits.ts';
 
 /**
- * The bytes of uploads travel in slots of memory that both threads see. A slot is as long as the most
- * that the gateway reads at once, and holds a window of the file at a multiple of its length: what is
- * at byte `n` of the file is at byte `n % slotBytes` of its slot.
+ * The bytes of uploads travel in slots of memory that both threads see. A slot is as long as the most that
+ * the gateway reads at once, and holds a window of the file at a multiple of its length: byte `n` of the
+ * file is byte `n % slotBytes` of its slot.
  */
 export const slotBytes = 512 * 1024;
 
-/** Runs until the port closes: one thread receives many files, by chunk. */
+/** Runs until the port closes: one thread receives many files, chunk by chunk. */
 export interface ServeTask {
   port: MessagePort;
   /** The slots, aligned to pages. */
   memory: SharedArrayBuffer;
 }
 
-/** What goes down the port. Every transfer has a number of its own. */
+/** Messages to the bulk thread. Every transfer has a number of its own. */
 export type ReceiveRequest =
   | {
       type: 'begin';
       transfer: number;
       format: ArchiveFormat;
       limits: ArchiveLimits;
-      /** Where it is written (the file is there, empty), and where it is moved once it is checked. */
+      /** The path of the empty file to write, and the path it is moved to once it is checked. */
       temporary: string;
       final: string;
     }
   /** The next bytes of the file: those of the slot from `from` up to `to`. */
   | { type: 'chunk'; transfer: number; slot: number; from: number; to: number }
-  /** So many more bytes of the file, which the sender wrote into it itself. */
+  /** The number of further bytes that the sender wrote into the file itself. */
   | { type: 'spilled'; transfer: number; bytes: number }
   | { type: 'end'; transfer: number }
   | { type: 'abort'; transfer: number };
@@ -43,16 +43,16 @@ export interface ReceivedFile {
   entries: number;
 }
 
-/** What comes back. `received`, `failed` and `aborted` are the last of a transfer. */
+/** Messages from the bulk thread. `received`, `failed` and `aborted` are the last of a transfer. */
 export type ReceiveReply =
-  /** So many bytes are written, hashed and read: as many more may be sent. The slot is free again. */
+  /** These bytes are written, hashed and read: as many more may be sent. The slot is free again. */
   | { type: 'credit'; transfer: number; bytes: number; slot: number | null }
   | ({ type: 'received'; transfer: number } & ReceivedFile)
-  /** Nothing of it is left. */
+  /** Nothing of the transfer is left. */
   | { type: 'failed'; transfer: number; failure: Failure }
   | { type: 'aborted'; transfer: number };
 
-/** A refusal to be told as it is, or a fault of ours to be logged. */
+/** A refusal to report as it is, or a fault of ours to log. */
 export type Failure =
   { kind: 'refused'; error: PlainServiceError } | { kind: 'fault'; message: string };
 
@@ -65,9 +65,9 @@ export interface SendRequest {
   archive: string;
   format: ArchiveFormat;
   limits: ArchiveLimits;
-  /** What the zip says of its files, in milliseconds since the epoch. */
+  /** The time of the files in the zip, in milliseconds since the epoch. */
   modifiedMs: number;
-  /** The other side posts how many more bytes may come, and closes it to call the sending off. */
+  /** The other side posts how many more bytes may come, and closes the port to cancel. */
   port: MessagePort;
 }
 
@@ -84,7 +84,7 @@ export interface ExtractTask {
   into: string;
   uid: number | null;
   limits: ArchiveLimits;
-  /** One 32-bit number: anything but 0 means stop. */
+  /** One 32-bit number: any value but 0 means stop. */
   canceled: SharedArrayBuffer;
 }
 

@@ -1,4 +1,4 @@
-/** Owns what of an error crosses back from a thread, and which errors of the disk are expected. */
+/** Owns which part of an error leaves a thread, and which errors of the disk are expected. */
 import { ServiceError } from '../lib/errors.ts';
 import type { Failure } from './bulk-messages.ts';
 

@@ -1,10 +1,10 @@
 /**
  * Owns the unpacking of a stored archive into a folder.
  *
- * 1. All checks of the upload are made again, on the bytes as they are on disk now.
- * 2. Until everything is written it lies in `<into>.partial`, which only this process can enter;
- *    then it takes the place of `into`. Asked for again after a crash it begins anew.
- * 3. However it fails, neither `into` nor `.partial` is left.
+ * 1. All checks of the upload are made again, on the bytes that are on disk now.
+ * 2. Until everything is written the files lie in `<into>.partial`, which only this process can enter. Then
+ *    that folder takes the place of `into`. A repeated call after a crash begins again.
+ * 3. After a failure, neither `into` nor `.partial` is left.
  */
 import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, open, rename, rmdir, stat } from 'node:fs/promises';
@@ -86,7 +86,7 @@ async function modeOf(folder: string): Promise<number | null> {
   }
 }
 
-/** `rm` walks by directory handles: an app that owns what is removed cannot lead it elsewhere. */
+/** `rm` walks by directory handles: an app that owns the folder cannot lead it elsewhere. */
 async function removeTree(folder: string): Promise<void> {
   const gone = await rmdir(folder).then(
     () => true,

@@ -1,9 +1,9 @@
 /**
  * Owns the writing of an archive's entries below one folder that only this process can enter.
  *
- * 1. Files are made anew (O_EXCL, O_NOFOLLOW), never opened where something stands.
+ * 1. Files are created (O_EXCL, O_NOFOLLOW); an existing file is never opened.
  * 2. Symbolic links are made last, when nothing more is written, so nothing is written through one.
- * 3. Modes are 0644 and 0755; owners are set on the way, of the top folder last of all.
+ * 3. Modes are 0644 and 0755. Owners are set on the way, the owner of the top folder last of all.
  */
 import {
   chmodSync,
@@ -107,7 +107,7 @@ export class TreeWriter implements ArchiveVisitor {
     }
   }
 
-  /** Lets go of a file that is not complete. */
+  /** Closes a file that is not complete. */
   close(): void {
     if (this.#file !== null) closeSync(this.#file);
     this.#file = null;
@@ -120,7 +120,9 @@ export class TreeWriter implements ArchiveVisitor {
     this.#folders.add(path);
   }
 
-  /** In a tar the later of two files of one name wins. It is a new file: the old one is not written to. */
+  /**
+   * In a tar the later of two files of one name wins. It becomes a new file: the old one is not written to.
+   */
   #anew<T>(path: string, make: () => T): T {
     try {
       return make();

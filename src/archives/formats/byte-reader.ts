@@ -1,6 +1,6 @@
 /**
- * Owns reading bytes by count out of chunks of any size. A chunk of the source is dead once the next one
- * is asked for; what still has to be seen of it is copied before.
+ * Owns reading bytes by count from chunks of any size. A chunk of the source is invalid once the next one
+ * is requested, so bytes that are still needed are copied before.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { corrupt } from './refusals.ts';
@@ -38,7 +38,7 @@ export class ByteReader {
     return this.#position;
   }
 
-  /** What can be had at once: at least one byte, or null at the end. */
+  /** The bytes available at once: at least one, or null at the end. */
   async chunk(): Promise<Uint8Array | null> {
     return this.#head.length > 0 || (await this.#more()) ? this.#head : null;
   }
@@ -48,7 +48,7 @@ export class ByteReader {
     this.#position += bytes;
   }
 
-  /** Exactly `count` bytes, valid as those of `peek`. Throws ARCHIVE_CORRUPT when the end comes before. */
+  /** Exactly `count` bytes, valid as long as those of `peek`. Throws ARCHIVE_CORRUPT when fewer are left. */
   async take(count: number): Promise<Uint8Array> {
     const bytes = await this.peek(count);
     if (bytes === null) throw corrupt('it is cut off');

@@ -1,9 +1,9 @@
 /**
- * Owns the decompressing of data out of a reader, up to the data's own end and not a byte further.
+ * Owns the decompression of data from a reader, up to the data's own end and not a byte further.
  *
- * 1. The library works on its thread pool while this thread does other things. What comes out is handed
- *    on at once, while the next piece is made; never more than two are there.
- * 2. What follows the compressed data stays in the reader.
+ * 1. The library works on its thread pool while this thread does other things. A finished piece is handed
+ *    on while the next one is made; never more than two exist.
+ * 2. Bytes after the compressed data stay in the reader.
  */
 import {
   createGunzip,
@@ -15,17 +15,17 @@ import {
 import type { ByteReader } from './byte-reader.ts';
 import { corrupt } from './refusals.ts';
 
-// Large enough that the hop between threads does not count.
+// Large enough that the change of threads costs little.
 const outputBytes = 256 * 1024;
 
 type Engine = InflateRaw | Gunzip;
 
-/** Takes what came out; `consumed` is how much of the compressed data has gone in for it. */
+/** Takes a decompressed piece; `consumed` is how much of the compressed data was used so far. */
 export type InflateSink = (bytes: Uint8Array, consumed: number) => void;
 
 /**
- * Inflates raw deflate data until it says that it is over, taking at most `inputMax` bytes. Returns the
- * length of the deflate data. Throws ARCHIVE_CORRUPT, and what the sink throws.
+ * Inflates raw deflate data up to its own end, from at most `inputMax` bytes. Returns the length of the
+ * deflate data. Throws ARCHIVE_CORRUPT, and the errors of the sink.
  */
 export function inflateRaw(
   reader: ByteReader,
@@ -36,9 +36,9 @@ export function inflateRaw(
 }
 
 /**
- * Decompresses a gzip file (RFC 1952) to its end. The library checks each member by its CRC and length,
- * and reads on with the next one. Behind the last there may be zero bytes, which tapes and some tools
- * add, and nothing else. Throws ARCHIVE_CORRUPT, and what the sink throws.
+ * Decompresses a gzip file (RFC 1952) to its end. The library checks the CRC and length of each member, and
+ * continues with the next one. After the last one only zero bytes may follow, which tapes and some tools
+ * add. Throws ARCHIVE_CORRUPT, and the errors of the sink.
  */
 export async function gunzip(reader: ByteReader, sink: InflateSink): Promise<void> {
   const engine = createGunzip({ chunkSize: outputBytes });
@@ -64,7 +64,7 @@ async function decompress(
   };
   engine.on('data', (bytes: Uint8Array<ArrayBuffer>) => {
     const consumed = engine.bytesWritten;
-    // Not here and now: first the library shall send its thread the next piece of work.
+    // Called later, so that the library first sends its thread the next piece of work.
     queueMicrotask(() => {
       if (failure !== null) return;
       try {
@@ -77,7 +77,7 @@ async function decompress(
   });
   engine.on('error', ({ message }) => fail(corrupt(`its compressed data is broken (${message})`)));
   engine.on('end', () => over.resolve(undefined));
-  /** Waits for it, or for the end of the data. Throws what the sink threw. */
+  /** Waits for the work, or for the end of the data. Throws the sink's error. */
   const settled = async (work: Promise<unknown>): Promise<void> => {
     await Promise.race([over.promise, work]);
     if (failure !== null) throw failure;
@@ -86,7 +86,7 @@ async function decompress(
     for (let fed = 0; ;) {
       const chunk = fed < inputMax ? await reader.chunk() : null;
       if (chunk === null) {
-        // The end of the input: either the data is over as well, or it is cut off, which is an error.
+        // The input is over: either the data is over as well, or it is cut off, which is an error.
         engine.end();
         await settled(over.promise);
         return fed;
@@ -97,7 +97,7 @@ async function decompress(
       reader.skip(used);
       fed += used;
       if (used === piece.length) continue;
-      // The library leaves what it has no use for: the data was over before.
+      // The library leaves bytes that it does not use: the data was over before.
       await settled(over.promise);
       return fed;
     }
@@ -107,18 +107,18 @@ async function decompress(
 }
 
 /**
- * Gives a buffer's memory back at once, where the library filled it to its end and so has a new one;
- * left to the garbage collector, tens of megabytes of them would lie about.
+ * Frees a buffer's memory at once, when the library filled it and so has a new one. Otherwise tens of
+ * megabytes would wait for the garbage collector.
  */
 function free(bytes: Uint8Array<ArrayBuffer>): void {
   const { buffer, byteOffset, length } = bytes;
   if (buffer.byteLength === outputBytes && byteOffset + length === outputBytes) buffer.transfer(0);
 }
 
-/** Inflates data that is all there and ends where it should. Throws ARCHIVE_CORRUPT. */
+/** Inflates complete data of a known size. Throws ARCHIVE_CORRUPT. */
 export function inflateWhole(packed: Uint8Array, size: number): Buffer {
   try {
-    // Typed without `info`, which adds the engine and so how much of the input was used.
+    // The types lack `info`, which adds the engine, and so how much of the input was used.
     const result: unknown = inflateRawSync(packed, {
       maxOutputLength: Math.max(size, 1),
       info: true,

@@ -1,10 +1,10 @@
 /**
- * Owns the tree that an archive would make, as far as safety asks for it.
+ * Owns the tree that an archive would make, as far as safety needs it.
  *
  * 1. Nothing is ever placed below a link or a file.
- * 2. A name is taken by one kind of thing.
- * 3. No symbolic link leads out of the archive, also not through other links; this is judged over
- *    the finished tree, the way the kernel would walk it.
+ * 2. A name belongs to one kind of entry.
+ * 3. No symbolic link leads out of the archive, not even through other links. This is checked on the
+ *    finished tree, the way the kernel would walk it.
  */
 import type { Meter } from './limits.ts';
 import { checkLinkTarget, parentOf } from './names.ts';
@@ -12,9 +12,9 @@ import { bomb, corrupt, quoted, unsafe } from './refusals.ts';
 
 type Node = 'file' | 'directory' | { target: string };
 
-// As many links as the kernel follows before it says ELOOP.
+// The number of links that the kernel follows before it returns ELOOP.
 const hopsMax = 40;
-// A bound on the work of rule 3: links through links through long paths multiply.
+// Limits the work of rule 3: links through links through long paths multiply.
 const stepsMax = 20_000_000;
 
 export class EntryTree {
@@ -38,7 +38,7 @@ export class EntryTree {
     return path === '' || this.#nodes.has(path);
   }
 
-  /** Notes a folder; again is fine. '' is the root. */
+  /** Notes a folder; may be repeated. '' is the root. */
   addDirectory(path: string): void {
     if (path === '') return;
     this.#claimFolder(parentOf(path));
@@ -47,7 +47,7 @@ export class EntryTree {
     else if (known !== 'directory') throw this.#taken(path);
   }
 
-  /** Notes a file. Returns whether the name stood there as a file before. */
+  /** Notes a file. Returns whether a file of this name existed before. */
   addFile(path: string): boolean {
     const known = this.#claim(path);
     if (known !== undefined && known !== 'file') throw this.#taken(path);
@@ -61,7 +61,7 @@ export class EntryTree {
     this.#setLink(path, target);
   }
 
-  /** The kind of what a hard link names; throws when there is no such file or link. */
+  /** The kind of a hard link's target; throws when there is no such file or link. */
   hardlinkTarget(path: string, target: string): 'file' | { target: string } {
     const node = this.#nodes.get(target);
     if (node === undefined || node === 'directory') {
@@ -70,12 +70,12 @@ export class EntryTree {
     return node;
   }
 
-  /** Says that the file noted before is a symlink. */
+  /** Turns a file that was noted before into a symlink. */
   turnIntoSymlink(path: string, target: string): void {
     this.#setLink(path, target);
   }
 
-  /** Rule 3, over everything that was added. */
+  /** Checks rule 3 for all entries. */
   finish(): void {
     for (const path of this.#links) {
       if (!this.#staysIn(path, 0)) throw unsafe(path, 'is a link that leaves the archive');
@@ -83,8 +83,8 @@ export class EntryTree {
   }
 
   /**
-   * The one top-level folder that everything is in, when all links stay inside it too; else null.
-   * The folder `__MACOSX`, which the Finder adds to what it packs, does not count.
+   * The one top-level folder that holds everything, when all links stay inside it too; else null. The
+   * folder `__MACOSX`, which the Finder adds to its archives, does not count.
    */
   soleFolder(): string | null {
     let sole: string | null = null;

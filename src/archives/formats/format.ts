@@ -1,4 +1,4 @@
-/** Owns which archives there are, and what a file name says of one. */
+/** Owns the kinds of archives, and the kind that a file name stands for. */
 import { ServiceError } from '../../lib/errors.ts';
 
 export type ArchiveFormat = 'tar' | 'tar.gz' | 'zip';
@@ -26,9 +26,9 @@ export function formatOf(filename: string): ArchiveFormat {
 const filenameBytesMax = 255;
 
 /**
- * The file name in an `X-Upload-Filename` header: percent-encoded UTF-8 (as of RFC 8187, but
- * without the charset) or, in ASCII, plain; only what follows the last `/` or `\`. Throws
- * FILENAME_REQUIRED when nothing usable is left.
+ * The file name in an `X-Upload-Filename` header: percent-encoded UTF-8 (as in RFC 8187, but without the
+ * charset) or plain ASCII. Only the part after the last `/` or `\` counts. Throws FILENAME_REQUIRED when
+ * nothing usable is left.
  */
 export function uploadFilename(header: string): string {
   const name = decodePercent(header).split(/[/\\]/).at(-1)?.trim() ?? '';

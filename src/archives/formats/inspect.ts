@@ -1,6 +1,6 @@
 /**
- * Owns the one way into the archive readers: a stream of bytes goes in, and either it was a whole
- * and harmless archive of its format, or a ServiceError says why not.
+ * Owns the one entry to the archive readers. A stream of bytes goes in. Either it was a whole and harmless
+ * archive of its format, or a ServiceError says why not.
  */
 import type { ServiceError } from '../../lib/errors.ts';
 import { ByteReader, type ByteSource } from './byte-reader.ts';
@@ -16,13 +16,13 @@ import { ZipScanner } from './zip-scanner.ts';
 
 export interface Inspection {
   format: ArchiveFormat;
-  /** A chunk is dead once the next one is asked for. */
+  /** A chunk is invalid once the next one is requested. */
   source: ByteSource;
-  /** The bytes that `source` gave so far; only zip reads it. */
+  /** The bytes that `source` gave so far; only zip reads them. */
   file: RandomAccess;
   limits: ArchiveLimits;
   visitor: ArchiveVisitor;
-  /** The length of the archive where it is known: what the ratio is taken of, instead of what came so far. */
+  /** The length of the archive, when it is known. The ratio then uses it, not the bytes that came so far. */
   totalBytes?: number;
 }
 
@@ -32,7 +32,7 @@ export interface Inspected {
   soleFolder: string | null;
 }
 
-/** Reads the archive to its end. Throws ARCHIVE_* and what source and visitor throw. */
+/** Reads the archive to its end. Throws ARCHIVE_* and the errors of source and visitor. */
 export async function inspectArchive(inspection: Inspection): Promise<Inspected> {
   const { format, visitor } = inspection;
   const reader = new ByteReader(inspection.source);
@@ -70,13 +70,13 @@ export async function inspectArchive(inspection: Inspection): Promise<Inspected>
 }
 
 const gzipMagic = [0x1f, 0x8b];
-// A local header, or the end record of a zip without entries.
+// The signature of a local header, or of the end record in a zip without entries.
 const zipMagics = [
   [0x50, 0x4b, 0x03, 0x04],
   [0x50, 0x4b, 0x05, 0x06],
 ];
 
-/** A file too short to tell is judged by the bytes it has. */
+/** A file that is too short for the check is judged by the bytes it has. */
 async function expectMagic(
   reader: ByteReader,
   magics: readonly (readonly number[])[],

@@ -1,4 +1,4 @@
-/** Owns the bounds of an archive, and the meter that keeps count while it is read. */
+/** Owns the limits of an archive, and the meter that counts while it is read. */
 import { bomb } from './refusals.ts';
 
 export interface ArchiveLimits {
@@ -6,7 +6,7 @@ export interface ArchiveLimits {
   entriesMax: number;
   /** Bytes after decompression. */
   expandedBytesMax: number;
-  /** Decompressed bytes for each byte received, checked once `ratioFreeBytes` are passed. */
+  /** Decompressed bytes for each byte received, checked after the first `ratioFreeBytes`. */
   ratioMax: number;
   ratioFreeBytes: number;
   /** Bytes of all names and link targets together: they are held in memory while reading. */
@@ -37,7 +37,7 @@ export class Meter {
     return this.#entries;
   }
 
-  /** One more entry under this name. */
+  /** Counts one more entry under this name. */
   entry(name: string): void {
     if (++this.#entries > this.#limits.entriesMax) {
       throw bomb(`it has more than ${this.#limits.entriesMax} entries`);
@@ -50,7 +50,7 @@ export class Meter {
     if (this.#names > this.#limits.namesBytesMax) throw bomb('its names are too long altogether');
   }
 
-  /** `bytes` more came out, `consumed` bytes in all have gone in. */
+  /** Counts `bytes` more of output; `consumed` bytes of input were used in all. */
   expand(bytes: number, consumed: number): void {
     this.#expanded += bytes;
     const expanded = this.#expanded;
@@ -61,7 +61,7 @@ export class Meter {
     }
   }
 
-  /** Refuses what a header announces before a byte of it is read. */
+  /** Refuses a size in a header before a byte of the data is read. */
   announce(bytes: number): void {
     if (this.#expanded + bytes > this.#limits.expandedBytesMax) throw this.#tooLarge();
   }

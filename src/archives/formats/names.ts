@@ -1,18 +1,18 @@
 /**
- * Owns which names an archive may carry.
+ * Owns which names an archive may hold.
  *
- * 1. A normal name is relative, has no `.`, `..` or empty segment and no backslash, and fits a
- *    file system; what would leave the archive's folder is refused, never bent.
+ * 1. A normal name is relative, has no `.`, `..` or empty segment and no backslash, and fits a file system.
+ *    A name that would leave the archive's folder is refused, never changed.
  * 2. The root folder itself (`./`) is the empty name.
  */
 import { isUtf8 } from 'node:buffer';
 import { unsafe } from './refusals.ts';
 
 const segmentBytesMax = 255;
-// PATH_MAX is 4,096 with the folder that the archive is unpacked into.
+// PATH_MAX is 4,096, including the folder that the archive is unpacked into.
 const pathBytesMax = 3_072;
 
-/** Decodes a name: UTF-8 when it is, else `fallback` for every byte above ASCII. */
+/** Decodes a name: valid UTF-8 as such, else with `fallback` for every byte above ASCII. */
 export function decodeName(bytes: Uint8Array, fallback: (byte: number) => string): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (isUtf8(buffer)) return buffer.toString('utf8');

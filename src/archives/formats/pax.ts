@@ -1,11 +1,11 @@
 /**
- * Owns the reading of pax extended headers (POSIX.1-2001): records `<length> <key>=<value>\n`, taken
- * by the letter, since a lenient reader is one that can be made to see another archive.
+ * Owns the reading of pax extended headers (POSIX.1-2001): records `<length> <key>=<value>\n`. They are
+ * read strictly, because a lenient reader can be made to see another archive.
  */
 import { decodeName, latin1 } from './names.ts';
 import { corrupt, unsafe } from './refusals.ts';
 
-/** What a header changes about the next entry; the rest (times, owners, attributes) is skipped. */
+/** The fields of a header that change the next entry; the rest (times, owners, attributes) is skipped. */
 export interface PaxOverrides {
   path?: string;
   linkpath?: string;

@@ -1,9 +1,9 @@
-/** Owns the words of refused archives; the codes are those of the one error table. */
+/** Owns the messages of refused archives; the codes are those of the one error table. */
 import { ServiceError } from '../../lib/errors.ts';
 
 const shownMax = 120;
 
-/** A name out of an archive, quoted and cut so that it can stand in a sentence. */
+/** A name from an archive, quoted and cut so that it can stand in a sentence. */
 export function quoted(name: string): string {
   return JSON.stringify(name.length > shownMax ? `${name.slice(0, shownMax)}…` : name);
 }

@@ -18,7 +18,7 @@ export function isZeroBlock(block: Uint8Array): boolean {
   return true;
 }
 
-/** Whether the checksum holds, counted unsigned or, as some old programs did, signed. */
+/** Whether the checksum is right, counted unsigned or, as some old programs did, signed. */
 export function hasTarChecksum(block: Uint8Array): boolean {
   const stored = octal(block, 148, 8);
   if (stored === null) return false;
@@ -33,18 +33,18 @@ export function hasTarChecksum(block: Uint8Array): boolean {
   return stored === unsigned || stored === unsigned - high * 256;
 }
 
-/** Whether the block carries the word `ustar`, right or wrong in all else. */
+/** Whether the block holds the word `ustar`, right or wrong in everything else. */
 export function hasTarMagic(block: Uint8Array): boolean {
   return text(block, 257, 5) === 'ustar';
 }
 
-/** Reads a header whose checksum holds. Throws ARCHIVE_CORRUPT. */
+/** Reads a header whose checksum is right. Throws ARCHIVE_CORRUPT. */
 export function readTarHeader(block: Uint8Array): TarHeader {
   const size = number(block, 124, 12);
   if (size === null) throw corrupt('the size of an entry is malformed');
   const mode = number(block, 100, 8) ?? 0o644;
   let name = text(block, 0, 100);
-  // GNU tar keeps other things where POSIX has the first part of a long name.
+  // GNU tar stores other fields where POSIX has the first part of a long name.
   if (hasTarMagic(block) && block[262] === 0 && block[345] !== 0) {
     const starTimes = text(block, 508, 4) === 'tar';
     name = `${text(block, 345, starTimes ? 131 : 155)}/${name}`;

@@ -1,10 +1,10 @@
 /**
- * Owns the reading of a tar stream by pushed chunks, any split of them alike.
+ * Owns the reading of a tar stream from pushed chunks. How the stream is split makes no difference.
  *
- * 1. Every block is accounted for: headers, data, padding, and behind the end only zeros.
- * 2. As with GNU tar, the two zero blocks of the end may be missing; an entry may not be cut off.
- * 3. What readers of tar disagree about (data behind folders and links, two long names for one
- *    entry, sparse files) is refused.
+ * 1. Every block is accounted for: headers, data, padding, and only zeros after the end.
+ * 2. As in GNU tar, the two zero blocks of the end may be missing; an entry may not be cut off.
+ * 3. Cases that readers of tar treat differently (data after folders and links, two long names for one
+ *    entry, sparse files) are refused.
  */
 import type { ArchiveVisitor } from './entry.ts';
 import type { EntryTree } from './entry-tree.ts';
@@ -45,7 +45,7 @@ export class TarScanner {
   #metaRun = 0;
   #blocks = 0;
 
-  /** `notTar` is thrown when the very first block is none of tar. */
+  /** `notTar` is thrown when the very first block is no tar block. */
   constructor(tree: EntryTree, visitor: ArchiveVisitor, meter: Meter, notTar: () => Error) {
     this.#tree = tree;
     this.#visitor = visitor;
@@ -146,7 +146,7 @@ export class TarScanner {
       case 'K':
         return this.#startMeta(header);
       case 'V':
-        // A volume's label: a name without a thing.
+        // A volume label is a name without content.
         if (header.size !== 0) throw corrupt('a volume label has data');
         return;
       default:
@@ -230,7 +230,7 @@ export class TarScanner {
           this.#tree.addFile(path);
           this.#visitor.entry({ path, kind: 'hardlink', executable: false, target });
         } else {
-          // The same link at another place leads elsewhere: it is judged as one of its own.
+          // At another place the same link leads elsewhere, so it is checked as a link of its own.
           this.#tree.addSymlink(path, node.target);
           this.#visitor.entry({ path, kind: 'symlink', executable: false, target: node.target });
         }
@@ -261,7 +261,7 @@ function paddingOf(size: number): number {
   return (blockBytes - (size % blockBytes)) % blockBytes;
 }
 
-/** A GNU long name: its bytes up to the closing NUL, which nothing but NULs may follow. */
+/** A GNU long name: its bytes up to the closing NUL; after it only NULs may follow. */
 function longName(bytes: Uint8Array): string {
   const nul = bytes.indexOf(0);
   const end = nul < 0 ? bytes.length : nul;

@@ -1,5 +1,6 @@
 /**
- * Owns the reading of a zip's central directory and end records, against the entries read before.
+ * Owns the reading of a zip's central directory and end records, and their comparison with the entries read
+ * before.
  *
  * 1. Directory and entries name each other one to one, and agree in name, method, CRC and sizes.
  * 2. The end record points at the very directory that was read, and nothing follows it.
@@ -30,7 +31,7 @@ export interface RandomAccess {
   read(offset: number, length: number): Promise<Uint8Array>;
 }
 
-/** What it takes to read one zip. */
+/** What reading one zip needs. */
 export interface ZipReading {
   reader: ByteReader;
   tree: EntryTree;
@@ -69,7 +70,7 @@ export class ZipDirectory {
   readonly #records: Map<number, EntryRecord>;
   readonly #zip: ZipReading;
 
-  /** `records`: the entries by where their headers begin. */
+  /** `records`: the entries by the positions of their headers. */
   constructor(zip: ZipReading, records: Map<number, EntryRecord>) {
     this.#zip = zip;
     this.#reader = zip.reader;
@@ -144,7 +145,7 @@ export class ZipDirectory {
     return decodeName(target, latin1);
   }
 
-  /** Reads the end records, which have to say what was found. */
+  /** Reads the end records, which must match what was found. */
   async #end(found: EndRecord): Promise<void> {
     const endAt = this.#reader.position;
     const hasZip64 = (await signatureAt(this.#reader)) === signatures.zip64End;

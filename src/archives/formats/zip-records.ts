@@ -1,4 +1,4 @@
-/** Owns the records of a zip file (APPNOTE 6.3): their layout, and what of it we accept. */
+/** Owns the records of a zip file (APPNOTE 6.3): their layout, and which of them we accept. */
 import type { ByteReader } from './byte-reader.ts';
 import { decodeName } from './names.ts';
 import { corrupt, encrypted } from './refusals.ts';
@@ -23,7 +23,7 @@ const aesMethod = 99;
 const zip64Extra = 0x0001;
 const unknown32 = 0xffffffff;
 
-/** What both headers of an entry say of it. Sizes in bytes. */
+/** The fields that both headers of an entry have. Sizes in bytes. */
 export interface ZipFields {
   method: number;
   crc: number;
@@ -34,7 +34,7 @@ export interface ZipFields {
 export interface LocalHeader extends ZipFields {
   nameBytes: number;
   extraBytes: number;
-  /** CRC and sizes follow the data; those here are 0 or a promise to be kept. */
+  /** CRC and sizes follow the data; in the header they are 0, or values that must come true. */
   described: boolean;
 }
 
@@ -59,7 +59,7 @@ export const localHeaderBytes = 30;
 export const centralHeaderBytes = 46;
 export const endRecordBytes = 22;
 
-/** What the record begins with that comes next. Throws ARCHIVE_CORRUPT at the end. */
+/** The signature of the next record. Throws ARCHIVE_CORRUPT at the end. */
 export async function signatureAt(reader: ByteReader): Promise<number> {
   const bytes = await reader.peek(4);
   if (bytes === null) throw corrupt('it is cut off');
@@ -116,8 +116,8 @@ export function readEndRecord(bytes: Uint8Array): EndRecord {
 }
 
 /**
- * Reads the sizes (and the offset) that stand in the zip64 extra field because 32 bits do not hold
- * them; in the order of the format, only those whose own field is full.
+ * Reads the sizes (and the offset) that are too large for 32 bits from the zip64 extra field. They stand in
+ * the order of the format, and only those whose own field is full.
  */
 export function applyZip64(header: ZipFields & { offset?: number }, extra: Uint8Array): void {
   const wanted = [header.size, header.packed, header.offset ?? 0];
@@ -147,8 +147,8 @@ function findExtra(extra: Buffer, id: number): Buffer | null {
 }
 
 /**
- * The length of the data descriptor at the start of `bytes`, in whichever of its four forms says
- * what was found; null when none does.
+ * The length of the data descriptor at the start of `bytes`, in whichever of its four forms matches what
+ * was found; null when none does.
  */
 export function descriptorLength(
   bytes: Uint8Array,
@@ -183,7 +183,7 @@ function acceptOnly(flags: number, method: number): void {
   }
 }
 
-// What bytes above ASCII mean where a name is not UTF-8: the code page of the first PCs.
+// The meaning of bytes above ASCII in a name that is not UTF-8: the code page of the first PCs.
 const codePage437 =
   'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
 

@@ -1,10 +1,10 @@
 /**
  * Owns the reading of a zip file from its first byte to its last, as it arrives.
  *
- * 1. The file is entries, directory, end record, without a gap, an overlap or anything before or
- *    behind: what a program sees that starts from the end is what one sees that starts in front.
+ * 1. The file is entries, directory, end record, without a gap, an overlap or anything before or after. So
+ *    a program that starts from the end sees the same as one that starts from the front.
  * 2. Every entry is inflated and checked against its CRC and sizes, and both its headers agree.
- * 3. What only the directory tells (symlinks, devices, modes) is judged when it comes.
+ * 3. Only the directory holds symlinks, devices and modes; they are checked when it comes.
  */
 import { crc32 } from 'node:zlib';
 import type { ByteReader } from './byte-reader.ts';
@@ -27,7 +27,7 @@ import {
   signatures,
 } from './zip-records.ts';
 
-// Below this an entry is inflated in one call: setting up a stream costs more than the data.
+// Below this size an entry is inflated in one call: setting up a stream costs more than the data.
 const smallPacked = 64 * 1024;
 const smallSize = 512 * 1024;
 const descriptorSignature = Buffer.from([0x50, 0x4b, 0x07, 0x08]);
@@ -77,7 +77,7 @@ export class ZipScanner {
     });
   }
 
-  /** Reads an entry's data to its end, and its descriptor, and compares with the header. */
+  /** Reads an entry's data and its descriptor, and compares them with the header. */
   async #data(path: string, header: LocalHeader, directory: boolean): Promise<Found> {
     const found: Found = { crc: 0, packed: 0, size: 0 };
     const before = this.#reader.position;
@@ -89,8 +89,8 @@ export class ZipScanner {
       this.#zip.meter.expand(bytes.length, before + consumed);
       this.#zip.visitor.data(bytes);
     };
-    // A promise made beside a descriptor is only checked, never relied upon, for deflated data
-    // says itself where it ends.
+    // A size beside a descriptor is only checked, never relied upon, because deflated data marks its own
+    // end.
     const known = !header.described || (header.method !== deflated && header.packed > 0);
     if (header.method === deflated) await this.#inflate(header, known, take);
     else if (known) await this.#copy(header.packed, take);
@@ -131,8 +131,8 @@ export class ZipScanner {
   }
 
   /**
-   * Copies stored data whose length nobody said, up to the first place where a data descriptor stands that
-   * is true of all before it. The directory confirms the length later.
+   * Copies stored data of unknown length, up to the first data descriptor that matches everything before
+   * it. The directory confirms the length later.
    */
   async #search(found: Found, take: Take): Promise<void> {
     for (let consumed = 0; ;) {

@@ -1,14 +1,14 @@
 /**
  * Owns one long-lived task of the bulk pool and the transfers that it serves, many at once.
  *
- * 1. A slow sender holds no thread. Its bytes are copied once, into slots of memory that both threads
- *    see: the bulk thread hashes them, reads them as an archive and writes them to disk from there. All
- *    transfers share the same number of slots.
- * 2. A sender that cannot stop in time finds no free slot. Its bytes are written into its file from this
- *    thread, and the bulk thread reads them back when their turn comes. So memory is bounded, no byte is
- *    lost, and this thread waits for nobody.
+ * 1. A slow sender holds no thread. Its bytes are copied once, into slots of memory that both threads see:
+ *    from there the bulk thread hashes them, reads them as an archive and writes them to disk. All
+ *    transfers share the same slots.
+ * 2. A sender that cannot stop in time finds no free slot. This thread then writes its bytes into its file,
+ *    and the bulk thread reads them back when their turn comes. So memory is limited, no byte is lost, and
+ *    this thread waits for nobody.
  * 3. Each transfer ends once: received, failed or aborted. Only a received file is left behind.
- * 4. When the thread dies, its transfers fail with OVERLOADED, and this thread removes their files.
+ * 4. When the bulk thread dies, its transfers fail with OVERLOADED, and this thread removes their files.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -29,11 +29,11 @@ export interface ReceiveOptions {
   format: ArchiveFormat;
   /** An existing folder, on the file system of the temporary one. */
   dir: string;
-  /** The file's name in it. */
+  /** The file's name in the folder. */
   blob: string;
   /** There is room again after `write` returned false. */
   onRoom(): void;
-  /** It failed before `end` was called: a refusal, or a fault of ours. */
+  /** The transfer failed before `end` was called: a refusal, or a fault of ours. */
   onFailure(error: Error): void;
 }
 
@@ -42,7 +42,7 @@ export interface IncomingFile {
   write(bytes: ArrayBuffer): boolean;
   /** Resolves once the file is checked, in its place and on disk; rejects as `onFailure` would. */
   end(): Promise<ReceivedFile>;
-  /** Resolves once nothing is left of it. Fine at any time, also twice. */
+  /** Resolves once nothing of the transfer is left. May be called at any time, even twice. */
   abort(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export interface LaneOptions {
   memory: SharedArrayBuffer;
   limits: ArchiveLimits;
   temporaryDir: string;
-  /** A sender is told to stop when so many of its bytes are sent and not done with. */
+  /** A sender is told to stop when it has this many unfinished bytes. */
   windowBytes: number;
   /** The last transfer is over. */
   onEmpty(): void;
@@ -79,11 +79,11 @@ interface Transfer {
   temporary: string;
   final: string;
   phase: Phase;
-  /** Of the temporary file, for bytes that find no free slot. */
+  /** The descriptor of the temporary file, for bytes that find no free slot. */
   fd: number;
   sizeBytes: number;
   filling: Filling | null;
-  /** Bytes that were sent to the bulk thread and that it is not done with. */
+  /** Bytes that were sent to the bulk thread and are not finished there. */
   inFlight: number;
   stopped: boolean;
   over: PromiseWithResolvers<undefined>;
@@ -146,7 +146,7 @@ export class BulkLane {
     this.#options.port.close();
   }
 
-  /** Aborts what is under way; resolves when nothing is left of it. */
+  /** Aborts all transfers; resolves when nothing of them is left. */
   async abortAll(): Promise<void> {
     await Promise.all([...this.#transfers.values()].map((transfer) => this.#abort(transfer)));
   }
@@ -181,9 +181,9 @@ export class BulkLane {
       rest = rest.subarray(piece.length);
     }
     if (transfer.phase.kind !== 'open') return true;
-    // While the bulk thread has work, a slot is sent when it is full; else at once.
+    // While the bulk thread has work, only a full slot is sent; otherwise every slot at once.
     if (transfer.inFlight === 0) this.#sendFilling(transfer);
-    // Only `onRoom` lets a sender go on that was told to stop.
+    // A sender that was told to stop continues only after `onRoom`.
     transfer.stopped ||=
       transfer.inFlight >= this.#options.windowBytes || this.#freeSlots.length < this.#slots / 4;
     return !transfer.stopped;
@@ -260,7 +260,7 @@ export class BulkLane {
           transfer.phase.resolve({ sizeBytes, sha256, entries });
           this.#over(transfer);
         } else {
-          // It was aborted when the file was already in its place.
+          // The abort came when the file was already in its place.
           void removeFiles(transfer).then(() => this.#over(transfer));
         }
         return;
@@ -292,7 +292,7 @@ export class BulkLane {
     if (this.#transfers.size === 0) this.#options.onEmpty();
   }
 
-  /** Lets senders go on, once half of their window and half of all slots are free. */
+  /** Lets senders continue, once half of their window and half of all slots are free. */
   #giveRoom(): void {
     const { windowBytes } = this.#options;
     for (const transfer of this.#transfers.values()) {
@@ -308,7 +308,7 @@ export class BulkLane {
   }
 }
 
-/** Fails where something stands, so that nothing is written through a link that somebody put there. */
+/** Fails when the path exists, so that nothing is written through somebody's link. */
 function openNew(path: string): number {
   try {
     return openSync(path, 'wx', 0o600);

@@ -1,9 +1,9 @@
 /**
  * Owns the threads that touch the bytes of archives: receiving uploads, unpacking them and sending them.
  *
- * 1. Nothing is loaded or started before the first use, and threads go when they have nothing to do.
+ * 1. Nothing is loaded or started before the first use, and idle threads end.
  * 2. Receiving, unpacking and sending do not wait for each other: each has threads of its own.
- * 3. `close` calls off what is under way, cleanly; twice is fine.
+ * 3. `close` cancels what is under way, cleanly; twice is fine.
  */
 import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -25,7 +25,7 @@ import {
   slotBytes,
 } from '../bulk-messages.ts';
 
-// Declared here, since the compiler knows it from browsers alone.
+// Declared here, because TypeScript knows it only for browsers.
 declare const WebAssembly: {
   Memory: new (size: { initial: number; maximum: number; shared: true }) => {
     buffer: SharedArrayBuffer;
@@ -34,8 +34,8 @@ declare const WebAssembly: {
 
 export interface BulkPoolOptions {
   /**
-   * Where files lie while they arrive; on one file system with where they go. Made when missing; at
-   * start it is the owner's to remove, with what a crash left in it.
+   * Where files lie while they arrive, on the file system of their final place. The folder is made when
+   * missing. At start its owner removes it, with what a crash left in it.
    */
   temporaryDir: string;
   logger: Logger;
@@ -47,7 +47,7 @@ export interface BulkPoolOptions {
   extractors?: number;
   /** Bytes of one transfer that may be neither written nor checked yet. */
   windowBytes?: number;
-  /** Memory of a lane for what arrives, in slots of half a MiB. */
+  /** Memory of a lane for arriving bytes, in slots of half a MiB. */
   slots?: number;
   /** A lane without transfers ends after this time. */
   idleMs?: number;
@@ -65,9 +65,9 @@ const defaults = {
 };
 
 export interface ExtractOptions {
-  /** User and group id that own what is written; null or absent: the process's own. */
+  /** User and group id of the written files; null or absent: the process's own. */
   uid?: number | null;
-  /** Cancels; what was written so far is removed. Rejects with `signal.reason`. */
+  /** Cancels the unpacking and removes what was written. Rejects with `signal.reason`. */
   signal?: AbortSignal;
 }
 
@@ -114,9 +114,9 @@ export class BulkPool {
   }
 
   /**
-   * Unpacks `archivePath` into `intoDir`, which is emptied first and so may be asked for again after a
-   * crash. All checks of the upload are repeated; rejects with the same ARCHIVE_* codes, and with
-   * STORAGE_FULL. An archive whose only top-level entry is one folder is unpacked without it.
+   * Unpacks `archivePath` into `intoDir`, which is emptied first, so that a crashed call can be repeated.
+   * All checks of the upload are repeated; rejects with the same ARCHIVE_* codes, and with STORAGE_FULL. An
+   * archive whose only top-level entry is one folder is unpacked without that folder.
    */
   async extract(
     archivePath: string,
@@ -178,7 +178,7 @@ export class BulkPool {
       // A lane that ends leaves its thread idle for a moment; nothing may have to wait for that.
       maxThreads: lanes + extractors + 1,
       idleTimeout: 1_000,
-      // Most of what these threads touch lies outside the heap.
+      // Most of these threads' memory lies outside the heap.
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
       // The thread has other things to do while a task runs.
       atomics: 'disabled',
@@ -239,7 +239,7 @@ export class BulkPool {
     return lane;
   }
 
-  /** What a lane calls when it gets empty: `end` is called once it stayed so for `idleMs`. */
+  /** Returns what a lane calls when it becomes empty: `end` is called once it stayed empty for `idleMs`. */
   #whenIdle(isEmpty: () => boolean, end: () => void): () => void {
     const { clock, idleMs } = this.#options;
     let emptied = 0;
@@ -259,7 +259,7 @@ export class BulkPool {
   }
 }
 
-/** Shared memory of this kind is aligned to pages, which writing past the page cache needs. */
+/** Shared memory of this kind is aligned to pages, as writing past the page cache needs it. */
 function slotMemory(slots: number): SharedArrayBuffer {
   const pages = (slots * slotBytes) / 65_536;
   const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });

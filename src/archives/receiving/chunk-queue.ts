@@ -1,10 +1,10 @@
 /**
  * Owns the pieces of one transfer from their arrival until nobody needs them any more.
  *
- * 1. A piece in memory has two users, the disk and the reader. It is free when both have let it go.
+ * 1. A piece in memory has two users, the disk and the reader. It is free when both have released it.
  * 2. A piece that is in the file already is read from there when its turn comes.
- * 3. The reader gets every byte once and in order, and so does `hash`. This thread hashes a piece while
- *    the library decompresses it on another.
+ * 3. The reader gets every byte once and in order, and so does `hash`. This thread hashes a piece while the
+ *    library decompresses it on another.
  * 4. Pieces that come after `stop` are freed and not read.
  */
 import type { Hash } from 'node:crypto';
@@ -15,9 +15,9 @@ export type Piece =
 
 export interface ChunkQueueOptions {
   hash: Hash;
-  /** Reads bytes of the file at an offset into a buffer; says how many it got. */
+  /** Reads bytes of the file at an offset into a buffer; returns how many. */
   read(at: number, into: Uint8Array): Promise<number>;
-  /** So many bytes of pieces in the file are done with. */
+  /** These bytes of pieces in the file are finished. */
   onRead(bytes: number): void;
 }
 
@@ -44,7 +44,7 @@ export class ChunkQueue implements ByteSource {
     this.#options = options;
   }
 
-  /** Takes a piece. Call the returned function when the disk needs it no more. */
+  /** Takes a piece. Call the returned function when the disk no longer needs it. */
   push(piece: Piece): () => void {
     const at = this.#arrivedBytes;
     if (piece.kind === 'file') {
@@ -68,7 +68,7 @@ export class ChunkQueue implements ByteSource {
     this.#wake?.();
   }
 
-  /** The reader will not read on. */
+  /** The reader will read no more. */
   stop(): void {
     this.#state = 'stopped';
     this.#reading = this.#letGo();
@@ -113,7 +113,8 @@ export class ChunkQueue implements ByteSource {
   #hand(held: Held): Uint8Array {
     const reading = { held, hashed: false };
     this.#reading = reading;
-    // Later in this turn: first the reader gives the piece to the library, which has threads of its own.
+    // This runs later in the turn: first the reader gives the piece to the library, which has its own
+    // threads.
     setImmediate(() => this.#hashOnce(reading));
     return held.bytes;
   }

@@ -2,9 +2,10 @@
  * Owns the writing of one arriving file: one write after the other, each at its offset.
  *
  * 1. The beginning is written through the page cache, where the build finds it. The rest is written past
- *    the cache: an archive of hundreds of megabytes would push out what others need, and on a virtual
- *    machine fresh pages of the cache cost more than the write (through the cache, an upload of random
- *    bytes takes 1.4 times the CPU). Where the file system cannot do that, all goes through the cache.
+ *    the cache, because an archive of hundreds of megabytes would push out other files. On a virtual
+ *    machine, fresh pages of the cache also cost more than the write: an upload of random bytes through the
+ *    cache takes 1.4 times the CPU. If the file system cannot write past the cache, everything goes through
+ *    it.
  * 2. After a failed write nothing more is written, and `sync` throws the error of that write.
  */
 import { constants } from 'node:fs';
@@ -30,7 +31,7 @@ export class FileWriter {
 
   constructor(options: FileWriterOptions) {
     this.#options = options;
-    // The file exists. A link that somebody put in its place is not written through.
+    // The file exists. Nothing is written through a link in its place.
     this.#file = open(options.path, constants.O_RDWR | constants.O_NOFOLLOW);
     this.#written = this.#file.then(
       () => undefined,
@@ -43,7 +44,7 @@ export class FileWriter {
     return this.#failure;
   }
 
-  /** Resolves when the bytes are needed no more; until then they must not change. Never rejects. */
+  /** Resolves when the bytes are no longer needed; until then they must not change. Never rejects. */
   write(bytes: Uint8Array, at: number): Promise<void> {
     this.#written = this.#written.then(async () => {
       try {
@@ -61,7 +62,7 @@ export class FileWriter {
     return (await file.read(into, 0, into.length, at)).bytesRead;
   }
 
-  /** Resolves when all writes are over, however they ended. */
+  /** Resolves when all writes are over, whether they succeeded or not. */
   settled(): Promise<void> {
     return this.#written;
   }
@@ -78,7 +79,7 @@ export class FileWriter {
     await (await this.#file).sync();
   }
 
-  /** Fine also twice, and after a failure. */
+  /** May be called twice, and after a failure. */
   async close(): Promise<void> {
     await this.#written;
     for (const opening of [this.#file, this.#direct]) {
@@ -98,7 +99,7 @@ export class FileWriter {
     }
   }
 
-  /** Returns false where the file system cannot do it, and then is not tried again. */
+  /** Returns false when the file system cannot do it; then it is not tried again. */
   async #writeDirect(bytes: Uint8Array, at: number): Promise<boolean> {
     this.#direct ??= openDirect(this.#options.path);
     const file = await this.#direct;

@@ -3,7 +3,7 @@
  *
  * 1. Every byte is written, hashed and read as an archive while the next ones arrive.
  * 2. The file appears under its final name only when it is whole, checked and on disk.
- * 3. However it ends otherwise, nothing of it is left when `run` has returned.
+ * 3. If it ends otherwise, nothing of it is left when `run` has returned.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
@@ -18,11 +18,11 @@ export interface ReceiverOptions extends Pick<
   Extract<ReceiveRequest, { type: 'begin' }>,
   'format' | 'limits' | 'temporary' | 'final'
 > {
-  /** The receiver needs so many bytes no more; `slot`: where they lay, null for those in the file. */
+  /** The receiver no longer needs these bytes; `slot` is where they lay, null for bytes in the file. */
   credit(bytes: number, slot: number | null): void;
 }
 
-/** What a transfer ends with that the sender called off. */
+/** The result of a transfer that the sender canceled. */
 export const calledOff = Symbol('called off');
 
 export class Receiver {
@@ -55,7 +55,7 @@ export class Receiver {
     void this.#file.write(bytes, at).then(written);
   }
 
-  /** So many bytes more are in the file already. */
+  /** These further bytes are in the file already. */
   spilled(bytes: number): void {
     this.#sizeBytes += bytes;
     this.#queue.push({ kind: 'file', bytes });
@@ -84,7 +84,7 @@ export class Receiver {
       while ((await this.#queue.next()) !== null);
       await this.#file.sync();
       if (!this.#calledOff) await this.#place();
-      // It may have been called off meanwhile.
+      // The transfer may have been canceled meanwhile.
       if (!this.#calledOff) {
         return { sizeBytes: this.#sizeBytes, sha256: this.#hash.digest('hex'), entries };
       }
@@ -92,7 +92,7 @@ export class Receiver {
       this.#queue.stop();
       const broken = this.#file.failure;
       await this.#remove();
-      // An archive looks broken when its transfer was called off: that is no refusal.
+      // The archive of a canceled transfer looks broken, but that is no refusal.
       if (this.#calledOff) return calledOff;
       throw broken === null ? error : broken.error;
     }

@@ -1,10 +1,10 @@
 /**
- * Owns one archive on its way out of a thread: read from disk, written as a zip, sent by chunk.
+ * Owns one archive on its way out of a thread: read from disk, written as a zip, sent in chunks.
  *
- * 1. No more bytes are on their way than the receiver has asked for. What one read of the archive comes to
- *    is the only excess.
- * 2. A zip is sent as it is: it was checked when it came. Any other archive is read twice, so that what
- *    cannot be a zip is refused before the first byte.
+ * 1. No more bytes are under way than the receiver has asked for, except the output of one read of the
+ *    archive.
+ * 2. A zip is sent as it is, because it was checked when it came. Any other archive is read twice, so that
+ *    one that cannot become a zip is refused before the first byte.
  * 3. When the port closes, the file is closed and nothing more is read.
  */
 import { type FileHandle, open } from 'node:fs/promises';
@@ -86,7 +86,7 @@ function neverRead(): Promise<Uint8Array> {
   return Promise.reject(new Error('Cannot read back in this archive'));
 }
 
-/** A file from its beginning, read while there is room for what comes of it. */
+/** A file from its beginning. It is read only while there is room for the output. */
 function pacedSource(file: FileHandle, outlet: Outlet): ByteSource {
   const source = fileSource(file, readBytes);
   return {

@@ -1,9 +1,9 @@
 /**
  * Owns one thread that sends archives as zips, any number at once.
  *
- * 1. A slow reader holds no thread: of each zip a window of bytes is on its way, and more come as chunks
- *    are taken.
- * 2. However the reading of a zip ends, the thread is told, and lets go of the archive.
+ * 1. A slow reader holds no thread: a window of bytes of each zip is under way, and more come as chunks are
+ *    taken.
+ * 2. When the reading of a zip ends, for whatever reason, the thread is told and closes the archive.
  */
 import { on } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
@@ -33,8 +33,8 @@ export class ZipLane {
   }
 
   /**
-   * The chunks of a zip. Resolves when the archive turned out to fit into one: else SOURCE_TOO_LARGE and
-   * ARCHIVE_*. What fails later, the reading of the chunks rejects with; also when `signal` aborts.
+   * The chunks of a zip. Resolves when the archive fits into a zip; else rejects with SOURCE_TOO_LARGE and
+   * ARCHIVE_*. A later failure, or an abort of `signal`, rejects the reading of the chunks.
    */
   async send(request: ZipRequest, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     signal.throwIfAborted();
@@ -52,7 +52,7 @@ export class ZipLane {
     return chunksOf(port, replies, signal, over);
   }
 
-  /** Ends the thread, with what it still sends. */
+  /** Ends the thread, even while it sends. */
   close(): void {
     this.#port.close();
   }

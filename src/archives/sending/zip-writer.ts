@@ -1,9 +1,9 @@
 /**
  * Owns the writing of an archive's entries as a zip.
  *
- * 1. Where an archive holds two files of one name, the later one counts, as in the folder it unpacks to.
- * 2. Symbolic links go as links. So do hard links, which zip does not know.
- * 3. What it holds is bounded: a small file, or the state of one compressor, and the names of all entries.
+ * 1. When an archive holds two files of one name, the later one counts, as in the folder it unpacks to.
+ * 2. Symbolic links are written as links. So are hard links, which zip does not know.
+ * 3. Its memory is limited: a small file, or the state of one compressor, and the names of all entries.
  */
 import path from 'node:path';
 import { crc32, deflateRawSync } from 'node:zlib';
@@ -15,14 +15,14 @@ const modes = { folder: 0o40755, file: 0o100644, executable: 0o100755, link: 0o1
 const unix = 3;
 const entriesMax = 65_535;
 const bytesMax = 2 ** 32 - 1;
-/** The most that stands around a file: two headers with its name, and what tells its size. */
+/** The most bytes around a file: two headers with its name, and the descriptor of its size. */
 const headersMaxBytes = 128;
-/** Below this a file is compressed in one call, which costs far less than a compressor of its own. */
+/** A smaller file is compressed in one call, which costs far less than a compressor of its own. */
 const smallMaxBytes = 256 * 1024;
 const level = 3;
 const noBytes = new Uint8Array();
 
-/** Looks at an archive ahead of the writing. */
+/** Reads an archive before the writing. */
 export class ZipPlan {
   /** Which entry counts for each path. */
   readonly #last = new Map<string, number>();
@@ -50,7 +50,7 @@ export class ZipPlan {
     this.#check();
   }
 
-  /** The library writes zip as it was first, with counts of 16 and lengths of 32 bits. */
+  /** The library writes the original zip format, with counts of 16 and lengths of 32 bits. */
   #check(): void {
     if (this.#last.size <= entriesMax && this.#bytes <= bytesMax) return;
     throw new ServiceError(
@@ -67,7 +67,7 @@ export class ZipWriter implements ArchiveVisitor {
   #entries = 0;
   #file: OpenFile | null = null;
 
-  /** `write` is given bytes that are dead after the call. */
+  /** `write` gets bytes that are invalid after the call. */
   constructor(plan: ZipPlan, modifiedMs: number, write: (bytes: Uint8Array) => void) {
     this.#plan = plan;
     this.#modified = new Date(modifiedMs);
