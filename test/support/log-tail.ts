@@ -14,8 +14,9 @@ export class LogTail {
   readonly #abort = new AbortController();
   readonly #opened = Promise.withResolvers<undefined>();
 
-  constructor(url: string, headers: Record<string, string>) {
-    this.#follow(url, headers).catch(() => {
+  /** With a body, as one that asks by POST. */
+  constructor(url: string, headers: Record<string, string>, body: string | null = null) {
+    this.#follow(url, headers, body).catch(() => {
       // The connection broke: what came until then is what counts.
       this.ended = true;
       this.#opened.resolve(undefined);
@@ -44,8 +45,9 @@ export class LogTail {
     this.#abort.abort();
   }
 
-  async #follow(url: string, headers: Record<string, string>): Promise<void> {
-    const response = await fetch(url, { headers, signal: this.#abort.signal });
+  async #follow(url: string, headers: Record<string, string>, body: string | null): Promise<void> {
+    const method = body === null ? 'GET' : 'POST';
+    const response = await fetch(url, { method, body, headers, signal: this.#abort.signal });
     this.status = response.status;
     this.#opened.resolve(undefined);
     if (!response.ok || response.body === null) {
