@@ -220,10 +220,7 @@ class Session {
     const from = this.#passed.get(id) ?? 0;
     const log = this.#logs.get(id);
     for (let nth = from + 1; nth <= from + count; nth++) {
-      while (log && !log.done && !log.head) {
-        if (this.#signal.aborted || !(await this.update())) return entries;
-        await this.change(null);
-      }
+      if (log && !log.head && !(await this.#comes(log))) return entries;
       if (log) skipBefore(log, nth);
       entries.push(log?.head?.nth === nth ? log.take() : undefined);
     }
@@ -232,6 +229,16 @@ class Session {
     const fields = { workload: this.#workload, log: id, lost };
     if (lost > 0) this.#parts.logger.warn(fields, 'container_log_gone');
     return entries;
+  }
+
+  /** Whether the log has an entry or comes to its end before the workload is gone. */
+  async #comes(log: ContainerLog): Promise<boolean> {
+    for (;;) {
+      if (this.#signal.aborted || !(await this.update())) return false;
+      // What came while the workload was looked at has woken nobody.
+      if (log.done || log.head) return true;
+      await this.change(null);
+    }
   }
 
   /** Resolves with the next thing that comes, or at that time; at once when a look is due. */

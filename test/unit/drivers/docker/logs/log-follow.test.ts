@@ -30,6 +30,10 @@ class Place {
   /** Whether it says so in a frame, as a daemon does that cannot read its own files. */
   saysWhy = false;
   hasTerminal = false;
+  /** Its state changes while it is followed, and its log comes while that is looked at. */
+  changes = false;
+  readonly #looking = Promise.withResolvers<undefined>();
+  readonly #came = Promise.withResolvers<undefined>();
   journals = new MergeJournals(this.dir);
 
   async read(
@@ -37,6 +41,7 @@ class Place {
     sink: (entry: LogEntry) => void = () => undefined,
   ): Promise<string[]> {
     const told: string[] = [];
+    let looks = 0;
     const docker = { getContainer: () => ({ logs: this.#logs.bind(this) }) } as unknown;
     const parts = {
       engine: {
@@ -46,11 +51,18 @@ class Place {
       journal: this.journals.of('a'),
       logger: noLog,
       clock: new ManualClock(),
-      look: () => {
+      look: async () => {
+        if (this.changes && ++looks === 2) {
+          this.#looking.resolve(undefined);
+          await this.#came.promise;
+        }
         const source = { id: onlyLog, container: 'a', hasTerminal: this.hasTerminal, isOver: true };
-        return Promise.resolve({ ended: true, sources: [source] });
+        return { ended: true, sources: [source] };
       },
-      watch: () => () => undefined,
+      watch: (changed: () => void) => {
+        if (this.changes) setImmediate(changed);
+        return () => undefined;
+      },
     };
     const take = (entries: readonly LogEntry[]): void => {
       for (const entry of entries) {
@@ -67,13 +79,16 @@ class Place {
     this.journals = new MergeJournals(this.dir);
   }
 
-  #logs({ since }: { since: string }): Promise<Readable> {
+  async #logs({ since }: { since: string }): Promise<Readable> {
+    if (this.changes) await this.#looking.promise;
     const [seconds = '0', nanos = '0'] = since.split('.');
     const sinceNs = (Number(seconds) - baseS) * second + Number(nanos);
     const kept = since === '0' ? this.log : this.log.filter(([atNs]) => atNs >= sinceNs);
     const bytes = Buffer.concat(kept.map((line) => this.#bytesOf(line)));
     const broken = this.breaks.shift();
-    return Promise.resolve(Readable.from(this.#chunks(bytes, broken)));
+    const stream = Readable.from(this.#chunks(bytes, broken));
+    if (this.changes) stream.once('close', () => setImmediate(this.#came.resolve, undefined));
+    return stream;
   }
 
   *#chunks(bytes: Buffer, broken: number | undefined): Generator<Buffer> {
@@ -126,6 +141,13 @@ describe('following the log of a container', () => {
     place.breaks = [0, 50, 333, 1000, 1500, 2000];
     assert.deepEqual(await place.read(0), whole);
     assert.deepEqual(await place.read(31), whole.slice(31));
+  });
+
+  it('tells again what came while it looked at the workload', async () => {
+    for (let n = 0; n < 3; n++) place.log.push([second + n, 'stdout', `${String(n)}\n`]);
+    const whole = await place.read(0);
+    place.changes = true;
+    assert.deepEqual(await place.read(0), whole);
   });
 
   it('goes on when the daemon says that it could not read on', async () => {
