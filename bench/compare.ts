@@ -1,6 +1,6 @@
 /**
- * Owns holding this tree against another state of the project: the same scenario with the server of
- * each, in interleaved rounds. It reports, it does not judge.
+ * Owns the comparison of this tree with another state of the project: the same scenario with the server of
+ * each, in interleaved rounds. It reports and does not judge.
  */
 import { Bench, home } from './harness.ts';
 import type { BenchOptions, Scenario } from './harness.ts';

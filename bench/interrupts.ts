@@ -1,4 +1,4 @@
-/** Owns what is open while the bench runs, so that a signal ends it, too: then the process exits. */
+/** Owns what is open while the bench runs: a signal closes it, and then the process exits. */
 export interface Closable {
   close(): void | Promise<void>;
 }

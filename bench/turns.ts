@@ -1,6 +1,6 @@
 /**
- * Owns whose turn it is when two runs of one scenario take turns: only one of them runs at a time, and
- * it hands over at the beginning of each of its rounds.
+ * Owns the turns of two runs of one scenario: only one of them runs at a time, and it hands over at the
+ * beginning of each of its rounds.
  */
 export class Turns {
   #waiting: { resume: () => void; fail: (error: unknown) => void } | null = null;

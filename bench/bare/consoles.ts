@@ -1,6 +1,6 @@
 /**
- * Bare uWebSockets.js with node-pty: GET opens a shell and streams what it shows, POST types into it. The
- * least that a console over HTTP can cost: nobody is asked who they are, and nothing is bounded.
+ * Bare uWebSockets.js with node-pty: GET opens a shell and streams its output, POST types into it. This is
+ * the least that a console over HTTP can cost: there is no sign-in and no limit.
  */
 import { spawn } from '@lydell/node-pty';
 import type { IPty } from '@lydell/node-pty';

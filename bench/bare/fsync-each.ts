@@ -1,8 +1,8 @@
 /**
  * Bare uWebSockets.js that appends every body to a file and syncs it, one after the other, before it
- * answers with the bytes of another: what it costs to make each call durable on its own. (Given to
- * threads instead, one sync would carry what others wrote meanwhile, which is group commit.)
- * Arguments: the file of the answer, then the file that is appended to.
+ * answers with the bytes of another file. It shows the cost of making each call durable on its own. (With
+ * threads, one sync would carry several calls, which is group commit.) Arguments: the file of the answer,
+ * then the file that is appended to.
  */
 import { fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import * as uWS from 'uWebSockets.js';

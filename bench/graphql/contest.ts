@@ -1,13 +1,12 @@
 /**
- * Owns a contest of GraphQL servers over one document: Gangway, the bare library with the very bytes
- * of the answer, and the servers of `bench/peers` with the same part of the schema and the same data.
+ * Owns a contest of GraphQL servers over one document: Gangway, the bare library with the exact bytes of
+ * the answer, and the servers of `bench/peers` with the same part of the schema and the same data.
  *
  * 1. Every server must answer the same, byte for byte, before and after each round.
- * 2. As `ours` Gangway executes every request, because it never keeps an answer until the same request
- *    comes again: each says another number in `extensions`, which no server looks at, or asks in a
- *    text of its own. All contenders get these very requests, so that all are loaded alike.
- * 3. Where answers are reused, Gangway is asked the same bytes again and again, as the bare library
- *    beside it.
+ * 2. As `ours` Gangway executes every request: each request has another number in `extensions`, which no
+ *    server reads, or a text of its own, so no answer is reused. All contenders get the same requests.
+ * 3. Where reuse of answers is measured, Gangway gets the same bytes again and again, as does the bare
+ *    library.
  */
 import type { Server } from '../gangway.ts';
 import type { Bench } from '../harness.ts';

@@ -1,6 +1,6 @@
 /**
- * Owns load that comes when it is due, whatever became of what came before, so that a server that stops
- * for a while is charged for all that waited (no coordinated omission); and what is said of it.
+ * Owns open-loop load: every request is sent when it is due, whatever became of the earlier ones. So a
+ * server that stops for a while is charged for every request that waited (no coordinated omission).
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,6 @@
 /**
- * Owns how load programs stand to what else wants the core. Whoever sends requests in earnest has a
- * machine of his own: on few cores, what is measured would otherwise be how load and server wait for
- * each other.
+ * Owns the priority of load programs. A real client has a machine of its own. On few cores, the figures
+ * would otherwise show how load and server wait for each other.
  */
 import { spawnSync } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
