@@ -95,18 +95,20 @@ describe('a fleet of agents', () => {
     const args = { deploymentId, timeoutSeconds: 50 };
     const leave = new AbortController();
     const { signal } = leave;
-    const waits = Array.from({ length: callsAtOnce }, (_, i) =>
+    const wait = async (_: unknown, i: number): Promise<string> => {
       // Half of them wait for events, half for JSON.
-      mcp
-        .call(waiting, 'wait_for_deployment', args, {
-          signal,
-          ...(i % 2 === 0 && { progressToken: i }),
-        })
-        .then(
-          ({ body }) => body,
-          (error: unknown) => (error as Error).name,
-        ),
-    );
+      const more = { signal, ...(i % 2 === 0 && { progressToken: i }) };
+      try {
+        for (;;) {
+          const answer = await mcp.call(waiting, 'wait_for_deployment', args, more);
+          // A call that asks whether all places are taken may have taken the last one.
+          if (answer.status !== 429) return answer.body;
+        }
+      } catch (error) {
+        return (error as Error).name;
+      }
+    };
+    const waits = Array.from({ length: callsAtOnce }, wait);
     await until('one call more is refused', 10_000, async () => {
       const answer = await mcp.call(waiting, 'list_teams');
       if (answer.status === 200) return false;
