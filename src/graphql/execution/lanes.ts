@@ -215,10 +215,10 @@ export class Lanes {
     const { pool } = this.#options;
     if (pool === null) return false;
     const { inlineCost, heavyCost } = this.#options.limits;
-    const expectedUs = this.#paces.expectUs(document, cost);
+    const usualUs = this.#paces.usualUs(document, cost);
     const carefulCost = Math.max(this.#paces.costOf(document, cost), cost);
-    if (expectedUs <= handOverUs || carefulCost <= inlineCost) return false;
-    if (pool.ready) return !this.#turn.hasRoom(expectedUs);
+    if (usualUs <= handOverUs || carefulCost <= inlineCost) return false;
+    if (pool.ready) return !this.#turn.hasRoom(usualUs);
     pool.start();
     return carefulCost > heavyCost;
   }

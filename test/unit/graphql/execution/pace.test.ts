@@ -44,4 +44,13 @@ describe('Paces', () => {
     for (let run = 0; run < 20; run++) paces.learn(document, cost, 20_010);
     assert.equal(paces.costOf(document, cost), 10 * cost);
   });
+
+  it('know what a document usually takes, however slow some of its runs are', () => {
+    const [paces, document] = [new Paces(), {}];
+    assert.equal(paces.usualUs(document, cost), 2_010);
+    for (let run = 0; run < 200; run++) paces.learn(document, cost, run % 4 === 0 ? 50_000 : 300);
+    const usualUs = paces.usualUs(document, cost);
+    assert.ok(usualUs >= 290 && usualUs < 400, String(usualUs));
+    assert.ok(paces.expectUs(document, cost) > usualUs);
+  });
 });
