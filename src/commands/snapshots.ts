@@ -7,6 +7,8 @@
  */
 import { databaseFiles } from '../actors/database/running/places.ts';
 import { resolveConfig } from '../config.ts';
+import type { Missed } from '../lib/untrusted-files/copy.ts';
+import { depthMax } from '../lib/untrusted-files/folder.ts';
 import {
   type Copied,
   copyDataDirectory,
@@ -60,13 +62,24 @@ export function progressOn(
   };
 }
 
-export function summaryOf({ files, bytes, unsettled }: Copied): string {
+export function summaryOf({ files, bytes, unsettled, missed }: Copied): string {
   const warnings = unsettled.map(
     (name) =>
-      `gangway: ${name} was written to all the while: its copy may not start. Stop it, and copy again.\n`,
+      `${name} was written to all the while: its copy may not start. Stop it, and copy again.`,
   );
-  return `gangway: ${shown(files)} files, ${megabytes(bytes)}\n${warnings.join('')}`;
+  for (const [why, { count, path }] of missed) {
+    // Whoever named the file must not write to this terminal.
+    warnings.push(`${reasons[why](shown(count))}, such as ${JSON.stringify(path)}.`);
+  }
+  const lines = [`${shown(files)} files, ${megabytes(bytes)}`, ...warnings];
+  return lines.map((line) => `gangway: ${line}\n`).join('');
 }
+
+const reasons: Record<Missed, (count: string) => string> = {
+  special: (count) => `Not copied, being no files: ${count} pipes, sockets and devices`,
+  changed: (count) => `Not copied as they are now, for they changed or could not be read: ${count}`,
+  deep: (count) => `Not copied, lying more than ${depthMax} folders deep: ${count} folders`,
+};
 
 function shown(count: number): string {
   return count.toLocaleString('en');

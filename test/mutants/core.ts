@@ -5,6 +5,7 @@ const runtime = ['unit/actors/runtime/runtime.test.ts'];
 const rates = ['unit/lib/rate-limit.test.ts'];
 const rights = ['unit/auth/rights/authorize.test.ts'];
 const authenticator = ['unit/auth/callers/authenticator.test.ts'];
+const untrusted = ['unit/lib/untrusted-files/folder.test.ts'];
 const bulk = ['unit/archives/receiving/bulk-pool.test.ts'];
 
 export const core: readonly Break[] = [
@@ -133,5 +134,19 @@ export const core: readonly Break[] = [
     find: 'if (++this.#entries > this.#limits.entriesMax) {',
     replace: 'if (++this.#entries > Infinity) {',
     tests: ['unit/archives/formats/tar.test.ts', 'unit/archives/formats/zip.test.ts'],
+  },
+  {
+    name: 'a link that an app puts in the place of a folder is followed',
+    file: 'src/lib/untrusted-files/folder.ts',
+    find: 'O_RDONLY | O_DIRECTORY | O_NOFOLLOW), path',
+    replace: 'O_RDONLY | O_DIRECTORY), path',
+    tests: untrusted,
+  },
+  {
+    name: 'a second name of somebody else’s file shows it',
+    file: 'src/lib/untrusted-files/folder.ts',
+    find: 'found.nlink > 1 &&',
+    replace: 'found.nlink > 9 &&',
+    tests: untrusted,
   },
 ];

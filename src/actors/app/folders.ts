@@ -14,7 +14,8 @@
  */
 import { mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { handOver, OwnedFolders, removeTree } from '../workload/owned-folders.ts';
+import { removeTree } from '../../lib/untrusted-files/remove.ts';
+import { handOver, OwnedFolders } from '../workload/owned-folders.ts';
 
 export interface AppFoldersOptions {
   appsRoot: string;

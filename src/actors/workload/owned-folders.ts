@@ -3,14 +3,10 @@
  *
  * 1. A program in a sandbox can replace none of the folders above its own, so that a path we use never
  *    leads elsewhere.
- * 2. Removal never follows a link, even while the tree is being changed.
+ * 2. What lies in its folders is reached by `lib/untrusted-files` alone.
  */
-import { execFile } from 'node:child_process';
-import { chmod, chown, lstat, mkdir, rmdir } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
 
 /** The folders of an app or a database. Its own folders are 0700 and belong to it. */
 export class OwnedFolders {
@@ -56,22 +52,4 @@ async function makeTheirs(folder: string, uid: number | null): Promise<void> {
 export async function handOver(folder: string, uid: number | null): Promise<void> {
   await chmod(folder, 0o700);
   if (uid !== null) await chown(folder, uid, uid);
-}
-
-/** Hands over the folder with its content. `chown` walks by directory handles, see `removeTree`. */
-export async function handOverTree(folder: string, uid: number): Promise<void> {
-  await run('/bin/chown', ['-RhP', `${String(uid)}:${String(uid)}`, '--', folder]);
-}
-
-/**
- * Removes a tree that may be changing at this moment. `rm` walks by directory handles, so a link put in
- * between cannot lead it elsewhere. A walk by paths has no such protection.
- */
-export async function removeTree(folder: string): Promise<void> {
-  // The common case of nothing or an empty folder starts no process.
-  const emptied = await rmdir(folder).then(
-    () => true,
-    (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT',
-  );
-  if (!emptied) await run('/bin/rm', ['-rf', '--', folder]);
 }

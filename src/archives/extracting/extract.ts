@@ -6,16 +6,14 @@
  *    that folder takes the place of `into`. A repeated call after a crash begins again.
  * 3. After a failure, neither `into` nor `.partial` is left.
  */
-import { execFile } from 'node:child_process';
-import { chmod, chown, mkdir, open, rename, rmdir, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, open, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { removeTree } from '../../lib/untrusted-files/remove.ts';
 import { fileSource } from '../formats/byte-reader.ts';
 import { type Inspected, inspectArchive } from '../formats/inspect.ts';
 import type { ExtractTask } from '../bulk-messages.ts';
 import { TreeWriter } from './tree-writer.ts';
 
-const run = promisify(execFile);
 const readBytes = 256 * 1024;
 
 export class Canceled extends Error {}
@@ -84,13 +82,4 @@ async function modeOf(folder: string): Promise<number | null> {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     return null;
   }
-}
-
-/** `rm` walks by directory handles: an app that owns the folder cannot lead it elsewhere. */
-async function removeTree(folder: string): Promise<void> {
-  const gone = await rmdir(folder).then(
-    () => true,
-    (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT',
-  );
-  if (!gone) await run('/bin/rm', ['-rf', '--', folder]);
 }

@@ -12,29 +12,23 @@
  * 5. The files of a database whose server is running are copied until they belong to one moment:
  *    until nothing changed since the round before, or in an order from which the server's own log
  *    recovers.
+ * 6. Apps and databases may change their own files meanwhile. That leads a copy nowhere else, and fails
+ *    none: what could not be copied is counted.
  */
-import {
-  chmod,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-} from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { mkdir, open as openFile, readdir, realpath, rename, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { open } from 'lmdb';
 import {
   copyChanged,
   copyTree,
+  dress,
   type FileCount,
-  ignoreGone,
-  isGone,
   measureTree,
-  syncFile,
-} from './copy-tree.ts';
+  type Missed,
+  type TreeCopy,
+} from '../../lib/untrusted-files/copy.ts';
+import { Folder, ignoreChange, readWhole, within } from '../../lib/untrusted-files/folder.ts';
+import { removeTree } from '../../lib/untrusted-files/remove.ts';
 import { storeFolder } from './environment.ts';
 import { StoreRefusal } from '../refusal.ts';
 import { instanceKeyFile } from '../secrets.ts';
@@ -65,10 +59,18 @@ export interface Progress extends FileCount {
 export interface Copied extends FileCount {
   /** Folders of databases that were written to throughout; their copies may not start. */
   unsettled: string[];
+  missed: MissedCount;
 }
+
+/** What is in no copy, by the reason, with one path for each reason. Files of databases are settled. */
+export type MissedCount = Map<Missed, { count: number; path: string }>;
 
 /** How often the files of a database are copied before they are taken as they are. */
 const settleTries = 5;
+/** More than any file that names a checkpoint has. */
+const checkpointMaxBytes = 64 * 1024;
+const apps = 'apps';
+const toolchain = 'toolchain';
 
 /** Copies `dir` into the new folder `target`, also while a process has its store open. */
 export async function copyDataDirectory(
@@ -79,23 +81,21 @@ export async function copyDataDirectory(
   const from = resolve(dir);
   const to = resolve(target);
   await refuseTarget(from, to);
-  const skip = new Set(
-    ['runner', 'run', 'docker', 'swarm', 'resets', join('apps', 'toolchain')].map((name) =>
-      join(from, name),
-    ),
-  );
-  skip.add(storeFolder(from));
-  if (!options.withKey) skip.add(join(from, instanceKeyFile));
-  const places = await placesOf(from, skip, options.databases);
+  const skip = new Set(['runner', 'run', 'docker', 'swarm', 'resets']);
+  skip.add(relative(from, storeFolder(from)));
+  if (!options.withKey) skip.add(instanceKeyFile);
+  const { databases } = options;
+  const places = await placesOf(from, skip, databases);
   const counter = await counterOf(places, options.onProgress);
   const unsettled: string[] = [];
+  const missed: MissedCount = new Map();
   await fillWhole(to, async (partial) => {
-    for (const place of places) await copyPlace(place, partial, counter.seen);
+    for (const place of places) await copyPlace(place, partial, { seen: counter.seen });
     await copyStore(from, partial);
-    for (const place of places) await copyPlace(place, partial);
-    unsettled.push(...(await settleDatabases(places, partial, options.databases)));
+    for (const place of places) await copyPlace(place, partial, { missed: countIn(missed, place) });
+    unsettled.push(...(await settleDatabases(places, partial, databases)));
   });
-  return { ...counter.done, unsettled };
+  return { ...counter.done, unsettled, missed };
 }
 
 /** Puts a copy in the place of an empty or missing data directory. */
@@ -112,10 +112,13 @@ export async function restoreDataDirectory(
   await refuseTarget(from, to);
   const places = await placesOf(from, new Set(), options.databases);
   const counter = await counterOf(places, options.onProgress);
+  const missed: MissedCount = new Map();
   await fillWhole(to, async (partial) => {
-    for (const place of places) await copyPlace(place, partial, counter.seen);
+    for (const place of places) {
+      await copyPlace(place, partial, { seen: counter.seen, missed: countIn(missed, place) });
+    }
   });
-  return { ...counter.done, unsettled: [] };
+  return { ...counter.done, unsettled: [], missed };
 }
 
 /** A tree to copy, and what of it stays out. */
@@ -123,38 +126,57 @@ interface CopiedPlace {
   from: string;
   /** Relative to the copy; '' for the whole of it. */
   to: string;
-  leaves: (source: string) => boolean;
+  /** Told by a path below `from`. */
+  leaves: (path: string) => boolean;
+  isOfDatabase: (path: string) => boolean;
 }
 
-/** The data directory; app files may lie elsewhere, behind a link. */
+/** The data directory without app files, and app files, which may lie elsewhere, behind a link. */
 async function placesOf(
   dir: string,
   skip: ReadonlySet<string>,
   databases: DatabaseFiles | undefined,
 ): Promise<CopiedPlace[]> {
-  const link = join(dir, 'apps');
-  const isElsewhere = (await lstat(link).catch(ignoreGone))?.isSymbolicLink() === true;
-  const apps = isElsewhere ? await realpath(link) : link;
-  const isOfProcesses = (source: string): boolean => {
-    const [name = '', ...path] = relative(apps, source).split(sep);
-    return databases?.isFolder(name) === true && databases.isOfProcesses(path.join('/'));
+  const none = (): boolean => false;
+  const own = { from: dir, to: '', leaves: (path: string) => path === apps || skip.has(path) };
+  const places: CopiedPlace[] = [{ ...own, isOfDatabase: none }];
+  const found = await realpath(join(dir, apps)).catch(ignoreGone);
+  if (found === undefined) return places;
+  const split = (path: string): [boolean, string] => {
+    const [name = '', ...rest] = path.split('/');
+    return [databases?.isFolder(name) === true, rest.join('/')];
   };
-  const whole = (source: string): boolean => skip.has(source) || isOfProcesses(source);
-  if (!isElsewhere) return [{ from: dir, to: '', leaves: whole }];
-  const toolchain = join(apps, 'toolchain');
-  return [
-    { from: dir, to: '', leaves: (source) => source === link || skip.has(source) },
-    { from: apps, to: 'apps', leaves: (source) => source === toolchain || isOfProcesses(source) },
-  ];
+  const leaves = (path: string): boolean => {
+    const [isOfDatabase, rest] = split(path);
+    return path === toolchain || (isOfDatabase && databases?.isOfProcesses(rest) === true);
+  };
+  places.push({ from: found, to: apps, leaves, isOfDatabase: (path) => split(path)[0] });
+  return places;
 }
 
 async function copyPlace(
   { from, to, leaves }: CopiedPlace,
   target: string,
-  seen?: (bytes: number) => void,
+  told: Pick<TreeCopy, 'seen' | 'missed'>,
 ): Promise<void> {
   if (to !== '') await mkdir(join(target, to), { recursive: true, mode: 0o711 });
-  await copyTree(from, join(target, to), { leaves, ...(seen && { seen }) });
+  await within(Folder.open(from), (source) =>
+    within(Folder.open(join(target, to)), async (copy) => {
+      await copyTree(source, copy, { leaves, ...told });
+      if (to !== '') await dress(copy.self, await source.self.stat());
+    }),
+  );
+}
+
+function countIn(
+  missed: MissedCount,
+  { to, isOfDatabase }: CopiedPlace,
+): NonNullable<TreeCopy['missed']> {
+  return (path, why) => {
+    if (isOfDatabase(path)) return;
+    const { count, path: first } = missed.get(why) ?? { count: 0, path: join(to, path) };
+    missed.set(why, { count: count + 1, path: first });
+  };
 }
 
 /** Folders of databases whose copies do not belong to one moment. */
@@ -163,25 +185,37 @@ async function settleDatabases(
   target: string,
   databases: DatabaseFiles | undefined,
 ): Promise<string[]> {
+  const place = places.find(({ to }) => to === apps);
+  if (databases === undefined || place === undefined) return [];
+  const { from: dir, leaves } = place;
   const unsettled: string[] = [];
-  if (databases === undefined) return unsettled;
-  for (const { from, to, leaves } of places) {
-    const isApps = to === 'apps';
-    if (!isApps && places.length > 1) continue;
-    const apps = isApps ? from : join(from, 'apps');
-    for (const name of (await readdir(apps).catch(ignoreGone)) ?? []) {
-      if (!databases.isFolder(name)) continue;
-      const copy = { from: join(apps, name), to: join(target, 'apps', name), leaves };
-      if (!(await isSettled(copy, databases))) unsettled.push(name);
-    }
-  }
+  await within(Folder.open(dir), (from) =>
+    within(Folder.open(join(target, apps)), async (to) => {
+      for (const path of (await readdir(dir)).filter((name) => databases.isFolder(name))) {
+        // One that was made just now is not on both sides, and no record of the copy knows it.
+        await inBoth({ from, to }, path, async (source, copy) => {
+          const one = { from: source, to: copy, path, leaves };
+          if (!(await isSettled(one, databases))) unsettled.push(path);
+        });
+      }
+    }),
+  );
   return unsettled;
 }
 
-async function isSettled(copy: CopiedPlace, databases: DatabaseFiles): Promise<boolean> {
+/** A database on its way into a copy. */
+interface CopiedDatabase {
+  from: Folder;
+  to: Folder;
+  /** What its paths begin with. */
+  path: string;
+  leaves: CopiedPlace['leaves'];
+}
+
+async function isSettled(copy: CopiedDatabase, databases: DatabaseFiles): Promise<boolean> {
   for (let tried = 0; tried < settleTries; tried++) {
     if (await copyBehindCheckpoint(copy, databases)) return true;
-    if ((await copyTree(copy.from, copy.to, copy)) === 0) return true;
+    if ((await copyTree(copy.from, copy.to, copy, copy.path)) === 0) return true;
   }
   return false;
 }
@@ -192,20 +226,52 @@ async function isSettled(copy: CopiedPlace, databases: DatabaseFiles): Promise<b
  * no such file.
  */
 async function copyBehindCheckpoint(
-  { from, to, leaves }: CopiedPlace,
+  { from, to, path, leaves }: CopiedDatabase,
   { checkpoint, log }: DatabaseFiles,
 ): Promise<boolean> {
-  const source = join(from, checkpoint);
-  const before = await readFile(source).catch(ignoreGone);
-  if (before === undefined) return false;
-  await copyChanged(source, join(to, checkpoint));
-  const logs = join(from, log);
-  const later = (path: string): boolean => path === source || path === logs || leaves(path);
-  await copyTree(from, to, { leaves: later });
-  await copyTree(logs, join(to, log), { leaves });
-  const copied = await readFile(join(to, checkpoint));
-  const after = await readFile(source).catch(ignoreGone);
-  return after !== undefined && after.equals(before) && copied.equals(before);
+  const before = await contentOf(from, checkpoint);
+  if (before === null) return false;
+  await inBoth({ from, to }, dirname(checkpoint), async (source, copy) => {
+    const name = basename(checkpoint);
+    const found = await source.lstat(name).catch(ignoreChange);
+    if (found?.isFile()) await copyChanged({ from: source, to: copy }, name, found);
+  });
+  const later = new Set([`${path}/${checkpoint}`, `${path}/${log}`]);
+  await copyTree(from, to, { leaves: (one) => later.has(one) || leaves(one) }, path);
+  await inBoth({ from, to }, log, (source, copy) =>
+    copyTree(source, copy, { leaves }, `${path}/${log}`),
+  );
+  const copied = await contentOf(to, checkpoint);
+  const after = await contentOf(from, checkpoint);
+  return after?.equals(before) === true && copied?.equals(before) === true;
+}
+
+/** The folder at this path on both sides, where both are there. */
+async function inBoth(
+  { from, to }: Pick<CopiedDatabase, 'from' | 'to'>,
+  path: string,
+  work: (source: Folder, copy: Folder) => Promise<unknown>,
+): Promise<void> {
+  const source = await from.below(path.split('/')).catch(ignoreChange);
+  if (source === undefined) return;
+  await within(Promise.resolve(source), async () => {
+    const copy = await to.below(path.split('/')).catch(ignoreChange);
+    if (copy !== undefined) await within(Promise.resolve(copy), () => work(source, copy));
+  });
+}
+
+async function contentOf(folder: Folder, path: string): Promise<Buffer | null> {
+  const above = await folder.below(dirname(path).split('/')).catch(ignoreChange);
+  if (above === undefined) return null;
+  return within(Promise.resolve(above), async () => {
+    const file = await above.file(basename(path)).catch(ignoreChange);
+    if (file === undefined) return null;
+    try {
+      return await readWhole(file, checkpointMaxBytes);
+    } finally {
+      await file.close();
+    }
+  });
 }
 
 /** Counts what was copied; `onProgress` is told of it against what there was at the beginning. */
@@ -215,7 +281,9 @@ async function counterOf(
 ): Promise<{ done: FileCount; seen: (bytes: number) => void }> {
   const done = { files: 0, bytes: 0 };
   const total = { files: 0, bytes: 0 };
-  for (const { from, leaves } of onProgress ? places : []) await measureTree(from, leaves, total);
+  for (const { from, leaves } of onProgress ? places : []) {
+    await within(Folder.open(from), (folder) => measureTree(folder, leaves, total));
+  }
   const seen = (bytes: number): void => {
     done.files += 1;
     done.bytes += bytes;
@@ -227,18 +295,37 @@ async function counterOf(
 /** Makes the folder `to` by filling another one and renaming it (invariant 2). */
 async function fillWhole(to: string, fill: (partial: string) => Promise<void>): Promise<void> {
   const partial = join(dirname(to), `.${basename(to)}.partial-${String(process.pid)}`);
-  await rm(partial, { recursive: true, force: true });
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  await removeTree(partial);
+  // It must be new: where others may write, too, somebody else may have made one of this name.
+  await mkdir(partial, { mode: 0o700 });
   try {
-    await mkdir(partial, { recursive: true, mode: 0o700 });
     await fill(partial);
-    await chmod(partial, 0o700);
     await syncFile(partial);
     await rename(partial, to);
     await syncFile(dirname(to));
   } catch (error) {
-    await rm(partial, { recursive: true, force: true });
+    await removeTree(partial);
     throw error;
   }
+}
+
+/** A file, or the names in a folder. */
+async function syncFile(path: string): Promise<void> {
+  const file = await openFile(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return (error as { code?: unknown }).code === 'ENOENT';
+}
+
+function ignoreGone(error: unknown): undefined {
+  if (!isGone(error)) throw error;
 }
 
 async function refuseTarget(from: string, to: string): Promise<void> {

@@ -9,11 +9,12 @@
  * 3. Only the end of a build is journaled. After a crash the image is built again, which kept layers
  *    make cheap.
  */
-import { open, mkdir, rm, writeFile } from 'node:fs/promises';
+import { open, mkdir, writeFile } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import type { ImageBuild, ImageInfo, Images } from '../../../drivers/driver.ts';
 import { ServiceError } from '../../../lib/errors.ts';
+import { removeTree } from '../../../lib/untrusted-files/remove.ts';
 import type { BuildConfig, ReleasePlan } from '../../../store/records/records.ts';
 import { reach } from '../../workload/reach.ts';
 import { openVariables } from '../settings/variables.ts';
@@ -215,7 +216,7 @@ async function dressContext(work: BuildWork, { folder }: Source, plan: BuildPlan
   const own = join(folder, ownFolder);
   const made = plan.installs === 0 ? [] : [plan.language === 'python' ? '.venv' : 'node_modules'];
   for (const name of [ownFolder, ...made]) {
-    await rm(join(folder, name), { recursive: true, force: true });
+    await removeTree(join(folder, name));
   }
   if (plan.release.startCommand !== null) return;
   await mkdir(own, { mode: 0o755 });

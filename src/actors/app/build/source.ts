@@ -1,10 +1,18 @@
 /**
- * Owns reading a release's folder. Strangers wrote its content: links are not followed, and no file is
- * read beyond a limit.
+ * Owns reading a release's folder. Strangers wrote its content, and programs of the app may change it at
+ * this moment: links are not followed, no pipe or device is opened, and no file is read beyond a limit.
  */
-import { constants } from 'node:fs';
-import { access, lstat, open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { constants, type Stats } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import {
+  Folder,
+  ignoreChange,
+  NotAFile,
+  readWhole,
+  within,
+} from '../../../lib/untrusted-files/folder.ts';
+import { WorkFailed } from '../../workload/work-failed.ts';
 
 const readMaxBytes = 1024 * 1024;
 
@@ -16,35 +24,63 @@ export class Source {
   }
 
   async hasFile(...path: string[]): Promise<boolean> {
-    return (await this.#kind(path)) === 'file';
+    return (await this.#look(path))?.isFile() === true;
   }
 
   async hasFolder(...path: string[]): Promise<boolean> {
-    return (await this.#kind(path)) === 'folder';
+    return (await this.#look(path))?.isDirectory() === true;
   }
 
-  /** The text of a file; null when the file is missing or larger than 1 MiB. */
+  /**
+   * The text of a file; null when the file is missing or larger than 1 MiB. Rejects with WorkFailed where
+   * it is there and cannot be read.
+   */
   async text(...path: string[]): Promise<string | null> {
-    if (!(await this.hasFile(...path))) return null;
-    const file = await open(join(this.folder, ...path), constants.O_RDONLY | constants.O_NOFOLLOW);
-    try {
-      const { size } = await file.stat();
-      return size > readMaxBytes ? null : await file.readFile('utf8');
-    } finally {
-      await file.close();
-    }
+    const bytes = await this.#at(path, (folder, name) => readFile(folder, name, path.join('/')));
+    return bytes?.toString() ?? null;
   }
 
-  async #kind(path: string[]): Promise<'file' | 'folder' | null> {
-    try {
-      const found = await lstat(join(this.folder, ...path));
-      if (found.isFile()) return 'file';
-      return found.isDirectory() ? 'folder' : null;
-    } catch {
-      // The caller treats a missing file and an unreadable one alike.
-      return null;
-    }
+  #look(path: string[]): Promise<Stats | undefined> {
+    return this.#at(path, (folder, name) => folder.lstat(name).catch(ignoreChange));
   }
+
+  /** Calls `work` with the folder that has the last name of the path, where there is one. */
+  async #at<T>(
+    path: string[],
+    work: (folder: Folder, name: string) => Promise<T>,
+  ): Promise<T | undefined> {
+    const whole = posix.join('.', ...path).replace(/\/+$/, '');
+    const names = whole.split('/');
+    if (names.includes('..') || whole.includes('\0')) return undefined;
+    const name = names.pop() ?? '.';
+    const top = await Folder.open(this.folder).catch(ignoreChange);
+    if (top === undefined) return undefined;
+    return within(Promise.resolve(top), async () => {
+      const folder = await top.below(names).catch(ignoreChange);
+      return folder && within(Promise.resolve(folder), () => work(folder, name));
+    });
+  }
+}
+
+async function readFile(folder: Folder, name: string, shown: string): Promise<Buffer | null> {
+  const file = await folder.file(name).catch((error: unknown) => notRead(error, shown));
+  if (file === undefined) return null;
+  try {
+    return await readWhole(file, readMaxBytes);
+  } finally {
+    await file.close();
+  }
+}
+
+/** A link or a folder counts as no file of this name. */
+function notRead(error: unknown, shown: string): undefined {
+  if (error instanceof NotAFile && error.kind !== 'link' && error.kind !== 'folder') {
+    throw new WorkFailed(`${shown} cannot be read: it is a ${error.kind}.`);
+  }
+  if ((error as NodeJS.ErrnoException).code === 'EAGAIN') {
+    throw new WorkFailed(`${shown} cannot be read: a program of the app holds it.`);
+  }
+  return ignoreChange(error);
 }
 
 /** The first program with this name in the folders of a PATH. */

@@ -10,7 +10,8 @@
  */
 import { chmod, chown, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { handOverTree, makeOurs, OwnedFolders, removeTree } from '../../workload/owned-folders.ts';
+import { handOverTree, removeTree } from '../../../lib/untrusted-files/remove.ts';
+import { makeOurs, OwnedFolders } from '../../workload/owned-folders.ts';
 import type { DatabaseFiles } from '../../../store/files/snapshot.ts';
 import type { HostPlace } from '../engines/engine.ts';
 

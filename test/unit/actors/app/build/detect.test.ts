@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -138,5 +139,23 @@ describe('build detection', () => {
     await symlink('/etc/passwd', join(folder, 'package.json'));
     await symlink('/etc/passwd', join(folder, 'index.html'));
     await assert.rejects(detect(), /Looked for/);
+  });
+
+  it('opens no pipe, and looks behind no link', async () => {
+    execFileSync('mkfifo', [join(folder, 'package.json')]);
+    await assert.rejects(detect(), {
+      name: 'WorkFailed',
+      message: 'package.json cannot be read: it is a named pipe.',
+    });
+    await rm(join(folder, 'package.json'));
+    await write({ 'site/index.html': 'x', 'index.html': 'x' });
+    await symlink('site', join(folder, 'linked'));
+    const source = new Source(folder);
+    assert.equal(await source.hasFile('site', 'index.html'), true);
+    assert.equal(await source.hasFile('./site/../index.html'), true);
+    assert.equal(await source.hasFolder('.'), true);
+    for (const path of ['linked/index.html', '../index.html', 'x\0y', 'x'.repeat(300), 'site/']) {
+      assert.equal(await source.hasFile(path), false, path);
+    }
   });
 });

@@ -1,0 +1,71 @@
+/** An app that swaps `package.json` of its releases for a pipe, which whoever opens it waits at. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { appFixture } from '../support/app-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** Swaps it in all releases of an app, those to come too. `pipe` is one pipe, which has many names. */
+const swapping = `
+const fs = require('node:fs');
+const [releases, pipe] = process.argv.slice(1);
+const attempt = (work) => { try { work(); } catch {} };
+for (;;) {
+  let names = [];
+  attempt(() => { names = fs.readdirSync(releases); });
+  for (const name of names) {
+    const file = releases + '/' + name + '/package.json';
+    for (let turn = 0; turn < 50; turn++) attempt(() => {
+      fs.renameSync(file, file + '.kept');
+      attempt(() => fs.linkSync(pipe, file));
+      attempt(() => fs.renameSync(file + '.kept', file));
+    });
+  }
+}`;
+
+async function startSwapping(releases: string, pipe: string): Promise<() => Promise<void>> {
+  const child = spawn(process.execPath, ['-e', swapping, releases, pipe], { stdio: 'inherit' });
+  const ended = once(child, 'exit');
+  await once(child, 'spawn');
+  return async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+}
+
+describe('a release whose package.json becomes a pipe', () => {
+  it('fails its own build with a sentence; others build, and the end comes', async (t) => {
+    const f = await appFixture();
+    let stop = (): Promise<void> => Promise.resolve();
+    t.after(async () => {
+      await stop();
+      await f.close();
+    });
+    f.source.files = {
+      'package.json': '{"scripts":{"start":"node a.js"}}',
+      'a.js': '',
+    };
+    const hostile = await f.uploaded();
+    const quiet = await f.uploaded();
+    const pipe = join(f.root, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const releases = join(f.root, 'apps', hostile.id, 'releases');
+    mkdirSync(releases, { recursive: true });
+    stop = await startSwapping(releases, pipe);
+    const deploy = (appId: string) => f.ask(appId, { type: 'redeploy', trigger: 'api' });
+    const isOver = (id: string): boolean => ['ready', 'failed'].includes(f.deployment(id).status);
+    for (let round = 0; round < 15; round++) {
+      const { id } = await deploy(hostile.id);
+      await eventually('the hostile build is over', () => isOver(id), 20_000);
+      const log = f.streams.text.get(`build:${id}`) ?? '';
+      if (f.deployment(id).status === 'failed')
+        assert.match(log, /cannot be read: it is a named pipe|Nothing here says/);
+    }
+    const { id } = await deploy(quiet.id);
+    await f.until(id, 'ready');
+    await f.runtime().close();
+  });
+});
