@@ -15,7 +15,8 @@ import type { Logger } from '../lib/log.ts';
 import { AccessLog, type LineSink } from './access-log.ts';
 import { ListenError } from './free-port.ts';
 import { HeadBlocks } from './http/answer-head.ts';
-import { networks, textAddress } from './http/client-address.ts';
+import { networks } from '../lib/networks.ts';
+import { textAddress } from './http/client-address.ts';
 import type { ConstantAnswer, Route } from './transport.ts';
 import {
   defaultLimits,

@@ -1,5 +1,5 @@
-/** Owns which addresses count as one, for every limit by address. */
-import { isIPv4 } from 'node:net';
+/** Owns which addresses count as one, for every limit by address, and which are in a network. */
+import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /** An IPv4 address, or the /64 of an IPv6 address: whoever has one address of it has them all. */
 export function networkOf(address: string): string {
@@ -15,4 +15,25 @@ export function networkOf(address: string): string {
     .slice(0, 4)
     .map((group) => group.replace(/^0+(?=.)/, ''))
     .join(':');
+}
+
+/** Whether an address, in one spelling (RFC 5952; no IPv4 inside IPv6), is in one of the networks. */
+export type InNetworks = (address: string) => boolean;
+
+/** A test for addresses and CIDRs such as `10.0.0.0/8`; throws when one is neither. */
+export function networks(list: readonly string[]): InNetworks {
+  if (list.length === 0) return () => false;
+  const blocks = new BlockList();
+  for (const entry of list) {
+    const [base = '', prefix] = entry.split('/');
+    const family = isIP(base);
+    if (family === 0) throw new Error(`Cannot trust ${entry}: it is no address and no CIDR`);
+    const kind = family === 4 ? 'ipv4' : 'ipv6';
+    if (prefix === undefined) blocks.addAddress(base, kind);
+    else blocks.addSubnet(base, Number(prefix), kind);
+  }
+  return (address) => {
+    const family = isIP(address);
+    return family !== 0 && blocks.check(address, family === 4 ? 'ipv4' : 'ipv6');
+  };
 }

@@ -23,11 +23,16 @@ export interface EdgeAddress {
   port: number;
 }
 
+export interface EdgeSettings extends EdgeAddress {
+  /** Addresses and CIDRs of proxies in front of the edge, which come for many clients. */
+  trustedProxies?: readonly string[];
+}
+
 export type RunnerRequest =
   | { op: 'hello'; protocol: number }
   /** Ends everything and exits. What is to run stays on record, and the next runner starts it. */
   | { op: 'handover' }
-  | { op: 'configure'; edge: EdgeAddress | null }
+  | { op: 'configure'; edge: EdgeSettings | null }
   | { op: 'start'; spec: WorkloadSpec }
   | { op: 'inspect'; workload: string }
   | { op: 'list' }

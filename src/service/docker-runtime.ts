@@ -53,8 +53,9 @@ export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise
 }
 
 function runnerOf({ config, runnerKey, clock, logger }: DockerRuntimeOptions): Driver {
-  const { dataDir, edgeHost: host, edgePort: port } = config;
-  return createProcessDriver({ dataDir, edge: { host, port }, logger, runnerKey, clock });
+  const { dataDir, edgeHost: host, edgePort: port, trustedProxies } = config;
+  const edge = { host, port, trustedProxies };
+  return createProcessDriver({ dataDir, edge, logger, runnerKey, clock });
 }
 
 const forwarderId = 'swarm-forwarder';

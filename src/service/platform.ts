@@ -96,8 +96,9 @@ async function driverOf(
     const { createSwarmRuntime } = await import('./docker-runtime.ts');
     return createSwarmRuntime({ config, runnerKey, clock, logger });
   }
-  const { dataDir, edgeHost: host, edgePort: port } = config;
-  return createProcessDriver({ dataDir, edge: { host, port }, logger, runnerKey });
+  const { dataDir, edgeHost: host, edgePort: port, trustedProxies } = config;
+  const edge = { host, port, trustedProxies };
+  return createProcessDriver({ dataDir, edge, logger, runnerKey });
 }
 
 export class Platform {

@@ -4,7 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-import { Edge } from '../../src/programs/edge/edge.ts';
+import { Edge, type EdgeOptions } from '../../src/programs/edge/edge.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { freePort } from './ports.ts';
 import { noLog, tempDir } from './runner.ts';
@@ -39,9 +39,15 @@ export class EdgePlace {
   readonly #dir = tempDir();
   readonly #apps = new Set<App>();
   readonly #agent = new http.Agent({ keepAlive: true });
-  edge = this.#make();
+  readonly #options: Partial<EdgeOptions>;
+  edge: Edge;
   /** Where the edge is asked. */
   port = 0;
+
+  constructor(options: Partial<EdgeOptions> = {}) {
+    this.#options = options;
+    this.edge = this.#make();
+  }
 
   async open(): Promise<this> {
     this.port = await freePort();
@@ -112,6 +118,6 @@ export class EdgePlace {
   }
 
   #make(): Edge {
-    return new Edge({ dir: this.#dir, clock: systemClock, logger: noLog });
+    return new Edge({ dir: this.#dir, clock: systemClock, logger: noLog, ...this.#options });
   }
 }

@@ -29,7 +29,7 @@ import type {
 } from '../../protocol/workload.ts';
 import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { Connection, ConnectionLost } from './connection.ts';
-import type { EdgeAddress, RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
+import type { EdgeSettings, RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
 import { hasRecords, startRunner } from './runner-process.ts';
 import { listenForSigns, unlessAborted, unreachable, within } from './silence.ts';
 
@@ -37,7 +37,7 @@ export interface ProcessDriverOptions {
   /** Absolute. */
   dataDir: string;
   /** Where apps are reached; null for a driver without an edge. */
-  edge: EdgeAddress | null;
+  edge: EdgeSettings | null;
   logger: Logger;
   /** 32 bytes: what the runner encrypts the variables of workloads with on disk. */
   runnerKey: Uint8Array;

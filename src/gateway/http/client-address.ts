@@ -6,7 +6,9 @@
  * 2. A request counts as coming from this machine when its peer is on it and no header shows that a
  *    proxy, trusted or not, passes it on.
  */
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+
+import type { InNetworks } from '../../lib/networks.ts';
 import type { RequestHead } from './request-head.ts';
 
 export interface ClientAddress {
@@ -19,27 +21,6 @@ export interface ClientAddress {
 const forwardingHeaders = [
   'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via',
 ];
-
-/** Whether an address, written as `textAddress` does, is in one of the networks. */
-export type InNetworks = (address: string) => boolean;
-
-/** A test for addresses and CIDRs such as `10.0.0.0/8`; throws when one is neither. */
-export function networks(list: readonly string[]): InNetworks {
-  if (list.length === 0) return () => false;
-  const blocks = new BlockList();
-  for (const entry of list) {
-    const [base = '', prefix] = entry.split('/');
-    const family = isIP(base);
-    if (family === 0) throw new Error(`Cannot trust ${entry}: it is no address and no CIDR`);
-    const kind = family === 4 ? 'ipv4' : 'ipv6';
-    if (prefix === undefined) blocks.addAddress(base, kind);
-    else blocks.addSubnet(base, Number(prefix), kind);
-  }
-  return (address) => {
-    const family = isIP(address);
-    return family !== 0 && blocks.check(address, family === 4 ? 'ipv4' : 'ipv6');
-  };
-}
 
 /** The client behind a peer, given what the request's head says. */
 export function clientAddress(

@@ -1,7 +1,7 @@
 /** Owns the types between an exchange and its gateway, and the bounds of both with their defaults. */
 import type { HeadBlocks } from './answer-head.ts';
 import type { FailureHost } from './base-exchange.ts';
-import type { InNetworks } from './client-address.ts';
+import type { InNetworks } from '../../lib/networks.ts';
 import type { Route } from '../transport.ts';
 import type { RouteCounts } from '../metrics.ts';
 import type { CorkedWrites } from './open-stream.ts';

@@ -6,7 +6,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { isLoopback, networks } from '../http/client-address.ts';
+import { networks } from '../../lib/networks.ts';
+import { isLoopback } from '../http/client-address.ts';
 import type { Exchange, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
 import { metricsType } from '../metrics-text.ts';

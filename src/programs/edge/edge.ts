@@ -4,17 +4,20 @@
  *
  * 1. The edge serves hosts of apps and nothing else.
  * 2. When its port is taken, the edge tries again until the port is free. The routes are kept meanwhile.
+ * 3. What one connection, one client or one app does costs that one alone.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 
-import type { EdgeAddress } from '../../protocol/runner-messages.ts';
+import type { EdgeAddress, EdgeSettings } from '../../protocol/runner-messages.ts';
 import type { EdgeRoute } from '../../protocol/workload.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import { Clients, type ClientsOptions } from './clients.ts';
 import { Forwarder } from './forwarder.ts';
 import { http } from './lean-http.ts';
+import { crowdedAnswer } from './pages.ts';
 import { isWebSocketUpgrade } from './request-head.ts';
 import { Routes } from './routes.ts';
 
@@ -23,6 +26,8 @@ export interface EdgeOptions {
   dir: string;
   clock: Clock;
   logger: Logger;
+  /** For tests, which don't open thousands of connections. */
+  bounds?: Omit<ClientsOptions, 'logger'>;
 }
 
 type Listener =
@@ -36,11 +41,11 @@ const headersBytesMax = 32 * 1024;
 /** Longer than common clients keep a connection, so that it is not closed under a request. */
 const keepAliveMs = 75_000;
 const silenceMs = 10 * 60_000;
-const connectionsMax = 10_000;
 
 export class Edge {
   readonly #routes: Routes;
   readonly #options: EdgeOptions;
+  readonly #clients: Clients;
   #listener: Listener = { phase: 'off' };
   #forwarder: Forwarder | undefined;
   /** Changes of the listener, one after the other. */
@@ -49,6 +54,7 @@ export class Edge {
   constructor(options: EdgeOptions) {
     this.#options = options;
     this.#routes = new Routes(options.dir, options.clock);
+    this.#clients = new Clients({ ...options.bounds, logger: options.logger });
   }
 
   /** Whether the edge may serve requests, even if nothing else runs beside it. */
@@ -57,10 +63,12 @@ export class Edge {
   }
 
   /**
-   * Listens at the address, or nowhere for null. The same address again changes nothing. Rejects with
-   * CONFLICT when the port is taken.
+   * Listens at the address, or nowhere for null. The same address again changes nothing of that. Rejects
+   * with CONFLICT when the port is taken.
    */
-  async configure(address: EdgeAddress | null): Promise<void> {
+  async configure(settings: EdgeSettings | null): Promise<void> {
+    this.#clients.trust(settings?.trustedProxies ?? []);
+    const address = settings && { host: settings.host, port: settings.port };
     const change = this.#changes.then(() => this.#change(address));
     this.#changes = change.catch((error: unknown) =>
       this.#options.logger.error({ err: error }, 'edge_change_failed'),
@@ -122,16 +130,17 @@ export class Edge {
 
   async #turnOn(address: EdgeAddress): Promise<void> {
     this.#forwarder ??= await Forwarder.create(this.#routes, this.#options.logger);
-    const server = createServer(this.#forwarder, this.#options.logger);
+    const { logger } = this.#options;
+    const server = createServer(this.#forwarder, this.#clients, logger);
     try {
       server.listen({ host: address.host, port: address.port });
       await once(server, 'listening');
+      server.on('error', (error) => logger.error({ err: error }, 'edge_accept_failed'));
       this.#listener = { phase: 'listening', address, server };
-      this.#options.logger.info({ ...address }, 'edge_listening');
+      logger.info({ ...address }, 'edge_listening');
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-      if (this.#listener.phase === 'off')
-        this.#options.logger.warn({ ...address, code }, 'edge_refused');
+      if (this.#listener.phase === 'off') logger.warn({ ...address, code }, 'edge_refused');
       const cancelRetry = this.#options.clock.after(retryMs, () => {
         this.#changes = this.#changes.then(() => this.#retry(address));
       });
@@ -146,7 +155,7 @@ export class Edge {
   }
 }
 
-function createServer(forwarder: Forwarder, logger: Logger): Server {
+function createServer(forwarder: Forwarder, clients: Clients, logger: Logger): Server {
   // Other upgrades (curl's h2c) are plain requests, as RFC 9110, 7.8 allows.
   const options: ServerOptions & { shouldUpgradeCallback: (req: IncomingMessage) => boolean } = {
     headersTimeout: headersMs,
@@ -159,6 +168,7 @@ function createServer(forwarder: Forwarder, logger: Logger): Server {
   };
   const failed = (error: unknown): void => logger.error({ err: error }, 'edge_failed');
   const server = http.createServer(options, (req, res) => {
+    res.once('close', clients.begin(req.socket));
     forwarder.request(req, res).catch((error: unknown) => {
       failed(error);
       res.destroy();
@@ -167,12 +177,17 @@ function createServer(forwarder: Forwarder, logger: Logger): Server {
   server.on('upgrade', (req, _stream, head) => {
     // The same object as `_stream`, which is typed for servers on other streams than sockets.
     const { socket } = req;
+    clients.begin(socket); // Until it closes.
     forwarder.upgrade(req, socket, head).catch((error: unknown) => {
       failed(error);
       socket.destroy();
     });
   });
+  server.on('connection', (socket) => {
+    if (clients.admit(socket)) return;
+    socket.end(crowdedAnswer);
+    socket.destroySoon();
+  });
   server.setTimeout(silenceMs);
-  server.maxConnections = connectionsMax;
   return server;
 }

@@ -4,7 +4,8 @@
  * 1. Every request is routed by itself, even on a connection that carried others before.
  * 2. If an app's target did not begin to take a request, the edge tries the app's other targets. A request
  *    that an app may have begun to work on is sent again only if its method is safe and it has no body.
- * 3. Every failure is answered once, or the connection is closed.
+ * 3. Every failure is answered once, or the connection is closed. So is every answer that cannot be passed
+ *    on: whatever an app sends, it costs that app's exchange.
  */
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -12,6 +13,7 @@ import { Readable } from 'node:stream';
 import type { ProxyServer } from 'httpxy';
 
 import type { Logger } from '../../lib/log.ts';
+import { boundInterim, isPassable, rewriteAnswer } from './app-answers.ts';
 import { loadProxyServer } from './lean-http.ts';
 import { type Notice, noticeOf, rawNotice, sendNotice, vacancyNotice } from './pages.ts';
 import {
@@ -29,7 +31,6 @@ const silenceMs = 10 * 60_000;
 const upgradeMs = 30_000;
 const triesMax = 4;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
-const responseHopByHop = ['keep-alive', 'proxy-connection', 'te', 'upgrade'];
 
 /** What the edge knows of a request besides its head. */
 interface Passage {
@@ -56,12 +57,18 @@ export class Forwarder {
     proxy.on('proxyReq', (outgoing, req) => {
       const passage = this.#passages.get(req);
       if (passage) passage.outgoing = outgoing;
+      boundInterim(outgoing);
     });
-    proxy.on('proxyRes', (answer, req) => {
-      for (const name of responseHopByHop) Reflect.deleteProperty(answer.headers, name);
-      const keeps = this.#passages.get(req)?.keepsConnection === true;
-      answer.headers.connection = keeps ? 'keep-alive' : 'close';
+    proxy.on('proxyRes', (answer, req, res) => {
+      if (isPassable(answer)) {
+        rewriteAnswer(answer, this.#passages.get(req)?.keepsConnection === true);
+        return;
+      }
+      // The proxy passes nothing on where there is an answer already.
+      sendNotice(res, noticeOf(502));
+      answer.destroy();
     });
+    proxy.on('proxyReqWs', refuseImpassable);
   }
 
   static async create(routes: Routes, logger: Logger): Promise<Forwarder> {
@@ -119,7 +126,7 @@ export class Forwarder {
       await this.#proxy.ws(req, socket, { target, agent, upgradeTimeout: upgradeMs }, head);
     } catch (error) {
       this.#logger.debug({ err: error }, 'edge_upgrade_failed');
-      socket.destroy();
+      socket.destroySoon();
     }
   }
 
@@ -182,6 +189,25 @@ export class Forwarder {
     }
     return undefined;
   }
+}
+
+/** Answers in the app's place when that fails, or answers what cannot be passed on, to an upgrade. */
+function refuseImpassable(outgoing: ClientRequest, req: IncomingMessage, socket: Socket): void {
+  let headIsOut = false;
+  const refuse = (): void => {
+    if (!headIsOut && socket.writable) socket.end(rawNotice(req, noticeOf(502)));
+  };
+  boundInterim(outgoing);
+  outgoing.on('error', refuse);
+  outgoing.once('upgrade', () => (headIsOut = true));
+  outgoing.once('response', (answer) => {
+    if (isPassable(answer)) {
+      headIsOut = true;
+      return;
+    }
+    refuse();
+    answer.destroy();
+  });
 }
 
 /** Whether a failed request may be sent again: the app may have closed its kept connection just then. */

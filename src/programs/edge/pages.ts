@@ -59,8 +59,9 @@ export function vacancyNotice(vacancy: Vacancy | undefined): Notice {
   return { ...noticeOf(503), ...(known && vacancies[vacancy]) };
 }
 
-/** Answers in the app's place. Closes the connection when an answer was begun already. */
+/** Answers in the app's place. Closes the connection when an answer was begun already, and is not whole. */
 export function sendNotice(res: ServerResponse, notice: Notice): void {
+  if (res.writableEnded) return;
   if (res.headersSent || res.destroyed) {
     res.destroy();
     return;
@@ -70,6 +71,14 @@ export function sendNotice(res: ServerResponse, notice: Notice): void {
   res.writeHead(notice.status, headersOf(notice, type, body));
   res.end(res.req.method === 'HEAD' ? undefined : body);
 }
+
+const crowded = 'There are too many connections from here.\n';
+
+/** For a connection that is refused before it has asked anything. */
+export const crowdedAnswer =
+  'HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n' +
+  `content-length: ${String(crowded.length)}\r\nretry-after: ${String(retryAfterS)}\r\n` +
+  `cache-control: no-store\r\nconnection: close\r\n\r\n${crowded}`;
 
 /** The same answer as raw bytes, for a socket that asked for an upgrade. */
 export function rawNotice(req: IncomingMessage, notice: Notice): Buffer {

@@ -2,6 +2,7 @@
  * Owns what the edge reads from and changes in a request's head before an app sees it.
  *
  * 1. The app learns of the client from the edge alone: the client's own forwarding headers are replaced.
+ *    What an app could take for one of them, as servers do that read `_` for `-`, does not pass either.
  * 2. Hop-by-hop headers (RFC 9110, 7.6.1) are not passed on.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
@@ -9,7 +10,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 // 'transfer-encoding' stays: it says that there is a body, and the proxy frames the body again. The edge
 // has answered 'expect'.
 const hopByHop = ['keep-alive', 'proxy-connection', 'te', 'trailer', 'expect'];
-const forwarding = ['forwarded', 'x-forwarded-port', 'x-forwarded-server', 'x-real-ip'];
+const forwarding = ['forwarded', 'x-real-ip'];
 /** A `Connection` header may not name these, because the app needs them. */
 const neverDropped = new Set(['host', 'content-length', 'transfer-encoding', 'cookie', 'upgrade']);
 
@@ -49,6 +50,9 @@ export function rewriteHead(req: IncomingMessage): void {
     if (!neverDropped.has(name)) Reflect.deleteProperty(headers, name);
   }
   for (const name of [...hopByHop, ...forwarding]) Reflect.deleteProperty(headers, name);
+  for (const name of Object.keys(headers)) {
+    if (name.startsWith('x-forwarded-') || name.includes('_')) Reflect.deleteProperty(headers, name);
+  }
   if (!upgrading) delete headers.upgrade;
   headers.connection = upgrading ? 'upgrade' : 'keep-alive';
   headers['x-forwarded-for'] = (req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   clientAddress,
-  networks,
   textAddress,
   type ClientAddress,
 } from '../../../../src/gateway/http/client-address.ts';
+import { networks } from '../../../../src/lib/networks.ts';
 
 const trusted = networks(['10.0.0.0/8', '127.0.0.1', '2001:db8::/32']);
 

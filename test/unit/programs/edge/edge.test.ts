@@ -90,6 +90,10 @@ describe('Edge', () => {
       'x-forwarded-proto': 'https',
       'x-forwarded-host': 'evil',
       'x-real-ip': '6.6.6.6',
+      'x-forwarded-prefix': '/evil',
+      'x-forwarded-anything': 'evil',
+      x_forwarded_for: '6.6.6.6',
+      remote_user: 'root',
       forwarded: 'for=6.6.6.6',
       cookie: 'a=1',
       te: 'trailers',
@@ -102,7 +106,13 @@ describe('Edge', () => {
     assert.equal(seen['x-forwarded-host'], 'a.localhost');
     assert.equal(seen['host'], 'a.localhost');
     assert.equal(seen['cookie'], 'a=1');
-    for (const name of ['x-real-ip', 'forwarded', 'te', 'x-hop'])
+    const forwarded = Object.keys(seen).filter((name) => name.includes('forwarded'));
+    assert.deepEqual(forwarded.sort(), [
+      'x-forwarded-for',
+      'x-forwarded-host',
+      'x-forwarded-proto',
+    ]);
+    for (const name of ['x-real-ip', 'remote_user', 'te', 'x-hop'])
       assert.equal(seen[name], undefined);
   });
 

@@ -1,0 +1,158 @@
+/**
+ * Owns how much of the edge one client may hold. A client is a network (see `networkOf`); all of loopback
+ * is one.
+ *
+ * 1. A client has so many connections at most, and so many of them on which no request is under way: those
+ *    that are kept for a next one, and those whose head is not whole.
+ * 2. What is one too many costs who brings it: of the client's own connections the one that has waited for
+ *    longest is closed. Where none waits, the new one is refused.
+ * 3. There are at most `connectionsMax` of all clients. Beyond, the one of them all that has waited for
+ *    longest makes room: whoever sends a whole head at once gets in while others send half ones.
+ */
+import type { Socket } from 'node:net';
+
+import type { Logger } from '../../lib/log.ts';
+import { type InNetworks, networkOf, networks } from '../../lib/networks.ts';
+
+interface Bounds {
+  connections: number;
+  waiting: number;
+}
+
+export interface ClientsOptions {
+  logger: Logger;
+  /** Of all clients together. */
+  connectionsMax?: number;
+  each?: Bounds;
+  /** Of loopback and of a trusted proxy, which come for many. */
+  near?: Bounds;
+}
+
+interface Client {
+  name: string;
+  connections: number;
+  /** The one that has waited for longest is the first. */
+  waiting: Set<Held>;
+  isTold: boolean;
+}
+
+interface Held {
+  socket: Socket;
+  client: Client;
+  requests: number;
+  isOpen: boolean;
+}
+
+const loopback = 'loopback';
+
+export class Clients {
+  readonly #logger: Logger;
+  readonly #connectionsMax: number;
+  readonly #each: Bounds;
+  readonly #near: Bounds;
+  readonly #clients = new Map<string, Client>();
+  readonly #held = new WeakMap<Socket, Held>();
+  /** Of all clients, in the order in which they began to wait. */
+  readonly #waiting = new Set<Held>();
+  #connections = 0;
+  #isTrusted: InNetworks = () => false;
+
+  constructor({ logger, connectionsMax, each, near }: ClientsOptions) {
+    this.#logger = logger;
+    this.#connectionsMax = connectionsMax ?? 10_000;
+    this.#each = each ?? { connections: 2000, waiting: 1000 };
+    this.#near = near ?? { connections: 8000, waiting: 4000 };
+  }
+
+  /** Addresses and CIDRs of proxies, from now on. Throws when one is neither. */
+  trust(proxies: readonly string[]): void {
+    this.#isTrusted = networks(proxies);
+  }
+
+  /** Counts a new connection until it closes; false: there is no room for it. */
+  admit(socket: Socket): boolean {
+    const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+    const client = this.#clientOf(address);
+    if (!this.#makeRoom(client, this.#boundsOf(client, address))) {
+      if (client.connections === 0) this.#clients.delete(client.name);
+      return false;
+    }
+    const held: Held = { socket, client, requests: 0, isOpen: true };
+    this.#held.set(socket, held);
+    this.#connections++;
+    client.connections++;
+    this.#wait(held);
+    socket.once('close', () => this.#release(held));
+    return true;
+  }
+
+  /** A head on the connection is whole. The returned function says that its request is over. */
+  begin(socket: Socket): () => void {
+    const held = this.#held.get(socket);
+    if (!held) return () => undefined;
+    held.requests++;
+    this.#waiting.delete(held);
+    held.client.waiting.delete(held);
+    return () => {
+      held.requests--;
+      if (held.requests === 0 && held.isOpen) this.#wait(held);
+    };
+  }
+
+  #makeRoom(client: Client, bounds: Bounds): boolean {
+    const waits = client.waiting.size >= bounds.waiting;
+    const isFull = client.connections >= bounds.connections;
+    if (waits || isFull) this.#tell(client);
+    if ((waits || isFull) && !this.#closeFirst(client.waiting)) return false;
+    return this.#connections < this.#connectionsMax || this.#closeFirst(this.#waiting);
+  }
+
+  /** Whether there was one to close. */
+  #closeFirst(waiting: ReadonlySet<Held>): boolean {
+    const [first] = waiting;
+    if (!first) return false;
+    this.#release(first);
+    first.socket.destroy();
+    return true;
+  }
+
+  #wait(held: Held): void {
+    this.#waiting.add(held);
+    held.client.waiting.add(held);
+  }
+
+  #release(held: Held): void {
+    if (!held.isOpen) return;
+    held.isOpen = false;
+    const { client } = held;
+    this.#waiting.delete(held);
+    client.waiting.delete(held);
+    this.#connections--;
+    client.connections--;
+    if (client.connections === 0) this.#clients.delete(client.name);
+  }
+
+  #clientOf(address: string): Client {
+    const name = isLoopback(address) ? loopback : networkOf(address);
+    const known = this.#clients.get(name);
+    if (known) return known;
+    const client: Client = { name, connections: 0, waiting: new Set(), isTold: false };
+    this.#clients.set(name, client);
+    return client;
+  }
+
+  #boundsOf({ name }: Client, address: string): Bounds {
+    return name === loopback || this.#isTrusted(address) ? this.#near : this.#each;
+  }
+
+  #tell(client: Client): void {
+    if (client.isTold) return;
+    client.isTold = true;
+    const { name, connections } = client;
+    this.#logger.warn({ client: name, connections }, 'edge_client_bounded');
+  }
+}
+
+function isLoopback(address: string): boolean {
+  return address.startsWith('127.') || address === '::1';
+}

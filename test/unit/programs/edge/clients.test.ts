@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import type { Socket } from 'node:net';
+import { describe, it } from 'node:test';
+
+import { Clients } from '../../../../src/programs/edge/clients.ts';
+import { memoryLogger } from '../../../support/memory-logger.ts';
+
+function from(remoteAddress: string): Socket {
+  return Object.defineProperty(new net.Socket(), 'remoteAddress', { value: remoteAddress });
+}
+
+describe('Clients', () => {
+  const logger = memoryLogger();
+  const make = (connectionsMax = 100): Clients =>
+    new Clients({
+      logger,
+      connectionsMax,
+      each: { connections: 4, waiting: 2 },
+      near: { connections: 8, waiting: 6 },
+    });
+  const admitAll = (clients: Clients, addresses: readonly string[]): Socket[] =>
+    addresses.map((address) => {
+      const socket = from(address);
+      assert.ok(clients.admit(socket));
+      return socket;
+    });
+  const ends = (sockets: readonly Socket[]): boolean[] => sockets.map(({ destroyed }) => destroyed);
+
+  it('closes what a client lets wait for longest, and nothing of others', () => {
+    const clients = make();
+    const others = admitAll(clients, ['192.0.2.9', '192.0.2.9', '192.0.2.10']);
+    const own = admitAll(clients, ['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1']);
+    assert.deepEqual(ends(own), [true, true, false, false]);
+    assert.deepEqual(ends(others), [false, false, false]);
+  });
+
+  it('counts an IPv6 /64 as one client, and all of loopback', () => {
+    const clients = make();
+    const own = admitAll(clients, ['2001:db8::1', '2001:db8::2', '2001:db8::3', '2001:db8:0:1::1']);
+    assert.deepEqual(ends(own), [true, false, false, false]);
+    const loopback = admitAll(
+      clients,
+      ['127.0.0.1', '127.0.0.2', '::1', '127.9.9.9', '::ffff:127.0.0.1'].concat('::1', '::1'),
+    );
+    assert.deepEqual(ends(loopback), [true, ...Array<boolean>(6).fill(false)]);
+  });
+
+  it('refuses a client whose connections are all at work, and forgets what is over', () => {
+    const clients = make();
+    const at = '192.0.2.1';
+    const over = [1, 2, 3, 4].map(() => {
+      const [socket] = admitAll(clients, [at]);
+      return clients.begin(socket ?? from(at));
+    });
+    assert.equal(clients.admit(from(at)), false);
+    assert.ok(clients.admit(from('192.0.2.2')));
+    over[0]?.();
+    assert.ok(clients.admit(from(at)));
+  });
+
+  it('lets a connection wait only when none of its requests is under way', () => {
+    const clients = make();
+    const [busy, idle] = admitAll(clients, ['192.0.2.1', '192.0.2.1']);
+    assert.ok(busy && idle);
+    const [first, second] = [clients.begin(busy), clients.begin(busy)];
+    first();
+    admitAll(clients, ['192.0.2.1', '192.0.2.1']);
+    assert.deepEqual(ends([busy, idle]), [false, true]);
+    second();
+    admitAll(clients, ['192.0.2.1']);
+    assert.deepEqual(ends([busy, idle]), [false, true]);
+    admitAll(clients, ['192.0.2.1', '192.0.2.1']);
+    assert.equal(busy.destroyed, true);
+  });
+
+  it('makes room among all clients, and refuses where none waits', () => {
+    const clients = make(3);
+    const sockets = admitAll(clients, ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4']);
+    assert.deepEqual(ends(sockets), [true, false, false, false]);
+    for (const socket of sockets.slice(1)) clients.begin(socket);
+    assert.equal(clients.admit(from('192.0.2.5')), false);
+    sockets[1]?.emit('close');
+    assert.ok(clients.admit(from('192.0.2.5')));
+  });
+
+  it('gives a trusted proxy the bounds of many, and says whom it holds back', () => {
+    const clients = make();
+    clients.trust(['192.0.2.0/24']);
+    const sockets = admitAll(clients, Array<string>(6).fill('192.0.2.1'));
+    assert.ok(!ends(sockets).includes(true));
+    logger.events.length = 0;
+    admitAll(clients, Array<string>(3).fill('192.0.2.1'));
+    assert.deepEqual(
+      logger.events.map(({ event, fields }) => [event, fields]),
+      [['edge_client_bounded', { client: '192.0.2.1', connections: 6 }]],
+    );
+  });
+});
