@@ -32,6 +32,28 @@ function split(pieces: readonly Uint8Array[]): LogEntry[] {
   return entries;
 }
 
+/** As `split`, but so many lines at a time. */
+function splitByLines(pieces: readonly Uint8Array[], linesMax: number): Buffer[] {
+  const splitter = new LineSplitter('stderr');
+  const out: Buffer[] = [];
+  const take = ({ records, count }: { records: Buffer; count: number }): void => {
+    const entries = decodeRecords(records, 1);
+    assert.equal(entries.length, count);
+    out.push(...entries.map(({ bytes }) => Buffer.from(bytes)));
+  };
+  for (const piece of pieces) {
+    let rest = Buffer.from(piece);
+    while (rest.length > 0) {
+      const taken = splitter.push(rest, 1.5, linesMax);
+      assert.ok(taken.used > 0 && (taken.count >= linesMax || taken.used === rest.length));
+      take(taken);
+      rest = rest.subarray(taken.used);
+    }
+  }
+  take(splitter.flush(1.5));
+  return out;
+}
+
 describe('LineSplitter', () => {
   it('gives out every byte once and in order, however it is cut', () => {
     fc.assert(
@@ -40,6 +62,15 @@ describe('LineSplitter', () => {
         const out = Buffer.concat(entries.map((entry) => entry.bytes));
         assert.ok(out.equals(Buffer.concat(pieces)));
         assert.ok(entries.every((entry) => entry.stream === 'stderr' && entry.atMs === 1.5));
+      }),
+    );
+  });
+
+  it('gives out the same entries some lines at a time', () => {
+    fc.assert(
+      fc.property(chunks, fc.integer({ min: 1, max: 5 }), (pieces, linesMax) => {
+        const whole = split(pieces).map((entry) => Buffer.from(entry.bytes));
+        assert.deepEqual(splitByLines(pieces, linesMax), whole);
       }),
     );
   });

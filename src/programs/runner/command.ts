@@ -3,7 +3,7 @@
  *
  * 1. It leaves nothing behind: what it started ends with it, when its time is over or when its asker is
  *    gone.
- * 2. What it writes beyond the bound is read and dropped, so that it does not wait for us.
+ * 2. What it writes beyond the bound is read and dropped, so that it is not held up for long.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -51,6 +51,9 @@ export async function runCommand(options: CommandOptions): Promise<ExecOutcome> 
     truncated ||= chunk.length > room;
     if (room > 0) chunks.push(chunk.subarray(0, room));
     room -= Math.min(room, chunk.length);
+    // One chunk in a turn of the loop: it may write without end.
+    output.pause();
+    setImmediate(() => output.resume());
   });
   output.on('error', () => undefined); // 'close' follows.
   const closed = new Promise((resolve) => output.once('close', resolve));
@@ -93,7 +96,7 @@ function start(
   if (pipe === undefined) throw new Error('Cannot run a command: there is no pipe');
   const marks = { [markVariable]: ground.mark, [sessionVariable]: mark };
   const { command, workingDir, env, uid } = confined(
-    { ...ground, command: spec.command, env: { ...ground.env, ...spec.env, ...marks } },
+    { ...ground, command: spec.command, env: { ...marks, ...ground.env, ...spec.env, ...marks } },
     ground.place,
     Object.keys(marks),
   );

@@ -14,6 +14,12 @@ export interface EncodedEntries {
   count: number;
 }
 
+/** What came out of a chunk. */
+export interface Taken extends EncodedEntries {
+  /** Bytes of the chunk that were looked at, which is all but what is behind the last line. */
+  used: number;
+}
+
 export class LineSplitter {
   readonly #stream: 'stdout' | 'stderr';
   /** The line not finished yet; below `entryMaxBytes`. */
@@ -27,14 +33,23 @@ export class LineSplitter {
     return this.#rest.length > 0;
   }
 
-  push(chunk: Buffer, atMs: number): EncodedEntries {
-    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
+  /** Ends behind the line that makes `linesMax` entries; a line above `entryMaxBytes` counts as one. */
+  push(chunk: Buffer, atMs: number, linesMax = Infinity): Taken {
+    const known = this.#rest.length;
+    const bytes = known > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
     const ends: number[] = [];
     let start = 0;
     // The rest was searched before; a newline can only be in the new part.
-    let searchFrom = this.#rest.length;
+    let searchFrom = known;
+    let end = bytes.length;
     for (;;) {
-      const found = bytes.indexOf(newline, Math.max(searchFrom, start));
+      if (ends.length >= linesMax) {
+        end = start;
+        break;
+      }
+      const from = Math.max(searchFrom, start);
+      // The call would cost an empty line more than all the rest.
+      const found = bytes[from] === newline ? from : bytes.indexOf(newline, from);
       const lineEnd = found === -1 ? bytes.length : found + 1;
       while (
         lineEnd - start > entryMaxBytes ||
@@ -49,8 +64,8 @@ export class LineSplitter {
       searchFrom = start;
     }
     // A copy, so that a few bytes do not pin the chunk.
-    this.#rest = Buffer.from(bytes.subarray(start));
-    return this.#encode(bytes, ends, atMs);
+    this.#rest = Buffer.from(bytes.subarray(start, end));
+    return { ...this.#encode(bytes, ends, atMs), used: end - known };
   }
 
   /** Gives out the unfinished line. */

@@ -4,7 +4,8 @@
  * 1. Bytes of each pipe come in order; an unfinished line is given out after `lineIdleMs`.
  * 2. While someone follows and makes progress, the pipes are read only as fast as he reads; while
  *    nobody does, they are always read, so that a program is never held up by its own log.
- * 3. A disk that takes nothing costs entries, counted and told once writing works again; it never
+ * 3. What comes is taken in turns that all workloads share; meanwhile its pipe is not read.
+ * 4. A disk that takes nothing costs entries, counted and told once writing works again; it never
  *    ends the runner.
  */
 import type { Readable } from 'node:stream';
@@ -12,6 +13,7 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ReadAnswer } from '../../protocol/runner-messages.ts';
+import type { FairTurns, Room } from './fair-turns.ts';
 import { type EncodedEntries, LineSplitter } from './line-splitter.ts';
 import { Spool, type SpoolOptions } from './spool.ts';
 
@@ -24,6 +26,22 @@ export interface OutputOptions extends SpoolOptions {
   followerStallMs: number;
 }
 
+/** A pipe that is read. */
+interface Intake {
+  pipe: Readable;
+  splitter: LineSplitter;
+  cancelIdle: (() => void) | undefined;
+  /** Its last entry is in the spool. */
+  done: () => void;
+}
+
+/** What came through a pipe and was not taken yet; null: its end. */
+interface Piece {
+  intake: Intake;
+  chunk: Buffer | null;
+  atMs: number;
+}
+
 interface Waiter {
   afterSeq: number;
   wake: () => void;
@@ -34,8 +52,13 @@ export class Output {
   readonly #options: OutputOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #turns: FairTurns;
   readonly #waiters = new Set<Waiter>();
   readonly #pipes = new Set<Readable>();
+  /** In the order in which they came. */
+  #pieces: Piece[] = [];
+  /** Pipes that are not read until all pieces are taken. */
+  readonly #paused = new Set<Readable>();
   /** Newest entry a follower has asked behind, and when it last moved. */
   #followedSeq = 0;
   #followedAtMs = -Infinity;
@@ -44,36 +67,40 @@ export class Output {
   #lost = 0;
   #ended = false;
 
-  constructor(options: OutputOptions, clock: Clock, logger: Logger) {
+  constructor(options: OutputOptions, clock: Clock, logger: Logger, turns: FairTurns) {
     this.#options = options;
     this.#clock = clock;
     this.#logger = logger;
+    this.#turns = turns;
     this.#spool = new Spool(options);
   }
 
   /** Reads a pipe to its end; the promise resolves when its last entry is in the spool. */
   attach(pipe: Readable, stream: 'stdout' | 'stderr'): Promise<void> {
-    const splitter = new LineSplitter(stream);
-    let cancelIdle: (() => void) | undefined;
-    const flush = (): void => this.#append(splitter.flush(this.#clock.now()));
-    this.#pipes.add(pipe);
-    pipe.on('data', (chunk: Buffer) => {
-      cancelIdle?.();
-      this.#append(splitter.push(chunk, this.#clock.now()));
-      if (splitter.pending) cancelIdle = this.#clock.after(this.#options.lineIdleMs, flush);
-    });
-    if (this.#held) pipe.pause();
     return new Promise((resolve) => {
+      const splitter = new LineSplitter(stream);
+      const intake: Intake = { pipe, splitter, cancelIdle: undefined, done: resolve };
+      this.#pipes.add(pipe);
+      pipe.on('data', (chunk: Buffer) => this.#receive(intake, chunk));
+      if (this.#held) pipe.pause();
       pipe.once('error', () => {
         pipe.destroy(); // A pipe that cannot be read any more is at its end.
       });
-      pipe.once('close', () => {
-        cancelIdle?.();
-        flush();
-        this.#pipes.delete(pipe);
-        resolve();
-      });
+      pipe.once('close', () => this.#receive(intake, null));
     });
+  }
+
+  /** Takes pieces within `room`; see `FairTurns`. */
+  take(room: Room): boolean {
+    for (let first = this.#pieces[0]; first && hasRoom(room); first = this.#pieces[0]) {
+      if (this.#takeOf(first, room)) this.#pieces.shift();
+    }
+    if (this.#pieces.length > 0) return true;
+    for (const pipe of this.#paused) {
+      if (!this.#held || !this.#pipes.has(pipe)) pipe.resume();
+    }
+    this.#paused.clear();
+    return false;
   }
 
   /**
@@ -99,8 +126,7 @@ export class Output {
 
   /** Lets go of the pipes attached so far: what is left in them is read whoever follows. */
   drain(): void {
-    this.#held = false;
-    for (const pipe of this.#pipes) pipe.resume();
+    this.#letGo();
     this.#pipes.clear();
   }
 
@@ -116,8 +142,51 @@ export class Output {
 
   close(): void {
     this.end();
+    this.#pieces = [];
     for (const pipe of this.#pipes) pipe.destroy();
     this.#spool.close();
+  }
+
+  #receive(intake: Intake, chunk: Buffer | null): void {
+    intake.cancelIdle?.();
+    this.#pieces.push({ intake, chunk, atMs: this.#clock.now() });
+    this.#turns.offer(this);
+    if (this.#pieces.length === 0) return;
+    this.#paused.add(intake.pipe);
+    intake.pipe.pause();
+  }
+
+  /** Whether all of it is taken. */
+  #takeOf(piece: Piece, room: Room): boolean {
+    const { intake, chunk, atMs } = piece;
+    const { splitter, pipe, done } = intake;
+    intake.cancelIdle?.();
+    if (chunk === null) {
+      this.#append(splitter.flush(this.#clock.now()));
+      this.#pipes.delete(pipe);
+      done();
+      return true;
+    }
+    const taken = splitter.push(chunk.subarray(0, room.bytes), atMs, room.lines);
+    this.#append(taken);
+    room.lines -= taken.count;
+    room.bytes -= taken.used;
+    piece.chunk = chunk.subarray(taken.used);
+    if (piece.chunk.length > 0) return false;
+    if (splitter.pending) intake.cancelIdle = this.#flushLater(intake);
+    return true;
+  }
+
+  #flushLater(intake: Intake): () => void {
+    return this.#clock.after(this.#options.lineIdleMs, () => {
+      const goesOn = this.#pieces.some((piece) => piece.intake === intake);
+      if (!goesOn) this.#append(intake.splitter.flush(this.#clock.now()));
+    });
+  }
+
+  #letGo(): void {
+    this.#held = false;
+    for (const pipe of this.#pipes) if (!this.#paused.has(pipe)) pipe.resume();
   }
 
   #append({ records, count }: EncodedEntries): void {
@@ -172,8 +241,7 @@ export class Output {
       for (const pipe of this.#pipes) pipe.pause();
       this.#watchStall();
     } else if (this.#held && behind <= this.#options.releaseBytes) {
-      this.#held = false;
-      for (const pipe of this.#pipes) pipe.resume();
+      this.#letGo();
     } else if (this.#held && followed) {
       this.#watchStall();
     }
@@ -188,4 +256,8 @@ export class Output {
       this.#balance();
     });
   }
+}
+
+function hasRoom({ lines, bytes }: Room): boolean {
+  return lines > 0 && bytes > 0;
 }

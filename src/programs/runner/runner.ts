@@ -4,6 +4,8 @@
  * 1. One workload an id, for ever: `start` of a known id starts nothing.
  * 2. What an earlier runner left is taken over at construction: found, ended, started again.
  */
+import { setImmediate } from 'node:timers/promises';
+
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -17,9 +19,11 @@ import type {
 import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { runCommand } from './command.ts';
 import { killAll } from '../../lib/processes/ending.ts';
+import { FairTurns } from './fair-turns.ts';
 import type { Limits } from './limits/confinement.ts';
 import { Output, type OutputOptions } from './output.ts';
-import { FreePorts, listenersOf, probePort } from '../../lib/processes/ports.ts';
+import { ListenerLooks } from '../../lib/processes/listener-looks.ts';
+import { FreePorts } from '../../lib/processes/ports.ts';
 import { isWorkloadId, type Records, type WorkloadRecord } from './records.ts';
 import { Terminals } from './terminals.ts';
 import { type Backoff, type Ground, Workload } from './workload.ts';
@@ -44,6 +48,8 @@ export class Runner {
   readonly #removals = new Map<string, Promise<void>>();
   readonly #watchers = new Set<(workload: WorkloadView) => void>();
   readonly #ports: FreePorts;
+  readonly #looks = new ListenerLooks();
+  readonly #turns: FairTurns;
   #commands = 0;
   #commandsUnderWay = 0;
   #closing = false;
@@ -51,6 +57,7 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#ports = new FreePorts(options.clock);
+    this.#turns = new FairTurns(options.clock, options.logger);
     this.terminals = new Terminals(options);
     const { records, logger } = options;
     const left = records.load((id, error) => {
@@ -126,15 +133,15 @@ export class Runner {
     }
   }
 
-  probe(id: string): 'listening' | 'silent' | 'foreign' {
+  async probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
     const known = this.#workloads.get(id);
     if (!known?.active || known.port === null) return 'silent';
-    return probePort(known.port, known.membership);
+    return this.#looks.probe(known.port, known);
   }
 
-  listeners(id: string): Listener[] {
+  async listeners(id: string): Promise<Listener[]> {
     const known = this.#workloads.get(id);
-    return known?.active === true ? listenersOf(known.membership) : [];
+    return known?.active === true ? this.#looks.listenersOf(known) : [];
   }
 
   /** Rejects: NOT_RUNNING, OVERLOADED, BAD_USER_INPUT for a program that is not there. */
@@ -152,12 +159,15 @@ export class Runner {
     }
   }
 
-  /** Of those that run now. */
-  usages(ids: readonly string[]): [id: string, usage: Usage][] {
-    return ids.flatMap((id) => {
+  /** Of those that run now; one in a turn of the loop. */
+  async usages(ids: readonly string[]): Promise<[id: string, usage: Usage][]> {
+    const usages: [string, Usage][] = [];
+    for (const id of ids) {
       const usage = this.#workloads.get(id)?.usage();
-      return usage === undefined ? [] : [[id, usage]];
-    });
+      if (usage !== undefined) usages.push([id, usage]);
+      await setImmediate();
+    }
+    return usages;
   }
 
   freePort(): Promise<number> {
@@ -205,6 +215,7 @@ export class Runner {
       { ...this.#options.output, dir: records.spoolDir(id) },
       clock,
       logger,
+      this.#turns,
     );
     const workload = new Workload({
       record,

@@ -39,6 +39,8 @@ interface Place {
 }
 
 const suffix = '.log';
+/** Entries of one read: each costs something, however short. */
+const readRecordsMax = 2048;
 
 export class Spool {
   readonly #options: SpoolOptions;
@@ -53,7 +55,7 @@ export class Spool {
     fs.mkdirSync(options.dir, { recursive: true, mode: 0o700 });
     this.#files = recoverFiles(options.dir);
     if (this.#files.length === 0) this.#files.push({ firstSeq: 1, count: 0, bytes: 0 });
-    this.#fd = this.#openLast();
+    this.#fd = this.#open(this.#last);
     for (const file of this.#files) this.#totalBytes += file.bytes;
   }
 
@@ -88,7 +90,7 @@ export class Spool {
     while (this.#totalBytes > this.#options.maxBytes && this.#files.length > 1) this.#dropOldest();
   }
 
-  /** Entries behind `afterSeq`, at least one when there is any, else at most `maxBytes`. */
+  /** Some entries behind `afterSeq`, at least one when there is any, else at most `maxBytes`. */
   read(afterSeq: number, maxBytes: number): SpoolSlice | undefined {
     if (afterSeq >= this.lastSeq) return undefined;
     const oldest = this.#files[0];
@@ -101,7 +103,7 @@ export class Spool {
       // One record more than `maxBytes` always fits, so that a read never comes back empty.
       const buffer = Buffer.allocUnsafe(Math.min(maxBytes + 32 * 1024, file.bytes - offset));
       readFully(fd, buffer, offset);
-      const { count, end } = scanRecords(buffer);
+      const { count, end } = scanRecords(buffer, readRecordsMax);
       this.#place = { seq: seq + count, file, offset: offset + end };
       return { firstSeq: seq, records: buffer.subarray(0, end) };
     } finally {
@@ -148,14 +150,17 @@ export class Spool {
     return path.join(this.#options.dir, `${String(file.firstSeq)}${suffix}`);
   }
 
-  #openLast(): number {
-    return fs.openSync(this.#pathOf(this.#last), 'a', 0o600);
+  #open(file: SpoolFile): number {
+    return fs.openSync(this.#pathOf(file), 'a', 0o600);
   }
 
   #rotate(): void {
-    this.#files.push({ firstSeq: this.lastSeq + 1, count: 0, bytes: 0 });
+    const next = { firstSeq: this.lastSeq + 1, count: 0, bytes: 0 };
+    // Opened first: where that fails, the number of the old one must not be left to another file.
+    const fd = this.#open(next);
     fs.closeSync(this.#fd);
-    this.#fd = this.#openLast();
+    this.#fd = fd;
+    this.#files.push(next);
   }
 
   #dropOldest(): void {

@@ -75,6 +75,7 @@ export class Terminals {
     const { command, cols, rows } = spec;
     const marks = { [markVariable]: ground.mark, [sessionVariable]: mark };
     const env = {
+      ...marks,
       LANG: 'C.UTF-8',
       ...ground.env,
       TERM: 'xterm-256color',
@@ -232,7 +233,12 @@ class TerminalHost {
     this.#state = { phase: 'running', child, input };
     const decoder = new FrameDecoder();
     stdout.on('data', (chunk: Buffer) => {
-      for (const event of decoder.push(chunk) as HostEvent[]) this.#heard(event);
+      try {
+        for (const event of decoder.push(chunk) as HostEvent[]) this.#heard(event);
+      } catch (error) {
+        logger.error({ err: error }, 'terminal_host_unreadable');
+        child.kill('SIGKILL'); // Its end tells.
+      }
     });
     input.on('error', () => undefined); // Its end tells.
     child.once('error', (error) => {
