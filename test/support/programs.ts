@@ -19,6 +19,7 @@ interface Program {
 
 export const programs = {
   busybox: { package: 'busybox-static', shownBy: '/usr/share/doc/busybox-static' },
+  cc: { package: 'gcc' },
   chromium: { package: 'chromium', names: ['chromium', 'chromium-browser', 'google-chrome'] },
   containerd: { package: 'docker.io' },
   curl: { package: 'curl' },

@@ -1,54 +1,7 @@
-/** Owns who listens on which port of this machine, and the choice of free ports. */
-import fs from 'node:fs';
+/** Owns the choice of free ports. */
 import net from 'node:net';
 
-import { type Listener, listeningSockets } from './listening-sockets.ts';
 import type { Clock } from '../clock.ts';
-import { findMembers, type Membership } from './processes.ts';
-
-// All addresses, and loopback. An IPv6 socket for all addresses takes IPv4 as well.
-const reachedThroughLoopback: ReadonlySet<string> = new Set(['0.0.0.0', '127.0.0.1', '::']);
-
-/** Inodes of the sockets that take connections to `127.0.0.1:<port>`. */
-function listenersOn(port: number): Set<string> {
-  const sockets = listeningSockets('/proc/net').filter(
-    (socket) => socket.port === port && reachedThroughLoopback.has(socket.address),
-  );
-  return new Set(sockets.map(({ inode }) => inode));
-}
-
-/** Where the workload listens. */
-export function listenersOf(membership: Membership): Listener[] {
-  const all = listeningSockets('/proc/net');
-  const own = new Set(findMembers(membership).flatMap(({ pid }) => socketsOf(pid)));
-  return all.filter(({ inode }) => own.has(inode)).map(({ address, port }) => ({ address, port }));
-}
-
-function socketsOf(pid: number): string[] {
-  const dir = `/proc/${String(pid)}/fd`;
-  try {
-    return fs.readdirSync(dir).flatMap((fd) => {
-      const target = fs.readlinkSync(`${dir}/${fd}`);
-      return target.startsWith('socket:[') ? [target.slice('socket:['.length, -1)] : [];
-    });
-  } catch {
-    return []; // The process ended, or closed what was just listed. The next probe sees that.
-  }
-}
-
-/** Whether every listener on the port belongs to the workload. */
-export function probePort(
-  port: number,
-  membership: Membership,
-): 'listening' | 'silent' | 'foreign' {
-  const listeners = listenersOn(port);
-  if (listeners.size === 0) return 'silent';
-  for (const { pid } of findMembers(membership)) {
-    for (const inode of socketsOf(pid)) listeners.delete(inode);
-    if (listeners.size === 0) return 'listening';
-  }
-  return 'foreign';
-}
 
 /** How long a port is not given again: whoever got it needs time to listen. */
 const reserveMs = 120_000;

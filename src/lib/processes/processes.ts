@@ -28,6 +28,12 @@ export const markVariable = 'GANGWAY_WORKLOAD';
 /** The variable that marks what runs on one terminal, or for one command, in a workload. */
 export const sessionVariable = 'GANGWAY_SESSION';
 
+/**
+ * What is read of an environment. A process can say that it has gigabytes; ours is among the first
+ * variables that a program is started with.
+ */
+const environmentBytesMax = 128 * 1024;
+
 export interface Membership {
   /** Value of the mark, unique on this machine. */
   mark: string;
@@ -76,12 +82,13 @@ export function findMembers(membership: Membership): ProcessInfo[] {
     first && (!holder || holder.startTicks === first.startTicks) ? first.pid : undefined;
   const members = new Map<number, ProcessInfo>();
   const needle = Buffer.from(`${variable}=${mark}\0`);
+  const room = Buffer.allocUnsafe(environmentBytesMax);
   for (const info of all.values()) {
     const inSession =
       session !== undefined &&
       (info.session === session || info.group === session) &&
       info.startTicks >= (first?.startTicks ?? 0);
-    if (inSession || carriesMark(info, needle)) members.set(info.pid, info);
+    if (inSession || carriesMark(info, needle, room)) members.set(info.pid, info);
   }
   for (const pid of membership.group?.pids() ?? []) {
     const info = all.get(pid);
@@ -98,10 +105,10 @@ export function findMembers(membership: Membership): ProcessInfo[] {
   return [...members.values()];
 }
 
-function carriesMark(info: ProcessInfo, needle: Buffer): boolean {
+function carriesMark(info: ProcessInfo, needle: Buffer, room: Buffer): boolean {
   if (info.ppid === 2 || info.pid === 2) return false; // The kernel's own.
   try {
-    const environment = fs.readFileSync(`/proc/${String(info.pid)}/environ`);
+    const environment = readStart(`/proc/${String(info.pid)}/environ`, room);
     for (
       let at = environment.indexOf(needle);
       at !== -1;
@@ -112,6 +119,20 @@ function carriesMark(info: ProcessInfo, needle: Buffer): boolean {
     return false;
   } catch {
     return false; // It ended meanwhile, or belongs to someone we may not look at.
+  }
+}
+
+/** What fits into `room`, as a view of it. */
+function readStart(file: string, room: Buffer): Buffer {
+  const fd = fs.openSync(file, 'r');
+  try {
+    let end = 0;
+    for (let got = -1; got !== 0 && end < room.length; end += got) {
+      got = fs.readSync(fd, room, end, room.length - end, null);
+    }
+    return room.subarray(0, end);
+  } finally {
+    fs.closeSync(fd);
   }
 }
 

@@ -44,7 +44,8 @@ const statusFd = 3;
 export function startProgram(options: ProgramOptions): ProgramProcess {
   const { spec, dir, mark, place, clock } = options;
   const { command, workingDir, uid } = spec;
-  const env = { ...spec.env, [markVariable]: mark };
+  // First in its place, too: only the start of an environment is looked at.
+  const env = Object.assign({ [markVariable]: mark }, spec.env, { [markVariable]: mark });
   const start = confined({ command, workingDir, env, uid }, place, [markVariable], statusFd);
   const { stdout, stderr } = makePipes(dir, ['stdout', 'stderr']);
   try {

@@ -111,6 +111,10 @@ export class Workload {
     return { mark, first: this.#record.first, group: confinement };
   }
 
+  get uid(): number | null {
+    return this.#record.spec.uid;
+  }
+
   get port(): number | null {
     return this.#record.spec.port;
   }

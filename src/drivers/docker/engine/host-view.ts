@@ -26,12 +26,13 @@ export function isHere(pid: number, container: string): boolean {
 }
 
 /** Whether anything in the process's network listens on the port, on more than loopback. */
-export function listensIn(pid: number, port: number): boolean {
-  return listenersIn(pid).some((socket) => socket.port === port && !loopback.test(socket.address));
+export async function listensIn(pid: number, port: number): Promise<boolean> {
+  const listeners = await listenersIn(pid);
+  return listeners.some((socket) => socket.port === port && !loopback.test(socket.address));
 }
 
-export function listenersIn(pid: number): Listener[] {
-  return listeningSockets(`/proc/${pid}/net`)
+export async function listenersIn(pid: number): Promise<Listener[]> {
+  return (await listeningSockets(`/proc/${pid}/net`))
     .filter(({ address }) => address !== dockerNames)
     .map(({ address, port }) => ({ address, port }));
 }

@@ -46,9 +46,12 @@ async function listens(view: ContainerView, port: number): Promise<boolean> {
 /** Where its containers listen; empty where /proc does not show it. */
 export async function listenersOf(workloads: Seeing, id: string): Promise<Listener[]> {
   const { running = [] } = (await workloads.see(id)) ?? {};
-  return running.flatMap(({ State: { Pid: pid }, Id: container }) =>
-    isHere(pid, container) ? listenersIn(pid) : [],
+  const listeners = await Promise.all(
+    running.map(({ State: { Pid: pid }, Id: container }) =>
+      isHere(pid, container) ? listenersIn(pid) : [],
+    ),
   );
+  return listeners.flat();
 }
 
 /** Of its containers together; undefined where none of them runs. */
