@@ -54,10 +54,15 @@ export class Forwarder {
     this.#routes = routes;
     this.#logger = logger;
     this.#proxy = proxy;
-    proxy.on('proxyReq', (outgoing, req) => {
+    proxy.on('proxyReq', (outgoing, req, res) => {
       const passage = this.#passages.get(req);
       if (passage) passage.outgoing = outgoing;
       boundInterim(outgoing);
+      // Nobody asked for another protocol. Unheard, this would never be told to anybody.
+      outgoing.once('upgrade', (_answer, upstream) => {
+        sendNotice(res, noticeOf(502));
+        upstream.destroy();
+      });
     });
     proxy.on('proxyRes', (answer, req, res) => {
       if (isPassable(answer)) {

@@ -60,7 +60,7 @@ export async function runCommand(options: CommandOptions): Promise<ExecOutcome> 
   const over = new AbortController();
   const end = (): void => {
     over.abort();
-    void killAll(membership, clock);
+    killAll(membership, clock).catch(() => undefined); // Done again below, which tells.
   };
   const cancelTimeout = clock.after(spec.timeoutMs, end);
   signal.addEventListener('abort', end, { once: true });
