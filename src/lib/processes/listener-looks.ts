@@ -13,7 +13,7 @@ import { type Listener, type ListeningSocket, listeningSockets } from './listeni
 import { findMembers, type Membership } from './processes.ts';
 
 /** Whose listeners are looked for. */
-export interface Looked {
+interface Looked {
   membership: Membership;
   /** A user id that no other workload's owner has; null: there is none. */
   uid: number | null;

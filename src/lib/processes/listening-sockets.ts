@@ -52,7 +52,7 @@ async function readTable(file: string, sockets: ListeningSocket[]): Promise<void
     let rest = '';
     for (let pages = 1; pages <= tablePages; pages++) {
       const bytes = readPage(fd, page);
-      const lines = (rest + page.latin1Slice(0, bytes)).split('\n');
+      const lines = (rest + page.toString('latin1', 0, bytes)).split('\n');
       rest = lines.pop() ?? '';
       if (!addListening(lines, sockets) || bytes === 0) return;
       if (pages % turnPages === 0) await setImmediate();

@@ -204,7 +204,9 @@ function refuseImpassable(outgoing: ClientRequest, req: IncomingMessage, socket:
   };
   boundInterim(outgoing);
   outgoing.on('error', refuse);
-  outgoing.once('upgrade', () => (headIsOut = true));
+  outgoing.once('upgrade', () => {
+    headIsOut = true;
+  });
   outgoing.once('response', (answer) => {
     if (isPassable(answer)) {
       headIsOut = true;

@@ -15,7 +15,7 @@ export interface EncodedEntries {
 }
 
 /** What came out of a chunk. */
-export interface Taken extends EncodedEntries {
+interface Taken extends EncodedEntries {
   /** Bytes of the chunk that were looked at, which is all but what is behind the last line. */
   used: number;
 }
