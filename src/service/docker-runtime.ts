@@ -17,7 +17,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
 export interface DockerRuntimeOptions {
-  config: Pick<Config, 'dataDir' | 'dockerSocket' | 'edgeHost' | 'edgePort'>;
+  config: Pick<Config, 'dataDir' | 'dockerSocket' | 'edgeHost' | 'edgePort' | 'trustedProxies'>;
   runnerKey: Uint8Array;
   clock: Clock;
   logger: Logger;

@@ -1,5 +1,6 @@
 /** Workloads that only write. How much of a turn they get is in `unit/programs/runner/fair-turns.test.ts`. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { it } from 'node:test';
@@ -28,6 +29,7 @@ it('what floods its log holds up neither visitors nor the logs of others, and lo
   await ready(driver);
   const app = http.createServer((_req, res) => res.end('here')).listen(0, '127.0.0.1');
   t.after(() => app.close());
+  await once(app, 'listening');
   const { port } = app.address() as AddressInfo;
   await driver.setRoutes([{ host: 'a.localhost', targets: [{ host: '127.0.0.1', port }] }]);
   const floods = ['flood-1', 'flood-2'];

@@ -17,7 +17,11 @@ const interimMax = 100;
  * Whether it is a last answer (a 101 that nobody asked for is none), with a head that may be written again
  * and a body that the edge frames as the app did.
  */
-export function isPassable({ statusCode = 0, statusMessage = '', headers }: IncomingMessage): boolean {
+export function isPassable({
+  statusCode = 0,
+  statusMessage = '',
+  headers,
+}: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
   return (
     statusCode >= 200 &&
@@ -36,6 +40,7 @@ export function rewriteAnswer({ headers }: IncomingMessage, keepsConnection: boo
 export function boundInterim(outgoing: ClientRequest): void {
   let left = interimMax;
   outgoing.on('information', () => {
-    if (left-- === 0) outgoing.destroy(new Error('Cannot wait for an answer: only interim ones come'));
+    if (left-- === 0)
+      outgoing.destroy(new Error('Cannot wait for an answer: only interim ones come'));
   });
 }

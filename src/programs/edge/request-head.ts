@@ -51,7 +51,8 @@ export function rewriteHead(req: IncomingMessage): void {
   }
   for (const name of [...hopByHop, ...forwarding]) Reflect.deleteProperty(headers, name);
   for (const name of Object.keys(headers)) {
-    if (name.startsWith('x-forwarded-') || name.includes('_')) Reflect.deleteProperty(headers, name);
+    if (name.startsWith('x-forwarded-') || name.includes('_'))
+      Reflect.deleteProperty(headers, name);
   }
   if (!upgrading) delete headers.upgrade;
   headers.connection = upgrading ? 'upgrade' : 'keep-alive';

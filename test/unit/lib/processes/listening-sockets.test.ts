@@ -10,12 +10,12 @@ const head =
 const row = (local: string, state: string, inode: number): string =>
   `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000     0        0 ${String(inode)} 1 0 100 0 0 10 0`;
 
-it('listeningSockets() tells who listens, and writes addresses as people do', (t) => {
+it('listeningSockets() tells who listens, and writes addresses as people do', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'gangway-proc-'));
   t.after(() => {
     rmSync(dir, { recursive: true });
   });
-  assert.deepEqual(listeningSockets(dir), []);
+  assert.deepEqual(await listeningSockets(dir), []);
   const twice = row('0100007F:1F40', '0A', 11);
   const v4 = [twice, row('00000000:0050', '0A', 12), twice];
   writeFileSync(join(dir, 'tcp'), [head, ...v4, row('0100007F:1F40', '01', 13), ''].join('\n'));
@@ -28,7 +28,9 @@ it('listeningSockets() tells who listens, and writes addresses as people do', (t
   ];
   writeFileSync(join(dir, 'tcp6'), [head, ...v6, ''].join('\n'));
   assert.deepEqual(
-    listeningSockets(dir).map(({ address, port, inode }) => `${address} ${String(port)} ${inode}`),
+    (await listeningSockets(dir)).map(
+      ({ address, port, inode }) => `${address} ${String(port)} ${inode}`,
+    ),
     [
       '127.0.0.1 8000 11',
       '0.0.0.0 80 12',
