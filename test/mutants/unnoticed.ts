@@ -181,7 +181,7 @@ export const unnoticed: readonly Break[] = [
   ignored(
     'edgeHost',
     'src/service/platform.ts',
-    ['edgeHost: host, edgePort: port } = config;', 'host, edgePort: port } = config;'],
+    ['edgeHost: host, edgePort: port, trusted', 'host, edgePort: port, trusted'],
     options,
   ),
   ignored(
