@@ -47,9 +47,9 @@ async function listens(view: ContainerView, port: number): Promise<boolean> {
 export async function listenersOf(workloads: Seeing, id: string): Promise<Listener[]> {
   const { running = [] } = (await workloads.see(id)) ?? {};
   const listeners = await Promise.all(
-    running.map(({ State: { Pid: pid }, Id: container }) =>
-      isHere(pid, container) ? listenersIn(pid) : [],
-    ),
+    running
+      .filter(({ State: { Pid: pid }, Id: container }) => isHere(pid, container))
+      .map(({ State: { Pid: pid } }) => listenersIn(pid)),
   );
   return listeners.flat();
 }
