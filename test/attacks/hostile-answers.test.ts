@@ -163,7 +163,7 @@ it('a runner takes no notice of an app that answers anything', async (t) => {
   await until('the app', async () => (await place.driver.probe('hostile-1')) === 'listening');
   await place.driver.setRoutes([{ host: 'a.localhost', targets: [{ host: '127.0.0.1', port }] }]);
   const pid = await runnerPid(place.dataDir);
-  for (let asks = 0; asks < answers.length; asks++) {
+  for (let asks = 1; asks <= answers.length; asks++) {
     const status = await new Promise((resolve, reject) => {
       const asked = http.get({ ...edge, agent: false, headers: { host: 'a.localhost' } });
       asked.once('response', (answer) => {
