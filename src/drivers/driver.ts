@@ -183,6 +183,8 @@ export interface Driver {
   hidesApps?(): Promise<boolean>;
   /** A port that nothing listens on now. */
   freePort(): Promise<number>;
+  /** The port that is kept for an owner without a workload (`keepsPort`) is needed no more. */
+  letPort?(owner: string): Promise<void>;
   /** Replaces all routes of the edge; durable on its side. */
   setRoutes(routes: readonly EdgeRoute[]): Promise<void>;
   /** Lets go of the connection; what runs goes on. Twice is fine. */

@@ -47,6 +47,8 @@ export type RunnerRequest =
   | { op: 'listeners'; workload: string }
   | { op: 'usages'; workloads: readonly string[] }
   | { op: 'free-port' }
+  /** The port that is kept for an owner which has no workload is needed no more. */
+  | { op: 'let-port'; owner: string }
   | { op: 'set-routes'; routes: readonly EdgeRoute[] }
   /** `terminal`: a number that this connection has not used. */
   | { op: 'terminal-open'; workload: string; terminal: number; spec: TerminalSpec }
@@ -89,6 +91,7 @@ export interface RunnerAnswers {
   /** Of those that run. */
   usages: [id: string, usage: Usage][];
   'free-port': number;
+  'let-port': null;
   'set-routes': null;
   'terminal-open': null;
   'terminal-write': null;

@@ -27,6 +27,11 @@ export interface WorkloadSpec {
   /** The port a service is reached at on loopback, or told to listen on; null for a job. */
   port: number | null;
   /**
+   * Whether its clients go on to know the port when it is gone: nobody else gets the port then, until its
+   * owner has another one. Default false.
+   */
+  keepsPort?: boolean;
+  /**
    * The container it runs in; null on a driver that runs programs of the machine (`runs` is `host`).
    */
   container: ContainerSpec | null;
@@ -100,9 +105,18 @@ export type WorkloadState =
       lastExit?: Exit;
       /** The result of its own health check; absent where it has none. */
       health?: 'starting' | 'healthy' | 'unhealthy';
+      /** Somebody else was seen to listen on its port. */
+      portTaken?: true;
     }
   /** A service between two starts. */
-  | { phase: 'waiting'; restarts: number; nextStartAtMs: number; lastExit: Exit }
+  | {
+      phase: 'waiting';
+      restarts: number;
+      nextStartAtMs: number;
+      lastExit: Exit;
+      /** Somebody else has its port. */
+      portTaken?: true;
+    }
   | { phase: 'ended'; exit: Exit };
 
 export interface Exit {
@@ -142,6 +156,16 @@ export type Vacancy =
   | 'ended'
   | 'stopped';
 
+export interface EdgeTarget {
+  host: string;
+  port: number;
+  /**
+   * The workload of the edge's own runner that is reached there: nothing is sent while it is not this one
+   * that listens. Absent for what runs elsewhere, as in a container.
+   */
+  workload?: string;
+}
+
 /**
  * Where an edge sends requests for a host. The runner keeps routes, so that they work while Gangway
  * restarts.
@@ -150,7 +174,7 @@ export interface EdgeRoute {
   /** Lower-case host name without port. */
   host: string;
   /** Used in turn. Without any the answer is 503. */
-  targets: readonly { host: string; port: number }[];
+  targets: readonly EdgeTarget[];
   /** Also given with targets, for when none of them takes a connection. Absent: not known. */
   vacancy?: Vacancy;
 }

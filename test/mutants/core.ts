@@ -96,9 +96,30 @@ export const core: readonly Break[] = [
   {
     name: 'the edge keeps its old routes',
     file: 'src/programs/edge/routes.ts',
-    find: '    this.#routes = toMap(routes);\n    this.#refusedAtMs',
+    find: '    this.#routes = this.#toMap(routes);\n    this.#refusedAtMs',
     replace: '    this.#refusedAtMs',
     tests: ['unit/programs/edge/edge.test.ts'],
+  },
+  {
+    name: 'the edge trusts whoever took a connection',
+    file: 'src/programs/edge/upstreams.ts',
+    find: 'if (isSame && !socket.destroyed)',
+    replace: 'if (!socket.destroyed)',
+    tests: ['unit/programs/edge/upstreams.test.ts'],
+  },
+  {
+    name: 'a mark counts under any uid',
+    file: 'src/lib/processes/processes.ts',
+    find: 'uidOf(info.pid) !== uid',
+    replace: 'uidOf(info.pid) === undefined',
+    tests: ['unit/lib/processes/processes.test.ts'],
+  },
+  {
+    name: 'the lock of a runner is taken from one that lives',
+    file: 'src/programs/runner/lock.ts',
+    find: '&& lives(holder)',
+    replace: '&& !lives(holder)',
+    tests: ['unit/programs/runner/lock.test.ts'],
   },
   {
     name: 'Last-Event-ID is ignored',

@@ -118,6 +118,8 @@ export class EdgePlace {
   }
 
   #make(): Edge {
-    return new Edge({ dir: this.#dir, clock: systemClock, logger: noLog, ...this.#options });
+    const tenants = { ownSockets: () => Promise.resolve(new Set<string>()) };
+    const own = { dir: this.#dir, tenants, clock: systemClock, logger: noLog };
+    return new Edge({ ...own, ...this.#options });
   }
 }

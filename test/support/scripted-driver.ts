@@ -205,6 +205,13 @@ export class ScriptedDriver implements Driver {
     this.#change(id, { phase: 'waiting', restarts, nextStartAtMs, lastExit });
   }
 
+  /** A service whose port somebody else has taken. */
+  squat(id: string, restarts: number): void {
+    const lastExit = { code: 1, signal: null, reason: 'exited', detail: null, atMs: 0 } as const;
+    const state = { phase: 'waiting', restarts, nextStartAtMs: 0, lastExit } as const;
+    this.#change(id, { ...state, portTaken: true });
+  }
+
   revive(id: string, restarts: number, lastExit?: Exit): void {
     const before = lastExit && { lastExit };
     this.#change(id, { phase: 'running', startedAtMs: 0, restarts, ...before });

@@ -136,6 +136,7 @@ export class Lifecycle {
     // The start was aborted when the database was deleted, and may still be writing.
     await this.#settled;
     for (const workloadId of run.ending) await driver.remove(workloadId);
+    await driver.letPort?.(core.id);
     if (driver.runs === 'image') {
       await driver.removeVolume(volumeOf(core.id));
       await driver.images?.keep(core.id, new Set());

@@ -18,12 +18,18 @@ export function isSameTargets(a: EdgeRoute, b: EdgeRoute): boolean {
   const others = b.targets;
   return (
     a.targets.length === others.length &&
-    a.targets.every(({ host, port }, i) => host === others[i]?.host && port === others[i].port)
+    a.targets.every(
+      ({ host, port, workload }, i) =>
+        host === others[i]?.host && port === others[i].port && workload === others[i].workload,
+    )
   );
 }
 
 function targetsOf({ run: { live } }: AppRecord): EdgeRoute['targets'] {
-  return live === null ? [] : [{ host: live.host, port: live.targetPort ?? live.port }];
+  if (live === null) return [];
+  const { host, port, targetPort = port, image, workloadId: workload } = live;
+  // What runs by an image is no workload of the edge's runner.
+  return [{ host, port: targetPort, ...(image === undefined && { workload }) }];
 }
 
 /** Undefined when the app runs, or when the reason is not known. */

@@ -208,6 +208,10 @@ class ProcessDriver implements Driver {
     return this.#ask({ op: 'free-port' });
   }
 
+  async letPort(owner: string): Promise<void> {
+    if (await this.#reachable()) await this.#ask({ op: 'let-port', owner });
+  }
+
   async setRoutes(routes: readonly EdgeRoute[]): Promise<void> {
     this.#hasRoutes = routes.length > 0;
     // No runner is started only to remove routes.

@@ -35,6 +35,11 @@ export class ListenerLooks {
     return this.#inTurn(() => probePort(port, looked));
   }
 
+  /** Those of the sockets that are the workload's. */
+  own(sockets: readonly ListeningSocket[], looked: Looked): Promise<ListeningSocket[]> {
+    return this.#inTurn(() => ownOf(sockets, looked));
+  }
+
   /** Where the workload listens. */
   listenersOf(looked: Looked): Promise<Listener[]> {
     return this.#inTurn(() => listenersOf(looked));

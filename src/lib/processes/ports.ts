@@ -3,8 +3,8 @@ import net from 'node:net';
 
 import type { Clock } from '../clock.ts';
 
-/** How long a port is not given again: whoever got it needs time to listen. */
-const reserveMs = 120_000;
+/** How long a port is not given again: whoever got it needs time to listen, whoever had it to be forgotten. */
+const reserveMs = 600_000;
 const triesMax = 50;
 
 export class FreePorts {
@@ -15,7 +15,7 @@ export class FreePorts {
     this.#clock = clock;
   }
 
-  /** A port nobody listens on, not handed out lately and not in `taken`. */
+  /** A port nobody listens on, not handed out or used lately, and not in `taken`. */
   async next(taken: ReadonlySet<number>): Promise<number> {
     const now = this.#clock.now();
     for (const [port, atMs] of this.#handedOut) {
@@ -28,6 +28,11 @@ export class FreePorts {
       return port;
     }
     throw new Error('Cannot find a free port: the system offers none');
+  }
+
+  /** It was somebody's until now, and some may still believe that it is. */
+  noteFreed(port: number): void {
+    this.#handedOut.set(port, this.#clock.now());
   }
 }
 

@@ -1,10 +1,12 @@
 /**
  * Owns which processes of the machine belong to a workload, told by /proc.
  *
- * A process belongs to it when the environment it was started with has the workload's mark, when it is
- * in the session or group of the first process, or when it descends from such a process. A program may
- * wipe its environment or leave its session, but it can hardly do both and be an orphan, too. A program
- * that is confined to a control group cannot leave it at all.
+ * 1. Where a control group holds the workload, its processes are those in the group, and its first process,
+ *    which may not have joined yet. What others carry in their environment means nothing.
+ * 2. Without a group, a process belongs to it when it carries the workload's mark in its environment, is in
+ *    the session of the first process, or descends from such a process; where the workload has a uid of its
+ *    own, only when it has that uid, too.
+ * 3. With neither a group nor a uid this protects from accidents only: whoever wants to can carry a mark.
  */
 import fs from 'node:fs';
 
@@ -28,11 +30,11 @@ export const markVariable = 'GANGWAY_WORKLOAD';
 /** The variable that marks what runs on one terminal, or for one command, in a workload. */
 export const sessionVariable = 'GANGWAY_SESSION';
 
-/**
- * What is read of an environment. A process can say that it has gigabytes; ours is among the first
- * variables that a program is started with.
- */
-const environmentBytesMax = 128 * 1024;
+/** A control group: the kernel knows who is in it, and lets nobody else in. */
+export interface ControlGroup {
+  pids(): readonly number[];
+  kill(): void;
+}
 
 export interface Membership {
   /** Value of the mark, unique on this machine. */
@@ -40,9 +42,16 @@ export interface Membership {
   /** The variable that holds it; default `markVariable`. */
   variable?: string;
   first: FirstProcess | null;
-  /** The control group it is confined to: every process in it belongs to the workload. */
-  group?: { pids(): readonly number[]; kill(): void };
+  /** The control group that holds it whole: every process in it belongs to the workload. */
+  group?: ControlGroup | undefined;
+  /** For a part of a workload, such as a command: the control group that holds the workload. */
+  within?: ControlGroup | undefined;
+  /** The uid that only this workload's owner has. */
+  uid?: number | null;
 }
+
+/** Where the mark is looked for: we put it first, and a shell may move it behind other variables. */
+const environmentMaxBytes = 128 * 1024;
 
 /** Undefined when there is no such process, or only a zombie. */
 export function readProcess(pid: number): ProcessInfo | undefined {
@@ -60,39 +69,40 @@ export function readProcess(pid: number): ProcessInfo | undefined {
   return { pid, ppid: at(1), group: at(2), session: at(3), startTicks: at(19) };
 }
 
-function readAll(): Map<number, ProcessInfo> {
-  const all = new Map<number, ProcessInfo>();
-  for (const name of fs.readdirSync('/proc')) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
-    const info = readProcess(pid);
-    if (info) all.set(pid, info);
+/** Whether this very process lives, and not another one that was given its number. */
+export function lives({ pid, startTicks }: FirstProcess): boolean {
+  return readProcess(pid)?.startTicks === startTicks;
+}
+
+function readThese(pids: Iterable<number>): Map<number, ProcessInfo> {
+  const found = new Map<number, ProcessInfo>();
+  for (const pid of pids) {
+    const info = pid === process.pid ? undefined : readProcess(pid);
+    if (info) found.set(pid, info);
   }
-  return all;
+  return found;
+}
+
+function allPids(): number[] {
+  return fs.readdirSync('/proc').map(Number).filter(Number.isInteger);
 }
 
 /** The processes of a workload that live now, without this process. */
 export function findMembers(membership: Membership): ProcessInfo[] {
-  const all = readAll();
-  const { mark, first, variable = markVariable } = membership;
-  // While a session lives, its number is not given to another process. When another process has that
-  // number, the session is gone and the number means nothing.
-  const holder = first ? all.get(first.pid) : undefined;
-  const session =
-    first && (!holder || holder.startTicks === first.startTicks) ? first.pid : undefined;
-  const members = new Map<number, ProcessInfo>();
-  const needle = Buffer.from(`${variable}=${mark}\0`);
-  const room = Buffer.allocUnsafe(environmentBytesMax);
-  for (const info of all.values()) {
-    const inSession =
-      session !== undefined &&
-      (info.session === session || info.group === session) &&
-      info.startTicks >= (first?.startTicks ?? 0);
-    if (inSession || carriesMark(info, needle, room)) members.set(info.pid, info);
+  const { group, within, first } = membership;
+  const held = (group ?? within)?.pids();
+  const all = readThese(held === undefined ? allPids() : new Set([...held, first?.pid ?? 0]));
+  // With its start time the number is no other process's.
+  const isFirst = ({ pid, startTicks }: ProcessInfo): boolean =>
+    pid === first?.pid && startTicks === first.startTicks;
+  if (group !== undefined) {
+    const inside = new Set(held);
+    return [...all.values()].filter((info) => inside.has(info.pid) || isFirst(info));
   }
-  for (const pid of membership.group?.pids() ?? []) {
-    const info = all.get(pid);
-    if (info) members.set(pid, info);
+  const belongs = signOf(membership, all);
+  const members = new Map<number, ProcessInfo>();
+  for (const info of all.values()) {
+    if (isFirst(info) || belongs(info)) members.set(info.pid, info);
   }
   for (let grew = members.size > 0; grew;) {
     grew = false;
@@ -105,10 +115,36 @@ export function findMembers(membership: Membership): ProcessInfo[] {
   return [...members.values()];
 }
 
-function carriesMark(info: ProcessInfo, needle: Buffer, room: Buffer): boolean {
+/** Whether a process shows by its session, or by its mark, that it belongs to the workload. */
+function signOf(
+  { mark, variable = markVariable, first, uid = null, within }: Membership,
+  all: ReadonlyMap<number, ProcessInfo>,
+): (info: ProcessInfo) => boolean {
+  // While a session lives, its number is not given to another process. When another process has that
+  // number, the session is gone and the number means nothing.
+  const holder = first ? all.get(first.pid) : undefined;
+  const session =
+    first && (!holder || holder.startTicks === first.startTicks) ? first.pid : undefined;
+  const needle = Buffer.from(`${variable}=${mark}\0`);
+  return (info) => {
+    if (uid !== null && within === undefined && uidOf(info.pid) !== uid) return false;
+    const inSession =
+      session !== undefined &&
+      (info.session === session || info.group === session) &&
+      info.startTicks >= (first?.startTicks ?? 0);
+    return inSession || carriesMark(info, needle);
+  };
+}
+
+/** The effective one; undefined for a process that has ended. */
+function uidOf(pid: number): number | undefined {
+  return fs.statSync(`/proc/${String(pid)}`, { throwIfNoEntry: false })?.uid;
+}
+
+function carriesMark(info: ProcessInfo, needle: Buffer): boolean {
   if (info.ppid === 2 || info.pid === 2) return false; // The kernel's own.
   try {
-    const environment = readStart(`/proc/${String(info.pid)}/environ`, room);
+    const environment = readStart(`/proc/${String(info.pid)}/environ`, environmentMaxBytes);
     for (
       let at = environment.indexOf(needle);
       at !== -1;
@@ -122,15 +158,19 @@ function carriesMark(info: ProcessInfo, needle: Buffer, room: Buffer): boolean {
   }
 }
 
-/** What fits into `room`, as a view of it. */
-function readStart(file: string, room: Buffer): Buffer {
+/** A program may give itself an environment of gigabytes. */
+function readStart(file: string, maxBytes: number): Buffer {
   const fd = fs.openSync(file, 'r');
   try {
-    let end = 0;
-    for (let got = -1; got !== 0 && end < room.length; end += got) {
-      got = fs.readSync(fd, room, end, room.length - end, null);
+    const chunks: Buffer[] = [];
+    for (let room = maxBytes; room > 0;) {
+      const chunk = Buffer.allocUnsafe(Math.min(room, 8192));
+      const count = fs.readSync(fd, chunk);
+      if (count === 0) break;
+      chunks.push(chunk.subarray(0, count));
+      room -= count;
     }
-    return room.subarray(0, end);
+    return Buffer.concat(chunks);
   } finally {
     fs.closeSync(fd);
   }

@@ -20,10 +20,13 @@ import { http } from './lean-http.ts';
 import { crowdedAnswer } from './pages.ts';
 import { isWebSocketUpgrade } from './request-head.ts';
 import { Routes } from './routes.ts';
+import type { Tenants } from './upstreams.ts';
 
 export interface EdgeOptions {
   /** The folder where the routes are kept. */
   dir: string;
+  /** Whose sockets those are that listen at the targets of routes. */
+  tenants: Tenants;
   clock: Clock;
   logger: Logger;
   /** For tests, which don't open thousands of connections. */
@@ -129,8 +132,8 @@ export class Edge {
   }
 
   async #turnOn(address: EdgeAddress): Promise<void> {
-    this.#forwarder ??= await Forwarder.create(this.#routes, this.#options.logger);
-    const { logger } = this.#options;
+    const { tenants, logger } = this.#options;
+    this.#forwarder ??= await Forwarder.create({ routes: this.#routes, tenants, logger });
     const server = createServer(this.#forwarder, this.#clients, logger);
     try {
       server.listen({ host: address.host, port: address.port });

@@ -24,7 +24,7 @@ import {
   rewriteHead,
 } from './request-head.ts';
 import type { Routes, Target } from './routes.ts';
-import { connectTo, SharedAgent, SingleAgent } from './upstreams.ts';
+import { SingleAgent, type Tenants, Upstreams } from './upstreams.ts';
 
 /** An exchange ends when the app sends nothing for this long. */
 const silenceMs = 10 * 60_000;
@@ -43,17 +43,24 @@ interface Failure extends Pick<Passage, 'outgoing'> {
   error: unknown;
 }
 
+interface ForwarderParts {
+  routes: Routes;
+  tenants: Tenants;
+  logger: Logger;
+}
+
 export class Forwarder {
   readonly #routes: Routes;
   readonly #logger: Logger;
   readonly #proxy: ProxyServer;
-  readonly #agent = new SharedAgent();
+  readonly #upstreams: Upstreams;
   readonly #passages = new WeakMap<IncomingMessage, Passage>();
 
-  private constructor(routes: Routes, logger: Logger, proxy: ProxyServer) {
+  private constructor({ routes, tenants, logger }: ForwarderParts, proxy: ProxyServer) {
     this.#routes = routes;
     this.#logger = logger;
     this.#proxy = proxy;
+    this.#upstreams = new Upstreams(tenants, (target) => routes.has(target));
     proxy.on('proxyReq', (outgoing, req, res) => {
       const passage = this.#passages.get(req);
       if (passage) passage.outgoing = outgoing;
@@ -76,8 +83,8 @@ export class Forwarder {
     proxy.on('proxyReqWs', refuseImpassable);
   }
 
-  static async create(routes: Routes, logger: Logger): Promise<Forwarder> {
-    return new Forwarder(routes, logger, await loadProxyServer());
+  static async create(parts: ForwarderParts): Promise<Forwarder> {
+    return new Forwarder(parts, await loadProxyServer());
   }
 
   async request(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -136,7 +143,7 @@ export class Forwarder {
   }
 
   close(): void {
-    this.#agent.destroy();
+    this.#upstreams.close();
   }
 
   /** Where the request may go, or the answer in its place. */
@@ -171,8 +178,8 @@ export class Forwarder {
     this.#passages.set(req, passage);
     try {
       await this.#proxy.web(req, res, {
-        target: { protocol: 'http:', ...target },
-        agent: this.#agent,
+        target: { protocol: 'http:', host: target.host, port: target.port },
+        agent: this.#upstreams.agentOf(target),
         proxyTimeout: silenceMs,
         // An empty body can be sent again.
         ...(!hasBody(req) && { buffer: Readable.from([]) }),
@@ -186,7 +193,7 @@ export class Forwarder {
   async #connectFirst(targets: readonly Target[]): Promise<Socket | undefined> {
     for (const target of targets.slice(0, triesMax)) {
       try {
-        return await connectTo(target);
+        return await this.#upstreams.connect(target);
       } catch (error) {
         this.#routes.noteRefused(target);
         this.#logger.debug({ port: target.port, err: error }, 'edge_connect_failed');

@@ -7,14 +7,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-import type { EdgeRoute, Vacancy } from '../../protocol/workload.ts';
+import type { EdgeRoute, EdgeTarget, Vacancy } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { writeFileWhole } from '../../lib/whole-file.ts';
 
-export interface Target {
-  host: string;
-  port: number;
-}
+export type Target = Readonly<EdgeTarget>;
 
 interface LiveRoute {
   targets: readonly Target[];
@@ -30,18 +27,20 @@ export class Routes {
   readonly #file: string;
   readonly #clock: Clock;
   #routes: ReadonlyMap<string, LiveRoute>;
+  /** Every target of a route once, the same one as long as routes lead there. */
+  #targets: ReadonlyMap<string, Target> = new Map();
   readonly #refusedAtMs = new Map<string, number>();
 
   /** Reads what an earlier runner kept in `dir`. A damaged file counts as no routes. */
   constructor(dir: string, clock: Clock) {
     this.#file = path.join(dir, fileName);
     this.#clock = clock;
-    this.#routes = toMap(readRoutes(this.#file));
+    this.#routes = this.#toMap(readRoutes(this.#file));
   }
 
   replace(routes: readonly EdgeRoute[]): void {
     writeFileWhole(this.#file, JSON.stringify(routes), true);
-    this.#routes = toMap(routes);
+    this.#routes = this.#toMap(routes);
     this.#refusedAtMs.clear();
   }
 
@@ -64,6 +63,11 @@ export class Routes {
       : [...turned.filter((target) => !refused.includes(target)), ...refused];
   }
 
+  /** Whether a route leads there still. */
+  has(target: Target): boolean {
+    return this.#targets.get(keyOf(target)) === target;
+  }
+
   /** Why no target takes a connection; undefined when that is not known. */
   vacancyOf(host: string): Vacancy | undefined {
     return this.#routes.get(host)?.vacancy;
@@ -73,20 +77,31 @@ export class Routes {
     this.#refusedAtMs.set(keyOf(target), this.#clock.now());
   }
 
+  #toMap(routes: readonly EdgeRoute[]): ReadonlyMap<string, LiveRoute> {
+    const known = this.#targets;
+    const all = new Map<string, Target>();
+    const only = (target: Target): Target => {
+      const key = keyOf(target);
+      const one = all.get(key) ?? known.get(key) ?? target;
+      all.set(key, one);
+      return one;
+    };
+    const live = routes.map(({ host, targets, vacancy }): [string, LiveRoute] => [
+      host,
+      { targets: targets.map((target) => only(target)), vacancy, next: -1 },
+    ]);
+    this.#targets = all;
+    return new Map(live);
+  }
+
   #refusedLately(target: Target): boolean {
     const atMs = this.#refusedAtMs.get(keyOf(target));
     return atMs !== undefined && this.#clock.now() - atMs < refusedMs;
   }
 }
 
-function keyOf({ host, port }: Target): string {
-  return `${host}:${String(port)}`;
-}
-
-function toMap(routes: readonly EdgeRoute[]): ReadonlyMap<string, LiveRoute> {
-  return new Map(
-    routes.map(({ host, targets, vacancy }) => [host, { targets, vacancy, next: -1 }]),
-  );
+function keyOf({ host, port, workload = '' }: Target): string {
+  return `${host}:${String(port)} ${workload}`;
 }
 
 function readRoutes(file: string): EdgeRoute[] {

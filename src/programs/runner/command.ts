@@ -22,7 +22,7 @@ import {
   readProcess,
   sessionVariable,
 } from '../../lib/processes/processes.ts';
-import type { Ground } from './workload.ts';
+import type { Ground } from './ground.ts';
 
 /** As `timeout` of coreutils says it. */
 const timedOutCode = 124;
@@ -42,7 +42,8 @@ export interface CommandOptions {
 export async function runCommand(options: CommandOptions): Promise<ExecOutcome> {
   const { ground, spec, clock, name, signal } = options;
   const mark = `${ground.mark}/${name}`;
-  const membership: Membership = { variable: sessionVariable, mark, first: null };
+  const { within, uid } = ground;
+  const membership: Membership = { variable: sessionVariable, mark, first: null, within, uid };
   const { child, output } = start(options, mark);
   const chunks: Buffer[] = [];
   let room = spec.maxBytes;
@@ -95,11 +96,13 @@ function start(
   const pipe = makePipes(ground.dir, [name])[name];
   if (pipe === undefined) throw new Error('Cannot run a command: there is no pipe');
   const marks = { [markVariable]: ground.mark, [sessionVariable]: mark };
-  const { command, workingDir, env, uid } = confined(
-    { ...ground, command: spec.command, env: { ...marks, ...ground.env, ...spec.env, ...marks } },
-    ground.place,
-    Object.keys(marks),
-  );
+  const start = {
+    command: spec.command,
+    workingDir: ground.workingDir,
+    env: { ...marks, ...ground.env, ...spec.env, ...marks },
+    uid: ground.uid,
+  };
+  const { command, workingDir, env, uid } = confined(start, ground.place, Object.keys(marks));
   const [program = '', ...args] = command;
   try {
     const child = spawn(program, args, {

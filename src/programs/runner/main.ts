@@ -5,14 +5,12 @@
  * 2. It ends by itself when nothing runs, no route leads anywhere and nobody is connected, or when its
  *    data directory is gone; on SIGTERM it ends all workloads and leaves on record what is to run.
  */
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import fs from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { systemClock } from '../../lib/clock.ts';
+import { accepts } from '../../lib/connect.ts';
 import type { Logger } from '../../lib/log.ts';
 import {
   runnerSocketDir,
@@ -21,7 +19,9 @@ import {
 } from '../../protocol/runner-version.ts';
 import { socketAddress } from '../../protocol/runner-socket.ts';
 import { Edge } from '../edge/edge.ts';
+import { instanceOf } from './instance.ts';
 import { openLimits } from './limits/limits.ts';
+import { takeLock } from './lock.ts';
 import { Records } from './records.ts';
 import { Runner } from './runner.ts';
 import { EnvSeal } from './sealed-env.ts';
@@ -39,43 +39,7 @@ const outputLimits = {
 const backoff = { firstMs: 250, maxMs: 30_000, goodRunMs: 30_000 };
 /** Alone and idle for two looks in a row: it ends. */
 const lookMs = 2000;
-
-/**
- * A name for the lock and the marks, the same as long as the data directory lives, and another one
- * for a copy of it.
- */
-function instanceOf(stateDir: string): string {
-  const file = path.join(stateDir, 'instance');
-  if (!fs.existsSync(file)) {
-    const fresh = `${file}.${String(process.pid)}`;
-    fs.writeFileSync(fresh, randomBytes(12).toString('hex'), { mode: 0o600 });
-    try {
-      // Of two runners that start at once, both go by the name of the first.
-      fs.linkSync(fresh, file);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      fs.rmSync(fresh);
-    }
-  }
-  const { dev, ino } = fs.statSync(stateDir);
-  return `${fs.readFileSync(file, 'utf8')}-${dev.toString(36)}-${ino.toString(36)}`;
-}
-
-/** Held by the kernel in this process's name, so that no crash leaves it behind. */
-async function takeLock(instance: string): Promise<boolean> {
-  const lock = net.createServer((socket) => socket.destroy());
-  // A leading zero byte: a name without a file. The name is known to readers of the state only.
-  lock.listen(`\0gangway-runner-${instance}`);
-  try {
-    await once(lock, 'listening');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
-    throw error;
-  }
-  lock.unref();
-  return true;
-}
+const connectMs = 1000;
 
 /**
  * Closes what this process was given open by whoever started it: without close-on-exec every app
@@ -175,12 +139,14 @@ async function main(): Promise<void> {
   const socketDir = path.join(dataDir, runnerSocketDir);
   for (const dir of [stateDir, socketDir]) fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
   const instance = instanceOf(stateDir);
-  if (!(await takeLock(instance))) {
+  const address = socketAddress(socketDir, runnerSocketName);
+  // One of an earlier version holds another lock: that it answers tells.
+  if (!takeLock(path.join(stateDir, 'lock'), instance) || (await accepts(address, connectMs))) {
     logger.info({}, 'runner_already_there');
     return;
   }
-  const edge = new Edge({ dir: stateDir, clock: systemClock, logger });
   const runner = new Runner({
+    stateDir,
     records: new Records(path.join(stateDir, 'workloads'), new EnvSeal(key)),
     instance,
     output: outputLimits,
@@ -189,6 +155,7 @@ async function main(): Promise<void> {
     clock: systemClock,
     logger,
   });
+  const edge = new Edge({ dir: stateDir, tenants: runner, clock: systemClock, logger });
   let end: (reason: string) => void = () => undefined;
   const server = new RunnerServer({
     runner,
@@ -203,7 +170,7 @@ async function main(): Promise<void> {
   }
   const socketFile = path.join(socketDir, runnerSocketName);
   fs.rmSync(socketFile, { force: true });
-  await server.listen(socketAddress(socketDir, runnerSocketName).path);
+  await server.listen(address.path);
   fs.chmodSync(socketFile, 0o600);
   endWhenUseless(parts, socketFile, end);
   logger.info({ dataDir }, 'runner_ready');

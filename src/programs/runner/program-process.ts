@@ -24,6 +24,8 @@ export interface ProgramOptions {
   mark: string;
   /** What confines it; null: nothing. */
   place: Place | null;
+  /** Called as soon as its end is seen, before anything else happens. */
+  ended: () => void;
   clock: Clock;
 }
 
@@ -91,11 +93,12 @@ function statusOf(child: ChildProcess): Promise<string> {
   return pipe ? text(pipe).catch(() => '') : Promise.resolve('');
 }
 
-function exitOf(child: ChildProcess, { spec, clock }: ProgramOptions): Promise<Exit> {
+function exitOf(child: ChildProcess, { spec, ended, clock }: ProgramOptions): Promise<Exit> {
   return new Promise((resolve) => {
-    child.once('exit', (code, signal) =>
-      resolve({ code, signal, reason: 'exited', detail: null, atMs: clock.now() }),
-    );
+    child.once('exit', (code, signal) => {
+      ended();
+      resolve({ code, signal, reason: 'exited', detail: null, atMs: clock.now() });
+    });
     child.on('error', (error) => {
       // Also told when a signal could not be sent; only without a pid did nothing start.
       if (child.pid === undefined) resolve(failedToStart(error, clock.now(), spec.workingDir));

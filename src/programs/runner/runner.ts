@@ -16,19 +16,27 @@ import type {
   Workload as WorkloadView,
   WorkloadSpec,
 } from '../../protocol/workload.ts';
-import type { Listener } from '../../lib/processes/listening-sockets.ts';
-import { runCommand } from './command.ts';
 import { killAll } from '../../lib/processes/ending.ts';
+import { HeldPorts } from '../../lib/processes/held-ports.ts';
+import { ListenerLooks } from '../../lib/processes/listener-looks.ts';
+import { ListenerTable } from '../../lib/processes/listener-table.ts';
+import type { Listener, ListeningSocket } from '../../lib/processes/listening-sockets.ts';
+import { FreePorts } from '../../lib/processes/ports.ts';
+import type { Target } from '../edge/routes.ts';
+import type { Tenants } from '../edge/upstreams.ts';
+import { runCommand } from './command.ts';
 import { FairTurns } from './fair-turns.ts';
+import type { Ground } from './ground.ts';
+import { KeptPorts } from './kept-ports.ts';
 import type { Limits } from './limits/confinement.ts';
 import { Output, type OutputOptions } from './output.ts';
-import { ListenerLooks } from '../../lib/processes/listener-looks.ts';
-import { FreePorts } from '../../lib/processes/ports.ts';
 import { isWorkloadId, type Records, type WorkloadRecord } from './records.ts';
 import { Terminals } from './terminals.ts';
-import { type Backoff, type Ground, Workload } from './workload.ts';
+import { type Backoff, Workload } from './workload.ts';
 
 export interface RunnerOptions {
+  /** Where it keeps what the next runner is to know. */
+  stateDir: string;
   records: Records;
   /** Makes the marks of this data directory's workloads unlike those of any other. */
   instance: string;
@@ -40,14 +48,20 @@ export interface RunnerOptions {
 }
 
 const commandsMax = 64;
+const noResources = { memoryMb: null, cpus: null, pids: null, replicas: 1 };
+const loopback = '127.0.0.1';
+const nobody: ReadonlySet<string> = new Set();
 
-export class Runner {
+export class Runner implements Tenants {
   readonly terminals: Terminals;
   readonly #options: RunnerOptions;
   readonly #workloads = new Map<string, Workload>();
   readonly #removals = new Map<string, Promise<void>>();
   readonly #watchers = new Set<(workload: WorkloadView) => void>();
-  readonly #ports: FreePorts;
+  readonly #freePorts: FreePorts;
+  readonly #ports = new HeldPorts();
+  readonly #keptPorts: KeptPorts;
+  readonly #table = new ListenerTable();
   readonly #looks = new ListenerLooks();
   readonly #turns: FairTurns;
   #commands = 0;
@@ -56,7 +70,8 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options;
-    this.#ports = new FreePorts(options.clock);
+    this.#freePorts = new FreePorts(options.clock);
+    this.#keptPorts = new KeptPorts(options.stateDir, this.#ports);
     this.#turns = new FairTurns(options.clock, options.logger);
     this.terminals = new Terminals(options);
     const { records, logger } = options;
@@ -95,6 +110,7 @@ export class Runner {
       exit: null,
     };
     this.#options.records.save(record, true);
+    if (spec.port !== null) this.#keptPorts.letGo(spec.owner, spec.port);
     return this.#add(record, false).view();
   }
 
@@ -124,6 +140,7 @@ export class Runner {
     const removal = known.stop().then(() => {
       known.output.close();
       this.#options.records.remove(id);
+      this.#leavePort(known.spec);
     });
     this.#removals.set(id, removal);
     try {
@@ -135,13 +152,40 @@ export class Runner {
 
   async probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
     const known = this.#workloads.get(id);
-    if (!known?.active || known.port === null) return 'silent';
+    if (!known?.active || known.port === null || this.#ports.has(known.port)) return 'silent';
     return this.#looks.probe(known.port, known);
   }
 
   async listeners(id: string): Promise<Listener[]> {
     const known = this.#workloads.get(id);
     return known?.active === true ? this.#looks.listenersOf(known) : [];
+  }
+
+  async ownSockets({ host, port, workload = '' }: Target): Promise<ReadonlySet<string>> {
+    const known = this.#workloads.get(workload);
+    if (known?.isUp() !== true) return nobody;
+    const sockets = await this.#table.at(host, port);
+    const areOwn = sockets.length > 0 && (await this.#areOwn(sockets, known));
+    // It may have ended meanwhile.
+    if (!known.isUp() || sockets.length === 0) return nobody;
+    if (areOwn) return new Set(sockets.map(({ inode }) => inode));
+    // Without a uid of its own, it may also be one of its processes that has just ended.
+    if (known.uid !== null) known.notePortTaken();
+    return nobody;
+  }
+
+  /** By the uid that made them where that is the owner's alone, else by whose processes have them open. */
+  async #areOwn(sockets: readonly ListeningSocket[], known: Workload): Promise<boolean> {
+    if (known.uid !== null) return sockets.every(({ uid }) => uid === known.uid);
+    const isShown = ({ inode }: ListeningSocket): boolean => known.sockets.has(inode);
+    if (sockets.every(isShown)) return true;
+    known.sockets = new Set((await this.#looks.own(sockets, known)).map(({ inode }) => inode));
+    return sockets.every(isShown);
+  }
+
+  /** The owner needs its port no more. */
+  letPort(owner: string): void {
+    this.#keptPorts.letGo(owner, null);
   }
 
   /** Rejects: NOT_RUNNING, OVERLOADED, BAD_USER_INPUT for a program that is not there. */
@@ -171,11 +215,7 @@ export class Runner {
   }
 
   freePort(): Promise<number> {
-    const taken = new Set<number>();
-    for (const workload of this.#workloads.values()) {
-      if (workload.active && workload.port !== null) taken.add(workload.port);
-    }
-    return this.#ports.next(taken);
+    return this.#freePorts.next(this.#takenPorts());
   }
 
   /** Ends everything but leaves it on record for the next runner. */
@@ -187,9 +227,27 @@ export class Runner {
     this.#options.limits.close();
   }
 
-  /** Without its record it cannot run again; its mark is known all the same. */
+  #takenPorts(): Set<number> {
+    const taken = new Set(this.#keptPorts.all);
+    for (const { active, port } of this.#workloads.values()) {
+      if (active && port !== null) taken.add(port);
+    }
+    return taken;
+  }
+
+  #leavePort({ port, owner, keepsPort = false }: Readonly<WorkloadSpec>): void {
+    if (port === null) return;
+    this.#freePorts.noteFreed(port);
+    if (keepsPort) this.#keptPorts.keep(owner, port);
+    else this.#ports.letGo(port);
+  }
+
+  /** Without its record it cannot run again; its group is known all the same, and else its mark. */
   async #discard(id: string): Promise<void> {
-    await killAll({ mark: this.#markOf(id), first: null }, this.#options.clock);
+    const group = this.#options.limits.confinementOf(id, noResources);
+    const membership = { mark: this.#markOf(id), first: null };
+    await killAll(group.holds ? { ...membership, group } : membership, this.#options.clock);
+    group.close();
     this.#options.records.remove(id);
     this.#removals.delete(id);
   }
@@ -224,6 +282,8 @@ export class Runner {
       recovered,
       output,
       confinement,
+      ports: this.#ports,
+      isTaken: async (port) => (await this.#table.at(loopback, port)).length > 0,
       backoff,
       clock,
       logger,

@@ -149,6 +149,7 @@ class Connection {
       listeners: ({ workload }) => runner.listeners(workload),
       usages: ({ workloads }) => runner.usages(workloads),
       'free-port': () => runner.freePort(),
+      'let-port': ({ owner }) => runner.letPort(owner),
       'set-routes': ({ routes }) => edge.setRoutes(routes),
       'terminal-open': (frame) => this.#terminals.open(frame),
       exec: (frame) =>

@@ -19,7 +19,7 @@ import type { HostEvent, HostRequest } from '../../protocol/terminal-messages.ts
 import { endPolitely, killAll } from '../../lib/processes/ending.ts';
 import { markVariable, readProcess, sessionVariable } from '../../lib/processes/processes.ts';
 import type { FirstProcess, Membership } from '../../lib/processes/processes.ts';
-import type { Ground } from './workload.ts';
+import type { Ground } from './ground.ts';
 
 export interface TerminalsOptions {
   clock: Clock;
@@ -44,6 +44,8 @@ interface Held {
   membership: Membership;
   sink: TerminalSink;
   opened: (result: 'opened' | ServiceError) => void;
+  /** Closed while it opens: it is ended as soon as its first process is known. */
+  phase: 'opening' | 'open' | 'closed';
 }
 
 export class Terminals {
@@ -67,11 +69,11 @@ export class Terminals {
     }
     const id = ++this.#lastId;
     const mark = `${ground.mark}/${String(process.pid)}-${String(id)}`;
+    const { workingDir, uid, place, within } = ground;
     const result = new Promise<'opened' | ServiceError>((opened) => {
-      const membership = { variable: sessionVariable, mark, first: null };
-      this.#held.set(id, { id, workload: ground.id, membership, sink, opened });
+      const membership = { variable: sessionVariable, mark, first: null, within, uid };
+      this.#held.set(id, { id, workload: ground.id, membership, sink, opened, phase: 'opening' });
     });
-    const { workingDir, uid, place } = ground;
     const { command, cols, rows } = spec;
     const marks = { [markVariable]: ground.mark, [sessionVariable]: mark };
     const env = {
@@ -90,7 +92,8 @@ export class Terminals {
   }
 
   has(id: number): boolean {
-    return this.#held.has(id);
+    const held = this.#held.get(id);
+    return held !== undefined && held.phase !== 'closed';
   }
 
   tell(request: Extract<HostRequest, { op: 'write' | 'resize' | 'taken' }>): void {
@@ -121,6 +124,11 @@ export class Terminals {
     switch (event.event) {
       case 'opened':
         held.membership.first = firstOf(event.pid);
+        if (held.phase === 'closed') {
+          this.#endNow(held);
+          return;
+        }
+        held.phase = 'open';
         held.opened('opened');
         return;
       case 'refused':
@@ -144,16 +152,24 @@ export class Terminals {
   }
 
   #hangUp(held: Held): void {
+    if (held.phase === 'closed') return;
+    const { phase } = held;
+    held.phase = 'closed';
+    if (phase === 'open') this.#endNow(held);
+    held.opened(new ServiceError('NOT_RUNNING', 'It ended before a console was open.'));
+    held.sink.exit({ code: 128 + constants.signals.SIGHUP, lost: false });
+  }
+
+  #endNow(held: Held): void {
     this.#host.send({ op: 'close', id: held.id });
     this.#forget(held);
     this.#endLeftovers(held, hangUpMs);
-    held.opened(new ServiceError('NOT_RUNNING', 'It ended before a console was open.'));
-    held.sink.exit({ code: 128 + constants.signals.SIGHUP, lost: false });
   }
 
   #lose(held: Held): void {
     this.#forget(held);
     this.#endLeftovers(held, 0);
+    if (held.phase === 'closed') return;
     held.opened(new ServiceError('AGENT_UNREACHABLE', 'The process runner lost its terminals.'));
     held.sink.exit({ code: null, lost: true });
   }

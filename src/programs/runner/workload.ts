@@ -4,21 +4,30 @@
  * 1. What is asked of it is on disk before it is done, so that the next runner knows.
  * 2. No second process starts before all of the first are gone.
  * 3. It counts as ended when its last log entry is in the spool.
+ * 4. While a service does not run, its port is nobody else's, unless somebody took it at the moment of its end.
  */
 import type {
   Exit,
   Usage,
   Workload as WorkloadView,
+  WorkloadSpec,
   WorkloadState,
 } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { endPolitely, killAll } from '../../lib/processes/ending.ts';
+import type { HeldPorts } from '../../lib/processes/held-ports.ts';
+import { lostExit, shortOfMemory } from './exits.ts';
+import type { Ground } from './ground.ts';
 import type { Confinement } from './limits/confinement.ts';
-import type { Place } from '../../protocol/terminal-messages.ts';
 import { usageOf } from './limits/limits.ts';
 import type { Output } from './output.ts';
-import { findMembers, type Membership, readProcess } from '../../lib/processes/processes.ts';
+import {
+  type ControlGroup,
+  findMembers,
+  type Membership,
+  readProcess,
+} from '../../lib/processes/processes.ts';
 import { failedToStart, type ProgramProcess, startProgram } from './program-process.ts';
 import type { WorkloadRecord } from './records.ts';
 
@@ -39,24 +48,14 @@ export interface WorkloadParts {
   recovered: boolean;
   output: Output;
   confinement: Confinement;
+  ports: HeldPorts;
+  /** Whether anybody listens there. */
+  isTaken: (port: number) => Promise<boolean>;
   backoff: Backoff;
   clock: Clock;
   logger: Logger;
   save: (record: WorkloadRecord, durable: boolean) => void;
   changed: (workload: Workload) => void;
-}
-
-/** Where a terminal or a command of a workload runs. */
-export interface Ground {
-  id: string;
-  /** The workload's own folder here, closed to it. */
-  dir: string;
-  mark: string;
-  env: Readonly<Record<string, string>>;
-  uid: number | null;
-  workingDir: string;
-  /** For `confined`, so that it runs within the workload's limits and is counted with it. */
-  place: Place | null;
 }
 
 /** Why it is being ended: `release` leaves it to the next runner. */
@@ -66,6 +65,8 @@ type EndReason = 'stopped' | 'deadline' | 'release';
 const pipesCloseMs = 5000;
 
 export class Workload {
+  /** Inodes of sockets that were shown to be its own; no other ever gets the same. */
+  sockets: ReadonlySet<string> = new Set();
   readonly #parts: WorkloadParts;
   readonly #record: WorkloadRecord;
   #state: WorkloadState;
@@ -76,11 +77,18 @@ export class Workload {
   #shortRuns = 0;
   /** Counted so far where nothing but /proc counts; what ended must not be taken off again. */
   #countedCpuNs = 0;
+  /** Whether its first process has not ended since the last start. */
+  #isUp = false;
+  /** Whether its port was somebody else's when its last run had ended. */
+  #isPortTaken = false;
+  /** Where the kernel holds its processes together; undefined: it runs outside. */
+  #group: ControlGroup | undefined;
 
   /** Goes on with what the record says: a new one starts, one of a dead runner is found and ended. */
   constructor(parts: WorkloadParts) {
     this.#parts = parts;
     this.#record = parts.record;
+    this.#group = parts.confinement.holds ? parts.confinement : undefined;
     const { exit, restarts } = parts.record;
     if (exit) {
       this.#state = { phase: 'ended', exit };
@@ -107,8 +115,8 @@ export class Workload {
   }
 
   get membership(): Membership {
-    const { mark, confinement } = this.#parts;
-    return { mark, first: this.#record.first, group: confinement };
+    const { first, spec } = this.#record;
+    return { mark: this.#parts.mark, first, group: this.#group, uid: spec.uid };
   }
 
   get uid(): number | null {
@@ -117,6 +125,10 @@ export class Workload {
 
   get port(): number | null {
     return this.#record.spec.port;
+  }
+
+  get spec(): Readonly<WorkloadSpec> {
+    return this.#record.spec;
   }
 
   get active(): boolean {
@@ -128,7 +140,19 @@ export class Workload {
     if (this.#state.phase !== 'running' || this.#isEnding()) return undefined;
     const { env, uid, workingDir } = this.#record.spec;
     const { dir, mark, confinement } = this.#parts;
-    return { id: this.id, dir, mark, env, uid, workingDir, place: confinement.place };
+    const within = this.#group;
+    return { id: this.id, dir, mark, env, uid, workingDir, place: confinement.place, within };
+  }
+
+  /** Whether it serves: its first process lives, as far as is known. */
+  isUp(): boolean {
+    return this.#isUp && this.#state.phase === 'running';
+  }
+
+  /** Somebody else was seen to listen on its port. */
+  notePortTaken(): void {
+    if (this.#state.phase !== 'running' || this.#state.portTaken === true) return;
+    this.#change({ ...this.#state, portTaken: true });
   }
 
   /** Undefined while it does not run. */
@@ -169,7 +193,12 @@ export class Workload {
   async #live(): Promise<void> {
     const { spec } = this.#record;
     if (this.#parts.recovered) {
+      void this.#holdPort();
       await killAll(this.membership, this.#parts.clock);
+      // What ran outside its group, for want of one.
+      if (spec.uid !== null)
+        await killAll({ ...this.membership, group: undefined }, this.#parts.clock);
+      await this.#holdPort();
       this.#record.first = null;
       if (this.#record.want === 'stop') {
         this.#conclude({ ...this.#lost(), reason: 'stopped' });
@@ -212,8 +241,12 @@ export class Workload {
     this.#record.startedAtMs = startedAtMs;
     const oomKills = confinement.oomKills();
     const { pid, stdout, stderr, launched, exited } = this.#start();
+    this.#isUp = pid !== undefined;
     const piped = Promise.all([output.attach(stdout, 'stdout'), output.attach(stderr, 'stderr')]);
-    if (pid === undefined) return exited;
+    if (pid === undefined) {
+      await this.#holdPort();
+      return exited;
+    }
     this.#record.first = { pid, startTicks: readProcess(pid)?.startTicks ?? 0 };
     this.#save(false);
     const { restarts, lastExit } = this.#record;
@@ -227,6 +260,7 @@ export class Workload {
     // What the first process left behind would hold the port and the pipes.
     if (this.#isEnding()) await ended;
     else await killAll(this.membership, clock);
+    await this.#holdPort();
     this.#record.first = null; // Its number may be given to another process from now on.
     output.drain();
     const cancelWait = clock.after(pipesCloseMs, () => {
@@ -238,7 +272,8 @@ export class Workload {
     cancelWait();
     const short = clock.now() - startedAtMs < this.#parts.backoff.goodRunMs;
     this.#shortRuns = short ? this.#shortRuns + 1 : 0;
-    return confinement.oomKills() > oomKills ? this.#shortOfMemory(exit) : exit;
+    if (confinement.oomKills() === oomKills) return exit;
+    return shortOfMemory(exit, spec.resources.memoryMb);
   }
 
   /** Counts from when the program itself runs. */
@@ -267,17 +302,21 @@ export class Workload {
       logger.error({ err: error, workload: this.id }, 'limits_not_set');
       place = null;
     }
-    return startProgram({ spec: this.#record.spec, dir, mark, place, clock });
+    this.#group = place !== null && confinement.holds ? confinement : undefined;
+    const ended = (): void => {
+      this.#isUp = false;
+      void this.#holdPort();
+    };
+    const { spec } = this.#record;
+    if (spec.port !== null) this.#parts.ports.letGo(spec.port);
+    return startProgram({ spec, dir, mark, place, ended, clock });
   }
 
-  /** What the kernel ended for its memory, the program itself or one it had started. */
-  #shortOfMemory(exit: Exit): Exit {
-    const limit = `its ${String(this.#record.spec.resources.memoryMb ?? 0)} MB of memory`;
-    const detail =
-      exit.signal === 'SIGKILL'
-        ? `It used more than ${limit} and was ended.`
-        : `A process of it was ended because it used more than ${limit}.`;
-    return { ...exit, cause: 'out_of_memory', detail: exit.detail ?? detail };
+  async #holdPort(): Promise<void> {
+    const { kind, port } = this.#record.spec;
+    if (kind !== 'service' || port === null) return;
+    const isHeld = await this.#parts.ports.hold(port);
+    this.#isPortTaken = !isHeld && (await this.#parts.isTaken(port));
   }
 
   #sumUsage(): Pick<Usage, 'cpuNs' | 'memoryBytes'> {
@@ -300,6 +339,7 @@ export class Workload {
       restarts,
       nextStartAtMs: clock.now() + delayMs,
       lastExit,
+      ...(this.#isPortTaken && { portTaken: true }),
     });
     await new Promise<void>((resolve) => {
       const cancel = clock.after(delayMs, resolve);
@@ -322,9 +362,7 @@ export class Workload {
   }
 
   #lost(): Exit {
-    const atMs = this.#parts.clock.now();
-    const detail = 'The runner ended while this ran.';
-    return { code: null, signal: null, reason: 'lost', detail, atMs };
+    return lostExit(this.#parts.clock.now());
   }
 
   /** How what the runner before this one left has ended. */

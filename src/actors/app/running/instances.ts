@@ -129,6 +129,12 @@ function noticeLive(core: AppCore, workload: Workload, ensureRunning: () => void
   const crashes = countEnd(core, workload);
   const { run } = core.require();
   const ended = { ...run, ...(crashes && { crashes, crashing: true }) };
+  if (workload.state.phase !== 'ended' && workload.state.portTaken === true) {
+    const text = 'Another program listens on the port of the app. It is started on another one.';
+    core.context.afterCommit(() => core.deps.streams.write(core.logOf(workload.spec.id), text));
+    loseLive(core, ended, ensureRunning);
+    return;
+  }
   switch (workload.state.phase) {
     case 'running':
       core.care.follow(workload.spec.id);

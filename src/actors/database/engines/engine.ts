@@ -17,6 +17,8 @@ export interface Command {
 export interface Access {
   host: string;
   port: number;
+  /** Where our own clients reach it in place of host and port; see `HostEngine.socket`. */
+  socket?: string | null;
   username: string;
   password: string;
   databaseName: string;
@@ -39,6 +41,8 @@ export interface Server extends Names, Secrets {
   port: number;
   /** The port inside its sandbox, where commands run. */
   ownPort: number;
+  /** Where it is reached in place of both; see `HostEngine.socket`. */
+  socket: string | null;
   /** Runs a command beside the server, in its sandbox, for half a minute at most. */
   exec(command: Command, signal: AbortSignal): Promise<ExecOutcome>;
 }
@@ -96,6 +100,11 @@ export interface HostEngine {
   find(version: string | null, tools: HostTools): Promise<HostServer>;
   /** Finds a server that can use the files that `version` made. */
   again(version: string, tools: HostTools): Promise<HostServer>;
+  /**
+   * The Unix socket of a server on this port, as its clients name it, in a folder that only its own user and
+   * we may enter: unlike on a port, nobody else answers there. Null: the path is too long for one.
+   */
+  socket(place: Pick<HostPlace, 'run'>, port: number): string | null;
 }
 
 export interface ImageEngine {
@@ -287,6 +296,19 @@ export function lastLine(output: Uint8Array): string {
   const lines = Buffer.from(output).toString('utf8').split('\n');
   const said = lines.map((line) => line.trim()).filter((line) => line !== '');
   return (said.at(-1) ?? 'it said nothing').slice(0, 300);
+}
+
+/** The system cuts longer socket paths. */
+const socketPathMax = 107;
+
+/** The path, or null when it is too long for a socket. */
+export function socketPath(path: string): string | null {
+  return Buffer.byteLength(path) <= socketPathMax ? path : null;
+}
+
+/** The word as a shell reads it. */
+export function quotedForShell(word: string): string {
+  return /^[\w./=:@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 const statementVariable = 'GANGWAY_STATEMENT';

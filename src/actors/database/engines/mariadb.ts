@@ -11,6 +11,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import {
+  type Access,
   addressOf,
   changeByClient,
   checkByClient,
@@ -25,9 +26,11 @@ import {
   lastLine,
   type Names,
   notAvailable,
+  quotedForShell,
   runByClient,
   type Secrets,
   type Server,
+  socketPath,
   type Wellness,
 } from './engine.ts';
 
@@ -54,7 +57,11 @@ export const mariadb: Engine = {
   // The image makes them, or the server as it starts.
   setUp: () => Promise.resolve(),
   check: (server, signal) => checkByClient(server, asUser(server, 'mariadb', 'SELECT 1'), signal),
-  host: { find: findServer, again: (_version, tools) => findServer(null, tools) },
+  host: {
+    find: findServer,
+    again: (_version, tools) => findServer(null, tools),
+    socket: ({ run }) => socketPath(join(run, 's')),
+  },
   image: {
     versions: ['11.8', '11.4', '10.11', '10.6'],
     reference: (version) => `mariadb:${version}`,
@@ -119,14 +126,14 @@ function shared(
     async client(access, statement, tools) {
       const path = tools === null ? program : await tools.find([program, 'mysql']);
       if (path === null) throw notAvailable(`This server has no ${program} client.`);
-      const { host, port, username, databaseName } = access;
+      const { username, databaseName } = access;
       const command = [
-        ...[path, '--no-defaults', '--protocol=tcp', `--host=${host}`, `--port=${String(port)}`],
+        ...[path, '--no-defaults', ...addressOptions(access)],
         ...[`--user=${username}`, databaseName],
       ];
       const env = { MYSQL_PWD: access.password };
       if (statement === null) return { command, env };
-      return fedByShell([...command, '--table'].join(' '), statement, env);
+      return fedByShell([...command, '--table'].map(quotedForShell).join(' '), statement, env);
     },
   };
 }
@@ -178,6 +185,8 @@ function firstStatements({ databaseName, username }: Names, secrets: Secrets): s
     `CREATE USER IF NOT EXISTS ${user} IDENTIFIED BY PASSWORD '${nativeHash(secrets.password)}';`,
     `GRANT ALL PRIVILEGES ON \`${databaseName.replaceAll('_', '\\_')}\`.* TO ${user};`,
     `ALTER USER 'root'@'localhost' IDENTIFIED BY PASSWORD '${nativeHash(secrets.adminPassword)}';`,
+    // Clients on its socket come from `localhost`, and would be taken for this one.
+    "DROP USER IF EXISTS ''@'localhost';",
     "CREATE USER IF NOT EXISTS 'root'@'127.0.0.1' IDENTIFIED BY 'x' ACCOUNT LOCK;",
     `ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY PASSWORD '${nativeHash(secrets.adminPassword)}' ACCOUNT UNLOCK;`,
     "GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;",
@@ -223,11 +232,11 @@ function quoted(text: string): string {
 }
 
 function asRoot(server: Server, program: Program, text: string): Command {
-  return sql(program, 'root', server.adminPassword, server.ownPort, text);
+  return sql(program, 'root', server.adminPassword, server, text);
 }
 
 function asUser(server: Server, program: Program, text: string): Command {
-  return sql(program, server.username, server.password, server.ownPort, text);
+  return sql(program, server.username, server.password, server, text);
 }
 
 /** The number of a server error; null for errors of the client, such as a lost connection. */
@@ -241,14 +250,25 @@ function isDenied(said: string): boolean {
   return deniedErrors.has(serverError(said));
 }
 
-/** A statement over the network of the sandbox. That is missing while an image still makes its files. */
+/** By its socket, else over the network of the sandbox. */
+function addressOptions({
+  host,
+  port,
+  socket = null,
+}: Pick<Access, 'host' | 'port' | 'socket'>): string[] {
+  if (socket !== null) return ['--protocol=socket', `--socket=${socket}`];
+  return ['--protocol=tcp', `--host=${host}`, `--port=${String(port)}`];
+}
+
+/** A statement inside the sandbox. Its network is missing while an image still makes its files. */
 function sql(
   program: Program,
   user: string,
   password: string,
-  port: number,
+  { ownPort: port, socket }: Server,
   text: string,
 ): Command {
-  const client = `${program} --no-defaults --protocol=tcp --host=${loopback} --port=${String(port)} --user=${user} --connect-timeout=5 --batch`;
-  return fedByShell(client, text, { MYSQL_PWD: password });
+  const options = ['--no-defaults', ...addressOptions({ host: loopback, port, socket })];
+  const client = [program, ...options, `--user=${user}`, '--connect-timeout=5', '--batch'];
+  return fedByShell(client.map(quotedForShell).join(' '), text, { MYSQL_PWD: password });
 }

@@ -21,14 +21,14 @@ import {
   notAvailable,
   noVersion,
   PasswordRefused,
+  requireHost,
   type Server,
+  socketPath,
 } from './engine.ts';
 
 const admin = 'postgres';
 const connectTimeoutMs = 5000;
 const queryTimeoutMs = 15_000;
-/** The system cuts longer socket paths. */
-const socketPathMax = 107;
 const scramIterations = 4096;
 const hostFolder = '/usr/lib/postgresql';
 // prettier-ignore
@@ -48,6 +48,8 @@ export const postgres: Engine = {
   host: {
     find: findServer,
     again: (version, tools) => findServer(version.split('.')[0] ?? version, tools),
+    // Clients take the folder for a host.
+    socket: ({ run }, port) => (socketPath(join(run, `.s.PGSQL.${String(port)}`)) ? run : null),
   },
   image: {
     versions: ['18', '17', '16', '15', '14'],
@@ -112,7 +114,7 @@ export const postgres: Engine = {
   },
   async client(access, statement, tools) {
     const env = {
-      PGHOST: access.host,
+      PGHOST: access.socket ?? access.host,
       PGPORT: String(access.port),
       PGUSER: access.username,
       PGPASSWORD: access.password,
@@ -184,7 +186,7 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
       const options = {
         listen_addresses: '127.0.0.1',
         port: String(port),
-        unix_socket_directories: socketFolder(place.run, port),
+        unix_socket_directories: requireHost(postgres).socket(place, port) ?? '',
         hba_file: rules,
         // A client that a stop cuts off is no error.
         log_line_prefix: '',
@@ -211,11 +213,6 @@ function initCommand(bin: string, version: string, place: HostPlace, passwords: 
     ...['-D', place.data, '-U', admin, `--pwfile=${passwords}`, '--auth=scram-sha-256'],
     ...['--encoding=UTF8', ...locale, '--no-instructions'],
   ];
-}
-
-function socketFolder(run: string, port: number): string {
-  const path = join(run, `.s.PGSQL.${String(port)}`);
-  return Buffer.byteLength(path) <= socketPathMax ? run : '';
 }
 
 function whatIsWrong(error: unknown): string {
@@ -249,7 +246,7 @@ async function connected(
 ): Promise<void> {
   const pg = (await import('pg')).default;
   const client = new pg.Client({
-    host: server.host,
+    host: server.socket ?? server.host,
     port: server.port,
     ...signIn,
     connectionTimeoutMillis: connectTimeoutMs,

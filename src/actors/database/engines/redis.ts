@@ -3,6 +3,7 @@
  * lies in its configuration file alone. Redis rewrites that file when the password changes, so a restart by
  * the driver uses the newest one. A password that Redis cannot write to the file is not taken.
  */
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -16,7 +17,11 @@ import {
   type HostTools,
   notAvailable,
   PasswordRefused,
+  quotedForShell,
+  requireHost,
+  type Server,
   ServerRefusal,
+  socketPath,
 } from './engine.ts';
 
 const timeoutMs = 5000;
@@ -30,7 +35,11 @@ export const redis: Engine = {
     /^\d+:[A-Z] \d.*? # (?<text>(?!oO0|Redis |Configuration loaded|Server initialized|User requested|WARNING).+)$/,
   defaults: { databaseName: '', username: 'default' },
   rules: { databaseName: null, username: null },
-  host: { find: findServer, again: (_version, tools) => findServer(null, tools) },
+  host: {
+    find: findServer,
+    again: (_version, tools) => findServer(null, tools),
+    socket: ({ run }) => socketPath(join(run, 's')),
+  },
   image: {
     versions: ['8.2', '8.0', '7.4', '7.2'],
     reference: (version) => `redis:${version}-alpine`,
@@ -81,10 +90,13 @@ export const redis: Engine = {
   async client(access, statement, tools) {
     const program = tools === null ? 'redis-cli' : await tools.find(['redis-cli']);
     if (program === null) throw notAvailable('This server has no redis-cli.');
-    const command = [program, '-h', access.host, '-p', String(access.port)];
+    const { host, port, socket = null } = access;
+    const at = socket === null ? ['-h', host, '-p', String(port)] : ['-s', socket];
+    const command = [program, ...at];
     const env = { REDISCLI_AUTH: access.password };
     if (statement === null) return { command, env };
-    return fedByShell(`${[...command, '--no-raw'].join(' ')} | ${failsOnError}`, statement, env);
+    const line = [...command, '--no-raw'].map(quotedForShell).join(' ');
+    return fedByShell(`${line} | ${failsOnError}`, statement, env);
   },
 };
 
@@ -129,7 +141,11 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
     },
     serve: (place, port) => {
       const file = join(place.data, configName);
-      const options = ['--bind', '127.0.0.1', '--port', String(port), '--dir', place.data];
+      const socket = requireHost(redis).socket(place, port);
+      const options = [
+        ...['--bind', '127.0.0.1', '--port', String(port), '--dir', place.data],
+        ...(socket === null ? [] : ['--unixsocket', socket, '--unixsocketperm', '700']),
+      ];
       return Promise.resolve({
         command: [found.program, file, ...options, '--daemonize', 'no'],
         env: hostEnvironment(place, tools.path),
@@ -141,23 +157,21 @@ async function findServer(version: string | null, tools: HostTools): Promise<Hos
 /** redis-cli succeeds whatever Redis answers. Values are quoted, so only an error looks like an error. */
 const failsOnError = `{ bad=0; while IFS= read -r line; do printf '%s\\n' "$line"; case "$line" in '(error)'*) bad=1;; esac; done; exit "$bad"; }`;
 
-interface RedisPlace {
-  host: string;
-  port: number;
-  password: string;
-}
+type RedisPlace = Pick<Server, 'host' | 'port' | 'socket' | 'password'>;
 
 /**
  * A short exchange by RESP 2: a password, some commands, their one-line answers. Rejects with Redis's
  * error, with the error of the connection, or when it took too long.
  */
 async function talkToRedis(
-  { host, port, password }: RedisPlace,
+  { host, port, socket: path, password }: RedisPlace,
   commands: readonly (readonly string[])[],
   signal: AbortSignal,
 ): Promise<string[]> {
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const socket = connect({ host, port, signal: inTime }).setEncoding('latin1');
+  // One that an earlier version of the service started has none until it is started again.
+  const at = path !== null && existsSync(path) ? { path } : { host, port };
+  const socket = connect({ ...at, signal: inTime }).setEncoding('latin1');
   socket.write([['AUTH', password], ...commands].map(encoded).join(''));
   let text = '';
   // Leaving the loop ends the connection.

@@ -9,7 +9,7 @@ import type { Exit, Workload } from '../../../protocol/workload.ts';
 import { describeEnd, describeExit, describeNext, endIn } from '../../workload/ends.ts';
 import type { DatabaseCore } from '../core.ts';
 import type { Handlers } from '../protocol.ts';
-import { finishRotation } from '../settings/passwords.ts';
+import { finishRotation, nextPassword } from '../settings/passwords.ts';
 import { justBeforeMs, saidSince } from './said.ts';
 import { look } from './wellness.ts';
 import { leaving } from './workloads.ts';
@@ -56,6 +56,10 @@ export class LiveServer {
     if (core.record?.run.live !== id) return;
     const { run } = core.require();
     this.#tellEnd(workload);
+    if (workload.state.phase !== 'ended' && workload.state.portTaken === true) {
+      this.#leavePort();
+      return;
+    }
     switch (workload.state.phase) {
       case 'running':
         core.care.follow(id);
@@ -77,6 +81,25 @@ export class LiveServer {
         core.endAll();
         this.#ensureRunning();
     }
+  }
+
+  /**
+   * Somebody else listens on its port, and may have been told the password by its clients: it gets another
+   * port and another password, and those who refer to it are told.
+   */
+  #leavePort(): void {
+    const core = this.#core;
+    const { run, nextPasswordSealed } = core.require();
+    core.deps.logger.warn({ database: core.id, port: run.port }, 'database_port_taken');
+    const error = 'Another program listens on its port. It gets another port and another password.';
+    core.context.afterCommit(() => core.deps.streams.write(`db:${core.id}`, error));
+    core.save({
+      error,
+      nextPasswordSealed: nextPasswordSealed ?? nextPassword(core),
+      run: { ...leaving(run, 'live'), port: null, crashing: false },
+    });
+    core.endAll();
+    this.#ensureRunning();
   }
 
   /** Reports the end in the database's log, once. */

@@ -22,7 +22,8 @@ export async function serverSpec(
   if (runtime.kind === 'host') {
     const { place, passwords, uid } = core;
     const run = await runtime.server.serve(place, port, names, passwords);
-    return core.spec({ ...run, id, kind: 'service', port, workingDir: place.data, uid });
+    const own = { id, kind: 'service', port, keepsPort: true } as const;
+    return core.spec({ ...run, ...own, workingDir: place.data, uid });
   }
   const { image } = core.engine;
   const container = {

@@ -33,6 +33,7 @@ export function serverOf(core: DatabaseCore, workloadId: string): Server {
     host: loopback,
     port,
     ownPort: driver.runs === 'image' ? core.engine.image.port : port,
+    socket: driver.runs === 'image' ? null : (core.engine.host?.socket(core.place, port) ?? null),
     exec: ({ command, env }, signal) => {
       const spec = { command, env, timeoutMs: execTimeoutMs, maxBytes: execOutputMax };
       return driver.exec(workloadId, spec, signal);

@@ -100,8 +100,7 @@ function requireLive(core: DatabaseCore): { record: DatabaseRecord; live: string
 async function rotate(core: DatabaseCore): Promise<string> {
   const { record } = requireLive(core);
   // A password that the server may have taken already must not be forgotten.
-  const sealed =
-    record.nextPasswordSealed ?? sealPassword(core.deps.secrets, core.id, 'next', newPassword());
+  const sealed = record.nextPasswordSealed ?? nextPassword(core);
   const retry = core.context.alarm('rotation', core.deps.clock.now() + retryMs, {
     type: 'rotation',
   });
@@ -115,6 +114,11 @@ async function rotate(core: DatabaseCore): Promise<string> {
     throw error instanceof PasswordRefused ? refused(error) : notTaken(core, error);
   }
   return urlOf(core);
+}
+
+/** A new password, sealed, for the server to get. */
+export function nextPassword({ deps, id }: DatabaseCore): Uint8Array {
+  return sealPassword(deps.secrets, id, 'next', newPassword());
 }
 
 /** Gives the server its new password, or drops that password when the server refuses it. */
@@ -186,7 +190,8 @@ async function clientOf(core: DatabaseCore, statement: string | null): Promise<C
   const server = serverOf(core, live);
   const { databaseName, username } = record;
   const { password } = core.passwords;
-  const access = { host: loopback, port: server.ownPort, databaseName, username, password };
+  const { ownPort: port, socket } = server;
+  const access = { host: loopback, port, socket, databaseName, username, password };
   const tools = inside ? null : options.tools;
   return { workloadId: live, ...(await core.engine.client(access, statement, tools)) };
 }

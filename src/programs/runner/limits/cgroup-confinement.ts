@@ -28,6 +28,7 @@ const quotaMinUs = 1000;
 
 export class CgroupConfinement implements Confinement {
   readonly place: Place;
+  readonly holds = true;
   readonly #version: 1 | 2;
   readonly #dirs: ReadonlyMap<Controller, string>;
   /** Null for one that is only to be ended. */

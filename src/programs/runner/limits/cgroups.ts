@@ -10,11 +10,11 @@
  *    has processes of others is left as it is, one of ours is vacated before anything is handed down.
  */
 import fs from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 
 import type { Logger } from '../../../lib/log.ts';
 import type { Resources } from '../../../protocol/workload.ts';
+import { livingInstances } from '../instance.ts';
 import {
   control,
   groupsIn,
@@ -229,27 +229,20 @@ export class CgroupLimits implements Limits {
 /** Removes what instances left that have no runner now: groups that are empty and not new. */
 function removeStrangers(ours: string): void {
   const base = path.dirname(ours);
+  let living: ReadonlySet<string> | undefined;
   for (const name of groupsIn(base)) {
     if (!name.startsWith(folderPrefix) || name === path.basename(ours) || name === ownLeaf)
       continue;
     const dir = path.join(base, name);
     const age = Date.now() - (fs.statSync(dir, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
     if (age < foreignAgeMs) continue;
-    whenFree(name.slice(folderPrefix.length), () => {
-      for (const group of groupsIn(dir)) {
-        if (group.startsWith(groupPrefix)) removeGroup(path.join(dir, group));
-      }
-      removeFolder(dir);
-    });
+    living ??= livingInstances();
+    if (living.has(name.slice(folderPrefix.length))) continue;
+    for (const group of groupsIn(dir)) {
+      if (group.startsWith(groupPrefix)) removeGroup(path.join(dir, group));
+    }
+    removeFolder(dir);
   }
-}
-
-/** The lock of a runner is a name of the kernel's: who answers there lives. */
-function whenFree(instance: string, then: () => void): void {
-  const socket = net.connect(`\0gangway-runner-${instance}`);
-  socket.once('connect', () => socket.destroy());
-  socket.once('error', then);
-  socket.unref();
 }
 
 /** One that has groups still stays, with them. */

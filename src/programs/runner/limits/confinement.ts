@@ -19,6 +19,8 @@ export interface Confinement {
   open(): void;
   /** Where programs of it are to run, see `confined`; null when nothing confines. */
   readonly place: Place | null;
+  /** Whether the kernel holds its processes together: nobody leaves, and nobody else comes in. */
+  readonly holds: boolean;
   /** Processes known to be inside; no one else's. */
   pids(): number[];
   /** Ends all inside at once where the kernel can. */

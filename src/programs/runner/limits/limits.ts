@@ -54,6 +54,7 @@ function placeOf(prlimit: string | undefined, perUid: boolean, resources: Resour
 function bareConfinement(place: Place | null): Confinement {
   return {
     place,
+    holds: false,
     open: () => undefined,
     pids: () => [],
     kill: () => undefined,

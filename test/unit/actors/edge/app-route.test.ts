@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { isSameRoute, routeOf } from '../../../../src/actors/edge/app-route.ts';
 import type { AppRecord } from '../../../../src/store/records/records.ts';
 
-const live = { host: '::1', port: 4 };
+const live = { host: '::1', port: 4, workloadId: 'dpl-1' };
+const target = { host: '::1', port: 4, workload: 'dpl-1' };
 const stopped = { liveDeploymentId: 'dpl', desired: 'stopped', status: 'stopped' };
 const lost = { liveDeploymentId: 'dpl', desired: 'running', status: 'error' };
 
@@ -41,9 +42,9 @@ describe('routeOf()', () => {
   }
 
   it('leads to the live instance, at the port it listens on', () => {
-    assert.deepEqual(routed(lost, { live })?.targets, [live]);
+    assert.deepEqual(routed(lost, { live })?.targets, [target]);
     const elsewhere = { live: { ...live, targetPort: 9 } };
-    assert.deepEqual(routed(lost, elsewhere)?.targets, [{ host: '::1', port: 9 }]);
+    assert.deepEqual(routed(lost, elsewhere)?.targets, [{ ...target, port: 9 }]);
   });
 
   it('is null for an app in trash', () => {

@@ -41,7 +41,7 @@ function setUp(apps: Partial<AppRecord>[], driver = new ScriptedDriver()) {
 
 const live = {
   liveDeploymentId: 'dpl',
-  run: { live: { host: '::1', port: 4 } },
+  run: { live: { host: '::1', port: 4, workloadId: 'dpl-1' } },
 } as unknown as Partial<AppRecord>;
 
 describe('the edge actor', () => {
@@ -54,7 +54,7 @@ describe('the edge actor', () => {
     ]);
     await runtime.ask(edge, { type: 'sync' });
     assert.deepEqual(driver.routes, [
-      { host: 'a.test', targets: [{ host: '::1', port: 4 }] },
+      { host: 'a.test', targets: [{ host: '::1', port: 4, workload: 'dpl-1' }] },
       { host: 'b.test', targets: [], vacancy: 'not_deployed' },
     ]);
     const targets = [{ host: '127.0.0.1', port: 9 }];

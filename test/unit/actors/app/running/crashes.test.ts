@@ -35,6 +35,18 @@ describe('an app that ends by itself', () => {
     assert.equal(log(), '');
   });
 
+  it('is started on another port when another program has taken its own', async () => {
+    const before = f.app(id).run.live;
+    f.driver.squat(workload(), 0);
+    await eventually('another instance', () => {
+      const { live } = f.app(id).run;
+      return live !== null && live.workloadId !== before?.workloadId;
+    });
+    assert.notEqual(f.app(id).run.live?.port, before?.port);
+    assert.match(log(), /Another program listens on the port of the app\./);
+    assert.equal(f.app(id).status, 'active');
+  });
+
   it('is told with code, count and next try: in the app, in its log, as a notice', async () => {
     const nextStartAtMs = Date.now() + 60_000;
     f.driver.crash(workload(), 0, { code: 3, atMs: 7 }, nextStartAtMs);

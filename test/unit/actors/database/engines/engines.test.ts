@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Command, Server } from '../../../../../src/actors/database/engines/engine.ts';
 import { PasswordRefused } from '../../../../../src/actors/database/engines/engine.ts';
@@ -39,6 +42,7 @@ function recorded(
     host: '127.0.0.1',
     port: 7000,
     ownPort: 3306,
+    socket: null,
     exec: (command) => {
       ran.push(command);
       const output = Buffer.from(said);
@@ -168,9 +172,42 @@ describe('a password that a server does not take', () => {
   });
 });
 
+describe('a server with a socket', () => {
+  it("is asked there and nowhere else: its port may be anybody's", async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'gangway-socket-'));
+    t.after(() => {
+      rmSync(dir, { recursive: true });
+    });
+    const place = await scriptedRedis(() => '+OK', join(dir, 's'));
+    const other = await scriptedRedis(() => '+OK');
+    const server = { ...place.server, port: other.server.port, socket: join(dir, 's') };
+    await engines.REDIS.setPassword(server, 'next', signal);
+    assert.ok(place.commands.some(([verb]) => verb === 'AUTH'));
+    assert.deepEqual(other.commands, []);
+    await Promise.all([place.close(), other.close()]);
+    const { server: asked, ran } = recorded();
+    await engines.MARIADB.check({ ...asked, socket: "/it's/s" }, signal);
+    const [, , line = ''] = ran[0]?.command ?? [];
+    assert.ok(line.includes(String.raw`--protocol=socket '--socket=/it'\''s/s'`), line);
+    assert.ok(!line.includes('--host'));
+    const by = { ...asked, socket: '/run/db' };
+    assert.equal((await engines.POSTGRES.client(by, null, null)).env['PGHOST'], '/run/db');
+    const redis = await engines.REDIS.client(by, null, null);
+    assert.deepEqual(redis.command, ['redis-cli', '-s', '/run/db']);
+  });
+
+  it('has none where the path would be too long for one', () => {
+    for (const engine of [engines.POSTGRES, engines.MARIADB, engines.REDIS]) {
+      assert.notEqual(engine.host?.socket({ run: '/data/run' }, 5432), null);
+      assert.equal(engine.host?.socket({ run: `/${'d'.repeat(110)}` }, 5432), null);
+    }
+  });
+});
+
 /** A Redis that answers each command as it is told; null: it cuts the connection. */
 async function scriptedRedis(
   answer: (words: readonly string[]) => string | null,
+  path?: string,
 ): Promise<{ server: Server; commands: string[][]; close: () => Promise<void> }> {
   const commands: string[][] = [];
   const listener = createServer((socket) => {
@@ -186,9 +223,10 @@ async function scriptedRedis(
       }
     });
   });
-  listener.listen(0, '127.0.0.1');
+  if (path === undefined) listener.listen(0, '127.0.0.1');
+  else listener.listen(path);
   await once(listener, 'listening');
-  const { port } = listener.address() as AddressInfo;
+  const port = path === undefined ? (listener.address() as AddressInfo).port : 0;
   const close = async (): Promise<void> => {
     listener.close();
     await once(listener, 'close');

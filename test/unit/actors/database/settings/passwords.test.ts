@@ -32,6 +32,23 @@ describe('another password of a database', () => {
     assert.equal(place.record(id).nextPasswordSealed, null);
   });
 
+  it('is given, with another port, once another program listens on the port', async () => {
+    const before = new URL(await reveal());
+    const given: string[] = [];
+    place.takePassword = (password) => void given.push(password);
+    place.driver.squat(place.record(id).run.live ?? '', 0);
+    const log = `db:${id}` as const;
+    await eventually('a word of it', () =>
+      (place.streams.text.get(log) ?? '').includes('Another program listens on its port.'),
+    );
+    await place.until(id, 'running');
+    await eventually('the password', () => place.record(id).nextPasswordSealed === null);
+    const now = new URL(await reveal());
+    assert.notEqual(now.port, before.port);
+    assert.notEqual(now.password, before.password);
+    assert.deepEqual(given, [now.password]);
+  });
+
   it('is forgotten when the server refuses it, and another one is made up', async () => {
     const before = await reveal();
     const given: string[] = [];

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import net from 'node:net';
+import { it } from 'node:test';
+import { HeldPorts } from '../../../../src/lib/processes/held-ports.ts';
+import { freePort } from '../../../support/ports.ts';
+
+/** The code of the failure, or nothing once it listens; it is closed then. */
+function listens(port: number, host: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = net.createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      resolve(error.code);
+    });
+    server.listen({ port, host, exclusive: true }, () => {
+      server.close(() => {
+        resolve(undefined);
+      });
+    });
+  });
+}
+
+it('HeldPorts keeps others from a port, at once and on every address', async () => {
+  const ports = new HeldPorts();
+  const port = await freePort();
+  const held = ports.hold(port);
+  for (const host of ['127.0.0.1', '0.0.0.0', '127.0.0.2']) {
+    assert.equal(await listens(port, host), 'EADDRINUSE', host);
+  }
+  assert.ok(await held);
+  const visitor = net.connect(port, '127.0.0.1');
+  visitor.on('error', () => undefined);
+  await new Promise((resolve) => visitor.once('close', resolve));
+  ports.letGo(port);
+  assert.equal(ports.has(port), false);
+  assert.equal(await listens(port, '127.0.0.1'), undefined);
+});
+
+it('HeldPorts says when somebody else has the port, and holds what is left of it', async (t) => {
+  const ports = new HeldPorts();
+  const port = await freePort();
+  const other = net.createServer().listen(port, '127.0.0.2');
+  t.after(() => other.close());
+  await once(other, 'listening');
+  assert.ok(await ports.hold(port));
+  assert.equal(await listens(port, '127.0.0.1'), 'EADDRINUSE');
+  ports.letGo(port);
+  const taker = net.createServer().listen(port, '127.0.0.1');
+  t.after(() => taker.close());
+  await once(taker, 'listening');
+  assert.equal(await ports.hold(port), false);
+  assert.equal(ports.has(port), false);
+});
