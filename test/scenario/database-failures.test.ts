@@ -136,24 +136,25 @@ describe('a database', () => {
     await deleted(id);
   });
 
-  it('moves to another port when somebody has taken its own', async () => {
+  it('keeps its port while it is stopped: nobody else can listen there', async () => {
     const { id } = await databases.running();
     const { port } = new URL(await databases.reveal(id));
     await databases.setRunning(id, false);
     await until('nothing of it runs', 30_000, () => programsOf(id).length === 0);
-    const squatter = createServer((socket) => socket.destroy());
-    await new Promise<void>((resolve) => {
-      squatter.listen(Number(port), '127.0.0.1', resolve);
+    const squatter = createServer();
+    const refused = new Promise<NodeJS.ErrnoException>((resolve, reject) => {
+      squatter.once('error', resolve);
+      squatter.listen(Number(port), '127.0.0.1', () => {
+        squatter.close();
+        reject(new Error('The port was free'));
+      });
     });
-    try {
-      await databases.setRunning(id, true);
-      await until('it runs', 60_000, async () => (await databases.mustSee(id)).status === 'running'); // prettier-ignore
-      const address = await databases.reveal(id);
-      assert.notEqual(new URL(address).port, port);
-      assert.ok(!(await refuses(address)));
-    } finally {
-      squatter.close();
-    }
+    assert.equal((await refused).code, 'EADDRINUSE');
+    await databases.setRunning(id, true);
+    await until('it runs', 60_000, async () => (await databases.mustSee(id)).status === 'running');
+    const address = await databases.reveal(id);
+    assert.equal(new URL(address).port, port);
+    assert.ok(!(await refuses(address)));
     await deleted(id);
   });
 });
@@ -191,11 +192,10 @@ describe('a database on a disk that is full', { skip: needs('redis-server') }, (
   });
 });
 
-/** Whether a connection of this machine to this port of its own is open. */
+/** Whether somebody has connected to the socket of the PostgreSQL on this port. */
 function isConnectedTo(port: number): boolean {
-  const lines = readFileSync('/proc/net/tcp', 'latin1').split('\n');
-  return lines.some((line) => {
-    const [, , remote = '', state] = line.trim().split(/\s+/);
-    return state === '01' && Number.parseInt(remote.split(':')[1] ?? '', 16) === port;
-  });
+  const sockets = readFileSync('/proc/net/unix', 'latin1').split('\n');
+  const name = `.s.PGSQL.${String(port)}`;
+  // The one that listens, and one for each connection.
+  return sockets.filter((line) => line.endsWith(name)).length > 1;
 }
