@@ -17,6 +17,7 @@ import { ListenError } from './free-port.ts';
 import { HeadBlocks } from './http/answer-head.ts';
 import { networks } from '../lib/networks.ts';
 import { textAddress } from './http/client-address.ts';
+import { namesUs } from './http/own-host.ts';
 import type { ConstantAnswer, Route } from './transport.ts';
 import {
   defaultLimits,
@@ -57,6 +58,8 @@ export interface GatewayOptions {
   limits?: Partial<GatewayLimits>;
   /** Addresses and CIDRs of proxies whose X-Forwarded-* fields are believed. */
   trustedProxies?: readonly string[];
+  /** The address where people reach us. Without it we are known by addresses and `localhost` only. */
+  publicUrl?: () => string;
   metrics?: Metrics;
   clock?: Clock;
   /** Whether constant answers are logged too, at debug level; that costs a third of their speed. */
@@ -320,6 +323,7 @@ export class Gateway {
       newRequestId: () => `${this.#idPrefix}${(this.#requests += 1).toString(36).padStart(6, '0')}`,
       blocks: new HeadBlocks(),
       trusted: networks(this.#options.trustedProxies ?? []),
+      namesUs: (host) => namesUs(host, this.#options.publicUrl?.() ?? ''),
       answered: (exchange, ending) => {
         this.#answered(exchange, ending);
       },

@@ -58,7 +58,7 @@ export interface Exchange {
   readonly route: string;
   /** The client: the peer's address, or the address that a trusted proxy names. */
   readonly address: string;
-  /** Whether the peer is on this machine and no proxy speaks for another client. */
+  /** Whether the peer is on this machine, no proxy speaks for another client, and the Host names us. */
   readonly fromLoopback: boolean;
   /** Whether the client uses https, with us or with a trusted proxy. */
   readonly secure: boolean;

@@ -123,6 +123,7 @@ export class Front {
         drainMs: config.drainSeconds * 1000,
       },
       trustedProxies: config.trustedProxies,
+      publicUrl: core.publicUrl,
       metrics,
       logConstant: config.logLevel === 'debug',
       setVariable,

@@ -66,6 +66,7 @@ export class Home {
         access: config.metrics,
         token: config.metricsToken,
         networks: config.metricsNetworks,
+        publicUrl,
         callers,
         authorizeAdmin: (principal) => authorize(store, principal, 'admin', { kind: 'instance' }),
       }),

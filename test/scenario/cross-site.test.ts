@@ -1,41 +1,20 @@
 import assert from 'node:assert/strict';
-import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { found } from '../support/eventually.ts';
 import { Gangway } from '../support/gangway.ts';
 import { owner } from '../support/gangway-client.ts';
+import { type PlainAnswer, plainRequest } from '../support/plain-request.ts';
 
 type Headers = Record<string, string | string[]>;
 
-interface Answer {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  text: string;
-}
-
-/** A request with these headers and no others: fetch would add some of those tested here. */
 function send(
-  gangway: Gangway,
+  { port }: Gangway,
   method: string,
   path: string,
   headers: Headers,
   body = '',
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port: gangway.port, method, path, agent: false } as const;
-    const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-    const asking = request({ ...options, headers: { ...headers, ...length } }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (more: string) => {
-        text += more;
-      });
-      response.once('end', () => {
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
-      });
-    });
-    asking.once('error', reject);
-    asking.end(body);
-  });
+): Promise<PlainAnswer> {
+  return plainRequest({ port, method, path, headers, body });
 }
 
 function graphql(
@@ -43,7 +22,7 @@ function graphql(
   headers: Headers,
   query: string,
   variables: Record<string, unknown> = {},
-): Promise<Answer> {
+): Promise<PlainAnswer> {
   const json = { 'content-type': 'application/json', ...headers };
   return send(gangway, 'POST', '/api/graphql', json, JSON.stringify({ query, variables }));
 }
@@ -51,7 +30,7 @@ function graphql(
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const login =
   'mutation($email: String!, $password: String!) { login(email: $email, password: $password) { viewer { id } } }';
-const isRefused = ({ status, text }: Answer): boolean =>
+const isRefused = ({ status, text }: PlainAnswer): boolean =>
   text.includes('CROSS_SITE') || (status === 403 && text.includes('another site'));
 
 describe('requests of other sites', () => {
@@ -97,7 +76,7 @@ describe('requests of other sites', () => {
     ],
   ];
 
-  type Ask = (headers: Headers) => Promise<Answer>;
+  type Ask = (headers: Headers) => Promise<PlainAnswer>;
   const changes: Record<string, Ask> = {
     'a mutation': (headers) =>
       graphql(
@@ -318,7 +297,7 @@ describe('what proxies say', () => {
   });
 
   it('counts for limits: failed tokens of one network do not hold up another', async () => {
-    const wrong = (address: string): Promise<Answer> =>
+    const wrong = (address: string): Promise<PlainAnswer> =>
       graphql(
         gangway,
         { 'x-forwarded-for': address, authorization: 'Bearer gwy_wrong' },

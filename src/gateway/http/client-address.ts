@@ -3,8 +3,8 @@
  *
  * 1. `X-Forwarded-For` and `X-Forwarded-Proto` count only from a peer inside the trusted networks;
  *    the chain is read from the right, and the first address outside them is the client.
- * 2. A request counts as coming from this machine when its peer is on it and no header shows that a
- *    proxy, trusted or not, passes it on.
+ * 2. A request counts as coming from this machine when its peer is on it, no header shows that a proxy,
+ *    trusted or not, passes it on, and its Host names us (`own-host.ts`).
  */
 import { isIP } from 'node:net';
 
@@ -22,14 +22,22 @@ const forwardingHeaders = [
   'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via',
 ];
 
+/** What a gateway knows of addresses and names. */
+export interface AddressRules {
+  /** Whether a peer is a trusted proxy. */
+  readonly trusted: InNetworks;
+  /** Whether a Host header names us. */
+  namesUs(host: string): boolean;
+}
+
 /** The client behind a peer, given what the request's head says. */
 export function clientAddress(
   peer: string,
   head: Pick<RequestHead, 'header'>,
-  trusted: InNetworks,
+  { trusted, namesUs }: AddressRules,
 ): ClientAddress {
   const passedOn = forwardingHeaders.some((name) => head.header(name) !== '');
-  const fromLoopback = !passedOn && isLoopback(peer);
+  const fromLoopback = !passedOn && isLoopback(peer) && namesUs(head.header('host'));
   if (!passedOn || !trusted(peer)) return { address: peer, fromLoopback, secure: false };
   const protocols = head.header('x-forwarded-proto').split(',');
   return {

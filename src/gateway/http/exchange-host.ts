@@ -1,7 +1,7 @@
 /** Owns the types between an exchange and its gateway, and the bounds of both with their defaults. */
 import type { HeadBlocks } from './answer-head.ts';
 import type { FailureHost } from './base-exchange.ts';
-import type { InNetworks } from '../../lib/networks.ts';
+import type { AddressRules } from './client-address.ts';
 import type { Route } from '../transport.ts';
 import type { RouteCounts } from '../metrics.ts';
 import type { CorkedWrites } from './open-stream.ts';
@@ -56,14 +56,12 @@ export function shortestMs(limits: GatewayLimits): number {
 }
 
 /** What an exchange of type `E` needs of its gateway. */
-export interface ExchangeHost<E> extends FailureHost {
+export interface ExchangeHost<E> extends FailureHost, AddressRules {
   /** Whether every answer now closes its connection. */
   readonly closing: boolean;
   /** Of headers that never change. */
   readonly blocks: HeadBlocks;
   readonly limits: ExchangeLimits;
-  /** Whether a peer is a trusted proxy. */
-  readonly trusted: InNetworks;
   readonly now: () => number;
   /** For all open streams. */
   readonly writes: CorkedWrites;

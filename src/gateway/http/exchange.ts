@@ -255,7 +255,7 @@ export class HttpExchange extends BaseExchange {
 
   #known(): ClientAddress {
     const { peer, head } = this.#request;
-    this.#client ??= clientAddress(peer, head, this.#host.trusted);
+    this.#client ??= clientAddress(peer, head, this.#host);
     return this.#client;
   }
 

@@ -2,12 +2,16 @@
  * Owns `GET /metrics`. An address alone is no credential, because every app of this machine comes from
  * loopback, too. The readers are the instance's administrator in a browser, senders of the configured
  * token, and the configured networks.
+ *
+ * 1. A network counts only under a Host that names us: a page of another site speaks from the address of
+ *    whoever looks at it.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { networks } from '../../lib/networks.ts';
 import { isLoopback } from '../http/client-address.ts';
+import { namesUs } from '../http/own-host.ts';
 import type { Exchange, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';
 import { metricsType } from '../metrics-text.ts';
@@ -22,6 +26,8 @@ export interface MetricsRouteOptions {
   token: string | null;
   /** Addresses and CIDRs. */
   networks: readonly string[];
+  /** The address where people reach us. */
+  publicUrl: () => string;
   callers: Pick<Callers, 'either'>;
   /** Throws UNAUTHENTICATED or FORBIDDEN for everybody but the administrator. */
   authorizeAdmin: (principal: Principal) => void;
@@ -34,7 +40,11 @@ export function metricsRoute(options: MetricsRouteOptions): Route {
     if (options.token !== null && sends(exchange, options.token)) return true;
     // Behind an untrusted proxy of this machine, everybody comes from loopback.
     const isPeer = !isLoopback(exchange.address) || exchange.fromLoopback;
-    return isPeer && inNetworks(exchange.address);
+    return (
+      isPeer &&
+      inNetworks(exchange.address) &&
+      namesUs(exchange.header('host'), options.publicUrl())
+    );
   };
   return {
     method: 'GET',

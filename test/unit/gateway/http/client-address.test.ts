@@ -7,15 +7,18 @@ import {
 } from '../../../../src/gateway/http/client-address.ts';
 import { networks } from '../../../../src/lib/networks.ts';
 
-const trusted = networks(['10.0.0.0/8', '127.0.0.1', '2001:db8::/32']);
+const rules = {
+  trusted: networks(['10.0.0.0/8', '127.0.0.1', '2001:db8::/32']),
+  namesUs: (host: string) => host === 'us',
+};
 
 function seen(peer: string, headers: Record<string, string> = {}): ClientAddress {
   const head = {
     query: '',
-    header: (name: string) => headers[name] ?? '',
+    header: (name: string) => headers[name] ?? (name === 'host' ? 'us' : ''),
     headerCount: (name: string) => (name in headers ? 1 : 0),
   };
-  return clientAddress(peer, head, trusted);
+  return clientAddress(peer, head, rules);
 }
 
 describe('clientAddress()', () => {
@@ -65,6 +68,12 @@ describe('clientAddress()', () => {
   it('is not from this machine when any proxy passes it on', () => {
     for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via', 'x-forwarded-host']) {
       assert.equal(seen('127.0.0.1', { [name]: '127.0.0.1' }).fromLoopback, false, name);
+    }
+  });
+
+  it('is not from this machine under a Host that does not name us', () => {
+    for (const peer of ['127.0.0.1', '::1']) {
+      assert.equal(seen(peer, { host: 'rebound.example:3000' }).fromLoopback, false);
     }
   });
 });

@@ -9,6 +9,7 @@ import {
 } from '../../../../src/gateway/transports/metrics.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
 import { startGateway } from '../../../support/gateway.ts';
+import { plainRequest } from '../../../support/plain-request.ts';
 
 const token = 'figures-of-this-instance';
 const byCookie = { ann: 'usr_ann', bob: 'usr_bob' } as const;
@@ -29,6 +30,7 @@ const defaults: Omit<MetricsRouteOptions, 'callers' | 'metrics'> = {
   access: 'admin',
   token: null,
   networks: [],
+  publicUrl: () => 'https://panel.example.com',
   authorizeAdmin(principal) {
     if (principal.kind === 'anonymous') throw new ServiceError('UNAUTHENTICATED', 'Sign in.');
     if (principal.userId !== 'usr_ann') throw new ServiceError('FORBIDDEN', 'Not yours.');
@@ -57,6 +59,18 @@ const cases: [title: string, Settings, Headers, status: number][] = [
     { 'x-forwarded-for': '203.0.113.9' },
     401,
   ],
+  [
+    'lets a network read under the public host',
+    { networks: ['127.0.0.0/8'] },
+    { host: 'panel.example.com' },
+    200,
+  ],
+  [
+    'refuses a network under a Host that does not name us',
+    { networks: ['127.0.0.0/8'] },
+    { host: 'rebound.example' },
+    401,
+  ],
   ['lets everybody read when told so', { access: 'all' }, {}, 200],
   ['shows nothing when off', { access: 'off', token }, { authorization: `Bearer ${token}` }, 404],
   ['shows the administrator nothing when off', { access: 'off' }, { cookie: 'ann' }, 404],
@@ -70,13 +84,12 @@ describe('GET /metrics', () => {
         publicUrl: () => ({ url: 'https://panel.example.com', configured: true }),
       });
       const metrics = { text: () => Promise.resolve('figures 1\n') };
-      const gateway = await startGateway([
-        metricsRoute({ ...defaults, ...settings, metrics, callers }),
-      ]);
+      const route = metricsRoute({ ...defaults, ...settings, metrics, callers });
+      const gateway = await startGateway([route], { publicUrl: defaults.publicUrl });
       t.after(() => gateway.close());
-      const answer = await fetch(`${gateway.url}/metrics`, { headers });
+      const answer = await plainRequest({ port: gateway.port, path: '/metrics', headers });
       assert.equal(answer.status, status);
-      assert.equal((await answer.text()).includes('figures'), status === 200);
+      assert.equal(answer.text.includes('figures'), status === 200);
     });
   }
 });
