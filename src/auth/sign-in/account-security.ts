@@ -143,7 +143,7 @@ export class AccountSecurity {
     const changed = await this.#options.actors.ask(accountActor.at(directory), {
       type: 'password-set',
       userId,
-      passwordHash: await this.#options.passwords.hash(newPassword),
+      passwordHash: await this.#options.passwords.hash(newPassword, origin.address),
       seenHash: passwordHash,
       keepSessionId: sessionId,
       endTwoFactor: false,
@@ -182,7 +182,8 @@ export class AccountSecurity {
       new ServiceError('NOT_FOUND', 'This link was used, or is too old.');
     const found = await this.findReset(token);
     if (found === null) throw noLink();
-    const passwordHash = await this.#options.passwords.hash(checkedPassword(newPassword));
+    const { address } = origin;
+    const passwordHash = await this.#options.passwords.hash(checkedPassword(newPassword), address);
     const reset = await this.#resets.claim(token);
     if (reset === null) throw noLink();
     const { userId, endsTwoFactor: endTwoFactor } = reset;
@@ -194,7 +195,6 @@ export class AccountSecurity {
       keepSessionId: null,
       endTwoFactor,
     });
-    const { address } = origin;
     // A person who forgot the password has tried others.
     this.#options.limits.forgive(emailKey(found.user.email), address);
     this.#options.log.info({ userId, address, endTwoFactor }, 'password_reset');
@@ -208,8 +208,9 @@ export class AccountSecurity {
 
   async #mustKnowPassword(user: User, password: string, origin: Origin): Promise<Checked> {
     const { limits, passwords } = this.#options;
-    const check = (): Promise<Checked | null> => passwords.checkOf(user.id, password);
-    const checked = await limits.run(emailKey(user.email), origin.address, check);
+    const { address } = origin;
+    const check = (): Promise<Checked | null> => passwords.checkOf(user.id, password, address);
+    const checked = await limits.run(emailKey(user.email), address, check);
     if (checked === null) throw new ServiceError('FORBIDDEN', 'The password is wrong.');
     return checked;
   }

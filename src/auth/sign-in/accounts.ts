@@ -64,7 +64,7 @@ export class Accounts {
     this.#passwords = new Passwords(options.reader, () => this.#open());
     this.invitations = new Invitations({
       ...options,
-      hashPassword: (password) => this.#passwords.hash(password),
+      hashPassword: (password, address) => this.#passwords.hash(password, address),
       startSession: (person, origin) => this.#startSession(person, origin, false),
     });
     this.security = new AccountSecurity({
@@ -90,7 +90,7 @@ export class Accounts {
       throw new ServiceError('CONFLICT', 'This instance has been set up.');
     if (!origin.fromLoopback) await this.#mustKnowCode(input.setupCode, origin);
     const { email, password, name, teamName } = checkedSetup(input);
-    const passwordHash = await this.#passwords.hash(password);
+    const passwordHash = await this.#passwords.hash(password, origin.address);
     const userId = newId('usr');
     const person = { userId, email, name, passwordHash, teamId: newId('team'), teamName };
     await this.#options.actors.ask(accountActor.at(directory), { type: 'setup', person });
@@ -103,7 +103,7 @@ export class Accounts {
    */
   async login(input: { email: string; password: string }, origin: Origin): Promise<SignIn> {
     const checked = await this.#limits.run(emailKey(input.email), origin.address, () =>
-      this.#passwords.check(input.email, input.password),
+      this.#passwords.check(input.email, input.password, origin.address),
     );
     const user = checked && readUser(this.#options.reader, checked.userId);
     if (!user) {

@@ -44,7 +44,7 @@ export interface InvitationsOptions {
   actors: Actors;
   clock: Clock;
   log: Logger;
-  hashPassword(password: string): Promise<string>;
+  hashPassword(password: string, address: string): Promise<string>;
   /** Starts a session for a person whose password was just set. */
   startSession(person: { userId: string; passwordHash: string }, origin: Origin): Promise<SignIn>;
 }
@@ -143,7 +143,7 @@ export class Invitations {
     }
     const name = checkedPersonName(given.name);
     const password = checkedPassword(given.password);
-    const passwordHash = await this.#options.hashPassword(password);
+    const passwordHash = await this.#options.hashPassword(password, origin.address);
     const userId = newId('usr', this.#options.clock.now());
     await this.#redeem(invite, userId, { name, passwordHash });
     return this.#options.startSession({ userId, passwordHash }, origin);
