@@ -23,6 +23,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LiveLogs } from '../logs/live/live-logs.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
+import { tables } from '../store/records/tables.ts';
 import type { SecretBox } from '../store/secrets.ts';
 import type { DataFolders } from './data-folders.ts';
 
@@ -59,6 +60,8 @@ export function registerActors(actors: Pick<ActorRuntime, 'register'>, parts: Ac
 const programFolders = [
   '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
 ];
+/** More than have ever waited at a time. */
+const queuedMax = 1_000_000;
 /** Own uids for apps and databases, above those that people and packages use. */
 const appUids = { first: 200_000, last: 299_999 };
 const databaseUids = { first: 300_000, last: 309_999 };
@@ -82,7 +85,11 @@ function appDeps(parts: ActorParts): AppDeps {
         return await bulk.extract(archive, format, into, options);
       },
     },
-    buildQueue: new BuildQueue({ concurrency: config.buildConcurrency, clock }),
+    buildQueue: new BuildQueue({
+      concurrency: config.buildConcurrency,
+      clock,
+      queued: reader.list(tables.deployments, 'queueOrder', [], { limit: queuedMax }),
+    }),
     options: {
       ...appDefaults,
       appsRoot,

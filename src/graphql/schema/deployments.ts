@@ -113,10 +113,10 @@ function triggerOf({ principal, via }: GraphContext): DeploymentTrigger {
   return principal.kind === 'token' ? 'api' : 'dashboard';
 }
 
-/** All apps share the server's build slots; the queue is in the order of asking. */
+/** All apps share the server's build slots, at which teams take turns. */
 function queuePosition(reader: Reader, record: Readonly<DeploymentRecord>): number | null {
   if (record.status !== 'queued') return null;
-  const queue = reader.list(tables.deployments, 'queued', [], { limit: 10_000 });
+  const queue = reader.list(tables.deployments, 'queueOrder', [], { limit: 10_000 });
   const index = queue.findIndex((other) => other.id === record.id);
   return index < 0 ? null : index + 1;
 }

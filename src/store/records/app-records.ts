@@ -189,6 +189,8 @@ export interface DeploymentRecord {
   createdAtMs: number;
   startedAtMs: number | null;
   finishedAtMs: number | null;
+  /** While it waits for a build slot: its turn among those of all teams. */
+  buildTurn?: number;
 }
 
 /** How a release is started. Build detection decides it; it is kept for restart and rollback. */

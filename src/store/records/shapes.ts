@@ -49,8 +49,9 @@ const run = shapeOf<Omit<stored.AppRun, 'crashes'>>()(
 const instance = shapeOf<Omit<stored.Instance, 'targetPort' | 'image' | 'service' | 'parts'>>()(
   'deploymentId', 'workloadId', 'host', 'port', 'startedAtMs',
 );
+// One that waits for its build is stored with its names: there are few.
 // prettier-ignore
-const deployment = shapeOf<stored.DeploymentRecord>()(
+const deployment = shapeOf<Omit<stored.DeploymentRecord, 'buildTurn'>>()(
   'id', 'appId', 'teamId', 'status', 'trigger', 'url', 'commitSha', 'commitMessage', 'branch',
   'error', 'upload', 'rollbackOf', 'release', 'plan', 'buildJob', 'createdAtMs', 'startedAtMs',
   'finishedAtMs',

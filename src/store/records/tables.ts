@@ -83,8 +83,8 @@ export const tables = {
           ? [[r.appId, r.id]]
           : [],
     },
-    // In the order in which they were made, which tells a deployment's place in the queue.
-    queued: { keys: (r) => (r.status === 'queued' ? [[r.id]] : []) },
+    // In the order in which they build, which tells a deployment's place in the queue.
+    queueOrder: { keys: (r) => (r.status === 'queued' ? [[r.buildTurn ?? 0, r.id]] : []) },
   }),
   registries: table<stored.RegistryRecord>()('registries', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.id]] },

@@ -1,8 +1,8 @@
 /**
  * Owns the build slots of one server: at most `concurrency` builds at a time.
  *
- * 1. A free slot goes to the oldest waiting deployment, so that its place in line is its place among the
- *    queued ones in the store.
+ * 1. Teams take turns (`build-turns.ts`): a free slot goes to the waiting deployment of the lowest turn, and
+ *    of one turn to the oldest. So its place in line is its place among the queued ones in the store.
  * 2. A slot is held until it is given back. Giving it back twice is fine.
  * 3. A waiting deployment costs only its place in line. When its turn comes its actor is asked, and the
  *    actor may sleep until then. The deployment stays in line until it takes the slot or leaves.
@@ -10,6 +10,7 @@
  *    delays nobody behind it.
  */
 import type { Clock } from '../../../lib/clock.ts';
+import { BuildTurns, type Queued } from './build-turns.ts';
 
 /**
  * Asks a waiting deployment to take its turn. `enter` or `leave` is called before the promise resolves.
@@ -27,19 +28,22 @@ export interface BuildQueueOptions {
   /** Builds at a time; 1 or more. */
   concurrency: number;
   clock: Clock;
+  /** What waits as the service starts. */
+  queued?: readonly Queued[];
   /** The pause before a deployment that did not take its turn is asked again. Default 1,000. */
   retryMs?: number;
 }
 
 interface Waiter {
-  readonly deploymentId: string;
+  readonly deployment: Queued;
   askTurn: AskTurn;
   state: 'waits' | 'asked' | 'aside';
 }
 
 export class BuildQueue {
   readonly #options: BuildQueueOptions;
-  /** Sorted by id, which is the order of creation (invariant 1). */
+  readonly #turns: BuildTurns;
+  /** Sorted by turn and id, which is in the order of creation (invariant 1). */
   readonly #line: Waiter[] = [];
   #running = 0;
   #aside = 0;
@@ -50,20 +54,28 @@ export class BuildQueue {
       throw new RangeError(`Cannot build with a concurrency of ${String(concurrency)}`);
     }
     this.#options = options;
+    this.#turns = new BuildTurns(options.queued ?? []);
+  }
+
+  /** The turn of a deployment of the team that is being made, to be stored with it. */
+  nextTurn(deploymentId: string, teamId: string): number {
+    return this.#turns.next(deploymentId, teamId);
   }
 
   /**
    * Returns the function that gives the slot back when a slot is free; else takes a place in line. May be
    * repeated.
    */
-  enter(deploymentId: string, askTurn: AskTurn): (() => void) | undefined {
-    const place = this.#placeOf(deploymentId);
-    const known = this.#at(place, deploymentId);
+  enter(deployment: Queued, askTurn: AskTurn): (() => void) | undefined {
+    const place = this.#line.findLastIndex((waiter) => isBefore(waiter.deployment, deployment)) + 1;
+    const known =
+      this.#line[place]?.deployment.id === deployment.id ? this.#line[place] : undefined;
     if (this.#isFreeAt(place)) {
       if (known !== undefined) this.#remove(place, known);
+      this.#turns.begin(deployment);
       return this.adopt();
     }
-    if (known === undefined) this.#line.splice(place, 0, { deploymentId, askTurn, state: 'waits' });
+    if (known === undefined) this.#line.splice(place, 0, { deployment, askTurn, state: 'waits' });
     else {
       known.askTurn = askTurn;
       this.#setState(known, 'waits');
@@ -73,8 +85,9 @@ export class BuildQueue {
 
   /** Gives up the place in line. Does nothing when the deployment has none. */
   leave(deploymentId: string): void {
+    this.#turns.drop(deploymentId);
     const place = this.#placeOf(deploymentId);
-    const waiter = this.#at(place, deploymentId);
+    const waiter = this.#line[place];
     if (waiter === undefined) return;
     this.#remove(place, waiter);
     this.#askNext();
@@ -93,16 +106,12 @@ export class BuildQueue {
   }
 
   isWaiting(deploymentId: string): boolean {
-    return this.#at(this.#placeOf(deploymentId), deploymentId) !== undefined;
+    return this.#placeOf(deploymentId) >= 0;
   }
 
+  /** -1 for a deployment that is not in line. */
   #placeOf(deploymentId: string): number {
-    return this.#line.findLastIndex((waiter) => waiter.deploymentId < deploymentId) + 1;
-  }
-
-  #at(place: number, deploymentId: string): Waiter | undefined {
-    const waiter = this.#line[place];
-    return waiter?.deploymentId === deploymentId ? waiter : undefined;
+    return this.#line.findIndex(({ deployment }) => deployment.id === deploymentId);
   }
 
   #remove(place: number, waiter: Waiter): void {
@@ -145,7 +154,7 @@ export class BuildQueue {
   }
 
   #answered(waiter: Waiter): void {
-    if (waiter.state === 'asked' && this.isWaiting(waiter.deploymentId)) {
+    if (waiter.state === 'asked' && this.isWaiting(waiter.deployment.id)) {
       this.#setState(waiter, 'aside');
       this.#options.clock.after(this.#options.retryMs ?? 1000, () => {
         if (waiter.state === 'aside') this.#setState(waiter, 'waits');
@@ -154,4 +163,9 @@ export class BuildQueue {
     }
     if (this.#aside < asideMax) this.#askNext();
   }
+}
+
+function isBefore(one: Queued, other: Queued): boolean {
+  const turns = (one.buildTurn ?? 0) - (other.buildTurn ?? 0);
+  return turns === 0 ? one.id < other.id : turns < 0;
 }

@@ -76,7 +76,7 @@ export class DeploymentQueue implements DeploymentSteps {
     }
     const { context, deps } = core;
     const turn = turnOf(context.actors, context.ref, next.id);
-    const giveBack = deps.buildQueue.enter(next.id, turn);
+    const giveBack = deps.buildQueue.enter(next, turn);
     if (giveBack === undefined) core.beginWork({ kind: 'turn', deploymentId: next.id });
     else this.#run(next.id, giveBack);
   }
@@ -128,8 +128,10 @@ export class DeploymentQueue implements DeploymentSteps {
   #enqueue(app: AppRecord, wanted: Wanted, replaced?: DeploymentRecord): DeploymentRecord {
     const core = this.#core;
     const source = wanted.rollbackOf;
+    const id = newId('dpl', core.deps.clock.now());
+    const { buildQueue } = core.deps;
     const deployment: DeploymentRecord = {
-      id: newId('dpl', core.deps.clock.now()),
+      id,
       appId: app.id,
       teamId: app.teamId,
       status: 'queued',
@@ -147,6 +149,7 @@ export class DeploymentQueue implements DeploymentSteps {
       createdAtMs: core.deps.clock.now(),
       startedAtMs: null,
       finishedAtMs: null,
+      ...(source === undefined && { buildTurn: buildQueue.nextTurn(id, app.teamId) }),
     };
     if (replaced !== undefined) this.#finish(replaced, 'superseded', null);
     core.save({ latestDeploymentId: deployment.id }, [], [deployment]);
@@ -179,6 +182,7 @@ export class DeploymentQueue implements DeploymentSteps {
       upload: deployment.rollbackOf === null ? app.upload : deployment.upload,
       startedAtMs: core.deps.clock.now(),
     };
+    delete begun.buildTurn;
     return { app: core.save({}, [], [begun]), deployment: begun };
   }
 
@@ -208,6 +212,7 @@ export class DeploymentQueue implements DeploymentSteps {
       release: failed ? null : deployment.release,
       finishedAtMs: core.deps.clock.now(),
     };
+    delete finished.buildTurn;
     const ends = failed && run.next?.deploymentId === deployment.id;
     const old = this.#outdated(finished);
     const patch = ends ? { run: leaving(core, run, 'next') } : {};

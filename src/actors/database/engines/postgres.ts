@@ -188,6 +188,8 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
         port: String(port),
         unix_socket_directories: requireHost(postgres).socket(place, port) ?? '',
         hba_file: rules,
+        // A client that does not go on signing in has a connection for so long, by default for a minute.
+        authentication_timeout: '10s',
         // A client that a stop cuts off is no error.
         log_line_prefix: '',
       };

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BuildQueue } from '../../../../../src/actors/app/deploying/build-queue.ts';
+import { BuildTurns, type Queued } from '../../../../../src/actors/app/deploying/build-turns.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
+
+function queued(id: string, more: Partial<Queued> = {}): Queued {
+  return { id, teamId: 'team_a', buildTurn: 0, ...more };
+}
 
 function setUp(concurrency = 1) {
   const clock = new ManualClock();
@@ -10,10 +15,10 @@ function setUp(concurrency = 1) {
   const asked: string[] = [];
   const slots = new Map<string, () => void>();
   /** As an actor does: asks for a slot, and again when its turn has come. */
-  const enter = (id: string): boolean => {
-    const giveBack = queue.enter(id, () => {
+  const enter = (id: string, more: Partial<Queued> = {}): boolean => {
+    const giveBack = queue.enter(queued(id, more), () => {
       asked.push(id);
-      enter(id);
+      enter(id, more);
       return Promise.resolve();
     });
     if (giveBack !== undefined) slots.set(id, giveBack);
@@ -42,7 +47,7 @@ describe('BuildQueue', () => {
   it('lets nobody past one whose turn has come and who has not taken it yet', () => {
     const { queue, enter, giveBack } = setUp();
     enter('dpl_0');
-    queue.enter('dpl_1', never);
+    queue.enter(queued('dpl_1'), never);
     giveBack('dpl_0');
     assert.ok(!enter('dpl_2'), 'the slot is for the first');
     assert.ok(enter('dpl_1'));
@@ -52,7 +57,7 @@ describe('BuildQueue', () => {
   it('asks the next one when the one whose turn it is leaves', () => {
     const { queue, asked, enter, giveBack } = setUp();
     enter('dpl_0');
-    queue.enter('dpl_1', never);
+    queue.enter(queued('dpl_1'), never);
     enter('dpl_2');
     queue.leave('dpl_none');
     giveBack('dpl_0');
@@ -65,7 +70,7 @@ describe('BuildQueue', () => {
     const { clock, queue, asked, enter, giveBack } = setUp();
     enter('dpl_0');
     let reached = false;
-    queue.enter('dpl_1', () => {
+    queue.enter(queued('dpl_1'), () => {
       if (!reached) return Promise.reject(new Error('not reached'));
       enter('dpl_1');
       return Promise.resolve();
@@ -87,7 +92,7 @@ describe('BuildQueue', () => {
     enter('dpl_0');
     let asks = 0;
     for (let i = 1000; i < 1500; i++) {
-      queue.enter(`dpl_${i}`, () => {
+      queue.enter(queued(`dpl_${i}`), () => {
         asks += 1;
         return Promise.reject(new Error('closed'));
       });
@@ -112,12 +117,67 @@ describe('BuildQueue', () => {
 
   it('has as many slots as builds at a time', () => {
     const { asked, enter, giveBack } = setUp(2);
-    assert.deepEqual(['dpl_0', 'dpl_1', 'dpl_2', 'dpl_3'].map(enter), [true, true, false, false]);
+    assert.deepEqual(
+      ['dpl_0', 'dpl_1', 'dpl_2', 'dpl_3'].map((id) => enter(id)),
+      [true, true, false, false],
+    );
     giveBack('dpl_1');
     assert.deepEqual(asked, ['dpl_2']);
   });
 
   it('refuses a concurrency that is none', () => {
     assert.throws(() => setUp(0), RangeError);
+  });
+
+  it('lets teams take turns, each in its own order', () => {
+    const { queue, asked, enter, giveBack } = setUp();
+    const ask = (id: string, teamId: string): void => {
+      enter(id, { teamId, buildTurn: queue.nextTurn(id, teamId) });
+    };
+    for (const id of ['dpl_0', 'dpl_1', 'dpl_2', 'dpl_3', 'dpl_4', 'dpl_5']) ask(id, 'team_a');
+    ask('dpl_6', 'team_b');
+    ask('dpl_7', 'team_b');
+    giveBack('dpl_0');
+    assert.deepEqual(asked, ['dpl_6']);
+    ask('dpl_8', 'team_c');
+    for (const id of ['dpl_6', 'dpl_8', 'dpl_1', 'dpl_7', 'dpl_2', 'dpl_3', 'dpl_4']) giveBack(id);
+    assert.deepEqual(asked, [
+      ...['dpl_6', 'dpl_8', 'dpl_1', 'dpl_7', 'dpl_2', 'dpl_3', 'dpl_4', 'dpl_5'],
+    ]);
+  });
+});
+
+describe('BuildTurns', () => {
+  it('puts nobody behind more than one build of each other team', () => {
+    const turns = new BuildTurns([]);
+    const greedy = Array.from({ length: 50 }, (_, i) => turns.next(`a${String(i)}`, 'team_a'));
+    assert.deepEqual(greedy.slice(0, 3), [0, 1, 2]);
+    turns.begin({ id: 'a0', teamId: 'team_a', buildTurn: 0 });
+    assert.equal(turns.next('b0', 'team_b'), 0);
+    turns.begin({ id: 'a1', teamId: 'team_a', buildTurn: 1 });
+    assert.equal(turns.next('b1', 'team_b'), 1);
+    assert.equal(turns.next('c0', 'team_c'), 1);
+  });
+
+  it('counts none that will not build', () => {
+    const turns = new BuildTurns([]);
+    for (let i = 0; i < 50; i++) {
+      turns.next(`a${String(i)}`, 'team_a');
+      turns.drop(`a${String(i)}`);
+    }
+    assert.equal(turns.next('last', 'team_a'), 0);
+  });
+
+  it('goes on behind a restart where it was', () => {
+    const old = { id: 'old', teamId: 'team_o' };
+    const stored = [7, 8, 9].map((buildTurn) => ({
+      id: `a${buildTurn}`,
+      teamId: 'team_a',
+      buildTurn,
+    }));
+    const turns = new BuildTurns(stored);
+    assert.equal(turns.next('b', 'team_b'), 7);
+    assert.equal(turns.next('a', 'team_a'), 10);
+    assert.equal(new BuildTurns([old, ...stored]).next('b', 'team_b'), 0);
   });
 });
