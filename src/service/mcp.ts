@@ -39,7 +39,7 @@ interface Loaded {
   redactor: Redactor;
 }
 
-/** `underWay`: the tool calls under way on all threads; default: those of this thread. */
+/** `underWay` counts tool calls and streams on all threads; default: those of this thread. */
 export function serveMcp(
   core: Core,
   graphql: Graphql,
@@ -49,7 +49,7 @@ export function serveMcp(
   const { config, ground, authenticator, callers, logger, publicUrl, newLimit } = core;
   const { store } = ground;
   const rights = new Rights({ reader: store, subscribe: (listener) => store.subscribe(listener) });
-  const streams = new McpStreams({ clock: systemClock, logger });
+  const streams = new McpStreams({ clock: systemClock, logger, held: underWay });
   const counts = new McpCounts();
   let loaded: Loaded | null = null;
   let loading: Promise<McpServer> | null = null;

@@ -4,7 +4,8 @@
  * 1. Every result is an event `next`, the end an event `complete`. Errors before execution come as a `next`
  *    as well, because the client was promised an event stream.
  * 2. The next result is made only when the socket has taken the last one.
- * 3. One person holds `perPersonMax` streams at most; beyond that TOO_MANY_STREAMS.
+ * 3. One person, or a network of nobody known, holds `perPersonMax` streams at most; beyond that
+ *    TOO_MANY_STREAMS.
  * 4. `drain` completes every stream.
  */
 import { OwnStreamRoom, type StreamRoom } from '../../logs/viewers/stream-room.ts';
@@ -13,6 +14,7 @@ import type { GraphqlCall, Lanes } from '../../graphql/execution/lanes.ts';
 import { type Clock, every } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { networkOf } from '../../lib/networks.ts';
 import { sseComment, sseHeaders } from '../../protocol/sse.ts';
 import { PacedStream } from '../http/paced-stream.ts';
 import type { Exchange, ResponseStream } from '../transport.ts';
@@ -108,5 +110,5 @@ export class GraphqlStreams {
 }
 
 function personOf(principal: Principal, address: string): string {
-  return principal.kind === 'anonymous' ? `address ${address}` : principal.userId;
+  return principal.kind === 'anonymous' ? `network ${networkOf(address)}` : principal.userId;
 }

@@ -156,10 +156,14 @@ class McpTransport {
         exchange.send(202, noStore, '');
         return;
       case 'events':
-        this.#settled(exchange, this.#options.streams.run(exchange, answer), () => undefined);
+        this.#settled(
+          exchange,
+          this.#options.streams.run(exchange, answer, principal),
+          () => undefined,
+        );
         return;
       case 'listen':
-        this.#options.streams.listen(exchange, answer, () => this.#mayStay(principal));
+        this.#options.streams.listen(exchange, answer, principal, () => this.#mayStay(principal));
     }
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { SignedIn } from '../../../../src/auth/callers/principal.ts';
 import type { Exchange, ResponseStream } from '../../../../src/gateway/transport.ts';
 import { McpStreams } from '../../../../src/gateway/transports/mcp-streams.ts';
 import { ServiceError } from '../../../../src/lib/errors.ts';
@@ -50,20 +51,19 @@ function open(openMax = 1_024) {
 const refusedWith = (code: string) => (error: unknown) =>
   error instanceof ServiceError && error.code === code;
 const stays = (): boolean => true;
+const ann: SignedIn = { kind: 'token', userId: 'usr_ann', tokenId: 'tok_ann', teamId: 'team_a' };
 const listening = { kind: 'listen', first: '{"ack":1}', last: '{"end":1}' } as const;
 
 describe('McpStreams', () => {
   it('sends what a call tells of, its response, and ends', async () => {
     const { streams } = open();
     const visitor = new Visitor();
-    await streams.run(visitor.exchange, {
-      kind: 'events',
-      run: (send) => {
-        send('{"a":1}');
-        send('{"b":2}');
-        return Promise.resolve();
-      },
-    });
+    const run = (send: (json: string) => void): Promise<void> => {
+      send('{"a":1}');
+      send('{"b":2}');
+      return Promise.resolve();
+    };
+    await streams.run(visitor.exchange, { kind: 'events', run }, ann);
     assert.equal(
       visitor.written,
       'event: message\ndata: {"a":1}\n\nevent: message\ndata: {"b":2}\n\n',
@@ -75,10 +75,8 @@ describe('McpStreams', () => {
   it('ends without a response, and says so in the log, when a call breaks', async () => {
     const { streams, logger } = open();
     const visitor = new Visitor();
-    await streams.run(visitor.exchange, {
-      kind: 'events',
-      run: () => Promise.reject(new Error('broken')),
-    });
+    const run = (): Promise<never> => Promise.reject(new Error('broken'));
+    await streams.run(visitor.exchange, { kind: 'events', run }, ann);
     assert.ok(visitor.ended);
     assert.deepEqual(
       logger.records.map(({ event }) => event),
@@ -89,7 +87,7 @@ describe('McpStreams', () => {
   it('acknowledges a listener, keeps it with comments, and forgets it when it leaves', async () => {
     const { streams, clock } = open();
     const visitor = new Visitor();
-    streams.listen(visitor.exchange, listening, stays);
+    streams.listen(visitor.exchange, listening, ann, stays);
     assert.equal(visitor.written, 'event: message\ndata: {"ack":1}\n\n');
     await clock.advance(30_000);
     assert.match(visitor.written, /\n\n: ping\n\n: ping\n\n$/);
@@ -103,8 +101,8 @@ describe('McpStreams', () => {
     const { streams, clock } = open();
     const [one, other] = [new Visitor(), new Visitor()];
     let may = true;
-    streams.listen(one.exchange, listening, () => may);
-    streams.listen(other.exchange, listening, stays);
+    streams.listen(one.exchange, listening, ann, () => may);
+    streams.listen(other.exchange, listening, ann, stays);
     await clock.advance(10_000);
     assert.ok(!one.ended);
     may = false;
@@ -118,43 +116,76 @@ describe('McpStreams', () => {
   it('refuses one more than there may be, listeners and calls apart, until another leaves', async () => {
     const { streams } = open(2);
     const visitors = [new Visitor(), new Visitor()];
-    for (const { exchange } of visitors) streams.listen(exchange, listening, stays);
+    for (const { exchange } of visitors) streams.listen(exchange, listening, ann, stays);
     const late = new Visitor();
     const tooMany = refusedWith('TOO_MANY_STREAMS');
-    assert.throws(() => streams.listen(late.exchange, listening, stays), tooMany);
+    assert.throws(() => streams.listen(late.exchange, listening, ann, stays), tooMany);
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const call = { kind: 'events' as const, run: () => promise };
     const running = [new Visitor(), new Visitor()].map(({ exchange }) =>
-      streams.run(exchange, call),
+      streams.run(exchange, call, ann),
     );
-    await assert.rejects(streams.run(late.exchange, call), tooMany);
+    await assert.rejects(streams.run(late.exchange, call, ann), tooMany);
     assert.equal(late.written, '');
     visitors[0]?.leave();
-    streams.listen(late.exchange, listening, stays);
+    streams.listen(late.exchange, listening, ann, stays);
     resolve(undefined);
     await Promise.all(running);
     assert.equal(streams.size, 2);
   });
 
-  it('has room for 1,024', () => {
+  it('has room for 1,024 listeners, 256 of them of one person, and 64 of one token', () => {
     const { streams } = open();
-    for (let i = 0; i < 1_024; i++) streams.listen(new Visitor().exchange, listening, stays);
-    const late = new Visitor().exchange;
-    assert.throws(() => streams.listen(late, listening, stays), refusedWith('TOO_MANY_STREAMS'));
+    const tooMany = refusedWith('TOO_MANY_STREAMS');
+    const visitors: Visitor[] = [];
+    const listen = (userId: string, tokenId: string): void => {
+      const visitor = new Visitor();
+      const owner = { ...ann, userId, tokenId };
+      streams.listen(visitor.exchange, listening, owner, stays);
+      visitors.push(visitor);
+    };
+    for (let person = 0; person < 4; person++) {
+      for (let token = 0; token < 4; token++) {
+        const owner = [`usr_${String(person)}`, `tok_${String(person)}${String(token)}`] as const;
+        for (let i = 0; i < 64; i++) listen(...owner);
+        assert.throws(() => listen(...owner), tooMany);
+      }
+      assert.throws(() => listen(`usr_${String(person)}`, 'tok_more'), tooMany);
+    }
+    assert.equal(streams.size, 1_024);
+    assert.throws(() => listen('usr_late', 'tok_late'), tooMany);
+    visitors[0]?.leave();
+    listen('usr_0', 'tok_00');
+    assert.equal(streams.size, 1_024);
+  });
+
+  it('bounds calls of one person, apart from listeners', async () => {
+    const { streams } = open();
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const call = { kind: 'events' as const, run: () => promise };
+    const begin = (userId: string, tokenId: string): Promise<void> =>
+      streams.run(new Visitor().exchange, call, { ...ann, userId, tokenId });
+    const running = Array.from({ length: 256 }, (_, i) => begin('usr_ann', `tok_${String(i % 3)}`));
+    await assert.rejects(begin('usr_ann', 'tok_4'), refusedWith('TOO_MANY_STREAMS'));
+    running.push(begin('usr_bob', 'tok_5'));
+    streams.listen(new Visitor().exchange, listening, ann, stays);
+    resolve(undefined);
+    await Promise.all(running);
+    await begin('usr_ann', 'tok_4');
   });
 
   it('ends listeners when it drains, lets calls finish, and begins none', async () => {
     const { streams } = open();
     const [listener, caller, late] = [new Visitor(), new Visitor(), new Visitor()];
     const { promise, resolve } = Promise.withResolvers<undefined>();
-    streams.listen(listener.exchange, listening, stays);
-    const call = streams.run(caller.exchange, { kind: 'events', run: () => promise });
+    streams.listen(listener.exchange, listening, ann, stays);
+    const call = streams.run(caller.exchange, { kind: 'events', run: () => promise }, ann);
     streams.drain();
     assert.ok(listener.ended);
     assert.ok(listener.written.endsWith('\n\nevent: message\ndata: {"end":1}\n\n'));
     assert.ok(!caller.ended);
     const shuttingDown = refusedWith('SHUTTING_DOWN');
-    assert.throws(() => streams.listen(late.exchange, listening, stays), shuttingDown);
+    assert.throws(() => streams.listen(late.exchange, listening, ann, stays), shuttingDown);
     resolve(undefined);
     await call;
     assert.ok(caller.ended);
