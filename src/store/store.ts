@@ -2,11 +2,11 @@
  * Owns a data directory while the process runs: its lock, its environment, the one writer and the
  * reader of this thread.
  *
- * 1. One process writes a directory at a time; another one is refused, as is an older program.
+ * 1. One process writes a directory at a time; another one is refused, as are an older program and a
+ *    damaged or lost store (`files/store-file.ts`).
  * 2. `close` finishes what was accepted and then releases everything; twice is fine.
  */
-import { chmodSync, existsSync, mkdirSync, statfsSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, statfsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
@@ -25,6 +25,7 @@ import { Followers } from './commit/followers.ts';
 import { GroupCommit, type CommitLimits, type Transact } from './commit/group-commit.ts';
 import { migrate, migrations, type Migration } from './records/migrations.ts';
 import { takeProcessLock, type ProcessLock } from './files/process-lock.ts';
+import { checkSharedStoreFile, checkStoreFile } from './files/store-file.ts';
 import { StoreReader } from './reading/reader.ts';
 import { StoreRefusal } from './refusal.ts';
 import { tables as allTables } from './records/tables.ts';
@@ -87,8 +88,11 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   try {
     const tables = tableSet(options.tables ?? allTables);
     const mapBytes = options.mapBytes ?? mapDefaultBytes;
+    const found = checkStoreFile(dir);
     const environment = environmentOf({ dir, tables, mapBytes });
     try {
+      // From now on there may be a key and apps, and a store that is missing was lost.
+      if (found === 'new') for (const folder of [storeFolder(dir), dir]) syncFolder(folder);
       migrate({ environment, tables, dir, migrations: options.migrations ?? migrations });
       return new Store(options, { lock, environment, tables, mapBytes });
     } catch (error) {
@@ -110,6 +114,15 @@ function prepare(dir: string): void {
     chmodSync(storeFolder(dir), 0o700);
   } catch (cause) {
     throw new StoreRefusal(`Cannot use the data directory ${dir}: ${reason(cause)}.`, { cause });
+  }
+}
+
+function syncFolder(folder: string): void {
+  const opened = openSync(folder, 'r');
+  try {
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
   }
 }
 
@@ -144,7 +157,7 @@ const oldestTables = { auth: allTables.auth, instance: allTables.instance };
  * or none. What is read is as it was at the opening. Throws a StoreRefusal where there is no store.
  */
 export function openReadOnly(dir: string): Pick<StoreReader, 'get' | 'find' | 'close'> {
-  if (!existsSync(join(storeFolder(dir), 'data.mdb'))) {
+  if (checkSharedStoreFile(dir) === 'new') {
     throw new StoreRefusal(`There is no data directory at ${dir}.`);
   }
   const tables = tableSet(oldestTables);

@@ -7,7 +7,7 @@
  *    what a power cut may still take, is off; syncing is never off.
  * 3. Several threads of the process share the environment; each opens its own handles.
  */
-import { closeSync, existsSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { encodeKey, partsOf } from '../records/keys.ts';
@@ -43,11 +43,10 @@ export function storeFolder(dir: string): string {
   return join(dir, 'store');
 }
 
-/** Opens the environment. Throws for a file that is none. */
+/** Opens the environment. lmdb-js does not survive a damaged file: `store-file.ts` looks first. */
 export function openEnvironment(options: EnvironmentOptions): Environment {
   const path = storeFolder(options.dir);
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  checkFile(join(path, 'data.mdb'));
   const root = open<Buffer, Buffer>({
     path,
     ...binary,
@@ -67,27 +66,6 @@ export function openEnvironment(options: EnvironmentOptions): Environment {
   };
   // One transaction for all handles, instead of one fsync each on a fresh directory.
   return options.readOnly === true ? openAll() : root.transactionSync(openAll);
-}
-
-const magic = 0xbeefc0de;
-const magicAt = 24;
-const metaPagesBytes = 2 * 4096;
-
-/** lmdb-js does not survive a file that is not LMDB's, so this looks first. */
-function checkFile(file: string): void {
-  if (!existsSync(file)) return;
-  const opened = openSync(file, 'r');
-  try {
-    const head = Buffer.alloc(metaPagesBytes);
-    const length = readSync(opened, head, 0, metaPagesBytes, 0);
-    // A crash in the very first moment leaves an empty file.
-    if (length === 0) return;
-    if (length < metaPagesBytes || head.readUInt32LE(magicAt) !== magic) {
-      throw new Error('its file data.mdb is damaged');
-    }
-  } finally {
-    closeSync(opened);
-  }
 }
 
 /** The bytes of a table. Throws for a table that is not there. */

@@ -30,6 +30,7 @@ import {
 import { Folder, ignoreChange, readWhole, within } from '../../lib/untrusted-files/folder.ts';
 import { removeTree } from '../../lib/untrusted-files/remove.ts';
 import { storeFolder } from './environment.ts';
+import { checkSharedStoreFile } from './store-file.ts';
 import { StoreRefusal } from '../refusal.ts';
 import { instanceKeyFile } from '../secrets.ts';
 
@@ -344,7 +345,7 @@ async function copyStore(from: string, to: string): Promise<void> {
   const folder = storeFolder(to);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = storeFolder(from);
-  await stat(join(path, 'data.mdb'));
+  if (checkSharedStoreFile(from) === 'new') throw new StoreRefusal(`There is no store in ${from}.`);
   const root = open({ path, readOnly: true, maxReaders: 1024 });
   try {
     await root.backup(folder, true);
