@@ -44,6 +44,7 @@ for (const threads of ['1', '2']) {
           headers: {
             host: at(host),
             origin: `http://${at(host)}`,
+            'sec-fetch-site': 'same-origin',
             'content-type': 'application/json',
           },
           body: JSON.stringify({ query: setUp, variables: { ...owner, setupCode } }),
