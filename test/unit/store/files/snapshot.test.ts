@@ -92,8 +92,8 @@ describe('copyDataDirectory()', () => {
   it('takes the instance key along only when asked to', async (t) => {
     const folder = await temporaryFolder(t);
     const dir = join(folder, 'data');
-    const sealed = openSecretBox({ dir }).seal('secret', 'c');
     await openedStore(t, { dir, tables: modelTables });
+    const sealed = openSecretBox({ dir }).seal('secret', 'c');
     await copyDataDirectory(dir, join(folder, 'without'), { withKey: false });
     await copyDataDirectory(dir, join(folder, 'with'), { withKey: true });
     assert.throws(() => openSecretBox({ dir: join(folder, 'without') }), StoreRefusal);
