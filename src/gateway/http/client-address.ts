@@ -27,7 +27,7 @@ export interface AddressRules {
   /** Whether a peer is a trusted proxy. */
   readonly trusted: InNetworks;
   /** Whether a Host header names us. */
-  namesUs(host: string): boolean;
+  readonly namesUs: (host: string) => boolean;
 }
 
 /** The client behind a peer, given what the request's head says. */

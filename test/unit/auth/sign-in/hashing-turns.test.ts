@@ -70,7 +70,7 @@ describe('HashingTurns', () => {
     ask('192.0.2.99', 'honest');
     await settled();
     assert.equal(refused.length, 1);
-    assert.match(refused[0] ?? '', /^flood \d+ OVERLOADED$/);
+    assert.match(refused.join(), /^flood \d+ OVERLOADED$/);
     ask('192.0.2.3', 'greedy');
     await settled();
     assert.deepEqual(refused.slice(1), ['greedy OVERLOADED']);
