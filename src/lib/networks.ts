@@ -17,6 +17,11 @@ export function networkOf(address: string): string {
     .join(':');
 }
 
+/** Whether an address, in one spelling (see `InNetworks`), is of this machine alone. */
+export function isLoopback(address: string): boolean {
+  return address.startsWith('127.') || address === '::1';
+}
+
 /** Whether an address, in one spelling (RFC 5952; no IPv4 inside IPv6), is in one of the networks. */
 export type InNetworks = (address: string) => boolean;
 

@@ -8,7 +8,7 @@
  */
 import { isIP } from 'node:net';
 
-import type { InNetworks } from '../../lib/networks.ts';
+import { type InNetworks, isLoopback } from '../../lib/networks.ts';
 import type { RequestHead } from './request-head.ts';
 
 export interface ClientAddress {
@@ -62,10 +62,6 @@ function lastUntrusted(peer: string, chain: string, trusted: InNetworks): string
 function withoutPort(hop: string): string {
   const match = /^\[([^\]]+)\](?::\d+)?$/.exec(hop) ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(hop);
   return oneSpelling(match?.[1] ?? hop);
-}
-
-export function isLoopback(address: string): boolean {
-  return address.startsWith('127.') || address === '::1';
 }
 
 /** IPv6 in the spelling of RFC 5952, without zone; an IPv4 address inside IPv6 as IPv4. */

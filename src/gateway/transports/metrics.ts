@@ -9,8 +9,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { networks } from '../../lib/networks.ts';
-import { isLoopback } from '../http/client-address.ts';
+import { isLoopback, networks } from '../../lib/networks.ts';
 import { namesUs } from '../http/own-host.ts';
 import type { Exchange, Route } from '../transport.ts';
 import type { Callers } from '../credentials.ts';

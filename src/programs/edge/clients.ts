@@ -12,7 +12,7 @@
 import type { Socket } from 'node:net';
 
 import type { Logger } from '../../lib/log.ts';
-import { type InNetworks, networkOf, networks } from '../../lib/networks.ts';
+import { type InNetworks, isLoopback, networkOf, networks } from '../../lib/networks.ts';
 
 interface Bounds {
   connections: number;
@@ -151,8 +151,4 @@ export class Clients {
     const { name, connections } = client;
     this.#logger.warn({ client: name, connections }, 'edge_client_bounded');
   }
-}
-
-function isLoopback(address: string): boolean {
-  return address.startsWith('127.') || address === '::1';
 }

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { createFileWhole } from '../../lib/whole-file.ts';
 import { runnerStateDir } from '../../protocol/runner-version.ts';
 
 const fileName = 'instance';
@@ -15,16 +16,8 @@ const option = '--data-dir';
 export function instanceOf(stateDir: string): string {
   const file = path.join(stateDir, fileName);
   if (!fs.existsSync(file)) {
-    const fresh = `${file}.${String(process.pid)}`;
-    fs.writeFileSync(fresh, randomBytes(12).toString('hex'), { mode: 0o600 });
-    try {
-      // Of two runners that start at once, both go by the name of the first.
-      fs.linkSync(fresh, file);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      fs.rmSync(fresh);
-    }
+    // Of two runners that start at once, both go by the name of the first.
+    createFileWhole(file, randomBytes(12).toString('hex'));
   }
   return readInstance(stateDir);
 }

@@ -12,6 +12,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { lives, readProcess } from '../../lib/processes/processes.ts';
+import { createFileWhole } from '../../lib/whole-file.ts';
 
 interface Holder {
   pid: number;
@@ -31,7 +32,7 @@ export function takeLock(dir: string, instance: string): boolean {
     const last = highest(dir);
     if (last > 0 && isHeld(path.join(dir, String(last)), own)) return false;
     const next = last + 1;
-    if (!appear(path.join(dir, String(next)), own)) continue;
+    if (!createFileWhole(path.join(dir, String(next)), JSON.stringify(own))) continue;
     if (highest(dir) === next) {
       for (const number of numbersIn(dir)) if (number < next) remove(dir, number);
       return true;
@@ -51,21 +52,6 @@ function highest(dir: string): number {
 
 function remove(dir: string, number: number): void {
   fs.rmSync(path.join(dir, String(number)), { force: true });
-}
-
-/** False when there is such a file. */
-function appear(file: string, holder: Holder): boolean {
-  const fresh = `${file}.${String(process.pid)}`;
-  fs.writeFileSync(fresh, JSON.stringify(holder), { mode: 0o600 });
-  try {
-    fs.linkSync(fresh, file);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  } finally {
-    fs.rmSync(fresh);
-  }
 }
 
 function isHeld(file: string, own: Holder): boolean {
