@@ -35,6 +35,8 @@ export interface WorkloadSpec {
    * The container it runs in; null on a driver that runs programs of the machine (`runs` is `host`).
    */
   container: ContainerSpec | null;
+  /** Its team, by which what workloads take from others is bounded. */
+  team?: string;
   resources: Resources;
   /** A job is ended after this time and counts as failed with reason `deadline`. */
   deadlineMs: number | null;

@@ -134,6 +134,7 @@ export abstract class WorkloadCore<
   ): WorkloadSpec {
     return {
       owner: this.id,
+      team: this.require().teamId,
       workingDir: '',
       uid: null,
       port: null,
