@@ -6,7 +6,8 @@
  * 2. `drain` refuses new connections and requests, calls the owners of streams, fails uploads with
  *    SHUTTING_DOWN, and waits for what is in flight up to a deadline. `close` drains and releases; `abort`
  *    releases now. Each may be called twice.
- * 3. A connection above `maxSockets` is refused before anything is read from it.
+ * 3. A connection above `maxSockets` is refused before anything is read from it, and so is one of whoever has
+ *    too many of them (`crowd.ts`).
  */
 import { randomBytes } from 'node:crypto';
 import { systemClock, type Clock } from '../lib/clock.ts';
@@ -32,17 +33,15 @@ import { InFlight } from './http/in-flight.ts';
 import { singleSample, type MetricFamily } from './metrics-text.ts';
 import { Metrics } from './metrics.ts';
 import { CorkedWrites } from './http/open-stream.ts';
-import { Peers } from './peers.ts';
 import { RequestBody } from './http/request-body.ts';
 import { RouteTable, type Match } from './routes.ts';
+import { type SharedSockets, Sockets, type SocketsOptions } from './sockets.ts';
 import { notFound, refusing, shuttingDown } from './http/problem.ts';
 import { listenOn, loadUws } from './uws.ts';
 import type { HttpRequest, HttpResponse, ListenSocket, TemplatedApp, Uws } from './uws.ts';
 
 /** What the gateways of several threads share when they listen on one port. */
-export interface SharedPort {
-  /** The number of open connections of all threads, in its first element. */
-  readonly sockets: Int32Array;
+export interface SharedPort extends SharedSockets {
   /** Called on its thread before a request is checked. */
   beforeRequest(): void;
 }
@@ -68,6 +67,8 @@ export interface GatewayOptions {
   setVariable?: (name: string, value: string) => void;
   /** Set when gateways of other threads listen on the same port, which then is not 0. */
   shared?: SharedPort | null;
+  /** Makes limits that hold over all threads. Default: limits of this thread. */
+  newLimit?: SocketsOptions['newLimit'];
 }
 
 type Phase = 'new' | 'serving' | 'draining' | 'closed';
@@ -85,6 +86,7 @@ export class Gateway {
   readonly #inFlight: InFlight;
   readonly #drainHooks = new Set<DrainHook>();
   readonly #host: ExchangeHost<HttpExchange>;
+  readonly #sockets: Sockets;
   readonly #heads = new HeadReader();
   readonly #idPrefix = randomBytes(6).toString('hex');
   #phase: Phase = 'new';
@@ -92,9 +94,6 @@ export class Gateway {
   #uws: Uws | undefined;
   #listenSocket: ListenSocket | undefined;
   #requests = 0;
-  #sockets = 0;
-  readonly #peers = new Peers();
-  #refusedSockets = 0;
   #draining: Promise<void> | undefined;
   // What #isPlain found in the fields of a request.
   #hosts = 0;
@@ -113,6 +112,7 @@ export class Gateway {
     this.#log = new AccessLog({ logger, clock: this.#clock, lines });
     this.#inFlight = new InFlight(this.#clock, (work) => this.#guarded(work));
     this.#host = this.#hostOfExchanges();
+    this.#sockets = this.#newSockets();
     this.metrics.register(() => this.#families());
     for (const route of options.routes) this.#routes.add(route);
     const routes = options.routes.map(({ method, path }) => `${method} ${path}`);
@@ -206,6 +206,7 @@ export class Gateway {
       if (
         this.#phase !== 'serving' ||
         this.#options.logConstant === true ||
+        this.#sockets.isCrowded ||
         !this.#isPlain(request)
       ) {
         this.#onRequest(response, request);
@@ -250,15 +251,17 @@ export class Gateway {
     // The end of a chunked body may be ambiguous: no second request is read after it.
     const chunked = head.framing.kind === 'chunked' || head.framing.kind === 'refused';
     const body = this.#bodyOf(response, head);
+    const peer = this.#sockets.only ?? peerOf(response);
     const exchange = new HttpExchange(response, this.#host, {
       route: found?.route,
       method,
       params: found?.params ?? noParams,
       head,
       body,
-      peer: this.#peers.only ?? peerOf(response),
+      peer,
       doubtful: head.framing.kind === 'refused',
-      lastOnConnection: chunked || refused?.code === 'HEADERS_TOO_LARGE',
+      lastOnConnection:
+        chunked || refused?.code === 'HEADERS_TOO_LARGE' || this.#sockets.mustYield(peer),
       counts: this.metrics.route(template, method),
     });
     this.#track(exchange, response);
@@ -343,14 +346,20 @@ export class Gateway {
   }
 
   #socketChanged(response: HttpResponse, change: number): void {
-    this.#sockets += change;
-    if (change > 0) this.#peers.opened(peerOf(response));
-    else this.#peers.closed();
-    const all = this.#options.shared?.sockets;
-    const sockets = all === undefined ? this.#sockets : Atomics.add(all, 0, change) + change;
-    if (change < 0 || sockets <= this.limits.maxSockets) return;
-    this.#refusedSockets += 1;
-    response.close();
+    if (change < 0) this.#sockets.closed();
+    else if (!this.#sockets.opened(peerOf(response))) response.close();
+  }
+
+  #newSockets(): Sockets {
+    const { shared = null, newLimit } = this.#options;
+    return new Sockets({
+      shared,
+      maxSockets: this.limits.maxSockets,
+      trusted: this.#host.trusted,
+      peers: () => this.#inFlight.peers(),
+      clock: this.#clock,
+      ...(newLimit && { newLimit }),
+    });
   }
 
   #families(): MetricFamily[] {
@@ -359,8 +368,7 @@ export class Gateway {
     return [
       family('in_flight', 'Requests not over, streams among them.', this.#inFlight.size),
       family('open_streams', 'Answers without a known end.', this.#inFlight.streams()),
-      family('sockets', 'Open connections.', this.#sockets),
-      family('refused_sockets_total', 'Connections above the limit.', this.#refusedSockets),
+      ...this.#sockets.families(),
     ];
   }
 }

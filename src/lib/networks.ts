@@ -22,6 +22,11 @@ export function isLoopback(address: string): boolean {
   return address.startsWith('127.') || address === '::1';
 }
 
+/** Whose connection comes from the address: a network, where all of loopback is one. */
+export function sourceOf(address: string): string {
+  return isLoopback(address) ? 'loopback' : networkOf(address);
+}
+
 /** Whether an address, in one spelling (RFC 5952; no IPv4 inside IPv6), is in one of the networks. */
 export type InNetworks = (address: string) => boolean;
 

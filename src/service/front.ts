@@ -128,6 +128,7 @@ export class Front {
       logConstant: config.logLevel === 'debug',
       setVariable,
       shared: shared?.port ?? null,
+      newLimit: core.newLimit,
     });
   }
 

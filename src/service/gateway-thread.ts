@@ -107,7 +107,7 @@ interface Parts {
 
 /** What the gateways of all threads share. */
 function sharedFront(
-  { sockets, mcpCalls }: ThreadStart,
+  { config, sockets, mcpCalls }: ThreadStart,
   calls: PortCalls,
   store: FollowingStore,
 ): SharedFront {
@@ -115,6 +115,7 @@ function sharedFront(
   return {
     port: {
       sockets: new Int32Array(sockets),
+      threads: config.gatewayThreads,
       beforeRequest: () => store.catchUp(),
     },
     logStreams: rooms.logs,

@@ -14,6 +14,7 @@ import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
 import { collectWhenIdle } from './idle-collection.ts';
 import type { Logger } from '../lib/log.ts';
+import { openFilesMax } from '../lib/open-files.ts';
 import { type LimitMemory, newLimitMemory, ThreadLimits } from '../threads/shared-limits.ts';
 import { LastResort } from './uncaught-errors.ts';
 import { openPlatform, type Platform } from './platform.ts';
@@ -43,6 +44,7 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   const settled: Config = {
     ...config,
     runtime: platform.driver.name === 'remote' ? 'process' : platform.driver.name,
+    maxSockets: socketsWithin(config, logger),
   };
   const service = new Service({ config: settled, logger, output, writeLog, platform });
   try {
@@ -254,6 +256,14 @@ function platformFamilies({ actors, streams }: Platform): MetricFamily[] {
     gauge('log_feeds', 'Workloads followed into logs.', feeds),
     gauge('log_storage_failures_total', 'Appends to logs that failed.', storageFailures),
   ];
+}
+
+/** The store, logs and uploads need files, too: who opens connections must leave them some. */
+function socketsWithin({ maxSockets }: Config, logger: Logger): number {
+  const openFiles = openFilesMax();
+  const sockets = Math.min(maxSockets, Math.floor((openFiles * 3) / 4));
+  if (sockets < maxSockets) logger.warn({ maxSockets, openFiles, sockets }, 'sockets_limited');
+  return sockets;
 }
 
 /** The one line of a start, for people; on standard output, whatever the log level. */

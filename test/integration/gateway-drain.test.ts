@@ -159,7 +159,8 @@ describe('the gateway draining', () => {
 
   it('refuses connections above the limit, and takes new ones when others have gone', async () => {
     const { routes } = started();
-    server = await startGateway(routes, { limits: { maxSockets: 5 } });
+    const trustedProxies = ['127.0.0.1'];
+    server = await startGateway(routes, { limits: { maxSockets: 5 }, trustedProxies });
     const held = await Promise.all(Array.from({ length: 5 }, () => client('/stream')));
     for (const one of held) await one.until(() => one.received.includes('open\n'));
     const sixth = new RawClient(server.port);

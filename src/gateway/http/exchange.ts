@@ -86,8 +86,13 @@ export class HttpExchange extends BaseExchange {
     return this.#request.route;
   }
 
+  /** The address at the other end of the connection. */
+  get peer(): string {
+    return this.#request.peer;
+  }
+
   get address(): string {
-    const { peer } = this.#request;
+    const { peer } = this;
     return this.#host.trusted(peer) ? this.#known().address : peer;
   }
 

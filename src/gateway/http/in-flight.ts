@@ -30,6 +30,11 @@ export class InFlight {
     return count;
   }
 
+  /** The addresses that their connections come from. */
+  *peers(): Iterable<string> {
+    for (const { peer } of this.#exchanges) yield peer;
+  }
+
   add(exchange: HttpExchange): void {
     this.#exchanges.add(exchange);
   }

@@ -12,7 +12,8 @@
 import type { Socket } from 'node:net';
 
 import type { Logger } from '../../lib/log.ts';
-import { type InNetworks, isLoopback, networkOf, networks } from '../../lib/networks.ts';
+import { openFilesMax } from '../../lib/open-files.ts';
+import { type InNetworks, isLoopback, networks, sourceOf } from '../../lib/networks.ts';
 
 interface Bounds {
   connections: number;
@@ -43,8 +44,6 @@ interface Held {
   isOpen: boolean;
 }
 
-const loopback = 'loopback';
-
 export class Clients {
   readonly #logger: Logger;
   readonly #connectionsMax: number;
@@ -59,7 +58,8 @@ export class Clients {
 
   constructor({ logger, connectionsMax, each, near }: ClientsOptions) {
     this.#logger = logger;
-    this.#connectionsMax = connectionsMax ?? 10_000;
+    // Each may need another one to an app, and workloads need files, too.
+    this.#connectionsMax = connectionsMax ?? Math.min(10_000, Math.floor((openFilesMax() * 3) / 8));
     this.#each = each ?? { connections: 2000, waiting: 1000 };
     this.#near = near ?? { connections: 8000, waiting: 4000 };
   }
@@ -73,7 +73,7 @@ export class Clients {
   admit(socket: Socket): boolean {
     const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
     const client = this.#clientOf(address);
-    if (!this.#makeRoom(client, this.#boundsOf(client, address))) {
+    if (!this.#makeRoom(client, this.#boundsOf(address))) {
       if (client.connections === 0) this.#clients.delete(client.name);
       return false;
     }
@@ -133,7 +133,7 @@ export class Clients {
   }
 
   #clientOf(address: string): Client {
-    const name = isLoopback(address) ? loopback : networkOf(address);
+    const name = sourceOf(address);
     const known = this.#clients.get(name);
     if (known) return known;
     const client: Client = { name, connections: 0, waiting: new Set(), isTold: false };
@@ -141,8 +141,8 @@ export class Clients {
     return client;
   }
 
-  #boundsOf({ name }: Client, address: string): Bounds {
-    return name === loopback || this.#isTrusted(address) ? this.#near : this.#each;
+  #boundsOf(address: string): Bounds {
+    return isLoopback(address) || this.#isTrusted(address) ? this.#near : this.#each;
   }
 
   #tell(client: Client): void {
