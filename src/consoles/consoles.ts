@@ -5,7 +5,7 @@
  * 1. Only the person who opened a console may use it, and only while that person has the right to. The
  *    right is checked with every write, and within a second after any change of rights. A person who
  *    loses it loses the console.
- * 2. The number of consoles is bounded for each person and for all. None is opened while the service
+ * 2. The number of consoles is bounded for each person, for each team and for all. None is opened while the service
  *    drains.
  */
 import type { Driver, Terminal, TerminalEvents } from '../drivers/driver.ts';
@@ -34,6 +34,8 @@ export interface ConsolesOptions extends Partial<ConsoleTimes> {
   driver: Pick<Driver, 'openTerminal' | 'attach'>;
   programs: Pick<ConsolePrograms, 'program'>;
   standing: (person: Person, target: ConsoleTarget) => ConsoleStanding;
+  /** Whose a target is; null for what is gone. */
+  teamOf: (target: ConsoleTarget) => string | null;
   /** Calls back when what `standing` says may have changed. */
   onRightsChange: (callback: () => void) => () => void;
   /** For the activity. */
@@ -43,6 +45,8 @@ export interface ConsolesOptions extends Partial<ConsoleTimes> {
   clock?: Clock;
   /** Default 16. */
   maxPerPerson?: number;
+  /** In places of one team; default 128. */
+  maxPerTeam?: number;
   /** For all persons together; default 512. */
   max?: number;
   /** Input that may wait for a program; default 1 MiB. */
@@ -60,6 +64,7 @@ const defaultTimes: ConsoleTimes = {
   flushMs: 50,
 };
 const defaultMaxPerPerson = 16;
+const defaultMaxPerTeam = 128;
 const defaultMax = 512;
 const kibibyte = 1024;
 /** Part of the second within which a lost right has to take effect. */
@@ -69,7 +74,7 @@ export class Consoles implements ConsoleDoor {
   readonly #options: ConsolesOptions;
   readonly #clock: Clock;
   readonly #sessions = new Map<string, ConsoleSession>();
-  /** Places taken, by person. */
+  /** Places taken, by person and by team. */
   readonly #taken = new OwnTally();
   /** Consoles that were reported as opened, and whose end has to be reported. */
   readonly #opened = new Set<string>();
@@ -95,9 +100,8 @@ export class Consoles implements ConsoleDoor {
 
   async open(wanted: OpenConsole): Promise<string> {
     this.#assertOpen();
-    const { userId } = wanted.person;
-    this.#reserve(userId);
-    const session = this.#newSession(wanted);
+    const team = this.#reserve(wanted);
+    const session = this.#newSession(wanted, team);
     try {
       const terminal = await this.#openTerminal(session, wanted);
       session.begin(terminal);
@@ -162,7 +166,7 @@ export class Consoles implements ConsoleDoor {
     for (const session of [...this.#sessions.values()]) session.end('drained');
   }
 
-  #newSession(opened: OpenConsole): ConsoleSession {
+  #newSession(opened: OpenConsole, team: string): ConsoleSession {
     const { onEnded, frameBytes, recentBytes } = this.#options;
     const id = newId('str', this.#clock.now());
     const session: ConsoleSession = new ConsoleSession({
@@ -183,6 +187,7 @@ export class Consoles implements ConsoleDoor {
       onForgotten: () => {
         this.#sessions.delete(id);
         this.#taken.remove(opened.person.userId);
+        this.#taken.remove(team);
       },
     });
     this.#sessions.set(id, session);
@@ -257,8 +262,12 @@ export class Consoles implements ConsoleDoor {
     if (this.#draining) throw new ServiceError('SHUTTING_DOWN', 'The service is shutting down.');
   }
 
-  #reserve(userId: string): void {
+  /** Returns the key by which the team is counted. */
+  #reserve({ person: { userId }, target }: OpenConsole): string {
     const { maxPerPerson = defaultMaxPerPerson, max = defaultMax } = this.#options;
+    const { teamOf, maxPerTeam = defaultMaxPerTeam } = this.#options;
+    const teamId = teamOf(target);
+    const team = `team ${String(teamId)}`;
     const isFull = (): boolean => this.#taken.count(userId) >= maxPerPerson;
     if (isFull()) this.#forgetOver((session) => session.person.userId === userId);
     if (isFull()) {
@@ -267,11 +276,18 @@ export class Consoles implements ConsoleDoor {
         `At most ${String(maxPerPerson)} consoles may be open at a time; close one first.`,
       );
     }
+    const isTeamFull = (): boolean => this.#taken.count(team) >= maxPerTeam;
+    if (isTeamFull()) this.#forgetOver(({ opened }) => teamOf(opened.target) === teamId);
+    if (isTeamFull()) {
+      throw new ServiceError('OVERLOADED', 'Too many consoles of this team are open.');
+    }
     if (this.#sessions.size >= max) this.#forgetOver(() => true);
     if (this.#sessions.size >= max) {
       throw new ServiceError('OVERLOADED', 'Too many consoles are open on this instance.');
     }
     this.#taken.add(userId);
+    this.#taken.add(team);
+    return team;
   }
 
   /** Ends the oldest console that is kept only for its last output. */

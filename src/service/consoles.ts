@@ -11,6 +11,7 @@ import { consoleCapability } from '../gateway/transports/attach.ts';
 import type { Platform } from './platform.ts';
 import type { Core } from './core.ts';
 import type { Reader } from '../store/reader-and-journal.ts';
+import type { AppRecord, DatabaseRecord } from '../store/records/records.ts';
 import { tables } from '../store/records/tables.ts';
 
 export interface ServedConsoles {
@@ -27,6 +28,7 @@ export function serveConsoles(core: Core, { driver, store }: Platform): ServedCo
     logger: core.logger,
     maxPerPerson: core.config.maxConsolesPerUser,
     standing: (person, target) => standingOf(core, person, target),
+    teamOf: (target) => recordOf(store, target)?.teamId ?? null,
     onRightsChange: core.onRightsChange,
     onOpened: (opened) => note(core, opened, 'open_console', {}),
     onEnded: (opened, _sessionId, why) => note(core, opened, 'close_console', { why }),
@@ -43,6 +45,13 @@ function standingOf(
   if (resource === undefined) return 'gone';
   if (!authenticator.stillValid(person)) return 'refused';
   return can(store, person, consoleCapability[target.kind], resource) ? 'allowed' : 'refused';
+}
+
+function recordOf(
+  reader: Reader,
+  { kind, id }: ConsoleTarget,
+): Readonly<AppRecord | DatabaseRecord> | undefined {
+  return kind === 'app' ? reader.get(tables.apps, id) : reader.get(tables.databases, id);
 }
 
 /** Undefined for a deleted app or database. */

@@ -4,6 +4,8 @@ import type { Place } from '../../protocol/terminal-messages.ts';
 
 export interface Ground {
   id: string;
+  /** Whose share of commands and terminals it takes: its team's, else its owner's. */
+  tenant: string;
   /** The workload's own folder here, closed to it. */
   dir: string;
   mark: string;

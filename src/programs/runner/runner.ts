@@ -31,6 +31,7 @@ import { KeptPorts } from './kept-ports.ts';
 import type { Limits } from './limits/confinement.ts';
 import { Output, type OutputOptions } from './output.ts';
 import { isWorkloadId, type Records, type WorkloadRecord } from './records.ts';
+import { Shares } from './shares.ts';
 import { Terminals } from './terminals.ts';
 import { type Backoff, Workload } from './workload.ts';
 
@@ -47,7 +48,6 @@ export interface RunnerOptions {
   logger: Logger;
 }
 
-const commandsMax = 64;
 const noResources = { memoryMb: null, cpus: null, pids: null, replicas: 1 };
 const loopback = '127.0.0.1';
 const nobody: ReadonlySet<string> = new Set();
@@ -64,8 +64,8 @@ export class Runner implements Tenants {
   readonly #table = new ListenerTable();
   readonly #looks = new ListenerLooks();
   readonly #turns: FairTurns;
+  readonly #commandShares = new Shares('commands run', 64);
   #commands = 0;
-  #commandsUnderWay = 0;
   #closing = false;
 
   constructor(options: RunnerOptions) {
@@ -191,15 +191,12 @@ export class Runner implements Tenants {
   /** Rejects: NOT_RUNNING, OVERLOADED, BAD_USER_INPUT for a program that is not there. */
   async exec(id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecOutcome> {
     const ground = this.groundOf(id);
-    if (this.#commandsUnderWay >= commandsMax) {
-      throw new ServiceError('OVERLOADED', 'Too many commands run on this server.');
-    }
+    const giveBack = this.#commandShares.take(ground.tenant);
     const name = `command-${String(process.pid)}-${String(++this.#commands)}`;
-    this.#commandsUnderWay++;
     try {
       return await runCommand({ ground, spec, name, clock: this.#options.clock, signal });
     } finally {
-      this.#commandsUnderWay--;
+      giveBack();
     }
   }
 

@@ -3,7 +3,7 @@
  *
  * 1. `exit` is told once, and nothing after it; by then what ran on the terminal is being ended, however
  *    it left the terminal.
- * 2. At most `openMax` are open; OVERLOADED beyond.
+ * 2. So many are open at most, in all and of each tenant; OVERLOADED beyond.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
@@ -20,10 +20,13 @@ import { endPolitely, killAll } from '../../lib/processes/ending.ts';
 import { markVariable, readProcess, sessionVariable } from '../../lib/processes/processes.ts';
 import type { FirstProcess, Membership } from '../../lib/processes/processes.ts';
 import type { Ground } from './ground.ts';
+import { Shares } from './shares.ts';
 
 export interface TerminalsOptions {
   clock: Clock;
   logger: Logger;
+  /** Default 512. */
+  openMax?: number;
 }
 
 export interface TerminalSink {
@@ -32,7 +35,6 @@ export interface TerminalSink {
   exit(exit: { code: number | null; lost: boolean }): void;
 }
 
-const openMax = 512;
 /** How long the host is kept for a next terminal. */
 const hostIdleMs = 10_000;
 /** Between the hang-up and the end of what ignores it. */
@@ -41,6 +43,7 @@ const hangUpMs = 1000;
 interface Held {
   id: number;
   workload: string;
+  giveBack: () => void;
   membership: Membership;
   sink: TerminalSink;
   opened: (result: 'opened' | ServiceError) => void;
@@ -52,10 +55,12 @@ export class Terminals {
   readonly #options: TerminalsOptions;
   readonly #host: TerminalHost;
   readonly #held = new Map<number, Held>();
+  readonly #shares: Shares;
   #lastId = 0;
 
   constructor(options: TerminalsOptions) {
     this.#options = options;
+    this.#shares = new Shares('consoles are open', options.openMax ?? 512);
     const lost = (): void => {
       for (const held of [...this.#held.values()]) this.#lose(held);
     };
@@ -64,15 +69,14 @@ export class Terminals {
 
   /** Resolves with its number. Rejects: OVERLOADED, NOT_RUNNING when it cannot be opened there. */
   async open(ground: Ground, spec: TerminalSpec, sink: TerminalSink): Promise<number> {
-    if (this.#held.size >= openMax) {
-      throw new ServiceError('OVERLOADED', 'Too many consoles are open on this server.');
-    }
+    const giveBack = this.#shares.take(ground.tenant);
     const id = ++this.#lastId;
     const mark = `${ground.mark}/${String(process.pid)}-${String(id)}`;
     const { workingDir, uid, place, within } = ground;
     const result = new Promise<'opened' | ServiceError>((opened) => {
       const membership = { variable: sessionVariable, mark, first: null, within, uid };
-      this.#held.set(id, { id, workload: ground.id, membership, sink, opened, phase: 'opening' });
+      const held = { id, workload: ground.id, giveBack, membership, sink, opened };
+      this.#held.set(id, { ...held, phase: 'opening' });
     });
     const { command, cols, rows } = spec;
     const marks = { [markVariable]: ground.mark, [sessionVariable]: mark };
@@ -176,6 +180,7 @@ export class Terminals {
 
   #forget(held: Held): void {
     this.#held.delete(held.id);
+    held.giveBack();
     if (this.#held.size === 0) this.#host.rest();
   }
 

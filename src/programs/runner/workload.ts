@@ -138,10 +138,10 @@ export class Workload {
   /** What runs beside its own program needs to know; undefined while that does not run. */
   get ground(): Ground | undefined {
     if (this.#state.phase !== 'running' || this.#isEnding()) return undefined;
-    const { env, uid, workingDir } = this.#record.spec;
+    const { env, uid, workingDir, owner, team: tenant = owner } = this.#record.spec;
     const { dir, mark, confinement } = this.#parts;
-    const within = this.#group;
-    return { id: this.id, dir, mark, env, uid, workingDir, place: confinement.place, within };
+    const own = { id: this.id, tenant, dir, mark, env, uid, workingDir };
+    return { ...own, place: confinement.place, within: this.#group };
   }
 
   /** Whether it serves: its first process lives, as far as is known. */

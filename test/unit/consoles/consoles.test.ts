@@ -54,6 +54,7 @@ describe('Consoles', () => {
     consoles = new Consoles({
       driver: { openTerminal, attach: openTerminal },
       programs: { program: () => Promise.resolve({ workloadId: 'w-1', command: [], env: {} }) },
+      teamOf: ({ id }) => (id === target.id ? 'team_1' : 'team_2'),
       standing: ({ sessionId }) => (signedOut.has(sessionId) ? 'refused' : standing),
       onRightsChange: (callback) => {
         rightsChanged = callback;
@@ -64,7 +65,8 @@ describe('Consoles', () => {
       logger: noLog,
       clock,
       maxPerPerson: 3,
-      max: 5,
+      maxPerTeam: 4,
+      max: 6,
     });
   });
 
@@ -284,12 +286,31 @@ describe('Consoles', () => {
   it('is refused when too many are open on the instance', async () => {
     const by = (userId: string): Promise<string> =>
       consoles.open({ ...wanted, person: { ...person, userId } });
-    const all = await Promise.all(['1', '1', '1', '2', '2'].map(by));
-    await assert.rejects(by('3'), { code: 'OVERLOADED' });
+    const elsewhere = (userId: string): Promise<string> =>
+      consoles.open({
+        ...wanted,
+        target: { kind: 'app', id: 'app_2' },
+        person: { ...person, userId },
+      });
+    const all = await Promise.all(['1', '1', '1', '2'].map(by));
+    await Promise.all(['2', '2'].map(elsewhere));
+    await assert.rejects(elsewhere('3'), { code: 'OVERLOADED' });
     await assert.rejects(by('1'), { code: 'TOO_MANY_STREAMS' });
     const two = { ...person, userId: '2' };
-    await consoles.close({ sessionId: all[4] ?? '', person: two, target });
+    await consoles.close({ sessionId: all[3] ?? '', person: two, target });
     await by('3');
+  });
+
+  it('leaves room for other teams, however many people of one open them', async () => {
+    const by = (userId: string, id: string = target.id): Promise<string> =>
+      consoles.open({ ...wanted, target: { kind: 'app', id }, person: { ...person, userId } });
+    const all = await Promise.all(['1', '2', '3', '4'].map((userId) => by(userId)));
+    await assert.rejects(by('5'), { code: 'OVERLOADED' });
+    await Promise.all([by('5', 'app_2'), by('6', 'app_2')]);
+    // One that has ended, and is kept for its last output, makes room.
+    terminals[0]?.events.exit({ code: 0, lost: false });
+    await by('4');
+    assert.equal(all.length, 4);
   });
 
   it('follows its opener from one sign-in to another', async () => {
