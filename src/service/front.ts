@@ -23,6 +23,7 @@ import { graphqlRoutes } from '../gateway/transports/graphql.ts';
 import { healthRoute } from '../gateway/transports/health.ts';
 import { logRoutes } from '../gateway/transports/logs.ts';
 import { sourceRoutes } from '../gateway/transports/source.ts';
+import { Transfers } from '../gateway/transports/transfers.ts';
 import { uploadRoutes } from '../gateway/transports/upload.ts';
 import type { Graphql } from '../graphql/graphql.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -51,8 +52,8 @@ export interface SharedFront {
   port: SharedPort;
   logStreams: SharedStreams;
   graphqlStreams: StreamRoom;
-  /** Tool calls under way, by token. */
-  mcpCalls: Tally;
+  /** Calls, streams and transfers under way, by whose they are. */
+  underWay: Tally;
 }
 
 export class Front {
@@ -72,7 +73,7 @@ export class Front {
       ...(shared && { room: shared.graphqlStreams }),
     });
     this.#sessions = newSessions(core, shared?.logStreams);
-    this.#mcp = serveMcp(core, graphql, options.reads, shared?.mcpCalls);
+    this.#mcp = serveMcp(core, graphql, options.reads, shared?.underWay);
     this.#gateway = this.#createGateway();
     metrics.register(() => [...this.#families(), ...this.#mcp.families()]);
     this.#gateway.onDrain(async () => {
@@ -136,6 +137,7 @@ export class Front {
     const { graphql, core, consoles } = this.#options;
     const { config, ground, callers, logger } = core;
     const { store: reader, actors, bulk } = ground;
+    const transfers = new Transfers(this.#options.shared?.underWay);
     return [
       healthRoute,
       ...graphqlRoutes({ graphql, callers, streams: this.#graphqlStreams, logger }),
@@ -147,11 +149,13 @@ export class Front {
         authenticate: (exchange) => callers.cookiePerson(exchange, { changes: true }),
         authorize,
         archiveBytes: config.maxUploadMb * 2 ** 20,
+        transfers,
         logger,
       }),
       ...sourceRoutes({
         bulk,
         uploadsRoot: ground.folders.uploads,
+        transfers,
         reader,
         authenticate: (exchange) => callers.cookiePerson(exchange, { changes: false }),
         authorize,

@@ -107,7 +107,7 @@ interface Parts {
 
 /** What the gateways of all threads share. */
 function sharedFront(
-  { config, sockets, mcpCalls }: ThreadStart,
+  { config, sockets, underWay }: ThreadStart,
   calls: PortCalls,
   store: FollowingStore,
 ): SharedFront {
@@ -120,7 +120,7 @@ function sharedFront(
     },
     logStreams: rooms.logs,
     graphqlStreams: rooms.graphql,
-    mcpCalls: new ThreadTally(mcpCalls),
+    underWay: new ThreadTally(underWay),
   };
 }
 

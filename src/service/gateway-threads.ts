@@ -44,8 +44,8 @@ export interface ThreadStart {
   sockets: SharedArrayBuffer;
   /** The memory of the limits that hold over all threads. */
   limits: LimitMemory;
-  /** The memory that counts tool calls under way, by token. */
-  mcpCalls: TallyMemory;
+  /** The memory that counts what is under way, by whose it is. */
+  underWay: TallyMemory;
   /** The routes that are answered at home. */
   homeRoutes: readonly RouteName[];
 }
@@ -84,7 +84,7 @@ interface Thread {
 export class GatewayThreads {
   readonly #options: GatewayThreadsOptions;
   readonly #streams: StreamLedger;
-  readonly #mcpCalls = newTallyMemory();
+  readonly #underWay = newTallyMemory();
   readonly #threads: Thread[] = [];
   #phase: 'new' | 'serving' | 'ending' = 'new';
 
@@ -135,9 +135,9 @@ export class GatewayThreads {
     const { store } = platform;
     const { port1, port2: port } = new MessageChannel();
     const follower = store.admitFollower();
-    const mcpCalls = this.#mcpCalls;
+    const underWay = this.#underWay;
     const homeRoutes = routes.map(({ method, path }) => ({ method, path }));
-    const start: ThreadStart = { port, config, follower, sockets, limits, mcpCalls, homeRoutes };
+    const start: ThreadStart = { port, config, follower, sockets, limits, underWay, homeRoutes };
     const calls = new PortCalls(port1, { logger });
     this.#serve(calls);
     const door = openDoor(calls, threadDoors.thread);

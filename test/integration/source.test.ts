@@ -35,6 +35,9 @@ describe("an app's source", () => {
   const accounts = new AccountsFixture();
   const noted: string[] = [];
   let refusal: ServiceError | null = null;
+  let caller = 'usr_1';
+  /** What a download waits for before it is noted. */
+  let held: Promise<unknown> = Promise.resolve();
   let bulk: BulkPool;
   let gateway: TestGateway;
   /** Bytes that were taken from the pool. */
@@ -54,12 +57,15 @@ describe("an app's source", () => {
       },
       uploadsRoot: root,
       reader: accounts.store,
-      authenticate: () => person('usr_1'),
+      authenticate: () => person(caller),
       authorize: (_reader, _principal, need) => {
         assert.equal(need, 'configure_apps');
         if (refusal !== null) throw refusal;
       },
-      note: (exchange) => Promise.resolve(noted.push(exchange.param('id'))),
+      note: (exchange) => {
+        noted.push(exchange.param('id'));
+        return held;
+      },
     });
     gateway = await startGateway(routes);
   });
@@ -71,6 +77,7 @@ describe("an app's source", () => {
   });
   beforeEach(() => {
     refusal = null;
+    caller = 'usr_1';
     noted.length = 0;
     taken = 0;
   });
@@ -244,6 +251,23 @@ describe("an app's source", () => {
     // And the pool goes on.
     addApp('app_next', tar({ name: 'a', data: 'x' }), 'tar');
     assert.equal((await whole('app_next')).status, 200);
+  });
+
+  it('is left to others by who fetches many at a time', async () => {
+    addApp('app_many', tar({ name: 'a', data: 'x' }), 'tar');
+    const gate = Promise.withResolvers<undefined>();
+    held = gate.promise;
+    const flood = Array.from({ length: 32 }, () => whole('app_many'));
+    await eventually('all to be under way', () => noted.length === 32);
+    const { status, code } = await whole('app_many');
+    assert.deepEqual([status, code], [429, 'RATE_LIMITED']);
+    caller = 'usr_2';
+    flood.push(whole('app_many'));
+    await eventually('another person', () => noted.length === 33);
+    gate.resolve(undefined);
+    for (const one of await Promise.all(flood)) assert.equal(one.status, 200);
+    caller = 'usr_1';
+    assert.equal((await whole('app_many')).status, 200);
   });
 
   it('breaks off, and is no whole answer, when the service ends', async () => {

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { Transfers } from '../../src/gateway/transports/transfers.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
+import { OwnTally } from '../../src/lib/tally.ts';
 import { tar, zip } from '../support/archives.ts';
 import { eventually } from '../support/eventually.ts';
 import { RawClient } from '../support/raw-http.ts';
@@ -208,6 +210,18 @@ describe('an upload', () => {
     const answer = await upload(fixture.gateway.port, Buffer.from('die'));
     assert.deepEqual([answer.status, answer.body.code], [503, 'OVERLOADED']);
     assert.deepEqual(fixture.files(), []);
+    assert.equal((await upload(fixture.gateway.port, good)).status, 200);
+  });
+
+  it('waits until another one of the same person is over, when there are many', async () => {
+    const underWay = new OwnTally();
+    for (let i = 0; i < 32; i++) underWay.add('transfer usr_1');
+    fixture = await startUploads({ transfers: new Transfers(underWay) });
+    const refused = await upload(fixture.gateway.port, good);
+    assert.deepEqual([refused.status, refused.body.code], [429, 'RATE_LIMITED']);
+    assert.deepEqual(fixture.diary, []);
+    underWay.remove('transfer usr_1');
+    assert.equal((await upload(fixture.gateway.port, good)).status, 200);
     assert.equal((await upload(fixture.gateway.port, good)).status, 200);
   });
 });

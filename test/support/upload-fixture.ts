@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Actors } from '../../src/actors/runtime/actor.ts';
 import type { GatewayLimits } from '../../src/gateway/http/exchange-host.ts';
+import type { Transfers } from '../../src/gateway/transports/transfers.ts';
 import { uploadRoutes } from '../../src/gateway/transports/upload.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
@@ -35,6 +36,7 @@ export interface UploadFixtureOptions {
   bulk?: Partial<BulkPoolOptions>;
   authenticate?: () => ReturnType<typeof person>;
   authorize?: () => void;
+  transfers?: Transfers;
 }
 
 export async function startUploads(options: UploadFixtureOptions = {}): Promise<UploadFixture> {
@@ -61,6 +63,7 @@ export async function startUploads(options: UploadFixtureOptions = {}): Promise<
     authorize: options.authorize ?? (() => undefined),
     logger,
     now: () => 1_763_000_000_123,
+    ...(options.transfers && { transfers: options.transfers }),
     ...(options.archiveBytes !== undefined && { archiveBytes: options.archiveBytes }),
   });
   const gateway = await startGateway(routes, { limits: options.gateway ?? {} });

@@ -3,7 +3,7 @@
  * listeners.
  *
  * 1. At most `openMax` calls and as many listeners are open on this thread, and on all threads together at
- *    most 256 of each for one person, and 64 listeners for one token. Calls and listeners are counted apart,
+ *    most 512 of each for one team, 256 for one person, and 64 listeners for one token. Calls and listeners are counted apart,
  *    so that listeners take no place of calls. Beyond that TOO_MANY_STREAMS.
  * 2. A listener ends within a second after its token lost its right.
  * 3. A comment every `pingMs` keeps the connection alive.
@@ -43,6 +43,7 @@ interface Listener {
 const ping = sseComment('ping');
 const pingMs = 15_000;
 const checkMs = 500;
+const teamMax = 512;
 const personMax = 256;
 const tokenListenersMax = 64;
 
@@ -121,13 +122,14 @@ export class McpStreams {
 
   #mustHaveRoom(owned: Owned): void {
     const { openMax, held } = this.#options;
-    const [person, token] = keysOf(owned);
+    const [person, token, team] = keysOf(owned);
     const isListener = owned.kind === 'listener';
     const alike = isListener ? this.#listeners.size : this.#open.size - this.#listeners.size;
     const refuse = (detail: string): never => {
       throw new ServiceError('TOO_MANY_STREAMS', detail);
     };
     if (held.count(person) >= personMax) refuse(`One person may hold ${personMax} such streams.`);
+    if (held.count(team) >= teamMax) refuse(`One team may hold ${teamMax} such streams.`);
     if (isListener && held.count(token) >= tokenListenersMax) {
       refuse(`One token may hold ${tokenListenersMax} such streams.`);
     }
@@ -166,8 +168,9 @@ export class McpStreams {
   }
 }
 
-function keysOf({ kind, owner }: Owned): [person: string, token: string] {
-  return [`${kind} ${owner.userId}`, `${kind} ${callerOf(owner)}`];
+function keysOf({ kind, owner }: Owned): [person: string, token: string, team: string] {
+  const { userId, teamId } = owner;
+  return [`${kind} ${userId}`, `${kind} ${callerOf(owner)}`, `${kind} team ${String(teamId)}`];
 }
 
 function eventOf(json: string): string {

@@ -13,13 +13,17 @@ import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import type { Principal } from '../../auth/callers/principal.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { PacedStream } from '../http/paced-stream.ts';
+import type { AppRecord } from '../../store/records/records.ts';
 import { permittedApp, type ResourceRights } from '../resources.ts';
 import type { Exchange, Route } from '../transport.ts';
+import { Transfers } from './transfers.ts';
 
 export interface SourceRoutesOptions extends ResourceRights {
   bulk: Pick<BulkPool, 'send'>;
   /** The folder of archives, with a folder for each app. */
   uploadsRoot: string;
+  /** Default: those of this route alone. */
+  transfers?: Transfers;
   /** The person behind the session cookie: COOKIE_REQUIRED, UNAUTHENTICATED. */
   authenticate: (exchange: Exchange) => Principal;
   /** Resolves when the activity holds that this request reads the source. */
@@ -27,24 +31,27 @@ export interface SourceRoutesOptions extends ResourceRights {
 }
 
 export function sourceRoutes(options: SourceRoutesOptions): Route[] {
+  const { transfers = new Transfers() } = options;
   return [
     {
       method: 'GET',
       path: '/api/apps/:id/source',
-      handle: (exchange) => sendSource(options, exchange),
+      handle: (exchange) => {
+        const principal = options.authenticate(exchange);
+        const app = permittedApp(options, principal, exchange.param('id'), 'configure_apps');
+        return transfers.run(principal, app, () => sendSource(options, exchange, principal, app));
+      },
     },
   ];
 }
 
-async function sendSource(options: SourceRoutesOptions, exchange: Exchange): Promise<void> {
+async function sendSource(
+  options: SourceRoutesOptions,
+  exchange: Exchange,
+  principal: Principal,
+  { id, slug, upload }: Readonly<AppRecord>,
+): Promise<void> {
   const { bulk, uploadsRoot, note } = options;
-  const principal = options.authenticate(exchange);
-  const { id, slug, upload } = permittedApp(
-    options,
-    principal,
-    exchange.param('id'),
-    'configure_apps',
-  );
   if (upload === null) {
     throw new ServiceError('NO_UPLOAD', 'No archive was uploaded to this app.');
   }

@@ -21,6 +21,7 @@ import type { IncomingFile } from '../../archives/receiving/bulk-lane.ts';
 import type { BulkPool } from '../../archives/receiving/bulk-pool.ts';
 import { permittedApp, type ResourceRights } from '../resources.ts';
 import type { BodyFlow, Exchange, Route } from '../transport.ts';
+import { Transfers } from './transfers.ts';
 
 export interface UploadRoutesOptions extends ResourceRights {
   bulk: Pick<BulkPool, 'receive'>;
@@ -30,6 +31,8 @@ export interface UploadRoutesOptions extends ResourceRights {
    * UNAUTHENTICATED, CROSS_SITE.
    */
   authenticate: (exchange: Exchange) => Principal;
+  /** Default: those of these routes alone. */
+  transfers?: Transfers;
   logger: Logger;
   /** Bytes of an archive; above it PAYLOAD_TOO_LARGE. Default 512 MiB. */
   archiveBytes?: number;
@@ -49,16 +52,19 @@ interface Upload {
 class ClientLeft extends Error {}
 
 export function uploadRoutes(options: UploadRoutesOptions): Route[] {
-  const { archiveBytes = 512 * 1024 * 1024 } = options;
+  const { archiveBytes = 512 * 1024 * 1024, transfers = new Transfers() } = options;
   return [
     {
       method: 'POST',
       path: '/api/apps/:id/upload',
       audit: 'upload',
       handle: async (exchange) => {
-        const upload = admit(options, exchange, archiveBytes);
+        const principal = options.authenticate(exchange);
+        const upload = admit(options, exchange, principal, archiveBytes);
+        const receiving = (): Promise<StoredUpload> =>
+          store(options, exchange, upload, archiveBytes);
         try {
-          const stored = await store(options, exchange, upload, archiveBytes);
+          const stored = await transfers.run(principal, upload.app, receiving);
           const { filename, sizeBytes: size, uploadedAtMs } = stored;
           const uploadedAt = new Date(uploadedAtMs).toISOString();
           const answer = { ok: true, upload: { filename, size, uploadedAt } };
@@ -73,8 +79,13 @@ export function uploadRoutes(options: UploadRoutesOptions): Route[] {
 }
 
 /** Makes every check that is possible before the body is read. */
-function admit(options: UploadRoutesOptions, exchange: Exchange, archiveBytes: number): Upload {
-  const app = appFor(options, exchange);
+function admit(
+  options: UploadRoutesOptions,
+  exchange: Exchange,
+  principal: Principal,
+  archiveBytes: number,
+): Upload {
+  const app = appFor(options, exchange, principal);
   if (exchange.headerCount('x-upload-filename') > 1) {
     throw new ServiceError('FILENAME_REQUIRED', 'There is more than one X-Upload-Filename.');
   }
@@ -89,9 +100,13 @@ function admit(options: UploadRoutesOptions, exchange: Exchange, archiveBytes: n
   return { id, app, filename, format, blob: `${id}.${format}` };
 }
 
-/** The app, for a caller who may upload to it now: UNAUTHENTICATED, CROSS_SITE, NOT_FOUND, FORBIDDEN. */
-function appFor(options: UploadRoutesOptions, exchange: Exchange): Readonly<AppRecord> {
-  return permittedApp(options, options.authenticate(exchange), exchange.param('id'), 'deploy_apps');
+/** The app, for a caller who may upload to it now: NOT_FOUND, FORBIDDEN. */
+function appFor(
+  options: UploadRoutesOptions,
+  exchange: Exchange,
+  principal: Principal,
+): Readonly<AppRecord> {
+  return permittedApp(options, principal, exchange.param('id'), 'deploy_apps');
 }
 
 /** Reserves the app, receives the body, and makes the app point at it. */
@@ -115,7 +130,7 @@ async function store(
       blob: upload.blob,
     };
     // The body may have taken long, so the caller may have lost the right or the session.
-    appFor(options, exchange);
+    appFor(options, exchange, options.authenticate(exchange));
     await actors.ask(ref, { type: 'upload-commit', uploadId: upload.id, upload: stored });
     return stored;
   } catch (error) {

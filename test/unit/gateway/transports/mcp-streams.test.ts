@@ -134,24 +134,32 @@ describe('McpStreams', () => {
     assert.equal(streams.size, 2);
   });
 
-  it('has room for 1,024 listeners, 256 of them of one person, and 64 of one token', () => {
+  it('has room for 1,024 listeners, 512 of them of one team, 256 of one person, and 64 of one token', () => {
     const { streams } = open();
     const tooMany = refusedWith('TOO_MANY_STREAMS');
     const visitors: Visitor[] = [];
-    const listen = (userId: string, tokenId: string): void => {
+    const listen = (userId: string, tokenId: string, teamId = 'team_late'): void => {
       const visitor = new Visitor();
-      const owner = { ...ann, userId, tokenId };
+      const owner = { ...ann, userId, tokenId, teamId };
       streams.listen(visitor.exchange, listening, owner, stays);
       visitors.push(visitor);
     };
     for (let person = 0; person < 4; person++) {
       for (let token = 0; token < 4; token++) {
-        const owner = [`usr_${String(person)}`, `tok_${String(person)}${String(token)}`] as const;
+        const team = `team_${String(person >> 1)}`;
+        const owner = [
+          `usr_${String(person)}`,
+          `tok_${String(person)}${String(token)}`,
+          team,
+        ] as const;
         for (let i = 0; i < 64; i++) listen(...owner);
         assert.throws(() => listen(...owner), tooMany);
       }
       assert.throws(() => listen(`usr_${String(person)}`, 'tok_more'), tooMany);
     }
+    visitors.at(-1)?.leave();
+    assert.throws(() => listen('usr_late', 'tok_late', 'team_0'), tooMany);
+    listen('usr_late', 'tok_late', 'team_1');
     assert.equal(streams.size, 1_024);
     assert.throws(() => listen('usr_late', 'tok_late'), tooMany);
     visitors[0]?.leave();
