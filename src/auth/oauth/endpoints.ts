@@ -54,7 +54,7 @@ export class OAuthEndpoints {
     if (Array.isArray(redirectUris) && redirectUris.length > redirectUrisMax) {
       return failure('invalid_redirect_uri', `At most ${String(redirectUrisMax)} are taken.`);
     }
-    if (this.#options.grants.clientCount >= clientsMax) {
+    if (!(await this.#options.grants.hasRoomForClient(clientsMax))) {
       throw new ServiceError('OVERLOADED', 'There are too many clients.', { retryAfterS: 3_600 });
     }
     const implied = impliedApplicationType(redirectUris);

@@ -38,12 +38,17 @@ export type TokenModel = 'oauthAccessToken' | 'oauthRefreshToken';
 const issuedModels = ['oauthAccessToken', 'oauthRefreshToken', 'oauthConsent'] as const;
 const sweepEveryMs = 3_600_000;
 const clientKeptMs = 30 * 24 * 3_600_000;
+/** How long a client has to be granted something when there are too many. */
+const newClientMs = 3_600_000;
+/** Between two clearings because there are too many. */
+const clearingMs = 60_000;
 const pageSize = 200;
 
 export class OAuthGrants {
   readonly #options: OAuthGrantsOptions;
   readonly #unsubscribe: () => void;
   #cancelSweep: () => void;
+  #nextClearingMs = 0;
 
   constructor(options: OAuthGrantsOptions) {
     this.#options = options;
@@ -118,8 +123,18 @@ export class OAuthGrants {
     return this.#options.reader.list(tables.auth, 'field', [model, field, value]);
   }
 
-  get clientCount(): number {
-    return this.#options.reader.count(tables.auth, 'model', ['oauthClient']);
+  /** Whether one more client may be stored. Where there are too many, those that nobody uses make room. */
+  async hasRoomForClient(clientsMax: number): Promise<boolean> {
+    const { reader, clock, log } = this.#options;
+    const isFull = (): boolean => reader.count(tables.auth, 'model', ['oauthClient']) >= clientsMax;
+    if (isFull() && clock.now() >= this.#nextClearingMs) {
+      this.#nextClearingMs = clock.now() + clearingMs;
+      log.warn({ clientsMax }, 'oauth_clients_cleared');
+      const used = new Set(this.#grants().map(({ oauth }) => oauth?.clientId));
+      const since = clock.now() - newClientMs;
+      await this.#sweepModel('oauthClient', (row) => isUnused(row, since, used));
+    }
+    return !isFull();
   }
 
   close(): void {
@@ -145,9 +160,8 @@ export class OAuthGrants {
 
   /** Removes what has expired: grants, tokens, codes, and clients that nobody uses. */
   async sweep(): Promise<void> {
-    const { reader, clock } = this.#options;
-    const now = clock.now();
-    const grants = reader.list(tables.tokens, 'grants', [], { limit: 100_000 });
+    const now = this.#options.clock.now();
+    const grants = this.#grants();
     for (const grant of grants) {
       if ((grant.expiresAtMs ?? Infinity) > now) break;
       await this.end(grant.id);
@@ -156,6 +170,10 @@ export class OAuthGrants {
     for (const model of [...issuedModels, 'verification', 'oauthClient']) {
       await this.#sweepModel(model, (row) => isSpent(row, now, used));
     }
+  }
+
+  #grants(): Readonly<TokenRecord>[] {
+    return this.#options.reader.list(tables.tokens, 'grants', [], { limit: 100_000 });
   }
 
   async #sweepModel(model: string, isOver: (row: Readonly<AuthRecord>) => boolean): Promise<void> {
@@ -185,18 +203,28 @@ export class OAuthGrants {
 }
 
 function isSpent(
-  { model, fields }: Readonly<AuthRecord>,
+  row: Readonly<AuthRecord>,
   now: number,
   usedClients: ReadonlySet<string | undefined>,
 ): boolean {
-  const at = (name: string): number => (typeof fields[name] === 'number' ? fields[name] : 0);
-  if (model === 'oauthClient') {
-    const { clientId } = fields;
-    const isUsed = typeof clientId === 'string' && usedClients.has(clientId);
-    return !isUsed && Math.max(at('createdAt'), at('updatedAt')) < now - clientKeptMs;
-  }
-  if (model === 'oauthConsent') return at('createdAt') < now - clientKeptMs;
-  return at('expiresAt') < now;
+  if (row.model === 'oauthClient') return isUnused(row, now - clientKeptMs, usedClients);
+  if (row.model === 'oauthConsent') return timeIn(row, 'createdAt') < now - clientKeptMs;
+  return timeIn(row, 'expiresAt') < now;
+}
+
+/** Whether it is a client that has no grant, and had none `since`. */
+function isUnused(
+  row: Readonly<AuthRecord>,
+  since: number,
+  usedClients: ReadonlySet<string | undefined>,
+): boolean {
+  const { clientId } = row.fields;
+  const isUsed = typeof clientId === 'string' && usedClients.has(clientId);
+  return !isUsed && Math.max(timeIn(row, 'createdAt'), timeIn(row, 'updatedAt')) < since;
+}
+
+function timeIn({ fields }: Readonly<AuthRecord>, name: string): number {
+  return typeof fields[name] === 'number' ? fields[name] : 0;
 }
 
 function removal(model: string, field: string, value: string): AuthWrite {

@@ -91,4 +91,21 @@ describe('OAuthGrants', () => {
     assert.equal(has('verification', 'v_old'), false);
     assert.equal(has('verification', 'v_new'), true);
   });
+
+  it('clears away new clients that nobody uses when somebody registers too many', async () => {
+    const now = fixture.clock.now();
+    await granted(dayMs);
+    store('oauthClient', 'c_used', { clientId: 'client', createdAt: now - 2 * hourMs });
+    store('oauthClient', 'c_flood', { clientId: 'other', createdAt: now - 2 * hourMs });
+    store('oauthClient', 'c_new', { clientId: 'third', createdAt: now });
+    assert.equal(await grants.hasRoomForClient(4), true);
+    assert.equal(has('oauthClient', 'c_flood'), true);
+    assert.equal(await grants.hasRoomForClient(3), true);
+    const left = ['c_used', 'c_flood', 'c_new'].filter((id) => has('oauthClient', id));
+    assert.deepEqual(left, ['c_used', 'c_new']);
+    store('oauthClient', 'c_more', { clientId: 'fourth', createdAt: now });
+    assert.equal(await grants.hasRoomForClient(3), false);
+    await fixture.clock.advance(hourMs + 1);
+    assert.equal(await grants.hasRoomForClient(3), true);
+  });
 });
