@@ -60,14 +60,18 @@ export async function holdBuilds(bench: Bench, ours: Gangway): Promise<void> {
     { id: appId },
   );
   await ours.graphql(`mutation ($id: ID!) { redeploy(appId: $id) { id } }`, { id: appId });
+  await untilStatus(ours, appId, 'building');
+}
+
+export async function untilStatus(ours: Gangway, appId: string, wanted: string): Promise<void> {
   const untilMs = performance.now() + 30_000;
   for (;;) {
     const { app } = await ours.graphql<{ app: { status: string } }>(
       `query ($id: ID!) { app(id: $id) { status } }`,
       { id: appId },
     );
-    if (app.status === 'building') return;
-    if (performance.now() > untilMs) throw new Error(`the app that holds builds is ${app.status}`);
+    if (app.status === wanted) return;
+    if (performance.now() > untilMs) throw new Error(`the app is ${app.status}, not ${wanted}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -16,9 +16,10 @@ export function requestBytes({
   body = '',
 }: RequestParts): Buffer {
   const length = Buffer.byteLength(body);
+  const isNamed = Object.keys(headers).some((name) => name.toLowerCase() === 'host');
   const head = [
     `${method} ${path} HTTP/1.1`,
-    'Host: 127.0.0.1',
+    ...(isNamed ? [] : ['Host: 127.0.0.1']),
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     ...(length > 0 ? [`Content-Length: ${length}`] : []),
   ];
