@@ -44,11 +44,14 @@ export async function serve({ config, unknownVariables }: ResolvedConfig): Promi
   const settled: Config = {
     ...config,
     runtime: platform.driver.name === 'remote' ? 'process' : platform.driver.name,
-    maxSockets: socketsWithin(config, logger),
+    maxSockets: Math.min(config.maxSockets, socketsMax()),
   };
   const service = new Service({ config: settled, logger, output, writeLog, platform });
   try {
     const { port } = await service.listen();
+    const { maxSockets } = settled;
+    // Before it listens, a start that cannot be says one line alone.
+    if (maxSockets < config.maxSockets) logger.warn({ maxSockets }, 'sockets_limited');
     const panel = new URL(service.publicUrl).hostname;
     if (sharesSite(panel, config.appsDomain)) {
       // Apps could set cookies that the panel's own requests carry.
@@ -259,11 +262,8 @@ function platformFamilies({ actors, streams }: Platform): MetricFamily[] {
 }
 
 /** The store, logs and uploads need files, too: who opens connections must leave them some. */
-function socketsWithin({ maxSockets }: Config, logger: Logger): number {
-  const openFiles = openFilesMax();
-  const sockets = Math.min(maxSockets, Math.floor((openFiles * 3) / 4));
-  if (sockets < maxSockets) logger.warn({ maxSockets, openFiles, sockets }, 'sockets_limited');
-  return sockets;
+function socketsMax(): number {
+  return Math.floor((openFilesMax() * 3) / 4);
 }
 
 /** The one line of a start, for people; on standard output, whatever the log level. */
