@@ -6,8 +6,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { it } from 'node:test';
 
-import { sh, until } from '../support/driver-specs.ts';
-import { processPlace, runnerPid } from '../support/runner.ts';
+import { sh } from '../support/driver-specs.ts';
+import { processPlace } from '../support/runner.ts';
 
 it('whatever names an app takes, the next runner starts', async (t) => {
   const place = processPlace();
@@ -26,15 +26,5 @@ it('whatever names an app takes, the next runner starts', async (t) => {
   });
   t.after(() => squatter.kill('SIGKILL'));
   await once(squatter.stdout, 'data');
-  const before = await runnerPid(place.dataDir);
-  await place.killRunner();
-  await until('another runner', async () => {
-    const pid = await runnerPid(place.dataDir);
-    return pid !== undefined && pid !== before;
-  });
-  const state = await until('the service', async () => {
-    const now = (await place.driver.inspect('web-1'))?.state;
-    return now?.phase === 'running' ? now : undefined;
-  });
-  assert.equal(state.restarts, 1);
+  assert.equal(await place.replaceRunner('web-1'), 1);
 });

@@ -9,7 +9,7 @@ import type { ProcessDriverOptions } from '../../src/drivers/process/process-dri
 import type { Driver } from '../../src/drivers/driver.ts';
 import type { Logger } from '../../src/lib/log.ts';
 import { runnerProtocol } from '../../src/protocol/runner-version.ts';
-import { specOf } from './driver-specs.ts';
+import { specOf, until } from './driver-specs.ts';
 import { isAlive } from './processes.ts';
 
 const silent = (): void => undefined;
@@ -49,6 +49,8 @@ export interface ProcessPlace {
   reopen(): Promise<Driver>;
   /** Ends the runner as kill -9 does; resolves when it is gone. */
   killRunner(): Promise<void>;
+  /** The same; resolves when the driver has another runner and the service runs again, with its restarts. */
+  replaceRunner(service: string): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -85,6 +87,18 @@ export function processPlace(options: Partial<ProcessDriverOptions> = {}): Proce
     open,
     reopen: () => ready(open()),
     killRunner: () => end('SIGKILL'),
+    async replaceRunner(service) {
+      const before = await runnerPid(dataDir);
+      await end('SIGKILL');
+      await until('another runner', async () => {
+        const pid = await runnerPid(dataDir);
+        return pid !== undefined && pid !== before;
+      });
+      return until('the service', async () => {
+        const now = (await driver.inspect(service))?.state;
+        return now?.phase === 'running' ? now.restarts : undefined;
+      });
+    },
     async close() {
       await driver.close();
       await end('SIGTERM');
