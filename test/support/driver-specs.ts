@@ -82,9 +82,10 @@ export function ended(
 export const waitingFor = (sign: string): string =>
   `until rm ${sign} 2>/dev/null; do sleep 0.05; done`;
 
-/** Makes the file `sign` where the workload is, which waits for it. */
+/** Makes the file `sign` where the workload is, which waits for it: once the last one is taken. */
 export async function give(driver: Driver, id: string, sign: string): Promise<void> {
-  const spec = { command: ['touch', sign], env: {}, timeoutMs: 20_000, maxBytes: 1000 };
+  const command = sh(`while [ -e ${sign} ]; do sleep 0.05; done; touch ${sign}`);
+  const spec = { command, env: {}, timeoutMs: 20_000, maxBytes: 1000 };
   const { exitCode, output } = await driver.exec(id, spec, new AbortController().signal);
   assert.equal(exitCode, 0, Buffer.from(output).toString());
 }
