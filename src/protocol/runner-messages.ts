@@ -16,6 +16,7 @@ import type {
   Workload,
   WorkloadSpec,
 } from './workload.ts';
+import type { LayerState } from './isolation.ts';
 import type { Listener } from '../lib/processes/listening-sockets.ts';
 
 export interface EdgeAddress {
@@ -46,6 +47,7 @@ export type RunnerRequest =
   | { op: 'probe'; workload: string }
   | { op: 'listeners'; workload: string }
   | { op: 'usages'; workloads: readonly string[] }
+  | { op: 'isolation' }
   | { op: 'free-port' }
   /** The port that is kept for an owner which has no workload is needed no more. */
   | { op: 'let-port'; owner: string }
@@ -90,6 +92,8 @@ export interface RunnerAnswers {
   listeners: Listener[] | null;
   /** Of those that run. */
   usages: [id: string, usage: Usage][];
+  /** Of every layer; null from a runner that does not know the question. */
+  isolation: LayerState[] | null;
   'free-port': number;
   'let-port': null;
   'set-routes': null;

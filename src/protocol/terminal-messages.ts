@@ -6,6 +6,8 @@ export interface Place {
   join: readonly string[];
   /** Program and options that set limits and run what is named behind them; null: none. */
   limiter: readonly string[] | null;
+  /** Program and options that enter namespaces and run what is named behind them there; absent: none. */
+  enter?: readonly string[];
 }
 
 /** What runs on a terminal, and how. */

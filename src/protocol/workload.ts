@@ -35,8 +35,16 @@ export interface WorkloadSpec {
    * The container it runs in; null on a driver that runs programs of the machine (`runs` is `host`).
    */
   container: ContainerSpec | null;
-  /** Its team, by which what workloads take from others is bounded. */
+  /**
+   * Its team, by which what workloads take from others is bounded; where workloads have networks of
+   * their own, they reach databases of the same team alone.
+   */
   team?: string;
+  /**
+   * Its own folders on the machine: `temp` is its `/tmp` where it sees files of its own alone. Absent: it
+   * sees what its uid may see.
+   */
+  files?: { root: string; temp: string };
   resources: Resources;
   /** A job is ended after this time and counts as failed with reason `deadline`. */
   deadlineMs: number | null;

@@ -25,6 +25,11 @@ export class OwnedFolders {
     this.uid = uid;
   }
 
+  /** For `WorkloadSpec.files`. */
+  get files(): { root: string; temp: string } {
+    return { root: this.root, temp: this.temp };
+  }
+
   /** Makes these folders, and others of ours and of its own beside them. May be repeated. */
   protected async makeAll(ours: string, theirs: readonly string[] = []): Promise<void> {
     for (const folder of [this.root, ours]) await makeOurs(folder, this.uid);

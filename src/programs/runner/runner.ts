@@ -9,6 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import { isolationLayers, type LayerState } from '../../protocol/isolation.ts';
 import type {
   ExecOutcome,
   ExecSpec,
@@ -81,6 +82,11 @@ export class Runner implements Tenants {
     });
     options.limits.sweep(new Set(left.map(({ spec }) => spec.id)));
     for (const record of left) this.#add(record, true);
+  }
+
+  /** What keeps workloads apart here. */
+  get isolation(): LayerState[] {
+    return isolationLayers.map((layer) => ({ layer, missing: 'It is not built yet.' }));
   }
 
   /** Whether anything runs or is to run. */

@@ -148,6 +148,7 @@ class Connection {
       probe: ({ workload }) => runner.probe(workload),
       listeners: ({ workload }) => runner.listeners(workload),
       usages: ({ workloads }) => runner.usages(workloads),
+      isolation: () => runner.isolation,
       'free-port': () => runner.freePort(),
       'let-port': ({ owner }) => runner.letPort(owner),
       'set-routes': ({ routes }) => edge.setRoutes(routes),

@@ -78,6 +78,7 @@ function jobSpec(
     kind: 'job',
     uid,
     workingDir: folder,
+    files: folders.files,
     command: jobCommand(steps),
     env: buildEnvironment({ folders, toolchain, folder, variables }, buildEnv),
     // The limits of an app are for running it. A build needs more for a short time.

@@ -45,6 +45,7 @@ export function specOf(
     ...common,
     command: serviceCommand(plan, toolchain, folder),
     workingDir: folder,
+    files: core.folders.files,
     env: serviceEnvironment(parts, port),
     uid: core.uid,
   });

@@ -23,7 +23,7 @@ export async function serverSpec(
     const { place, passwords, uid } = core;
     const run = await runtime.server.serve(place, port, names, passwords);
     const own = { id, kind: 'service', port, keepsPort: true } as const;
-    return core.spec({ ...run, ...own, workingDir: place.data, uid });
+    return core.spec({ ...run, ...own, workingDir: place.data, files: place.files, uid });
   }
   const { image } = core.engine;
   const container = {
@@ -43,10 +43,10 @@ export function initSpec(
   id: string,
   uid: number | null,
 ): WorkloadSpec {
-  const { data: workingDir } = core.place;
+  const { data: workingDir, files } = core.place;
   const { initTimeoutMs: deadlineMs } = core.deps.options;
   const limits = { deadlineMs, stopGraceMs: 1000 };
-  return core.spec({ id, kind: 'job', command, env, uid, workingDir, ...limits });
+  return core.spec({ id, kind: 'job', command, env, uid, workingDir, files, ...limits });
 }
 
 export function imageReference(core: DatabaseCore): string {
