@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
+import { type IsolationLayer, isolationLayers, layersIn } from './protocol/isolation.ts';
 import { type DatabaseEngine, databaseEngines } from './store/records/records.ts';
 import defaults from '../config/default.json' with { type: 'json' };
 
@@ -51,6 +52,8 @@ const parsers = {
   baseImage: imageReference,
   /** Instead of an engine's own images; `{version}` stands for the version. */
   databaseImages,
+  /** Layers that keep workloads of the process runtime apart, and are left out. */
+  isolationWithout: layers,
   trustedProxies: networks,
   /** Where our own requests may go besides public addresses. */
   privateNetworks: networks,
@@ -263,6 +266,14 @@ function networks(value: unknown): string[] {
     if (typeof one !== 'string' || !isNetwork(one)) throw new Error(allowed);
     return one;
   });
+}
+
+function layers(value: unknown): IsolationLayer[] {
+  const allowed = `a list out of ${isolationLayers.join(', ')}, such as "network,mount"`;
+  const named = listed(value, allowed);
+  if (named.some((one) => !isolationLayers.some((layer) => layer === one)))
+    throw new Error(allowed);
+  return layersIn(named.join());
 }
 
 /** A list, or a text with commas, without what is empty. */

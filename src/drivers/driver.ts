@@ -19,6 +19,7 @@ import type {
   Workload,
   WorkloadSpec,
 } from '../protocol/workload.ts';
+import type { LayerState } from '../protocol/isolation.ts';
 import type { Listener } from '../lib/processes/listening-sockets.ts';
 
 export type DriverEvent =
@@ -181,6 +182,11 @@ export interface Driver {
    * AGENT_UNREACHABLE.
    */
   hidesApps?(): Promise<boolean>;
+  /**
+   * What keeps its workloads apart, layer by layer; absent: its containers do. Rejects with AGENT_UNREACHABLE,
+   * also where nothing was started yet: it starts nothing only to be asked.
+   */
+  isolation?(): Promise<readonly LayerState[]>;
   /** A port that nothing listens on now. */
   freePort(): Promise<number>;
   /** The port that is kept for an owner without a workload (`keepsPort`) is needed no more. */

@@ -17,6 +17,12 @@ export const isolationLayers = [
 
 export type IsolationLayer = (typeof isolationLayers)[number];
 
+/** As a list of the command line, with commas between; in the order of the layers, each once. */
+export function layersIn(list: string): IsolationLayer[] {
+  const named = new Set(list.split(','));
+  return isolationLayers.filter((layer) => named.has(layer));
+}
+
 export interface LayerState {
   layer: IsolationLayer;
   /** A sentence of why it is left out; null: it holds. */

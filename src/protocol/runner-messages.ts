@@ -16,7 +16,7 @@ import type {
   Workload,
   WorkloadSpec,
 } from './workload.ts';
-import type { LayerState } from './isolation.ts';
+import type { IsolationLayer, LayerState } from './isolation.ts';
 import type { Listener } from '../lib/processes/listening-sockets.ts';
 
 export interface EdgeAddress {
@@ -65,6 +65,8 @@ export type RunnerRequest =
 export interface HelloAnswer {
   protocol: number;
   pid: number;
+  /** Layers of isolation that it leaves out because it was told to; a runner that knows none says nothing. */
+  without?: readonly IsolationLayer[];
 }
 
 /** Entries as they lie in the spool (see `src/protocol/log-records.ts`). */
@@ -92,8 +94,8 @@ export interface RunnerAnswers {
   listeners: Listener[] | null;
   /** Of those that run. */
   usages: [id: string, usage: Usage][];
-  /** Of every layer; null from a runner that does not know the question. */
-  isolation: LayerState[] | null;
+  /** Of every layer; each runner knows it whose `hello` says what it leaves out. */
+  isolation: LayerState[];
   'free-port': number;
   'let-port': null;
   'set-routes': null;

@@ -17,7 +17,10 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
 export interface DockerRuntimeOptions {
-  config: Pick<Config, 'dataDir' | 'dockerSocket' | 'edgeHost' | 'edgePort' | 'trustedProxies'>;
+  config: Pick<
+    Config,
+    'dataDir' | 'dockerSocket' | 'edgeHost' | 'edgePort' | 'isolationWithout' | 'trustedProxies'
+  >;
   runnerKey: Uint8Array;
   clock: Clock;
   logger: Logger;
@@ -55,7 +58,8 @@ export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise
 function runnerOf({ config, runnerKey, clock, logger }: DockerRuntimeOptions): Driver {
   const { dataDir, edgeHost: host, edgePort: port, trustedProxies } = config;
   const edge = { host, port, trustedProxies };
-  return createProcessDriver({ dataDir, edge, logger, runnerKey, clock });
+  const { isolationWithout: without } = config;
+  return createProcessDriver({ dataDir, edge, logger, runnerKey, clock, without });
 }
 
 const forwarderId = 'swarm-forwarder';

@@ -98,7 +98,8 @@ async function driverOf(
   }
   const { dataDir, edgeHost: host, edgePort: port, trustedProxies } = config;
   const edge = { host, port, trustedProxies };
-  return createProcessDriver({ dataDir, edge, logger, runnerKey });
+  const { isolationWithout: without } = config;
+  return createProcessDriver({ dataDir, edge, logger, runnerKey, without });
 }
 
 export class Platform {

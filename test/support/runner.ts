@@ -8,6 +8,7 @@ import { createProcessDriver } from '../../src/drivers/process/process-driver.ts
 import type { ProcessDriverOptions } from '../../src/drivers/process/process-driver.ts';
 import type { Driver } from '../../src/drivers/driver.ts';
 import type { Logger } from '../../src/lib/log.ts';
+import type { HelloAnswer } from '../../src/protocol/runner-messages.ts';
 import { runnerProtocol } from '../../src/protocol/runner-version.ts';
 import { specOf, until } from './driver-specs.ts';
 import { isAlive } from './processes.ts';
@@ -25,16 +26,21 @@ export function tempDir(): string {
   return fs.mkdtempSync(path.join(os.tmpdir(), 'gangway-test-'));
 }
 
-export async function runnerPid(dataDir: string): Promise<number | undefined> {
+/** What a runner says of itself; undefined when there is none. */
+export async function runnerHello(dataDir: string): Promise<HelloAnswer | undefined> {
   try {
     const connection = await Connection.open(dataDir, { state: silent, lost: silent });
-    const { pid } = await connection.request({ op: 'hello', protocol: runnerProtocol });
+    const hello = await connection.request({ op: 'hello', protocol: runnerProtocol });
     connection.close();
-    return pid;
+    return hello;
   } catch (error) {
     if (error instanceof ConnectionLost) return undefined;
     throw error;
   }
+}
+
+export async function runnerPid(dataDir: string): Promise<number | undefined> {
+  return (await runnerHello(dataDir))?.pid;
 }
 
 export interface ProcessPlace {

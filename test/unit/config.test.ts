@@ -42,6 +42,16 @@ describe('resolveConfig()', () => {
     assert.equal(config.publicUrl, 'https://panel.example.com');
   });
 
+  it('leaves out the layers of isolation that are named, in any order and as often as they are', () => {
+    const without = (value: string) =>
+      resolveConfig({ GANGWAY_ISOLATION_WITHOUT: value }).config.isolationWithout;
+    assert.deepEqual(without(''), []);
+    assert.deepEqual(without('network, mount,network'), ['mount', 'network']);
+    const path = file('{"isolationWithout": ["uts", "cgroup"]}');
+    const { config } = resolveConfig({ GANGWAY_CONFIG: path });
+    assert.deepEqual(config.isolationWithout, ['cgroup', 'uts']);
+  });
+
   it('takes one gateway thread up to two cores, else half of them, unless it is told how many', () => {
     const threads = (value?: string) =>
       resolveConfig(value === undefined ? {} : { GANGWAY_GATEWAY_THREADS: value }).config
@@ -68,6 +78,8 @@ describe('resolveConfig()', () => {
     ['GANGWAY_METRICS_NETWORKS', 'prometheus', /CIDRs/],
     ['GANGWAY_METRICS_TOKEN', 'short', /a value that is not shown.*16 to 512 visible/],
     ['GANGWAY_METRICS_TOKEN', 'with a space in the middle', /a value that is not shown/],
+    ['GANGWAY_ISOLATION_WITHOUT', 'network,mounts', /"network,mounts".*list out of cgroup, pid, /],
+    ['GANGWAY_ISOLATION_WITHOUT', 'all', /such as "network,mount"/],
     ['GANGWAY_GATEWAY_THREADS', '0', /"auto", or an integer from 1 to 64/],
     ['GANGWAY_GATEWAY_THREADS', 'many', /"auto", or an integer/],
   ];

@@ -46,6 +46,10 @@ const proofs: Record<keyof Config, [file: string, title: string]> = {
   goImage: [images, go],
   baseImage: [images, go],
   databaseImages: [images, 'databaseImages is what databases run in'],
+  isolationWithout: [
+    'scenario/isolation.test.ts',
+    'isolationWithout says which layers of isolation are left out',
+  ],
   trustedProxies: [
     startup,
     'shows the page, and takes the first account from afar only with the code',

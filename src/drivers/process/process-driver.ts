@@ -14,8 +14,8 @@ import path from 'node:path';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { IsolationLayer, LayerState } from '../../protocol/isolation.ts';
 import { decodeRecords } from '../../protocol/log-records.ts';
-import { runnerProtocol } from '../../protocol/runner-version.ts';
 import type { Driver, DriverEvent, Terminal, TerminalEvents } from '../driver.ts';
 import { EventListeners } from '../event-listeners.ts';
 import type {
@@ -30,6 +30,7 @@ import type {
 import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { Connection, ConnectionLost } from './connection.ts';
 import type { EdgeSettings, RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
+import { agree, configure, sign } from './greeting.ts';
 import { hasRecords, startRunner } from './runner-process.ts';
 import { listenForSigns, unlessAborted, unreachable, within } from './silence.ts';
 
@@ -41,11 +42,11 @@ export interface ProcessDriverOptions {
   logger: Logger;
   /** 32 bytes: what the runner encrypts the variables of workloads with on disk. */
   runnerKey: Uint8Array;
+  /** Layers of isolation to leave out, in the order of `isolationLayers`. Default none. */
+  without?: readonly IsolationLayer[];
   clock?: Clock;
   /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
   requestTimeoutMs?: number;
-  /** Starts a runner for the data directory; for tests. */
-  launch?: (dataDir: string, runnerKey: Uint8Array) => void;
 }
 
 type Link =
@@ -65,6 +66,9 @@ const launchMs = 5000;
 const [retryLaterMs, greetMs] = [2_000, 5_000];
 const readBytes = 128 * 1024;
 
+/** Elsewhere no runner can give a workload a network: nobody needs to ask one. */
+const mayHaveNetworks = process.platform === 'linux' && process.getuid?.() === 0;
+
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
   return new ProcessDriver(options);
 }
@@ -75,6 +79,7 @@ class ProcessDriver implements Driver {
   readonly images = null;
   readonly #options: ProcessDriverOptions;
   readonly #clock: Clock;
+  readonly #without: readonly IsolationLayer[];
   readonly #listeners: EventListeners;
   readonly #closed = new AbortController();
   #link: Link = { phase: 'idle' };
@@ -88,6 +93,7 @@ class ProcessDriver implements Driver {
     }
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#without = options.without ?? [];
     this.#listeners = new EventListeners(options.logger);
   }
 
@@ -107,7 +113,7 @@ class ProcessDriver implements Driver {
     try {
       const untilMs = this.#clock.now() + withinMs;
       const connection = await within(this.#clock, untilMs, this.#connected());
-      await within(this.#clock, untilMs, this.#sign(connection));
+      await within(this.#clock, untilMs, sign(connection));
       return true;
     } catch {
       return false; // Refused, lost and not answered are the same here.
@@ -198,6 +204,18 @@ class ProcessDriver implements Driver {
   async usages(ids: readonly string[]): Promise<ReadonlyMap<string, Usage>> {
     if (!(await this.#reachable())) return new Map();
     return new Map(await this.#ask({ op: 'usages', workloads: ids }));
+  }
+
+  async isolation(): Promise<readonly LayerState[]> {
+    if (!(await this.#reachable())) throw unreachable();
+    return this.#ask({ op: 'isolation' });
+  }
+
+  /** Apps with a network of their own listen on no address of the machine. */
+  async hidesApps(): Promise<boolean> {
+    if (!mayHaveNetworks || this.#without.includes('network')) return false;
+    const layers = await this.isolation();
+    return layers.some(({ layer, missing }) => layer === 'network' && missing === null);
   }
 
   // It has no volumes.
@@ -307,8 +325,8 @@ class ProcessDriver implements Driver {
       }
       if (this.#clock.now() - launchedAtMs > launchMs) {
         launchedAtMs = this.#clock.now();
-        const { launch: start = startRunner, dataDir, runnerKey } = this.#options;
-        start(dataDir, runnerKey);
+        const { dataDir, runnerKey: key } = this.#options;
+        startRunner({ dataDir, key, without: this.#without });
         this.#options.logger.info({}, 'runner_started');
       }
       // It holds the process, other than the timers of a Clock: somebody waits for the runner.
@@ -323,13 +341,8 @@ class ProcessDriver implements Driver {
     });
     const untilMs = this.#clock.now() + greetMs;
     try {
-      const { protocol } = await within(this.#clock, untilMs, this.#sign(connection));
-      if (protocol !== runnerProtocol) {
-        this.#options.logger.warn({ protocol, ours: runnerProtocol }, 'runner_of_other_version');
-        await connection.request({ op: 'handover' });
-        throw new ConnectionLost();
-      }
-      await this.#configure(connection);
+      await within(this.#clock, untilMs, agree(connection, this.#without, this.#options.logger));
+      await configure(connection, this.#options);
       const workloads = await within(this.#clock, untilMs, connection.request({ op: 'list' }));
       if (this.#closed.signal.aborted) throw unreachable();
       this.#link = { phase: 'connected', connection };
@@ -347,24 +360,9 @@ class ProcessDriver implements Driver {
     this.#beat.abort();
     this.#beat = new AbortController();
     const { signal } = this.#beat;
-    listenForSigns(this.#clock, () => this.#sign(connection), signal).catch(() => {
+    listenForSigns(this.#clock, () => sign(connection), signal).catch(() => {
       if (!signal.aborted) connection.close();
     });
-  }
-
-  /** An edge that cannot listen must not keep apps from running. `setRoutes` reports it again. */
-  async #configure(connection: Connection): Promise<void> {
-    try {
-      await connection.request({ op: 'configure', edge: this.#options.edge });
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      this.#options.logger.error({ detail: error.message }, 'edge_not_listening');
-    }
-  }
-
-  /** Asks for a sign of life: every runner knows this request. */
-  #sign(connection: Connection): Promise<RunnerAnswers['hello']> {
-    return connection.request({ op: 'hello', protocol: runnerProtocol });
   }
 
   #reconnectLater(): void {

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import type { IsolationLayer } from '../../protocol/isolation.ts';
 import { runnerStateDir } from '../../protocol/runner-version.ts';
 import { prepareRunnerProgram } from './program.ts';
 
@@ -24,17 +25,23 @@ const nodeFlags = [
   '--no-warnings',
 ];
 
-/**
- * Returns its pid; whether it is up is for the caller to see at its socket. `key`: 32 bytes, what
- * the variables of workloads are encrypted with on disk.
- */
-export function startRunner(dataDir: string, key: Uint8Array): number {
+export interface RunnerSettings {
+  dataDir: string;
+  /** 32 bytes: what the variables of workloads are encrypted with on disk. */
+  key: Uint8Array;
+  /** Layers of isolation to leave out. */
+  without: readonly IsolationLayer[];
+}
+
+/** Returns its pid; whether it is up is for the caller to see at its socket. */
+export function startRunner({ dataDir, key, without }: RunnerSettings): number {
   const stateDir = path.join(dataDir, runnerStateDir);
   fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   const entry = prepareRunnerProgram(stateDir);
   const log = openLog(path.join(stateDir, 'runner.log'));
   try {
-    const child = spawn(process.execPath, [...nodeFlags, entry, '--data-dir', dataDir], {
+    const args = ['--data-dir', dataDir, '--without', without.join()];
+    const child = spawn(process.execPath, [...nodeFlags, entry, ...args], {
       cwd: '/',
       detached: true,
       stdio: ['pipe', log, log],

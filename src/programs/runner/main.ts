@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
 import { accepts } from '../../lib/connect.ts';
 import type { Logger } from '../../lib/log.ts';
+import { layersIn } from '../../protocol/isolation.ts';
 import {
   runnerSocketDir,
   runnerSocketName,
@@ -123,8 +124,11 @@ function endWhenUseless(parts: Ending, socketFile: string, end: (reason: string)
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { 'data-dir': { type: 'string' } } });
+  const { values } = parseArgs({
+    options: { 'data-dir': { type: 'string' }, without: { type: 'string' } },
+  });
   const dataDir = values['data-dir'];
+  const without = layersIn(values.without ?? '');
   if (dataDir === undefined) throw new Error('Cannot start the runner: --data-dir is missing');
   // What apps write is theirs to protect; what the runner writes has its modes given.
   process.umask(0o022);
@@ -161,6 +165,7 @@ async function main(): Promise<void> {
     runner,
     edge,
     logger,
+    without,
     handover: () => end('handover'),
   });
   const parts = { logger, runner, server, edge };

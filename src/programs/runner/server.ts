@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 import type { RequestFrame, RunnerFrame, RunnerRequest } from '../../protocol/runner-messages.ts';
+import type { IsolationLayer } from '../../protocol/isolation.ts';
 import { asServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { encodeFrame, FrameDecoder } from '../../protocol/message-frames.ts';
@@ -20,6 +21,8 @@ export interface RunnerServerOptions {
   runner: Runner;
   edge: Pick<Edge, 'configure' | 'setRoutes'>;
   logger: Logger;
+  /** Layers of isolation that this runner was told to leave out. */
+  without: readonly IsolationLayer[];
   /** The peer wants this runner gone. */
   handover: () => void;
 }
@@ -132,9 +135,9 @@ class Connection {
     return handler?.(frame);
   }
 
-  #handlersOf({ runner, edge, handover }: RunnerServerOptions): Handlers {
+  #handlersOf({ runner, edge, without, handover }: RunnerServerOptions): Handlers {
     return {
-      hello: () => ({ protocol: runnerProtocol, pid: process.pid }),
+      hello: () => ({ protocol: runnerProtocol, pid: process.pid, without }),
       handover,
       configure: (frame) => edge.configure(frame.edge),
       start: ({ spec }) => runner.start(spec),

@@ -1,0 +1,47 @@
+/**
+ * Owns the first words with a runner: whether it is one that we want, and what it is told of the edge.
+ */
+import { ServiceError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { IsolationLayer } from '../../protocol/isolation.ts';
+import type { EdgeSettings, HelloAnswer } from '../../protocol/runner-messages.ts';
+import { runnerProtocol } from '../../protocol/runner-version.ts';
+import { type Connection, ConnectionLost } from './connection.ts';
+
+/** Asks for a sign of life: every runner knows this request. */
+export function sign(connection: Connection): Promise<HelloAnswer> {
+  return connection.request({ op: 'hello', protocol: runnerProtocol });
+}
+
+/**
+ * Asks a runner to hand over that speaks otherwise than we do, or leaves out other layers of isolation than
+ * `without`; then it throws ConnectionLost.
+ */
+export async function agree(
+  connection: Connection,
+  without: readonly IsolationLayer[],
+  logger: Logger,
+): Promise<void> {
+  const hello = await sign(connection);
+  const { protocol } = hello;
+  if (protocol !== runnerProtocol) {
+    logger.warn({ protocol, ours: runnerProtocol }, 'runner_of_other_version');
+  } else if (hello.without?.join() !== without.join()) {
+    logger.warn({ without: hello.without ?? null, ours: without }, 'runner_of_other_isolation');
+  } else return;
+  await connection.request({ op: 'handover' });
+  throw new ConnectionLost();
+}
+
+/** An edge that cannot listen must not keep apps from running. `setRoutes` reports it again. */
+export async function configure(
+  connection: Connection,
+  { edge, logger }: { edge: EdgeSettings | null; logger: Logger },
+): Promise<void> {
+  try {
+    await connection.request({ op: 'configure', edge });
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    logger.error({ detail: error.message }, 'edge_not_listening');
+  }
+}
