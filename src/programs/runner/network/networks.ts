@@ -1,0 +1,311 @@
+/**
+ * Owns the networks of workloads on this machine: each has one of its own, with its own loopback, a way out,
+ * and a way to the databases of its team.
+ *
+ * 1. A number, and with it an address, is one workload's alone on the machine, whoever runs it: the kernel
+ *    makes no second interface of a name.
+ * 2. Who may reach a database is told by the interface that a packet comes from. It is written before the
+ *    workload runs, and taken back before its number can come again.
+ * 3. The pair of interfaces ends with the workload's namespace, however that ends.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+
+import type { Logger } from '../../../lib/log.ts';
+import type { WorkloadSpec } from '../../../protocol/workload.ts';
+import { addressOf, interfaceOf, numberOf, workloadNumbers } from './addresses.ts';
+import { machineRules } from './machine-rules.ts';
+import { type NameFiles, openNameFiles } from './name-files.ts';
+import { leadingHere, loopbackRules, OwnNetwork } from './own-network.ts';
+import { type Team, TeamChains } from './team-rules.ts';
+import { findTools, type NetworkTools, runTool } from './tools.ts';
+
+export interface WorkloadNetwork {
+  readonly address: string;
+  /** Such as /proc/<pid>/net. */
+  readonly procNet: string;
+  /** Makes a port reached at the address at which something listens on loopback alone. May be repeated. */
+  leadIn(port: number): Promise<void>;
+  /** Bytes so far; undefined once it has ended. */
+  traffic(): { inBytes: number; outBytes: number } | undefined;
+  close(): void;
+}
+
+export interface Networks {
+  /** Files of ours to be bound over those of the machine. */
+  readonly files: readonly { from: string; to: string }[];
+  /**
+   * Connects the fresh network namespace of the process. `address`: that it had before, taken again when it
+   * is free. Rejects with an Error that says why.
+   */
+  connect(pid: number, spec: WorkloadSpec, address: string | null): Promise<WorkloadNetwork>;
+  close(): void;
+}
+
+export interface NetworksOptions {
+  /** Where files of ours may lie. */
+  stateDir: string;
+  /** Names the rules of this data directory, unlike those of any other. */
+  instance: string;
+  logger: Logger;
+}
+
+const forwardSwitch = '/proc/sys/net/ipv4/ip_forward';
+const numbersTried = 50;
+const rulesTried = 3;
+const defaultMtu = 1500;
+
+/** Tries for real what it needs; `missing` is a sentence of why it cannot. */
+export async function openNetworks(
+  options: NetworksOptions,
+): Promise<Networks | { missing: string }> {
+  if (process.getuid?.() !== 0) return { missing: 'It takes root to make networks.' };
+  const tools = findTools();
+  if ('lacking' in tools) {
+    const of = tools.lacking.join(', ');
+    return { missing: `There is no program ${of} (packages iproute2, iptables, util-linux).` };
+  }
+  const names = openNameFiles(path.join(options.stateDir, 'network'));
+  if ('missing' in names) return names;
+  if (isNetworkTaken()) {
+    return { missing: 'Another network of this machine has addresses in 10.213.0.0/16.' };
+  }
+  const networks = new MachineNetworks(options, tools, names);
+  try {
+    await networks.open();
+    return networks;
+  } catch (error) {
+    return { missing: `Networks cannot be made here: ${(error as Error).message}.` };
+  }
+}
+
+/** Whether a route leads into the network, other than to workloads. */
+function isNetworkTaken(): boolean {
+  return routes().some(
+    ({ name, to, mask }) => !name.startsWith('gw') && to.startsWith('10.213.') && mask >= 16,
+  );
+}
+
+/** How large packets may be on the way out. */
+function mtuOut(): number {
+  const out = routes().find(({ mask }) => mask === 0)?.name;
+  if (out === undefined) return defaultMtu;
+  try {
+    return Number(fs.readFileSync(`/sys/class/net/${out}/mtu`, 'utf8')) || defaultMtu;
+  } catch {
+    return defaultMtu; // Gone meanwhile, or no place to ask.
+  }
+}
+
+function routes(): { name: string; to: string; mask: number }[] {
+  const [, ...lines] = fs.readFileSync('/proc/net/route', 'latin1').trim().split('\n');
+  return lines.map((line) => {
+    const [name = '', to = '', , , , , , mask = ''] = line.split('\t');
+    const bytes = (to.match(/../g) ?? []).map((byte) => parseInt(byte, 16)).reverse();
+    const bits = parseInt(mask, 16).toString(2).replaceAll('0', '').length;
+    return { name, to: bytes.join('.'), mask: bits };
+  });
+}
+
+class MachineNetworks implements Networks {
+  readonly #options: NetworksOptions;
+  readonly #tools: NetworkTools;
+  readonly #names: NameFiles;
+  readonly #numbers = workloadNumbers();
+  readonly #connected = new Set<Connected>();
+  readonly #teams: TeamRules;
+
+  constructor(options: NetworksOptions, tools: NetworkTools, names: NameFiles) {
+    this.#options = options;
+    this.#tools = tools;
+    this.#names = names;
+    this.#teams = new TeamRules(tools, new TeamChains(options.instance), () => this.#teamsNow());
+  }
+
+  get files(): readonly { from: string; to: string }[] {
+    return this.#names.files;
+  }
+
+  async open(): Promise<void> {
+    await Promise.all([this.#setRules(), this.#tryPair(), this.#tryInside()]);
+  }
+
+  async connect(pid: number, spec: WorkloadSpec, address: string | null): Promise<WorkloadNetwork> {
+    this.#names.refresh();
+    const own = new OwnNetwork(pid, this.#tools);
+    const connected: Connected = {
+      own,
+      team: spec.team ?? null,
+      number: null,
+      port: spec.kind === 'service' && spec.keepsPort === true ? spec.port : null,
+    };
+    this.#connected.add(connected);
+    const close = (): void => this.#disconnect(connected);
+    try {
+      const [number] = await Promise.all([
+        this.#bringUp(connected, address),
+        this.#leadInside(connected),
+      ]);
+      this.#tellTeam(connected);
+      return {
+        address: addressOf(number),
+        procNet: own.procNet,
+        leadIn: (port) => own.lead({ inward: [port] }),
+        traffic: () => own.traffic(),
+        close,
+      };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    for (const connected of this.#connected) connected.own.close();
+    this.#connected.clear();
+    this.#teams.write().catch((err: unknown) => this.#failed(err));
+  }
+
+  /** Again when another Gangway changed them between the look and the change. */
+  async #setRules(): Promise<void> {
+    for (let tried = 1; ; tried++) {
+      const saved = await runTool(this.#tools.save);
+      const isNoRouter = fs.readFileSync(forwardSwitch, 'latin1').trim() === '0';
+      const { servers: nameServers } = this.#names;
+      const rules = machineRules(saved, { nameServers, isNoRouter });
+      try {
+        await runTool(this.#tools.restore, rules + this.#teams.sweep(saved));
+        if (isNoRouter) fs.writeFileSync(forwardSwitch, '1');
+        return;
+      } catch (error) {
+        if (tried >= rulesTried) throw error;
+      }
+    }
+  }
+
+  async #tryPair(): Promise<void> {
+    const number = this.#numbers.next().value;
+    const [one, other] = [interfaceOf(number), `gwt${String(number)}`];
+    const lines = [`link add ${one} type veth peer name ${other}`, `link del ${one}`, ''];
+    await runTool([...this.#tools.ip, '-batch', '-'], lines.join('\n'));
+  }
+
+  async #tryInside(): Promise<void> {
+    const tool = [...this.#tools.unshare, '--net', '--', ...leadingHere(this.#tools)] as const;
+    await runTool(tool, loopbackRules({ inward: [1], out: [1] }, true));
+  }
+
+  async #bringUp(connected: Connected, address: string | null): Promise<number> {
+    const number = await this.#pair(connected.own, address);
+    connected.number = number;
+    const led = this.#hasDatabase(connected.team) ? this.#teams.write() : undefined;
+    await Promise.all([connected.own.bringUp(number), led]);
+    return number;
+  }
+
+  async #pair(own: OwnNetwork, address: string | null): Promise<number> {
+    const mtu = mtuOut();
+    const before = address === null ? undefined : numberOf(address);
+    if (before !== undefined && (await own.pair(before, mtu))) return before;
+    for (let tried = 0; tried < numbersTried; tried++) {
+      const number = this.#numbers.next().value;
+      if (await own.pair(number, mtu)) return number;
+    }
+    throw new Error(`Cannot connect a network: all of ${String(numbersTried)} numbers are taken`);
+  }
+
+  /** Its own port, where it listens on loopback alone, and those of its team's databases. */
+  async #leadInside({ own, team, port }: Connected): Promise<void> {
+    const out = this.#portsOf(team).filter((one) => one !== port);
+    await own.lead({ out, inward: port === null ? [] : [port] });
+  }
+
+  /** Those of its team that run already reach it from now on. */
+  #tellTeam({ team, port }: Connected): void {
+    if (port === null || team === null) return;
+    for (const other of this.#connected) {
+      if (other.team !== team || other.port === port) continue;
+      other.own.lead({ out: [port] }).catch((err: unknown) => this.#failed(err));
+    }
+  }
+
+  #disconnect(connected: Connected): void {
+    if (!this.#connected.delete(connected)) return;
+    connected.own.close();
+    if (!this.#hasDatabase(connected.team) && connected.port === null) return;
+    this.#teams.write().catch((err: unknown) => this.#failed(err));
+  }
+
+  #failed(err: unknown): void {
+    this.#options.logger.error({ err }, 'team_network_not_set');
+  }
+
+  #portsOf(team: string | null): number[] {
+    if (team === null) return [];
+    return [...this.#connected].flatMap((one) => (one.team === team ? (one.port ?? []) : []));
+  }
+
+  #hasDatabase(team: string | null): boolean {
+    return this.#portsOf(team).length > 0;
+  }
+
+  #teamsNow(): Team[] {
+    const teams = new Map<
+      string,
+      { interfaces: string[]; databases: Team['databases'][number][] }
+    >();
+    for (const { team, number, port } of this.#connected) {
+      if (team === null || number === null) continue;
+      const parts = teams.get(team) ?? { interfaces: [], databases: [] };
+      teams.set(team, parts);
+      parts.interfaces.push(interfaceOf(number));
+      if (port !== null) parts.databases.push({ address: addressOf(number), port });
+    }
+    return [...teams]
+      .filter(([, { databases }]) => databases.length > 0)
+      .map(([id, parts]) => ({ id, ...parts }));
+  }
+}
+
+interface Connected {
+  readonly own: OwnNetwork;
+  readonly team: string | null;
+  /** Null until it has its pair. */
+  number: number | null;
+  /** At which its team reaches it, if it is a database; it listens there on loopback. */
+  readonly port: number | null;
+}
+
+/** Writes the rules for all teams as they are, one write at a time. One serves all who wait for the next. */
+class TeamRules {
+  readonly #tools: NetworkTools;
+  readonly #chains: TeamChains;
+  readonly #teams: () => Team[];
+  #written: ReadonlySet<string> | null = null;
+  #next: Promise<void> | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(tools: NetworkTools, chains: TeamChains, teams: () => Team[]) {
+    this.#tools = tools;
+    this.#chains = chains;
+    this.#teams = teams;
+  }
+
+  sweep(saved: string): string {
+    return this.#chains.sweep(saved);
+  }
+
+  write(): Promise<void> {
+    this.#next ??= this.#last.then(async () => {
+      this.#next = undefined;
+      const teams = this.#teams();
+      if (teams.length === 0 && this.#written === null) return;
+      // One that fails leaves all as it was.
+      await runTool(this.#tools.restore, this.#chains.replace(teams, this.#written));
+      this.#written = new Set(teams.map(({ id }) => id));
+    });
+    const written = this.#next;
+    this.#last = written.catch(() => undefined); // Its asker is told.
+    return written;
+  }
+}
