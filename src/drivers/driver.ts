@@ -183,8 +183,8 @@ export interface Driver {
    */
   hidesApps?(): Promise<boolean>;
   /**
-   * What keeps its workloads apart, layer by layer; absent: its containers do. Rejects with AGENT_UNREACHABLE,
-   * also where nothing was started yet: it starts nothing only to be asked.
+   * What keeps its workloads apart, layer by layer; absent: its containers do. Rejects with
+   * AGENT_UNREACHABLE.
    */
   isolation?(): Promise<readonly LayerState[]>;
   /** A port that nothing listens on now. */

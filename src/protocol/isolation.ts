@@ -23,6 +23,23 @@ export function layersIn(list: string): IsolationLayer[] {
   return isolationLayers.filter((layer) => named.has(layer));
 }
 
+/** What does not hold where a layer is left out, for people. */
+export const lostWithout: Readonly<Record<IsolationLayer, string>> = {
+  cgroup:
+    'Limits hold in part only, and whose a process is, its uid and a mark in its environment say: what ' +
+    'hides from both lives on when its app is stopped.',
+  pid: "Apps see each other's processes and their command lines.",
+  mount:
+    'Apps share /tmp, /var/tmp and /dev/shm, and nothing but the modes of files keeps them from the data ' +
+    'directory and from the folders of others.',
+  ipc: 'Apps share System V shared memory, semaphores and message queues.',
+  uts: 'Apps see the host name of this machine.',
+  network:
+    "Apps reach each other's ports and the services on this machine's loopback, can take a port that another " +
+    "has let go of, and browsers send them the panel's cookie under its host name.",
+  privileges: 'Apps may gain rights by set-user-id programs of this machine, such as sudo.',
+};
+
 export interface LayerState {
   layer: IsolationLayer;
   /** A sentence of why it is left out; null: it holds. */

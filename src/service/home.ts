@@ -24,7 +24,6 @@ import { systemClock } from '../lib/clock.ts';
 import { GuardedFetch } from '../lib/guarded-fetch.ts';
 import { RateLimit } from '../lib/rate-limit.ts';
 import { McpReads } from '../mcp/reads.ts';
-import type { PanelExposure } from './panel-exposure.ts';
 import type { Core } from './core.ts';
 import { tables } from '../store/records/tables.ts';
 
@@ -40,14 +39,15 @@ export class Home {
   readonly #oauth;
   #accounts: Promise<Accounts> | null = null;
 
-  constructor(core: Core, metrics: Metrics, exposure: PanelExposure) {
+  /** `warnings`: of the page that sets it up. */
+  constructor(core: Core, metrics: Metrics, warnings: () => string[]) {
     this.#core = core;
     this.setupCode = core.needsSetup() ? newSetupCode() : null;
     const { logger: log, ground } = core;
     const { store: reader, actors } = ground;
     this.reads = new McpReads({ actors, reader, clock: systemClock, log });
     this.#oauth = this.#createOAuth();
-    this.routes = [...this.#routes(metrics, exposure), ...this.#oauthRoutes()];
+    this.routes = [...this.#routes(metrics, warnings), ...this.#oauthRoutes()];
   }
 
   readonly accounts = (): Promise<Accounts> => (this.#accounts ??= this.#createAccounts());
@@ -56,7 +56,7 @@ export class Home {
     this.#oauth.close();
   }
 
-  #routes(metrics: Metrics, exposure: PanelExposure): Route[] {
+  #routes(metrics: Metrics, warnings: () => string[]): Route[] {
     const { accounts } = this;
     const { config, ground, callers, accountReads, needsSetup, publicUrl } = this.#core;
     const { store, actors, causes } = ground;
@@ -75,7 +75,7 @@ export class Home {
         accountReads,
         needsSetup,
         callers,
-        warning: () => exposure.warning(),
+        warnings,
       }),
       ...resetRoutes({ accounts, callers }),
       ...loginRoutes({ accounts, accountReads, needsSetup, callers }),

@@ -13,6 +13,7 @@ import { WorkloadWatch } from '../actors/workload/watch.ts';
 import { Causes } from '../actors/runtime/causes.ts';
 import { UsageSampler } from '../metrics/sampler.ts';
 import { ActorRuntime } from '../actors/runtime/runtime.ts';
+import { IsolationWatch } from '../actors/server/isolation-watch.ts';
 import { ServerWatch } from '../actors/server/watch.ts';
 import { LiveLogs } from '../logs/live/live-logs.ts';
 import { DriverWatch } from '../logs/live/driver-watch.ts';
@@ -21,6 +22,7 @@ import { registerActors } from './actors.ts';
 import { type DataFolders, dataFolders } from './data-folders.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { type AppsRoot, prepareAppsRoot } from '../drivers/process/apps-root.ts';
+import { reasonAgainstIsolation } from '../drivers/process/isolating.ts';
 import { createProcessDriver } from '../drivers/process/process-driver.ts';
 import { prepareToolchain } from '../drivers/process/toolchain.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -111,6 +113,7 @@ export class Platform {
   readonly causes = new Causes();
   readonly streams: LiveLogs;
   readonly driver: Driver;
+  readonly isolation: IsolationWatch;
   readonly bulk: BulkPool;
   readonly folders: DataFolders;
   readonly #parts: Parts;
@@ -155,6 +158,8 @@ export class Platform {
     this.#watch = new WorkloadWatch({ driver, actors, reader: store, logger });
     this.#place = new DriverWatch({ driver, streams, reader: store, clock });
     this.#servers = new ServerWatch({ driver, actors: this.actors.inside, clock, logger });
+    const unfit = reasonAgainstIsolation();
+    this.isolation = new IsolationWatch({ driver, actors: this.actors.inside, logger, unfit });
     const samples = new MetricsWriter(this.folders.metrics);
     this.#sampler = new UsageSampler({ driver, writer: samples, clock, logger });
     registerActors(actors, {
@@ -188,6 +193,7 @@ export class Platform {
     await this.driver.open();
     await this.#watch.start();
     await this.#sampler.start();
+    this.isolation.start();
     this.#retain();
     logger.info({ appsRoot: this.appsRoot.appsRoot }, 'platform_started');
   }
@@ -205,6 +211,7 @@ export class Platform {
     this.#cancelRetention();
     this.#watch.close();
     this.#servers.close();
+    this.isolation.close();
     this.#place.close();
     this.#sampler.close();
     await this.actors.close();

@@ -114,7 +114,9 @@ class Service {
     const { driver } = platform;
     const trustsProxies = config.trustedProxies.length > 0;
     this.exposure = new PanelExposure({ driver, publicUrl, trustsProxies, logger });
-    this.#home = new Home(this.#core, metrics, this.exposure);
+    this.#home = new Home(this.#core, metrics, () =>
+      [this.exposure, platform.isolation].flatMap((one) => one.warning() ?? []),
+    );
     this.#consoles = serveConsoles(this.#core, platform);
     metrics.register(() => [consoleFamily(this.#consoles)]);
     this.#graphql = serveGraphql(this.#core, {

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { isolationLayers } from '../../src/protocol/isolation.ts';
 import { sh, specOf, until } from '../support/driver-specs.ts';
 import { memoryLogger } from '../support/memory-logger.ts';
-import { processPlace, runnerHello } from '../support/runner.ts';
+import { isAlive } from '../support/processes.ts';
+import { processPlace, runnerHello, runnerPid } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 
 describe('the layers of isolation of the process driver', () => {
@@ -18,17 +19,30 @@ describe('the layers of isolation of the process driver', () => {
   const start = () =>
     place.driver.start(specOf({ id: 'app-1', command: sh('sleep 1000'), kind: 'service' }));
 
-  it('are told by a runner that is there, and start none', async () => {
+  it('are told by a runner that is started for it, and ends by itself', async () => {
     await place.driver.open();
-    await assert.rejects(async () => place.driver.isolation?.(), { code: 'AGENT_UNREACHABLE' });
-    assert.equal(await runnerHello(place.dataDir), undefined);
+    const [layers] = await Promise.all([place.driver.isolation?.(), place.driver.isolation?.()]);
+    assert.deepEqual(
+      layers?.map(({ layer }) => layer),
+      isolationLayers,
+    );
+    const pid = await runnerPid(place.dataDir);
+    await until('it has ended', () => pid !== undefined && !isAlive(pid));
+    assert.deepEqual(await place.driver.list(), []);
+    assert.equal(await runnerPid(place.dataDir), undefined);
+  });
+
+  it('are told by a runner that is there, and stays with what it runs', async () => {
     await start();
+    const pid = await runnerPid(place.dataDir);
     const layers = (await place.driver.isolation?.()) ?? [];
     assert.deepEqual(
       layers.map(({ layer }) => layer),
       isolationLayers,
     );
     assert.notEqual(layers.find(({ layer }) => layer === 'network')?.missing, null);
+    assert.equal((await place.driver.inspect('app-1'))?.state.phase, 'running');
+    assert.equal(await runnerPid(place.dataDir), pid);
   });
 
   it('hide no app without the layer of networks, and nobody is asked', async () => {

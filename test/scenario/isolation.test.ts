@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { archiveOf } from '../support/gangway-client.ts';
+import { found } from '../support/eventually.ts';
 import { Gangway } from '../support/gangway.ts';
 import { runnerHello } from '../support/runner.ts';
 
@@ -9,6 +10,13 @@ const archive = archiveOf({
   Procfile: 'web: node index.js',
   'index.js': `require('node:http').createServer((_, response) => response.end()).listen(process.env.PORT);`,
 });
+
+interface Layer {
+  layer: string;
+  holds: boolean;
+  missing: string | null;
+  consequence: string | null;
+}
 
 describe('a service that leaves out layers of isolation', () => {
   let gangway: Gangway;
@@ -18,7 +26,39 @@ describe('a service that leaves out layers of isolation', () => {
   });
   after(() => gangway.end());
 
+  /** As the API tells them, once it knows. */
+  async function layers(): Promise<Layer[]> {
+    const query = '{ servers { isolation { layer holds missing consequence } } }';
+    return await found('the layers are told', async () => {
+      const { servers } = await gangway.client.must<{ servers: { isolation: Layer[] | null }[] }>(
+        query,
+      );
+      return servers[0]?.isolation ?? undefined;
+    });
+  }
+
   it('isolationWithout says which layers of isolation are left out', async () => {
     assert.deepEqual((await runnerHello(gangway.dataDir))?.without, ['mount', 'network']);
+    const leftOut = (await layers()).filter(
+      ({ layer }) => layer === 'mount' || layer === 'network',
+    );
+    assert.deepEqual(
+      leftOut.map(({ holds }) => holds),
+      [false, false],
+    );
+  });
+
+  it('names them in its log, with what is not kept apart without them, and on any thread', async () => {
+    const [line, ...others] = gangway.logged('isolation_layers_missing');
+    assert.deepEqual(others, []);
+    if (process.getuid?.() !== 0) {
+      assert.match(String(line?.['detail']), /does not run as root/);
+      return;
+    }
+    const leftOut = (await layers()).filter(({ holds }) => !holds);
+    assert.deepEqual(
+      line?.['layers'],
+      leftOut.map(({ layer, missing, consequence }) => ({ layer, missing, consequence })),
+    );
   });
 });

@@ -16,6 +16,7 @@ import { before, describe, it } from 'node:test';
 import { cleanups } from '../support/cleanups.ts';
 import { migrations } from '../../src/store/records/migrations.ts';
 import { openStore } from '../../src/store/store.ts';
+import { eventually } from '../support/eventually.ts';
 import { archiveOf, owner, packed } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
@@ -41,6 +42,7 @@ before(async () => {
   gangway = await Gangway.create({
     env: {
       GANGWAY_TRUSTED_PROXIES: '127.0.0.1',
+      GANGWAY_ISOLATION_WITHOUT: 'network',
       GANGWAY_METRICS_TOKEN: metricsToken,
       GANGWAY_METRICS_NETWORKS: '198.51.100.0/24',
     },
@@ -71,7 +73,12 @@ describe('an empty instance', () => {
     assert.match(near.headers.get('content-type') ?? '', /^text\/html/);
     assert.match(near.headers.get('content-security-policy') ?? '', /default-src 'none'/);
     assert.doesNotMatch(near.text, /setupCode/);
-    assert.match(near.text, /role="note">.*hands it the session/);
+    await eventually('it warns of what is not kept apart', async () => {
+      const { text } = await visitor.ask('/setup');
+      const told =
+        /role="note">.*hands it the session.*[^]*role="note">.*(network: |not run as root)/;
+      return told.test(text);
+    });
     assert.match((await visitor.ask('/setup', { headers: far })).text, /name="setupCode"/);
     const post = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
       visitor.ask('/setup', {
@@ -145,13 +152,14 @@ describe('a start that cannot be', () => {
     const inUse = await gangway.run(['serve'], { GANGWAY_PORT: '0' });
     assertRefused(inUse, new RegExp(`in use by another process \\(pid ${pid}\\)`));
     const folder = mkdtempSync(join(tmpdir(), 'gangway-start-'));
-    const taken = await gangway.run(['serve'], { GANGWAY_DATA_DIR: folder });
+    const env = { GANGWAY_DATA_DIR: folder, GANGWAY_LOG_LEVEL: 'error' };
+    const taken = await gangway.run(['serve'], env);
     assertRefused(taken, new RegExp(`127\\.0\\.0\\.1:${String(gangway.port)}`));
     await until('nothing of it runs', 20_000, () => processesOf(folder).length === 0);
     rmSync(folder, { recursive: true });
     assert.deepEqual(await gangway.stranger().must('{ needsSetup }'), { needsSetup: false });
-    // Who has no app needs no edge.
-    assert.equal(runnerOf(gangway.dataDir), undefined);
+    // Who has no app needs no edge: the runner that was asked about isolation has ended.
+    await until('no runner', 20_000, () => runnerOf(gangway.dataDir) === undefined);
   });
 
   it('ends where the directory was written by a newer Gangway', async () => {

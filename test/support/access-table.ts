@@ -223,7 +223,7 @@ export const fields: readonly FieldLine[] = [
   { field: 'Mutation.removeRegistry', need: 'manage_registries', on: 'team', fresh: registryMade, ask: () => 'removeRegistry(id: "$fresh")' },
 
   // The instance.
-  { field: 'Query.servers', need: null, on: 'team', ask: () => 'servers { id }' },
+  { field: 'Query.servers', need: null, on: 'team', ask: () => 'servers { id isolation { layer } }' },
   { field: 'Query.instanceSettings', need: 'signedIn', on: 'none', ask: () => 'instanceSettings { logMaxDays }' },
   { field: 'Mutation.updateInstanceSettings', need: 'admin', on: 'none', ask: () => 'updateInstanceSettings { logMaxDays }' },
 ];

@@ -120,7 +120,7 @@ export const corpus: CorpusQuery[] = [
     name: 'a log within a deployment',
     query: '{ deployment(id: "dpl_1a") { log(first: 1) { nodes { text } pageInfo { hasNextPage } } } }',
   },
-  { name: 'lists of other topics', query: '{ folders { id name parentId } trash { id } roles { name builtIn } members { email role { name } } servers { id connected lastSeenAt } mcpSettings { enabled } instanceSettings { logMaxDays publicUrl } myTeams { id } apiTokens { id } }' },
+  { name: 'lists of other topics', query: '{ folders { id name parentId } trash { id } roles { name builtIn } members { email role { name } } servers { id connected lastSeenAt isolation { layer holds missing consequence } } mcpSettings { enabled } instanceSettings { logMaxDays publicUrl } myTeams { id } apiTokens { id } }' },
   { name: '__type', query: '{ __type(name: "App") { name fields { name type { name kind ofType { name } } } } }' },
   { name: 'introspection', query: introspection },
 ]; // prettier-ignore

@@ -74,6 +74,7 @@ export function processPlace(options: Partial<ProcessDriverOptions> = {}): Proce
       edge: null,
       logger: noLog,
       runnerKey: Buffer.alloc(32, 7),
+      without: [],
       ...options,
       ...more,
     });

@@ -4,8 +4,11 @@
  * 1. The server that everything runs on is `srv_local`, whatever its driver calls it.
  * 2. Without a change nothing is written, except once a minute when a server was last seen.
  */
+import { isDeepStrictEqual } from 'node:util';
+
 import type { ServerInfo } from '../../drivers/driver.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { LayerState } from '../../protocol/isolation.ts';
 import type { Reader } from '../../store/reader-and-journal.ts';
 import type { ServerRecord } from '../../store/records/records.ts';
 import { put, remove } from '../../store/records/table.ts';
@@ -18,6 +21,8 @@ export type ServersProtocol = {
   seen: { in: { servers: readonly ServerInfo[] }; out: null };
   /** No server is reached, and no other change is known. */
   lost: { in: object; out: null };
+  /** What keeps workloads of this machine apart, where it has the process runtime; null: not known. */
+  isolation: { in: { layers: readonly LayerState[] | null }; out: null };
 };
 
 /** There is one: `serversActor.at('all')`. */
@@ -58,6 +63,16 @@ export function serversDefinition({
         if (changes.length > 0) await context.commit(changes);
         return null;
       },
+      isolation: async ({ layers }) => {
+        const known = reader.get(tables.servers, localServerId)?.isolation ?? null;
+        if (isDeepStrictEqual(known, layers)) return null;
+        await context.commit([
+          layers === null
+            ? remove(tables.servers, localServerId)
+            : put(tables.servers, own(layers)),
+        ]);
+        return null;
+      },
     }),
   };
 }
@@ -69,6 +84,11 @@ function recordOf(server: ServerInfo, reader: Reader, nowMs: number): ServerReco
   const isFresh = before !== null && nowMs - before < seenEveryMs;
   const lastSeenAtMs = connected && !isFresh ? nowMs : before;
   return { id, name, runtime: 'swarm', connected, draining, version, lastSeenAtMs };
+}
+
+function own(isolation: readonly LayerState[]): ServerRecord {
+  const state = { connected: true, draining: false, version: null, lastSeenAtMs: null };
+  return { id: localServerId, name: 'local', runtime: 'process', ...state, isolation };
 }
 
 function isNew(record: ServerRecord, reader: Reader): boolean {

@@ -19,8 +19,7 @@ export function sign(connection: Connection): Promise<HelloAnswer> {
  */
 export async function agree(
   connection: Connection,
-  without: readonly IsolationLayer[],
-  logger: Logger,
+  { without, logger }: { without: readonly IsolationLayer[]; logger: Logger },
 ): Promise<void> {
   const hello = await sign(connection);
   const { protocol } = hello;

@@ -31,6 +31,7 @@ import type { Listener } from '../../lib/processes/listening-sockets.ts';
 import { Connection, ConnectionLost } from './connection.ts';
 import type { EdgeSettings, RunnerAnswers, RunnerRequest } from '../../protocol/runner-messages.ts';
 import { agree, configure, sign } from './greeting.ts';
+import { haveNetworks } from './isolating.ts';
 import { hasRecords, startRunner } from './runner-process.ts';
 import { listenForSigns, unlessAborted, unreachable, within } from './silence.ts';
 
@@ -42,8 +43,8 @@ export interface ProcessDriverOptions {
   logger: Logger;
   /** 32 bytes: what the runner encrypts the variables of workloads with on disk. */
   runnerKey: Uint8Array;
-  /** Layers of isolation to leave out, in the order of `isolationLayers`. Default none. */
-  without?: readonly IsolationLayer[];
+  /** Layers of isolation to leave out, in the order of `isolationLayers`. */
+  without: readonly IsolationLayer[];
   clock?: Clock;
   /** Over all attempts of one request, apart from `stop`, `remove` and `follow`. Default 20 s. */
   requestTimeoutMs?: number;
@@ -66,9 +67,6 @@ const launchMs = 5000;
 const [retryLaterMs, greetMs] = [2_000, 5_000];
 const readBytes = 128 * 1024;
 
-/** Elsewhere no runner can give a workload a network: nobody needs to ask one. */
-const mayHaveNetworks = process.platform === 'linux' && process.getuid?.() === 0;
-
 export function createProcessDriver(options: ProcessDriverOptions): Driver {
   return new ProcessDriver(options);
 }
@@ -79,7 +77,6 @@ class ProcessDriver implements Driver {
   readonly images = null;
   readonly #options: ProcessDriverOptions;
   readonly #clock: Clock;
-  readonly #without: readonly IsolationLayer[];
   readonly #listeners: EventListeners;
   readonly #closed = new AbortController();
   #link: Link = { phase: 'idle' };
@@ -93,7 +90,6 @@ class ProcessDriver implements Driver {
     }
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#without = options.without ?? [];
     this.#listeners = new EventListeners(options.logger);
   }
 
@@ -207,15 +203,14 @@ class ProcessDriver implements Driver {
   }
 
   async isolation(): Promise<readonly LayerState[]> {
-    if (!(await this.#reachable())) throw unreachable();
-    return this.#ask({ op: 'isolation' });
+    if (await this.#reachable()) return this.#ask({ op: 'isolation' });
+    // One is started to be asked. Nobody stays connected to it, so it ends by itself.
+    const asking = new ProcessDriver(this.#options);
+    return asking.#ask({ op: 'isolation' }).finally(() => asking.close());
   }
 
-  /** Apps with a network of their own listen on no address of the machine. */
-  async hidesApps(): Promise<boolean> {
-    if (!mayHaveNetworks || this.#without.includes('network')) return false;
-    const layers = await this.isolation();
-    return layers.some(({ layer, missing }) => layer === 'network' && missing === null);
+  hidesApps(): Promise<boolean> {
+    return haveNetworks(this.#options.without, () => this.isolation());
   }
 
   // It has no volumes.
@@ -325,8 +320,8 @@ class ProcessDriver implements Driver {
       }
       if (this.#clock.now() - launchedAtMs > launchMs) {
         launchedAtMs = this.#clock.now();
-        const { dataDir, runnerKey: key } = this.#options;
-        startRunner({ dataDir, key, without: this.#without });
+        const { dataDir, runnerKey: key, without } = this.#options;
+        startRunner({ dataDir, key, without });
         this.#options.logger.info({}, 'runner_started');
       }
       // It holds the process, other than the timers of a Clock: somebody waits for the runner.
@@ -341,7 +336,7 @@ class ProcessDriver implements Driver {
     });
     const untilMs = this.#clock.now() + greetMs;
     try {
-      await within(this.#clock, untilMs, agree(connection, this.#without, this.#options.logger));
+      await within(this.#clock, untilMs, agree(connection, this.#options));
       await configure(connection, this.#options);
       const workloads = await within(this.#clock, untilMs, connection.request({ op: 'list' }));
       if (this.#closed.signal.aborted) throw unreachable();

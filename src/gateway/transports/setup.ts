@@ -12,7 +12,7 @@ import type { LoginRoutesOptions } from './login.ts';
 
 export interface SetupRoutesOptions extends LoginRoutesOptions {
   /** What the person who sets up the instance should know first. */
-  warning: () => string | null;
+  warnings: () => string[];
 }
 
 const title = 'Set up';
@@ -72,22 +72,21 @@ function donePage(problem: Html): Html {
 interface PageState {
   needsCode: boolean;
   problem: Html | null;
-  warning: string | null;
+  warnings: string[];
 }
 
 function stateOf(
   exchange: Exchange,
-  { warning }: SetupRoutesOptions,
+  { warnings }: SetupRoutesOptions,
   problem: Html | null,
 ): PageState {
-  return { needsCode: !exchange.fromLoopback, problem, warning: warning() };
+  return { needsCode: !exchange.fromLoopback, problem, warnings: warnings() };
 }
 
-function setupPage(form: URLSearchParams, { needsCode, problem, warning }: PageState): Html {
+function setupPage(form: URLSearchParams, { needsCode, problem, warnings }: PageState): Html {
   return html`<h1>Set up Gangway</h1>
     <p>The first account owns this instance.</p>
-    ${warning === null ? null : html`<p role="note"><strong>Mind:</strong> ${warning}</p>`}
-    ${problem}
+    ${warnings.map((text) => html`<p role="note"><strong>Mind:</strong> ${text}</p>`)} ${problem}
     <form method="post" action="/setup">
       ${accountFields(form, problem !== null)} ${needsCode ? codeField(form) : null}
       <button>Create the account</button>

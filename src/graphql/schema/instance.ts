@@ -1,6 +1,7 @@
 /** Owns what the instance says of itself in the schema: its settings, servers and MCP switch. */
 import { instanceActor, type InstancePatch } from '../../actors/instance/actor.ts';
 import { teamActor } from '../../actors/team/protocol.ts';
+import { type LayerState, lostWithout } from '../../protocol/isolation.ts';
 import type { ServerRecord } from '../../store/records/records.ts';
 import { tables } from '../../store/records/tables.ts';
 import { askActor, requireAdmin, requireSignedIn, requireTeam } from '../access.ts';
@@ -13,12 +14,33 @@ interface InstanceView {
   publicUrl: string;
 }
 
-type ServerView = Omit<ServerRecord, 'runtime'> & { runtime: string };
+type ServerView = Omit<ServerRecord, 'runtime' | 'isolation'> & {
+  runtime: string;
+  isolation?: readonly LayerState[] | undefined;
+};
+type LayerView = Readonly<LayerState>;
 
 const InstanceSettingsType = builder.objectRef<InstanceView>('InstanceSettings').implement({
   fields: (t) => ({
     logMaxDays: t.exposeInt('logMaxDays'),
     publicUrl: t.exposeString('publicUrl'),
+  }),
+});
+
+const IsolationLayerType = builder.objectRef<LayerView>('IsolationLayer').implement({
+  description: 'One of what keeps apps and databases on a server apart.',
+  fields: (t) => ({
+    layer: t.exposeString('layer'),
+    holds: t.boolean({ resolve: ({ missing }) => missing === null }),
+    missing: t.exposeString('missing', {
+      nullable: true,
+      description: 'Why it is left out; null: it holds.',
+    }),
+    consequence: t.string({
+      nullable: true,
+      description: 'What is not kept apart without it; null: it holds.',
+      resolve: ({ layer, missing }) => (missing === null ? null : lostWithout[layer]),
+    }),
   }),
 });
 
@@ -32,6 +54,12 @@ const ServerType = builder.objectRef<ServerView>('Server').implement({
     version: t.exposeString('version', { nullable: true }),
     lastSeenAt: t.expose('lastSeenAtMs', { type: 'DateTime', nullable: true }),
     takeover: t.string({ nullable: true, resolve: () => null }),
+    isolation: t.expose('isolation', {
+      type: [IsolationLayerType],
+      nullable: true,
+      description:
+        'Of the process runtime, once something ran there since the start; null where containers do it.',
+    }),
   }),
 });
 
@@ -97,11 +125,13 @@ function serversOf({ reader, settings }: ReadSide): Readonly<ServerView>[] {
   const isSwarm = server.runtime === 'swarm';
   // A swarm that was not seen yet may be anything.
   const own = { ...server, connected: !isSwarm, draining: false, lastSeenAtMs: null };
-  if (!isSwarm) return [own];
-  const known = [...reader.scan(tables.servers)];
+  const known = [...reader.scan(tables.servers)].filter(
+    ({ runtime }) => runtime === server.runtime,
+  );
+  if (!isSwarm) return [{ ...own, isolation: known[0]?.isolation }];
   const others = known.filter(({ id }) => id !== server.id);
   others.sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
-  return [reader.get(tables.servers, server.id) ?? own, ...others];
+  return [known.find(({ id }) => id === server.id) ?? own, ...others];
 }
 
 function compare(a: string, b: string): number {

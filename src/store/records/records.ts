@@ -3,6 +3,7 @@
  * `null`, so that a record has one shape and decodes fast.
  */
 import type { Capability } from '../../lib/capabilities.ts';
+import type { LayerState } from '../../protocol/isolation.ts';
 
 export type * from './app-records.ts';
 export * from './database-records.ts';
@@ -21,17 +22,19 @@ export interface InstanceRecord {
   referencesKnown?: boolean;
 }
 
-/** A server as it was last seen. */
+/** A server of a swarm as it was last seen, or this machine, of which the process runtime tells its isolation. */
 export interface ServerRecord {
   /** `srv_local`, or `srv_` and what its driver calls it. */
   id: string;
   name: string;
-  runtime: 'swarm';
+  runtime: 'swarm' | 'process';
   connected: boolean;
   draining: boolean;
   version: string | null;
   /** When its driver last said that it is connected. While it is, this is true to the minute. */
   lastSeenAtMs: number | null;
+  /** Of the process runtime. */
+  isolation?: readonly LayerState[];
 }
 
 export interface TeamRecord {

@@ -4,6 +4,7 @@ import type { Principal } from '../../../../src/auth/callers/principal.ts';
 import { Executor } from '../../../../src/graphql/execution/executor.ts';
 import { schema } from '../../../../src/graphql/schema/schema.ts';
 import type { GraphContext } from '../../../../src/graphql/context.ts';
+import { type LayerState, lostWithout } from '../../../../src/protocol/isolation.ts';
 import type { ServerRecord } from '../../../../src/store/records/records.ts';
 import { put } from '../../../../src/store/records/table.ts';
 import { tables } from '../../../../src/store/records/tables.ts';
@@ -95,5 +96,34 @@ describe('servers', () => {
     assert.deepEqual(await ask('docker', '{ servers { id runtime } }'), {
       data: { servers: [{ id: 'srv_local', runtime: 'docker' }] },
     });
+  });
+
+  it('tell of the process runtime which layers of isolation hold, and what is not kept apart without', async () => {
+    const layers = '{ servers { name isolation { layer holds missing consequence } } }';
+    const nothing = { data: { servers: [{ name: 'local', isolation: null }] } };
+    assert.deepEqual(await ask('process', layers), nothing, 'it is not known yet');
+    const missing = 'This machine has no ip.';
+    const isolation: LayerState[] = [
+      { layer: 'pid', missing: null },
+      { layer: 'network', missing },
+    ];
+    const record: ServerRecord = { ...seen, name: 'local', runtime: 'process', isolation };
+    fixture.accounts.store.write([put(tables.servers, record)]);
+    const consequence = lostWithout.network;
+    assert.deepEqual(await ask('process', layers), {
+      data: {
+        servers: [
+          {
+            name: 'local',
+            isolation: [
+              { layer: 'pid', holds: true, missing: null, consequence: null },
+              { layer: 'network', holds: false, missing, consequence },
+            ],
+          },
+        ],
+      },
+    });
+    for (const runtime of ['docker', 'swarm'])
+      assert.deepEqual(await ask(runtime, layers), nothing);
   });
 });

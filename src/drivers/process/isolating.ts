@@ -1,0 +1,32 @@
+/** Owns whether this machine can keep the programs of its workloads apart at all, before a runner is asked. */
+import type { IsolationLayer, LayerState } from '../../protocol/isolation.ts';
+
+/** Why it can't, and what that means; null: the runner tells, layer by layer. */
+export function reasonAgainstIsolation(
+  platform: string = process.platform,
+  uid = process.getuid?.(),
+): string | null {
+  if (platform !== 'linux') {
+    return 'This is no Linux: nothing but the modes of files keeps apps from each other and from Gangway.';
+  }
+  if (uid !== 0) {
+    return (
+      'Gangway does not run as root: apps run as its own user, and nothing keeps a hostile one from the ' +
+      "files, variables, processes and ports of others, nor from Gangway's own."
+    );
+  }
+  return null;
+}
+
+/**
+ * Whether workloads have networks of their own, and so listen on no address of the machine. `ask`: a runner,
+ * where one is needed to know.
+ */
+export async function haveNetworks(
+  without: readonly IsolationLayer[],
+  ask: () => Promise<readonly LayerState[]>,
+): Promise<boolean> {
+  if (reasonAgainstIsolation() !== null || without.includes('network')) return false;
+  const layers = await ask();
+  return layers.some(({ layer, missing }) => layer === 'network' && missing === null);
+}
