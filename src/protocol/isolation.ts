@@ -45,3 +45,6 @@ export interface LayerState {
   /** A sentence of why it is left out; null: it holds. */
   missing: string | null;
 }
+
+/** Folders beside those of the apps that every workload may read. */
+export const sharedFolders = ['toolchain', 'programs'] as const;

@@ -56,7 +56,7 @@ describe('terminals of which one team wants all', () => {
 
   const groundOf = (tenant: string): Ground => ({
     ...{ id: `${tenant}-1`, tenant, dir: os.tmpdir(), mark: tenant, env: {}, uid: null },
-    ...{ workingDir: '/', place: null, within: undefined },
+    ...{ workingDir: '/', waits: false, part: () => ({ place: null, close: () => undefined }) },
   });
   const open = (tenant: string): Promise<number> =>
     terminals.open(

@@ -27,8 +27,8 @@ const tries = {
   write: () => fs.writeFileSync(dataDir + '/x', ''), writeApps: () => fs.mkdirSync(appsRoot + '/x'),
   other: () => fs.readdirSync(other), secret: () => fs.readFileSync(other + '/secret'),
   tools: () => fs.writeFileSync(appsRoot + '/toolchain/x', ''), node: () => fs.chmodSync(process.execPath, 0o777),
-  kill: () => process.kill(process.ppid, 'SIGTERM'), root: () => process.setuid(0),
-  environ: () => fs.readFileSync('/proc/' + process.ppid + '/environ'),
+  kill: () => process.kill(process.ppid || 1, 'SIGTERM'), root: () => process.setuid(0),
+  environ: () => fs.readFileSync('/proc/' + (process.ppid || 1) + '/environ'),
 };
 for (const [name, act] of Object.entries(tries)) { try { act(); console.log('can ' + name); } catch (e) { console.log('cannot ' + name); } }
 fs.writeFileSync('own', 'x'); fs.writeFileSync('/dev/stderr', 'reopened'); console.log('can own ' + process.getuid() + ' ' + process.getgid() + ' ' + process.getgroups());

@@ -26,6 +26,7 @@ export async function endPolitely(
     const restMs = untilMs - clock.now();
     if (restMs <= 0) break;
     for (const { pid } of members) {
+      if (waits(pid, membership)) continue;
       // One signal for each process: at a second SIGTERM many programs give up their clean end.
       if (!told.has(pid)) signalProcess(pid, 'SIGTERM');
       told.add(pid);
@@ -40,9 +41,17 @@ export async function killAll(membership: Membership, clock: Clock): Promise<voi
   for (let pollMs = pollMinMs; ; pollMs = Math.min(pollMs * 2, pollMaxMs)) {
     if (freeze(membership) === 0) return;
     membership.group?.kill();
-    for (const { pid } of findMembers(membership)) signalProcess(pid, 'SIGKILL');
+    for (const { pid } of findMembers(membership)) {
+      // Whoever waits ends as its program does, to say how; before it has started one, by this.
+      signalProcess(pid, waits(pid, membership) ? 'SIGTERM' : 'SIGKILL');
+    }
     await pause(clock, pollMs);
   }
+}
+
+/** Whether this is the one that only waits for the program. */
+function waits(pid: number, membership: Membership): boolean {
+  return membership.waits === true && pid === membership.first?.pid;
 }
 
 /** Stops all, so that none forks while others are killed; returns how many there were. */
@@ -53,7 +62,7 @@ function freeze(membership: Membership): number {
     if (fresh.length === 0) break;
     for (const { pid } of fresh) {
       frozen.add(pid);
-      signalProcess(pid, 'SIGSTOP');
+      if (!waits(pid, membership)) signalProcess(pid, 'SIGSTOP');
     }
   }
   return frozen.size;

@@ -42,6 +42,11 @@ export interface Membership {
   /** The variable that holds it; default `markVariable`. */
   variable?: string;
   first: FirstProcess | null;
+  /**
+   * Whether the first process only waits outside for the program that it has started, and ends as that does.
+   * A SIGTERM it hands on to the program.
+   */
+  waits?: boolean;
   /** The control group that holds it whole: every process in it belongs to the workload. */
   group?: ControlGroup | undefined;
   /** For a part of a workload, such as a command: the control group that holds the workload. */
@@ -83,7 +88,7 @@ function readThese(pids: Iterable<number>): Map<number, ProcessInfo> {
   return found;
 }
 
-function allPids(): number[] {
+export function allPids(): number[] {
   return fs.readdirSync('/proc').map(Number).filter(Number.isInteger);
 }
 

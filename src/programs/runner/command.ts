@@ -15,6 +15,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { killAll } from '../../lib/processes/ending.ts';
 import { confined } from './limits/launch.ts';
+import type { Part } from './isolation/compartment.ts';
 import { makePipes } from './pipes.ts';
 import {
   markVariable,
@@ -22,6 +23,7 @@ import {
   readProcess,
   sessionVariable,
 } from '../../lib/processes/processes.ts';
+import type { Place } from '../../protocol/terminal-messages.ts';
 import type { Ground } from './ground.ts';
 
 /** As `timeout` of coreutils says it. */
@@ -40,11 +42,24 @@ export interface CommandOptions {
 
 /** Rejects with BAD_USER_INPUT when there is no such program. */
 export async function runCommand(options: CommandOptions): Promise<ExecOutcome> {
+  const part = options.ground.part(options.name);
+  try {
+    return await runIn(part, options);
+  } finally {
+    part.close();
+  }
+}
+
+async function runIn(
+  { place, group, within }: Part,
+  options: CommandOptions,
+): Promise<ExecOutcome> {
   const { ground, spec, clock, name, signal } = options;
   const mark = `${ground.mark}/${name}`;
-  const { within, uid } = ground;
-  const membership: Membership = { variable: sessionVariable, mark, first: null, within, uid };
-  const { child, output } = start(options, mark);
+  const { uid, waits } = ground;
+  const variable = sessionVariable;
+  const membership: Membership = { variable, mark, first: null, waits, uid, group, within };
+  const { child, output } = start(options, mark, place);
   const chunks: Buffer[] = [];
   let room = spec.maxBytes;
   let truncated = false;
@@ -91,6 +106,7 @@ export async function runCommand(options: CommandOptions): Promise<ExecOutcome> 
 function start(
   { ground, spec, name }: CommandOptions,
   mark: string,
+  place: Place | null,
 ): { child: ChildProcess; output: Socket } {
   // One pipe for both, so that they come out as they were written.
   const pipe = makePipes(ground.dir, [name])[name];
@@ -102,7 +118,7 @@ function start(
     env: { ...marks, ...ground.env, ...spec.env, ...marks },
     uid: ground.uid,
   };
-  const { command, workingDir, env, uid } = confined(start, ground.place, Object.keys(marks));
+  const { command, workingDir, env, uid } = confined(start, place, Object.keys(marks));
   const [program = '', ...args] = command;
   try {
     const child = spawn(program, args, {

@@ -1,6 +1,5 @@
 /** Owns what a terminal or a command needs to know of the workload that it runs beside. */
-import type { ControlGroup } from '../../lib/processes/processes.ts';
-import type { Place } from '../../protocol/terminal-messages.ts';
+import type { Part } from './isolation/compartment.ts';
 
 export interface Ground {
   id: string;
@@ -12,8 +11,8 @@ export interface Ground {
   env: Readonly<Record<string, string>>;
   uid: number | null;
   workingDir: string;
-  /** For `confined`, so that it runs within the workload's limits and is counted with it. */
-  place: Place | null;
-  /** What holds the workload together; undefined: nothing does. */
-  within: ControlGroup | undefined;
+  /** Whether the process that is started for a part waits outside for the one that runs there. */
+  waits: boolean;
+  /** Where it runs, within the workload's limits. `name`: unlike that of any other part. Throws NOT_RUNNING. */
+  part(name: string): Part;
 }

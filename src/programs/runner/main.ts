@@ -21,7 +21,9 @@ import {
 import { socketAddress } from '../../protocol/runner-socket.ts';
 import { Edge } from '../edge/edge.ts';
 import { instanceOf } from './instance.ts';
-import { openLimits } from './limits/limits.ts';
+import { Isolation } from './isolation/isolation.ts';
+import { readCgroupHost } from './limits/cgroups.ts';
+import { openBareLimits, openLimits } from './limits/limits.ts';
 import { takeLock } from './lock.ts';
 import { Records } from './records.ts';
 import { Runner } from './runner.ts';
@@ -149,12 +151,24 @@ async function main(): Promise<void> {
     logger.info({}, 'runner_already_there');
     return;
   }
+  const host = readCgroupHost();
+  const limits = without.includes('cgroup')
+    ? openBareLimits(host.isRoot)
+    : openLimits(instance, logger, host);
+  const isolation = await Isolation.open({
+    dataDir,
+    without,
+    hasGroups: limits.kind.startsWith('cgroup'),
+    isRoot: host.isRoot,
+    openNetworks: () => Promise.resolve({ missing: 'It is not built yet.' }),
+  });
   const runner = new Runner({
     stateDir,
     records: new Records(path.join(stateDir, 'workloads'), new EnvSeal(key)),
     instance,
     output: outputLimits,
-    limits: openLimits(instance, logger),
+    limits,
+    isolation,
     backoff,
     clock: systemClock,
     logger,

@@ -8,7 +8,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 
 import type { Exit, WorkloadSpec } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -87,10 +86,19 @@ function spawnStart(
   });
 }
 
-/** What a launcher told; empty without one. It ends at the latest with the launcher. */
-function statusOf(child: ChildProcess): Promise<string> {
+/** The line that a launcher told; empty without one. What waits for the program may hold the pipe open. */
+async function statusOf(child: ChildProcess): Promise<string> {
   const pipe = child.stdio[statusFd] as Readable | null | undefined;
-  return pipe ? text(pipe).catch(() => '') : Promise.resolve('');
+  let told = '';
+  try {
+    for await (const text of pipe?.setEncoding('latin1') ?? []) {
+      told += String(text);
+      if (told.endsWith('\n')) break;
+    }
+  } catch {
+    // It ended without a word.
+  }
+  return told;
 }
 
 function exitOf(child: ChildProcess, { spec, ended, clock }: ProgramOptions): Promise<Exit> {
@@ -118,6 +126,7 @@ const startFailures: Readonly<Record<string, string>> = {
   E2BIG: 'its arguments and variables are too large',
   EAGAIN: 'the machine has no room for another process',
   ENOMEM: 'the machine has no room for another process',
+  ENOISOLATION: 'it could not be kept apart from others; the log of the runner says why',
   ENOLIMITS: 'its limits could not be set',
   EPERM: 'not allowed to run as this user',
 };

@@ -22,6 +22,8 @@ export interface WorkloadRecord {
   lastExit?: Exit;
   /** The process started last; null before the first start. */
   first: FirstProcess | null;
+  /** In its own network; absent: it has none. */
+  address?: string;
   /** Set once it has ended for good. */
   exit: Exit | null;
 }

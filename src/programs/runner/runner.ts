@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import { isolationLayers, type LayerState } from '../../protocol/isolation.ts';
+import type { LayerState } from '../../protocol/isolation.ts';
 import type {
   ExecOutcome,
   ExecSpec,
@@ -28,6 +28,7 @@ import type { Tenants } from '../edge/upstreams.ts';
 import { runCommand } from './command.ts';
 import { FairTurns } from './fair-turns.ts';
 import type { Ground } from './ground.ts';
+import type { Isolation } from './isolation/isolation.ts';
 import { KeptPorts } from './kept-ports.ts';
 import type { Limits } from './limits/confinement.ts';
 import { Output, type OutputOptions } from './output.ts';
@@ -44,6 +45,7 @@ export interface RunnerOptions {
   instance: string;
   output: Omit<OutputOptions, 'dir'>;
   limits: Limits;
+  isolation: Isolation;
   backoff: Backoff;
   clock: Clock;
   logger: Logger;
@@ -85,8 +87,8 @@ export class Runner implements Tenants {
   }
 
   /** What keeps workloads apart here. */
-  get isolation(): LayerState[] {
-    return isolationLayers.map((layer) => ({ layer, missing: 'It is not built yet.' }));
+  get isolation(): readonly LayerState[] {
+    return this.#options.isolation.states;
   }
 
   /** Whether anything runs or is to run. */
@@ -117,7 +119,9 @@ export class Runner implements Tenants {
     };
     this.#options.records.save(record, true);
     if (spec.port !== null) this.#keptPorts.letGo(spec.owner, spec.port);
-    return this.#add(record, false).view();
+    const added = this.#add(record, false);
+    await added.prepared;
+    return added.view();
   }
 
   inspect(id: string): WorkloadView | null {
@@ -228,6 +232,7 @@ export class Runner implements Tenants {
     await Promise.all(this.#removals.values());
     await Promise.all([...this.#workloads.values()].map((workload) => workload.release()));
     this.#options.limits.close();
+    this.#options.isolation.close();
   }
 
   #takenPorts(): Set<number> {
@@ -270,7 +275,7 @@ export class Runner implements Tenants {
 
   #add(record: WorkloadRecord, recovered: boolean): Workload {
     const { id } = record.spec;
-    const { clock, logger, backoff, records, limits } = this.#options;
+    const { clock, logger, backoff, records, limits, isolation } = this.#options;
     const confinement = limits.confinementOf(id, record.spec.resources);
     const output = new Output(
       { ...this.#options.output, dir: records.spoolDir(id) },
@@ -285,6 +290,7 @@ export class Runner implements Tenants {
       recovered,
       output,
       confinement,
+      isolation,
       ports: this.#ports,
       isTaken: async (port) => (await this.#table.at(loopback, port)).length > 0,
       backoff,

@@ -20,6 +20,7 @@ import { endPolitely, killAll } from '../../lib/processes/ending.ts';
 import { markVariable, readProcess, sessionVariable } from '../../lib/processes/processes.ts';
 import type { FirstProcess, Membership } from '../../lib/processes/processes.ts';
 import type { Ground } from './ground.ts';
+import type { Part } from './isolation/compartment.ts';
 import { Shares } from './shares.ts';
 
 export interface TerminalsOptions {
@@ -45,6 +46,8 @@ interface Held {
   workload: string;
   giveBack: () => void;
   membership: Membership;
+  /** Forgets where it ran. */
+  leave: () => void;
   sink: TerminalSink;
   opened: (result: 'opened' | ServiceError) => void;
   /** Closed while it opens: it is ended as soon as its first process is known. */
@@ -71,11 +74,15 @@ export class Terminals {
   async open(ground: Ground, spec: TerminalSpec, sink: TerminalSink): Promise<number> {
     const giveBack = this.#shares.take(ground.tenant);
     const id = ++this.#lastId;
-    const mark = `${ground.mark}/${String(process.pid)}-${String(id)}`;
-    const { workingDir, uid, place, within } = ground;
+    const name = `terminal-${String(process.pid)}-${String(id)}`;
+    const mark = `${ground.mark}/${name}`;
+    const { workingDir, uid, waits } = ground;
+    const { place, group, within, close } = partOf(ground, name, giveBack);
     const result = new Promise<'opened' | ServiceError>((opened) => {
-      const membership = { variable: sessionVariable, mark, first: null, within, uid };
-      const held = { id, workload: ground.id, giveBack, membership, sink, opened };
+      const own = { variable: sessionVariable, mark, first: null, uid };
+      const membership = { ...own, waits, group, within };
+      const ways = { giveBack, leave: close, sink, opened };
+      const held = { id, workload: ground.id, membership, ...ways };
       this.#held.set(id, { ...held, phase: 'opening' });
     });
     const { command, cols, rows } = spec;
@@ -138,6 +145,7 @@ export class Terminals {
       case 'refused':
         this.#options.logger.warn({ detail: event.detail }, 'terminal_refused');
         this.#forget(held);
+        held.leave();
         held.opened(new ServiceError('NOT_RUNNING', 'No console could be opened there.'));
         return;
       case 'output':
@@ -184,11 +192,20 @@ export class Terminals {
     if (this.#held.size === 0) this.#host.rest();
   }
 
-  #endLeftovers({ membership }: Held, graceMs: number): void {
+  #endLeftovers({ membership, leave }: Held, graceMs: number): void {
     const { clock, logger } = this.#options;
     const ended =
       graceMs === 0 ? killAll(membership, clock) : endPolitely(membership, graceMs, clock);
-    ended.catch((error: unknown) => logger.error({ err: error }, 'terminal_not_ended'));
+    ended.then(leave).catch((error: unknown) => logger.error({ err: error }, 'terminal_not_ended'));
+  }
+}
+
+function partOf(ground: Ground, name: string, giveBack: () => void): Part {
+  try {
+    return ground.part(name);
+  } catch (error) {
+    giveBack();
+    throw error;
   }
 }
 

@@ -14,22 +14,16 @@ import type {
   WorkloadState,
 } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
 import { endPolitely, killAll } from '../../lib/processes/ending.ts';
 import type { HeldPorts } from '../../lib/processes/held-ports.ts';
 import { lostExit, shortOfMemory } from './exits.ts';
 import type { Ground } from './ground.ts';
-import type { Confinement } from './limits/confinement.ts';
-import { usageOf } from './limits/limits.ts';
+import { Compartment, type CompartmentParts, type Part } from './isolation/compartment.ts';
 import type { Output } from './output.ts';
-import {
-  type ControlGroup,
-  findMembers,
-  type Membership,
-  readProcess,
-} from '../../lib/processes/processes.ts';
+import { type Membership, readProcess } from '../../lib/processes/processes.ts';
 import { failedToStart, type ProgramProcess, startProgram } from './program-process.ts';
 import type { WorkloadRecord } from './records.ts';
+import { UsageMeter } from './usage-meter.ts';
 
 export interface Backoff {
   firstMs: number;
@@ -38,22 +32,18 @@ export interface Backoff {
   goodRunMs: number;
 }
 
-export interface WorkloadParts {
+export interface WorkloadParts extends Omit<CompartmentParts, 'spec'> {
   record: WorkloadRecord;
-  /** A folder of its own. */
-  dir: string;
   /** Value of the mark in the environment of all its processes. */
   mark: string;
   /** Whether the record is one of an earlier runner, whose processes may live. */
   recovered: boolean;
   output: Output;
-  confinement: Confinement;
   ports: HeldPorts;
   /** Whether anybody listens there. */
   isTaken: (port: number) => Promise<boolean>;
   backoff: Backoff;
   clock: Clock;
-  logger: Logger;
   save: (record: WorkloadRecord, durable: boolean) => void;
   changed: (workload: Workload) => void;
 }
@@ -65,6 +55,8 @@ type EndReason = 'stopped' | 'deadline' | 'release';
 const pipesCloseMs = 5000;
 
 export class Workload {
+  /** Resolves when it is known where its first run takes place. */
+  readonly prepared: Promise<void>;
   /** Inodes of sockets that were shown to be its own; no other ever gets the same. */
   sockets: ReadonlySet<string> = new Set();
   readonly #parts: WorkloadParts;
@@ -74,25 +66,27 @@ export class Workload {
   /** Tells whatever waits in the workload's life that it is to end; there is one at a time. */
   #tellEnd: () => void = () => undefined;
   #life: Promise<void>;
+  #tellPrepared: () => void = () => undefined;
   #shortRuns = 0;
-  /** Counted so far where nothing but /proc counts; what ended must not be taken off again. */
-  #countedCpuNs = 0;
   /** Whether its first process has not ended since the last start. */
   #isUp = false;
   /** Whether its port was somebody else's when its last run had ended. */
   #isPortTaken = false;
-  /** Where the kernel holds its processes together; undefined: it runs outside. */
-  #group: ControlGroup | undefined;
+  readonly #compartment: Compartment;
+  readonly #meter: UsageMeter;
 
   /** Goes on with what the record says: a new one starts, one of a dead runner is found and ended. */
   constructor(parts: WorkloadParts) {
     this.#parts = parts;
     this.#record = parts.record;
-    this.#group = parts.confinement.holds ? parts.confinement : undefined;
+    this.#meter = new UsageMeter(parts.confinement);
+    this.#compartment = new Compartment({ ...parts, spec: parts.record.spec });
+    this.prepared = new Promise((resolve) => (this.#tellPrepared = resolve));
     const { exit, restarts } = parts.record;
     if (exit) {
       this.#state = { phase: 'ended', exit };
       this.#life = Promise.resolve();
+      this.#tellPrepared();
       parts.output.end();
       return;
     }
@@ -100,10 +94,12 @@ export class Workload {
     this.#state = parts.recovered
       ? { phase: 'waiting', restarts, nextStartAtMs: now, lastExit: this.#lose() }
       : { phase: 'running', startedAtMs: now, restarts };
-    this.#life = this.#live().catch((error: unknown) => {
-      parts.logger.error({ err: error, workload: this.id }, 'workload_failed');
-      this.#conclude(failedToStart(error, now));
-    });
+    this.#life = this.#live()
+      .catch((error: unknown) => {
+        parts.logger.error({ err: error, workload: this.id }, 'workload_failed');
+        this.#conclude(failedToStart(error, now));
+      })
+      .finally(() => this.#tellPrepared());
   }
 
   get id(): string {
@@ -116,7 +112,8 @@ export class Workload {
 
   get membership(): Membership {
     const { first, spec } = this.#record;
-    return { mark: this.#parts.mark, first, group: this.#group, uid: spec.uid };
+    const { waits, group } = this.#compartment;
+    return { mark: this.#parts.mark, first, waits, group, uid: spec.uid };
   }
 
   get uid(): number | null {
@@ -139,9 +136,10 @@ export class Workload {
   get ground(): Ground | undefined {
     if (this.#state.phase !== 'running' || this.#isEnding()) return undefined;
     const { env, uid, workingDir, owner, team: tenant = owner } = this.#record.spec;
-    const { dir, mark, confinement } = this.#parts;
-    const own = { id: this.id, tenant, dir, mark, env, uid, workingDir };
-    return { ...own, place: confinement.place, within: this.#group };
+    const { dir, mark } = this.#parts;
+    const { waits } = this.#compartment;
+    const part = (name: string): Part => this.#compartment.part(name);
+    return { id: this.id, tenant, dir, mark, env, uid, workingDir, waits, part };
   }
 
   /** Whether it serves: its first process lives, as far as is known. */
@@ -157,10 +155,7 @@ export class Workload {
 
   /** Undefined while it does not run. */
   usage(): Usage | undefined {
-    if (this.#state.phase !== 'running') return undefined;
-    const { cpuNs, memoryBytes } = this.#parts.confinement.usage() ?? this.#sumUsage();
-    // Its network is the machine's.
-    return { cpuNs, memoryBytes, networkInBytes: null, networkOutBytes: null };
+    return this.#state.phase === 'running' ? this.#meter.read(this.membership) : undefined;
   }
 
   view(): WorkloadView {
@@ -183,6 +178,7 @@ export class Workload {
   async release(): Promise<void> {
     this.#end('release');
     await this.#life;
+    this.#compartment.close();
   }
 
   #end(reason: EndReason): void {
@@ -239,6 +235,9 @@ export class Workload {
     const { spec } = this.#record;
     const startedAtMs = clock.now();
     this.#record.startedAtMs = startedAtMs;
+    const refusal = await this.#prepare();
+    if (refusal !== undefined) return refusal;
+    if (this.#isEnding()) return { ...this.#lastExit(), reason: 'stopped' };
     const oomKills = confinement.oomKills();
     const { pid, stdout, stderr, launched, exited } = this.#start();
     this.#isUp = pid !== undefined;
@@ -276,6 +275,22 @@ export class Workload {
     return shortOfMemory(exit, spec.resources.memoryMb);
   }
 
+  /** Resolves with how it has ended when it cannot run apart from others; never rejects. */
+  async #prepare(): Promise<Exit | undefined> {
+    const { clock, logger } = this.#parts;
+    try {
+      await this.#compartment.prepare(this.#record.address ?? null);
+      const { network } = this.#compartment;
+      if (network !== null) this.#record.address = network.address;
+      return undefined;
+    } catch (error) {
+      logger.error({ err: error, workload: this.id }, 'workload_not_isolated');
+      return failedToStart(Object.assign(new Error(), { code: 'ENOISOLATION' }), clock.now());
+    } finally {
+      this.#tellPrepared();
+    }
+  }
+
   /** Counts from when the program itself runs. */
   #startDeadline(launched: Promise<void>): () => void {
     const { deadlineMs } = this.#record.spec;
@@ -293,16 +308,8 @@ export class Workload {
   }
 
   #start(): ProgramProcess {
-    const { dir, mark, confinement, clock, logger } = this.#parts;
-    let place = confinement.place;
-    try {
-      confinement.open();
-    } catch (error) {
-      // It runs without its limits rather than not at all.
-      logger.error({ err: error, workload: this.id }, 'limits_not_set');
-      place = null;
-    }
-    this.#group = place !== null && confinement.holds ? confinement : undefined;
+    const { dir, mark, clock } = this.#parts;
+    const { place } = this.#compartment;
     const ended = (): void => {
       this.#isUp = false;
       void this.#holdPort();
@@ -317,12 +324,6 @@ export class Workload {
     if (kind !== 'service' || port === null) return;
     const isHeld = await this.#parts.ports.hold(port);
     this.#isPortTaken = !isHeld && (await this.#parts.isTaken(port));
-  }
-
-  #sumUsage(): Pick<Usage, 'cpuNs' | 'memoryBytes'> {
-    const { cpuNs, memoryBytes } = usageOf(findMembers(this.membership).map(({ pid }) => pid));
-    this.#countedCpuNs = Math.max(this.#countedCpuNs, cpuNs);
-    return { cpuNs: this.#countedCpuNs, memoryBytes };
   }
 
   async #waitForRestart(lastExit: Exit): Promise<void> {
@@ -376,7 +377,7 @@ export class Workload {
   #conclude(exit: Exit): void {
     this.#record.exit = exit;
     this.#save(true);
-    this.#parts.confinement.close();
+    this.#compartment.close();
     this.#parts.output.end();
     this.#change({ phase: 'ended', exit });
   }

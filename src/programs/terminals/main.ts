@@ -46,7 +46,7 @@ class Host {
     try {
       const pty = new Pty({
         spec,
-        inheritable: [...this.#ptys.values()].map((other) => other.master),
+        inheritable: [...this.#ptys.values()].flatMap((other) => other.descriptors),
         clock: systemClock,
         events: {
           output: (bytes) => this.#collect(id, bytes),

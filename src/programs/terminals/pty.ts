@@ -9,6 +9,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { constants } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
 import { ReadStream } from 'node:tty';
 
 import { requireBinary } from '@lydell/node-pty/requireBinary.js';
@@ -81,6 +82,9 @@ export class Pty {
   #cancelLeftovers: (() => void) | undefined;
   #exitCode: number | null | undefined;
   #phase: 'open' | 'drained' | 'ended' = 'open';
+  #holdsSlave = true;
+  /** Where the launcher tells that it has opened the terminal; undefined: it was given it. */
+  #status: Readable | Writable | undefined;
 
   /** Throws when the system gives no PTY. */
   constructor(options: PtyOptions) {
@@ -92,10 +96,10 @@ export class Pty {
       this.#child = this.#spawn();
     } catch (error) {
       fs.closeSync(this.#opened.master);
-      throw error;
-    } finally {
       fs.closeSync(this.#opened.slave);
+      throw error;
     }
+    this.#leaveSlave();
     this.#reader = new ReadStream(this.#opened.master);
     this.#listen();
   }
@@ -105,8 +109,10 @@ export class Pty {
     return this.#child.pid;
   }
 
-  get master(): number {
-    return this.#opened.master;
+  /** What children of this process would inherit of it. */
+  get descriptors(): number[] {
+    const { master, slave } = this.#opened;
+    return this.#holdsSlave ? [master, slave] : [master];
   }
 
   write(bytes: Uint8Array): void {
@@ -116,7 +122,7 @@ export class Pty {
   }
 
   resize(cols: number, rows: number): void {
-    if (this.#phase === 'open') binding.resize(this.master, cols, rows);
+    if (this.#phase === 'open') binding.resize(this.#opened.master, cols, rows);
   }
 
   taken(count: number): void {
@@ -130,25 +136,43 @@ export class Pty {
     this.#end();
   }
 
+  /** At once where the program has it, else as soon as its launcher has opened it: with nobody it hangs up. */
+  #leaveSlave(): void {
+    const close = (): void => {
+      if (this.#holdsSlave) fs.closeSync(this.#opened.slave);
+      this.#holdsSlave = false;
+    };
+    if (this.#status === undefined) return close();
+    this.#status.once('data', close).on('error', () => undefined);
+    this.#child.once('exit', close).once('error', close);
+  }
+
   #spawn(): ChildProcess {
     const { spec, inheritable } = this.#options;
     const { master, slave, pty } = this.#opened;
     const others = [...inheritable, master, slave];
+    // What waits outside for what has entered must not keep the terminal open.
+    const isEntered = spec.place?.enter !== undefined;
+    const statusFd = isEntered ? freeFd(others) : null;
     const start = confined(
       { ...spec, command: throughPrologue(spec.command, pty, others) },
       spec.place,
       spec.marks,
+      statusFd,
+      isEntered ? pty : null,
     );
     const [program = '', ...args] = start.command;
     const idle = fs.openSync('/dev/null', fs.constants.O_RDWR);
     try {
-      const stdio: (number | 'ignore')[] = [slave, slave, slave];
+      const own = isEntered ? idle : slave;
+      const stdio: (number | 'ignore' | 'pipe')[] = [own, own, own];
       // In the place of each there is something harmless before any program begins.
       for (const fd of others) {
         while (stdio.length <= fd) stdio.push('ignore');
         stdio[fd] = idle;
       }
-      return spawn(program, args, {
+      if (statusFd !== null) stdio[statusFd] = 'pipe';
+      const child = spawn(program, args, {
         cwd: start.workingDir,
         env: { ...start.env },
         // Its own session, which takes the terminal.
@@ -156,6 +180,8 @@ export class Pty {
         stdio,
         ...(start.uid !== null && { uid: start.uid, gid: start.uid }),
       });
+      this.#status = statusFd === null ? undefined : (child.stdio[statusFd] ?? undefined);
+      return child;
     } finally {
       fs.closeSync(idle);
     }
@@ -221,7 +247,11 @@ export class Pty {
   #readRest(): Buffer | null {
     const held = this.#reader.read() as Buffer | null;
     const rest = held === null ? [] : [held];
-    for (let more = readSome(this.master); more !== null; more = readSome(this.master)) {
+    for (
+      let more = readSome(this.#opened.master);
+      more !== null;
+      more = readSome(this.#opened.master)
+    ) {
       rest.push(more);
     }
     return rest.length === 0 ? null : Buffer.concat(rest);
@@ -267,7 +297,7 @@ export class Pty {
 
   #writeSome(bytes: Buffer): number {
     try {
-      return fs.writeSync(this.master, bytes);
+      return fs.writeSync(this.#opened.master, bytes);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 0;
       return bytes.length; // The other side is gone: there is nobody to take it.
@@ -284,6 +314,13 @@ function readSome(fd: number): Buffer | null {
   } catch {
     return null; // EIO: the end. EAGAIN: somebody else has it open, and loses it.
   }
+}
+
+/** The first behind the standard streams that is none of these. */
+function freeFd(taken: readonly number[]): number {
+  let fd = 3;
+  while (taken.includes(fd)) fd++;
+  return fd;
 }
 
 /** Group that may write to terminals; a change of owner leaves it. */

@@ -19,9 +19,17 @@ import {
   wholeGroup,
 } from './cgroup-files.ts';
 import type { Controller, Tree } from './cgroup-files.ts';
-import { type Confinement, defaultPidsMax, type GroupUsage, mebibyte } from './confinement.ts';
+import { signalProcess } from '../../../lib/processes/processes.ts';
+import {
+  type ConfinedPart,
+  type Confinement,
+  defaultPidsMax,
+  type GroupUsage,
+  mebibyte,
+} from './confinement.ts';
 import type { Place } from '../../../protocol/terminal-messages.ts';
 
+const partPrefix = 's-';
 const periodUs = 100_000;
 /** The kernel takes no less. */
 const quotaMinUs = 1000;
@@ -40,7 +48,7 @@ export class CgroupConfinement implements Confinement {
     this.#dirs = new Map([...tree.dirs].map(([key, dir]) => [key, path.join(dir, name)]));
     this.#resources = resources;
     this.#logger = logger;
-    this.place = { join: this.#all().map((dir) => path.join(dir, 'cgroup.procs')), limiter: null };
+    this.place = placeIn(this.#all());
   }
 
   open(): void {
@@ -68,20 +76,25 @@ export class CgroupConfinement implements Confinement {
 
   pids(): number[] {
     const [dir] = this.#all();
-    if (dir === undefined) return [];
-    return [...wholeGroup(dir)].flatMap((one) => parsePids(this.#read(one, 'cgroup.procs')));
+    return dir === undefined ? [] : pidsIn(dir);
   }
 
   kill(): void {
     const [dir] = this.#all();
-    if (this.#version === 2 && dir !== undefined && control(dir, 'cgroup.kill', '1')) return;
-    for (const pid of this.pids()) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // It ended meanwhile.
-      }
-    }
+    if (dir !== undefined) this.#killIn(dir);
+  }
+
+  /** In one tree of groups only: that tells whose a process is, and the limits are those of the whole. */
+  part(name: string): ConfinedPart {
+    const [first = '', ...others] = this.#all();
+    const dir = path.join(first, `${partPrefix}${name}`);
+    fs.mkdirSync(dir);
+    return {
+      place: placeIn([dir, ...others]),
+      pids: () => pidsIn(dir),
+      kill: () => this.#killIn(dir),
+      close: () => void removeGroup(dir),
+    };
   }
 
   usage(): GroupUsage | undefined {
@@ -114,6 +127,11 @@ export class CgroupConfinement implements Confinement {
     }
   }
 
+  #killIn(dir: string): void {
+    if (this.#version === 2 && control(dir, 'cgroup.kill', '1')) return;
+    for (const pid of pidsIn(dir)) signalProcess(pid, 'SIGKILL');
+  }
+
   #cpuNs(): number | undefined {
     if (this.#version === 1) {
       return parseNumber(this.#read(this.#dirs.get('cpuacct'), 'cpuacct.usage'));
@@ -138,13 +156,24 @@ export class CgroupConfinement implements Confinement {
     return [...new Set(this.#dirs.values())];
   }
 
-  /** Empty for what is not there. */
   #read(dir: string | undefined, name: string): string {
-    if (dir === undefined) return '';
-    try {
-      return readControl(dir, name);
-    } catch {
-      return '';
-    }
+    return dir === undefined ? '' : read(dir, name);
+  }
+}
+
+function placeIn(dirs: readonly string[]): Place {
+  return { join: dirs.map((dir) => path.join(dir, 'cgroup.procs')), limiter: null };
+}
+
+function pidsIn(dir: string): number[] {
+  return [...wholeGroup(dir)].flatMap((one) => parsePids(read(one, 'cgroup.procs')));
+}
+
+/** Empty for what is not there. */
+function read(dir: string, name: string): string {
+  try {
+    return readControl(dir, name);
+  } catch {
+    return '';
   }
 }

@@ -4,6 +4,7 @@
  * 1. A program is confined before its first instruction, so that nothing it starts is outside.
  * 2. What the machine cannot enforce is not enforced; the workload starts all the same.
  */
+import type { ControlGroup } from '../../../lib/processes/processes.ts';
 import type { Resources } from '../../../protocol/workload.ts';
 import type { Place } from '../../../protocol/terminal-messages.ts';
 
@@ -12,6 +13,13 @@ export interface GroupUsage {
   cpuNs: number;
   /** Without what the kernel could give back at any time: file contents it keeps. */
   memoryBytes: number;
+}
+
+/** Its processes belong to the whole, too. */
+export interface ConfinedPart extends ControlGroup {
+  readonly place: Place;
+  /** Forgets it, once its processes are gone; else the whole does when it ends. */
+  close(): void;
 }
 
 export interface Confinement {
@@ -25,6 +33,8 @@ export interface Confinement {
   pids(): number[];
   /** Ends all inside at once where the kernel can. */
   kill(): void;
+  /** A group inside, for what runs beside the program. Throws when this one is gone. Absent: there are none. */
+  part?(name: string): ConfinedPart;
   /** Undefined where nothing inside is counted together. */
   usage(): GroupUsage | undefined;
   /** How often the kernel ended something inside for its memory, so far. */

@@ -19,6 +19,8 @@ export interface ProgramStart {
 export interface LaunchOrder extends ProgramStart, Place {
   /** Told the outcome: `ok`, or a code such as `ENOENT`, with a newline; null: nobody. */
   statusFd: number | null;
+  /** What is opened by name as the standard streams; null: they are those it was given. */
+  terminal: string | null;
 }
 
 /** The kernel takes 128 KiB in one variable. */
@@ -28,26 +30,29 @@ const nodeFlags = ['--no-warnings', '--no-opt', '--max-semi-space-size=1'];
 
 /**
  * The start to carry out in place of this one, so that it runs in `place`; the same without one. The
- * process is the same, so is its session, and its standard streams are those given to the launcher.
+ * process is the same, so is its session, and its standard streams are those of the launcher.
  * `statusFd`: a descriptor of it that is open for writing, where the line for `parseLaunch` is told; the
- * program does not get it. Without one a failure is told on standard error, and ends with code 126 or
- * 127 as in a shell. `keep`: variables by which the launcher itself is to be known.
+ * program does not get it. Without one, or on a terminal, a failure is told on standard error; it ends with
+ * code 126 or 127 as in a shell. `keep`: variables by which the launcher itself is to be known. `terminal`:
+ * what is opened by name as the standard streams; null: they are those given.
  */
 export function confined(
   start: ProgramStart,
   place: Place | null,
   keep: readonly string[] = [],
   statusFd: number | null = null,
+  terminal: string | null = null,
 ): ProgramStart {
   if (place === null) return start;
-  const order: LaunchOrder = { ...start, ...place, statusFd };
+  const { enter = [], join, limiter } = place;
+  const order: LaunchOrder = { ...start, join, limiter, statusFd, terminal };
   const text = JSON.stringify(order);
   const env: Record<string, string> = {};
   for (const name of keep) env[name] = start.env[name] ?? '';
   for (let part = 0; part * partChars < text.length; part++) {
     env[`${orderPrefix}${String(part)}`] = text.slice(part * partChars, (part + 1) * partChars);
   }
-  const command = [process.execPath, ...nodeFlags, launcherFile()];
+  const command = [...enter, process.execPath, ...nodeFlags, launcherFile()];
   return { command, workingDir: '/', env, uid: null };
 }
 
@@ -55,6 +60,11 @@ export function confined(
 export function parseLaunch(told: string): string | undefined {
   const outcome = told.trim();
   return outcome === 'ok' || outcome === '' ? undefined : outcome;
+}
+
+/** The folder that holds the launcher and what Node reads with it. */
+export function launcherRoot(): string {
+  return fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 }
 
 function launcherFile(): string {

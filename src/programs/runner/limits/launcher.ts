@@ -130,11 +130,20 @@ function enter(order: LaunchOrder): void {
       throw refused('ENOLIMITS'); // Not started at all rather than without its limits.
     }
   }
+  if (order.terminal !== null) takeTerminal(order.terminal);
   process.chdir(order.workingDir);
   if (order.uid === null) return;
   process.setgroups?.([]);
   process.setgid?.(order.uid);
   process.setuid?.(order.uid);
+}
+
+/** Opens it as each of our standard streams: what is opened gets the lowest number that is free. */
+function takeTerminal(file: string): void {
+  for (const fd of [0, 1, 2]) {
+    fs.closeSync(fd);
+    if (fs.openSync(file, 'r+') !== fd) throw refused('EBADF');
+  }
 }
 
 function become(order: LaunchOrder): void {
@@ -171,11 +180,10 @@ function main(): void {
     become(order);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'EINVAL';
-    if (order.statusFd === null) {
+    if (order.statusFd === null || order.terminal !== null) {
       fs.writeSync(2, `Cannot start ${order.command[0] ?? ''}: ${code}\r\n`);
-    } else {
-      tell(order, code);
     }
+    tell(order, code);
     process.exitCode = code === 'ENOENT' ? 127 : 126;
   }
 }

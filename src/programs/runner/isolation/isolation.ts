@@ -1,0 +1,227 @@
+/**
+ * Owns the layers that keep workloads apart on this machine: which hold, and the namespaces of each workload.
+ *
+ * 1. A layer that the kernel, the rights, the programs of the machine or the operator withhold is left out,
+ *    and says why. A layer that holds, holds for every workload: one that cannot have it does not start.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { isolationLayers, sharedFolders } from '../../../protocol/isolation.ts';
+import type { IsolationLayer, LayerState } from '../../../protocol/isolation.ts';
+import type { ControlGroup } from '../../../lib/processes/processes.ts';
+import type { WorkloadSpec } from '../../../protocol/workload.ts';
+import { launcherRoot } from '../limits/launch.ts';
+import type { Networks, WorkloadNetwork } from '../network/networks.ts';
+import { Holder, type HolderTools, type Namespace } from './holder.ts';
+import { complaintOf, findTool } from './host-tools.ts';
+import { fileMounts, ownProc, type View, viewMounts } from './mounts.ts';
+
+export interface IsolationOptions {
+  /** Of the service. */
+  dataDir: string;
+  /** Layers that are to be left out. */
+  without: readonly IsolationLayer[];
+  /** Whether control groups hold workloads. */
+  hasGroups: boolean;
+  isRoot: boolean;
+  openNetworks: () => Promise<Networks | { missing: string }>;
+}
+
+/** What one workload is in; the same over its restarts. */
+export interface Enclosure {
+  /** Program and options by which what is named behind them runs inside. */
+  readonly enter: readonly string[];
+  /** Null: the machine's. */
+  readonly network: WorkloadNetwork | null;
+  /** All that is in its pid namespace; null: it sees the machine's. */
+  readonly group: ControlGroup | null;
+  /** False once the system has ended it. */
+  readonly holds: boolean;
+  close(): Promise<void>;
+}
+
+type Missing = ReadonlyMap<IsolationLayer, string>;
+
+const leftOut = 'It is left out by GANGWAY_ISOLATION_WITHOUT.';
+const noGroups = 'No control groups can be made here.';
+const notRoot = 'Gangway does not run as root.';
+const notLinux = 'This is no Linux.';
+
+/** What an attempt at a layer runs. `pid` is nothing without a /proc of its own. */
+const attempts = {
+  pid: ['--mount', '--pid', '--fork', '--kill-child', 'mount', '-t', 'proc', 'proc', '/proc'],
+  mount: ['--mount', 'mount', '-t', 'tmpfs', 'gangway', '/dev/shm'],
+  ipc: ['--ipc', 'true'],
+  uts: ['--uts', 'true'],
+  network: ['--net', 'true'],
+} as const;
+
+export class Isolation {
+  readonly states: readonly LayerState[];
+  readonly #missing: Missing;
+  readonly #tools: HolderTools;
+  readonly #networks: Networks | null;
+  readonly #dataDir: string;
+
+  private constructor(
+    missing: Missing,
+    tools: HolderTools,
+    networks: Networks | null,
+    dataDir: string,
+  ) {
+    this.#missing = missing;
+    this.#tools = tools;
+    this.#networks = networks;
+    this.#dataDir = dataDir;
+    this.states = isolationLayers.map((layer) => ({ layer, missing: missing.get(layer) ?? null }));
+  }
+
+  static async open(options: IsolationOptions): Promise<Isolation> {
+    const missing = new Map(options.without.map((layer) => [layer, leftOut]));
+    if (!options.hasGroups && !missing.has('cgroup')) missing.set('cgroup', noGroups);
+    const found = new Map(
+      ['unshare', 'nsenter', 'setsid', 'setpriv', 'mount', 'timeout'].map((name) => [
+        name,
+        findTool(name),
+      ]),
+    );
+    const tool = (name: string): string => found.get(name) ?? '';
+    const lacks = [...found].flatMap(([name, file]) => (file === undefined ? [name] : []));
+    const general = reasonAgainstAll(options.isRoot, lacks);
+    const wanted = isolationLayers.filter((layer) => !missing.has(layer) && layer !== 'cgroup');
+    if (general !== undefined) for (const layer of wanted) missing.set(layer, general);
+    else await Promise.all(wanted.map((layer) => tryLayer(layer, tool, missing)));
+    let networks: Networks | null = null;
+    if (!missing.has('network')) {
+      const opened = await options.openNetworks();
+      if ('missing' in opened) missing.set('network', opened.missing);
+      else networks = opened;
+    }
+    const tools = {
+      unshare: tool('unshare'),
+      nsenter: tool('nsenter'),
+      setpriv: tool('setpriv'),
+      setsid: tool('setsid'),
+      timeout: tool('timeout'),
+    };
+    return new Isolation(missing, tools, networks, options.dataDir);
+  }
+
+  has(layer: IsolationLayer): boolean {
+    return !this.#missing.has(layer);
+  }
+
+  /** For `Place.enter`; empty where nothing is entered. */
+  enterOf(enclosure: Enclosure | undefined): string[] {
+    const privileges = this.has('privileges') ? [this.#tools.setpriv, '--no-new-privs', '--'] : [];
+    return [...(enclosure?.enter ?? []), ...privileges];
+  }
+
+  /** Undefined where no layer needs one. `dir`: ours, for the workload. `address`: that it had before. Rejects with an Error. */
+  async enclose(
+    spec: WorkloadSpec,
+    dir: string,
+    address: string | null,
+  ): Promise<Enclosure | undefined> {
+    const namespaces = this.#namespaces();
+    if (namespaces.length === 0) return undefined;
+    const view = this.#viewOf(spec);
+    const mounts = [...(view?.mounts ?? []), ...fileMounts(this.#networks?.files ?? [])];
+    if (this.has('pid')) mounts.push(ownProc);
+    const holder = await Holder.open({
+      tools: this.#tools,
+      dir,
+      namespaces,
+      mounts,
+      hostname: spec.owner.replaceAll('_', '-'),
+      manifest: view?.manifest ?? null,
+    });
+    try {
+      const network = (await this.#networks?.connect(holder.pid, spec, address)) ?? null;
+      return enclosureOf(holder, network, this.has('pid'));
+    } catch (error) {
+      await holder.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#networks?.close();
+  }
+
+  #namespaces(): Namespace[] {
+    const names: Namespace[] = [];
+    // Without a /proc of its own a pid namespace hides nothing.
+    if (this.has('mount') || this.has('pid') || this.#networks !== null) names.push('mnt');
+    if (this.has('pid')) names.push('pid');
+    if (this.has('ipc')) names.push('ipc');
+    if (this.has('uts')) names.push('uts');
+    if (this.#networks !== null) names.push('net');
+    return names;
+  }
+
+  /** Undefined: it sees what its uid may see. */
+  #viewOf({ files }: WorkloadSpec): { mounts: string[]; manifest: string } | undefined {
+    if (!this.has('mount') || files === undefined) return undefined;
+    const apps = realFolder(path.join(this.#dataDir, 'apps'));
+    const dataDir = realFolder(this.#dataDir) ?? this.#dataDir;
+    const hidden = [dataDir];
+    // Where app files lie elsewhere, what is beside them is of other instances.
+    if (apps !== undefined && !apps.startsWith(`${dataDir}/`)) hidden.push(path.dirname(apps));
+    const shared = sharedFolders.flatMap(
+      (name) => realFolder(path.join(apps ?? dataDir, name)) ?? [],
+    );
+    const launcher = launcherRoot();
+    if (hidden.some((folder) => launcher.startsWith(`${folder}/`))) shared.push(launcher);
+    const view: View = { hidden, shared, own: files };
+    const mounts = viewMounts(view);
+    if (mounts === undefined) throw new Error('Cannot hide files that lie in /dev/shm');
+    return { mounts, manifest: path.join(apps ?? dataDir, 'package.json') };
+  }
+}
+
+function reasonAgainstAll(isRoot: boolean, lacks: readonly string[]): string | undefined {
+  if (process.platform !== 'linux') return notLinux;
+  if (!isRoot) return notRoot;
+  return lacks.length === 0
+    ? undefined
+    : `This machine has no ${lacks.join(', ')} (util-linux, coreutils).`;
+}
+
+async function tryLayer(
+  layer: IsolationLayer,
+  tool: (name: string) => string,
+  missing: Map<IsolationLayer, string>,
+): Promise<void> {
+  if (layer === 'cgroup') return;
+  const command =
+    layer === 'privileges'
+      ? [tool('setpriv'), '--no-new-privs', '--', 'true']
+      : [tool('unshare'), ...attempts[layer]];
+  const complaint = await complaintOf(command);
+  if (complaint !== undefined) missing.set(layer, `The system refuses it: ${complaint}.`);
+}
+
+function enclosureOf(holder: Holder, network: WorkloadNetwork | null, ownPids: boolean): Enclosure {
+  return {
+    enter: holder.enter,
+    network,
+    group: ownPids ? holder.group : null,
+    get holds() {
+      return holder.holds;
+    },
+    close: async () => {
+      network?.close();
+      await holder.close();
+    },
+  };
+}
+
+function realFolder(folder: string): string | undefined {
+  try {
+    return fs.realpathSync(folder);
+  } catch {
+    return undefined; // There is none.
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Owns what a workload sees of the machine's files, as lines for `mount --all` (fstab(5)).
+ *
+ * 1. Of the service's own folders it sees those that are its own, and the tools. All others lie behind an
+ *    empty file system, whatever their modes are.
+ * 2. A name that the workload could swap is never followed: what is mounted, and where, lies in folders that
+ *    are ours.
+ */
+import path from 'node:path';
+
+export interface View {
+  /** Folders of the service, without links: hidden. */
+  hidden: readonly string[];
+  /** Folders of the service that every workload sees; those that are there. */
+  shared: readonly string[];
+  /** `WorkloadSpec.files`. */
+  own: { root: string; temp: string };
+}
+
+export interface BoundFile {
+  from: string;
+  to: string;
+}
+
+/** Where folders wait while what they lie in is hidden. Covered at the end. */
+const stage = '/dev/shm';
+/** Where programs put what is nobody's. */
+const tempFolders = ['/tmp', '/var/tmp'];
+
+/** The workload sees its own processes. */
+export const ownProc = line('gangway-proc', '/proc', 'proc', 'nosuid,nodev,noexec');
+
+/** Of a view of its own; undefined: files cannot be hidden there. */
+export function viewMounts({ hidden, shared, own }: View): string[] | undefined {
+  if ([...hidden, own.root].some((folder) => isWithin(folder, stage))) return undefined;
+  const kept = [own.root, ...shared];
+  // Its own `/tmp` cannot be what the service's folders lie in: it could swap them.
+  const bare = tempFolders.filter((temp) =>
+    [...hidden, own.root].some((dir) => isWithin(dir, temp)),
+  );
+  const empty = outermost([...bare, ...hidden]);
+  return [
+    line('gangway-stage', stage, 'tmpfs', 'mode=700'),
+    ...kept.map((folder, at) => bind(folder, path.join(stage, String(at)))),
+    ...empty.map((folder) =>
+      line('gangway', folder, 'tmpfs', bare.includes(folder) ? 'mode=1777' : 'mode=711'),
+    ),
+    ...kept.map((folder, at) => bind(path.join(stage, String(at)), folder)),
+    ...tempFolders.filter((temp) => !bare.includes(temp)).map((temp) => bind(own.temp, temp)),
+    line('gangway-shm', stage, 'tmpfs', 'mode=1777,nosuid,nodev'),
+  ];
+}
+
+/** Files that are ours in place of the machine's. */
+export function fileMounts(files: readonly BoundFile[]): string[] {
+  return files.map(({ from, to }) => line(from, to, 'none', 'bind'));
+}
+
+/** Without those that lie in another one. */
+function outermost(folders: readonly string[]): string[] {
+  const all = [...new Set(folders)];
+  return all.filter((one) => !all.some((other) => other !== one && isWithin(one, other)));
+}
+
+function isWithin(folder: string, other: string): boolean {
+  return folder === other || folder.startsWith(`${other}/`);
+}
+
+function bind(from: string, to: string): string {
+  return line(from, to, 'none', 'bind,X-mount.mkdir');
+}
+
+function line(source: string, target: string, type: string, options: string): string {
+  return `${escaped(source)} ${escaped(target)} ${type} ${options} 0 0`;
+}
+
+/** Fields are parted by blanks. */
+function escaped(text: string): string {
+  return text.replace(/[\s\\#]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`);
+}

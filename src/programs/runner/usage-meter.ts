@@ -1,0 +1,27 @@
+/** Owns what one workload uses: counted by its control groups, else summed up over its processes. */
+import { findMembers, type Membership } from '../../lib/processes/processes.ts';
+import type { Usage } from '../../protocol/workload.ts';
+import type { Confinement, GroupUsage } from './limits/confinement.ts';
+import { usageOf } from './limits/limits.ts';
+
+export class UsageMeter {
+  readonly #confinement: Confinement;
+  /** What has ended must not be taken off again. */
+  #countedCpuNs = 0;
+
+  constructor(confinement: Confinement) {
+    this.#confinement = confinement;
+  }
+
+  read(membership: Membership): Usage {
+    const { cpuNs, memoryBytes } = this.#confinement.usage() ?? this.#sum(membership);
+    // Its network is the machine's.
+    return { cpuNs, memoryBytes, networkInBytes: null, networkOutBytes: null };
+  }
+
+  #sum(membership: Membership): GroupUsage {
+    const { cpuNs, memoryBytes } = usageOf(findMembers(membership).map(({ pid }) => pid));
+    this.#countedCpuNs = Math.max(this.#countedCpuNs, cpuNs);
+    return { cpuNs: this.#countedCpuNs, memoryBytes };
+  }
+}
