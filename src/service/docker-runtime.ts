@@ -15,12 +15,10 @@ import { createDockerDriver } from '../drivers/docker/docker-driver.ts';
 import { createProcessDriver } from '../drivers/process/process-driver.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import { isolationLayers } from '../protocol/isolation.ts';
 
 export interface DockerRuntimeOptions {
-  config: Pick<
-    Config,
-    'dataDir' | 'dockerSocket' | 'edgeHost' | 'edgePort' | 'isolationWithout' | 'trustedProxies'
-  >;
+  config: Pick<Config, 'dataDir' | 'dockerSocket' | 'edgeHost' | 'edgePort' | 'trustedProxies'>;
   runnerKey: Uint8Array;
   clock: Clock;
   logger: Logger;
@@ -55,10 +53,12 @@ export async function createSwarmRuntime(options: DockerRuntimeOptions): Promise
   return driver;
 }
 
+/** What apps are made of runs in containers: the runner has nothing but the edge and programs of ours. */
+const without = isolationLayers.filter((layer) => layer !== 'cgroup');
+
 function runnerOf({ config, runnerKey, clock, logger }: DockerRuntimeOptions): Driver {
   const { dataDir, edgeHost: host, edgePort: port, trustedProxies } = config;
   const edge = { host, port, trustedProxies };
-  const { isolationWithout: without } = config;
   return createProcessDriver({ dataDir, edge, logger, runnerKey, clock, without });
 }
 

@@ -22,8 +22,9 @@ export const exposureWarning =
   'Apps can be reached under the host name of this panel, each at a port of its own, and browsers ' +
   'send the cookie of the panel to every port. Whoever is signed in here and opens such an address ' +
   'of a hostile app hands it the session. The ways out: serve the panel over https under a name of ' +
-  'its own (GANGWAY_PUBLIC_URL, GANGWAY_TRUSTED_PROXIES), or run the apps on a Docker daemon of ' +
-  'this machine.';
+  'its own (GANGWAY_PUBLIC_URL, GANGWAY_TRUSTED_PROXIES), or give each app a network of its own, as ' +
+  'the process runtime does where it runs as root on Linux with iproute2 and iptables, and a Docker ' +
+  'daemon of this machine does.';
 
 export class PanelExposure {
   readonly #options: PanelExposureOptions;
