@@ -23,18 +23,12 @@ import {
   until,
 } from '../support/driver-specs.ts';
 import { eventually } from '../support/eventually.ts';
+import { layerSettings } from '../support/layer-settings.ts';
 import { needs } from '../support/programs.ts';
 import { noLog, processPlace } from '../support/runner.ts';
 import type { ProcessPlace } from '../support/runner.ts';
 
 const [victimUid, spyUid] = [217_001, 217_002];
-const namespaces: readonly IsolationLayer[] = ['pid', 'mount', 'ipc', 'uts', 'network'];
-const settings: Readonly<Record<string, readonly IsolationLayer[]>> = {
-  'every layer': [],
-  'no networks of their own': ['network'],
-  'control groups and no namespaces': namespaces,
-  'uids alone': isolationLayers,
-};
 
 interface Attempt {
   what: string;
@@ -194,7 +188,7 @@ require('node:child_process').execFileSync('ipcmk', ['-M', '4096', '-p', '666'],
 net.createServer().listen('\\0' + name);
 net.createServer().listen(Number(port), '127.0.0.1', () => console.log(process.pid));`;
 
-for (const [setting, without] of Object.entries(settings)) {
+for (const [setting, without] of Object.entries(layerSettings)) {
   describe(`apps that attack others, held by ${setting}`, { skip: needs('root') }, () => {
     const name = `gangway-layers-${String(process.pid)}-${String(without.length)}`;
     const password = `--password=${name}`;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { archiveOf } from '../support/gangway-client.ts';
 import { Gangway } from '../support/gangway.ts';
+import { layerSettings } from '../support/layer-settings.ts';
 
 /** Answers with the statuses of all it tried; 0 where nobody answered. */
 const spy = `const http = require('node:http');
@@ -22,21 +23,28 @@ http.createServer((_, answer) => {
   Promise.all(tries.map(ask)).then((statuses) => answer.end(JSON.stringify(statuses)));
 }).listen(process.env.PORT);`;
 
-it('an app reads no metrics of the service', async (t) => {
-  const gangway = await Gangway.open({ env: { GANGWAY_PUBLIC_URL: 'https://panel.example.test' } });
-  t.after(() => gangway.end());
-  const app = await gangway.client.runningApp(
-    'Spy',
-    archiveOf({ Procfile: 'web: node spy.js', 'spy.js': spy }),
-    { env: [{ key: 'PANEL_PORT', value: String(gangway.port) }] },
-  );
-  const { text } = await gangway.client.visit(app.slug);
-  const statuses = JSON.parse(text) as number[];
-  assert.equal(statuses.length, 12);
-  assert.ok(
-    statuses.every((status) => status === 0 || status === 401),
-    text,
-  );
-  // The owner reads them from the same address.
-  assert.equal((await gangway.client.ask('/metrics')).status, 200);
-});
+for (const [held, without] of Object.entries(layerSettings)) {
+  it(`an app reads no metrics of the service, with ${held}`, async (t) => {
+    const gangway = await Gangway.open({
+      env: {
+        GANGWAY_PUBLIC_URL: 'https://panel.example.test',
+        GANGWAY_ISOLATION_WITHOUT: without.join(','),
+      },
+    });
+    t.after(() => gangway.end());
+    const app = await gangway.client.runningApp(
+      'Spy',
+      archiveOf({ Procfile: 'web: node spy.js', 'spy.js': spy }),
+      { env: [{ key: 'PANEL_PORT', value: String(gangway.port) }] },
+    );
+    const { text } = await gangway.client.visit(app.slug);
+    const statuses = JSON.parse(text) as number[];
+    assert.equal(statuses.length, 12);
+    assert.ok(
+      statuses.every((status) => status === 0 || status === 401),
+      text,
+    );
+    // The owner reads them from the same address.
+    assert.equal((await gangway.client.ask('/metrics')).status, 200);
+  });
+}
