@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../support/eventually.ts';
 import { PlatformPlace, variable } from '../support/platform-place.ts';
@@ -110,8 +109,7 @@ describe('deploys of real apps', () => {
     }
   });
 
-  it('goes on after a crash of the service while it builds, with the app up all the time', async (t) => {
-    const gate = gateFor(t);
+  it('goes on after a crash of the service while it builds, with the app up all the time', async () => {
     const build = { buildCommand: 'sh build.sh' };
     const files = (says: string, script: string): Record<string, string> => ({
       'build.sh': script,
@@ -119,13 +117,13 @@ describe('deploys of real apps', () => {
     });
     const { id, slug } = await place.create(files('old', 'true'), { name: 'Steady', build });
     await place.deploy(id);
-    const wait = `until [ -e ${gate} ]; do sleep 0.05; done`;
+    const wait = 'until [ -e "$HOME/gate" ]; do sleep 0.05; done';
     await place.upload(id, files('new', `${wait}; echo done building`));
     const { id: second } = await place.ask(id, { type: 'redeploy', trigger: 'api' });
     await eventually('the job runs', () => place.deployment(second).buildJob !== null);
     await place.crash();
     assert.equal((await place.get(slug)).body, 'old');
-    writeFileSync(gate, '');
+    writeFileSync(join(place.dataDir, 'apps', id, 'home', 'gate'), '');
     await place.finished(second);
     assert.equal(place.deployment(second).error, null);
     assert.equal((await place.get(slug)).body, 'new');
@@ -133,15 +131,6 @@ describe('deploys of real apps', () => {
     assert.equal(log.match(/^done building$/gm)?.length, 1, log);
   });
 });
-
-/** A file that apps may wait for; it is not there yet. */
-function gateFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'gangway-gate-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  // The uids of apps may walk through it.
-  chmodSync(folder, 0o711);
-  return join(folder, 'open');
-}
 
 function hasLeft(signal: AbortSignal): boolean {
   return signal.aborted;

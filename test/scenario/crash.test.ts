@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { tarEntry } from '../support/archives.ts';
@@ -11,28 +10,20 @@ import { archiveOf, packed, Visitor } from '../support/gangway-client.ts';
 import type { AppInfo, Client, HookAnswer } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
-import { isAlive } from '../support/processes.ts';
-
-/** Files that apps wait for. */
-const gates = mkdtempSync(join(tmpdir(), 'gangway-gates-'));
-// The uids of apps may walk through it.
-chmodSync(gates, 0o711);
-after(() => {
-  rmSync(gates, { recursive: true });
-});
+import { type FoundProcess, processesOf } from '../support/processes.ts';
 
 /** Does it once the gate of this name is open; at once without a name. */
 function behind(gate: string | null, code: string): string {
   if (gate === null) return code;
-  const file = JSON.stringify(join(gates, gate));
   return `(function wait() {
-    if (!require('node:fs').existsSync(${file})) return setTimeout(wait, 20);
+    const file = process.env.HOME + '/${gate}';
+    if (!require('node:fs').existsSync(file)) return setTimeout(wait, 20);
     ${code}
   })();`;
 }
 
-function openGate(gate: string): void {
-  writeFileSync(join(gates, gate), '');
+function openGate({ dataDir }: Gangway, app: AppInfo, gate: string): void {
+  writeFileSync(join(dataDir, 'apps', app.id, 'home', gate), '');
 }
 
 /** Says which release it is; listens only once its gate is open. */
@@ -106,7 +97,7 @@ describe('kill -9 of the service', () => {
     await gangway.restart();
     assert.equal((await client.visit(app.slug)).text, 'first');
     await gangway.restart();
-    openGate('built');
+    openGate(gangway, app, 'built');
     assert.equal(await client.finished(id), 'ready');
     assert.equal((await client.visit(app.slug)).text, 'second');
     const { log = '' } = (await client.deployment(id)) ?? {};
@@ -121,7 +112,7 @@ describe('kill -9 of the service', () => {
     await until('it starts', 20_000, async () => (await statusOf(id)) === 'starting');
     await gangway.restart();
     assert.equal((await client.visit(app.slug)).text, 'first');
-    openGate('healthy');
+    openGate(gangway, app, 'healthy');
     assert.equal(await client.finished(id), 'ready');
     assert.equal((await client.visit(app.slug)).text, 'second');
     await guest.end();
@@ -222,8 +213,8 @@ describe('kill -9 of the runner', () => {
     await gangway.killRunner();
     await answers(app, /^procfile \d+$/m);
     assert.notEqual((await client.visit(app.slug)).text, first);
-    const old = Number(first.split(' ')[1]);
-    await until('the old one is gone', 10_000, () => !isAlive(old));
+    const isIt = ({ command }: FoundProcess): boolean => command.endsWith(' web.js');
+    await until('the old one is gone', 10_000, () => processesOf(app.id).filter(isIt).length === 1);
     const tail = new LogTail(`${gangway.url}/api/apps/${app.id}/logs`, { cookie: client.cookie });
     await until('both starts', 10_000, () => tail.log.split('up\n').length === 3);
     tail.close();
@@ -239,7 +230,7 @@ describe('kill -9 of the runner', () => {
       return found?.log.includes('node build.js') === true;
     });
     await gangway.killRunner();
-    openGate('rebuilt');
+    openGate(gangway, app, 'rebuilt');
     const status = await client.finished(id, 60_000);
     assert.ok(['ready', 'failed'].includes(status), status);
     await answers(app, status === 'ready' ? /second/ : /first/);

@@ -14,6 +14,7 @@ import { archiveOf } from '../support/gangway-client.ts';
 import type { AppInfo, Client } from '../support/gangway-client.ts';
 import { Gangway, until } from '../support/gangway.ts';
 import { LogTail } from '../support/log-tail.ts';
+import { processesOf } from '../support/processes.ts';
 import { RawClient } from '../support/raw-http.ts';
 import { dayMs, minuteMs, secondMs, TimeMachine } from '../support/time-machine.ts';
 
@@ -21,10 +22,11 @@ const patienceMs = 20_000;
 const mebibyte = 2 ** 20;
 const edgeHost = '127.0.0.9';
 
-/** Answers with its process id, and with 500 at `/bad`, of which it tells then. */
-const server = `require('node:http').createServer((request, response) => {
+/** Answers with a number of its own, and with 500 at `/bad`, of which it tells then. */
+const server = `const own = require('node:crypto').randomInt(1e12);
+require('node:http').createServer((request, response) => {
   const isBad = request.url === '/bad';
-  response.writeHead(isBad ? 500 : 200).end(String(process.pid), () => isBad && console.log('asked'));
+  response.writeHead(isBad ? 500 : 200).end(String(own), () => isBad && console.log('asked'));
 }).listen(process.env.PORT);`;
 const serving = archiveOf({ Procfile: 'web: node index.js', 'index.js': server });
 /** Prints lines of some 100 bytes, and a last one, before it serves. */
@@ -207,9 +209,11 @@ describe('options of a service', () => {
     // Well behind the default, with half a minute for what takes its time here.
     await time.jump(90 * secondMs);
     for (let i = 0; i < 10; i++) await visit(edgeHost);
-    assert.ok(isAlive(old));
+    const instances = (): number =>
+      processesOf(app.id).filter(({ command }) => command.endsWith(' index.js')).length;
+    assert.equal(instances(), 2);
     await time.jump(31 * secondMs);
-    await until('the old one is gone', patienceMs, () => !isAlive(old));
+    await until('the old one is gone', patienceMs, () => instances() === 1);
   });
 
   it('logQuotaMb bounds the lines of an app, and logMaxDays how long they are kept', async () => {
@@ -282,12 +286,3 @@ describe('options of a service', () => {
     await until('all of it was too old', patienceMs, async () => (await entries()) < 10);
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false; // It has ended.
-  }
-}

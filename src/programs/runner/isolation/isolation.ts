@@ -15,7 +15,7 @@ import { launcherRoot } from '../limits/launch.ts';
 import type { Networks, WorkloadNetwork } from '../network/networks.ts';
 import { Holder, type HolderTools, type Namespace } from './holder.ts';
 import { complaintOf, findTool } from './host-tools.ts';
-import { fileMounts, ownProc, type View, viewMounts } from './mounts.ts';
+import { fileMounts, ownProc, tempFolders, type View, viewMounts } from './mounts.ts';
 
 export interface IsolationOptions {
   /** Of the service. */
@@ -172,8 +172,11 @@ export class Isolation {
     const shared = sharedFolders.flatMap(
       (name) => realFolder(path.join(apps ?? dataDir, name)) ?? [],
     );
-    const launcher = launcherRoot();
-    if (hidden.some((folder) => launcher.startsWith(`${folder}/`))) shared.push(launcher);
+    // By these every program is started.
+    const covered = [...hidden, ...tempFolders];
+    for (const folder of [launcherRoot(), path.dirname(process.execPath)]) {
+      if (covered.some((cover) => folder.startsWith(`${cover}/`))) shared.push(folder);
+    }
     const view: View = { hidden, shared, own: files };
     const mounts = viewMounts(view);
     if (mounts === undefined) throw new Error('Cannot hide files that lie in /dev/shm');

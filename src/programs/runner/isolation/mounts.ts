@@ -25,19 +25,20 @@ export interface BoundFile {
 /** Where folders wait while what they lie in is hidden. Covered at the end. */
 const stage = '/dev/shm';
 /** Where programs put what is nobody's. */
-const tempFolders = ['/tmp', '/var/tmp'];
+export const tempFolders = ['/tmp', '/var/tmp'];
 
 /** The workload sees its own processes. */
 export const ownProc = line('gangway-proc', '/proc', 'proc', 'nosuid,nodev,noexec');
 
 /** Of a view of its own; undefined: files cannot be hidden there. */
 export function viewMounts({ hidden, shared, own }: View): string[] | undefined {
-  if ([...hidden, own.root].some((folder) => isWithin(folder, stage))) return undefined;
   const kept = [own.root, ...shared];
-  // Its own `/tmp` cannot be what the service's folders lie in: it could swap them.
+  const places = [...hidden, ...kept];
+  // Its own `/tmp` cannot be what our folders lie in: it could swap them.
   const bare = tempFolders.filter((temp) =>
-    [...hidden, own.root].some((dir) => isWithin(dir, temp)),
+    places.some((place) => isWithin(place, temp)),
   );
+  if (places.some((place) => isWithin(place, stage))) return undefined;
   const empty = outermost([...bare, ...hidden]);
   return [
     line('gangway-stage', stage, 'tmpfs', 'mode=700'),
