@@ -1,4 +1,4 @@
-/** Owns opening a connection within a time. */
+/** Owns opening a connection within a time, and leading one on to another. */
 import net from 'node:net';
 
 /** Resolves when the other side has accepted; rejects with what the system says, or ETIMEDOUT. */
@@ -28,4 +28,20 @@ export async function accepts(address: net.NetConnectOpts, withinMs: number): Pr
   } catch {
     return false; // Refused or not answered is the same here.
   }
+}
+
+/** Both allow half-open ones: the end of each side ends the other; an error on one breaks both. */
+export function joinSockets(one: net.Socket, other: net.Socket): void {
+  one.pipe(other);
+  other.pipe(one);
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    from.on('error', () => to.destroy());
+    from.once('close', () => {
+      if (!from.readableEnded) to.destroy();
+    });
+  }
+  if (one.destroyed) other.destroy();
 }

@@ -27,12 +27,25 @@ export function sourceOf(address: string): string {
   return isLoopback(address) ? 'loopback' : networkOf(address);
 }
 
+/** The addresses that workloads of this machine have in networks of their own. */
+export const workloadNetwork = '10.213.0.0/16';
+
 /** Whether an address, in one spelling (RFC 5952; no IPv4 inside IPv6), is in one of the networks. */
 export type InNetworks = (address: string) => boolean;
 
-/** A test for addresses and CIDRs such as `10.0.0.0/8`; throws when one is neither. */
+/**
+ * A test for addresses and CIDRs such as `10.0.0.0/8`; throws when one is neither. Addresses of workloads are in
+ * none that is larger: apps are not who is meant.
+ */
 export function networks(list: readonly string[]): InNetworks {
   if (list.length === 0) return () => false;
+  const isListed = blocksOf(list);
+  const isWorkload = blocksOf([workloadNetwork]);
+  const isNamed = blocksOf(list.filter((entry) => isWorkload(entry.split('/')[0] ?? '')));
+  return (address) => isListed(address) && (!isWorkload(address) || isNamed(address));
+}
+
+function blocksOf(list: readonly string[]): InNetworks {
   const blocks = new BlockList();
   for (const entry of list) {
     const [base = '', prefix] = entry.split('/');

@@ -118,7 +118,11 @@ export class EdgePlace {
   }
 
   #make(): Edge {
-    const tenants = { ownSockets: () => Promise.resolve(new Set<string>()) };
+    const tenants = {
+      ownSockets: () => Promise.resolve(new Set<string>()),
+      ownPlace: () => undefined,
+      leadIn: () => Promise.resolve(false),
+    };
     const own = { dir: this.#dir, tenants, clock: systemClock, logger: noLog };
     return new Edge({ ...own, ...this.#options });
   }

@@ -1,14 +1,25 @@
 /**
  * Owns ports that are kept from others while whoever they belong to does not listen there: we listen in its
- * place and cut off who comes.
+ * place, and cut off who comes or lead on to where it listens.
  *
  * 1. A port is held in the turn of the loop that asks for it, unless somebody listens there already.
  * 2. It is free again in the turn that lets it go, and no connection of ours stands in the way of the next.
+ * 3. Who is led on comes from this machine, and is there with so many others at most.
  */
 import net from 'node:net';
 
+import { connectWithin, joinSockets } from '../connect.ts';
+import { isLoopback } from '../networks.ts';
+
 /** Where programs of this machine are asked. */
 const loopback = '127.0.0.1';
+
+const connectMs = 5000;
+/** Of one port. More than databases take. */
+const ledMax = 512;
+
+/** Where a port leads now; undefined: nowhere. */
+export type LeadsTo = (port: number) => { host: string; port: number } | undefined;
 
 interface Held {
   server: net.Server;
@@ -18,15 +29,24 @@ interface Held {
 
 export class HeldPorts {
   readonly #held = new Map<number, Held>();
+  readonly #leadsTo: LeadsTo;
+
+  constructor(leadsTo: LeadsTo = () => undefined) {
+    this.#leadsTo = leadsTo;
+  }
 
   /** Whether who listens there is us. */
   has(port: number): boolean {
     return this.#held.has(port);
   }
 
-  /** Resolves with whether it is held. May be repeated: what was somebody else's may have become free. */
-  hold(port: number): Promise<boolean> {
-    return this.#held.get(port)?.result ?? this.#listen(port);
+  /**
+   * Resolves with whether it is held. May be repeated: what was somebody else's may have become free. A port
+   * that only programs of this machine ask for is held on loopback.
+   */
+  hold(port: number, on: 'everywhere' | 'loopback' = 'everywhere'): Promise<boolean> {
+    const host = on === 'loopback' ? loopback : undefined;
+    return this.#held.get(port)?.result ?? this.#listen(port, host);
   }
 
   letGo(port: number): void {
@@ -36,8 +56,10 @@ export class HeldPorts {
 
   /** On every address, else on loopback: another address may be somebody's. */
   #listen(port: number, host?: string): Promise<boolean> {
-    // A reset leaves no state in the kernel that would keep the owner from listening.
-    const server = net.createServer((socket) => socket.resetAndDestroy());
+    const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      this.#lead(port, socket).catch(() => socket.resetAndDestroy());
+    });
+    server.maxConnections = ledMax;
     server.unref();
     const result = new Promise<boolean>((resolve) => {
       server.once('listening', () => resolve(true));
@@ -52,5 +74,23 @@ export class HeldPorts {
     // Without a host it listens at once, before anybody else has a turn.
     server.listen({ port, exclusive: true, ...(host !== undefined && { host }) });
     return result;
+  }
+
+  async #lead(port: number, socket: net.Socket): Promise<void> {
+    socket.on('error', () => undefined); // It is closed, and that is all.
+    const place = this.#leadsTo(port);
+    const isFromHere = isLoopback((socket.localAddress ?? '').replace(/^::ffff:/, ''));
+    // A reset leaves no state in the kernel that would keep the owner from listening.
+    if (place === undefined || !isFromHere) {
+      socket.resetAndDestroy();
+      return;
+    }
+    const other = await connectWithin({ ...place, noDelay: true, allowHalfOpen: true }, connectMs);
+    const now = this.#leadsTo(port);
+    if (now?.host === place.host && now.port === place.port) joinSockets(socket, other);
+    else {
+      other.destroy();
+      socket.resetAndDestroy();
+    }
   }
 }

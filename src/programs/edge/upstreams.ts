@@ -3,8 +3,10 @@
  *
  * 1. A request gets its connection only once that is established. So when an app refuses the connection, no
  *    part of the body was sent, and the request can go elsewhere.
- * 2. Nothing is sent over a connection to a workload before it is shown who took it: one of the workload's
- *    own sockets listened there before the connection was opened and still does. Meanwhile nobody else could.
+ * 2. Nothing is sent over a connection to a workload before it is shown who took it. In a network of the
+ *    workload's own, at the address that it had before the connection was opened and still has, that is
+ *    nobody else. On the machine's, one of its own sockets listened there before and still does: meanwhile
+ *    nobody else could.
  */
 import type { ClientRequestArgs } from 'node:http';
 import net from 'node:net';
@@ -26,6 +28,15 @@ export interface Tenants {
    * nobody. What is seen is younger than the call.
    */
   ownSockets(target: Target): Promise<ReadonlySet<string>>;
+  /** Where it serves in a network of its own: the very same as long as it does. Undefined: on the machine's. */
+  ownPlace(target: Target): OwnPlace | undefined;
+  /** It refused a connection there: it may listen on its loopback alone. Resolves with whether to try again. */
+  leadIn(target: Target): Promise<boolean>;
+}
+
+export interface OwnPlace {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** Somebody else took the connection, or nobody is known to have. */
@@ -69,6 +80,8 @@ export class Upstreams {
   /** Rejects when it is not the target's workload that listens there; see 2. */
   async connect(target: Target): Promise<net.Socket> {
     if (target.workload === undefined) return connectTo(target);
+    const place = this.#tenants.ownPlace(target);
+    if (place !== undefined) return this.#connectInside(target, place);
     for (let tries = 0; tries < triesMax; tries++) {
       const before = this.#seen.get(target) ?? (await this.#tenants.ownSockets(target));
       if (before.size === 0) break;
@@ -83,9 +96,19 @@ export class Upstreams {
     }
     throw new NotItsOwn();
   }
+
+  async #connectInside(target: Target, place: OwnPlace): Promise<net.Socket> {
+    const socket = await connectTo(place).catch(async (error: unknown) => {
+      if (!(await this.#tenants.leadIn(target))) throw error;
+      return connectTo(place);
+    });
+    if (this.#tenants.ownPlace(target) === place) return socket;
+    socket.destroy();
+    throw new NotItsOwn();
+  }
 }
 
-function connectTo({ host, port }: Target): Promise<net.Socket> {
+function connectTo({ host, port }: OwnPlace): Promise<net.Socket> {
   return connectWithin({ host, port, noDelay: true }, connectMs);
 }
 

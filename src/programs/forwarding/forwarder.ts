@@ -8,7 +8,7 @@
 import fs from 'node:fs';
 import net from 'node:net';
 
-import { connectWithin } from '../../lib/connect.ts';
+import { connectWithin, joinSockets } from '../../lib/connect.ts';
 import type { Forward } from '../../protocol/forwarding.ts';
 
 const connectMs = 2000;
@@ -95,7 +95,7 @@ class LivePort {
     // The connection may end before a target is found.
     socket.on('error', () => undefined);
     connectFirst(inTurn).then(
-      (target) => join(socket, target),
+      (target) => joinSockets(socket, target),
       () => socket.destroy(),
     );
   }
@@ -111,20 +111,4 @@ async function connectFirst(targets: Forward['targets']): Promise<net.Socket> {
     }
   }
   throw new Error('Cannot connect: no target takes it');
-}
-
-/** The end of each side ends the other; an error on one breaks both. */
-function join(one: net.Socket, other: net.Socket): void {
-  one.pipe(other);
-  other.pipe(one);
-  for (const [from, to] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    from.on('error', () => to.destroy());
-    from.once('close', () => {
-      if (!from.readableEnded) to.destroy();
-    });
-  }
-  if (one.destroyed) other.destroy();
 }

@@ -20,7 +20,7 @@ export class KeptPorts {
     this.#file = path.join(dir, fileName);
     this.#ports = ports;
     this.#byOwner = read(this.#file);
-    for (const port of this.#byOwner.values()) void ports.hold(port);
+    for (const port of this.#byOwner.values()) void ports.hold(port, 'loopback');
   }
 
   get all(): Iterable<number> {
@@ -31,7 +31,7 @@ export class KeptPorts {
   keep(owner: string, port: number): void {
     this.letGo(owner, port);
     this.#byOwner.set(owner, port);
-    void this.#ports.hold(port);
+    void this.#ports.hold(port, 'loopback');
     this.#save();
   }
 

@@ -25,6 +25,7 @@ import { Isolation } from './isolation/isolation.ts';
 import { readCgroupHost } from './limits/cgroups.ts';
 import { openBareLimits, openLimits } from './limits/limits.ts';
 import { takeLock } from './lock.ts';
+import { openNetworks } from './network/networks.ts';
 import { Records } from './records.ts';
 import { Runner } from './runner.ts';
 import { EnvSeal } from './sealed-env.ts';
@@ -160,7 +161,7 @@ async function main(): Promise<void> {
     without,
     hasGroups: limits.kind.startsWith('cgroup'),
     isRoot: host.isRoot,
-    openNetworks: () => Promise.resolve({ missing: 'It is not built yet.' }),
+    openNetworks: () => openNetworks({ stateDir, instance, clock: systemClock, logger }),
   });
   const runner = new Runner({
     stateDir,

@@ -24,7 +24,7 @@ import { ListenerTable } from '../../lib/processes/listener-table.ts';
 import type { Listener, ListeningSocket } from '../../lib/processes/listening-sockets.ts';
 import { FreePorts } from '../../lib/processes/ports.ts';
 import type { Target } from '../edge/routes.ts';
-import type { Tenants } from '../edge/upstreams.ts';
+import type { OwnPlace, Tenants } from '../edge/upstreams.ts';
 import { runCommand } from './command.ts';
 import { FairTurns } from './fair-turns.ts';
 import type { Ground } from './ground.ts';
@@ -32,6 +32,8 @@ import type { Isolation } from './isolation/isolation.ts';
 import { KeptPorts } from './kept-ports.ts';
 import type { Limits } from './limits/confinement.ts';
 import { Output, type OutputOptions } from './output.ts';
+import { InsideLooks } from './network/inside.ts';
+import type { WorkloadNetwork } from './network/networks.ts';
 import { isWorkloadId, type Records, type WorkloadRecord } from './records.ts';
 import { Shares } from './shares.ts';
 import { Terminals } from './terminals.ts';
@@ -62,10 +64,11 @@ export class Runner implements Tenants {
   readonly #removals = new Map<string, Promise<void>>();
   readonly #watchers = new Set<(workload: WorkloadView) => void>();
   readonly #freePorts: FreePorts;
-  readonly #ports = new HeldPorts();
+  readonly #ports = new HeldPorts((port) => this.#databaseAt(port));
   readonly #keptPorts: KeptPorts;
   readonly #table = new ListenerTable();
   readonly #looks = new ListenerLooks();
+  readonly #inside: InsideLooks;
   readonly #turns: FairTurns;
   readonly #commandShares = new Shares('commands run', 64);
   #commands = 0;
@@ -75,6 +78,7 @@ export class Runner implements Tenants {
     this.#options = options;
     this.#freePorts = new FreePorts(options.clock);
     this.#keptPorts = new KeptPorts(options.stateDir, this.#ports);
+    this.#inside = new InsideLooks(options.clock);
     this.#turns = new FairTurns(options.clock, options.logger);
     this.terminals = new Terminals(options);
     const { records, logger } = options;
@@ -162,18 +166,50 @@ export class Runner implements Tenants {
 
   async probe(id: string): Promise<'listening' | 'silent' | 'foreign'> {
     const known = this.#workloads.get(id);
-    if (!known?.active || known.port === null || this.#ports.has(known.port)) return 'silent';
+    if (!known?.active || known.port === null) return 'silent';
+    if (known.network !== null) return this.#probeInside(known, known.network, known.port);
+    if (this.#ports.has(known.port)) return 'silent';
     return this.#looks.probe(known.port, known);
+  }
+
+  async #probeInside(
+    known: Workload,
+    network: WorkloadNetwork,
+    port: number,
+  ): Promise<'listening' | 'silent' | 'foreign'> {
+    if (!(await known.holdsPort())) return 'foreign';
+    return known.isUp() ? this.#inside.probe(network, port) : 'silent';
   }
 
   async listeners(id: string): Promise<Listener[]> {
     const known = this.#workloads.get(id);
-    return known?.active === true ? this.#looks.listenersOf(known) : [];
+    if (known?.active !== true) return [];
+    return known.network === null
+      ? this.#looks.listenersOf(known)
+      : this.#inside.listeners(known.network);
+  }
+
+  ownPlace({ workload = '' }: Target): OwnPlace | undefined {
+    return this.#workloads.get(workload)?.place;
+  }
+
+  async leadIn({ workload = '' }: Target): Promise<boolean> {
+    const known = this.#workloads.get(workload);
+    if (known?.isUp() !== true || known.network === null || known.port === null) return false;
+    return this.#inside.refused(known.network, known.port);
+  }
+
+  /** Where a database listens whose port is held here for programs of the machine. */
+  #databaseAt(port: number): OwnPlace | undefined {
+    for (const known of this.#workloads.values()) {
+      if (known.port === port && known.spec.keepsPort === true && known.active) return known.place;
+    }
+    return undefined;
   }
 
   async ownSockets({ host, port, workload = '' }: Target): Promise<ReadonlySet<string>> {
     const known = this.#workloads.get(workload);
-    if (known?.isUp() !== true) return nobody;
+    if (known?.isUp() !== true || known.network !== null) return nobody;
     const sockets = await this.#table.at(host, port);
     const areOwn = sockets.length > 0 && (await this.#areOwn(sockets, known));
     // It may have ended meanwhile.

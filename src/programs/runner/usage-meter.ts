@@ -2,6 +2,7 @@
 import { findMembers, type Membership } from '../../lib/processes/processes.ts';
 import type { Usage } from '../../protocol/workload.ts';
 import type { Confinement, GroupUsage } from './limits/confinement.ts';
+import type { WorkloadNetwork } from './network/networks.ts';
 import { usageOf } from './limits/limits.ts';
 
 export class UsageMeter {
@@ -13,10 +14,11 @@ export class UsageMeter {
     this.#confinement = confinement;
   }
 
-  read(membership: Membership): Usage {
+  /** `network`: its own; null: it has the machine's. */
+  read(membership: Membership, network: Pick<WorkloadNetwork, 'traffic'> | null): Usage {
     const { cpuNs, memoryBytes } = this.#confinement.usage() ?? this.#sum(membership);
-    // Its network is the machine's.
-    return { cpuNs, memoryBytes, networkInBytes: null, networkOutBytes: null };
+    const { inBytes = null, outBytes = null } = network?.traffic() ?? {};
+    return { cpuNs, memoryBytes, networkInBytes: inBytes, networkOutBytes: outBytes };
   }
 
   #sum(membership: Membership): GroupUsage {

@@ -4,7 +4,6 @@
  * 1. What is asked of it is on disk before it is done, so that the next runner knows.
  * 2. No second process starts before all of the first are gone.
  * 3. It counts as ended when its last log entry is in the spool.
- * 4. While a service does not run, its port is nobody else's, unless somebody took it at the moment of its end.
  */
 import type {
   Exit,
@@ -15,14 +14,16 @@ import type {
 } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { endPolitely, killAll } from '../../lib/processes/ending.ts';
-import type { HeldPorts } from '../../lib/processes/held-ports.ts';
 import { lostExit, shortOfMemory } from './exits.ts';
 import type { Ground } from './ground.ts';
 import { Compartment, type CompartmentParts, type Part } from './isolation/compartment.ts';
 import type { Output } from './output.ts';
 import { type Membership, readProcess } from '../../lib/processes/processes.ts';
+import type { OwnPlace } from '../edge/upstreams.ts';
+import type { WorkloadNetwork } from './network/networks.ts';
 import { failedToStart, type ProgramProcess, startProgram } from './program-process.ts';
 import type { WorkloadRecord } from './records.ts';
+import { ServicePort, type ServicePortParts } from './service-port.ts';
 import { UsageMeter } from './usage-meter.ts';
 
 export interface Backoff {
@@ -32,16 +33,13 @@ export interface Backoff {
   goodRunMs: number;
 }
 
-export interface WorkloadParts extends Omit<CompartmentParts, 'spec'> {
+export interface WorkloadParts extends Omit<CompartmentParts, 'spec'>, ServicePortParts {
   record: WorkloadRecord;
   /** Value of the mark in the environment of all its processes. */
   mark: string;
   /** Whether the record is one of an earlier runner, whose processes may live. */
   recovered: boolean;
   output: Output;
-  ports: HeldPorts;
-  /** Whether anybody listens there. */
-  isTaken: (port: number) => Promise<boolean>;
   backoff: Backoff;
   clock: Clock;
   save: (record: WorkloadRecord, durable: boolean) => void;
@@ -70,8 +68,7 @@ export class Workload {
   #shortRuns = 0;
   /** Whether its first process has not ended since the last start. */
   #isUp = false;
-  /** Whether its port was somebody else's when its last run had ended. */
-  #isPortTaken = false;
+  readonly #port: ServicePort;
   readonly #compartment: Compartment;
   readonly #meter: UsageMeter;
 
@@ -81,6 +78,7 @@ export class Workload {
     this.#record = parts.record;
     this.#meter = new UsageMeter(parts.confinement);
     this.#compartment = new Compartment({ ...parts, spec: parts.record.spec });
+    this.#port = new ServicePort(parts.record.spec, parts);
     this.prepared = new Promise((resolve) => (this.#tellPrepared = resolve));
     const { exit, restarts } = parts.record;
     if (exit) {
@@ -124,6 +122,17 @@ export class Workload {
     return this.#record.spec.port;
   }
 
+  /** Its own; null: it has the machine's. */
+  get network(): WorkloadNetwork | null {
+    return this.#compartment.network;
+  }
+
+  /** Where it serves in a network of its own: the very same as long as it does. */
+  get place(): OwnPlace | undefined {
+    const { network } = this;
+    return network !== null && this.isUp() ? this.#port.placeIn(network) : undefined;
+  }
+
   get spec(): Readonly<WorkloadSpec> {
     return this.#record.spec;
   }
@@ -153,14 +162,23 @@ export class Workload {
     this.#change({ ...this.#state, portTaken: true });
   }
 
+  /** Whether its port on the machine is nobody else's, as far as it has one there. */
+  async holdsPort(): Promise<boolean> {
+    await this.#port.hold();
+    return !this.#port.isTaken;
+  }
+
   /** Undefined while it does not run. */
   usage(): Usage | undefined {
-    return this.#state.phase === 'running' ? this.#meter.read(this.membership) : undefined;
+    if (this.#state.phase !== 'running') return undefined;
+    return this.#meter.read(this.membership, this.network);
   }
 
   view(): WorkloadView {
     const { id, owner, kind, port } = this.#record.spec;
-    return { spec: { id, owner, kind, port }, state: this.#state };
+    const { network } = this;
+    const address = network === null ? undefined : this.#port.placeIn(network);
+    return { spec: { id, owner, kind, port }, state: this.#state, ...(address && { address }) };
   }
 
   /** Resolves when all its processes are gone and its log is whole. */
@@ -189,12 +207,12 @@ export class Workload {
   async #live(): Promise<void> {
     const { spec } = this.#record;
     if (this.#parts.recovered) {
-      void this.#holdPort();
+      void this.#port.hold();
       await killAll(this.membership, this.#parts.clock);
       // What ran outside its group, for want of one.
       if (spec.uid !== null)
         await killAll({ ...this.membership, group: undefined }, this.#parts.clock);
-      await this.#holdPort();
+      await this.#port.hold();
       this.#record.first = null;
       if (this.#record.want === 'stop') {
         this.#conclude({ ...this.#lost(), reason: 'stopped' });
@@ -243,7 +261,7 @@ export class Workload {
     this.#isUp = pid !== undefined;
     const piped = Promise.all([output.attach(stdout, 'stdout'), output.attach(stderr, 'stderr')]);
     if (pid === undefined) {
-      await this.#holdPort();
+      await this.#port.hold();
       return exited;
     }
     this.#record.first = { pid, startTicks: readProcess(pid)?.startTicks ?? 0 };
@@ -259,7 +277,7 @@ export class Workload {
     // What the first process left behind would hold the port and the pipes.
     if (this.#isEnding()) await ended;
     else await killAll(this.membership, clock);
-    await this.#holdPort();
+    await this.#port.hold();
     this.#record.first = null; // Its number may be given to another process from now on.
     output.drain();
     const cancelWait = clock.after(pipesCloseMs, () => {
@@ -312,18 +330,11 @@ export class Workload {
     const { place } = this.#compartment;
     const ended = (): void => {
       this.#isUp = false;
-      void this.#holdPort();
+      void this.#port.hold();
     };
     const { spec } = this.#record;
-    if (spec.port !== null) this.#parts.ports.letGo(spec.port);
+    this.#port.open(this.network !== null);
     return startProgram({ spec, dir, mark, place, ended, clock });
-  }
-
-  async #holdPort(): Promise<void> {
-    const { kind, port } = this.#record.spec;
-    if (kind !== 'service' || port === null) return;
-    const isHeld = await this.#parts.ports.hold(port);
-    this.#isPortTaken = !isHeld && (await this.#parts.isTaken(port));
   }
 
   async #waitForRestart(lastExit: Exit): Promise<void> {
@@ -340,7 +351,7 @@ export class Workload {
       restarts,
       nextStartAtMs: clock.now() + delayMs,
       lastExit,
-      ...(this.#isPortTaken && { portTaken: true }),
+      ...(this.#port.isTaken && { portTaken: true }),
     });
     await new Promise<void>((resolve) => {
       const cancel = clock.after(delayMs, resolve);

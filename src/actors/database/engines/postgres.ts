@@ -8,6 +8,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
+import { workloadNetwork } from '../../../lib/networks.ts';
 import {
   addressOf,
   type Engine,
@@ -203,7 +204,13 @@ function serverOf({ bin, version }: Found, tools: HostTools): HostServer {
 }
 
 // Every client needs the password, wherever it connects from.
-const hostRules = 'local all all scram-sha-256\nhost all all samehost scram-sha-256\n';
+/** Apps come from their own addresses where they have some; they are led to its loopback. */
+const hostRules = [
+  'local all all scram-sha-256',
+  'host all all samehost scram-sha-256',
+  `host all all ${workloadNetwork} scram-sha-256`,
+  '',
+].join('\n');
 
 function initCommand(bin: string, version: string, place: HostPlace, passwords: string): string[] {
   const locale =

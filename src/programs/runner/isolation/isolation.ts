@@ -91,13 +91,14 @@ export class Isolation {
     const general = reasonAgainstAll(options.isRoot, lacks);
     const wanted = isolationLayers.filter((layer) => !missing.has(layer) && layer !== 'cgroup');
     if (general !== undefined) for (const layer of wanted) missing.set(layer, general);
-    else await Promise.all(wanted.map((layer) => tryLayer(layer, tool, missing)));
-    let networks: Networks | null = null;
-    if (!missing.has('network')) {
-      const opened = await options.openNetworks();
-      if ('missing' in opened) missing.set('network', opened.missing);
-      else networks = opened;
-    }
+    // Together: each takes its time.
+    const [opened] = await Promise.all([
+      missing.has('network') ? null : options.openNetworks(),
+      ...(general === undefined ? wanted.map((layer) => tryLayer(layer, tool, missing)) : []),
+    ]);
+    if (opened !== null && 'missing' in opened) missing.set('network', opened.missing);
+    const networks = opened === null || 'missing' in opened ? null : opened;
+    if (missing.has('network')) networks?.close();
     const tools = {
       unshare: tool('unshare'),
       nsenter: tool('nsenter'),
@@ -127,14 +128,16 @@ export class Isolation {
     const namespaces = this.#namespaces();
     if (namespaces.length === 0) return undefined;
     const view = this.#viewOf(spec);
-    const mounts = [...(view?.mounts ?? []), ...fileMounts(this.#networks?.files ?? [])];
+    const hostname = spec.owner.replaceAll('_', '-');
+    const names = this.#networks?.filesOf(dir, hostname) ?? [];
+    const mounts = [...(view?.mounts ?? []), ...fileMounts(names)];
     if (this.has('pid')) mounts.push(ownProc);
     const holder = await Holder.open({
       tools: this.#tools,
       dir,
       namespaces,
       mounts,
-      hostname: spec.owner.replaceAll('_', '-'),
+      hostname,
       manifest: view?.manifest ?? null,
     });
     try {

@@ -4,18 +4,17 @@
  */
 import { randomInt } from 'node:crypto';
 
-/** All addresses of workloads, and that of the machine. */
-export const workloadNetwork = '10.213.0.0/16';
+/** Of `workloadNetwork`. */
 const prefix = '10.213.';
 /** Of the machine, as workloads see it. */
 export const machineAddress = '10.213.255.1';
 /** What the machine's ends of all pairs are called, as iptables has it. */
-export const anyWorkload = 'gw+';
+export const anyWorkload = 'gngw+';
 /** The block of the machine's address is nobody else's. */
 const numbersEnd = 255 * 256;
 
 export function interfaceOf(number: number): string {
-  return `gw${String(number)}`;
+  return `gngw${String(number)}`;
 }
 
 export function addressOf(number: number): string {

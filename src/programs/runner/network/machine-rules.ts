@@ -8,13 +8,15 @@
  * 2. A packet that the machine has led from one workload to another on purpose (see `team-rules.ts`) may pass.
  * 3. Nobody outside the machine opens a connection to a workload.
  * 4. A workload sends under its own address alone.
+ * 5. What the kernel remembers of connections is bounded for each workload, so that there is room for others'.
  */
-import { anyWorkload, machineAddress, workloadNetwork } from './addresses.ts';
+import { workloadNetwork } from '../../../lib/networks.ts';
+import { anyWorkload, machineAddress } from './addresses.ts';
 
 interface Table {
   name: 'raw' | 'filter' | 'nat';
-  /** Chains of ours, their rules, and the rules that lead there from a chain of the kernel. */
-  chains: readonly { name: string; from: string; jump: string; rules: readonly string[] }[];
+  /** Chains of ours, their rules, and the rules that lead there from chains of the kernel. */
+  chains: readonly { name: string; rules: readonly string[]; jump?: string }[];
 }
 
 const linkLocal = '169.254.0.0/16';
@@ -23,6 +25,9 @@ const refusals = [
   '-p tcp -j REJECT --reject-with tcp-reset',
   '-j REJECT --reject-with icmp-admin-prohibited',
 ];
+/** New connections of one workload, and those that it has open. The kernel remembers some 100,000 and more. */
+const newMax = '--hashlimit-above 500/sec --hashlimit-burst 5000';
+const openMax = 4096;
 /** Those of Docker. */
 const containerNetworks = ['docker+', 'br-+'];
 
@@ -34,14 +39,14 @@ function machineTables(nameServers: readonly string[]): Table[] {
     ['udp', 'tcp'].map((protocol) => `-d ${address} -p ${protocol} --dport 53 -j ACCEPT`),
   );
   const from = `-i ${anyWorkload}`;
+  const counted = '-m conntrack --ctstate NEW -j GANGWAY-NEW';
   return [
     {
       name: 'raw',
       chains: [
         {
           name: 'GANGWAY-SOURCES',
-          from: 'PREROUTING',
-          jump: from,
+          jump: `PREROUTING ${from}`,
           rules: ['-m rpfilter --invert -j DROP'],
         },
       ],
@@ -50,10 +55,17 @@ function machineTables(nameServers: readonly string[]): Table[] {
       name: 'filter',
       chains: [
         {
-          name: 'GANGWAY-FORWARD',
-          from: 'FORWARD',
-          jump: '',
+          name: 'GANGWAY-NEW',
           rules: [
+            `-m hashlimit --hashlimit-name gangway --hashlimit-mode srcip ${newMax} -j DROP`,
+            `-p tcp -m connlimit --connlimit-saddr --connlimit-above ${String(openMax)} -j DROP`,
+          ],
+        },
+        {
+          name: 'GANGWAY-FORWARD',
+          jump: 'FORWARD',
+          rules: [
+            `${from} ${counted}`,
             `${from} -o ${anyWorkload} -m conntrack --ctstate DNAT -j ACCEPT`,
             ...names.map((rule) => `${from} ${rule}`),
             ...[workloadNetwork, linkLocal].flatMap((network) => refused(`${from} -d ${network}`)),
@@ -65,9 +77,9 @@ function machineTables(nameServers: readonly string[]): Table[] {
         },
         {
           name: 'GANGWAY-INPUT',
-          from: 'INPUT',
-          jump: from,
+          jump: `INPUT ${from}`,
           rules: [
+            counted,
             ...names,
             ...refused(`-d ${linkLocal}`),
             // Only databases are reached there, and what leads to them is no input. Answers are.
@@ -82,8 +94,7 @@ function machineTables(nameServers: readonly string[]): Table[] {
       chains: [
         {
           name: 'GANGWAY-OUT',
-          from: 'POSTROUTING',
-          jump: '',
+          jump: 'POSTROUTING',
           rules: [`-s ${workloadNetwork} ! -o ${anyWorkload} -j MASQUERADE`],
         },
       ],
@@ -108,17 +119,17 @@ export function machineRules(saved: string, { nameServers, isNoRouter }: Wanted)
     ...(name === 'filter' && isNoRouter ? [':FORWARD DROP [0:0]'] : []),
     ...chains.map((chain) => `:${chain.name} - [0:0]`),
     ...chains.flatMap((chain) => chain.rules.map((rule) => `-A ${chain.name} ${rule}`)),
-    ...chains.flatMap(({ name: to, from, jump }) => {
-      const rule = `${from}${jump === '' ? '' : ` ${jump}`} -j ${to}`;
-      return jumpFirst(saved, name, from, rule);
-    }),
+    ...chains.flatMap(({ name: to, jump }) =>
+      jump === undefined ? [] : jumpFirst(saved, name, `${jump} -j ${to}`),
+    ),
     'COMMIT',
   ]);
   return `${lines.join('\n')}\n`;
 }
 
 /** Puts a rule before all others of its chain, unless it is there. */
-function jumpFirst(saved: string, table: string, chain: string, rule: string): string[] {
+function jumpFirst(saved: string, table: string, rule: string): string[] {
+  const [chain = ''] = rule.split(' ', 1);
   const there = rulesIn(saved, table).filter((line) => line.startsWith(`-A ${chain} `));
   if (there[0] === `-A ${rule}`) return [];
   const others = there.filter((line) => line === `-A ${rule}`).map(() => `-D ${rule}`);
@@ -131,4 +142,14 @@ export function rulesIn(saved: string, table: string): string[] {
   const start = lines.indexOf(`*${table}`);
   if (start === -1) return [];
   return lines.slice(start + 1, lines.indexOf('COMMIT', start));
+}
+
+/** Whether what leads to our rules has not been removed by others, nor pushed behind theirs. */
+export function areThere(saved: string): boolean {
+  return machineTables([]).every(({ name, chains }) =>
+    chains.every(
+      ({ name: to, jump }) =>
+        jump === undefined || jumpFirst(saved, name, `${jump} -j ${to}`).length === 0,
+    ),
+  );
 }

@@ -6,12 +6,16 @@ import fs from 'node:fs';
 import { isIPv4 } from 'node:net';
 import path from 'node:path';
 
+export interface BoundFile {
+  from: string;
+  to: string;
+}
+
 export interface NameFiles {
-  files: readonly { from: string; to: string }[];
   /** Whom programs ask. */
   servers: readonly string[];
-  /** Writes them again where those of the machine have changed. */
-  refresh(): void;
+  /** For a workload: `dir` is ours, `hostname` what it is called in there. */
+  filesOf(dir: string, hostname: string): BoundFile[];
 }
 
 const resolvConf = '/etc/resolv.conf';
@@ -27,20 +31,24 @@ export function openNameFiles(dir: string): NameFiles | { missing: string } {
     return { missing };
   }
   fs.mkdirSync(dir, { recursive: true, mode: 0o755 });
-  const files = [resolvConf, hosts].map((to) => ({ from: path.join(dir, path.basename(to)), to }));
-  const refresh = (): void => {
-    for (const { from, to } of files) {
-      const now = to === hosts ? hostsText(readIf(hosts)) : resolvText();
-      if (now !== undefined && readIf(from) !== now) write(from, now);
-    }
+  const servers = path.join(dir, 'resolv.conf');
+  return {
+    servers: serversIn(text),
+    filesOf: (own, hostname) => {
+      const names = path.join(own, 'hosts');
+      write(servers, resolvText() ?? text);
+      write(names, hostsText(readIf(hosts), hostname));
+      return [
+        { from: servers, to: resolvConf },
+        { from: names, to: hosts },
+      ];
+    },
   };
-  refresh();
-  return { files, servers: serversIn(text), refresh };
 }
 
 /** The same file, so that those who see it see what is new. */
 function write(file: string, text: string): void {
-  fs.writeFileSync(file, text, { mode: 0o644 });
+  if (readIf(file) !== text) fs.writeFileSync(file, text, { mode: 0o644 });
 }
 
 function readIf(file: string): string {
@@ -82,12 +90,12 @@ function serverIn(line: string): string | undefined {
 }
 
 /** `localhost` is never `::1`: who is reached by an IPv4 address has to listen there. */
-export function hostsText(machine: string): string {
+export function hostsText(machine: string, hostname: string): string {
   const lines = machine.split('\n').flatMap((line) => {
     const [address = '', ...names] = (line.split('#', 1)[0] ?? '').trim().split(/\s+/);
     const others = names.filter((name) => name !== 'localhost');
     if (address === '' || address === '::1' || others.length === 0) return [];
     return [`${address} ${others.join(' ')}`];
   });
-  return ['127.0.0.1 localhost', ...lines, ''].join('\n');
+  return ['127.0.0.1 localhost', `127.0.0.1 ${hostname}`, ...lines, ''].join('\n');
 }

@@ -11,14 +11,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
+import type { Clock } from '../../../lib/clock.ts';
 import type { Logger } from '../../../lib/log.ts';
+import { workloadNetwork } from '../../../lib/networks.ts';
 import type { WorkloadSpec } from '../../../protocol/workload.ts';
 import { addressOf, interfaceOf, numberOf, workloadNumbers } from './addresses.ts';
-import { machineRules } from './machine-rules.ts';
-import { type NameFiles, openNameFiles } from './name-files.ts';
+import { areThere, machineRules } from './machine-rules.ts';
+import { type BoundFile, type NameFiles, openNameFiles } from './name-files.ts';
 import { leadingHere, loopbackRules, OwnNetwork } from './own-network.ts';
 import { type Team, TeamChains } from './team-rules.ts';
-import { findTools, type NetworkTools, runTool } from './tools.ts';
+import { findTools, type NetworkTools, runTool, runToolSync } from './tools.ts';
 
 export interface WorkloadNetwork {
   readonly address: string;
@@ -32,8 +34,11 @@ export interface WorkloadNetwork {
 }
 
 export interface Networks {
-  /** Files of ours to be bound over those of the machine. */
-  readonly files: readonly { from: string; to: string }[];
+  /**
+   * Files of ours to be bound over those of the machine in a workload. `dir`: of ours, for the workload;
+   * `hostname`: what it is called in there.
+   */
+  filesOf(dir: string, hostname: string): readonly BoundFile[];
   /**
    * Connects the fresh network namespace of the process. `address`: that it had before, taken again when it
    * is free. Rejects with an Error that says why.
@@ -47,10 +52,13 @@ export interface NetworksOptions {
   stateDir: string;
   /** Names the rules of this data directory, unlike those of any other. */
   instance: string;
+  clock: Clock;
   logger: Logger;
 }
 
 const forwardSwitch = '/proc/sys/net/ipv4/ip_forward';
+/** Others flush rules, as when a firewall is started again. */
+const lookEveryMs = 30_000;
 const numbersTried = 50;
 const rulesTried = 3;
 const defaultMtu = 1500;
@@ -68,7 +76,7 @@ export async function openNetworks(
   const names = openNameFiles(path.join(options.stateDir, 'network'));
   if ('missing' in names) return names;
   if (isNetworkTaken()) {
-    return { missing: 'Another network of this machine has addresses in 10.213.0.0/16.' };
+    return { missing: `Another network of this machine has addresses in ${workloadNetwork}.` };
   }
   const networks = new MachineNetworks(options, tools, names);
   try {
@@ -82,7 +90,7 @@ export async function openNetworks(
 /** Whether a route leads into the network, other than to workloads. */
 function isNetworkTaken(): boolean {
   return routes().some(
-    ({ name, to, mask }) => !name.startsWith('gw') && to.startsWith('10.213.') && mask >= 16,
+    ({ name, to, mask }) => !name.startsWith('gngw') && to.startsWith('10.213.') && mask >= 16,
   );
 }
 
@@ -114,6 +122,7 @@ class MachineNetworks implements Networks {
   readonly #numbers = workloadNumbers();
   readonly #connected = new Set<Connected>();
   readonly #teams: TeamRules;
+  #cancelLook: () => void = () => undefined;
 
   constructor(options: NetworksOptions, tools: NetworkTools, names: NameFiles) {
     this.#options = options;
@@ -122,16 +131,16 @@ class MachineNetworks implements Networks {
     this.#teams = new TeamRules(tools, new TeamChains(options.instance), () => this.#teamsNow());
   }
 
-  get files(): readonly { from: string; to: string }[] {
-    return this.#names.files;
+  filesOf(dir: string, hostname: string): readonly BoundFile[] {
+    return this.#names.filesOf(dir, hostname);
   }
 
   async open(): Promise<void> {
-    await Promise.all([this.#setRules(), this.#tryPair(), this.#tryInside()]);
+    await Promise.all([this.#openRules(), this.#tryPair(), this.#tryInside()]);
+    this.#lookLater();
   }
 
   async connect(pid: number, spec: WorkloadSpec, address: string | null): Promise<WorkloadNetwork> {
-    this.#names.refresh();
     const own = new OwnNetwork(pid, this.#tools);
     const connected: Connected = {
       own,
@@ -161,20 +170,26 @@ class MachineNetworks implements Networks {
   }
 
   close(): void {
+    this.#cancelLook();
     for (const connected of this.#connected) connected.own.close();
     this.#connected.clear();
-    this.#teams.write().catch((err: unknown) => this.#failed(err));
+    this.#teams.removeAll();
+  }
+
+  async #openRules(): Promise<void> {
+    const saved = await runTool(this.#tools.save);
+    const left = this.#teams.sweep(saved);
+    if (left !== '') await runTool(this.#tools.restore, left);
+    await this.#setRules(saved);
   }
 
   /** Again when another Gangway changed them between the look and the change. */
-  async #setRules(): Promise<void> {
-    for (let tried = 1; ; tried++) {
-      const saved = await runTool(this.#tools.save);
-      const isNoRouter = fs.readFileSync(forwardSwitch, 'latin1').trim() === '0';
-      const { servers: nameServers } = this.#names;
-      const rules = machineRules(saved, { nameServers, isNoRouter });
+  async #setRules(saved: string): Promise<void> {
+    const isNoRouter = fs.readFileSync(forwardSwitch, 'latin1').trim() === '0';
+    const { servers: nameServers } = this.#names;
+    for (let [tried, seen] = [1, saved]; ; tried++, seen = await runTool(this.#tools.save)) {
       try {
-        await runTool(this.#tools.restore, rules + this.#teams.sweep(saved));
+        await runTool(this.#tools.restore, machineRules(seen, { nameServers, isNoRouter }));
         if (isNoRouter) fs.writeFileSync(forwardSwitch, '1');
         return;
       } catch (error) {
@@ -183,9 +198,26 @@ class MachineNetworks implements Networks {
     }
   }
 
+  #lookLater(): void {
+    this.#cancelLook = this.#options.clock.after(lookEveryMs, () => {
+      this.#look()
+        .catch((err: unknown) => this.#failed(err))
+        .finally(() => this.#lookLater());
+    });
+  }
+
+  async #look(): Promise<void> {
+    if (this.#connected.size === 0) return;
+    const saved = await runTool(this.#tools.save);
+    if (areThere(saved) && this.#teams.areThere(saved)) return;
+    this.#options.logger.warn({}, 'network_rules_gone');
+    await this.#setRules(saved);
+    await this.#teams.writeAnew();
+  }
+
   async #tryPair(): Promise<void> {
     const number = this.#numbers.next().value;
-    const [one, other] = [interfaceOf(number), `gwt${String(number)}`];
+    const [one, other] = [interfaceOf(number), `gngt${String(number)}`];
     const lines = [`link add ${one} type veth peer name ${other}`, `link del ${one}`, ''];
     await runTool([...this.#tools.ip, '-batch', '-'], lines.join('\n'));
   }
@@ -293,6 +325,23 @@ class TeamRules {
 
   sweep(saved: string): string {
     return this.#chains.sweep(saved);
+  }
+
+  /** Whether what was written has not been removed by others. */
+  areThere(saved: string): boolean {
+    return this.#written === null || this.#chains.sweep(saved) !== '';
+  }
+
+  /** Before the process ends, which waits for it. */
+  removeAll(): void {
+    if (this.#written === null) return;
+    runToolSync(this.#tools.restore, this.#chains.remove(this.#written));
+    this.#written = null;
+  }
+
+  writeAnew(): Promise<void> {
+    this.#written = null;
+    return this.write();
   }
 
   write(): Promise<void> {

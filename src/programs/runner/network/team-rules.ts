@@ -45,18 +45,20 @@ export class TeamChains {
     ]);
   }
 
+  /** Removes the rules for these teams, and all else of this instance. */
+  remove(before: ReadonlySet<string>): string {
+    const chains = [this.#all, ...[...before].map((id) => this.#chainOf(id))];
+    return removal([this.#jump], chains);
+  }
+
   /** Removes what an earlier runner left; empty when there is nothing. */
   sweep(saved: string): string {
     const lines = rulesIn(saved, 'nat');
     const own = new RegExp(`^:(GW[IT]-${this.#instance}\\S*) `);
     const chains = lines.flatMap((line) => own.exec(line)?.[1] ?? []);
     if (chains.length === 0) return '';
-    const jumps = lines.filter((line) => line === `-A ${this.#jump}`);
-    return text([
-      ...jumps.map(() => `-D ${this.#jump}`),
-      ...chains.map((chain) => `-F ${chain}`),
-      ...chains.map((chain) => `-X ${chain}`),
-    ]);
+    const jumps = lines.filter((line) => line === `-A ${this.#jump}`).map(() => this.#jump);
+    return removal(jumps, chains);
   }
 
   #rulesOf({ id, interfaces, databases }: Team): string[] {
@@ -73,6 +75,14 @@ export class TeamChains {
   #chainOf(team: string): string {
     return `GWT-${this.#instance}-${short(team, 12)}`;
   }
+}
+
+function removal(jumps: readonly string[], chains: readonly string[]): string {
+  return text([
+    ...jumps.map((jump) => `-D ${jump}`),
+    ...chains.map((chain) => `-F ${chain}`),
+    ...chains.map((chain) => `-X ${chain}`),
+  ]);
 }
 
 function text(rules: readonly string[]): string {

@@ -1,5 +1,5 @@
 /** Owns running the programs of the machine that make networks: where they are, what they read, and why they failed. */
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -53,9 +53,10 @@ function findTool(name: string): string | undefined {
     .find((file) => fs.existsSync(file));
 }
 
+const env = { PATH: standardFolders.join(':'), LC_ALL: 'C' };
+
 /** What it wrote. Rejects with an Error that has the first line of what it complained of. */
 export function runTool([program, ...args]: Tool, input = ''): Promise<string> {
-  const env = { PATH: standardFolders.join(':'), LC_ALL: 'C' };
   const options = { env, timeout: timeoutMs, maxBuffer: outputMaxBytes };
   return new Promise((resolve, reject) => {
     const child = execFile(program, args, options, (error, stdout, stderr) => {
@@ -65,6 +66,11 @@ export function runTool([program, ...args]: Tool, input = ''): Promise<string> {
     child.stdin?.on('error', () => undefined); // It ended before it read: its exit tells.
     child.stdin?.end(input);
   });
+}
+
+/** The same while all else waits; whether it succeeds is left to who looks next. */
+export function runToolSync([program, ...args]: Tool, input: string): void {
+  spawnSync(program, args, { env, input, timeout: timeoutMs });
 }
 
 function complaintOf(name: string, stderr: string, error: Error): string {

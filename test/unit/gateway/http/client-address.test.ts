@@ -32,6 +32,14 @@ describe('clientAddress()', () => {
     assert.equal(seen('::1').fromLoopback, true);
   });
 
+  it('does not believe a workload of this machine, which no larger network means', () => {
+    const headers = { 'x-forwarded-for': '127.0.0.1' };
+    const { address, fromLoopback } = seen('10.213.0.1', headers);
+    assert.deepEqual([address, fromLoopback], ['10.213.0.1', false]);
+    assert.equal(seen('10.212.0.1', headers).address, '127.0.0.1');
+    assert.equal(networks(['10.213.0.1', '10.0.0.0/8'])('10.213.0.1'), true);
+  });
+
   it('does not believe a peer outside the trusted networks', () => {
     const headers = { 'x-forwarded-for': '198.51.100.7', 'x-forwarded-proto': 'https' };
     assert.deepEqual(seen('192.0.2.1', headers), {

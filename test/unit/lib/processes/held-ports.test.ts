@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import net from 'node:net';
+import os from 'node:os';
 import { it } from 'node:test';
 import { HeldPorts } from '../../../../src/lib/processes/held-ports.ts';
 import { freePort } from '../../../support/ports.ts';
@@ -50,4 +51,41 @@ it('HeldPorts says when somebody else has the port, and holds what is left of it
   await once(taker, 'listening');
   assert.equal(await ports.hold(port), false);
   assert.equal(ports.has(port), false);
+});
+
+it('HeldPorts leads who comes from this machine to where the owner listens', async (t) => {
+  const owner = net.createServer({ allowHalfOpen: true }, (socket) => {
+    let text = '';
+    socket.on('data', (more: Buffer) => (text += more.toString()));
+    socket.on('end', () => socket.end(`heard ${text}`));
+  });
+  owner.listen(0, '127.0.0.2');
+  t.after(() => owner.close());
+  await once(owner, 'listening');
+  let place: { host: string; port: number } | undefined;
+  const ports = new HeldPorts(() => place);
+  const port = await freePort();
+  assert.ok(await ports.hold(port));
+  t.after(() => {
+    ports.letGo(port);
+  });
+  const ask = (host: string): Promise<string> =>
+    new Promise((resolve) => {
+      const socket = net.connect({ port, host, allowHalfOpen: true });
+      let text = '';
+      socket.on('data', (more: Buffer) => (text += more.toString()));
+      socket.on('error', () => undefined);
+      socket.once('close', () => {
+        resolve(text);
+      });
+      socket.once('end', () => socket.end());
+      socket.end('rows');
+    });
+  assert.equal(await ask('127.0.0.1'), '');
+  place = { host: '127.0.0.2', port: (owner.address() as net.AddressInfo).port };
+  assert.equal(await ask('127.0.0.1'), 'heard rows');
+  const [own] = Object.values(os.networkInterfaces())
+    .flatMap((all) => all ?? [])
+    .filter(({ family, internal }) => family === 'IPv4' && !internal);
+  if (own !== undefined) assert.equal(await ask(own.address), '');
 });

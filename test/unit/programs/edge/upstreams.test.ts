@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { Tenants } from '../../../../src/programs/edge/upstreams.ts';
+import type { OwnPlace, Tenants } from '../../../../src/programs/edge/upstreams.ts';
 import { EdgePlace } from '../../../support/edge-place.ts';
+import { freePort } from '../../../support/ports.ts';
 
 describe('the edge before a workload', () => {
   let place: EdgePlace;
@@ -15,6 +16,8 @@ describe('the edge before a workload', () => {
     looks = connections = requests = 0;
     const tenants: Tenants = {
       ownSockets: () => Promise.resolve(new Set(seen[Math.min(looks++, seen.length - 1)])),
+      ownPlace: () => undefined,
+      leadIn: () => Promise.resolve(false),
     };
     place = await new EdgePlace({ tenants }).open();
     const { port, server } = await place.app((_req, res) => {
@@ -58,5 +61,68 @@ describe('the edge before a workload', () => {
     seen = [['1'], ['2'], ['2']];
     assert.equal((await place.ask()).body, 'fine');
     assert.equal(requests, 2);
+  });
+});
+
+describe('the edge before a workload in a network of its own', () => {
+  let place: EdgePlace;
+  let at: OwnPlace | undefined;
+  let requests: number;
+  let refusals: number;
+  /** What happens while a connection is opened. */
+  let meanwhile: () => void;
+
+  beforeEach(async () => {
+    requests = refusals = 0;
+    meanwhile = () => undefined;
+    const tenants: Tenants = {
+      ownSockets: () => Promise.resolve(new Set()),
+      ownPlace: () => at,
+      leadIn: () => {
+        refusals++;
+        meanwhile();
+        return Promise.resolve(true);
+      },
+    };
+    place = await new EdgePlace({ tenants }).open();
+    const { port, server } = await place.app((_req, res) => {
+      requests++;
+      res.end('fine');
+    });
+    server.on('connection', () => {
+      meanwhile();
+    });
+    at = { host: '127.0.0.1', port };
+    // Where it was when the route was made.
+    const target = { host: '127.0.0.9', port: 1, workload: 'web-1' };
+    await place.edge.setRoutes([{ host: 'a.localhost', targets: [target] }]);
+  });
+  afterEach(() => place.close());
+
+  it('goes where that is now', async () => {
+    for (let asked = 0; asked < 3; asked++) assert.equal((await place.ask()).body, 'fine');
+    assert.deepEqual([requests, refusals], [3, 0]);
+  });
+
+  it('sends nothing once it is elsewhere, or nowhere', async () => {
+    const { port = 0 } = at ?? {};
+    meanwhile = () => {
+      at = { host: '127.0.0.1', port };
+    };
+    assert.equal((await place.ask()).status, 502);
+    at = undefined;
+    assert.equal((await place.ask()).status, 502);
+    assert.equal(requests, 0);
+  });
+
+  it('tries again when what refused it is led in', async () => {
+    const real = at;
+    const moving = { host: '127.0.0.1', port: await freePort() };
+    at = moving;
+    meanwhile = () => {
+      moving.port = real?.port ?? 0;
+    };
+    assert.equal((await place.ask()).body, 'fine');
+    assert.equal(refusals, 1);
   });
 });

@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 
 import {
@@ -13,6 +14,7 @@ import {
   type WorkloadNetwork,
 } from '../../../../../src/programs/runner/network/networks.ts';
 import type { WorkloadSpec } from '../../../../../src/protocol/workload.ts';
+import { systemClock } from '../../../../../src/lib/clock.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { memoryLogger } from '../../../../support/memory-logger.ts';
 import { Namespace, networkSpec, visit } from '../../../../support/namespaces.ts';
@@ -26,7 +28,7 @@ function isThere(name: string): boolean {
 
 function interfaceAt(address: string): string {
   const [, , high = '', low = ''] = address.split('.');
-  return `gw${String(Number(high) * 256 + Number(low))}`;
+  return `gngw${String(Number(high) * 256 + Number(low))}`;
 }
 
 function savedRules(): string {
@@ -43,7 +45,7 @@ describe('networks of workloads', { skip: missing }, () => {
   let spaces: Namespace[];
 
   const open = async (name = instance): Promise<Networks> => {
-    const opened = await openNetworks({ stateDir, instance: name, logger });
+    const opened = await openNetworks({ stateDir, instance: name, clock: systemClock, logger });
     assert.ok(!('missing' in opened), JSON.stringify(opened));
     return opened;
   };
@@ -237,13 +239,31 @@ describe('networks of workloads', { skip: missing }, () => {
     assert.equal(left.match(/-j GANGWAY-OUT$/gm)?.length, 1);
   });
 
-  it('show programs the names of the machine', () => {
-    const text = (name: string): string => {
-      const from = networks.files.find(({ to }) => to === name)?.from ?? '';
-      return fs.readFileSync(from, 'utf8');
-    };
-    assert.match(text('/etc/hosts'), /^127\.0\.0\.1 localhost$/m);
+  it('show programs the names of the machine, and their own', () => {
+    const files = networks.filesOf(stateDir, 'app-1');
+    const text = (name: string): string =>
+      fs.readFileSync(files.find(({ to }) => to === name)?.from ?? '', 'utf8');
+    assert.match(text('/etc/hosts'), /^127\.0\.0\.1 localhost\n127\.0\.0\.1 app-1$/m);
     assert.doesNotMatch(text('/etc/hosts'), /^::1/m);
     assert.doesNotMatch(text('/etc/resolv.conf'), /nameserver 127/);
+  });
+
+  it('come back when somebody has flushed all rules, and make no router of the machine', () => {
+    // In a network of its own: the rules of this machine are not to be played with.
+    const child = new URL('../../../../support/network-child.ts', import.meta.url);
+    const script = ['--net', '--mount', process.execPath, fileURLToPath(child), stateDir];
+    const said = execFileSync(programPath('unshare') ?? 'unshare', script, { encoding: 'utf8' });
+    const {
+      before: first,
+      flushed,
+      after: last,
+      isForwarding,
+    } = JSON.parse(said) as Record<string, string>;
+    assert.match(first ?? '', /:FORWARD DROP/);
+    assert.equal(isForwarding, '1');
+    assert.doesNotMatch(flushed ?? '', /GANGWAY|GWI/);
+    const rules = (text = ''): string[] => text.split('\n').filter((line) => /^-A /.test(line));
+    assert.ok(rules(first).some((rule) => rule.includes('--to-destination')));
+    assert.deepEqual(rules(last), rules(first));
   });
 });

@@ -66,7 +66,7 @@ describe('rules of the machine', () => {
       nameServers: ['169.254.169.253', '192.0.2.1'],
       isNoRouter: false,
     }).split('\n');
-    const accept = '-A GANGWAY-FORWARD -i gw+ -d 169.254.169.253 -p udp --dport 53 -j ACCEPT';
+    const accept = '-A GANGWAY-FORWARD -i gngw+ -d 169.254.169.253 -p udp --dport 53 -j ACCEPT';
     const refuse = lines.findIndex((line) => line.includes('-d 169.254.0.0/16'));
     assert.ok(lines.includes(accept) && lines.indexOf(accept) < refuse);
     assert.ok(!lines.some((line) => line.includes('192.0.2.1')));
@@ -76,7 +76,7 @@ describe('rules of the machine', () => {
 describe('rules of teams', () => {
   const team = {
     id: 'team_a',
-    interfaces: ['gw1'],
+    interfaces: ['gngw1'],
     databases: [{ address: '10.213.0.2', port: 9 }],
   };
 
@@ -105,7 +105,7 @@ it('hostsText() keeps what the machine calls others, and makes localhost an IPv4
 
 192.0.2.7 store`;
   assert.equal(
-    hostsText(machine),
-    '127.0.0.1 localhost\n127.0.0.1 web\n127.0.1.1 box.example box\n192.0.2.7 store\n',
+    hostsText(machine, 'app-1'),
+    '127.0.0.1 localhost\n127.0.0.1 app-1\n127.0.0.1 web\n127.0.1.1 box.example box\n192.0.2.7 store\n',
   );
 });

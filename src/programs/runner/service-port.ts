@@ -1,0 +1,69 @@
+/**
+ * Owns the port of one workload on the machine.
+ *
+ * 1. While a service does not run, its port is nobody else's, unless somebody took it at the moment of its end.
+ * 2. A service in a network of its own has its port there, and none on the machine. The port of a database
+ *    is asked for on the machine all the same: it is held there, and leads to the database while that runs.
+ */
+import type { HeldPorts } from '../../lib/processes/held-ports.ts';
+import type { WorkloadSpec } from '../../protocol/workload.ts';
+import type { OwnPlace } from '../edge/upstreams.ts';
+import type { WorkloadNetwork } from './network/networks.ts';
+
+export interface ServicePortParts {
+  ports: HeldPorts;
+  /** Whether anybody listens there. */
+  isTaken: (port: number) => Promise<boolean>;
+}
+
+export class ServicePort {
+  readonly #spec: Pick<WorkloadSpec, 'kind' | 'port' | 'keepsPort'>;
+  readonly #parts: ServicePortParts;
+  #isInside = false;
+  #isTaken = false;
+  #place: OwnPlace | undefined;
+
+  constructor(
+    spec: Pick<WorkloadSpec, 'kind' | 'port' | 'keepsPort'>,
+    { ports, isTaken }: ServicePortParts,
+  ) {
+    this.#spec = spec;
+    this.#parts = { ports, isTaken };
+  }
+
+  /** Whether it was somebody else's when it was to be held. */
+  get isTaken(): boolean {
+    return this.#isTaken;
+  }
+
+  /** Where it is in a network of its own; the very same for the same address. */
+  placeIn({ address }: Pick<WorkloadNetwork, 'address'>): OwnPlace | undefined {
+    const { port } = this.#spec;
+    if (port === null) return undefined;
+    if (this.#place?.host !== address) this.#place = { host: address, port };
+    return this.#place;
+  }
+
+  /** The program is about to run. `isInside`: in a network of its own. */
+  open(isInside: boolean): void {
+    this.#isInside = isInside;
+    const { port } = this.#spec;
+    if (port === null) return;
+    if (isInside && this.#isAskedForHere) void this.hold();
+    else this.#parts.ports.letGo(port);
+  }
+
+  /** The program does not run. */
+  async hold(): Promise<void> {
+    const { kind, port } = this.#spec;
+    if (kind !== 'service' || port === null) return;
+    if (this.#isInside && !this.#isAskedForHere) return;
+    const on = this.#isAskedForHere ? 'loopback' : 'everywhere';
+    const isHeld = await this.#parts.ports.hold(port, on);
+    this.#isTaken = !isHeld && (await this.#parts.isTaken(port));
+  }
+
+  get #isAskedForHere(): boolean {
+    return this.#spec.keepsPort === true;
+  }
+}
