@@ -130,7 +130,8 @@ export class Isolation {
     const view = this.#viewOf(spec);
     const hostname = spec.owner.replaceAll('_', '-');
     const names = this.#networks?.filesOf(dir, hostname) ?? [];
-    const mounts = [...(view?.mounts ?? []), ...fileMounts(names)];
+    // What is ours is bound before it is hidden.
+    const mounts = [...fileMounts(names), ...(view?.mounts ?? [])];
     if (this.has('pid')) mounts.push(ownProc);
     const holder = await Holder.open({
       tools: this.#tools,

@@ -46,8 +46,10 @@ export class OwnNetwork {
     const batch = [
       `link add ${outer} ${size} type veth peer name eth0 ${size} netns ${this.#path}`,
       ...withoutIpv6(outer),
-      `address add ${machineAddress} peer ${addressOf(number)} dev ${outer}`,
+      // On loopback: browsers on the machine end all connections when an interface gets an address.
+      `address replace ${machineAddress}/32 dev lo`,
       `link set ${outer} up`,
+      `route add ${addressOf(number)} dev ${outer} src ${machineAddress}`,
     ];
     try {
       await this.#ip(this.#tools.ip, batch);
