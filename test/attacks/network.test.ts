@@ -115,9 +115,6 @@ describe('an app that asks for what is others’', { skip: missing }, () => {
     });
     for (const id of ['victim', 'database']) await listens(id);
   });
-  after(async () => {
-    for (const { spec } of await driver.list()) await driver.remove(spec.id);
-  });
 
   it('is in a network of its own', async () => {
     const layers = (await driver.isolation?.()) ?? [];

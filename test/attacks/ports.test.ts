@@ -8,7 +8,9 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
 import type { Driver } from '../../src/drivers/driver.ts';
+import type { IsolationLayer } from '../../src/protocol/isolation.ts';
 import { js, readSome, textOf, until } from '../support/driver-specs.ts';
+import { layerSettings } from '../support/layer-settings.ts';
 import { freePort } from '../support/ports.ts';
 import { needs, programPath } from '../support/programs.ts';
 import { processPlace, runnerPid, tempDir } from '../support/runner.ts';
@@ -48,109 +50,117 @@ int main(int argc, char **argv) {
 }
 `;
 
-describe('a squatter of ports', { skip: needs('root', 'cc') }, () => {
-  const dir = tempDir();
-  const program = path.join(dir, 'squatter');
-  let place: ProcessPlace;
-  let driver: Driver;
-  let edgePort: number;
-  before(async () => {
-    fs.chmodSync(dir, 0o755);
-    fs.writeFileSync(`${program}.c`, squatterSource);
-    const made = spawnSync(programPath('cc') ?? 'cc', ['-w', '-o', program, `${program}.c`]);
-    assert.equal(made.status, 0, String(made.stderr));
-    edgePort = await freePort();
-    place = processPlace({ edge: { host: '127.0.0.1', port: edgePort } });
-    driver = place.driver;
-  });
-  after(async () => {
-    await place.close();
-    fs.rmSync(dir, { recursive: true });
-  });
+for (const held of ['every layer', 'no networks of their own'] as const)
+  squats(held, layerSettings[held]);
 
-  const start = (id: string, owner: string, uid: number, command: readonly string[], more = {}) =>
-    driver.start(
-      place.specOf({ id, owner, uid, command, kind: 'service', stopGraceMs: 200, ...more }),
-    );
-  const visit = (host: string): Promise<string> =>
-    new Promise((resolve) => {
-      const headers = { host, cookie: 'secret=1' };
-      http
-        .get({ port: edgePort, host: '127.0.0.1', headers, agent: false }, (answer) => {
-          let text = '';
-          answer.setEncoding('utf8').on('data', (more: string) => (text += more));
-          answer.once('end', () => {
-            resolve(answer.statusCode === 200 ? text : String(answer.statusCode));
-          });
-          answer.once('error', (error) => {
+function squats(held: string, without: readonly IsolationLayer[]): void {
+  describe(`a squatter of ports, held by ${held}`, { skip: needs('root', 'cc') }, () => {
+    const sharesPorts = without.includes('network');
+    const dir = tempDir();
+    const program = path.join(dir, 'squatter');
+    let place: ProcessPlace;
+    let driver: Driver;
+    let edgePort: number;
+    before(async () => {
+      fs.chmodSync(dir, 0o755);
+      fs.writeFileSync(`${program}.c`, squatterSource);
+      const made = spawnSync(programPath('cc') ?? 'cc', ['-w', '-o', program, `${program}.c`]);
+      assert.equal(made.status, 0, String(made.stderr));
+      edgePort = await freePort();
+      place = processPlace({ without, edge: { host: '127.0.0.1', port: edgePort } });
+      driver = place.driver;
+    });
+    after(async () => {
+      await place.close();
+      fs.rmSync(dir, { recursive: true });
+    });
+
+    const start = (id: string, owner: string, uid: number, command: readonly string[], more = {}) =>
+      driver.start(
+        place.specOf({ id, owner, uid, command, kind: 'service', stopGraceMs: 200, ...more }),
+      );
+    const visit = (host: string): Promise<string> =>
+      new Promise((resolve) => {
+        const headers = { host, cookie: 'secret=1' };
+        http
+          .get({ port: edgePort, host: '127.0.0.1', headers, agent: false }, (answer) => {
+            let text = '';
+            answer.setEncoding('utf8').on('data', (more: string) => (text += more));
+            answer.once('end', () => {
+              resolve(answer.statusCode === 200 ? text : String(answer.statusCode));
+            });
+            answer.once('error', (error) => {
+              resolve(error.message);
+            });
+          })
+          .once('error', (error) => {
             resolve(error.message);
           });
-        })
-        .once('error', (error) => {
-          resolve(error.message);
-        });
-    });
-  const said = async (id: string): Promise<string> => textOf(await readSome(driver, id));
+      });
+    const said = async (id: string): Promise<string> => textOf(await readSome(driver, id));
 
-  it('gets no visitor of an app that ends and is started again, and is told of', async () => {
-    const port = await driver.freePort();
-    // It ends after some answers.
-    const app = `let left = 20;
+    it('gets no visitor of an app that ends and is started again, and is told of', async () => {
+      const port = await driver.freePort();
+      // It ends after some answers.
+      const app = `let left = 20;
       require('http').createServer((q, s) => {
         s.end('own');
         if (--left === 0) setTimeout(() => process.exit(1), 20);
       }).listen(${String(port)}, '127.0.0.1')`;
-    await start('victim-1', 'app_victim', victimUid, js(app), { port });
-    const at = { host: '127.0.0.1', port };
-    await driver.setRoutes([
-      { host: 'a.localhost', targets: [{ ...at, workload: 'victim-1' }] },
-      // What would be answered by whoever listens there.
-      { host: 'open.localhost', targets: [at] },
-    ]);
-    await until('the app', async () => (await visit('a.localhost')) === 'own');
-    await start('squatter-1', 'app_squatter', squatterUid, [program, String(port)]);
-    const answers = new Set<string>();
-    await until('the squatter has the port', async () => {
-      for (let asked = 0; asked < 10; asked++) answers.add(await visit('a.localhost'));
-      return (await said('squatter-1')).includes('mine');
+      await start('victim-1', 'app_victim', victimUid, js(app), { port });
+      const at = { host: '127.0.0.1', port };
+      await driver.setRoutes([
+        { host: 'a.localhost', targets: [{ ...at, workload: 'victim-1' }] },
+        // What would be answered by whoever listens there.
+        { host: 'open.localhost', targets: [at] },
+      ]);
+      await until('the app', async () => (await visit('a.localhost')) === 'own');
+      await start('squatter-1', 'app_squatter', squatterUid, [program, String(port)]);
+      const answers = new Set<string>();
+      await until('the squatter has the port', async () => {
+        for (let asked = 0; asked < 10; asked++) answers.add(await visit('a.localhost'));
+        return (await said('squatter-1')).includes('mine');
+      });
+      for (let asked = 0; asked < 20; asked++) answers.add(await visit('a.localhost'));
+      assert.deepEqual(
+        [...answers].filter((one) => one !== 'own' && !/^50[23]$/.test(one)),
+        [],
+      );
+      assert.ok(!(await said('squatter-1')).includes('heard'));
+      // What has no owner is answered by whoever listens on the machine.
+      assert.equal(await visit('open.localhost'), sharesPorts ? 'stolen' : '502');
+      if (!sharesPorts) return;
+      assert.equal(await driver.probe('victim-1'), 'foreign');
+      await until('that it is known', async () => {
+        const state = (await driver.inspect('victim-1'))?.state;
+        return state?.phase !== 'ended' && state?.portTaken === true;
+      });
     });
-    for (let asked = 0; asked < 20; asked++) answers.add(await visit('a.localhost'));
-    assert.deepEqual(
-      [...answers].filter((one) => one !== 'own' && !/^50[23]$/.test(one)),
-      [],
-    );
-    assert.ok(!(await said('squatter-1')).includes('heard'));
-    assert.equal(await visit('open.localhost'), 'stolen');
-    assert.equal(await driver.probe('victim-1'), 'foreign');
-    await until('that it is known', async () => {
-      const state = (await driver.inspect('victim-1'))?.state;
-      return state?.phase !== 'ended' && state?.portTaken === true;
-    });
-  });
 
-  it('does not get the port of a database that is stopped, also after a restart of the runner', async () => {
-    const port = await driver.freePort();
-    const server = js(`require('net').createServer().listen(${String(port)}, '127.0.0.1')`);
-    const spec = { port, keepsPort: true };
-    await start('db-1', 'db_victim', victimUid, server, spec);
-    await until('the server', async () => (await driver.probe('db-1')) === 'listening');
-    await driver.remove('db-1');
-    assert.equal(await listens(port), 'EADDRINUSE');
-    const before = await runnerPid(place.dataDir);
-    await place.killRunner();
-    await until('another runner', async () => {
-      const pid = await runnerPid(place.dataDir);
-      return pid !== undefined && pid !== before;
+    it('does not get the port of a database that is stopped, also after a restart of the runner', async () => {
+      const port = await driver.freePort();
+      const server = js(`require('net').createServer().listen(${String(port)}, '127.0.0.1')`);
+      const spec = { port, keepsPort: true };
+      await start('db-1', 'db_victim', victimUid, server, spec);
+      await until('the server', async () => (await driver.probe('db-1')) === 'listening');
+      await driver.remove('db-1');
+      assert.equal(await listens(port), 'EADDRINUSE');
+      const before = await runnerPid(place.dataDir);
+      await place.killRunner();
+      await until('another runner', async () => {
+        const pid = await runnerPid(place.dataDir);
+        return pid !== undefined && pid !== before;
+      });
+      assert.equal(await listens(port), 'EADDRINUSE');
+      await start('db-2', 'db_victim', victimUid, server, spec);
+      await until('the server', async () => (await driver.probe('db-2')) === 'listening');
+      await driver.remove('db-2');
+      assert.equal(await listens(port), 'EADDRINUSE');
+      await driver.letPort?.('db_victim');
+      assert.equal(await listens(port), undefined);
     });
-    assert.equal(await listens(port), 'EADDRINUSE');
-    await start('db-2', 'db_victim', victimUid, server, spec);
-    await until('the server', async () => (await driver.probe('db-2')) === 'listening');
-    await driver.remove('db-2');
-    assert.equal(await listens(port), 'EADDRINUSE');
-    await driver.letPort?.('db_victim');
-    assert.equal(await listens(port), undefined);
   });
-});
+}
 
 /** The code of the failure; nothing once it listens, and it is closed then. */
 function listens(port: number): Promise<string | undefined> {
