@@ -37,7 +37,8 @@ import type { WorkloadNetwork } from './network/networks.ts';
 import { isWorkloadId, type Records, type WorkloadRecord } from './records.ts';
 import { Shares } from './shares.ts';
 import { Terminals } from './terminals.ts';
-import { type Backoff, Workload } from './workload.ts';
+import type { Backoff } from './backoff.ts';
+import { Workload } from './workload.ts';
 
 export interface RunnerOptions {
   /** Where it keeps what the next runner is to know. */

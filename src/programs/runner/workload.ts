@@ -14,6 +14,7 @@ import type {
 } from '../../protocol/workload.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { endPolitely, killAll } from '../../lib/processes/ending.ts';
+import { type Backoff, restartDelayMs } from './backoff.ts';
 import { lostExit, shortOfMemory } from './exits.ts';
 import type { Ground } from './ground.ts';
 import { Compartment, type CompartmentParts, type Part } from './isolation/compartment.ts';
@@ -25,13 +26,6 @@ import { failedToStart, type ProgramProcess, startProgram } from './program-proc
 import type { WorkloadRecord } from './records.ts';
 import { ServicePort, type ServicePortParts } from './service-port.ts';
 import { UsageMeter } from './usage-meter.ts';
-
-export interface Backoff {
-  firstMs: number;
-  maxMs: number;
-  /** A run this long counts as good: the next restart comes after `firstMs` again. */
-  goodRunMs: number;
-}
 
 export interface WorkloadParts extends Omit<CompartmentParts, 'spec'>, ServicePortParts {
   record: WorkloadRecord;
@@ -339,10 +333,7 @@ export class Workload {
 
   async #waitForRestart(lastExit: Exit): Promise<void> {
     const { backoff, clock } = this.#parts;
-    const delayMs = Math.min(
-      backoff.firstMs * 2 ** Math.max(this.#shortRuns - 1, 0),
-      backoff.maxMs,
-    );
+    const delayMs = restartDelayMs(backoff, this.#shortRuns);
     const { restarts } = this.#record;
     this.#record.lastExit = lastExit;
     this.#save(false);

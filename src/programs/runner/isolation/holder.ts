@@ -11,7 +11,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { allPids, type ControlGroup } from '../../../lib/processes/processes.ts';
-import { oneLine, toolEnvironment } from './host-tools.ts';
+import { complaintOf, toolEnvironment } from '../system-tools.ts';
 
 /** By the names of `/proc/<pid>/ns` and the options of unshare(1) and nsenter(1). */
 const optionOf = { mnt: 'mount', pid: 'pid', ipc: 'ipc', uts: 'uts', net: 'net' } as const;
@@ -151,7 +151,7 @@ function pidToldBy(child: ChildProcess): Promise<number> {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (complaint += text));
     child.once('error', reject);
     child.once('close', (code, signal) => {
-      const reason = oneLine(complaint) || `it ended with ${String(code ?? signal)}`;
+      const reason = complaintOf('unshare', complaint) ?? `it ended with ${String(code ?? signal)}`;
       reject(new Error(`Cannot make namespaces: ${reason}`));
     });
   });

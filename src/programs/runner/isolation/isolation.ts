@@ -14,7 +14,7 @@ import type { WorkloadSpec } from '../../../protocol/workload.ts';
 import { launcherRoot } from '../limits/launch.ts';
 import type { Networks, WorkloadNetwork } from '../network/networks.ts';
 import { Holder, type HolderTools, type Namespace } from './holder.ts';
-import { complaintOf, findTool } from './host-tools.ts';
+import { findTools, runTool } from '../system-tools.ts';
 import { fileMounts, ownProc, tempFolders, type View, viewMounts } from './mounts.ts';
 
 export interface IsolationOptions {
@@ -60,13 +60,14 @@ const attempts = {
 export class Isolation {
   readonly states: readonly LayerState[];
   readonly #missing: Missing;
-  readonly #tools: HolderTools;
+  /** Null where some are not there: then no layer needs them. */
+  readonly #tools: HolderTools | null;
   readonly #networks: Networks | null;
   readonly #dataDir: string;
 
   private constructor(
     missing: Missing,
-    tools: HolderTools,
+    tools: HolderTools | null,
     networks: Networks | null,
     dataDir: string,
   ) {
@@ -80,32 +81,24 @@ export class Isolation {
   static async open(options: IsolationOptions): Promise<Isolation> {
     const missing = new Map(options.without.map((layer) => [layer, leftOut]));
     if (!options.hasGroups && !missing.has('cgroup')) missing.set('cgroup', noGroups);
-    const found = new Map(
-      ['unshare', 'nsenter', 'setsid', 'setpriv', 'mount', 'timeout'].map((name) => [
-        name,
-        findTool(name),
-      ]),
-    );
-    const tool = (name: string): string => found.get(name) ?? '';
-    const lacks = [...found].flatMap(([name, file]) => (file === undefined ? [name] : []));
-    const general = reasonAgainstAll(options.isRoot, lacks);
+    const found = findTools(['unshare', 'nsenter', 'setsid', 'setpriv', 'mount', 'timeout']);
+    const tools = 'lacking' in found ? null : found;
+    const general = reasonAgainstAll(options.isRoot, 'lacking' in found ? found.lacking : []);
     const wanted = isolationLayers.filter((layer) => !missing.has(layer) && layer !== 'cgroup');
     if (general !== undefined) for (const layer of wanted) missing.set(layer, general);
     // Together: each takes its time.
     const [opened] = await Promise.all([
       missing.has('network') ? null : options.openNetworks(),
-      ...(general === undefined ? wanted.map((layer) => tryLayer(layer, tool, missing)) : []),
+      ...(tools === null || general !== undefined
+        ? []
+        : wanted.map((layer) => tryLayer(layer, tools, missing))),
     ]);
     if (opened !== null && 'missing' in opened) missing.set('network', opened.missing);
-    const networks = opened === null || 'missing' in opened ? null : opened;
-    if (missing.has('network')) networks?.close();
-    const tools = {
-      unshare: tool('unshare'),
-      nsenter: tool('nsenter'),
-      setpriv: tool('setpriv'),
-      setsid: tool('setsid'),
-      timeout: tool('timeout'),
-    };
+    let networks = opened === null || 'missing' in opened ? null : opened;
+    if (missing.has('network')) {
+      networks?.close();
+      networks = null;
+    }
     return new Isolation(missing, tools, networks, options.dataDir);
   }
 
@@ -115,18 +108,22 @@ export class Isolation {
 
   /** For `Place.enter`; empty where nothing is entered. */
   enterOf(enclosure: Enclosure | undefined): string[] {
-    const privileges = this.has('privileges') ? [this.#tools.setpriv, '--no-new-privs', '--'] : [];
-    return [...(enclosure?.enter ?? []), ...privileges];
+    const enter = enclosure?.enter ?? [];
+    if (this.#tools === null || !this.has('privileges')) return [...enter];
+    return [...enter, this.#tools.setpriv, '--no-new-privs', '--'];
   }
 
-  /** Undefined where no layer needs one. `dir`: ours, for the workload. `address`: that it had before. Rejects with an Error. */
+  /**
+   * Undefined where no layer needs one. `dir`: ours, for the workload. `address`: that it had before. Rejects
+   * with an Error.
+   */
   async enclose(
     spec: WorkloadSpec,
     dir: string,
     address: string | null,
   ): Promise<Enclosure | undefined> {
     const namespaces = this.#namespaces();
-    if (namespaces.length === 0) return undefined;
+    if (this.#tools === null || namespaces.length === 0) return undefined;
     const view = this.#viewOf(spec);
     const hostname = spec.owner.replaceAll('_', '-');
     const names = this.#networks?.filesOf(dir, hostname) ?? [];
@@ -198,16 +195,17 @@ function reasonAgainstAll(isRoot: boolean, lacks: readonly string[]): string | u
 
 async function tryLayer(
   layer: IsolationLayer,
-  tool: (name: string) => string,
+  { setpriv, unshare }: HolderTools,
   missing: Map<IsolationLayer, string>,
 ): Promise<void> {
   if (layer === 'cgroup') return;
-  const command =
-    layer === 'privileges'
-      ? [tool('setpriv'), '--no-new-privs', '--', 'true']
-      : [tool('unshare'), ...attempts[layer]];
-  const complaint = await complaintOf(command);
-  if (complaint !== undefined) missing.set(layer, `The system refuses it: ${complaint}.`);
+  try {
+    await (layer === 'privileges'
+      ? runTool([setpriv, '--no-new-privs', '--', 'true'])
+      : runTool([unshare, ...attempts[layer]]));
+  } catch (error) {
+    missing.set(layer, `The system refuses it: ${(error as Error).message}.`);
+  }
 }
 
 function enclosureOf(holder: Holder, network: WorkloadNetwork | null, ownPids: boolean): Enclosure {

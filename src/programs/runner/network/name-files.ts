@@ -6,10 +6,7 @@ import fs from 'node:fs';
 import { isIPv4 } from 'node:net';
 import path from 'node:path';
 
-export interface BoundFile {
-  from: string;
-  to: string;
-}
+import type { BoundFile } from '../isolation/mounts.ts';
 
 export interface NameFiles {
   /** Whom programs ask. */

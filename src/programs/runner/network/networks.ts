@@ -17,10 +17,12 @@ import { workloadNetwork } from '../../../lib/networks.ts';
 import type { WorkloadSpec } from '../../../protocol/workload.ts';
 import { addressOf, interfaceOf, numberOf, workloadNumbers } from './addresses.ts';
 import { areThere, machineRules } from './machine-rules.ts';
-import { type BoundFile, type NameFiles, openNameFiles } from './name-files.ts';
+import type { BoundFile } from '../isolation/mounts.ts';
+import { type NameFiles, openNameFiles } from './name-files.ts';
 import { leadingHere, loopbackRules, OwnNetwork } from './own-network.ts';
 import { type Team, TeamChains } from './team-rules.ts';
-import { findTools, type NetworkTools, runTool, runToolSync } from './tools.ts';
+import { runTool, runToolSync } from '../system-tools.ts';
+import { findNetworkTools, type NetworkTools } from './tools.ts';
 
 export interface WorkloadNetwork {
   readonly address: string;
@@ -68,7 +70,7 @@ export async function openNetworks(
   options: NetworksOptions,
 ): Promise<Networks | { missing: string }> {
   if (process.getuid?.() !== 0) return { missing: 'It takes root to make networks.' };
-  const tools = findTools();
+  const tools = findNetworkTools();
   if ('lacking' in tools) {
     const of = tools.lacking.join(', ');
     return { missing: `There is no program ${of} (packages iproute2, iptables, util-linux).` };

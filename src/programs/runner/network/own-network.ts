@@ -7,7 +7,8 @@
 import fs from 'node:fs';
 
 import { addressOf, interfaceOf, machineAddress } from './addresses.ts';
-import { inside, type NetworkTools, runTool, type Tool } from './tools.ts';
+import { runTool, type Tool } from '../system-tools.ts';
+import { inside, type NetworkTools } from './tools.ts';
 
 const loopback = '127.0.0.1';
 const taken = 'File exists';
