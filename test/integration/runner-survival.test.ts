@@ -146,7 +146,7 @@ describe('kill -9 of the runner', () => {
     );
     await driver.start(specOf({ id: 'edge-1', command, kind: 'service', port: appPort }));
     await driver.setRoutes([
-      { host: 'a.localhost', targets: [{ host: '127.0.0.1', port: appPort }] },
+      { host: 'a.localhost', targets: [{ host: '127.0.0.1', port: appPort, workload: 'edge-1' }] },
     ]);
     await until('an answer', async () => (await get(port, 'a.localhost')) === '200 app');
     // While no client is there the apps are reached all the same.
