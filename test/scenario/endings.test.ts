@@ -1,6 +1,6 @@
 /** How a service ends: what it waits for, what cuts that short, and what it does not go on without. */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -17,8 +17,6 @@ const endless = 'while :; do sleep 0.05; done';
 
 describe('a service with a request under way', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-endings-'));
-  // The uid of the app looks there for a file.
-  chmodSync(folder, 0o711);
   const time = new TimeMachine(join(folder, 'time'));
   let gangway: Gangway;
   let app: AppInfo;
@@ -55,12 +53,11 @@ describe('a service with a request under way', () => {
   }
 
   it('answers it while drainSeconds are not over', async () => {
-    const marker = join(folder, 'go');
-    const { answer } = await exec(`until [ -e ${marker} ]; do sleep 0.05; done`);
+    const { answer } = await exec('until [ -e "$HOME/go" ]; do sleep 0.05; done');
     const exit = gangway.stop();
     await until('it drains', patienceMs, () => gangway.logged('draining').length === 1);
     await time.jump(30 * secondMs);
-    writeFileSync(marker, '');
+    writeFileSync(join(gangway.dataDir, 'apps', app.id, 'home', 'go'), '');
     assert.deepEqual(await answer, { execConsole: { exitCode: 0 } });
     assert.deepEqual(await exit, { code: 0, signal: null });
     await gangway.start();

@@ -1,6 +1,6 @@
 /** What callers get of a place that does not answer, or not in time: of a runner that stands still. */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -16,8 +16,6 @@ const dropped = 'gangway_http_dropped_answers_total{why="late"}';
 
 describe('a service with a slow command', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gangway-hung-'));
-  // The uid of the app leaves files there.
-  chmodSync(folder, 0o777);
   const time = new TimeMachine(join(folder, 'time'));
   let gangway: Gangway;
   let app: AppInfo;
@@ -35,7 +33,8 @@ describe('a service with a slow command', () => {
   });
 
   it('answerSeconds end the wait for an answer, with an error of GraphQL', async () => {
-    const [begun, next] = [join(folder, 'begun'), join(folder, 'next')];
+    const home = join(gangway.dataDir, 'apps', app.id, 'home');
+    const [begun, next] = [join(home, 'begun'), join(home, 'next')];
     const exec = (command: string): string =>
       `execConsole(appId: "${app.id}", command: "${command}") { exitCode }`;
     const query = `mutation { a: ${exec(`touch ${begun}; sleep 50`)} b: ${exec(`touch ${next}`)} }`;

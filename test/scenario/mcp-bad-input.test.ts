@@ -276,10 +276,8 @@ describe('many on one connection', () => {
 describe('a client that leaves', () => {
   it('leaves nothing under way, while the deployment goes on', async () => {
     const { client } = gangway;
-    const done = join(gangway.dataDir, 'apps', 'done');
     const app = await client.createApp('Slow', {
-      build: { buildCommand: 'until [ -e "$DONE" ]; do sleep 0.1; done' },
-      env: [{ key: 'DONE', value: done }],
+      build: { buildCommand: 'until [ -e "$HOME/done" ]; do sleep 0.1; done' },
     });
     await client.mustUpload(app.id, packed('procfile'));
     const deploymentId = await client.redeploy(app.id);
@@ -301,7 +299,7 @@ describe('a client that leaves', () => {
       String((await client.deployment(deploymentId))?.status),
       /queued|building|starting/,
     );
-    writeFileSync(done, '');
+    writeFileSync(join(gangway.dataDir, 'apps', app.id, 'home', 'done'), '');
     assert.equal(await client.finished(deploymentId), 'ready');
   });
 });

@@ -66,7 +66,8 @@ describe('metrics of an app', () => {
       assert.ok(Math.abs(time.now() - Date.parse(at)) < 120_000);
       assert.ok(cpu > 0 && cpu < 64);
       assert.ok(memoryBytes > 1_000_000);
-      assert.equal(networkInBytes, null);
+      // Where it has no network of its own nobody counts.
+      assert.ok(networkInBytes === null || networkInBytes > 0);
     }
     await gangway.restart();
     const after = await samples();

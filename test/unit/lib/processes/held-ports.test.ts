@@ -62,8 +62,8 @@ it('HeldPorts leads who comes from this machine to where the owner listens', asy
   owner.listen(0, '127.0.0.2');
   t.after(() => owner.close());
   await once(owner, 'listening');
-  let place: { host: string; port: number } | undefined;
-  const ports = new HeldPorts(() => place);
+  const places: { host: string; port: number }[] = [];
+  const ports = new HeldPorts(() => places[0]);
   const port = await freePort();
   assert.ok(await ports.hold(port));
   t.after(() => {
@@ -82,7 +82,7 @@ it('HeldPorts leads who comes from this machine to where the owner listens', asy
       socket.end('rows');
     });
   assert.equal(await ask('127.0.0.1'), '');
-  place = { host: '127.0.0.2', port: (owner.address() as net.AddressInfo).port };
+  places.push({ host: '127.0.0.2', port: (owner.address() as net.AddressInfo).port });
   assert.equal(await ask('127.0.0.1'), 'heard rows');
   const [own] = Object.values(os.networkInterfaces())
     .flatMap((all) => all ?? [])
