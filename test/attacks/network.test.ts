@@ -204,10 +204,10 @@ describe('an app that asks for what is others’', { skip: missing }, () => {
     await place.killRunner();
     const database = ports['database'] ?? 0;
     await until('the database is back', async () => {
-      return (await visit('127.0.0.1', database)).startsWith("rows to ");
+      return (await visit('127.0.0.1', database)).startsWith('rows to ');
     });
     await until('the app is back', async () => {
-      return (await visit('127.0.0.1', edgePort, 'a.localhost')).startsWith("victim to ");
+      return (await visit('127.0.0.1', edgePort, 'a.localhost')).startsWith('victim to ');
     });
     const victim = (await driver.inspect('victim'))?.address?.host ?? '';
     const at = [`127.0.0.1:${String(database)}`, `${victim}:${String(ports['victim'])}`];

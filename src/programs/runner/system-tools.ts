@@ -10,14 +10,7 @@ import path from 'node:path';
 export type Tool = readonly [program: string, ...args: string[]];
 
 /** Also where nothing but the shell of an administrator has them in its PATH; a runner has none. */
-const toolFolders = [
-  '/usr/sbin',
-  '/usr/bin',
-  '/sbin',
-  '/bin',
-  '/usr/local/sbin',
-  '/usr/local/bin',
-];
+const toolFolders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin'];
 export const toolEnvironment = { PATH: toolFolders.join(':'), LC_ALL: 'C' };
 /** `maxBuffer`: of all rules of a machine. */
 const options = {

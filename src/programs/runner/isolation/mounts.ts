@@ -35,9 +35,7 @@ export function viewMounts({ hidden, shared, own }: View): string[] | undefined 
   const kept = [own.root, ...shared];
   const places = [...hidden, ...kept];
   // Its own `/tmp` cannot be what our folders lie in: it could swap them.
-  const bare = tempFolders.filter((temp) =>
-    places.some((place) => isWithin(place, temp)),
-  );
+  const bare = tempFolders.filter((temp) => places.some((place) => isWithin(place, temp)));
   if (places.some((place) => isWithin(place, stage))) return undefined;
   const empty = outermost([...bare, ...hidden]);
   return [

@@ -262,7 +262,8 @@ describe('networks of workloads', { skip: missing }, () => {
     assert.match(first ?? '', /:FORWARD DROP/);
     assert.equal(isForwarding, '1');
     assert.doesNotMatch(flushed ?? '', /GANGWAY|GWI/);
-    const rules = (text = ''): string[] => text.split('\n').filter((line) => line.startsWith("-A "));
+    const rules = (text = ''): string[] =>
+      text.split('\n').filter((line) => line.startsWith('-A '));
     assert.ok(rules(first).some((rule) => rule.includes('--to-destination')));
     assert.deepEqual(rules(last), rules(first));
   });
