@@ -41,6 +41,8 @@ describe('an app that swaps its files for links', { skip: needs('root') }, () =>
       const data = join(dir, 'apps', owner, 'data');
       mkdirSync(data, { recursive: true, mode: 0o711 });
       fillHostile({ folder: data, outsideFolder: outside, outsideFile, count: 4 });
+      // One that is there whenever somebody looks.
+      execFileSync('mkfifo', [join(data, 'resting')]);
       await handOverTree(data, uid);
       stops.push(await startSwapping(t, data, uid));
     }
