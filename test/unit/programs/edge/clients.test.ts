@@ -74,6 +74,34 @@ describe('Clients', () => {
     assert.equal(busy.destroyed, true);
   });
 
+  it('reads no more connections of a client whose heads come all at once, but some in each turn', async () => {
+    const many = { connections: 1000, waiting: 1000 };
+    const clients = new Clients({ logger, each: many });
+    const own = admitAll(clients, Array<string>(100).fill('192.0.2.1'));
+    const others = admitAll(clients, Array<string>(100).fill('192.0.2.2'));
+    const unread = (sockets: readonly Socket[]): number =>
+      sockets.filter((socket) => socket.isPaused()).length;
+    for (const socket of own.slice(0, 63)) clients.begin(socket);
+    assert.equal(unread(own), 0);
+    for (const socket of own.slice(63, 64)) clients.begin(socket);
+    assert.deepEqual([unread(own), unread(own.slice(0, 64)), unread(others)], [36, 0, 0]);
+    own.at(-1)?.emit('close');
+    for (const left of [20, 4, 0]) {
+      await new Promise(setImmediate);
+      assert.equal(unread(own.slice(0, -1)), Math.max(left - 1, 0));
+    }
+  });
+
+  it('counts heads by the turn', async () => {
+    const clients = new Clients({ logger, each: { connections: 1000, waiting: 1000 } });
+    const own = admitAll(clients, Array<string>(200).fill('192.0.2.1'));
+    for (const from of [0, 60, 120]) {
+      for (const socket of own.slice(from, from + 60)) clients.begin(socket);
+      await new Promise(setImmediate);
+    }
+    assert.ok(own.every((socket) => !socket.isPaused()));
+  });
+
   it('makes room among all clients, and refuses where none waits', () => {
     const clients = make(3);
     const sockets = admitAll(clients, ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4']);
