@@ -59,7 +59,7 @@ async function runIn(
   const { uid, waits } = ground;
   const variable = sessionVariable;
   const membership: Membership = { variable, mark, first: null, waits, uid, group, within };
-  const { child, output } = start(options, mark, place);
+  const { child, output } = await start(options, mark, place);
   const chunks: Buffer[] = [];
   let room = spec.maxBytes;
   let truncated = false;
@@ -103,13 +103,13 @@ async function runIn(
   }
 }
 
-function start(
+async function start(
   { ground, spec, name }: CommandOptions,
   mark: string,
   place: Place | null,
-): { child: ChildProcess; output: Socket } {
+): Promise<{ child: ChildProcess; output: Socket }> {
   // One pipe for both, so that they come out as they were written.
-  const pipe = makePipes(ground.dir, [name])[name];
+  const { [name]: pipe } = await makePipes(ground.dir, [name]);
   if (pipe === undefined) throw new Error('Cannot run a command: there is no pipe');
   const marks = { [markVariable]: ground.mark, [sessionVariable]: mark };
   const start = {

@@ -4,10 +4,11 @@
  * They are named pipes, and their names are gone at once: what `spawn` makes by itself are sockets,
  * and a program cannot open a socket again by `/dev/stdout` or `/dev/stderr`, as scripts like to.
  */
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
+
+import { runTool } from './system-tools.ts';
 
 export interface OutputPipe {
   reader: net.Socket;
@@ -15,19 +16,15 @@ export interface OutputPipe {
   writerFd: number;
 }
 
-/** One for each name; `dir` is the caller's own. Throws when the system makes none. */
-export function makePipes<Name extends string>(
+/** One for each name; `dir` is the caller's own. Rejects when the system makes none. */
+export async function makePipes<Name extends string>(
   dir: string,
   names: readonly Name[],
-): Record<Name, OutputPipe> {
+): Promise<Record<Name, OutputPipe>> {
   const files = names.map((name) => path.join(dir, `${name}.pipe`));
   for (const file of files) fs.rmSync(file, { force: true });
   // Open to all for writing, since the program may have another uid; nobody else finds the way in.
-  const made = spawnSync('/usr/bin/env', ['mkfifo', '-m', '622', ...files], {
-    env: { PATH: '/usr/bin:/bin' },
-    stdio: 'ignore',
-  });
-  if (made.status !== 0) throw new Error('Cannot make pipes: mkfifo failed', { cause: made.error });
+  await runTool(['/usr/bin/env', 'mkfifo', '-m', '622', ...files]);
   const pipes = files.map((file) => openBoth(file));
   return Object.fromEntries(names.map((name, at) => [name, pipes[at]])) as Record<Name, OutputPipe>;
 }
