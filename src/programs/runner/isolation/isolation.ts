@@ -202,7 +202,7 @@ async function tryLayer(
   try {
     await (layer === 'privileges'
       ? runTool([setpriv, '--no-new-privs', '--', 'true'])
-      : runTool([unshare, ...attempts[layer]]));
+      : runTool([setpriv, '--pdeathsig', 'KILL', '--', unshare, ...attempts[layer]]));
   } catch (error) {
     missing.set(layer, `The system refuses it: ${(error as Error).message}.`);
   }
