@@ -8,21 +8,27 @@
  *    longest is closed. Where none waits, the new one is refused.
  * 3. When so many heads of a client came in one turn of the loop, the connections on which it waits are not read
  *    until later turns, some in each: heads that come all at once hold up no other client.
- * 4. There are at most `connectionsMax` of all clients. Beyond, the one of them all that has waited for
+ * 4. New connections of a client are read at a pace (`door.ts`).
+ * 5. There are at most `connectionsMax` of all clients. Beyond, the one of them all that has waited for
  *    longest makes room: whoever sends a whole head at once gets in while others send half ones.
  */
 import type { Socket } from 'node:net';
 
+import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { openFilesMax } from '../../lib/open-files.ts';
 import { type InNetworks, isLoopback, networks, sourceOf } from '../../lib/networks.ts';
+import { Door, type Pace } from './door.ts';
 
 interface Bounds {
   connections: number;
   waiting: number;
+  /** Of new ones. */
+  pace: Pace;
 }
 
 export interface ClientsOptions {
+  clock: Clock;
   logger: Logger;
   /** Of all clients together. */
   connectionsMax?: number;
@@ -64,15 +70,25 @@ export class Clients {
   readonly #waiting = new Set<Held>();
   /** Those whose heads are counted, or whose connections are not read. */
   readonly #counted = new Set<Client>();
+  readonly #door: Door;
   #connections = 0;
   #isTrusted: InNetworks = () => false;
 
-  constructor({ logger, connectionsMax, each, near }: ClientsOptions) {
+  constructor({ clock, logger, connectionsMax, each, near }: ClientsOptions) {
     this.#logger = logger;
+    this.#door = new Door(clock);
     // Each may need another one to an app, and workloads need files, too.
     this.#connectionsMax = connectionsMax ?? Math.min(10_000, Math.floor((openFilesMax() * 3) / 8));
-    this.#each = each ?? { connections: 2000, waiting: 1000 };
-    this.#near = near ?? { connections: 8000, waiting: 4000 };
+    this.#each = each ?? {
+      connections: 2000,
+      waiting: 1000,
+      pace: { atOnce: 64, everyMs: 4 },
+    };
+    this.#near = near ?? {
+      connections: 8000,
+      waiting: 4000,
+      pace: { atOnce: 512, everyMs: 0.5 },
+    };
   }
 
   /** Addresses and CIDRs of proxies, from now on. Throws when one is neither. */
@@ -84,7 +100,8 @@ export class Clients {
   admit(socket: Socket): boolean {
     const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
     const client = this.#clientOf(address);
-    if (!this.#makeRoom(client, this.#boundsOf(address))) {
+    const bounds = this.#boundsOf(address);
+    if (!this.#makeRoom(client, bounds)) {
       if (client.connections === 0) this.#clients.delete(client.name);
       return false;
     }
@@ -93,6 +110,7 @@ export class Clients {
     this.#connections++;
     client.connections++;
     this.#wait(held);
+    this.#door.come(client.name, bounds.pace, socket);
     socket.once('close', () => this.#release(held));
     return true;
   }
@@ -120,7 +138,7 @@ export class Clients {
     this.#counted.add(client);
     if (client.heads < headsMax) return;
     for (const held of client.waiting) {
-      if (client.unread.has(held)) continue;
+      if (client.unread.has(held) || this.#door.isWaiting(client.name, held.socket)) continue;
       client.unread.add(held);
       held.socket.pause();
     }
@@ -169,6 +187,7 @@ export class Clients {
     this.#waiting.delete(held);
     client.waiting.delete(held);
     client.unread.delete(held);
+    this.#door.leave(client.name, held.socket);
     this.#connections--;
     client.connections--;
     if (client.connections === 0) this.#clients.delete(client.name);

@@ -6,6 +6,8 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 
 import { closeServer, EdgePlace } from '../../../support/edge-place.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { ManualClock, settle } from '../../../support/manual-clock.ts';
 import { freePort } from '../../../support/ports.ts';
 
 describe('Edge', () => {
@@ -89,6 +91,29 @@ describe('Edge', () => {
       clearImmediate(counting);
       unsubscribe('http.server.request.start', note);
       for (const socket of sockets) socket.destroy();
+    }
+  });
+
+  it('reads new connections of a client at a pace', async () => {
+    const clock = new ManualClock();
+    const near = { connections: 10, waiting: 10, pace: { atOnce: 1, everyMs: 10 } };
+    const paced = await new EdgePlace({ clock, bounds: { near } }).open();
+    try {
+      const answered: number[] = [];
+      const asked = [1, 2, 3].map(async (number) => {
+        const text = 'GET / HTTP/1.1\r\nHost: none.localhost\r\nConnection: close\r\n\r\n';
+        await paced.raw(text);
+        answered.push(number);
+      });
+      await Promise.any(asked);
+      for (let turn = 0; turn < 10; turn++) await settle();
+      assert.equal(answered.length, 1);
+      await clock.advance(12);
+      await eventually('the next', () => answered.length === 2);
+      await clock.advance(12);
+      await Promise.all(asked);
+    } finally {
+      await paced.close();
     }
   });
 
