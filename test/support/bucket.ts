@@ -17,11 +17,15 @@ export interface BucketCall {
   body: Buffer;
 }
 
-/** What a call gets instead of its answer; `half`: half of the body, and the end of the connection. */
+/**
+ * What a call gets instead of its answer. `half`: half of the body and the end of the connection, `stall`: without
+ * that end; `lost`: what was asked is done, and the connection ends.
+ */
 export type BucketFault =
   | { status: number; code?: string; headers?: Record<string, string> }
   | 'silence'
   | 'half'
+  | 'stall'
   | 'lost'
   | { text: string };
 
@@ -89,7 +93,9 @@ export class BucketServer {
     }
     const fault = this.fault(call);
     if (fault === 'silence') return;
-    if (fault === 'half') this.#half(call, response);
+    const { range } = request.headers;
+    if (fault === 'half') this.#half(call, range, response, () => response.destroy());
+    else if (fault === 'stall') this.#half(call, range, response, () => undefined);
     else if (fault === 'lost') {
       this.#handle(call, request, undefined);
       response.destroy();
@@ -98,14 +104,16 @@ export class BucketServer {
     else fail(response, fault.status, fault.code, fault.headers);
   }
 
-  #half({ key }: BucketCall, response: ServerResponse): void {
+  #half(
+    { key }: BucketCall,
+    range: string | undefined,
+    response: ServerResponse,
+    then: () => void,
+  ): void {
     const object = this.objects.get(key) ?? Buffer.alloc(0);
-    const bytes = String(object.length);
-    response.writeHead(206, {
-      'content-length': bytes,
-      'content-range': `bytes 0-${String(object.length - 1)}/${bytes}`,
-    });
-    response.write(object.subarray(0, object.length / 2), () => response.destroy());
+    const { body, headers } = pieceOf(object, range);
+    response.writeHead(206, headers);
+    response.write(body.subarray(0, body.length / 2), then);
   }
 
   #handle(call: BucketCall, request: IncomingMessage, response?: ServerResponse): void {
@@ -197,17 +205,23 @@ export class BucketServer {
       fail(response, 404, method === 'HEAD' ? undefined : 'NoSuchKey');
       return;
     }
-    const [, start = '0', end = ''] = /^bytes=(\d+)-(\d+)$/.exec(range ?? '') ?? [];
-    const from = Number(start);
-    const to = end === '' ? object.length - 1 : Number(end);
-    const said = `bytes ${String(from)}-${String(to)}/${String(object.length)}`;
-    const body = object.subarray(from, to + 1);
-    response?.writeHead(range === undefined ? 200 : 206, {
-      'content-length': String(body.length),
-      ...(range !== undefined && { 'content-range': said }),
-    });
+    const { body, headers } = pieceOf(object, range);
+    response?.writeHead(range === undefined ? 200 : 206, headers);
     response?.end(method === 'HEAD' ? undefined : body);
   }
+}
+
+function pieceOf(
+  object: Buffer,
+  range: string | undefined,
+): { body: Buffer; headers: Record<string, string> } {
+  const [, start = '0', end = ''] = /^bytes=(\d+)-(\d+)$/.exec(range ?? '') ?? [];
+  const from = Number(start);
+  const to = end === '' ? object.length - 1 : Number(end);
+  const body = object.subarray(from, to + 1);
+  const said = `bytes ${String(from)}-${String(to)}/${String(object.length)}`;
+  const length = { 'content-length': String(body.length) };
+  return { body, headers: range === undefined ? length : { ...length, 'content-range': said } };
 }
 
 /** A way to buckets on loopback. */

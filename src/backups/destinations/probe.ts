@@ -1,5 +1,6 @@
 /** Owns the test of a destination: an object is written, read back, compared and removed. */
 import { randomBytes } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Destination } from './destination.ts';
 
@@ -34,8 +35,7 @@ async function mustHold(
   signal: AbortSignal,
 ): Promise<void> {
   const { stream } = await destination.read(probeKey, undefined, signal);
-  const parts: Uint8Array[] = [];
-  for await (const part of stream) parts.push(part);
-  if (Buffer.concat(parts).equals(written)) return;
+  const found = await buffer(stream);
+  if (found.equals(written)) return;
   throw new ServiceError('DESTINATION_FAILED', 'What was read back is not what was written.');
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { testDestination } from '../../../../../src/backups/destinations/probe.ts';
 import { baseOf, type BucketTiming } from '../../../../../src/backups/destinations/s3/bucket.ts';
@@ -40,7 +41,7 @@ describe('S3Destination', () => {
   };
   const read = async (from = destination): Promise<Buffer> => {
     const { stream } = await from.read('object');
-    return Buffer.concat(await Array.fromAsync(stream));
+    return await buffer(stream);
   };
   /** Each request fails so for its first times. */
   const failFirst = (fault: BucketFault, times: number): void => {
@@ -49,7 +50,8 @@ describe('S3Destination', () => {
       const what = `${method} ${key} ${query.toString()}`;
       const count = (seen.get(what) ?? 0) + 1;
       seen.set(what, count);
-      return count <= times ? fault : undefined;
+      // The answer to HEAD has no body, and so no code.
+      return count <= times && method !== 'HEAD' ? fault : undefined;
     };
   };
   const failsWith = (message: RegExp) => ({ code: 'DESTINATION_FAILED', message });
@@ -90,13 +92,12 @@ describe('S3Destination', () => {
   it('holds each try to its silence where a body stops coming', async () => {
     await write(large);
     const impatient = open(bucket, hasty);
-    bucket.fault = ({ method }) => (method === 'GET' ? 'half' : undefined);
+    bucket.fault = ({ method }) => (method === 'GET' ? 'stall' : undefined);
     await assert.rejects(read(impatient), failsWith(/breaks off/));
   });
 
   it('goes on where a read broke off', async () => {
     await write(large);
-    failFirst('half', 1);
     bucket.fault = once(({ method }) => method === 'GET', 'half');
     assert.ok((await read()).equals(large));
     assert.equal(bucket.calls.filter((call) => call.startsWith('GET')).length, 2);
