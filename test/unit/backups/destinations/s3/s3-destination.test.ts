@@ -81,9 +81,9 @@ describe('S3Destination', () => {
   }
 
   it('tries again where the bucket is silent, and gives up in the end', async () => {
-    const impatient = open(bucket, hasty);
     failFirst('silence', 1);
-    await write(Buffer.from('small'), impatient);
+    await write(Buffer.from('small'), open(bucket, { ...timing, silenceMs: 250, tries: 20 }));
+    const impatient = open(bucket, hasty);
     bucket.fault = () => 'silence';
     await assert.rejects(write(Buffer.from('small'), impatient), failsWith(/does not answer/));
     await assert.rejects(read(impatient), failsWith(/does not answer/));
@@ -91,7 +91,7 @@ describe('S3Destination', () => {
 
   it('holds each try to its silence where a body stops coming', async () => {
     await write(large);
-    const impatient = open(bucket, hasty);
+    const impatient = open(bucket, { ...timing, silenceMs: 300 });
     bucket.fault = ({ method }) => (method === 'GET' ? 'stall' : undefined);
     await assert.rejects(read(impatient), failsWith(/breaks off/));
   });
