@@ -110,6 +110,9 @@ export const tables = {
     target: { keys: (r) => [[r.targetId, r.id]] },
     destination: { keys: (r) => [[r.destinationId, r.id]] },
   }),
+  destinations: table<stored.DestinationRecord>()('destinations', (r) => r.id, {
+    team: { keys: (r) => [[r.teamId, r.id]] },
+  }),
   trash: table<stored.TrashRecord>()('trash', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.deletedAtMs, r.id]] },
     target: { keys: (r) => [[r.targetId]], unique: 'This is in trash already.' },
