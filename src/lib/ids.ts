@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 
 // prettier-ignore
 export const idPrefixes = [
-  'app', 'db', 'dpl', 'run', 'rst', 'dst', 'tok', 'team', 'usr', 'fld', 'rol',
+  'app', 'db', 'dpl', 'run', 'sch', 'rst', 'dst', 'tok', 'team', 'usr', 'fld', 'rol',
   'srv', 'gc', 'reg', 'prv', 'dlv', 'env', 'ses', 'trs', 'ins', 'str', 'tfa', 'inv', 'act',
   'oau',
 ] as const;

@@ -2,7 +2,8 @@
  * Owns durable alarms: messages that come at a set time, even after a restart.
  *
  * 1. An alarm is told at least once: its record is removed when its message was handled.
- * 2. One timer serves all alarms, set to the earliest.
+ * 2. One timer serves all alarms, set to the earliest. It looks at the clock at least once a minute, so that
+ *    alarms hold when somebody sets the clock, or the machine slept.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { JournalEntry, Reader } from '../../store/reader-and-journal.ts';
@@ -17,6 +18,8 @@ export interface AlarmsOptions {
 
 /** The pause before an alarm whose message failed comes again. */
 const retryMs = 30_000;
+/** Timers go on as if nothing happened when the clock is set. */
+const lookEveryMs = 60_000;
 /** The most alarms told at once. */
 const batchMax = 1000;
 
@@ -68,9 +71,8 @@ export class Alarms {
     if (this.#closed || atMs >= this.#armedForMs) return;
     this.#cancel();
     this.#armedForMs = atMs;
-    this.#cancel = this.#options.clock.after(Math.max(0, atMs - this.#options.clock.now()), () =>
-      this.#fireDue(),
-    );
+    const delayMs = Math.max(0, atMs - this.#options.clock.now());
+    this.#cancel = this.#options.clock.after(Math.min(delayMs, lookEveryMs), () => this.#fireDue());
   }
 
   #fireDue(): void {

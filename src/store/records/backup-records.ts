@@ -36,3 +36,61 @@ export interface EncryptionRecord {
   /** What opens them, sealed: `AGE-SECRET-KEY-1…`. */
   identitySealed: Uint8Array;
 }
+
+export type BackupRunStatus = 'running' | 'verifying' | 'success' | 'failed' | 'canceled';
+
+/** What a backup is of. */
+export interface BackupTarget {
+  kind: 'app' | 'database';
+  targetId: string;
+}
+
+/** What may lie at the destination: nothing, a part or more, all of it, or what has to be removed. */
+export type ArtifactState = 'none' | 'writing' | 'stored' | 'leaving';
+
+export interface BackupRunRecord extends BackupTarget {
+  /** In the order in which they were asked for. */
+  id: string;
+  teamId: string;
+  /** Null: somebody asked for it. */
+  scheduleId: string | null;
+  destinationId: string;
+  status: BackupRunStatus;
+  /** Somebody canceled it while it was under way. */
+  canceled: boolean;
+  artifact: ArtifactState;
+  /** The name of its object at the destination; null before it has one. */
+  key: string | null;
+  /** What it has to be restored as, such as `app` or `postgresql`; null before it began. */
+  source: string | null;
+  encrypted: boolean;
+  /** Of the artifact; null before it is written. */
+  sizeBytes: number | null;
+  /** Of the artifact: written, and then read back. Null while it waits for its turn. */
+  progressBytes: number | null;
+  /** Of the artifact, hex; null before it is written. */
+  sha256: string | null;
+  verifiedAtMs: number | null;
+  /** Why it failed or was canceled: a sentence with its code. */
+  error: string | null;
+  startedAtMs: number;
+  finishedAtMs: number | null;
+}
+
+export interface BackupScheduleRecord extends BackupTarget {
+  id: string;
+  teamId: string;
+  destinationId: string;
+  /** Five fields, or a name such as `@daily`. */
+  cron: string;
+  /** As the time zone database names it. */
+  timezone: string;
+  /** So many of its successful runs stay. */
+  keep: number;
+  enabled: boolean;
+  /** By its cron; it begins a little later. Null while it is not enabled. */
+  nextRunAtMs: number | null;
+  /** The latest time by its cron that was served; null before the first. */
+  lastDueAtMs: number | null;
+  createdAtMs: number;
+}

@@ -90,6 +90,26 @@ export const tables = {
     team: { keys: (r) => [[r.teamId, r.id]] },
     host: { keys: (r) => [[r.teamId, r.host]], unique: 'The team has a registry of this host.' },
   }),
+  backupRuns: table<stored.BackupRunRecord>()('backupRuns', (r) => r.id, {
+    team: { keys: (r) => [[r.teamId, r.id]] },
+    target: { keys: (r) => [[r.targetId, r.id]] },
+    destination: { keys: (r) => [[r.destinationId, r.id]] },
+    // Those that can be restored, of a schedule, the oldest first.
+    kept: {
+      keys: (r) => (r.status === 'success' && r.scheduleId !== null ? [[r.scheduleId, r.id]] : []),
+    },
+    // Those that ended without an artifact.
+    lost: {
+      keys: (r) => (r.status === 'failed' || r.status === 'canceled' ? [[r.targetId, r.id]] : []),
+    },
+    // Those that somebody has to bring to their end.
+    open: { keys: (r) => (isOpen(r) ? [[r.targetId, r.id]] : []) },
+  }),
+  backupSchedules: table<stored.BackupScheduleRecord>()('backupSchedules', (r) => r.id, {
+    team: { keys: (r) => [[r.teamId, r.id]] },
+    target: { keys: (r) => [[r.targetId, r.id]] },
+    destination: { keys: (r) => [[r.destinationId, r.id]] },
+  }),
   destinations: table<stored.DestinationRecord>()('destinations', (r) => r.id, {
     team: { keys: (r) => [[r.teamId, r.id]] },
   }),
@@ -135,4 +155,9 @@ function hasRun({ desired, deletedAtMs, run }: stored.AppRecord): boolean {
 function databaseRuns({ desired, deletedAtMs, run }: stored.DatabaseRecord): boolean {
   const wanted = desired === 'running' && deletedAtMs === null;
   return wanted || run.next !== null || run.initJob !== null || run.ending.length > 0;
+}
+
+/** Whether the run is under way, or what it left has to be removed. */
+function isOpen({ status, artifact }: stored.BackupRunRecord): boolean {
+  return status === 'running' || status === 'verifying' || artifact === 'leaving';
 }

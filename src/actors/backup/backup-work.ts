@@ -1,0 +1,110 @@
+/**
+ * Owns what one run does, from its turn to the proof of its artifact, and the removal of what it leaves.
+ *
+ * 1. The record says that something may lie at the destination before anything does.
+ * 2. What a run leaves is removed only once nothing of it writes any more.
+ */
+import { type Artifact, verifyArtifact, writeArtifact } from '../../backups/runs/artifact.ts';
+import { untilAborted } from '../../backups/runs/until-aborted.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { BackupRunRecord } from '../../store/records/records.ts';
+import type { Backups, TargetRecord } from './backups.ts';
+
+const nameMax = 40;
+
+/**
+ * Makes the artifact of a run, and proves it. Rejects when there is none; `leaves` is told until when something
+ * of it may still be written.
+ */
+export async function makeArtifact(
+  backups: Backups,
+  runId: string,
+  signal: AbortSignal,
+  leaves: (ending: Promise<unknown>) => void,
+): Promise<Artifact> {
+  const { deps, target } = backups;
+  const run = backups.run(runId);
+  const { destination, recipient } = deps.openDestination(run.destinationId);
+  const encrypted = recipient !== null;
+  const source = deps.sourceOf(target, { encrypted });
+  const key = keyOf(backups.require(), run, `${source.ending}.gz${encrypted ? '.age' : ''}`);
+  const save = (patch: Partial<BackupRunRecord>): Promise<unknown> =>
+    backups.context.report(() => backups.saveRun(backups.run(runId), patch), signal);
+  const begun = { key, source: source.kind, encrypted, progressBytes: 0 };
+  const transport = { destination, key, signal, progress: progressOf(backups, save) };
+  deps.writing.add(key);
+  try {
+    await save({ ...begun, artifact: 'writing' });
+    const bytes = deps.pack(source.read(signal), recipient);
+    const artifact = await writeArtifact(bytes, { ...transport, leaves });
+    await save({ ...artifact, status: 'verifying', progressBytes: 0 });
+    await verifyArtifact(artifact, transport);
+    return artifact;
+  } finally {
+    deps.writing.delete(key);
+  }
+}
+
+/** Removes what a run has at its destination, once `ending` is over. False when that did not work now. */
+export async function removeArtifact(
+  { deps, context }: Backups,
+  { id, key, destinationId }: Pick<BackupRunRecord, 'id' | 'key' | 'destinationId'>,
+  ending: Promise<unknown> = Promise.resolve(),
+): Promise<boolean> {
+  // With its destination, everything in it was given up.
+  if (key === null || deps.teamOfDestination(destinationId) === null) return true;
+  const late = new AbortController();
+  const cancel = deps.clock.after(deps.options.cleanUpMs, () =>
+    late.abort(new ServiceError('DESTINATION_FAILED', 'The destination does not answer.')),
+  );
+  const signal = AbortSignal.any([late.signal, context.signal]);
+  const remove = async (): Promise<void> => {
+    await ending.catch(() => undefined);
+    const { destination } = deps.openDestination(destinationId);
+    await destination.remove(key, signal);
+    await destination.sweep((other) => deps.writing.has(other), signal);
+  };
+  try {
+    await untilAborted(remove(), signal);
+    return true;
+  } catch (error) {
+    deps.logger.warn({ run: id, err: error }, 'backup_not_removed');
+    return false;
+  } finally {
+    cancel();
+  }
+}
+
+/** Such as `shop-20261123T030000Z-run_….tar.gz`. */
+function keyOf(
+  target: TargetRecord,
+  { id, startedAtMs }: Readonly<BackupRunRecord>,
+  ending: string,
+): string {
+  const name = 'slug' in target ? target.slug : target.name;
+  const shown = name.replace(/[^A-Za-z0-9]+/g, '-').slice(0, nameMax);
+  const tidy = shown.replace(/^-+|-+$/g, '') || target.id;
+  const time = new Date(startedAtMs).toISOString().replace(/[-:]|\.\d+/g, '');
+  return `${tidy}-${time}-${id}.${ending}`;
+}
+
+/** Stores how far a run is, once in a while. */
+function progressOf(
+  { deps }: Backups,
+  save: (patch: Partial<BackupRunRecord>) => Promise<unknown>,
+): (bytes: number) => void {
+  const { clock, options } = deps;
+  let nextMs = clock.now() + options.progressEveryMs;
+  let isSaving = false;
+  const saved = (): void => {
+    isSaving = false;
+  };
+  return (progressBytes) => {
+    const nowMs = clock.now();
+    if (isSaving || nowMs < nextMs) return;
+    nextMs = nowMs + options.progressEveryMs;
+    isSaving = true;
+    // Whoever made the run hears of a failure by its next change.
+    save({ progressBytes }).then(saved, saved);
+  };
+}

@@ -1,0 +1,86 @@
+/** Owns what all handlers of a target's backups use: its records, and how they are changed. */
+import { ServiceError } from '../../lib/errors.ts';
+import type {
+  AppRecord,
+  BackupRunRecord,
+  BackupScheduleRecord,
+  BackupTarget,
+  DatabaseRecord,
+} from '../../store/records/records.ts';
+import { type Change, put } from '../../store/records/table.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { ActorContext } from '../runtime/actor.ts';
+import type { BackupDeps } from './deps.ts';
+import type { BackupsProtocol } from './protocol.ts';
+
+export type TargetRecord = Readonly<AppRecord> | Readonly<DatabaseRecord>;
+
+export class Backups {
+  readonly context: ActorContext<BackupsProtocol>;
+  readonly deps: BackupDeps;
+  readonly target: BackupTarget;
+
+  constructor(context: ActorContext<BackupsProtocol>, deps: BackupDeps) {
+    this.context = context;
+    this.deps = deps;
+    const targetId = context.ref.id;
+    this.target = { kind: targetId.startsWith('db_') ? 'database' : 'app', targetId };
+  }
+
+  /** The app or database, even in trash. */
+  get record(): TargetRecord | undefined {
+    const { kind, targetId } = this.target;
+    const { reader } = this.deps;
+    return kind === 'app'
+      ? reader.get(tables.apps, targetId)
+      : reader.get(tables.databases, targetId);
+  }
+
+  /** The app or database, unless it is in trash; else NOT_FOUND. */
+  require(): TargetRecord {
+    const { record } = this;
+    if (record !== undefined && record.deletedAtMs === null) return record;
+    throw new ServiceError('NOT_FOUND', `No such ${this.target.kind}.`);
+  }
+
+  /** NOT_FOUND for a destination of another team, too. */
+  requireDestination(destinationId: string): void {
+    if (this.deps.teamOfDestination(destinationId) === this.require().teamId) return;
+    throw new ServiceError('NOT_FOUND', 'No such destination.');
+  }
+
+  /** NOT_FOUND for a run of another target, too. */
+  run(id: string): Readonly<BackupRunRecord> {
+    const run = this.deps.reader.get(tables.backupRuns, id);
+    if (run?.targetId === this.target.targetId) return run;
+    throw new ServiceError('NOT_FOUND', 'No such backup.');
+  }
+
+  /** NOT_FOUND for a schedule of another target, too. */
+  schedule(id: string): Readonly<BackupScheduleRecord> {
+    const schedule = this.deps.reader.get(tables.backupSchedules, id);
+    if (schedule?.targetId === this.target.targetId) return schedule;
+    throw new ServiceError('NOT_FOUND', 'No such schedule.');
+  }
+
+  /** Runs that are under way, or left something, the oldest first. */
+  openRuns(): Readonly<BackupRunRecord>[] {
+    const { reader } = this.deps;
+    return reader.list(tables.backupRuns, 'open', [this.target.targetId], { limit: Infinity });
+  }
+
+  /** Resolves when it is durable: only then do reads see it. */
+  async saveRun(
+    run: Readonly<BackupRunRecord>,
+    patch: Partial<BackupRunRecord>,
+    changes: readonly Change[] = [],
+  ): Promise<BackupRunRecord> {
+    const saved = { ...run, ...patch };
+    await this.context.commit([put(tables.backupRuns, saved), ...changes]);
+    return saved;
+  }
+}
+
+export function isUnderWay({ status }: Pick<BackupRunRecord, 'status'>): boolean {
+  return status === 'running' || status === 'verifying';
+}

@@ -1,0 +1,27 @@
+/** Owns what of the backups is taken up at start, besides the alarms of their schedules. */
+import type { Clock } from '../../lib/clock.ts';
+import type { Reader } from '../../store/reader-and-journal.ts';
+import { tables } from '../../store/records/tables.ts';
+import type { Actors } from '../runtime/actor.ts';
+import { backupsActor } from './protocol.ts';
+import { planned } from './schedules.ts';
+
+export interface WakeBackupsOptions {
+  reader: Reader;
+  clock: Clock;
+  actors: Pick<Actors, 'tell'>;
+}
+
+/** Wakes targets with open runs, and those whose schedules wait for a time that a set clock took away. */
+export function wakeBackups({ reader, clock, actors }: WakeBackupsOptions): void {
+  const open = reader.list(tables.backupRuns, 'open', [], { limit: Infinity });
+  for (const targetId of new Set(open.map((run) => run.targetId))) {
+    actors.tell(backupsActor.at(targetId), { type: 'wake' });
+  }
+  for (const schedule of reader.scan(tables.backupSchedules)) {
+    const { nextRunAtMs } = planned(schedule, clock.now());
+    if (nextRunAtMs === null || (schedule.nextRunAtMs ?? Infinity) <= nextRunAtMs) continue;
+    const message = { type: 'replan', scheduleId: schedule.id } as const;
+    actors.tell(backupsActor.at(schedule.targetId), message);
+  }
+}
